@@ -1,0 +1,9 @@
+//! When a message is given up (PR-SCTP, RFC 3758 and RFC 7496).
+
+use crate::view::{AssocView, ChunkView};
+
+/// Gives up on messages.
+pub trait Abandon: Send {
+    /// Give up `c`? Asked before each transmission and retransmission of a message that is not fully reliable.
+    fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> bool;
+}

@@ -1,0 +1,27 @@
+//! Which acknowledged bytes may open which window.
+
+use crate::view::AssocView;
+use anabranch_base::PathId;
+
+/// What a SACK acknowledged on one path.
+#[derive(Clone, Copy, Debug)]
+pub struct PathAck {
+    /// Where.
+    pub path: PathId,
+    /// Payload bytes newly acknowledged.
+    pub bytes: u64,
+    /// The path's oldest outstanding chunk, by send order, was among them (CUC's pseudo-cumulative progress).
+    pub oldest_advanced: bool,
+    /// The association's cumulative TSN advanced.
+    pub cumulative_advanced: bool,
+}
+
+/// Credits acknowledged bytes.
+pub trait AckCredit: Send {
+    /// Bytes credited to the path's window.
+    fn credit(&self, cx: &AssocView<'_>, ack: &PathAck) -> u64;
+    /// Needs TSNs that leave in order.
+    fn needs_order(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,35 @@
+//! When a SACK leaves.
+
+use anabranch_base::{Duration, Instant};
+
+/// The receiver's state when a packet with DATA was processed.
+#[derive(Clone, Copy, Debug)]
+pub struct ReceiveView {
+    /// Now.
+    pub now: Instant,
+    /// DATA packets since the last SACK, this one included.
+    pub packets_since_sack: u32,
+    /// There is a gap.
+    pub gap: bool,
+    /// This packet held only duplicates.
+    pub duplicates_only: bool,
+    /// A chunk asked for it (RFC 9260 §3.3.1 I bit), or it is the association's first DATA.
+    pub immediate: bool,
+    /// The user's delay bound, at most 500 ms (RFC 9260 §6.2).
+    pub delay: Duration,
+}
+
+/// When to acknowledge.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AckWhen {
+    /// With this packet's answer.
+    Now,
+    /// At this instant at the latest.
+    By(Instant),
+}
+
+/// Decides when a SACK leaves.
+pub trait Acknowledge: Send {
+    /// The decision.
+    fn decide(&self, v: &ReceiveView) -> AckWhen;
+}

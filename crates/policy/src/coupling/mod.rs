@@ -1,0 +1,47 @@
+//! Limits and grants over all paths of an association.
+
+use crate::loss_cause::{Cause, LossEvent};
+use crate::view::{AssocView, Signals};
+use crate::window::WindowState;
+use anabranch_base::{PathId, Ppm};
+
+/// A credited acknowledgement, with the growth the path's window proposed.
+#[derive(Clone, Copy, Debug)]
+pub struct Growth {
+    /// Where.
+    pub path: PathId,
+    /// Credited bytes.
+    pub acked: u64,
+    /// Proposed growth, bytes.
+    pub grow: u64,
+    /// The window was full.
+    pub fully_used: bool,
+}
+
+/// A window set from above.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Adjust {
+    /// Which path.
+    pub path: PathId,
+    /// To what.
+    pub to: WindowState,
+}
+
+/// Couples the windows of all paths. Sees views, never a sibling's controller.
+pub trait Coupling: Send {
+    /// Share of the proposed growth that is granted, for every credited acknowledgement, also with growth 0.
+    /// The engine keeps the remainder.
+    fn scale(&mut self, _cx: &AssocView<'_>, _g: &Growth) -> Ppm {
+        Ppm::ONE
+    }
+    /// A loss, after the path's window reacted.
+    fn on_loss(&mut self, _cx: &AssocView<'_>, _e: &LossEvent, _cause: Cause) {}
+    /// Once per SACK or timer event: windows to set.
+    fn adjust(&mut self, _cx: &AssocView<'_>, _out: &mut Vec<Adjust>) {}
+    /// Association-wide window for the board.
+    fn aggregate_window(&self) -> Option<u64> {
+        None
+    }
+    /// Facts for the board.
+    fn publish(&self, _p: PathId, _board: &mut Signals) {}
+}

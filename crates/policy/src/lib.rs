@@ -1,0 +1,23 @@
+//! Every decision of a multipath SCTP association as a small, named, exchangeable policy.
+//!
+//! A policy sees views ([`view`]) and answers; it never sees the engine. The engine verifies each answer, so a
+//! bad policy can slow an association but not break the protocol. One folder per hook, one file per algorithm.
+
+pub mod abandon;
+pub mod ack_credit;
+pub mod acknowledge;
+pub mod coupling;
+pub mod loss_cause;
+pub mod loss_count;
+pub mod loss_threshold;
+pub mod loss_timer;
+pub mod path_quality;
+pub mod path_scheduler;
+pub mod path_state;
+pub mod redundancy;
+pub mod retransmission;
+pub mod retransmission_order;
+pub mod stream_scheduler;
+pub mod timer;
+pub mod view;
+pub mod window;

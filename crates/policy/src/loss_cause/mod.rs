@@ -1,0 +1,45 @@
+//! Why was it lost?
+
+use crate::view::AssocView;
+use anabranch_base::PathId;
+
+/// How a loss was noticed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LossKind {
+    /// By missing reports.
+    FastRetransmit,
+    /// By the retransmission timer.
+    Timeout,
+}
+
+/// A loss on a path.
+#[derive(Clone, Copy, Debug)]
+pub struct LossEvent {
+    /// Where.
+    pub path: PathId,
+    /// How it was noticed.
+    pub kind: LossKind,
+    /// Payload bytes newly marked.
+    pub bytes: u64,
+    /// Opens a recovery episode; within one the window is not cut again (RFC 9260 §7.2.4).
+    pub new_episode: bool,
+}
+
+/// The cause a window reacts to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Cause {
+    /// A queue overflowed.
+    Congestion,
+    /// The link damaged it.
+    Radio,
+    /// It only came late.
+    Reordering,
+    /// The path is gone.
+    PathFailure,
+}
+
+/// Tells causes apart.
+pub trait LossCause: Send {
+    /// The cause of `e`.
+    fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause;
+}

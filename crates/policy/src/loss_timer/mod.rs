@@ -1,0 +1,32 @@
+//! Probes before T3.
+
+use crate::view::{AssocView, ChunkView, PathView};
+use anabranch_base::Instant;
+
+/// What to do when the timer fires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Probe {
+    /// Nothing.
+    None,
+    /// Send the newest outstanding chunk of the path once more (RFC 8985's tail probe).
+    Newest,
+    /// Mark the newest `n` chunks of the path as lost.
+    MarkNewest(u16),
+}
+
+/// A timer per path that may fire before T3.
+pub trait LossTimer: Send {
+    /// When it fires, asked after every transmission and acknowledgement on `path`.
+    fn deadline(&self, _cx: &AssocView<'_>, _path: &PathView) -> Option<Instant> {
+        None
+    }
+    /// It fired. `outstanding` is newest first.
+    fn expired(
+        &mut self,
+        _cx: &AssocView<'_>,
+        _path: &PathView,
+        _outstanding: &mut dyn Iterator<Item = ChunkView>,
+    ) -> Probe {
+        Probe::None
+    }
+}

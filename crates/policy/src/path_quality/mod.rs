@@ -1,0 +1,64 @@
+//! Estimates on their own clock, published on the board.
+
+use crate::view::{AssocView, Period, Signals};
+use anabranch_base::{Instant, PathId, PathSet, Rate};
+
+/// Something happened on a path.
+#[derive(Clone, Copy, Debug)]
+pub enum Notice {
+    /// A packet with DATA left.
+    Sent {
+        /// Where.
+        path: PathId,
+        /// Payload bytes.
+        bytes: u64,
+    },
+    /// A sending opportunity ended; all packets released by one event.
+    Released {
+        /// Where.
+        path: PathId,
+        /// Payload bytes.
+        bytes: u64,
+    },
+    /// Bytes were acknowledged.
+    Acked {
+        /// Where.
+        path: PathId,
+        /// Payload bytes.
+        bytes: u64,
+        /// When the oldest of them was sent.
+        sent_at: Instant,
+    },
+    /// A loss was noticed.
+    Lost {
+        /// Where.
+        path: PathId,
+    },
+}
+
+/// The board as its main writer sees it.
+#[derive(Clone, Debug, Default)]
+pub struct Board {
+    /// Facts per path.
+    pub signals: Vec<Signals>,
+    /// The distribution period.
+    pub period: Period,
+}
+
+/// Estimates path quality.
+pub trait PathQuality: Send {
+    /// Something happened.
+    fn observe(&mut self, _cx: &AssocView<'_>, _n: Notice) {}
+    /// When it wants [`PathQuality::tick`].
+    fn wakeup(&self) -> Option<Instant> {
+        None
+    }
+    /// Its own clock ticked: publish, and answer the paths that want a heartbeat pair.
+    fn tick(&mut self, _cx: &AssocView<'_>, _board: &mut Board) -> PathSet {
+        PathSet::EMPTY
+    }
+    /// Its send-rate estimate of a path; zero leaves the engine's.
+    fn send_rate(&self, _p: PathId) -> Rate {
+        Rate::ZERO
+    }
+}

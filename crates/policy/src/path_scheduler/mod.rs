@@ -1,0 +1,100 @@
+//! Which ready chunk leaves on which path, now.
+
+use crate::view::{AssocView, Direction, QueueView};
+use anabranch_base::{Instant, PathId, PathSet, Tsn};
+
+/// A scheduler's answer. The engine verifies it (path eligible, windows, index) before it acts.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Decision {
+    /// Send chunk `index` of the look-ahead on `path`.
+    Send {
+        /// Index into [`QueueView::chunks`].
+        index: usize,
+        /// Where.
+        path: PathId,
+    },
+    /// Send chunk `index` on each of `paths`.
+    Copies {
+        /// Index into [`QueueView::chunks`].
+        index: usize,
+        /// Where.
+        paths: PathSet,
+    },
+    /// Nothing before this instant, although a path is open.
+    WaitUntil(Instant),
+    /// Nothing until something changes.
+    Blocked,
+}
+
+/// What became of a decision.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Settled {
+    /// The chunk left.
+    Sent {
+        /// Its TSN.
+        tsn: Tsn,
+        /// Where.
+        path: PathId,
+        /// Payload bytes.
+        len: u64,
+    },
+    /// The engine waits as asked.
+    Waiting(Instant),
+    /// Nothing left.
+    Blocked,
+    /// The engine would not carry the decision out.
+    Refused,
+}
+
+/// How far ahead of transmission chunks get their TSN.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LookAhead {
+    /// Bytes; 0 means one chunk.
+    pub bytes: u64,
+    /// Refill only once the window is empty (rounds), instead of continuously.
+    pub when_drained: bool,
+}
+
+impl LookAhead {
+    /// One chunk at a time, the least.
+    pub const ONE: LookAhead = LookAhead { bytes: 0, when_drained: false };
+}
+
+/// Why a scheduler is shown the queue outside a decision.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Occasion {
+    /// The look-ahead was refilled.
+    Refilled,
+    /// A distribution period began.
+    Period,
+    /// A sending opportunity begins.
+    Opportunity,
+}
+
+/// Chooses chunk and path of new data.
+///
+/// `next` is a pure question: wrappers ask and discard, the engine may refuse. Memory moves in `settle`.
+pub trait PathScheduler: Send {
+    /// The look-ahead it wants, asked at every refill.
+    fn look_ahead(&self, _cx: &AssocView<'_>) -> LookAhead {
+        LookAhead::ONE
+    }
+    /// Does it send TSNs out of order?
+    fn permutes(&self) -> bool {
+        false
+    }
+    /// What next? Asked only while `q` is not empty and `cx.eligible` is not empty.
+    fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision;
+    /// What became of the answer.
+    fn settle(&mut self, _cx: &AssocView<'_>, _outcome: &Settled) {}
+    /// The queue changed for another reason.
+    fn observe(&mut self, _cx: &AssocView<'_>, _q: &QueueView<'_>, _why: Occasion) {}
+    /// Side a path works on, published on the board.
+    fn direction(&self, _p: PathId) -> Option<Direction> {
+        None
+    }
+    /// Bytes bound to a path and not sent yet, published on the board.
+    fn bound_bytes(&self, _p: PathId) -> u64 {
+        0
+    }
+}

@@ -1,0 +1,49 @@
+//! Copies, moves or parity in window that new data left free.
+
+use crate::view::{AssocView, ChunkView, PathView};
+use anabranch_base::{Instant, Tsn};
+
+/// What to add.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Extra {
+    /// Another copy of an outstanding chunk; the first one stays in flight.
+    Copy {
+        /// Which.
+        tsn: Tsn,
+    },
+    /// Send it again here and take it off the path it is on.
+    Move {
+        /// Which.
+        tsn: Tsn,
+        /// The old path's window reacts as to a loss (chunk rescheduling, baselines B16).
+        blame: bool,
+    },
+}
+
+/// A packet with DATA that left, for policies that make parity.
+#[derive(Clone, Copy)]
+pub struct SentPayload<'a> {
+    /// Its chunk.
+    pub chunk: &'a ChunkView,
+    /// The payload.
+    pub payload: &'a [u8],
+    /// When.
+    pub at: Instant,
+}
+
+/// Asked last, per path with window the scheduler did not want.
+pub trait Redundancy: Send {
+    /// Never asked when false.
+    fn enabled(&self) -> bool {
+        true
+    }
+    /// What to add on `path`; `outstanding` runs oldest first and may be left early.
+    fn extra(
+        &mut self,
+        cx: &AssocView<'_>,
+        path: &PathView,
+        outstanding: &mut dyn Iterator<Item = ChunkView>,
+    ) -> Option<Extra>;
+    /// Tap on sent payloads.
+    fn sent(&mut self, _s: &SentPayload<'_>) {}
+}

@@ -1,0 +1,367 @@
+//! What a policy is shown: small `Copy` structs, filled by the engine before each question.
+//!
+//! Bytes of windows and flights are payload bytes of DATA chunks (RFC 9260 §7.2); a unit test writes
+//! `PathView { srtt, ..PathView::idle(PathId(0)) }`.
+
+use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate, StreamId, Tsn};
+
+/// Health of a path. Only [`PathState::Active`] carries new data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum PathState {
+    /// No nonce has come back yet: one HEARTBEAT per RTO and nothing else (RFC 9260 §5.4).
+    Unconfirmed,
+    /// In use.
+    #[default]
+    Active,
+    /// Silent longer than it should be: nothing but probes, windows and error count untouched.
+    Suspected,
+    /// Timed out, not yet given up (RFC 7829).
+    PotentiallyFailed,
+    /// Above Path.Max.Retrans errors (RFC 9260 §8.2).
+    Inactive,
+}
+
+impl PathState {
+    /// Takes new data.
+    pub const fn usable(self) -> bool {
+        matches!(self, PathState::Active)
+    }
+}
+
+/// Which end of the look-ahead a path works on (P3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Direction {
+    /// From the lowest TSN upwards.
+    Ascending,
+    /// From the highest TSN downwards.
+    Descending,
+}
+
+/// What one hook tells the others about a path: the board of facts. Each field has exactly one writer and
+/// holds a fact (a value, a counter, an instant), never a flag that a reader would have to clear.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Signals {
+    /// Writer: path_quality. Residual capacity of the current period, bytes/s, negative when overused (P1 R_c).
+    pub spare_rate: Option<i64>,
+    /// Writer: path_quality. Rate the path has handled (P1 R_e, CMT-QA h); zero when unknown.
+    pub handling_rate: Rate,
+    /// Writer: path_quality. Takes no part in distribution. Not a path failure.
+    pub sidelined: bool,
+    /// Writer: coupling. Current penalties (P1 fcount); may fall.
+    pub penalties: u32,
+    /// Writer: coupling. Penalties ever; readers take differences (P1 dfcount).
+    pub penalty_events: u32,
+    /// Writer: coupling. Last penalty; the path is blocked this period iff it is not before the period's start.
+    pub penalised_at: Option<Instant>,
+    /// Writer: path_scheduler. Side of a confluent walk (P3).
+    pub direction: Option<Direction>,
+    /// Writer: path_scheduler. Bytes bound to this path and not sent yet.
+    pub bound_bytes: u64,
+}
+
+/// Frames a link layer sent in the last interval, and how many of them needed a repetition (P1 §2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FrameErrors {
+    /// Frames with at least one link-layer retransmission.
+    pub erroneous: u32,
+    /// Frames sent.
+    pub total: u32,
+}
+
+/// One path as its policies see it.
+#[derive(Clone, Copy, Debug)]
+pub struct PathView {
+    /// Index into [`AssocView::paths`].
+    pub id: PathId,
+    /// Health.
+    pub state: PathState,
+    /// Largest DATA payload of one packet, bytes (RFC 9260 §7.3's PMDCS less headers).
+    pub mtu: u64,
+    /// Congestion window, bytes. Engine state: policies return changes.
+    pub cwnd: u64,
+    /// Slow-start threshold, bytes.
+    pub ssthresh: u64,
+    /// `partial_bytes_acked` of RFC 9260 §7.2.2.
+    pub partial_bytes_acked: u64,
+    /// In fast recovery.
+    pub in_recovery: bool,
+    /// Bytes in flight, every live copy counted on its own path.
+    pub in_flight: u64,
+    /// Packets with DATA in flight.
+    pub packets_in_flight: u32,
+    /// Smoothed RTT; zero without a sample.
+    pub srtt: Duration,
+    /// RTT variation.
+    pub rttvar: Duration,
+    /// Smallest RTT of the last ten seconds; zero without a sample.
+    pub min_rtt: Duration,
+    /// Newest RTT sample.
+    pub last_rtt: Duration,
+    /// Smaller RTT of the newest heartbeat pair (P1 RTT_ref); zero without one.
+    pub reference_rtt: Duration,
+    /// Back-off exponent of the retransmission timer.
+    pub backoff: u8,
+    /// T3 expiries since the last acknowledgement.
+    pub consecutive_timeouts: u16,
+    /// Error count of RFC 9260 §8.2.
+    pub errors: u16,
+    /// Rate at which the sender emits (P1 eq. 5 to 8).
+    pub send_rate: Rate,
+    /// Acknowledged bytes per second, over about one RTT.
+    pub delivery_rate: Rate,
+    /// Lost packets among the last 128 (P2 §2.2), at most one half.
+    pub loss: Ppm,
+    /// Last T3 expiry.
+    pub last_timeout: Option<Instant>,
+    /// First transmission among the live copies, by send order on this path.
+    pub oldest_sent: Option<Instant>,
+    /// Last time something sent on this path alone was acknowledged.
+    pub last_heard: Option<Instant>,
+    /// Report of the link layer, when there is one.
+    pub frame_errors: Option<FrameErrors>,
+    /// The board.
+    pub signals: Signals,
+}
+
+impl PathView {
+    /// A fresh active path, as a starting point for tests.
+    pub fn idle(id: PathId) -> Self {
+        PathView {
+            id,
+            state: PathState::Active,
+            mtu: 1_172,
+            cwnd: 4_404,
+            ssthresh: u64::MAX,
+            partial_bytes_acked: 0,
+            in_recovery: false,
+            in_flight: 0,
+            packets_in_flight: 0,
+            srtt: Duration::ZERO,
+            rttvar: Duration::ZERO,
+            min_rtt: Duration::ZERO,
+            last_rtt: Duration::ZERO,
+            reference_rtt: Duration::ZERO,
+            backoff: 0,
+            consecutive_timeouts: 0,
+            errors: 0,
+            send_rate: Rate::ZERO,
+            delivery_rate: Rate::ZERO,
+            loss: Ppm(0),
+            last_timeout: None,
+            oldest_sent: None,
+            last_heard: None,
+            frame_errors: None,
+            signals: Signals::default(),
+        }
+    }
+    /// Less than a window in flight, so one more packet may leave (RFC 9260 §6.1 B).
+    pub fn has_room(&self) -> bool {
+        self.in_flight < self.cwnd
+    }
+    /// Window per round trip, the rate the window allows. Without a sample one second is assumed.
+    pub fn window_rate(&self) -> Rate {
+        let rtt = if self.srtt.is_zero() { Duration::from_secs(1) } else { self.srtt };
+        Rate::of(self.cwnd, rtt)
+    }
+    /// In slow start (RFC 9260 §7.2.1).
+    pub fn in_slow_start(&self) -> bool {
+        self.cwnd <= self.ssthresh
+    }
+}
+
+/// A distribution period, set by path_quality (P1 §2.7).
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Period {
+    /// Counts periods.
+    pub serial: u64,
+    /// When the current one began.
+    pub start: Instant,
+    /// How long it lasts.
+    pub length: Duration,
+}
+
+/// The association as its policies see it.
+#[derive(Clone, Copy)]
+pub struct AssocView<'a> {
+    /// Now.
+    pub now: Instant,
+    /// All paths, indexed by id.
+    pub paths: &'a [PathView],
+    /// Paths on which the engine would accept new data now: usable, window, burst and peer window open.
+    /// A wrapper narrows it; a policy may still look at all of `paths`.
+    pub eligible: PathSet,
+    /// Peer's window less what is outstanding, bytes.
+    pub peer_rwnd: u64,
+    /// Bytes outstanding on all paths, each chunk once.
+    pub outstanding: u64,
+    /// Bytes not yet transmitted, look-ahead included.
+    pub unsent: u64,
+    /// Initial window of a path, bytes.
+    pub initial_cwnd: u64,
+    /// Current distribution period.
+    pub period: Period,
+    /// Association-wide window, published by coupling (P1 fwnd).
+    pub aggregate_window: Option<u64>,
+    /// Fill of the send buffer.
+    pub send_buffer_fill: Ppm,
+    /// T3 expiries per path, oldest first; kept by the engine so that a policy can be exchanged.
+    pub timeouts: &'a [TimeoutLog],
+}
+
+/// T3 expiries of one path, newest last, at most [`TimeoutLog::KEPT`].
+#[derive(Clone, Debug, Default)]
+pub struct TimeoutLog {
+    at: std::collections::VecDeque<Instant>,
+}
+
+impl TimeoutLog {
+    /// How many are kept.
+    pub const KEPT: usize = 64;
+
+    /// Notes an expiry.
+    pub fn push(&mut self, at: Instant) {
+        if self.at.len() == Self::KEPT {
+            self.at.pop_front();
+        }
+        self.at.push_back(at);
+    }
+    /// How many came after `t`.
+    pub fn since(&self, t: Instant) -> usize {
+        self.at.iter().rev().take_while(|&&x| x > t).count()
+    }
+}
+
+impl<'a> AssocView<'a> {
+    /// The view of path `p`.
+    pub fn path(&self, p: PathId) -> Option<&'a PathView> {
+        self.paths.get(p.index())
+    }
+    /// Active paths.
+    pub fn active(&self) -> impl Iterator<Item = &'a PathView> + Clone + use<'a> {
+        self.paths.iter().filter(|p| p.state.usable())
+    }
+    /// Eligible paths.
+    pub fn open(&self) -> impl Iterator<Item = &'a PathView> + Clone + use<'a> {
+        let eligible = self.eligible;
+        self.paths.iter().filter(move |p| eligible.has(p.id))
+    }
+    /// The same view with fewer eligible paths.
+    #[must_use]
+    pub fn narrowed(&self, eligible: PathSet) -> AssocView<'a> {
+        AssocView { eligible: eligible.and(self.eligible), ..*self }
+    }
+    /// T3 expiries of `p` after `t`.
+    pub fn timeouts_since(&self, p: PathId, t: Instant) -> usize {
+        self.timeouts.get(p.index()).map_or(0, |l| l.since(t))
+    }
+    /// Sum of the windows of active paths, bytes.
+    pub fn window_sum(&self) -> u64 {
+        self.active().map(|p| p.cwnd).sum()
+    }
+}
+
+/// One DATA chunk: in the look-ahead, outstanding, or marked for retransmission.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ChunkView {
+    /// Its TSN (assigned when it enters the look-ahead).
+    pub tsn: Tsn,
+    /// Its stream.
+    pub stream: StreamId,
+    /// Counts messages of this association; fragments share it.
+    pub message: u64,
+    /// Payload bytes.
+    pub len: u64,
+    /// Importance: 0 first (P4: I frames, audio, tables), 1, 2 and everything else.
+    pub class: u8,
+    /// After this instant it is worthless.
+    pub deadline: Option<Instant>,
+    /// When the user handed it over.
+    pub queued_at: Instant,
+    /// When it was marked for retransmission.
+    pub marked_at: Option<Instant>,
+    /// Path of the newest transmission.
+    pub last_path: Option<PathId>,
+    /// Time of the newest transmission.
+    pub last_sent: Option<Instant>,
+    /// How often it was sent.
+    pub transmissions: u16,
+    /// Copies in flight.
+    pub live_copies: u8,
+    /// Was fast-retransmitted (RFC 9260 §7.2.4: once).
+    pub fast_retransmitted: bool,
+}
+
+impl ChunkView {
+    /// A chunk that waits for its first transmission, as a starting point for tests.
+    pub fn waiting(tsn: Tsn) -> Self {
+        ChunkView {
+            tsn,
+            stream: StreamId(0),
+            message: u64::from(tsn.0),
+            len: 1_144,
+            class: 2,
+            deadline: None,
+            queued_at: Instant::ZERO,
+            marked_at: None,
+            last_path: None,
+            last_sent: None,
+            transmissions: 0,
+            live_copies: 0,
+            fast_retransmitted: false,
+        }
+    }
+}
+
+/// Chunks not yet transmitted, in TSN order: the scheduler's look-ahead.
+#[derive(Clone, Copy)]
+pub struct QueueView<'a> {
+    /// The chunks.
+    pub chunks: &'a [ChunkView],
+}
+
+/// One live transmission of a chunk. Detection judges copies, not chunks.
+#[derive(Clone, Copy, Debug)]
+pub struct CopyView {
+    /// The chunk.
+    pub chunk: ChunkView,
+    /// Where this copy went.
+    pub path: PathId,
+    /// Serial of its packet on that path.
+    pub tx_seq: u64,
+    /// When.
+    pub sent_at: Instant,
+    /// Reports that it is missing, this one included.
+    pub misses: u8,
+}
+
+/// What a SACK told, before detection.
+#[derive(Clone, Copy)]
+pub struct SackView<'a> {
+    /// Per path: largest packet serial newly acknowledged by unambiguous evidence.
+    pub newest_seq: &'a [Option<u64>],
+    /// Highest TSN newly acknowledged (RFC 9260's HTNA).
+    pub highest_newly_acked: Option<Tsn>,
+    /// Did the cumulative TSN advance?
+    pub cumulative_advanced: bool,
+    /// Packets in flight per path before this SACK was accounted.
+    pub flight_before: &'a [u32],
+    /// DATA packets the peer counted since its last SACK (DAC); 1 without DAC.
+    pub packets_reported: u8,
+}
+
+/// The head of one stream with something to send.
+#[derive(Clone, Copy, Debug)]
+pub struct StreamView {
+    /// Which stream.
+    pub id: StreamId,
+    /// Class of its first message.
+    pub class: u8,
+    /// Bytes left of its first message.
+    pub head_len: u64,
+    /// Deadline of its first message.
+    pub head_deadline: Option<Instant>,
+    /// When its first message was handed over.
+    pub head_queued: Instant,
+    /// Order of arrival of its first message over all streams.
+    pub head_order: u64,
+}
