@@ -1,0 +1,182 @@
+//! Chunks: one file each. This one frames nothing and decides nothing but which file reads a value.
+
+mod abort;
+mod asconf;
+mod asconf_ack;
+mod auth;
+mod cookie_ack;
+mod cookie_echo;
+mod data;
+mod error;
+mod forward_tsn;
+mod heartbeat;
+mod heartbeat_ack;
+mod init;
+mod init_ack;
+mod reserved;
+mod sack;
+mod shutdown;
+mod shutdown_ack;
+mod shutdown_complete;
+
+pub use abort::{Abort, AbortOut};
+pub use asconf::{Asconf, AsconfOut};
+pub use asconf_ack::{AsconfAck, AsconfAckOut};
+pub use auth::{Auth, AuthOut};
+pub use cookie_ack::CookieAck;
+pub use cookie_echo::CookieEcho;
+pub use data::{DATA_HEADER_LEN, Data, DataFlags, DataHeader, data_chunk_len};
+pub use error::{ErrorChunk, ErrorOut};
+pub use forward_tsn::{ForwardTsn, ForwardTsnOut};
+pub use heartbeat::Heartbeat;
+pub use heartbeat_ack::HeartbeatAck;
+pub use init::{Init, InitFields, InitOut};
+pub use init_ack::InitAck;
+pub use reserved::is_reserved;
+pub use sack::{GapBlock, Sack, SackOut};
+pub use shutdown::Shutdown;
+pub use shutdown_ack::ShutdownAck;
+pub use shutdown_complete::ShutdownComplete;
+
+use crate::encode::{Encode, put_chunk};
+use crate::error::{Item, WireError};
+use crate::kind;
+use crate::unknown::UnknownAction;
+
+/// Length of a chunk's type, flags and length fields, in bytes (RFC 9260 §3.2).
+pub const CHUNK_HEADER_LEN: usize = 4;
+
+/// T bit of ABORT and SHUTDOWN COMPLETE: the verification tag is the receiver's own, sent back (RFC 9260 §3.3.7).
+const T_BIT: u8 = 1;
+
+/// A framed chunk, its value not looked into.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RawChunk<'a> {
+    /// Chunk type, see [`kind`].
+    pub kind: u8,
+    /// Chunk flags.
+    pub flags: u8,
+    /// Chunk value without padding.
+    pub value: &'a [u8],
+    /// The chunk from its header to its end, with padding where that was received.
+    pub whole: &'a [u8],
+    /// The packet from this chunk's header to its end: what an AUTH chunk signs (RFC 4895 §6.2).
+    pub rest: &'a [u8],
+}
+
+impl<'a> RawChunk<'a> {
+    /// Reads the value. Types that this crate has no format for become [`Chunk::Unknown`].
+    ///
+    /// # Errors
+    /// [`WireError::Body`], [`WireError::NoHeartbeatInfo`], or an error of a mandatory parameter. What stands behind
+    /// the mandatory fields is checked when it is iterated over.
+    pub fn decode(&self) -> Result<Chunk<'a>, WireError> {
+        Ok(match self.kind {
+            kind::DATA => Chunk::Data(Data::decode(self)?),
+            kind::INIT => Chunk::Init(Init::decode(self)?),
+            kind::INIT_ACK => Chunk::InitAck(InitAck::decode(self)?),
+            kind::SACK => Chunk::Sack(Sack::decode(self)?),
+            kind::HEARTBEAT => Chunk::Heartbeat(Heartbeat::decode(self)?),
+            kind::HEARTBEAT_ACK => Chunk::HeartbeatAck(HeartbeatAck::decode(self)?),
+            kind::ABORT => Chunk::Abort(Abort::decode(self)),
+            kind::SHUTDOWN => Chunk::Shutdown(Shutdown::decode(self)?),
+            kind::SHUTDOWN_ACK => Chunk::ShutdownAck,
+            kind::ERROR => Chunk::Error(ErrorChunk::decode(self)),
+            kind::COOKIE_ECHO => Chunk::CookieEcho(CookieEcho::decode(self)),
+            kind::COOKIE_ACK => Chunk::CookieAck,
+            kind::SHUTDOWN_COMPLETE => Chunk::ShutdownComplete(ShutdownComplete::decode(self)),
+            kind::FORWARD_TSN => Chunk::ForwardTsn(ForwardTsn::decode(self)?),
+            kind::AUTH => Chunk::Auth(Auth::decode(self)?),
+            kind::ASCONF => Chunk::Asconf(Asconf::decode(self)?),
+            kind::ASCONF_ACK => Chunk::AsconfAck(AsconfAck::decode(self)?),
+            _ => Chunk::Unknown(*self),
+        })
+    }
+
+    /// What RFC 9260 §3.2 wants done with the chunk when its type is unknown.
+    pub fn unknown_action(&self) -> UnknownAction {
+        UnknownAction::of_chunk(self.kind)
+    }
+
+    /// Header and value without padding: what "Unrecognized Chunk Type" carries back.
+    pub fn without_padding(&self) -> &'a [u8] {
+        self.whole.get(..CHUNK_HEADER_LEN + self.value.len()).unwrap_or(self.whole)
+    }
+
+    /// The error for a value that does not have the type's format.
+    fn misshapen(&self) -> WireError {
+        WireError::Body { item: Item::Chunk, kind: self.kind.into(), length: self.value.len() }
+    }
+}
+
+impl Encode for RawChunk<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_chunk(out, self.kind, self.flags, |o| o.extend_from_slice(self.value));
+    }
+}
+
+/// A decoded chunk. Bytes behind a fixed-length format are ignored.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Chunk<'a> {
+    /// RFC 9260 §3.3.1.
+    Data(Data<'a>),
+    /// RFC 9260 §3.3.2.
+    Init(Init<'a>),
+    /// RFC 9260 §3.3.3.
+    InitAck(InitAck<'a>),
+    /// RFC 9260 §3.3.4.
+    Sack(Sack<'a>),
+    /// RFC 9260 §3.3.5.
+    Heartbeat(Heartbeat<'a>),
+    /// RFC 9260 §3.3.6.
+    HeartbeatAck(HeartbeatAck<'a>),
+    /// RFC 9260 §3.3.7.
+    Abort(Abort<'a>),
+    /// RFC 9260 §3.3.8.
+    Shutdown(Shutdown),
+    /// RFC 9260 §3.3.9.
+    ShutdownAck,
+    /// RFC 9260 §3.3.10.
+    Error(ErrorChunk<'a>),
+    /// RFC 9260 §3.3.11.
+    CookieEcho(CookieEcho<'a>),
+    /// RFC 9260 §3.3.12.
+    CookieAck,
+    /// RFC 9260 §3.3.13.
+    ShutdownComplete(ShutdownComplete),
+    /// RFC 3758 §3.2.
+    ForwardTsn(ForwardTsn<'a>),
+    /// RFC 4895 §4.1.
+    Auth(Auth<'a>),
+    /// RFC 5061 §4.1.1.
+    Asconf(Asconf<'a>),
+    /// RFC 5061 §4.1.2.
+    AsconfAck(AsconfAck<'a>),
+    /// A type without a format here.
+    Unknown(RawChunk<'a>),
+}
+
+impl Encode for Chunk<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        match self {
+            Chunk::Data(c) => c.encode(out),
+            Chunk::Init(c) => c.encode(out),
+            Chunk::InitAck(c) => c.encode(out),
+            Chunk::Sack(c) => c.encode(out),
+            Chunk::Heartbeat(c) => c.encode(out),
+            Chunk::HeartbeatAck(c) => c.encode(out),
+            Chunk::Abort(c) => c.encode(out),
+            Chunk::Shutdown(c) => c.encode(out),
+            Chunk::ShutdownAck => ShutdownAck.encode(out),
+            Chunk::Error(c) => c.encode(out),
+            Chunk::CookieEcho(c) => c.encode(out),
+            Chunk::CookieAck => CookieAck.encode(out),
+            Chunk::ShutdownComplete(c) => c.encode(out),
+            Chunk::ForwardTsn(c) => c.encode(out),
+            Chunk::Auth(c) => c.encode(out),
+            Chunk::Asconf(c) => c.encode(out),
+            Chunk::AsconfAck(c) => c.encode(out),
+            Chunk::Unknown(c) => c.encode(out),
+        }
+    }
+}

@@ -1,0 +1,120 @@
+//! SACK (RFC 9260 §3.3.4).
+
+use super::{CHUNK_HEADER_LEN, RawChunk};
+use crate::bits::{halves, split};
+use crate::encode::{Encode, MAX_ITEM, put_chunk, put16, put32};
+use crate::error::WireError;
+use crate::kind;
+use anabranch_base::Tsn;
+
+/// Length of the fixed fields behind the chunk header, in bytes.
+const FIXED: usize = 12;
+/// Most gap blocks and duplicates together that a length field can count.
+const MAX_ENTRIES: usize = (MAX_ITEM - CHUNK_HEADER_LEN - FIXED) / 4;
+
+/// A run of TSNs received above the cumulative TSN: offsets from it, both ends included.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GapBlock {
+    /// Offset of the first TSN.
+    pub start: u16,
+    /// Offset of the last TSN.
+    pub end: u16,
+}
+
+/// A SACK chunk. Order and overlap of the gap blocks are the peer's word; the engine judges them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Sack<'a> {
+    /// Cumulative TSN Ack.
+    pub cum_tsn: Tsn,
+    /// Advertised receiver window in bytes.
+    pub a_rwnd: u32,
+    gaps: &'a [[u8; 4]],
+    duplicates: &'a [[u8; 4]],
+}
+
+impl<'a> Sack<'a> {
+    pub(super) fn decode(raw: &RawChunk<'a>) -> Result<Self, WireError> {
+        let (fixed, lists) = split::<FIXED>(raw.value).ok_or(raw.misshapen())?;
+        let [c0, c1, c2, c3, a0, a1, a2, a3, g0, g1, d0, d1] = *fixed;
+        let gap_count = usize::from(u16::from_be_bytes([g0, g1]));
+        let duplicate_count = usize::from(u16::from_be_bytes([d0, d1]));
+        let (entries, _) = lists.as_chunks::<4>();
+        let (gaps, rest) = entries.split_at_checked(gap_count).ok_or(raw.misshapen())?;
+        let duplicates = rest.get(..duplicate_count).ok_or(raw.misshapen())?;
+        Ok(Sack {
+            cum_tsn: Tsn(u32::from_be_bytes([c0, c1, c2, c3])),
+            a_rwnd: u32::from_be_bytes([a0, a1, a2, a3]),
+            gaps,
+            duplicates,
+        })
+    }
+
+    /// The gap blocks as sent.
+    pub fn gaps(&self) -> impl ExactSizeIterator<Item = GapBlock> + DoubleEndedIterator + Clone + use<'a> {
+        self.gaps.iter().map(|e| {
+            let (start, end) = halves(e);
+            GapBlock { start, end }
+        })
+    }
+
+    /// The TSNs received more than once since the last SACK, as often as they were.
+    pub fn duplicates(&self) -> impl ExactSizeIterator<Item = Tsn> + DoubleEndedIterator + Clone + use<'a> {
+        self.duplicates.iter().map(|e| Tsn(u32::from_be_bytes(*e)))
+    }
+}
+
+impl Encode for Sack<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_sack(out, self.cum_tsn, self.a_rwnd, self.gaps(), self.duplicates());
+    }
+}
+
+/// A SACK to send. Lowest gap blocks first; lists too long for a length field lose their tail.
+#[derive(Clone, Copy, Debug)]
+pub struct SackOut<'a> {
+    /// Cumulative TSN Ack.
+    pub cum_tsn: Tsn,
+    /// Advertised receiver window in bytes.
+    pub a_rwnd: u32,
+    /// Gap blocks, rising and apart.
+    pub gaps: &'a [GapBlock],
+    /// TSNs received more than once.
+    pub duplicates: &'a [Tsn],
+}
+
+impl SackOut<'_> {
+    /// Length on the wire in bytes with so many entries in the two lists together.
+    pub const fn len_with(entries: usize) -> usize {
+        CHUNK_HEADER_LEN + FIXED + 4 * entries
+    }
+}
+
+impl Encode for SackOut<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        put_sack(out, self.cum_tsn, self.a_rwnd, self.gaps.iter().copied(), self.duplicates.iter().copied());
+    }
+}
+
+fn put_sack(
+    out: &mut Vec<u8>,
+    cum_tsn: Tsn,
+    a_rwnd: u32,
+    gaps: impl ExactSizeIterator<Item = GapBlock>,
+    duplicates: impl ExactSizeIterator<Item = Tsn>,
+) {
+    let gap_count = gaps.len().min(MAX_ENTRIES);
+    let duplicate_count = duplicates.len().min(MAX_ENTRIES - gap_count);
+    put_chunk(out, kind::SACK, 0, |o| {
+        put32(o, cum_tsn.0);
+        put32(o, a_rwnd);
+        put16(o, gap_count as u16);
+        put16(o, duplicate_count as u16);
+        for g in gaps.take(gap_count) {
+            put16(o, g.start);
+            put16(o, g.end);
+        }
+        for d in duplicates.take(duplicate_count) {
+            put32(o, d.0);
+        }
+    });
+}

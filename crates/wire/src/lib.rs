@@ -1,0 +1,36 @@
+//! SCTP as bytes: packets, chunks, parameters, error causes, the checksum, and captures of them. No state.
+//!
+//! Decoding borrows from the datagram and allocates nothing; lists inside chunks are lazy iterators, so a broken
+//! tail is noticed when it is reached. No input makes it panic. Encoding appends to a `Vec<u8>` that the caller
+//! reuses; [`PacketSlices`] assembles a whole packet whose payloads are shared, not copied.
+//!
+//! Where to look: one file per chunk under `chunk/`, parameters under `parameter/`, error causes in `cause.rs`.
+
+mod bits;
+mod cause;
+mod checksum;
+mod chunk;
+mod encode;
+mod error;
+pub mod kind;
+mod packet;
+mod parameter;
+mod slices;
+mod tlv;
+mod unknown;
+
+pub use cause::{Cause, CauseIter, Causes, code as cause_code};
+pub use checksum::packet_checksum;
+pub use chunk::{
+    Abort, AbortOut, Asconf, AsconfAck, AsconfAckOut, AsconfOut, Auth, AuthOut, CHUNK_HEADER_LEN, Chunk, CookieAck,
+    CookieEcho, DATA_HEADER_LEN, Data, DataFlags, DataHeader, ErrorChunk, ErrorOut, ForwardTsn, ForwardTsnOut,
+    GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, InitFields, InitOut, RawChunk, Sack, SackOut, Shutdown,
+    ShutdownAck, ShutdownComplete, data_chunk_len, is_reserved,
+};
+pub use encode::Encode;
+pub use error::{Item, WireError};
+pub use packet::{COMMON_HEADER_LEN, Chunks, CommonHeader, Packet, Verify};
+pub use parameter::{Parameter, ParameterIter, Params, RawParameter, RawParameterIter, kind as parameter_kind};
+pub use slices::{PacketSlices, Slices};
+pub use tlv::list_u16;
+pub use unknown::UnknownAction;

@@ -1,0 +1,46 @@
+//! Parameter types.
+
+/// Heartbeat Info (RFC 9260 §3.3.5).
+pub const HEARTBEAT_INFO: u16 = 1;
+/// IPv4 Address (RFC 9260 §3.3.2.1.1).
+pub const IPV4: u16 = 5;
+/// IPv6 Address (RFC 9260 §3.3.2.1.2).
+pub const IPV6: u16 = 6;
+/// State Cookie (RFC 9260 §3.3.3.1.1).
+pub const COOKIE: u16 = 7;
+/// Unrecognized Parameter (RFC 9260 §3.3.3.1.2).
+pub const UNRECOGNIZED: u16 = 8;
+/// Cookie Preservative (RFC 9260 §3.3.2.1.3).
+pub const COOKIE_PRESERVATIVE: u16 = 9;
+/// Host Name Address, deprecated (RFC 9260 §3.3.2.1.4).
+pub const HOST_NAME: u16 = 11;
+/// Supported Address Types (RFC 9260 §3.3.2.1.5).
+pub const SUPPORTED_ADDRESS_TYPES: u16 = 12;
+/// Reserved for ECN Capable (RFC 9260 §3.3.2).
+pub const ECN_CAPABLE: u16 = 0x8000;
+/// Zero Checksum Acceptable (RFC 9653).
+pub const ZERO_CHECKSUM: u16 = 0x8001;
+/// Random (RFC 4895 §3.1).
+pub const RANDOM: u16 = 0x8002;
+/// Chunk List (RFC 4895 §3.2).
+pub const CHUNK_LIST: u16 = 0x8003;
+/// Requested HMAC Algorithm (RFC 4895 §3.3).
+pub const HMAC_ALGO: u16 = 0x8004;
+/// Padding (RFC 4820 §4).
+pub const PADDING: u16 = 0x8005;
+/// Supported Extensions (RFC 5061 §4.2.7).
+pub const SUPPORTED_EXTENSIONS: u16 = 0x8008;
+/// Forward-TSN-Supported (RFC 3758 §3.1).
+pub const FORWARD_TSN_SUPPORTED: u16 = 0xc000;
+/// Add IP Address (RFC 5061 §4.2.1).
+pub const ASCONF_ADD: u16 = 0xc001;
+/// Delete IP Address (RFC 5061 §4.2.2).
+pub const ASCONF_DELETE: u16 = 0xc002;
+/// Error Cause Indication (RFC 5061 §4.2.3).
+pub const ASCONF_ERROR_CAUSE: u16 = 0xc003;
+/// Set Primary IP Address (RFC 5061 §4.2.4).
+pub const ASCONF_SET_PRIMARY: u16 = 0xc004;
+/// Success Indication (RFC 5061 §4.2.5).
+pub const ASCONF_SUCCESS: u16 = 0xc005;
+/// Adaptation Layer Indication (RFC 5061 §4.2.6).
+pub const ADAPTATION_INDICATION: u16 = 0xc006;

@@ -1,0 +1,173 @@
+//! An outgoing packet as slices: headers in one buffer, payloads shared.
+
+use crate::bits::round4;
+use crate::checksum;
+use crate::chunk::{AuthOut, DATA_HEADER_LEN, DataHeader};
+use crate::encode::Encode;
+use crate::kind;
+use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
+use bytes::Bytes;
+
+/// A packet under construction, and later on its way to the driver.
+///
+/// Everything but payload stands in one buffer; a payload is a shared [`Bytes`] with the place where it belongs. The
+/// checksum is left to [`write_to`](Self::write_to). One value serves for every packet: after the first few nothing
+/// is allocated.
+#[derive(Clone, Debug, Default)]
+pub struct PacketSlices {
+    head: Vec<u8>,
+    parts: Vec<Part>,
+    payload_len: usize,
+    kinds: Vec<u8>,
+}
+
+#[derive(Clone, Debug)]
+struct Part {
+    /// Index in `head` that the payload stands before.
+    at: usize,
+    payload: Bytes,
+}
+
+impl PacketSlices {
+    /// Drops what is there and starts a packet with header `h`.
+    pub fn start(&mut self, h: CommonHeader) {
+        self.clear();
+        self.head.extend_from_slice(&h.to_bytes());
+    }
+
+    /// Appends a chunk.
+    pub fn push(&mut self, c: &impl Encode) {
+        let start = self.head.len();
+        c.encode(&mut self.head);
+        if let Some(&kind) = self.head.get(start) {
+            self.kinds.push(kind);
+        }
+    }
+
+    /// Appends a DATA chunk without copying its payload, which is at most 65,516 bytes (the rest would be cut off).
+    pub fn push_data(&mut self, h: &DataHeader, mut payload: Bytes) {
+        payload.truncate(DataHeader::MAX_PAYLOAD);
+        h.encode_for(payload.len(), &mut self.head);
+        self.kinds.push(kind::DATA);
+        let padding = round4(payload.len()) - payload.len();
+        self.payload_len += payload.len();
+        self.parts.push(Part { at: self.head.len(), payload });
+        self.head.resize(self.head.len() + padding, 0);
+    }
+
+    /// Appends an AUTH chunk with a MAC of zeros. Returns where the chunk starts in [`head_mut`](Self::head_mut):
+    /// the MAC is computed over [`slices_from`](Self::slices_from) that place once the packet is complete, and
+    /// written [`AuthOut::MAC_OFFSET`] bytes behind it (RFC 4895 §6.2).
+    pub fn push_auth(&mut self, auth: &AuthOut) -> usize {
+        let start = self.head.len();
+        self.push(auth);
+        start
+    }
+
+    /// Length on the wire in bytes, padding included.
+    pub fn len(&self) -> usize {
+        self.head.len() + self.payload_len
+    }
+
+    /// Has it no chunk yet?
+    pub fn is_empty(&self) -> bool {
+        self.head.len() <= COMMON_HEADER_LEN
+    }
+
+    /// Drops everything, payloads too, and keeps the buffers.
+    pub fn clear(&mut self) {
+        self.head.clear();
+        self.parts.clear();
+        self.kinds.clear();
+        self.payload_len = 0;
+    }
+
+    /// The common header and all chunk bytes but payloads. For changes in place (a MAC); its length must stay.
+    pub fn head_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.head
+    }
+
+    /// Ports and tag; all zero before [`start`](Self::start).
+    pub fn header(&self) -> CommonHeader {
+        match self.head.first_chunk::<COMMON_HEADER_LEN>() {
+            Some(h) => CommonHeader::from_bytes(h),
+            None => CommonHeader { src_port: 0, dst_port: 0, vtag: 0 },
+        }
+    }
+
+    /// Types of the chunks in order.
+    pub fn chunk_kinds(&self) -> &[u8] {
+        &self.kinds
+    }
+
+    /// Payload bytes of all DATA chunks, without headers and padding.
+    pub fn payload_len(&self) -> usize {
+        self.payload_len
+    }
+
+    /// The payloads in order.
+    pub fn payloads(&self) -> impl ExactSizeIterator<Item = &Bytes> {
+        self.parts.iter().map(|p| &p.payload)
+    }
+
+    /// The packet in wire order, its checksum field as it stands in the head (zero).
+    pub fn slices(&self) -> Slices<'_> {
+        Slices { head: &self.head, parts: &self.parts, at: 0, pending: None }
+    }
+
+    /// The packet from index `start` of the head on, which must be the first byte of a chunk.
+    pub fn slices_from(&self, start: usize) -> Slices<'_> {
+        // A payload inserted exactly at `start` ends the chunk before.
+        let skip = self.parts.partition_point(|p| p.at <= start);
+        Slices { head: &self.head, parts: self.parts.get(skip..).unwrap_or(&[]), at: start, pending: None }
+    }
+
+    /// Appends the packet with its checksum to `out`. Each payload is copied once.
+    pub fn write_to(&self, out: &mut Vec<u8>) {
+        let start = out.len();
+        out.reserve(self.len());
+        for s in self.slices() {
+            out.extend_from_slice(s);
+        }
+        if let Some(packet) = out.get_mut(start..) {
+            checksum::fill(packet);
+        }
+    }
+}
+
+/// The pieces of a packet in wire order.
+#[derive(Clone, Debug)]
+pub struct Slices<'a> {
+    head: &'a [u8],
+    parts: &'a [Part],
+    at: usize,
+    pending: Option<&'a [u8]>,
+}
+
+impl<'a> Iterator for Slices<'a> {
+    type Item = &'a [u8];
+
+    fn next(&mut self) -> Option<&'a [u8]> {
+        loop {
+            if let Some(payload) = self.pending.take() {
+                return Some(payload);
+            }
+            let end = match self.parts.split_first() {
+                Some((part, rest)) => {
+                    self.parts = rest;
+                    self.pending = Some(&part.payload);
+                    part.at
+                }
+                None if self.at < self.head.len() => self.head.len(),
+                None => return None,
+            };
+            let piece = self.head.get(self.at..end).unwrap_or(&[]);
+            self.at = end;
+            if !piece.is_empty() {
+                return Some(piece);
+            }
+        }
+    }
+}
+
+const _: () = assert!(DATA_HEADER_LEN == 16);
