@@ -1,0 +1,6 @@
+//! Media for a message transport: a transport stream goes in, messages with class and frame come out, and
+//! at the other end a play-out buffer turns what arrived in time back into the stream.
+//!
+//! Nothing here reads a clock, a socket or a file; bytes and instants are handed in.
+
+pub mod ts;
