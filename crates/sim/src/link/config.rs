@@ -1,0 +1,128 @@
+//! What a link is like, in netem's words.
+
+use super::{Jitter, Schedule};
+use crate::loss::LossConfig;
+use crate::queue::{Discipline, Limit};
+use anabranch_base::{Duration, Rate};
+use core::fmt;
+
+/// One direction of a path. Shares are fractions of one.
+#[derive(Clone, PartialEq, Debug)]
+pub struct LinkConfig {
+    /// Speed of the transmitter; `None` sends at once. At [`Rate::ZERO`] everything waits.
+    pub rate: Option<Rate>,
+    /// Time on the way after the last bit left.
+    pub delay: Duration,
+    /// Variation of the delay, drawn per packet. A sum below zero is zero.
+    pub jitter: Jitter,
+    /// May a packet overtake another when its delay comes out shorter? If not, it arrives together
+    /// with the one before it; so jitter that is long against the gaps between packets raises the
+    /// mean delay.
+    pub jitter_reorders: bool,
+    /// Random loss.
+    pub loss: LossConfig,
+    /// Where random loss strikes.
+    pub loss_point: LossPoint,
+    /// How many packets and bytes the link holds before the last bit leaves: waiting and in
+    /// transmission. Unlike netem's `limit`, packets on the way do not count.
+    pub limit: Limit,
+    /// How the queue behaves.
+    pub discipline: Discipline,
+    /// Header bytes charged for each packet, to the rate and to the byte limit (28 for IPv4 and UDP).
+    pub overhead: u32,
+    /// Largest size taken, in bytes without overhead.
+    pub mtu: Option<u32>,
+    /// Share of packets that arrive twice, each copy with its own delay.
+    pub duplicate: f64,
+    /// Share of packets that skip the delay and arrive as soon as they left, past those on the way.
+    pub reorder: f64,
+    /// Changes with time.
+    pub schedule: Schedule,
+}
+
+/// Where random loss strikes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum LossPoint {
+    /// After the transmitter: a lost packet has used queue and rate, as on a radio.
+    #[default]
+    Wire,
+    /// Before the queue: a lost packet costs nothing, as with netem.
+    Entry,
+}
+
+impl LinkConfig {
+    /// A perfect link: no delay, no limit, no loss.
+    pub const fn ideal() -> Self {
+        LinkConfig {
+            rate: None,
+            delay: Duration::ZERO,
+            jitter: Jitter::None,
+            jitter_reorders: false,
+            loss: LossConfig::None,
+            loss_point: LossPoint::Wire,
+            limit: Limit::NONE,
+            discipline: Discipline::DropTail,
+            overhead: 0,
+            mtu: None,
+            duplicate: 0.0,
+            reorder: 0.0,
+            schedule: Schedule::none(),
+        }
+    }
+
+    /// A link of this rate and delay, perfect in all else.
+    pub fn fixed(rate: Option<Rate>, delay: Duration) -> Self {
+        LinkConfig { rate, delay, ..LinkConfig::ideal() }
+    }
+
+    /// The same link with this loss.
+    #[must_use]
+    pub fn with_loss(mut self, loss: LossConfig) -> Self {
+        self.loss = loss;
+        self
+    }
+
+    /// The same link with this limit.
+    #[must_use]
+    pub fn with_limit(mut self, limit: Limit) -> Self {
+        self.limit = limit;
+        self
+    }
+
+    /// The same link with this schedule.
+    #[must_use]
+    pub fn with_schedule(mut self, schedule: Schedule) -> Self {
+        self.schedule = schedule;
+        self
+    }
+
+    /// What is wrong with the values, if anything. A link built from such values still runs: shares
+    /// act as if cut to 0..1.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let share = |p: f64, what| if (0.0..=1.0).contains(&p) { Ok(()) } else { Err(ConfigError(what)) };
+        share(self.duplicate, "duplicate must lie between 0 and 100 %")?;
+        share(self.reorder, "reorder must lie between 0 and 100 %")?;
+        self.loss.check().map_err(ConfigError)?;
+        if self.rate == Some(Rate::ZERO) {
+            return Err(ConfigError("a rate of zero sends nothing: use down to cut a link"));
+        }
+        self.schedule.check()
+    }
+}
+
+impl Default for LinkConfig {
+    fn default() -> Self {
+        LinkConfig::ideal()
+    }
+}
+
+/// Why a configuration makes no sense.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct ConfigError(pub(crate) &'static str);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+impl core::error::Error for ConfigError {}

@@ -1,0 +1,63 @@
+//! What happened to the packets of a link.
+
+/// A number of packets and their bytes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Tally {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl Tally {
+    /// This and one packet of `size` bytes.
+    #[must_use]
+    pub const fn with(self, size: u32) -> Self {
+        Tally { packets: self.packets + 1, bytes: self.bytes.saturating_add(size as u64) }
+    }
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: Tally) -> Self {
+        Tally { packets: self.packets + other.packets, bytes: self.bytes.saturating_add(other.bytes) }
+    }
+    pub(crate) fn add(&mut self, size: u32) {
+        *self = self.with(size);
+    }
+}
+
+/// Counters of one link since its start. Bytes are sizes as given by the sender, without overhead.
+///
+/// At any moment `offered + duplicated = delivered + dropped() + held`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct LinkCounters {
+    /// Given to the link.
+    pub offered: Tally,
+    /// Handed out at the other end.
+    pub delivered: Tally,
+    /// Second copies made.
+    pub duplicated: Tally,
+    /// Dropped because the queue was full, or by its discipline.
+    pub dropped_queue: Tally,
+    /// Dropped by the loss model.
+    pub dropped_loss: Tally,
+    /// Dropped because the link was down or went down.
+    pub dropped_down: Tally,
+    /// Dropped because they were larger than the link's MTU.
+    pub dropped_mtu: Tally,
+}
+
+impl LinkCounters {
+    /// Dropped for any reason.
+    pub const fn dropped(&self) -> Tally {
+        self.dropped_queue.plus(self.dropped_loss).plus(self.dropped_down).plus(self.dropped_mtu)
+    }
+
+    pub(super) fn of(&mut self, reason: super::DropReason) -> &mut Tally {
+        match reason {
+            super::DropReason::Queue => &mut self.dropped_queue,
+            super::DropReason::Loss => &mut self.dropped_loss,
+            super::DropReason::Down => &mut self.dropped_down,
+            super::DropReason::Mtu => &mut self.dropped_mtu,
+        }
+    }
+}

@@ -1,0 +1,343 @@
+//! A link against closed forms.
+
+use super::*;
+use crate::loss::LossConfig;
+use crate::queue::Limit;
+use anabranch_base::{Duration, Rate};
+use proptest::prelude::*;
+
+const MBIT: u64 = 1_000_000;
+
+fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+fn at(n: u64) -> Instant {
+    Instant::from_millis(n)
+}
+fn mbit(n: u64) -> Option<Rate> {
+    Some(Rate::from_bits_per_sec(n * MBIT))
+}
+fn change(at_ms: u64, set: Setting) -> Change {
+    Change { at: ms(at_ms), set }
+}
+
+/// Everything that comes out, by following `next_event` alone.
+fn drain<P: Clone + Send + 'static>(link: &mut Link<P>) -> Vec<Delivery<P>> {
+    let mut out = Vec::new();
+    while let Some(next) = link.next_event() {
+        while let Some(d) = link.poll_delivery(next) {
+            assert_eq!(d.at, next, "the link named the very time of each delivery");
+            out.push(d);
+        }
+    }
+    out
+}
+
+/// `n` packets of `size` bytes, one each `gap`, then everything that comes out.
+fn run(config: LinkConfig, seed: u64, n: u64, gap: Duration, size: u32) -> (Vec<Delivery<u64>>, LinkCounters) {
+    let mut link = Link::new("link", seed, config);
+    let mut out = Vec::new();
+    for i in 0..n {
+        let now = Instant::ZERO + gap * i;
+        out.extend(std::iter::from_fn(|| link.poll_delivery(now)));
+        link.enqueue(now, size, i);
+    }
+    while let Some(next) = link.next_event() {
+        out.extend(std::iter::from_fn(|| link.poll_delivery(next)));
+    }
+    (out, link.counters())
+}
+
+#[test]
+fn delay_and_serialisation_are_exact() {
+    let mut link = Link::new("l", 1, LinkConfig { overhead: 28, ..LinkConfig::fixed(mbit(8), ms(30)) });
+    // 972 + 28 bytes at 8 Mbit/s take 1 ms each; the second waits for the first.
+    assert_eq!(link.enqueue(at(5), 972, 'a'), Verdict::Queued);
+    link.enqueue(at(5), 972, 'b');
+    assert_eq!(link.backlog(), Tally { packets: 2, bytes: 2_000 });
+    let mut out = drain(&mut link);
+    link.enqueue(at(50), 472, 'c');
+    out.extend(drain(&mut link));
+    let got: Vec<_> = out.iter().map(|d| (d.at.as_nanos() / 1_000, d.payload)).collect();
+    assert_eq!(got, [(36_000, 'a'), (37_000, 'b'), (80_500, 'c')]);
+    assert_eq!(link.next_event(), None);
+}
+
+#[test]
+fn nothing_comes_early() {
+    let mut link = Link::new("l", 1, LinkConfig::fixed(None, ms(30)));
+    link.enqueue(at(1), 100, ());
+    assert_eq!(link.next_event(), Some(at(31)));
+    assert!(link.poll_deliver(at(31) - Duration::from_nanos(1)).is_none());
+    assert!(link.poll_deliver(at(31)).is_some());
+}
+
+#[test]
+fn throughput_is_the_configured_rate() {
+    // Offered 12 Mbit/s to a 6 Mbit/s link for 20 s.
+    let config = LinkConfig::fixed(mbit(6), ms(10)).with_limit(Limit::packets(40));
+    let (out, counters) = run(config, 1, 20_000, ms(1), 1_500);
+    let in_20s: u64 = out.iter().filter(|d| d.at < at(20_010)).map(|d| u64::from(d.size) * 8).sum();
+    assert!(in_20s.abs_diff(6 * MBIT * 20) <= 12_000, "{in_20s}");
+    assert_eq!(counters.offered.packets, counters.delivered.packets + counters.dropped_queue.packets);
+    // A full queue of 40 packets of 2 ms each, then the delay.
+    let longest = out.iter().map(|d| d.at.since(d.entered)).max().unwrap();
+    assert!(longest <= ms(90) && longest > ms(87), "{longest}");
+}
+
+#[test]
+fn limit_counts_waiting_and_in_transmission() {
+    let config = LinkConfig::fixed(mbit(8), ms(1)).with_limit(Limit::packets(3));
+    let mut link = Link::new("l", 1, config);
+    let verdicts: Vec<_> = (0..5).map(|i| link.enqueue(at(0), 1_000, i)).collect();
+    let full = Verdict::Dropped(DropReason::Queue);
+    assert_eq!(verdicts, [Verdict::Queued, Verdict::Queued, Verdict::Queued, full, full]);
+    // One has left after 1 ms, which makes room for one.
+    assert_eq!(link.enqueue(at(1), 1_000, 5), Verdict::Queued);
+    assert_eq!(link.enqueue(at(1), 1_000, 6), full);
+    assert_eq!(link.counters().dropped_queue, Tally { packets: 3, bytes: 3_000 });
+}
+
+#[test]
+fn jitter_keeps_order_unless_told_otherwise() {
+    let config = LinkConfig { jitter: Jitter::Uniform(ms(20)), ..LinkConfig::fixed(None, ms(30)) };
+    let ordered = |out: &[Delivery<u64>]| out.windows(2).all(|w| w[0].payload < w[1].payload);
+    let (out, _) = run(config.clone(), 3, 2_000, ms(5), 100);
+    assert!(ordered(&out));
+    assert!(out.iter().all(|d| d.at.since(d.entered) >= ms(10) && d.at.since(d.entered) <= ms(50)));
+    let (out, _) = run(LinkConfig { jitter_reorders: true, ..config }, 3, 2_000, ms(5), 100);
+    assert!(!ordered(&out) && out.len() == 2_000);
+    let mean = out.iter().map(|d| d.at.since(d.entered).as_millis_f64()).sum::<f64>() / 2_000.0;
+    // Uniform over 40 ms: 11.55 ms standard deviation, 0.26 ms of the mean.
+    assert!((mean - 30.0).abs() < 1.1, "{mean}");
+}
+
+#[test]
+fn loss_on_the_wire_uses_the_rate_and_loss_at_entry_does_not() {
+    let config = LinkConfig::fixed(mbit(8), ms(0)).with_loss(LossConfig::Packets(vec![0]));
+    let second = |config| run(config, 1, 2, Duration::ZERO, 1_000).0[0].at;
+    assert_eq!(second(config.clone()), at(2));
+    assert_eq!(second(LinkConfig { loss_point: LossPoint::Entry, ..config }), at(1));
+}
+
+#[test]
+fn loss_share_and_counters() {
+    let config = LinkConfig::ideal().with_loss(LossConfig::bursts(0.05, 4.0));
+    let (out, c) = run(config, 2, 100_000, ms(1), 100);
+    let lost = c.dropped_loss.packets as f64 / 1e5;
+    // Standard deviation of the share of this chain: sqrt(p(1-p)(1+c)/(1-c)/n), c = 0.737.
+    assert!((lost - 0.05).abs() < 4.0 * 0.00177, "{lost}");
+    assert_eq!(out.len() as u64, c.delivered.packets);
+    assert_eq!(c.offered.packets, c.delivered.packets + c.dropped().packets);
+}
+
+#[test]
+fn duplicates_and_overtakers() {
+    let config = LinkConfig { duplicate: 0.1, ..LinkConfig::fixed(None, ms(7)) };
+    let (out, c) = run(config, 2, 10_000, ms(1), 100);
+    assert!(c.duplicated.packets.abs_diff(1_000) < 120, "{:?}", c.duplicated);
+    assert_eq!(out.len() as u64, 10_000 + c.duplicated.packets);
+    assert_eq!(out.iter().filter(|d| d.duplicate).count() as u64, c.duplicated.packets);
+
+    let config = LinkConfig { reorder: 0.25, ..LinkConfig::fixed(None, ms(7)) };
+    let (out, _) = run(config, 2, 10_000, ms(1), 100);
+    let at_once = out.iter().filter(|d| d.at == d.entered).count();
+    assert!(at_once.abs_diff(2_500) < 175, "{at_once}");
+    assert!(out.iter().all(|d| d.at == d.entered || d.at == d.entered + ms(7)));
+}
+
+#[test]
+fn too_large_for_the_link() {
+    let mut link = Link::new("l", 1, LinkConfig { mtu: Some(1_400), overhead: 28, ..LinkConfig::ideal() });
+    assert_eq!(link.enqueue(at(0), 1_400, ()), Verdict::Queued);
+    assert_eq!(link.enqueue(at(0), 1_401, ()), Verdict::Dropped(DropReason::Mtu));
+}
+
+#[test]
+fn scheduled_changes_apply_at_their_time() {
+    let config = LinkConfig::fixed(None, ms(30)).with_schedule(Schedule::once(vec![
+        change(10, Setting::Delay(ms(280))),
+        change(20, Setting::Down),
+        change(25, Setting::Up),
+        change(30, Setting::Delay(ms(5))),
+    ]));
+    let (out, c) = run(config, 1, 40, ms(1), 100);
+    // A change at t holds for what is sent at t. Order is kept: after 30 nothing passes the 280 ms ones.
+    for d in &out {
+        let want = match d.entered.as_nanos() / 1_000_000 {
+            n @ 0..=9 => n + 30,
+            n @ (10..=19 | 25..=29) => n + 280,
+            30..=39 => 309,
+            n => panic!("sent at {n} ms while down"),
+        };
+        assert_eq!(d.at, at(want), "{d:?}");
+    }
+    assert_eq!((out.len(), c.dropped_down.packets), (35, 5));
+}
+
+#[test]
+fn a_schedule_repeats() {
+    let schedule = Schedule::every(ms(100), vec![change(40, Setting::Down), change(60, Setting::Up)]);
+    let (_, c) = run(LinkConfig::fixed(None, ms(3)).with_schedule(schedule), 1, 1_000, ms(1), 100);
+    assert_eq!(c.dropped_down.packets, 10 * 20);
+}
+
+#[test]
+fn rate_changes_reach_the_packet_in_transmission() {
+    let schedule = Schedule::once(vec![change(5, Setting::Rate(mbit(8))), change(7, Setting::Rate(None))]);
+    let mut link = Link::new("l", 1, LinkConfig::fixed(mbit(1), ms(1)).with_schedule(schedule));
+    // 1250 bytes: 10 ms at 1 Mbit/s. Half is sent by 5 ms, the rest takes 0.625 ms at 8 Mbit/s.
+    link.enqueue(at(0), 1_250, 'a');
+    link.enqueue(at(0), 10_000, 'b');
+    let got: Vec<_> = drain(&mut link).iter().map(|d| (d.at.as_nanos() / 1_000, d.payload)).collect();
+    assert_eq!(got, [(6_625, 'a'), (8_000, 'b')]);
+}
+
+#[test]
+fn going_down_drops_what_has_not_left() {
+    let mut link = Link::new("l", 1, LinkConfig::fixed(mbit(8), ms(30)));
+    (0..4).for_each(|i| {
+        link.enqueue(at(0), 1_000, i);
+    });
+    link.apply(at(2), Setting::Down);
+    assert_eq!(link.enqueue(at(2), 1_000, 9), Verdict::Dropped(DropReason::Down));
+    assert_eq!(link.counters().dropped_down, Tally { packets: 3, bytes: 3_000 });
+    assert_eq!(drain(&mut link).iter().map(|d| d.payload).collect::<Vec<_>>(), [0, 1]);
+    link.apply(at(50), Setting::Up);
+    link.enqueue(at(50), 1_000, 10);
+    assert_eq!(drain(&mut link)[0].at, at(81));
+}
+
+#[test]
+fn a_stalled_link_waits_for_the_change_that_frees_it() {
+    let schedule = Schedule::once(vec![change(0, Setting::Rate(Some(Rate::ZERO))), change(9, Setting::Rate(mbit(8)))]);
+    let mut link = Link::new("l", 1, LinkConfig::fixed(mbit(8), ms(1)).with_schedule(schedule));
+    link.enqueue(at(3), 1_000, ());
+    assert_eq!(drain(&mut link)[0].at, at(11));
+    link.apply(at(20), Setting::Rate(Some(Rate::ZERO)));
+    link.enqueue(at(20), 1_000, ());
+    assert_eq!(link.next_event(), None);
+}
+
+#[test]
+fn same_seed_same_run() {
+    let config = LinkConfig {
+        jitter: Jitter::Normal(ms(5)),
+        jitter_reorders: true,
+        duplicate: 0.05,
+        reorder: 0.05,
+        ..LinkConfig::fixed(mbit(6), ms(30)).with_loss(LossConfig::bursts(0.1, 3.0)).with_limit(Limit::packets(40))
+    };
+    let go = |seed| run(config.clone(), seed, 5_000, ms(1), 1_000);
+    assert_eq!(go(1), go(1));
+    assert_ne!(go(1).0, go(2).0);
+    // Switching one feature off leaves the others' numbers alone.
+    let (with, _) = go(1);
+    let (without, _) = run(LinkConfig { duplicate: 0.0, ..config.clone() }, 1, 5_000, ms(1), 1_000);
+    let ids = |out: &[Delivery<u64>]| {
+        let mut ids: Vec<u64> = out.iter().filter(|d| !d.duplicate).map(|d| d.payload).collect();
+        ids.sort();
+        ids
+    };
+    assert_eq!(ids(&with), ids(&without));
+}
+
+#[test]
+fn nonsense_is_named() {
+    let bad = |c: LinkConfig| c.check().is_err();
+    assert!(!bad(LinkConfig::ideal()));
+    assert!(bad(LinkConfig { duplicate: 1.1, ..LinkConfig::ideal() }));
+    assert!(bad(LinkConfig { reorder: f64::NAN, ..LinkConfig::ideal() }));
+    assert!(bad(LinkConfig::fixed(Some(Rate::ZERO), ms(1))));
+    assert!(bad(LinkConfig::ideal().with_loss(LossConfig::bernoulli(-0.1))));
+}
+
+#[derive(Clone, Debug)]
+enum Op {
+    Send(u32),
+    Wait(u64),
+    Poll,
+    Set(Setting),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    prop_oneof![
+        4 => (0u32..3_000).prop_map(Op::Send),
+        3 => (0u64..5_000_000).prop_map(Op::Wait),
+        2 => Just(Op::Poll),
+        1 => prop_oneof![
+            Just(Setting::Down),
+            Just(Setting::Up),
+            Just(Setting::Rate(None)),
+            (0u64..20).prop_map(|n| Setting::Rate(mbit(n))),
+            (0u64..50).prop_map(|n| Setting::Delay(ms(n))),
+            (0u64..9).prop_map(|n| Setting::Jitter(Jitter::Normal(ms(n)))),
+            (0u64..9).prop_map(|n| Setting::Limit(Limit::packets(n))),
+            (0.0f64..1.0).prop_map(|p| Setting::Loss(LossConfig::bernoulli(p))),
+            (0.0f64..0.5).prop_map(Setting::Duplicate),
+            (0.0f64..0.5).prop_map(Setting::Reorder),
+        ].prop_map(Op::Set),
+    ]
+}
+
+proptest! {
+    /// No packet appears or vanishes without a counter, nothing arrives before it was sent or after a
+    /// poll, and without jitter's leave or `reorder` nothing overtakes.
+    #[test]
+    fn packets_are_conserved(ops in proptest::collection::vec(op(), 1..120), seed: u64) {
+        let mut link = Link::new("l", seed, LinkConfig::fixed(mbit(5), ms(10)));
+        let (mut now, mut sent, mut may_overtake, mut last) = (Instant::ZERO, 0u64, false, None);
+        for op in ops {
+            match op {
+                Op::Send(size) => {
+                    link.enqueue(now, size, sent);
+                    sent += 1;
+                }
+                Op::Wait(ns) => now += Duration::from_nanos(ns),
+                Op::Poll => {
+                    while let Some(d) = link.poll_delivery(now) {
+                        prop_assert!(d.entered <= d.at && d.at <= now);
+                        prop_assert!(may_overtake || last.is_none_or(|l| l <= d.payload));
+                        last = Some(d.payload);
+                    }
+                    prop_assert!(link.next_event().is_none_or(|at| at > now));
+                }
+                Op::Set(set) => {
+                    may_overtake |= matches!(set, Setting::Reorder(_));
+                    link.apply(now, set);
+                }
+            }
+            let c = link.counters();
+            let held = link.backlog().packets + link.on_the_way() as u64;
+            prop_assert_eq!(c.offered.packets, sent);
+            prop_assert_eq!(sent + c.duplicated.packets, c.delivered.packets + c.dropped().packets + held);
+        }
+    }
+
+    /// How often the link is polled changes nothing.
+    #[test]
+    fn polling_is_free(polls in proptest::collection::vec(0u64..400_000_000, 0..60), seed: u64) {
+        let config = LinkConfig {
+            jitter: Jitter::Uniform(ms(6)),
+            duplicate: 0.1,
+            ..LinkConfig::fixed(mbit(4), ms(20)).with_loss(LossConfig::bursts(0.2, 2.0)).with_schedule(
+                Schedule::every(ms(90), vec![change(20, Setting::Rate(mbit(1))), change(50, Setting::Rate(mbit(9)))]))
+        };
+        let (plain, _) = run(config.clone(), seed, 200, ms(1), 700);
+        let mut events: Vec<(Instant, bool)> = (0..200).map(|i| (at(i), true)).collect();
+        events.extend(polls.iter().map(|t| (Instant::from_nanos(*t), false)));
+        events.sort_by_key(|e| e.0);
+        let mut link = Link::new("link", seed, config);
+        let (mut out, mut sent) = (Vec::new(), 0u64);
+        for (now, is_send) in events {
+            if is_send {
+                link.enqueue(now, 700, sent);
+                sent += 1;
+            } else {
+                out.extend(std::iter::from_fn(|| link.poll_delivery(now)));
+            }
+        }
+        out.extend(std::iter::from_fn(|| link.poll_delivery(at(100_000))));
+        prop_assert_eq!(out, plain);
+    }
+}

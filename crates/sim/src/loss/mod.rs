@@ -1,0 +1,105 @@
+//! Loss models, one per file. A model answers one question per packet: is this one lost?
+
+mod bernoulli;
+mod gilbert_elliott;
+mod mask;
+mod timed_two_state;
+
+pub use bernoulli::Bernoulli;
+pub use gilbert_elliott::{GilbertElliott, GilbertElliottParams};
+pub use mask::Mask;
+pub use timed_two_state::TimedTwoState;
+
+use anabranch_base::{Duration, Instant, RandomStream};
+
+/// Decides packet by packet.
+pub trait LossModel: Send {
+    /// Is the packet that passes at `now` lost? `now` never runs backwards.
+    fn loses(&mut self, now: Instant, random: &mut RandomStream) -> bool;
+}
+
+/// A loss model by its parameters. Shares are fractions of one.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub enum LossConfig {
+    /// Nothing is lost.
+    #[default]
+    None,
+    /// Each packet with the same probability, independently.
+    Bernoulli {
+        /// Probability.
+        p: f64,
+    },
+    /// Two states that change from packet to packet.
+    GilbertElliott(GilbertElliottParams),
+    /// Two states that change with time: exponential sojourns, everything is lost in the bad one.
+    TimedTwoState {
+        /// Mean stay in the good state.
+        mean_good: Duration,
+        /// Mean stay in the bad state.
+        mean_bad: Duration,
+    },
+    /// Exactly these packets, by their number from 0.
+    Packets(Vec<u64>),
+    /// A pattern of packets (`true` is lost) that repeats without end.
+    Pattern(Vec<bool>),
+}
+
+impl LossConfig {
+    /// Independent loss with probability `p`.
+    pub const fn bernoulli(p: f64) -> Self {
+        LossConfig::Bernoulli { p }
+    }
+
+    /// Two-state loss with mean loss `p` and a mean burst of `burst` packets; see
+    /// [`GilbertElliottParams::from_mean`].
+    pub fn bursts(p: f64, burst: f64) -> Self {
+        LossConfig::GilbertElliott(GilbertElliottParams::from_mean(p, burst))
+    }
+
+    /// The model in its stationary state, drawn from `random` where the model has a state.
+    pub fn build(&self, random: &mut RandomStream) -> Box<dyn LossModel> {
+        match self {
+            LossConfig::None => Box::new(Never),
+            LossConfig::Bernoulli { p } => Box::new(Bernoulli::new(*p)),
+            LossConfig::GilbertElliott(params) => Box::new(GilbertElliott::new(*params, random)),
+            LossConfig::TimedTwoState { mean_good, mean_bad } => {
+                Box::new(TimedTwoState::new(*mean_good, *mean_bad, random))
+            }
+            LossConfig::Packets(numbers) => Box::new(Mask::packets(numbers)),
+            LossConfig::Pattern(pattern) => Box::new(Mask::pattern(pattern.clone())),
+        }
+    }
+
+    /// Share of packets lost in the long run; for [`LossConfig::Packets`] zero.
+    pub fn mean(&self) -> f64 {
+        match self {
+            LossConfig::None | LossConfig::Packets(_) => 0.0,
+            LossConfig::Bernoulli { p } => *p,
+            LossConfig::GilbertElliott(params) => params.mean_loss(),
+            LossConfig::TimedTwoState { mean_good, mean_bad } => timed_two_state::share_bad(*mean_good, *mean_bad),
+            LossConfig::Pattern(pattern) if pattern.is_empty() => 0.0,
+            LossConfig::Pattern(pattern) => pattern.iter().filter(|lost| **lost).count() as f64 / pattern.len() as f64,
+        }
+    }
+
+    /// What is wrong with the parameters, in words for a user.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match self {
+            LossConfig::Bernoulli { p } if !(0.0..=1.0).contains(p) => Err("loss must lie between 0 and 100 %"),
+            LossConfig::GilbertElliott(params) => params.check(),
+            LossConfig::TimedTwoState { mean_good, mean_bad } if mean_good.is_zero() || mean_bad.is_zero() => {
+                Err("mean stays in the good and the bad state must be longer than zero")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Loses nothing.
+struct Never;
+
+impl LossModel for Never {
+    fn loses(&mut self, _now: Instant, _random: &mut RandomStream) -> bool {
+        false
+    }
+}

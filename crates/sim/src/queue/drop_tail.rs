@@ -1,0 +1,84 @@
+//! First in, first out, with a limit in packets, bytes or both.
+
+use super::{Limit, Packet, Queue};
+use crate::link::Tally;
+use anabranch_base::Instant;
+use std::collections::VecDeque;
+
+/// A FIFO that refuses what does not fit.
+#[derive(Debug)]
+pub struct DropTail<P> {
+    waiting: VecDeque<Packet<P>>,
+    bytes: u64,
+    limit: Limit,
+}
+
+impl<P> DropTail<P> {
+    /// An empty queue.
+    pub fn new(limit: Limit) -> Self {
+        DropTail { waiting: VecDeque::new(), bytes: 0, limit }
+    }
+}
+
+impl<P: Send> Queue<P> for DropTail<P> {
+    fn push(&mut self, _now: Instant, packet: Packet<P>, serving: Tally) -> Result<(), Packet<P>> {
+        if !self.limit.admits(self.waiting().plus(serving), packet.charged) {
+            return Err(packet);
+        }
+        self.bytes += packet.charged;
+        self.waiting.push_back(packet);
+        Ok(())
+    }
+
+    fn pop(&mut self, _now: Instant, _dropped: &mut Tally) -> Option<Packet<P>> {
+        let packet = self.waiting.pop_front()?;
+        self.bytes -= packet.charged;
+        Some(packet)
+    }
+
+    fn waiting(&self) -> Tally {
+        Tally { packets: self.waiting.len() as u64, bytes: self.bytes }
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        self.limit = limit;
+    }
+
+    fn clear(&mut self) -> Tally {
+        self.bytes = 0;
+        self.waiting.drain(..).fold(Tally::default(), |t, p| t.with(p.size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packet(n: u32, charged: u64) -> Packet<u32> {
+        Packet { size: 10, charged, entered: Instant::ZERO, payload: n }
+    }
+
+    #[test]
+    fn limits_count_what_is_in_transmission() {
+        let mut q = DropTail::new(Limit::packets(2));
+        let serving = Tally { packets: 1, bytes: 100 };
+        assert!(q.push(Instant::ZERO, packet(1, 100), serving).is_ok());
+        assert_eq!(q.push(Instant::ZERO, packet(2, 100), serving).unwrap_err().payload, 2);
+        assert!(q.push(Instant::ZERO, packet(3, 100), Tally::default()).is_ok());
+        let mut none = Tally::default();
+        assert_eq!(q.pop(Instant::ZERO, &mut none).unwrap().payload, 1);
+        assert_eq!(q.pop(Instant::ZERO, &mut none).unwrap().payload, 3);
+        assert_eq!((q.waiting(), none), (Tally::default(), Tally::default()));
+    }
+
+    #[test]
+    fn byte_limit_is_exact() {
+        let mut q = DropTail::new(Limit::bytes(250));
+        assert!(q.push(Instant::ZERO, packet(1, 100), Tally::default()).is_ok());
+        assert!(q.push(Instant::ZERO, packet(2, 151), Tally::default()).is_err());
+        assert!(q.push(Instant::ZERO, packet(3, 150), Tally::default()).is_ok());
+        assert!(q.push(Instant::ZERO, packet(4, 1), Tally::default()).is_err());
+        assert_eq!(q.clear(), Tally { packets: 2, bytes: 20 });
+        assert!(q.push(Instant::ZERO, packet(5, 250), Tally::default()).is_ok());
+    }
+}
