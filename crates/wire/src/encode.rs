@@ -12,8 +12,8 @@ pub trait Encode {
     fn encode(&self, out: &mut Vec<u8>);
 }
 
-/// Longest item, kept a multiple of 4.
-pub(crate) const MAX_ITEM: usize = 65_532;
+/// Longest item, padding not counted.
+pub(crate) const MAX_ITEM: usize = u16::MAX as usize;
 
 /// Writes a chunk: header, what `value` appends, padding.
 pub(crate) fn put_chunk(out: &mut Vec<u8>, kind: u8, flags: u8, value: impl FnOnce(&mut Vec<u8>)) {
@@ -67,7 +67,8 @@ mod tests {
     fn what_no_length_field_can_hold_is_cut() {
         let mut out = Vec::new();
         put_chunk(&mut out, 10, 0, |o| o.resize(4 + 70_000, 1));
-        assert_eq!(out.len(), MAX_ITEM);
-        assert_eq!(out[2..4], (MAX_ITEM as u16).to_be_bytes());
+        assert_eq!(out.len(), 65_536);
+        assert_eq!(out[2..4], [0xff, 0xff]);
+        assert_eq!(out[65_534..], [1, 0]);
     }
 }

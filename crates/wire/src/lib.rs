@@ -10,11 +10,13 @@ mod bits;
 mod cause;
 mod checksum;
 mod chunk;
+mod encapsulate;
 mod encode;
 mod error;
 pub mod kind;
 mod packet;
 mod parameter;
+mod pcapng;
 mod slices;
 mod tlv;
 mod unknown;
@@ -27,10 +29,12 @@ pub use chunk::{
     GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, InitFields, InitOut, RawChunk, Sack, SackOut, Shutdown,
     ShutdownAck, ShutdownComplete, data_chunk_len, is_reserved,
 };
+pub use encapsulate::{Encapsulation, IpPair};
 pub use encode::Encode;
 pub use error::{Item, WireError};
 pub use packet::{COMMON_HEADER_LEN, Chunks, CommonHeader, Packet, Verify};
 pub use parameter::{Parameter, ParameterIter, Params, RawParameter, RawParameterIter, kind as parameter_kind};
+pub use pcapng::{Direction, InterfaceId, LinkType, PcapngWriter};
 pub use slices::{PacketSlices, Slices};
 pub use tlv::list_u16;
 pub use unknown::UnknownAction;

@@ -2,7 +2,7 @@
 
 use crate::bits::round4;
 use crate::checksum;
-use crate::chunk::{AuthOut, DATA_HEADER_LEN, DataHeader};
+use crate::chunk::{AuthOut, DataHeader};
 use crate::encode::Encode;
 use crate::kind;
 use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
@@ -44,7 +44,7 @@ impl PacketSlices {
         }
     }
 
-    /// Appends a DATA chunk without copying its payload, which is at most 65,516 bytes (the rest would be cut off).
+    /// Appends a DATA chunk without copying its payload, which is at most 65,519 bytes (the rest would be cut off).
     pub fn push_data(&mut self, h: &DataHeader, mut payload: Bytes) {
         payload.truncate(DataHeader::MAX_PAYLOAD);
         h.encode_for(payload.len(), &mut self.head);
@@ -169,5 +169,3 @@ impl<'a> Iterator for Slices<'a> {
         }
     }
 }
-
-const _: () = assert!(DATA_HEADER_LEN == 16);

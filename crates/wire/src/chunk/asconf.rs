@@ -27,13 +27,11 @@ impl<'a> Asconf<'a> {
         let all = Params::new(rest);
         let mut walk = all.iter_raw();
         let (address, params) = match walk.next().transpose()? {
-            Some(first) => match first.decode()? {
-                Parameter::Ipv4(a) => (Some(IpAddr::V4(a)), Params::new(walk.rest())),
-                Parameter::Ipv6(a) => (Some(IpAddr::V6(a)), Params::new(walk.rest())),
-                _ if first.kind == parameter_kind::HOST_NAME => (None, Params::new(walk.rest())),
-                _ => (None, all),
-            },
-            None => (None, all),
+            Some(p) if matches!(p.kind, parameter_kind::IPV4 | parameter_kind::IPV6) => {
+                (p.decode()?.address(), Params::new(walk.rest()))
+            }
+            Some(p) if p.kind == parameter_kind::HOST_NAME => (None, Params::new(walk.rest())),
+            _ => (None, all),
         };
         Ok(Asconf { serial: u32::from_be_bytes(*serial), address, params })
     }

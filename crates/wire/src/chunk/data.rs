@@ -55,7 +55,7 @@ pub struct DataHeader {
 }
 
 impl DataHeader {
-    /// Most payload that a chunk's length field can count (kept a multiple of 4), in bytes.
+    /// Most payload that a chunk's length field can count, in bytes.
     pub const MAX_PAYLOAD: usize = crate::encode::MAX_ITEM - DATA_HEADER_LEN;
 
     /// Appends the 16 bytes that stand before a payload of `payload` bytes; the caller adds it and its padding.

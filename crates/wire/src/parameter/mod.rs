@@ -164,6 +164,17 @@ pub enum Parameter<'a> {
     Unknown(RawParameter<'a>),
 }
 
+impl Parameter<'_> {
+    /// The address of an address parameter.
+    pub const fn address(&self) -> Option<IpAddr> {
+        match self {
+            Parameter::Ipv4(a) => Some(IpAddr::V4(*a)),
+            Parameter::Ipv6(a) => Some(IpAddr::V6(*a)),
+            _ => None,
+        }
+    }
+}
+
 impl From<IpAddr> for Parameter<'_> {
     fn from(address: IpAddr) -> Self {
         match address {
