@@ -3,4 +3,12 @@
 //!
 //! Nothing here reads a clock, a socket or a file; bytes and instants are handed in.
 
+mod class;
+pub mod classify;
+mod header;
+mod packetiser;
 pub mod ts;
+
+pub use class::Class;
+pub use header::{HEADER_LEN, HeaderError, MediaHeader, PARTS_MAX};
+pub use packetiser::{OutMessage, Packetiser, PacketiserConfig, PacketiserStats, StreamEnd};

@@ -6,6 +6,9 @@ mod pes;
 mod psi;
 mod splitter;
 
+#[cfg(test)]
+pub(crate) mod tests;
+
 pub use packet::{PACKET_LEN, PCR_CYCLE, Packet, SYNC_BYTE};
 pub use pes::{PES_START_LEN, PTS_CYCLE, PesHeader, StampField, read_stamp, write_stamp};
 pub use psi::{Program, StreamInfo, Tables, VideoCodec};
