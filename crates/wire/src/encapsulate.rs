@@ -186,6 +186,18 @@ mod tests {
         }
     }
 
+    /// RFC 768: a sum of zero is sent as all ones.
+    #[test]
+    fn udp_checksum_is_never_zero() {
+        let e = Encapsulation::udp("10.0.0.1:1".parse().unwrap(), "10.0.0.2:2".parse().unwrap());
+        let mut out = Vec::new();
+        e.wrap(&[0, 0], &mut out);
+        let closing = [out[26], out[27]];
+        out.clear();
+        e.wrap(&closing, &mut out);
+        assert_eq!(out[26..28], [0xff, 0xff]);
+    }
+
     #[test]
     fn lengths_and_protocols() {
         let mut out = Vec::new();

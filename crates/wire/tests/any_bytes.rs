@@ -89,3 +89,16 @@ proptest! {
         prop_assert!(anabranch_wire::Packet::parse(&datagram, Verify::Checksum).is_err());
     }
 }
+
+/// The fuzz target's seeds, and the inputs that once broke something.
+#[test]
+fn seeds_of_the_fuzz_target() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/parser");
+    let mut decoded = 0;
+    for seed in std::fs::read_dir(dir).expect("the seeds' folder") {
+        let datagram = std::fs::read(seed.expect("an entry").path()).expect("a seed");
+        walk(&datagram, Verify::Checksum);
+        decoded += walk(&datagram, Verify::Trusted);
+    }
+    assert!(decoded >= 17, "at least one seed per chunk type");
+}

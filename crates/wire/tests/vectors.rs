@@ -128,6 +128,17 @@ fn asconf_without_a_usable_address() {
     }
 }
 
+/// The copy inside "Unrecognized Parameter" is padded and its padding counted; it reads back without.
+#[test]
+fn unrecognized_parameter_by_hand() {
+    let copy = [0xc0, 0x77, 0, 5, 1];
+    let written = [0, 8, 0, 12, 0xc0, 0x77, 0, 5, 1, 0, 0, 0];
+    assert_eq!(bytes(&Parameter::Unrecognized(&copy)), written);
+    for list in [&written[..], &[0, 8, 0, 9, 0xc0, 0x77, 0, 5, 1, 0, 0, 0]] {
+        assert_eq!(Params::new(list).iter().collect::<Vec<_>>(), [Ok(Parameter::Unrecognized(&copy))]);
+    }
+}
+
 /// The example of RFC 5061 §4.3.1: a refused deletion inside an ASCONF-ACK parameter.
 #[test]
 fn refused_deletion_by_hand() {
@@ -157,6 +168,15 @@ fn final_padding_is_not_counted_by_the_sender() {
     // Padding between two causes is counted.
     let two = [&causes[..], &causes[..]].concat();
     assert_eq!(bytes(&ErrorOut { causes: &two })[..4], [9, 0, 0, 4 + 8 + 7]);
+    let params = bytes(&Parameter::Cookie(&[1]));
+    let fields = InitFields { tag: 1, a_rwnd: 1, outbound_streams: 1, inbound_streams: 1, initial_tsn: Tsn(1) };
+    assert_eq!(bytes(&InitOut { ack: true, fields, params: &params })[..4], [2, 0, 0, 25]);
+    assert_eq!(bytes(&AsconfAckOut { serial: 1, params: &params })[..4], [128, 0, 0, 13]);
+    let address = Ipv4Addr::LOCALHOST.into();
+    assert_eq!(bytes(&AsconfOut { serial: 1, address, params: &params })[..4], [193, 0, 0, 21]);
+    let causes = [0, 6, 0, 5, 0x40, 0, 0, 0];
+    let refused = bytes(&Parameter::AsconfErrorCause { correlation: 1, causes: &causes });
+    assert_eq!((refused.len(), &refused[..4]), (16, &[0xc0, 3, 0, 13][..]));
     assert_eq!(bytes(&Heartbeat::new(&[1]))[..], [4, 0, 0, 9, 0, 1, 0, 5, 1, 0, 0, 0]);
 }
 

@@ -3,7 +3,7 @@
 mod address;
 pub mod kind;
 
-use crate::bits::{be32, split};
+use crate::bits::{be32, round4, split};
 use crate::encode::{Encode, put_tlv, put32};
 use crate::error::{Item, WireError};
 use crate::tlv::{self, without_final_padding};
@@ -41,7 +41,7 @@ impl<'a> RawParameter<'a> {
             kind::IPV4 => Parameter::Ipv4(address::ipv4(value)?),
             kind::IPV6 => Parameter::Ipv6(address::ipv6(value)?),
             kind::COOKIE => Parameter::Cookie(value),
-            kind::UNRECOGNIZED => Parameter::Unrecognized(value),
+            kind::UNRECOGNIZED => Parameter::Unrecognized(without_final_padding(value)),
             kind::COOKIE_PRESERVATIVE => Parameter::CookiePreservative(exact32(value)?),
             kind::HOST_NAME => Parameter::HostName,
             kind::SUPPORTED_ADDRESS_TYPES => Parameter::SupportedAddressTypes(even(value)?),
@@ -101,7 +101,8 @@ pub enum Parameter<'a> {
     Ipv6(Ipv6Addr),
     /// State Cookie (RFC 9260 §3.3.3.1.1).
     Cookie(&'a [u8]),
-    /// A parameter of the INIT that the peer did not know, complete with its header (RFC 9260 §3.3.3.1.2).
+    /// A parameter of the INIT that the peer did not know, complete with its header but without its padding
+    /// (RFC 9260 §3.3.3.1.2).
     Unrecognized(&'a [u8]),
     /// Wanted extension of the cookie's life in milliseconds (RFC 9260 §3.3.2.1.3).
     CookiePreservative(u32),
@@ -190,7 +191,11 @@ impl Encode for Parameter<'_> {
             Parameter::Ipv4(a) => address::put(out, a.into()),
             Parameter::Ipv6(a) => address::put(out, a.into()),
             Parameter::Cookie(v) => put_bytes(out, kind::COOKIE, v),
-            Parameter::Unrecognized(v) => put_bytes(out, kind::UNRECOGNIZED, v),
+            Parameter::Unrecognized(v) => put_tlv(out, kind::UNRECOGNIZED, |o| {
+                // Peers and dissectors expect the copy to be padded itself.
+                o.extend_from_slice(v);
+                o.resize(o.len() + round4(v.len()) - v.len(), 0);
+            }),
             Parameter::CookiePreservative(ms) => put_u32(out, kind::COOKIE_PRESERVATIVE, ms),
             Parameter::HostName => (),
             Parameter::SupportedAddressTypes(v) => put_bytes(out, kind::SUPPORTED_ADDRESS_TYPES, v),

@@ -70,7 +70,7 @@ pub fn parameter(s: &Stuff) -> Parameter<'_> {
     match s.select % PARAMETERS {
         0 => Parameter::from(s.address),
         1 => Parameter::Cookie(&s.bytes),
-        2 => Parameter::Unrecognized(&s.bytes),
+        2 => Parameter::Unrecognized(&[0xc0, 0x77, 0, 6, 1, 2]),
         3 => Parameter::CookiePreservative(s.a),
         4 => Parameter::SupportedAddressTypes(even),
         5 => Parameter::EcnCapable,
