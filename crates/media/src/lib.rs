@@ -7,8 +7,12 @@ mod class;
 pub mod classify;
 mod header;
 mod packetiser;
+pub mod playout;
 pub mod ts;
 
 pub use class::Class;
 pub use header::{HEADER_LEN, HeaderError, MediaHeader, PARTS_MAX};
 pub use packetiser::{OutMessage, Packetiser, PacketiserConfig, PacketiserStats, StreamEnd};
+pub use playout::{
+    ClockMode, FrameCounts, FrameOutcome, Inserted, PlayoutBuffer, PlayoutConfig, PlayoutItem, PlayoutStats, StartAt,
+};

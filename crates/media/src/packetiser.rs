@@ -154,7 +154,7 @@ impl Packetiser {
         self.splitter.push(bytes);
         self.split_since = if self.splitter.pending() == bytes.len() { now } else { self.split_since };
         let before = self.splitter.pending();
-        while let Some(piece) = self.splitter.next() {
+        while let Some(piece) = self.splitter.poll() {
             self.take(now, &piece);
         }
         if self.splitter.pending() != before {
@@ -180,7 +180,7 @@ impl Packetiser {
         let hold = self.config.hold;
         let split_due = self.splitter.has_waiting() && now >= self.split_since + hold;
         if split_due {
-            while let Some(piece) = self.splitter.next_now() {
+            while let Some(piece) = self.splitter.poll_now() {
                 self.take(now, &piece);
             }
             self.split_since = now;
@@ -342,4 +342,4 @@ impl Packetiser {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -60,13 +60,13 @@ impl Splitter {
         self.buf.len()
     }
 
-    /// True when something waits that [`Splitter::next_now`] would give out.
+    /// True when something waits that [`Splitter::poll_now`] would give out.
     pub fn has_waiting(&self) -> bool {
-        !self.buf.is_empty() && !(self.aligned && self.buf.len() < PACKET_LEN)
+        !(self.buf.is_empty() || self.aligned && self.buf.len() < PACKET_LEN)
     }
 
     /// The next piece that can be told for certain.
-    pub fn next(&mut self) -> Option<Piece> {
+    pub fn poll(&mut self) -> Option<Piece> {
         if self.aligned {
             let first = *self.buf.first()?;
             if first == SYNC_BYTE {
@@ -79,7 +79,7 @@ impl Splitter {
         let found = (0..end).find(|at| self.syncs_from(*at));
         self.aligned = found.is_some();
         match found {
-            Some(0) => self.next(),
+            Some(0) => self.poll(),
             Some(at) => Some(Piece::Raw(self.buf.split_to(at).freeze())),
             None if end > 0 => Some(Piece::Raw(self.buf.split_to(end).freeze())),
             None => None,
@@ -89,8 +89,8 @@ impl Splitter {
     /// The next piece, for when waiting for more input would delay what is there: fewer sync bytes are
     /// enough, and what is no packet goes out raw. Only the beginning of a packet of an aligned stream is
     /// still kept, because no receiver could use it.
-    pub fn next_now(&mut self) -> Option<Piece> {
-        if let Some(piece) = self.next() {
+    pub fn poll_now(&mut self) -> Option<Piece> {
+        if let Some(piece) = self.poll() {
             return Some(piece);
         }
         if self.aligned || self.buf.is_empty() {
@@ -100,7 +100,7 @@ impl Splitter {
         if whole {
             // Whole packets to the end of the buffer, as a datagram holds them.
             self.aligned = true;
-            return self.next();
+            return self.poll();
         }
         let next = (1..=self.buf.len().saturating_sub(PACKET_LEN)).find(|at| self.syncs_from(*at));
         let at = next.unwrap_or(self.buf.len());
@@ -109,7 +109,7 @@ impl Splitter {
 
     /// Everything that is left, at the end of the input.
     pub fn finish(&mut self) -> Option<Piece> {
-        if let Some(piece) = self.next_now() {
+        if let Some(piece) = self.poll_now() {
             return Some(piece);
         }
         self.aligned = false;
@@ -142,7 +142,7 @@ mod tests {
         let mut out = Vec::new();
         for p in pieces {
             s.push(p);
-            while let Some(x) = s.next() {
+            while let Some(x) = s.poll() {
                 out.push(x);
             }
         }
@@ -194,14 +194,14 @@ mod tests {
     fn a_slow_start_does_not_wait_for_confirmation() {
         let mut s = Splitter::new();
         s.push(&packets(2));
-        assert_eq!(s.next(), None);
+        assert_eq!(s.poll(), None);
         assert!(s.has_waiting());
-        assert!(s.next_now().unwrap().packet().is_some());
-        assert!(s.next_now().unwrap().packet().is_some());
-        assert_eq!(s.next_now(), None);
+        assert!(s.poll_now().unwrap().packet().is_some());
+        assert!(s.poll_now().unwrap().packet().is_some());
+        assert_eq!(s.poll_now(), None);
         s.push(&packets(1)[..100]);
         assert!(!s.has_waiting());
-        assert_eq!(s.next_now(), None, "half a packet of an aligned stream is kept");
+        assert_eq!(s.poll_now(), None, "half a packet of an aligned stream is kept");
         assert_eq!(s.finish().unwrap().bytes().len(), 100);
     }
 
@@ -218,7 +218,7 @@ mod tests {
             let mut out = Vec::new();
             for (i, c) in chunks.iter().enumerate() {
                 s.push(c);
-                while let Some(p) = if now >> (i % 64) & 1 == 1 { s.next_now() } else { s.next() } {
+                while let Some(p) = if now >> (i % 64) & 1 == 1 { s.poll_now() } else { s.poll() } {
                     prop_assert!(!p.bytes().is_empty());
                     out.extend_from_slice(p.bytes());
                 }

@@ -119,7 +119,9 @@ impl TsBuilder {
         pes.extend((0..len).map(|i| (i % 250) as u8 + 4));
         let mut insert = Some(insert);
         for (i, chunk) in pes.chunks(184).enumerate() {
-            if i == after && let Some(insert) = insert.take() {
+            if i == after
+                && let Some(insert) = insert.take()
+            {
                 insert(self);
             }
             let cc = self.next_cc(0);
