@@ -1,0 +1,80 @@
+//! Files that are either whole or not there.
+
+use crate::ReportError;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Tells apart two writers of the same file in one process.
+static COUNTER: AtomicU64 = AtomicU64::new(0);
+
+/// Writes `bytes` to a temporary name beside `path` and renames it, so that a reader sees the old file or the new one
+/// and never a half.
+///
+/// # Errors
+/// [`ReportError::Write`] when the folder is missing, not writable or full; the temporary file is removed.
+pub fn write_atomically(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), ReportError> {
+    let path = path.as_ref();
+    let fail = |source| ReportError::Write { path: path.to_path_buf(), source };
+    let temporary = beside(path).map_err(fail)?;
+    let written = write_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
+    written.map_err(|source| {
+        // The first error is the one to tell; a leftover that cannot be removed changes nothing about it.
+        let _ = fs::remove_file(&temporary);
+        fail(source)
+    })
+}
+
+fn beside(path: &Path) -> io::Result<PathBuf> {
+    let name = path.file_name().ok_or_else(|| io::Error::new(io::ErrorKind::InvalidInput, "not a file name"))?;
+    let mut hidden = OsString::from(".");
+    hidden.push(name);
+    hidden.push(format!(".{}-{}.tmp", std::process::id(), COUNTER.fetch_add(1, Ordering::Relaxed)));
+    Ok(path.with_file_name(hidden))
+}
+
+fn write_synced(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = File::create_new(path)?;
+    file.write_all(bytes)?;
+    // Without this a crash of the machine may leave the new name on an empty file.
+    file.sync_all()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(folder: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            fs::read_dir(folder).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn replaces_the_file_and_leaves_nothing_else() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("report.html");
+        write_atomically(&path, b"old").unwrap();
+        write_atomically(&path, b"new").unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"new");
+        assert_eq!(names(folder.path()), ["report.html"]);
+    }
+
+    #[test]
+    fn a_failure_names_the_file_and_cleans_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let missing = folder.path().join("no-such-folder/report.html");
+        let error = write_atomically(&missing, b"x").unwrap_err().to_string();
+        assert!(error.starts_with("cannot write ") && error.contains("no-such-folder"), "{error}");
+        // A folder stands where the file should go: the rename fails after the temporary file was written.
+        let taken = folder.path().join("taken");
+        fs::create_dir(&taken).unwrap();
+        fs::write(taken.join("x"), b"x").unwrap();
+        assert!(write_atomically(&taken, b"x").is_err());
+        assert_eq!(names(folder.path()), ["taken"]);
+        assert!(write_atomically("/", b"x").is_err());
+    }
+}

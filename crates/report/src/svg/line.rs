@@ -1,0 +1,278 @@
+//! Lines, steps and points over a common horizontal axis, with bands, error bars and events.
+
+use super::annotate::Annotations;
+use super::axis::{Axis, Scale, extent};
+use super::canvas::{Anchor, Canvas, Ink};
+use super::frame::{Area, EDGE, Glyph, Key, SIZE, below, head, horizontal_axis, left_margin, vertical_axis};
+use super::{Drawing, Plot, WIDTH, hover, marks, usable};
+use crate::text::{px, text_width};
+
+/// How the points of a series are joined.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(super) enum Join {
+    #[default]
+    Line,
+    /// A value holds until the next one.
+    Steps,
+    /// Not at all.
+    Points,
+}
+
+/// One series as it was given.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Series {
+    pub(super) name: String,
+    pub(super) color: usize,
+    pub(super) join: Join,
+    pub(super) dashed: bool,
+    pub(super) dots: bool,
+    pub(super) points: Vec<(f64, f64)>,
+    /// Low and high end at each point.
+    pub(super) band: Vec<(f64, f64)>,
+    /// Low and high end at each point.
+    pub(super) errors: Vec<(f64, f64)>,
+}
+
+/// A plot of one or more series over x: lines, steps, points, bands, error bars, shaded spans, event markers, limits.
+///
+/// Methods that describe a series (`steps`, `band`, `color`, …) speak of the series added last and do nothing before
+/// the first. A value that is NaN or infinite is a gap in its line.
+#[derive(Clone, Debug)]
+pub struct LinePlot {
+    title: String,
+    note: String,
+    x: Axis,
+    y: Axis,
+    series: Vec<Series>,
+    notes: Annotations,
+    width: f64,
+    height: f64,
+}
+
+impl LinePlot {
+    /// An empty plot.
+    pub fn new(title: impl Into<String>) -> Self {
+        LinePlot {
+            title: title.into(),
+            note: String::new(),
+            x: Axis::default(),
+            y: Axis::default(),
+            series: Vec::new(),
+            notes: Annotations::default(),
+            width: WIDTH,
+            height: 230.0,
+        }
+    }
+    /// A sentence below the title: what a band means, how values were averaged.
+    #[must_use]
+    pub fn note(mut self, text: impl Into<String>) -> Self {
+        self.note = text.into();
+        self
+    }
+    /// Names the horizontal axis.
+    #[must_use]
+    pub fn x(mut self, name: impl Into<String>, unit: impl Into<String>) -> Self {
+        (self.x.name, self.x.unit) = (name.into(), unit.into());
+        self
+    }
+    /// Names the vertical axis.
+    #[must_use]
+    pub fn y(mut self, name: impl Into<String>, unit: impl Into<String>) -> Self {
+        (self.y.name, self.y.unit) = (name.into(), unit.into());
+        self
+    }
+    /// Fixes the ends of the horizontal axis; what lies outside is cut off. Ignored unless `lo < hi`.
+    #[must_use]
+    pub fn x_range(mut self, lo: f64, hi: f64) -> Self {
+        self.x.range = Some((lo, hi));
+        self
+    }
+    /// Fixes the ends of the vertical axis; what lies outside is cut off. Ignored unless `lo < hi`.
+    #[must_use]
+    pub fn y_range(mut self, lo: f64, hi: f64) -> Self {
+        self.y.range = Some((lo, hi));
+        self
+    }
+    /// Lets the vertical axis start near the smallest value instead of at zero.
+    #[must_use]
+    pub fn fit_y(mut self) -> Self {
+        self.y.fit = true;
+        self
+    }
+    /// Makes the horizontal axis logarithmic; values that are not positive are left out.
+    #[must_use]
+    pub fn log_x(mut self) -> Self {
+        self.x.log = true;
+        self
+    }
+    /// Makes the vertical axis logarithmic; values that are not positive are gaps.
+    #[must_use]
+    pub fn log_y(mut self) -> Self {
+        self.y.log = true;
+        self
+    }
+    /// Width in pixels; 720 unless told otherwise, at least 240.
+    #[must_use]
+    pub fn width(mut self, pixels: f64) -> Self {
+        self.width = pixels.clamp(240.0, 4_000.0);
+        self
+    }
+    /// Height of the data area in pixels; 230 unless told otherwise, at least 60.
+    #[must_use]
+    pub fn height(mut self, pixels: f64) -> Self {
+        self.height = pixels.clamp(60.0, 4_000.0);
+        self
+    }
+    /// Adds a line through points `(x, y)`.
+    #[must_use]
+    pub fn series(mut self, name: impl Into<String>, points: impl AsRef<[(f64, f64)]>) -> Self {
+        let color = self.series.len();
+        let dashed = color >= crate::style::PALETTE.len();
+        let points = points.as_ref().to_vec();
+        self.series.push(Series { name: name.into(), color, dashed, points, ..Series::default() });
+        self
+    }
+    /// Adds points that are not joined.
+    #[must_use]
+    pub fn points(self, name: impl Into<String>, points: impl AsRef<[(f64, f64)]>) -> Self {
+        self.series(name, points).last(|s| s.join = Join::Points)
+    }
+    /// The series holds each value until the next one.
+    #[must_use]
+    pub fn steps(self) -> Self {
+        self.last(|s| s.join = Join::Steps)
+    }
+    /// The line is dashed.
+    #[must_use]
+    pub fn dashed(self) -> Self {
+        self.last(|s| s.dashed = true)
+    }
+    /// Each point of the line carries a mark.
+    #[must_use]
+    pub fn dots(self) -> Self {
+        self.last(|s| s.dots = true)
+    }
+    /// The series has color number `n` of the palette (eight, counted from zero), so that a path keeps its color over
+    /// several plots.
+    #[must_use]
+    pub fn color(self, n: usize) -> Self {
+        self.last(|s| s.color = n)
+    }
+    /// A band around the line: low and high end for each point in order.
+    #[must_use]
+    pub fn band(self, ends: impl AsRef<[(f64, f64)]>) -> Self {
+        self.last(|s| s.band = ends.as_ref().to_vec())
+    }
+    /// Error bars: low and high end for each point in order.
+    #[must_use]
+    pub fn errors(self, ends: impl AsRef<[(f64, f64)]>) -> Self {
+        self.last(|s| s.errors = ends.as_ref().to_vec())
+    }
+    /// Shades from one x to another ("path cut"); an infinite end is open.
+    #[must_use]
+    pub fn span(mut self, from: f64, to: f64, label: impl Into<String>) -> Self {
+        self.notes.spans.push((from, to, label.into()));
+        self
+    }
+    /// Marks an event at one x by a vertical line.
+    #[must_use]
+    pub fn marker(mut self, x: f64, label: impl Into<String>) -> Self {
+        self.notes.markers.push((x, label.into()));
+        self
+    }
+    /// Marks a value of y by a horizontal line ("latency 300 ms").
+    #[must_use]
+    pub fn limit(mut self, y: f64, label: impl Into<String>) -> Self {
+        self.notes.limits.push((y, label.into()));
+        self
+    }
+
+    fn last(mut self, change: impl FnOnce(&mut Series)) -> Self {
+        if let Some(series) = self.series.last_mut() {
+            change(series);
+        }
+        self
+    }
+
+    fn x_scale(&self) -> Scale {
+        let values = self.series.iter().flat_map(|s| s.points.iter().map(|p| p.0));
+        let mut data = extent(&self.x, values);
+        let scattered = self.series.iter().all(|s| s.join == Join::Points || s.dots);
+        if scattered && !self.x.log {
+            // Room for points that would lie on the edge.
+            data = data.map(|(a, b)| (a - (b - a) * 0.03, b + (b - a) * 0.03));
+        }
+        Scale::new(&self.x, data, false, (self.width / 80.0) as usize)
+    }
+
+    fn y_scale(&self) -> Scale {
+        let ends = |s: &(f64, f64)| [s.0, s.1];
+        let values = self
+            .series
+            .iter()
+            .flat_map(|s| s.points.iter().map(|p| p.1).chain(s.band.iter().chain(&s.errors).flat_map(ends)));
+        let limits = self.notes.limits.iter().map(|l| l.0);
+        let mut data = extent(&self.y, values.chain(limits));
+        if !self.y.fit && !self.y.log {
+            data = data.map(|(a, b)| (a.min(0.0), b.max(0.0)));
+        }
+        Scale::new(&self.y, data, true, (self.height / 45.0) as usize)
+    }
+
+    fn keys(&self) -> Vec<Key> {
+        let glyph = |s: &Series| match s.join {
+            Join::Points => Glyph::Point,
+            _ => Glyph::Line { dashed: s.dashed },
+        };
+        self.series.iter().map(|s| Key { name: s.name.clone(), color: s.color, glyph: glyph(s) }).collect()
+    }
+
+    /// True when some value lies outside the area and has to be cut off.
+    fn must_clip(&self, x: &Scale, y: &Scale) -> bool {
+        let outside = |s: &Scale, v: f64| usable(v) && !s.shows(v);
+        self.series.iter().any(|s| {
+            s.points.iter().any(|p| outside(x, p.0) || outside(y, p.1))
+                || s.band.iter().chain(&s.errors).any(|e| outside(y, e.0) || outside(y, e.1))
+        })
+    }
+}
+
+impl Plot for LinePlot {
+    fn draw(&self) -> Drawing {
+        let mut c = Canvas::default();
+        let head_end = head(&mut c, self.width, &self.title, &self.note, &self.keys());
+        let (x, y) = (self.x_scale(), self.y_scale());
+        let (left, right) = (left_margin(&y), self.width - 14.0);
+        let x = x.onto(left, right);
+        let axis_name = self.y.label();
+        let taken = if axis_name.is_empty() { 0.0 } else { EDGE + text_width(&axis_name, SIZE) };
+        let labels = self.notes.place(&x, left, right, taken);
+        let top = head_end + labels.height();
+        let area = Area { left, top, right, bottom: top + self.height };
+        let y = y.onto(area.bottom, area.top);
+
+        self.notes.draw_spans(&mut c, area, &x);
+        vertical_axis(&mut c, area, &self.y, &y);
+        horizontal_axis(&mut c, area, &self.x, &x, self.x.log);
+        let clip = self.must_clip(&x, &y);
+        if clip {
+            let (l, t, w, h) = (px(area.left), px(area.top), px(area.width()), px(area.height()));
+            c.raw(&format!(
+                "<svg x=\"{l}\" y=\"{t}\" width=\"{w}\" height=\"{h}\" viewBox=\"{l} {t} {w} {h}\" overflow=\"hidden\">\n"
+            ));
+        }
+        let drawn = marks::draw(&mut c, &self.series, &x, &y);
+        hover::draw(&mut c, area, &self.series, (&self.x, &x), (&self.y, &y), &self.notes);
+        marks::draw_points(&mut c, &self.series, (&self.x, &x), (&self.y, &y));
+        if clip {
+            c.raw("</svg>\n");
+        }
+        if !drawn {
+            let middle = (area.top + area.bottom) / 2.0;
+            c.text(Ink::Soft, (area.left + area.right) / 2.0, middle, Anchor::Middle, "no data");
+        }
+        self.notes.draw_lines(&mut c, area, &x, &y);
+        labels.draw(&mut c, area);
+        Drawing { title: self.title.clone(), width: self.width, height: area.bottom + below(&self.x), body: c.out }
+    }
+}

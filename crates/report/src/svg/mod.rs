@@ -1,0 +1,97 @@
+//! Plots as SVG, drawn by our own hand: no script, no font, no picture from elsewhere.
+//!
+//! Layout from top to bottom: title, note, legend, a strip for labels of events, the plot area, axes. Everything is in
+//! pixels of a view box 720 wide (unless told otherwise) that scales with the page.
+
+mod annotate;
+mod axis;
+mod bars;
+mod canvas;
+mod frame;
+mod hover;
+mod line;
+mod marks;
+mod thin;
+
+pub use bars::BarPlot;
+pub use line::LinePlot;
+
+use crate::style::{PAPER, PLOT, VARIABLES};
+use crate::text::{escape, px};
+
+/// Width of a plot in pixels unless told otherwise.
+pub(crate) const WIDTH: f64 = 720.0;
+/// Numbers beyond this magnitude count as missing: differences of larger ones overflow.
+const LARGEST: f64 = 1e100;
+
+/// A number that can be drawn.
+fn usable(v: f64) -> bool {
+    v.is_finite() && v.abs() <= LARGEST
+}
+
+/// Points over time from instants, with seconds since `start` on the x axis.
+pub fn over_time<I>(start: anabranch_base::Instant, samples: I) -> Vec<(f64, f64)>
+where
+    I: IntoIterator<Item = (anabranch_base::Instant, f64)>,
+{
+    samples.into_iter().map(|(at, v)| (at.since(start).as_secs_f64(), v)).collect()
+}
+
+/// Something that can be drawn.
+pub trait Plot {
+    /// The finished drawing.
+    fn draw(&self) -> Drawing;
+    /// As an element inside a page that carries the style sheet.
+    fn inline_svg(&self) -> String {
+        self.draw().inline()
+    }
+    /// As a file of its own, style sheet inside.
+    fn to_svg(&self) -> String {
+        self.draw().standalone()
+    }
+}
+
+/// A plot after layout.
+#[derive(Clone, Debug)]
+pub struct Drawing {
+    title: String,
+    width: f64,
+    height: f64,
+    body: String,
+}
+
+impl Drawing {
+    /// Width and height in pixels.
+    pub fn size(&self) -> (f64, f64) {
+        (self.width, self.height)
+    }
+    /// An element inside a page that carries the style sheet.
+    pub fn inline(&self) -> String {
+        let (w, h, title) = (px(self.width), px(self.height), escape(&self.title));
+        // The label serves screen readers; a title element would show as a tool tip over the whole plot.
+        format!("<svg class=\"plot\" viewBox=\"0 0 {w} {h}\" role=\"img\" aria-label=\"{title}\">\n{}</svg>", self.body)
+    }
+    /// A file of its own.
+    pub fn standalone(&self) -> String {
+        let (w, h, title) = (px(self.width), px(self.height), escape(&self.title));
+        format!(
+            "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" width=\"{w}\" height=\"{h}\" \
+viewBox=\"0 0 {w} {h}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\" aria-label=\"{title}\">\n\
+<style>\n{VARIABLES}{PLOT}</style>\n<rect class=\"back\" width=\"{w}\" height=\"{h}\" fill=\"{PAPER}\"/>\n{}</svg>\n",
+            self.body
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_base::{Duration, Instant};
+
+    #[test]
+    fn instants_become_seconds() {
+        let start = Instant::from_millis(500);
+        let samples = [(start, 1.0), (start + Duration::from_millis(250), 2.0)];
+        assert_eq!(over_time(start, samples), [(0.0, 1.0), (0.25, 2.0)]);
+    }
+}
