@@ -15,9 +15,15 @@ pub mod path_quality;
 pub mod path_scheduler;
 pub mod path_state;
 pub mod redundancy;
+pub mod registry;
 pub mod retransmission;
 pub mod retransmission_order;
 pub mod stream_scheduler;
+#[cfg(test)]
+mod testing;
+mod thin;
 pub mod timer;
 pub mod view;
 pub mod window;
+
+pub use registry::{Hook, ParamInfo, PolicyError, PolicyInfo, PolicySet, Profile, Value, policies};

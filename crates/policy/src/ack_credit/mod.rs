@@ -1,5 +1,6 @@
 //! Which acknowledged bytes may open which window.
 
+use crate::registry::Policy;
 use crate::view::AssocView;
 use anabranch_base::PathId;
 
@@ -25,3 +26,10 @@ pub trait AckCredit: Send {
         false
     }
 }
+
+pub mod cuc;
+pub mod cumulative;
+pub mod sack_bytes;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn AckCredit>] = &[cumulative::POLICY, cuc::POLICY, sack_bytes::POLICY];

@@ -1,5 +1,6 @@
 //! When a SACK leaves.
 
+use crate::registry::Policy;
 use anabranch_base::{Duration, Instant};
 
 /// The receiver's state when a packet with DATA was processed.
@@ -33,3 +34,9 @@ pub trait Acknowledge: Send {
     /// The decision.
     fn decide(&self, v: &ReceiveView) -> AckWhen;
 }
+
+pub mod immediate;
+pub mod rfc9260;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn Acknowledge>] = &[rfc9260::POLICY, immediate::POLICY];

@@ -1,6 +1,7 @@
 //! Limits and grants over all paths of an association.
 
 use crate::loss_cause::{Cause, LossEvent};
+use crate::registry::Policy;
 use crate::view::{AssocView, Signals};
 use crate::window::WindowState;
 use anabranch_base::{PathId, Ppm};
@@ -45,3 +46,9 @@ pub trait Coupling: Send {
     /// Facts for the board.
     fn publish(&self, _p: PathId, _board: &mut Signals) {}
 }
+
+pub mod lia;
+pub mod uncoupled;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn Coupling>] = &[uncoupled::POLICY, lia::POLICY];

@@ -1,5 +1,6 @@
 //! Why was it lost?
 
+use crate::registry::Policy;
 use crate::view::AssocView;
 use anabranch_base::PathId;
 
@@ -43,3 +44,9 @@ pub trait LossCause: Send {
     /// The cause of `e`.
     fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause;
 }
+
+pub mod always_congestion;
+pub mod delay_guard;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn LossCause>] = &[always_congestion::POLICY, delay_guard::POLICY];

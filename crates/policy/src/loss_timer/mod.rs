@@ -1,5 +1,6 @@
 //! Probes before T3.
 
+use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::Instant;
 
@@ -30,3 +31,10 @@ pub trait LossTimer: Send {
         Probe::None
     }
 }
+
+pub mod early_fast_retransmit;
+pub mod none;
+pub mod tail_probe;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn LossTimer>] = &[none::POLICY, tail_probe::POLICY, early_fast_retransmit::POLICY];

@@ -1,5 +1,6 @@
 //! Estimates on their own clock, published on the board.
 
+use crate::registry::Policy;
 use crate::view::{AssocView, Period, Signals};
 use anabranch_base::{Instant, PathId, PathSet, Rate};
 
@@ -62,3 +63,8 @@ pub trait PathQuality: Send {
         Rate::ZERO
     }
 }
+
+pub mod none;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn PathQuality>] = &[none::POLICY];

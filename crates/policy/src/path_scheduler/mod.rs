@@ -1,5 +1,6 @@
 //! Which ready chunk leaves on which path, now.
 
+use crate::registry::Policy;
 use crate::view::{AssocView, Direction, QueueView};
 use anabranch_base::{Instant, PathId, PathSet, Tsn};
 
@@ -98,3 +99,9 @@ pub trait PathScheduler: Send {
         0
     }
 }
+
+pub mod primary_only;
+pub mod round_robin;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn PathScheduler>] = &[primary_only::POLICY, round_robin::POLICY];

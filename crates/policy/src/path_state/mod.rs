@@ -1,5 +1,6 @@
 //! Health of a path.
 
+use crate::registry::Policy;
 use crate::view::{AssocView, PathState, PathView};
 use anabranch_base::{Duration, Instant};
 
@@ -14,3 +15,31 @@ pub trait PathStatePolicy: Send {
         None
     }
 }
+
+/// Heartbeats of RFC 9260 §8.3: once per interval plus timeout; once per timeout while a path is unconfirmed
+/// (§5.4) or potentially failed (RFC 7829 §3).
+pub(crate) fn standard_heartbeat(p: &PathView, rto: Duration, interval: Duration) -> Duration {
+    match p.state {
+        PathState::Unconfirmed | PathState::PotentiallyFailed | PathState::Suspected => rto,
+        PathState::Active | PathState::Inactive => interval + rto,
+    }
+}
+
+/// RFC 7829 §3: above `pfmr` errors potentially failed, above `max_retrans` inactive.
+pub(crate) fn with_potential_failure(p: &PathView, pfmr: u16, max_retrans: u16) -> PathState {
+    match p.errors {
+        e if e > max_retrans => PathState::Inactive,
+        e if e > pfmr && p.state != PathState::Unconfirmed && p.state != PathState::Inactive => {
+            PathState::PotentiallyFailed
+        }
+        _ => p.state,
+    }
+}
+
+pub mod path_truth;
+pub mod potentially_failed;
+pub mod rfc9260;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn PathStatePolicy>] =
+    &[rfc9260::POLICY, potentially_failed::POLICY, path_truth::POLICY];

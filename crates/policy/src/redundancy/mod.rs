@@ -1,5 +1,6 @@
 //! Copies, moves or parity in window that new data left free.
 
+use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Instant, Tsn};
 
@@ -47,3 +48,8 @@ pub trait Redundancy: Send {
     /// Tap on sent payloads.
     fn sent(&mut self, _s: &SentPayload<'_>) {}
 }
+
+pub mod none;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn Redundancy>] = &[none::POLICY];

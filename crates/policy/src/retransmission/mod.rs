@@ -1,7 +1,8 @@
 //! Path of a retransmission.
 
-use crate::view::{AssocView, ChunkView};
-use anabranch_base::{PathId, PathSet};
+use crate::registry::Policy;
+use crate::view::{AssocView, ChunkView, PathState, PathView};
+use anabranch_base::{PathId, PathSet, RandomStream};
 
 /// When a marked chunk gets its path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -45,3 +46,50 @@ pub trait RetransmissionPolicy: Send {
     /// Where to.
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target;
 }
+
+/// The paths of `set` with the largest `key`.
+pub(crate) fn best<K: Ord>(cx: &AssocView<'_>, set: PathSet, key: impl Fn(&PathView) -> K) -> PathSet {
+    let keyed = set.iter().filter_map(|id| cx.path(id).map(|p| (id, key(p))));
+    let Some(top) = keyed.clone().map(|(_, k)| k).max() else { return PathSet::EMPTY };
+    keyed.filter(|(_, k)| *k == top).map(|(id, _)| id).collect()
+}
+
+/// A uniform draw; a set of one draws nothing from the stream.
+pub(crate) fn draw(set: PathSet, random: &mut RandomStream) -> Option<PathId> {
+    let at = if set.len() > 1 { random.below(set.len() as u64) } else { 0 };
+    set.iter().nth(at as usize)
+}
+
+/// The answer when no candidate is left: wait while any path is active (all were asked and are full), otherwise the
+/// least broken path (RFC 9260 §8.2's dormant state, RFC 7829). An unconfirmed path never carries data.
+pub(crate) fn dormant(cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
+    if cx.active().next().is_some() {
+        return Target::Wait;
+    }
+    let health = |s: PathState| match s {
+        PathState::Active | PathState::Suspected => 0,
+        PathState::PotentiallyFailed => 1,
+        PathState::Inactive => 2,
+        PathState::Unconfirmed => 3,
+    };
+    let usable = cx.paths.iter().filter(|p| p.state != PathState::Unconfirmed);
+    let least_broken = usable.min_by_key(|p| (health(p.state), p.errors)).map(|p| p.id);
+    least_broken.or(r.chunk.last_path).map_or(Target::Wait, Target::On)
+}
+
+pub mod rtx_asap;
+pub mod rtx_csi;
+pub mod rtx_cwnd;
+pub mod rtx_loss_rate;
+pub mod rtx_same;
+pub mod rtx_ssthresh;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn RetransmissionPolicy>] = &[
+    rtx_same::POLICY,
+    rtx_asap::POLICY,
+    rtx_loss_rate::POLICY,
+    rtx_cwnd::POLICY,
+    rtx_ssthresh::POLICY,
+    rtx_csi::POLICY,
+];

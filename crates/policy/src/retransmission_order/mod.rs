@@ -1,5 +1,6 @@
 //! Which marked chunk is sent again first.
 
+use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
 
 /// Orders retransmissions.
@@ -11,3 +12,11 @@ pub trait RetransmissionOrder: Send {
         false
     }
 }
+
+pub mod bundle_outstanding;
+pub mod class_then_tsn;
+pub mod tsn;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn RetransmissionOrder>] =
+    &[tsn::POLICY, class_then_tsn::POLICY, bundle_outstanding::POLICY];

@@ -1,5 +1,6 @@
 //! Which stream's message is cut into chunks next.
 
+use crate::registry::Policy;
 use crate::view::StreamView;
 use anabranch_base::{Instant, StreamId};
 
@@ -10,3 +11,25 @@ pub trait StreamScheduler: Send {
     /// `len` bytes of `stream` were taken.
     fn taken(&mut self, _stream: StreamId, _len: u64) {}
 }
+
+/// The stream with the least `key`. `ready` is never empty; stream 0 stands in if it were.
+pub(crate) fn least<K: Ord>(ready: &[StreamView], key: impl Fn(&StreamView) -> K) -> StreamId {
+    ready.iter().min_by_key(|s| key(s)).map_or(StreamId(0), |s| s.id)
+}
+
+pub mod earliest_deadline;
+pub mod fair_bandwidth;
+pub mod fcfs;
+pub mod frame_importance;
+pub mod priority;
+pub mod round_robin;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn StreamScheduler>] = &[
+    fcfs::POLICY,
+    round_robin::POLICY,
+    fair_bandwidth::POLICY,
+    priority::POLICY,
+    frame_importance::POLICY,
+    earliest_deadline::POLICY,
+];

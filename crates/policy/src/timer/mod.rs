@@ -1,5 +1,6 @@
 //! Retransmission timer: floor, restart, back-off.
 
+use crate::registry::{ParamInfo, Params, Policy};
 use crate::view::{AssocView, PathView};
 use anabranch_base::{Duration, Instant};
 
@@ -30,3 +31,44 @@ pub trait TimerPolicy: Send {
         p.backoff.saturating_add(1).min(16)
     }
 }
+
+/// Least time ahead that a timer is set.
+pub(crate) const TICK: Duration = Duration::from_millis(1);
+
+pub(crate) const RTO_MIN: ParamInfo = ParamInfo::millis("rto_min", 1_000, 10, 60_000, "RTO.Min");
+pub(crate) const RTO_INITIAL: ParamInfo =
+    ParamInfo::millis("rto_initial", 1_000, 10, 60_000, "RTO.Initial, without a sample");
+pub(crate) const RTO_MAX: ParamInfo = ParamInfo::millis("rto_max", 60_000, 100, 3_600_000, "RTO.Max");
+
+/// RTO.Min, RTO.Initial and RTO.Max (RFC 9260 §16).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub min: Duration,
+    pub initial: Duration,
+    pub max: Duration,
+}
+
+impl Limits {
+    pub fn new(p: &Params) -> Self {
+        Limits { min: p.millis("rto_min"), initial: p.millis("rto_initial"), max: p.millis("rto_max") }
+    }
+    /// SRTT + 4 RTTVAR with this floor, before back-off (RFC 9260 §6.3.1 C1 to C7). The variation counts one clock
+    /// tick at least (C4).
+    pub fn base(&self, p: &PathView, floor: Duration) -> Duration {
+        if p.srtt.is_zero() {
+            return self.initial.min(self.max);
+        }
+        (p.srtt + (p.rttvar * 4).max(TICK)).max(floor).min(self.max)
+    }
+    /// Doubled `backoff` times, at most the ceiling.
+    pub fn backed_off(&self, base: Duration, backoff: u8) -> Duration {
+        (base * (1 << backoff.min(32))).min(self.max)
+    }
+}
+
+pub mod rfc9260;
+pub mod rto_restart;
+pub mod thin;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn TimerPolicy>] = &[rfc9260::POLICY, thin::POLICY, rto_restart::POLICY];

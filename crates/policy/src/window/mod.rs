@@ -1,11 +1,12 @@
 //! Congestion window and threshold of one path. Growth is proposed; coupling scales it; the engine applies it.
 
-use crate::loss_cause::{Cause, LossEvent};
+use crate::loss_cause::{Cause, LossEvent, LossKind};
+use crate::registry::Policy;
 use crate::view::{AssocView, PathView};
 use anabranch_base::{Duration, Instant, PathId, Rate};
 
 /// Window variables after a loss.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowState {
     /// Congestion window, bytes.
     pub cwnd: u64,
@@ -33,7 +34,7 @@ pub struct AckOnPath {
 }
 
 /// A proposed change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct WindowChange {
     /// Bytes to add to cwnd, before coupling.
     pub grow: u64,
@@ -56,3 +57,74 @@ pub trait Window: Send {
         None
     }
 }
+
+/// Growth of RFC 9260 §7.2.1 and §7.2.2 from the credited bytes.
+pub(crate) fn standard_growth(p: &PathView, ack: &AckOnPath) -> WindowChange {
+    let mut change = WindowChange { grow: 0, partial_bytes_acked: p.partial_bytes_acked, ssthresh: p.ssthresh };
+    if p.in_recovery {
+        return change;
+    }
+    if p.in_slow_start() {
+        if ack.fully_used {
+            change.grow = ack.bytes.min(p.mtu);
+        }
+    } else {
+        let partial = p.partial_bytes_acked.saturating_add(ack.bytes);
+        change.partial_bytes_acked = match ack.fully_used {
+            true if partial >= p.cwnd && ack.bytes > 0 => {
+                change.grow = p.mtu;
+                partial - p.cwnd
+            }
+            true => partial,
+            false => partial.min(p.cwnd),
+        };
+    }
+    if p.in_flight == 0 {
+        change.partial_bytes_acked = 0;
+    }
+    change
+}
+
+/// The variables as they are.
+pub(crate) fn unchanged(p: &PathView) -> WindowState {
+    WindowState { cwnd: p.cwnd, ssthresh: p.ssthresh, partial_bytes_acked: p.partial_bytes_acked }
+}
+
+/// What a loss calls for, before a policy says how far the window falls.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Reaction {
+    /// Nothing: inside an episode, or not a sign of congestion.
+    Keep,
+    /// One cut for the episode.
+    Cut,
+    /// Start over with one packet. A timeout leaves nothing in flight to clock the path by, whatever its cause.
+    Restart,
+}
+
+/// Sorts a loss.
+pub(crate) fn reaction(e: &LossEvent, cause: Cause) -> Reaction {
+    match (e.kind, cause) {
+        (LossKind::Timeout, _) => Reaction::Restart,
+        (LossKind::FastRetransmit, Cause::Congestion | Cause::PathFailure) if e.new_episode => Reaction::Cut,
+        (LossKind::FastRetransmit, _) => Reaction::Keep,
+    }
+}
+
+/// Window variables after `r` with a threshold computed by the policy.
+pub(crate) fn after(r: Reaction, p: &PathView, ssthresh: u64, cwnd_after_cut: u64) -> WindowState {
+    match r {
+        Reaction::Keep => unchanged(p),
+        Reaction::Cut => WindowState { cwnd: cwnd_after_cut, ssthresh, partial_bytes_acked: 0 },
+        Reaction::Restart => WindowState { cwnd: p.mtu, ssthresh, partial_bytes_acked: 0 },
+    }
+}
+
+/// `max(cwnd / 2, 4 PMDCS)` of RFC 9260 §7.2.3.
+pub(crate) fn half(p: &PathView) -> u64 {
+    (p.cwnd / 2).max(4 * p.mtu)
+}
+
+pub mod rfc9260;
+
+/// Its policies: one line each.
+pub static POLICIES: &[Policy<dyn Window>] = &[rfc9260::POLICY];

@@ -1,0 +1,86 @@
+//! A message is given up when its deadline has passed.
+//!
+//! Source: RFC 3758 §4.1 and RFC 7496 §3.1, timed reliability. Optionally (ours) it is given up as soon as not even
+//! the fastest active path could still deliver it in time: half of the smallest round trip seen lately is the
+//! least it takes.
+//! Parameters: `predictive` switches that on; `margin` ms is added to the flight time (may not be negative).
+
+use super::Abandon;
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::{AssocView, ChunkView};
+use anabranch_base::Duration;
+
+pub(super) const POLICY: Policy<dyn Abandon> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Abandon,
+        name: "lifetime",
+        source: "RFC 3758 §4.1, RFC 7496 §3.1; predictive is ours",
+        file: file!(),
+        summary: "Gives up a message whose deadline has passed, or can no longer be met.",
+        params: &[
+            ParamInfo::flag("predictive", false, "give up what not even the fastest path can deliver in time"),
+            ParamInfo::millis("margin", 0, 0, 10_000, "time a delivery needs beyond the flight, with predictive"),
+        ],
+    },
+    build: |p| Box::new(Lifetime::new(p)),
+};
+
+struct Lifetime {
+    predictive: bool,
+    margin: Duration,
+}
+
+impl Lifetime {
+    fn new(p: &Params) -> Self {
+        Lifetime { predictive: p.flag("predictive"), margin: p.millis("margin") }
+    }
+    /// The least time a delivery takes, as far as is known.
+    fn flight(&self, cx: &AssocView<'_>) -> Duration {
+        if !self.predictive {
+            return Duration::ZERO;
+        }
+        // A path without a sample might be fast: nothing is known, nothing is given up early.
+        let fastest = cx.active().map(|p| p.min_rtt / 2).min().unwrap_or(Duration::ZERO);
+        if fastest.is_zero() { Duration::ZERO } else { fastest + self.margin }
+    }
+}
+
+impl Abandon for Lifetime {
+    fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> bool {
+        c.deadline.is_some_and(|d| cx.now + self.flight(cx) > d)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, ms};
+
+    fn at(s: &mut Scene, left: u64, p: &Lifetime) -> bool {
+        s.chunks[0].deadline = Some(s.now + ms(left));
+        p.give_up(&s.cx(), &s.chunks[0])
+    }
+
+    #[test]
+    fn after_the_deadline() {
+        let mut s = Scene::new(2, 1);
+        let p = Lifetime { predictive: false, margin: Duration::ZERO };
+        assert!(!p.give_up(&s.cx(), &s.chunks[0]), "no deadline");
+        assert!(!at(&mut s, 0, &p));
+        s.chunks[0].deadline = Some(s.now - ms(1));
+        assert!(p.give_up(&s.cx(), &s.chunks[0]));
+    }
+
+    #[test]
+    fn predictive_knows_the_fastest_path() {
+        let mut s = Scene::new(2, 1);
+        let p = Lifetime { predictive: true, margin: ms(5) };
+        s.rtt(1, 200);
+        assert!(!at(&mut s, 50, &p), "the other path may be faster");
+        s.rtt(0, 40);
+        assert!(at(&mut s, 24, &p));
+        assert!(!at(&mut s, 25, &p));
+        s.paths[0].state = crate::view::PathState::Suspected;
+        assert!(at(&mut s, 100, &p), "only the slow path is left");
+    }
+}

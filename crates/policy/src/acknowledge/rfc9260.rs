@@ -1,0 +1,61 @@
+//! Delayed acknowledgement.
+//!
+//! Source: RFC 9260 §6.2 and RFC 7053. Every second packet, or after the delay; at once for gaps, duplicates and
+//! packets that ask for it. Parameters: `every`, packets per SACK.
+
+use super::{AckWhen, Acknowledge, ReceiveView};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+
+pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Acknowledge,
+        name: "rfc9260",
+        source: "RFC 9260 §6.2, RFC 7053",
+        file: file!(),
+        summary: "Every second packet or after a delay; gaps, duplicates and requests at once.",
+        params: &[ParamInfo::count("every", 2, "packets", 1, 2, "packets per SACK")],
+    },
+    build: |p| Box::new(Delayed::new(p)),
+};
+
+struct Delayed {
+    every: u32,
+}
+
+impl Delayed {
+    fn new(p: &Params) -> Self {
+        Delayed { every: p.count("every") as u32 }
+    }
+}
+
+impl Acknowledge for Delayed {
+    fn decide(&self, v: &ReceiveView) -> AckWhen {
+        if v.gap || v.duplicates_only || v.immediate || v.packets_since_sack >= self.every {
+            AckWhen::Now
+        } else {
+            AckWhen::By(v.now + v.delay)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::received;
+
+    #[test]
+    fn second_packet_or_delay() {
+        let p = Delayed { every: 2 };
+        let one = received(1);
+        assert_eq!(p.decide(&one), AckWhen::By(one.now + one.delay));
+        assert_eq!(p.decide(&received(2)), AckWhen::Now);
+    }
+
+    #[test]
+    fn at_once_for_a_reason() {
+        let p = Delayed { every: 2 };
+        assert_eq!(p.decide(&ReceiveView { gap: true, ..received(1) }), AckWhen::Now);
+        assert_eq!(p.decide(&ReceiveView { duplicates_only: true, ..received(1) }), AckWhen::Now);
+        assert_eq!(p.decide(&ReceiveView { immediate: true, ..received(1) }), AckWhen::Now);
+    }
+}

@@ -1,0 +1,38 @@
+//! Every path on its own.
+//!
+//! Source: RFC 9260 §7.2; plain CMT. On a shared bottleneck n paths take n shares. No parameters.
+
+use super::Coupling;
+use crate::registry::{Hook, Policy, PolicyInfo};
+
+pub(super) const POLICY: Policy<dyn Coupling> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Coupling,
+        name: "uncoupled",
+        source: "RFC 9260 §7.2",
+        file: file!(),
+        summary: "Every path's window on its own.",
+        params: &[],
+    },
+    build: |_| Box::new(Uncoupled),
+};
+
+struct Uncoupled;
+
+impl Coupling for Uncoupled {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::coupling::Growth;
+    use crate::testing::Scene;
+    use anabranch_base::{PathId, Ppm};
+
+    #[test]
+    fn grants_all() {
+        let s = Scene::new(2, 0);
+        let g = Growth { path: PathId(1), acked: 9, grow: 9, fully_used: true };
+        assert_eq!(Uncoupled.scale(&s.cx(), &g), Ppm::ONE);
+        assert_eq!(Uncoupled.aggregate_window(), None);
+    }
+}

@@ -1,0 +1,39 @@
+//! Every loss is congestion.
+//!
+//! Source: RFC 9260 §7.2.3. No parameters.
+
+use super::{Cause, LossCause, LossEvent};
+use crate::registry::{Hook, Policy, PolicyInfo};
+use crate::view::AssocView;
+
+pub(super) const POLICY: Policy<dyn LossCause> = Policy {
+    info: PolicyInfo {
+        hook: Hook::LossCause,
+        name: "always_congestion",
+        source: "RFC 9260 §7.2.3",
+        file: file!(),
+        summary: "Every loss is congestion.",
+        params: &[],
+    },
+    build: |_| Box::new(AlwaysCongestion),
+};
+
+struct AlwaysCongestion;
+
+impl LossCause for AlwaysCongestion {
+    fn classify(&mut self, _cx: &AssocView<'_>, _e: &LossEvent) -> Cause {
+        Cause::Congestion
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, loss};
+
+    #[test]
+    fn is_what_it_says() {
+        let s = Scene::new(1, 0);
+        assert_eq!(AlwaysCongestion.classify(&s.cx(), &loss(0)), Cause::Congestion);
+    }
+}

@@ -1,0 +1,80 @@
+//! A loss without a queue is radio.
+//!
+//! Source: ours, after the queue evidence in the reconstruction of CMT-QA (Xu et al. 2013; baselines B4). A
+//! drop-tail queue that overflows was full just before, and a full queue shows in the round trip: when neither the
+//! smoothed nor the newest one exceeds the smallest by more than a quarter, the link damaged the packet.
+//! Timeouts stay congestion, and from the second in a row on the path counts as gone. Wrong for links with a queue
+//! much shorter than a quarter of their round trip: leave it off there.
+//! Parameters: `guard`, largest round trip over the smallest that still means "no queue".
+
+use super::{Cause, LossCause, LossEvent, LossKind};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::AssocView;
+use anabranch_base::Ppm;
+
+pub(super) const POLICY: Policy<dyn LossCause> = Policy {
+    info: PolicyInfo {
+        hook: Hook::LossCause,
+        name: "delay_guard",
+        source: "ours, after Xu et al. 2013 (CMT-QA, reconstruction)",
+        file: file!(),
+        summary: "Fast-retransmit losses are radio while the round trip shows no queue, else congestion.",
+        params: &[ParamInfo::number("guard", 1.25, "of min RTT", 1.0, 10.0, "round trip that still means no queue")],
+    },
+    build: |p| Box::new(DelayGuard::new(p)),
+};
+
+struct DelayGuard {
+    guard: Ppm,
+}
+
+impl DelayGuard {
+    fn new(p: &Params) -> Self {
+        DelayGuard { guard: Ppm(p.ppm("guard") as u32) }
+    }
+}
+
+impl LossCause for DelayGuard {
+    fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause {
+        let Some(p) = cx.path(e.path) else { return Cause::Congestion };
+        match e.kind {
+            LossKind::Timeout if p.consecutive_timeouts >= 2 => Cause::PathFailure,
+            LossKind::Timeout => Cause::Congestion,
+            LossKind::FastRetransmit => {
+                let rtt = p.srtt.max(p.last_rtt).as_nanos();
+                let quiet = self.guard.of(p.min_rtt.as_nanos());
+                if rtt > 0 && rtt <= quiet { Cause::Radio } else { Cause::Congestion }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, loss, ms};
+
+    #[test]
+    fn the_queue_decides() {
+        let mut s = Scene::new(1, 0);
+        let mut p = DelayGuard { guard: Ppm(1_250_000) };
+        assert_eq!(p.classify(&s.cx(), &loss(0)), Cause::Congestion, "no sample, no acquittal");
+        s.rtt(0, 40);
+        assert_eq!(p.classify(&s.cx(), &loss(0)), Cause::Radio);
+        s.paths[0].last_rtt = ms(51);
+        assert_eq!(p.classify(&s.cx(), &loss(0)), Cause::Congestion);
+        s.paths[0].last_rtt = ms(50);
+        assert_eq!(p.classify(&s.cx(), &loss(0)), Cause::Radio);
+    }
+
+    #[test]
+    fn timeouts() {
+        let mut s = Scene::new(1, 0);
+        s.rtt(0, 40);
+        let mut p = DelayGuard { guard: Ppm(1_250_000) };
+        let e = LossEvent { kind: LossKind::Timeout, ..loss(0) };
+        assert_eq!(p.classify(&s.cx(), &e), Cause::Congestion);
+        s.paths[0].consecutive_timeouts = 2;
+        assert_eq!(p.classify(&s.cx(), &e), Cause::PathFailure);
+    }
+}

@@ -1,0 +1,92 @@
+//! Lost by time: something sent later was acknowledged, and a reordering window has passed.
+//!
+//! Source: RFC 8985, adapted to copies on paths. A copy that was overtaken on its path is lost one round trip plus
+//! a quarter of the smallest round trip after it left; enough reports shorten the wait to one round trip.
+//! Deviations: no adaptive reordering window (no DSACK counting); the round trip is the newest sample, at least the
+//! smoothed one, because one packet's sample can be short of the path's queue. A chunk may be repeated by it again.
+//! Parameters: `window` share of the smallest round trip; `reports` that end the extra wait, 0 never.
+
+use super::{LossThreshold, Verdict};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::{AssocView, CopyView, SackView};
+use anabranch_base::{Duration, Ppm};
+
+pub(super) const POLICY: Policy<dyn LossThreshold> = Policy {
+    info: PolicyInfo {
+        hook: Hook::LossThreshold,
+        name: "rack",
+        source: "RFC 8985",
+        file: file!(),
+        summary: "Lost when overtaken and older than a round trip plus a reordering window.",
+        params: &[
+            ParamInfo::number("window", 0.25, "of min RTT", 0.0, 4.0, "reordering window"),
+            ParamInfo::count("reports", 3, "", 0, 255, "reports after which the window is not waited for; 0: never"),
+        ],
+    },
+    build: |p| Box::new(Rack::new(p)),
+};
+
+struct Rack {
+    window: Ppm,
+    reports: u8,
+}
+
+impl Rack {
+    fn new(p: &Params) -> Self {
+        Rack { window: Ppm(p.ppm("window") as u32), reports: p.count("reports") as u8 }
+    }
+}
+
+impl LossThreshold for Rack {
+    fn judge(&self, cx: &AssocView<'_>, _sack: &SackView<'_>, copy: &CopyView) -> Verdict {
+        let Some(p) = cx.path(copy.path) else { return Verdict::Waiting };
+        let enough = self.reports > 0 && copy.misses >= self.reports;
+        let rtt = p.last_rtt.max(p.srtt);
+        if rtt.is_zero() {
+            return if enough { Verdict::Lost } else { Verdict::Waiting };
+        }
+        let window = if enough { Duration::ZERO } else { Duration::from_nanos(self.window.of(p.min_rtt.as_nanos())) };
+        let due = copy.sent_at + rtt + window.min(p.srtt.max(p.min_rtt));
+        if cx.now >= due { Verdict::Lost } else { Verdict::LostAt(due) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, copy, ms, sack};
+
+    const RACK: Rack = Rack { window: Ppm(250_000), reports: 3 };
+
+    #[test]
+    fn waits_a_quarter_of_the_smallest_round_trip() {
+        let mut s = Scene::new(1, 0);
+        s.rtt(0, 80);
+        let mut c = copy(44, 0, 4);
+        (c.misses, c.sent_at) = (1, s.now - ms(90));
+        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(10)));
+        c.sent_at = s.now - ms(100);
+        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Lost);
+    }
+
+    #[test]
+    fn three_reports_end_the_extra_wait() {
+        let mut s = Scene::new(1, 0);
+        s.rtt(0, 80);
+        let mut c = copy(44, 0, 4);
+        (c.misses, c.sent_at) = (3, s.now - ms(80));
+        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Lost);
+        let patient = Rack { reports: 0, ..RACK };
+        assert_eq!(patient.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(20)));
+    }
+
+    #[test]
+    fn without_a_sample_reports_decide() {
+        let s = Scene::new(1, 0);
+        let mut c = copy(44, 0, 4);
+        c.misses = 1;
+        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Waiting);
+        c.misses = 3;
+        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Lost);
+    }
+}

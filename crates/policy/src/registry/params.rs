@@ -1,0 +1,77 @@
+//! Parameters of one policy while it is built.
+
+use super::{PolicyInfo, Value};
+use anabranch_base::{Duration, RandomStream};
+use core::cell::RefCell;
+
+/// The resolved parameters of a policy. Notes which were read, so a test can find knobs that nobody reads.
+#[derive(Clone, Debug)]
+pub struct Params {
+    values: Vec<(&'static str, Value)>,
+    seed: u64,
+    asked: RefCell<Vec<&'static str>>,
+}
+
+impl Params {
+    /// The given values; what is missing stays at zero.
+    pub fn new(values: Vec<(&'static str, Value)>, seed: u64) -> Self {
+        Params { values, seed, asked: RefCell::default() }
+    }
+    /// The defaults of `info`.
+    pub fn defaults(info: &PolicyInfo, seed: u64) -> Self {
+        Params::new(info.params.iter().map(|p| (p.name, p.default)).collect(), seed)
+    }
+    fn get(&self, name: &'static str) -> Option<Value> {
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&name) {
+            asked.push(name);
+        }
+        self.values.iter().find(|(n, _)| *n == name).map(|&(_, v)| v)
+    }
+    /// A number; zero when it is not declared.
+    pub fn number(&self, name: &'static str) -> f64 {
+        match self.get(name) {
+            Some(Value::Number(n)) => n,
+            _ => 0.0,
+        }
+    }
+    /// A whole number.
+    pub fn count(&self, name: &'static str) -> u64 {
+        self.number(name) as u64
+    }
+    /// A switch.
+    pub fn flag(&self, name: &'static str) -> bool {
+        self.number(name) != 0.0
+    }
+    /// A number of milliseconds.
+    pub fn millis(&self, name: &'static str) -> Duration {
+        Duration::from_secs_f64(self.number(name) / 1e3)
+    }
+    /// A number of seconds.
+    pub fn secs(&self, name: &'static str) -> Duration {
+        Duration::from_secs_f64(self.number(name))
+    }
+    /// A share of one, in parts per million.
+    pub fn ppm(&self, name: &'static str) -> u64 {
+        (self.number(name) * 1e6 + 0.5) as u64
+    }
+    /// A word; empty when it is not declared.
+    pub fn word(&self, name: &'static str) -> &'static str {
+        match self.get(name) {
+            Some(Value::Word(w)) => w,
+            _ => "",
+        }
+    }
+    /// The random stream called `name` of this association's seed.
+    pub fn random(&self, name: &str) -> RandomStream {
+        RandomStream::named(self.seed, name)
+    }
+    /// The seed.
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+    /// Names asked for so far.
+    pub fn asked(&self) -> Vec<&'static str> {
+        self.asked.borrow().clone()
+    }
+}

@@ -1,0 +1,211 @@
+//! A named set of policies with their parameters, and the set of policies built from it.
+
+use super::presets::{BASE, PRESETS};
+use super::{Hook, ParamInfo, Params, Policy, PolicyError, PolicyInfo, Value, rules};
+use crate::abandon::Abandon;
+use crate::ack_credit::AckCredit;
+use crate::acknowledge::Acknowledge;
+use crate::coupling::Coupling;
+use crate::loss_cause::LossCause;
+use crate::loss_count::LossCount;
+use crate::loss_threshold::LossThreshold;
+use crate::loss_timer::LossTimer;
+use crate::path_quality::PathQuality;
+use crate::path_scheduler::PathScheduler;
+use crate::path_state::PathStatePolicy;
+use crate::redundancy::Redundancy;
+use crate::retransmission::RetransmissionPolicy;
+use crate::retransmission_order::RetransmissionOrder;
+use crate::stream_scheduler::StreamScheduler;
+use crate::timer::TimerPolicy;
+use crate::window::Window;
+
+/// One policy per hook, ready for one association.
+pub struct PolicySet {
+    /// Which chunk on which path.
+    pub path_scheduler: Box<dyn PathScheduler>,
+    /// Path of a retransmission.
+    pub retransmission: Box<dyn RetransmissionPolicy>,
+    /// Order of retransmissions.
+    pub retransmission_order: Box<dyn RetransmissionOrder>,
+    /// What counts as a report.
+    pub loss_count: Box<dyn LossCount>,
+    /// How many reports.
+    pub loss_threshold: Box<dyn LossThreshold>,
+    /// Probes before T3.
+    pub loss_timer: Box<dyn LossTimer>,
+    /// Why it was lost.
+    pub loss_cause: Box<dyn LossCause>,
+    /// Makes the window of one path.
+    pub window: Box<dyn Fn() -> Box<dyn Window> + Send>,
+    /// Limits and grants over all paths.
+    pub coupling: Box<dyn Coupling>,
+    /// Which acknowledged bytes count.
+    pub ack_credit: Box<dyn AckCredit>,
+    /// Retransmission timer.
+    pub timer: Box<dyn TimerPolicy>,
+    /// Which message next.
+    pub stream_scheduler: Box<dyn StreamScheduler>,
+    /// When to give up.
+    pub abandon: Box<dyn Abandon>,
+    /// When to send a SACK.
+    pub acknowledge: Box<dyn Acknowledge>,
+    /// Health of paths.
+    pub path_state: Box<dyn PathStatePolicy>,
+    /// Copies.
+    pub redundancy: Box<dyn Redundancy>,
+    /// Estimates.
+    pub path_quality: Box<dyn PathQuality>,
+}
+
+/// A policy and its parameters, all of them.
+#[derive(Clone, Debug, PartialEq)]
+struct Choice {
+    policy: &'static PolicyInfo,
+    values: Vec<(&'static str, Value)>,
+}
+
+/// A choice for every hook.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Profile {
+    name: &'static str,
+    choices: Vec<Choice>,
+}
+
+impl Profile {
+    /// The profile called `name`.
+    pub fn named(name: &str) -> Result<Profile, PolicyError> {
+        let folded = name.replace('_', "-");
+        let preset = PRESETS
+            .iter()
+            .find(|p| p.name == folded)
+            .ok_or_else(|| PolicyError::UnknownProfile { name: name.to_owned(), known: Profile::names() })?;
+        let base = BASE.iter().map(|&(hook, spec)| Choice::parse(hook, spec)).collect::<Result<_, _>>()?;
+        let mut profile = Profile { name: preset.name, choices: base };
+        for (hook, spec) in preset.choices {
+            profile.set(*hook, spec)?;
+        }
+        Ok(profile)
+    }
+    /// The names of all profiles.
+    pub fn names() -> Vec<&'static str> {
+        PRESETS.iter().map(|p| p.name).collect()
+    }
+    /// Names and one sentence each.
+    pub fn summaries() -> impl Iterator<Item = (&'static str, &'static str)> {
+        PRESETS.iter().map(|p| (p.name, p.summary))
+    }
+    /// The profile it started from.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+    /// Chooses `spec`, such as `thin` or `thin:rto_min=200,linear=0`, for `hook`. Nothing changes on an error.
+    pub fn set(&mut self, hook: Hook, spec: &str) -> Result<(), PolicyError> {
+        self.choices[hook.index()] = Choice::parse(hook, spec)?;
+        Ok(())
+    }
+    /// The name of the policy chosen for `hook`.
+    pub fn get(&self, hook: Hook) -> &'static str {
+        self.choices[hook.index()].policy.name
+    }
+    /// A parameter of the policy chosen for `hook`.
+    pub fn value(&self, hook: Hook, param: &str) -> Option<Value> {
+        self.choices[hook.index()].values.iter().find(|(n, _)| *n == param).map(|&(_, v)| v)
+    }
+    /// The choice for `hook` as [`Profile::set`] takes it, with the parameters that differ from their defaults.
+    pub fn spec(&self, hook: Hook) -> String {
+        let choice = &self.choices[hook.index()];
+        let mut out = String::from(choice.policy.name);
+        let mut separator = ':';
+        for (info, (name, value)) in choice.policy.params.iter().zip(&choice.values) {
+            if info.default != *value {
+                out.push_str(&format!("{separator}{name}={value}"));
+                separator = ',';
+            }
+        }
+        out
+    }
+    /// Refuses what makes no sense on `paths` paths, with a reason.
+    pub fn check(&self, paths: usize) -> Result<(), PolicyError> {
+        rules::check(self, &self.build(0)?, paths)
+    }
+    /// Builds the policies of one association. Each draws from its own random stream of `seed`.
+    pub fn build(&self, seed: u64) -> Result<PolicySet, PolicyError> {
+        let window = self.entry(Hook::Window, crate::window::POLICIES)?;
+        let window_params = self.params(Hook::Window, seed);
+        Ok(PolicySet {
+            path_scheduler: self.make(Hook::PathScheduler, crate::path_scheduler::POLICIES, seed)?,
+            retransmission: self.make(Hook::Retransmission, crate::retransmission::POLICIES, seed)?,
+            retransmission_order: self.make(Hook::RetransmissionOrder, crate::retransmission_order::POLICIES, seed)?,
+            loss_count: self.make(Hook::LossCount, crate::loss_count::POLICIES, seed)?,
+            loss_threshold: self.make(Hook::LossThreshold, crate::loss_threshold::POLICIES, seed)?,
+            loss_timer: self.make(Hook::LossTimer, crate::loss_timer::POLICIES, seed)?,
+            loss_cause: self.make(Hook::LossCause, crate::loss_cause::POLICIES, seed)?,
+            window: Box::new(move || (window.build)(&window_params)),
+            coupling: self.make(Hook::Coupling, crate::coupling::POLICIES, seed)?,
+            ack_credit: self.make(Hook::AckCredit, crate::ack_credit::POLICIES, seed)?,
+            timer: self.make(Hook::Timer, crate::timer::POLICIES, seed)?,
+            stream_scheduler: self.make(Hook::StreamScheduler, crate::stream_scheduler::POLICIES, seed)?,
+            abandon: self.make(Hook::Abandon, crate::abandon::POLICIES, seed)?,
+            acknowledge: self.make(Hook::Acknowledge, crate::acknowledge::POLICIES, seed)?,
+            path_state: self.make(Hook::PathState, crate::path_state::POLICIES, seed)?,
+            redundancy: self.make(Hook::Redundancy, crate::redundancy::POLICIES, seed)?,
+            path_quality: self.make(Hook::PathQuality, crate::path_quality::POLICIES, seed)?,
+        })
+    }
+
+    fn entry<T: ?Sized>(&self, hook: Hook, table: &'static [Policy<T>]) -> Result<&'static Policy<T>, PolicyError> {
+        let name = self.get(hook);
+        table.iter().find(|p| p.info.name == name).ok_or_else(|| PolicyError::UnknownPolicy {
+            hook,
+            name: name.to_owned(),
+            known: table.iter().map(|p| p.info.name).collect(),
+        })
+    }
+    fn params(&self, hook: Hook, seed: u64) -> Params {
+        Params::new(self.choices[hook.index()].values.clone(), seed)
+    }
+    fn make<T: ?Sized>(&self, hook: Hook, table: &'static [Policy<T>], seed: u64) -> Result<Box<T>, PolicyError> {
+        Ok((self.entry(hook, table)?.build)(&self.params(hook, seed)))
+    }
+}
+
+impl Choice {
+    fn parse(hook: Hook, spec: &str) -> Result<Choice, PolicyError> {
+        let (name, rest) = spec.split_once(':').unwrap_or((spec, ""));
+        let policy = hook.policy(name.trim())?;
+        let mut values: Vec<_> = policy.params.iter().map(|p| (p.name, p.default)).collect();
+        for item in rest.split(',').map(str::trim).filter(|s| !s.is_empty()) {
+            let (key, text) = item
+                .split_once('=')
+                .ok_or_else(|| PolicyError::Malformed { policy: policy.name, text: item.to_owned() })?;
+            let key = key.trim().replace('-', "_");
+            let at = policy.params.iter().position(|p| p.name == key).ok_or_else(|| PolicyError::UnknownParam {
+                policy: policy.name,
+                name: key.clone(),
+                known: policy.params.iter().map(|p| p.name).collect(),
+            })?;
+            values[at].1 = value_of(policy, &policy.params[at], text.trim())?;
+        }
+        Ok(Choice { policy, values })
+    }
+}
+
+/// Reads `text` as a value of `p`.
+fn value_of(policy: &'static PolicyInfo, p: &'static ParamInfo, text: &str) -> Result<Value, PolicyError> {
+    let bad = |expected| PolicyError::BadValue { policy: policy.name, param: p.name, value: text.to_owned(), expected };
+    if !p.words.is_empty() {
+        let folded = text.replace('-', "_");
+        let word = p.words.iter().find(|w| **w == folded);
+        return word.map(|w| Value::Word(w)).ok_or_else(|| bad(format!("one of {}", p.words.join(", "))));
+    }
+    let kind = if p.whole { "a whole number" } else { "a number" };
+    let expected = || {
+        let unit = if p.unit.is_empty() { String::new() } else { format!(" ({})", p.unit) };
+        format!("{kind} from {} to {}{unit}", p.min, p.max)
+    };
+    match text.parse::<f64>() {
+        Ok(n) if n >= p.min && n <= p.max && (!p.whole || n as u64 as f64 == n) => Ok(Value::Number(n)),
+        _ => Err(bad(expected())),
+    }
+}

@@ -1,0 +1,68 @@
+//! Compositions that are refused, each with its reason.
+//!
+//! What a policy is like is asked of the policy itself wherever its trait can tell.
+
+use super::{Hook, PolicyError, PolicySet, Profile, Value};
+
+struct Case<'a> {
+    profile: &'a Profile,
+    set: &'a PolicySet,
+    paths: usize,
+}
+
+impl Case<'_> {
+    fn is(&self, hook: Hook, name: &str) -> bool {
+        self.profile.get(hook) == name
+    }
+    fn inner_is(&self, name: &'static str) -> bool {
+        self.profile.value(Hook::PathScheduler, "inner") == Some(Value::Word(name))
+    }
+    /// New data uses more than one path.
+    fn spreads(&self) -> bool {
+        self.paths > 1 && !self.is(Hook::PathScheduler, "primary_only") && !self.inner_is("primary_only")
+    }
+    fn permutes(&self) -> bool {
+        self.set.path_scheduler.permutes()
+    }
+}
+
+struct Rule {
+    hooks: (Hook, Hook),
+    broken: fn(&Case<'_>) -> bool,
+    reason: &'static str,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        hooks: (Hook::LossCount, Hook::PathScheduler),
+        broken: |c| !c.set.loss_count.by_send_order() && c.paths > 1 && (c.spreads() || c.permutes()),
+        reason: "reports counted by TSN are false as soon as several paths carry new data or TSNs leave permuted; \
+                 count per path",
+    },
+    Rule {
+        hooks: (Hook::AckCredit, Hook::PathScheduler),
+        broken: |c| c.set.ack_credit.needs_order() && c.permutes(),
+        reason: "the cumulative TSN stands still while TSNs leave permuted, so windows would starve; \
+                 use cuc or sack_bytes",
+    },
+    Rule {
+        hooks: (Hook::Redundancy, Hook::PathScheduler),
+        broken: |c| c.set.redundancy.enabled() && c.is(Hook::PathScheduler, "redundant"),
+        reason: "every chunk is already on every path, nothing is left to copy",
+    },
+    Rule {
+        hooks: (Hook::PathScheduler, Hook::PathScheduler),
+        broken: |c| c.is(Hook::PathScheduler, "delay_compensation") && c.inner_is("redundant"),
+        reason: "a copy on every path has no single path whose delay could be compensated",
+    },
+];
+
+/// Refuses a profile that breaks a rule on `paths` paths.
+pub(super) fn check(profile: &Profile, set: &PolicySet, paths: usize) -> Result<(), PolicyError> {
+    let case = Case { profile, set, paths };
+    let named = |h: Hook| format!("{} {}", h.name(), profile.spec(h));
+    match RULES.iter().find(|r| (r.broken)(&case)) {
+        None => Ok(()),
+        Some(r) => Err(PolicyError::Refused { first: named(r.hooks.0), second: named(r.hooks.1), reason: r.reason }),
+    }
+}

@@ -1,0 +1,190 @@
+//! RTX-CSI: window, then threshold, then recent timeouts, then their age.
+//!
+//! Source: Cao, Xu, Guan, Zhang 2012 (P0), §2.2 of our specification. A path that timed out recently is likely to be
+//! bad again, so among equal windows and thresholds the one with the fewest timeouts in the last `tau` wins, and
+//! among those the one whose last timeout is the longest ago.
+//! Deviations: the print reuses indices it needs twice and leaves some unset; each criterion is kept apart here.
+//! `scope=tied` narrows the set from criterion to criterion, as the prose ranks them; `scope=global` is the print,
+//! where each criterion looks for a single best among all active paths. With two paths they agree.
+//! `on_full=next` (ours) asks for the next best when the chosen path is full; the paper waits.
+//! Parameters: `tau` s (the paper's run length), `scope`, `on_full`.
+
+use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::{AssocView, PathView};
+use anabranch_base::{Duration, PathId, PathSet, RandomStream};
+use core::cmp::Reverse;
+
+pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Retransmission,
+        name: "rtx_csi",
+        source: "Cao, Xu, Guan, Zhang 2012 (RTX-CSI)",
+        file: file!(),
+        summary: "Largest window, then threshold, then fewest recent timeouts, then the oldest last timeout.",
+        params: &[
+            ParamInfo::number("tau", 30.0, "s", 0.001, 86_400.0, "how long a timeout is remembered"),
+            ParamInfo::word("scope", &["tied", "global"], "criteria narrow the tied set, or look at all active paths"),
+            ParamInfo::word("on_full", &["wait", "next"], "what to do when the chosen path is full"),
+        ],
+    },
+    build: |p| Box::new(RtxCsi::new(p)),
+};
+
+struct RtxCsi {
+    tau: Duration,
+    global: bool,
+    next_when_full: bool,
+    random: RandomStream,
+}
+
+impl RtxCsi {
+    fn new(p: &Params) -> Self {
+        RtxCsi {
+            tau: p.secs("tau"),
+            global: p.word("scope") == "global",
+            next_when_full: p.word("on_full") == "next",
+            random: p.random("retransmission"),
+        }
+    }
+
+    /// The paths still tied after all criteria, or the single best one.
+    fn leaders(&self, cx: &AssocView<'_>, all: PathSet) -> PathSet {
+        let recent = |p: &PathView| cx.timeouts_since(p.id, cx.now - self.tau);
+        let age = |p: &PathView| p.last_timeout.map_or(Duration::MAX, |t| cx.now - t);
+        let criteria: [&dyn Fn(PathSet) -> PathSet; 4] = [
+            &|s| best(cx, s, |p| p.cwnd),
+            &|s| best(cx, s, |p| p.ssthresh),
+            &|s| best(cx, s, |p| Reverse(recent(p))),
+            &|s| best(cx, s, age),
+        ];
+        let mut tied = all;
+        for criterion in criteria {
+            let leaders = criterion(tied);
+            if leaders.len() <= 1 {
+                return leaders;
+            }
+            if !self.global {
+                tied = leaders;
+            }
+        }
+        tied
+    }
+}
+
+impl RetransmissionPolicy for RtxCsi {
+    fn if_full_next(&self) -> bool {
+        self.next_when_full
+    }
+    fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
+        let leaders = self.leaders(cx, r.candidates);
+        let drawn: Option<PathId> = draw(leaders, &mut self.random);
+        drawn.map_or_else(|| dormant(cx, r), Target::On)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, ms};
+    use crate::view::PathState;
+
+    fn policy(global: bool, seed: u64) -> RtxCsi {
+        let random = RandomStream::named(seed, "retransmission");
+        RtxCsi { tau: ms(30_000), global, next_when_full: false, random }
+    }
+    /// Three active paths with these windows and thresholds.
+    fn scene(windows: [(u64, u64); 3]) -> Scene {
+        let mut s = Scene::new(3, 1);
+        for (p, (cwnd, ssthresh)) in s.paths.iter_mut().zip(windows) {
+            (p.cwnd, p.ssthresh) = (cwnd, ssthresh);
+        }
+        s
+    }
+    fn timeouts(s: &mut Scene, path: usize, ages_ms: &[u64]) {
+        for &age in ages_ms {
+            s.timeouts[path].push(s.now - ms(age));
+            s.paths[path].last_timeout = Some(s.now - ms(age));
+        }
+    }
+    fn ask(s: &Scene, global: bool, seed: u64) -> Target {
+        let candidates = s.cx().active().map(|p| p.id).collect();
+        policy(global, seed).target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+    }
+    fn picks(s: &Scene, global: bool) -> Vec<u8> {
+        let mut all: Vec<u8> = (0..60)
+            .filter_map(|seed| if let Target::On(p) = ask(s, global, seed) { Some(p.0) } else { None })
+            .collect();
+        all.sort_unstable();
+        all.dedup();
+        all
+    }
+
+    #[test]
+    fn the_window_decides_first() {
+        let mut s = scene([(20, 5), (10, 90), (10, 90)]);
+        timeouts(&mut s, 0, &[500, 100]);
+        assert_eq!(picks(&s, false), [0]);
+        assert_eq!(picks(&s, true), [0]);
+    }
+
+    #[test]
+    fn then_the_threshold_then_timeouts_then_age() {
+        let mut s = scene([(20, 50), (20, 60), (20, 60)]);
+        timeouts(&mut s, 1, &[9_000, 4_000]);
+        timeouts(&mut s, 2, &[1_000]);
+        assert_eq!(picks(&s, false), [2], "fewer timeouts, although the last is younger");
+        timeouts(&mut s, 2, &[500]);
+        assert_eq!(picks(&s, false), [1], "equal counts: the older last timeout");
+    }
+
+    #[test]
+    fn tau_forgets_and_never_timed_out_is_oldest() {
+        let mut s = scene([(20, 50), (20, 50), (20, 10)]);
+        timeouts(&mut s, 0, &[40_000, 31_000]);
+        timeouts(&mut s, 1, &[29_999]);
+        assert_eq!(picks(&s, false), [0]);
+        let mut s = scene([(20, 50), (20, 50), (20, 10)]);
+        timeouts(&mut s, 0, &[40_000]);
+        assert_eq!(picks(&s, false), [1], "no recent timeout on either, but path 1 never had one");
+    }
+
+    #[test]
+    fn tied_and_global_differ_with_three_paths() {
+        // Paths 0 and 1 lead by window; path 2 has the smaller window and the largest threshold.
+        let s = scene([(20, 50), (20, 50), (10, 90)]);
+        assert_eq!(picks(&s, true), [2], "as printed: against the stated priority");
+        assert_eq!(picks(&s, false), [0, 1]);
+    }
+
+    #[test]
+    fn the_last_draw_is_over_the_tied_set_or_over_all() {
+        let s = scene([(20, 50), (20, 50), (10, 50)]);
+        assert_eq!(picks(&s, false), [0, 1]);
+        assert_eq!(picks(&s, true), [0, 1, 2]);
+    }
+
+    #[test]
+    fn two_paths_agree_whatever_happens() {
+        for bits in 0..81u32 {
+            let level = |i: u32| u64::from(bits / 3u32.pow(i) % 3);
+            let mut s = scene([(level(0), level(1)), (level(2), level(3)), (0, 0)]);
+            s.paths[2].state = PathState::Inactive;
+            timeouts(&mut s, 0, if bits % 2 == 0 { &[700] } else { &[] });
+            assert_eq!(picks(&s, false), picks(&s, true), "{bits}");
+        }
+    }
+
+    #[test]
+    fn dormant_takes_the_least_broken_path() {
+        let mut s = scene([(1, 1), (1, 1), (1, 1)]);
+        let states = [PathState::Inactive, PathState::PotentiallyFailed, PathState::PotentiallyFailed];
+        for (p, (state, errors)) in s.paths.iter_mut().zip(states.into_iter().zip([0, 4, 2])) {
+            (p.state, p.errors) = (state, errors);
+        }
+        assert_eq!(ask(&s, false, 1), Target::On(PathId(2)));
+        s.paths[1].state = PathState::Inactive;
+        s.paths[2].state = PathState::Inactive;
+        assert_eq!(ask(&s, false, 1), Target::On(PathId(0)));
+    }
+}

@@ -1,0 +1,76 @@
+//! The active path with the smallest loss rate.
+//!
+//! Source: Iyengar, Amer, Stewart 2006, RTX-LOSSRATE (baselines B3). Ties are drawn uniformly. Waits when that path
+//! is full.
+//! Deviation: the simulator's experiments gave it the true loss rate; here it is the engine's estimate.
+//! No parameters.
+
+use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
+use crate::registry::{Hook, Params, Policy, PolicyInfo};
+use crate::view::AssocView;
+use anabranch_base::RandomStream;
+use core::cmp::Reverse;
+
+pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Retransmission,
+        name: "rtx_loss_rate",
+        source: "Iyengar, Amer, Stewart 2006, RTX-LOSSRATE",
+        file: file!(),
+        summary: "The active path with the smallest loss rate.",
+        params: &[],
+    },
+    build: |p| Box::new(RtxLossRate::new(p)),
+};
+
+struct RtxLossRate {
+    random: RandomStream,
+}
+
+impl RtxLossRate {
+    fn new(p: &Params) -> Self {
+        RtxLossRate { random: p.random("retransmission") }
+    }
+}
+
+impl RetransmissionPolicy for RtxLossRate {
+    fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
+        let leaders = best(cx, r.candidates, |p| Reverse(p.loss));
+        draw(leaders, &mut self.random).map_or_else(|| dormant(cx, r), Target::On)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::Scene;
+    use anabranch_base::{PathId, PathSet, Ppm};
+
+    fn scene() -> Scene {
+        let mut s = Scene::new(3, 1);
+        for (p, v) in s.paths.iter_mut().zip([40, 10, 40]) {
+            p.loss = Ppm(v);
+        }
+        s
+    }
+    fn ask(s: &Scene, candidates: PathSet, seed: u64) -> Target {
+        let mut p = RtxLossRate { random: RandomStream::named(seed, "retransmission") };
+        p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+    }
+
+    #[test]
+    fn the_best_candidate_wins() {
+        let s = scene();
+        assert_eq!(ask(&s, PathSet::first(3), 1), Target::On(PathId(1)));
+        assert_eq!(ask(&s, PathSet::only(PathId(0)), 1), Target::On(PathId(0)));
+    }
+
+    #[test]
+    fn ties_are_drawn() {
+        let s = scene();
+        let tied = PathSet::first(3).without(PathId(1));
+        let picks: Vec<_> = (0..40).map(|seed| ask(&s, tied, seed)).collect();
+        assert!(picks.contains(&Target::On(PathId(0))) && picks.contains(&Target::On(PathId(2))));
+        assert_eq!(ask(&s, tied, 7), ask(&s, tied, 7), "equal seeds, equal draws");
+    }
+}

@@ -1,0 +1,149 @@
+//! A scene for unit tests: paths, a queue, and the questions an engine asks.
+
+use crate::path_scheduler::{Decision, Occasion, PathScheduler, Settled};
+use crate::view::{AssocView, ChunkView, PathView, Period, QueueView, TimeoutLog};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Tsn};
+
+pub(crate) struct Scene {
+    pub now: Instant,
+    pub paths: Vec<PathView>,
+    pub chunks: Vec<ChunkView>,
+    pub eligible: PathSet,
+    pub timeouts: Vec<TimeoutLog>,
+    pub unsent: u64,
+    pub peer_rwnd: u64,
+    pub fill: Ppm,
+}
+
+pub(crate) const fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+impl Scene {
+    /// `paths` idle paths, all eligible, and `chunks` waiting chunks from TSN 40 on.
+    pub fn new(paths: u8, chunks: u32) -> Self {
+        Scene {
+            now: Instant::from_millis(100_000),
+            paths: (0..paths).map(|i| PathView::idle(PathId(i))).collect(),
+            chunks: (0..chunks).map(|i| ChunkView::waiting(Tsn(40 + i))).collect(),
+            eligible: PathSet::first(usize::from(paths)),
+            timeouts: vec![TimeoutLog::default(); usize::from(paths)],
+            unsent: u64::from(chunks) * 1_144,
+            peer_rwnd: 1 << 20,
+            fill: Ppm(0),
+        }
+    }
+    pub fn cx(&self) -> AssocView<'_> {
+        AssocView {
+            now: self.now,
+            paths: &self.paths,
+            eligible: self.eligible,
+            peer_rwnd: self.peer_rwnd,
+            outstanding: self.paths.iter().map(|p| p.in_flight).sum(),
+            unsent: self.unsent,
+            initial_cwnd: 4_404,
+            period: Period::default(),
+            aggregate_window: None,
+            send_buffer_fill: self.fill,
+            timeouts: &self.timeouts,
+        }
+    }
+    /// The window of path `i` is full.
+    pub fn close(&mut self, i: u8) {
+        self.eligible = self.eligible.without(PathId(i));
+        let p = &mut self.paths[usize::from(i)];
+        p.in_flight = p.in_flight.max(p.cwnd);
+    }
+    /// Path `i` takes data.
+    pub fn open(&mut self, i: u8) {
+        self.eligible = self.eligible.with(PathId(i));
+        self.paths[usize::from(i)].in_flight = 0;
+    }
+    /// Gives path `i` an RTT, without variation.
+    pub fn rtt(&mut self, i: u8, millis: u64) -> &mut PathView {
+        let p = &mut self.paths[usize::from(i)];
+        (p.srtt, p.min_rtt, p.last_rtt) = (ms(millis), ms(millis), ms(millis));
+        p
+    }
+    pub fn ask(&self, policy: &dyn PathScheduler) -> Decision {
+        policy.next(&self.cx(), &QueueView { chunks: &self.chunks })
+    }
+    /// Asks, carries out and removes the chunk; flights do not change.
+    pub fn send(&mut self, policy: &mut dyn PathScheduler) -> Option<(u32, PathId)> {
+        match self.ask(policy) {
+            Decision::Send { index, path } => {
+                let c = self.chunks.remove(index);
+                policy.settle(&self.cx(), &Settled::Sent { tsn: c.tsn, path, len: c.len });
+                Some((index as u32, path))
+            }
+            _ => None,
+        }
+    }
+    pub fn opportunity(&self, policy: &mut dyn PathScheduler) {
+        policy.observe(&self.cx(), &QueueView { chunks: &self.chunks }, Occasion::Opportunity);
+    }
+    pub fn refilled(&self, policy: &mut dyn PathScheduler) {
+        policy.observe(&self.cx(), &QueueView { chunks: &self.chunks }, Occasion::Refilled);
+    }
+}
+
+/// A SACK that acknowledged up to `highest` on one path.
+pub(crate) fn sack(highest: Option<Tsn>) -> crate::view::SackView<'static> {
+    crate::view::SackView {
+        newest_seq: &[],
+        highest_newly_acked: highest,
+        cumulative_advanced: false,
+        flight_before: &[],
+        packets_reported: 1,
+    }
+}
+
+/// A copy of chunk `tsn` sent on `path` in packet `tx_seq`.
+pub(crate) fn copy(tsn: u32, path: u8, tx_seq: u64) -> crate::view::CopyView {
+    let sent_at = Instant::from_millis(99_900);
+    let mut chunk = ChunkView::waiting(Tsn(tsn));
+    chunk.last_path = Some(PathId(path));
+    chunk.last_sent = Some(sent_at);
+    chunk.transmissions = 1;
+    chunk.live_copies = 1;
+    crate::view::CopyView { chunk, path: PathId(path), tx_seq, sent_at, misses: 0 }
+}
+
+/// A fast-retransmit loss of one chunk on `path` that opens an episode.
+pub(crate) fn loss(path: u8) -> crate::loss_cause::LossEvent {
+    crate::loss_cause::LossEvent {
+        path: PathId(path),
+        kind: crate::loss_cause::LossKind::FastRetransmit,
+        bytes: 1_144,
+        new_episode: true,
+    }
+}
+
+/// `bytes` acknowledged on path 0.
+pub(crate) fn acked(bytes: u64, oldest_advanced: bool, cumulative_advanced: bool) -> crate::ack_credit::PathAck {
+    crate::ack_credit::PathAck { path: PathId(0), bytes, oldest_advanced, cumulative_advanced }
+}
+
+/// Stream `id` whose first message arrived as number `order`.
+pub(crate) fn stream(id: u16, order: u64) -> crate::view::StreamView {
+    crate::view::StreamView {
+        id: anabranch_base::StreamId(id),
+        class: 2,
+        head_len: 1_000,
+        head_deadline: None,
+        head_queued: Instant::from_millis(order),
+        head_order: order,
+    }
+}
+
+/// The `n`th packet with DATA since the last SACK.
+pub(crate) fn received(n: u32) -> crate::acknowledge::ReceiveView {
+    crate::acknowledge::ReceiveView {
+        now: Instant::from_millis(5),
+        packets_since_sack: n,
+        gap: false,
+        duplicates_only: false,
+        immediate: false,
+        delay: ms(200),
+    }
+}

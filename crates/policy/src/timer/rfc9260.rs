@@ -1,0 +1,75 @@
+//! The standard retransmission timer.
+//!
+//! Source: RFC 9260 §6.3. SRTT + 4 RTTVAR between floor and ceiling, doubled at every expiry.
+//! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms.
+
+use super::TimerPolicy;
+use crate::registry::{Hook, Params, Policy, PolicyInfo};
+use crate::timer::{Limits, RTO_INITIAL, RTO_MAX, RTO_MIN};
+use crate::view::PathView;
+use anabranch_base::Duration;
+
+pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Timer,
+        name: "rfc9260",
+        source: "RFC 9260 §6.3",
+        file: file!(),
+        summary: "SRTT + 4 RTTVAR within limits, doubled at every expiry.",
+        params: &[RTO_MIN, RTO_INITIAL, RTO_MAX],
+    },
+    build: |p| Box::new(Rfc9260::new(p)),
+};
+
+struct Rfc9260 {
+    limits: Limits,
+}
+
+impl Rfc9260 {
+    fn new(p: &Params) -> Self {
+        Rfc9260 { limits: Limits::new(p) }
+    }
+}
+
+impl TimerPolicy for Rfc9260 {
+    fn rto(&self, p: &PathView) -> Duration {
+        self.limits.backed_off(self.limits.base(p, self.limits.min), p.backoff)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, ms};
+    use crate::timer::Arm;
+
+    fn policy() -> Rfc9260 {
+        Rfc9260 { limits: Limits { min: ms(1_000), initial: ms(1_000), max: ms(60_000) } }
+    }
+
+    #[test]
+    fn floor_formula_and_ceiling() {
+        let mut s = Scene::new(1, 0);
+        assert_eq!(policy().rto(&s.paths[0]), ms(1_000), "initial");
+        s.rtt(0, 100);
+        assert_eq!(policy().rto(&s.paths[0]), ms(1_000), "floor");
+        s.rtt(0, 900).rttvar = ms(200);
+        assert_eq!(policy().rto(&s.paths[0]), ms(1_700));
+        s.paths[0].backoff = 3;
+        assert_eq!(policy().rto(&s.paths[0]), ms(13_600));
+        s.paths[0].backoff = 16;
+        assert_eq!(policy().rto(&s.paths[0]), ms(60_000), "ceiling");
+    }
+
+    #[test]
+    fn restart_takes_a_whole_timeout_and_expiry_doubles() {
+        let mut s = Scene::new(1, 0);
+        s.rtt(0, 100);
+        let why = Arm::Progress { oldest_sent: s.now - ms(400), old_deadline: None };
+        assert_eq!(policy().arm(&s.cx(), &s.paths[0], why), s.now + ms(1_000));
+        s.paths[0].backoff = 2;
+        assert_eq!(policy().expired(&s.paths[0]), 3);
+        s.paths[0].backoff = 16;
+        assert_eq!(policy().expired(&s.paths[0]), 16);
+    }
+}

@@ -1,0 +1,117 @@
+//! The standard congestion window.
+//!
+//! Source: RFC 9260 §7.2.1 to §7.2.3. Slow start by acknowledged bytes up to one packet, then one packet per window
+//! acknowledged, both only while the window is used in full and outside fast recovery; half on a loss, one packet
+//! after a timeout. A loss that the cause hook does not put down to congestion leaves the window alone, unless it
+//! was noticed by a timeout. The decay of an idle window (§7.2.1) needs a clock and is the engine's.
+//! No parameters.
+
+use super::{AckOnPath, Window, WindowChange, WindowState, after, half, reaction, standard_growth};
+use crate::loss_cause::{Cause, LossEvent};
+use crate::registry::{Hook, Policy, PolicyInfo};
+use crate::view::AssocView;
+use anabranch_base::PathId;
+
+pub(super) const POLICY: Policy<dyn Window> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Window,
+        name: "rfc9260",
+        source: "RFC 9260 §7.2",
+        file: file!(),
+        summary: "Slow start, one packet per round trip, half on a loss, one packet after a timeout.",
+        params: &[],
+    },
+    build: |_| Box::new(Rfc9260),
+};
+
+struct Rfc9260;
+
+impl Window for Rfc9260 {
+    fn on_ack(&mut self, cx: &AssocView<'_>, me: PathId, ack: &AckOnPath) -> WindowChange {
+        cx.path(me).map_or_else(WindowChange::default, |p| standard_growth(p, ack))
+    }
+    fn on_loss(&mut self, cx: &AssocView<'_>, me: PathId, e: &LossEvent, cause: Cause) -> WindowState {
+        cx.path(me).map_or_else(WindowState::default, |p| after(reaction(e, cause), p, half(p), half(p)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::loss_cause::LossKind;
+    use crate::testing::{Scene, loss};
+
+    const MTU: u64 = 1_172;
+
+    fn scene(cwnd: u64, ssthresh: u64, partial: u64) -> Scene {
+        let mut s = Scene::new(1, 0);
+        let p = &mut s.paths[0];
+        (p.cwnd, p.ssthresh, p.partial_bytes_acked, p.in_flight) = (cwnd, ssthresh, partial, 1);
+        s
+    }
+    fn ack(s: &Scene, bytes: u64, fully_used: bool) -> (u64, u64) {
+        let ack = AckOnPath { bytes, acked: bytes, fully_used, ..AckOnPath::default() };
+        let c = Rfc9260.on_ack(&s.cx(), PathId(0), &ack);
+        assert_eq!(c.ssthresh, s.paths[0].ssthresh);
+        (c.grow, c.partial_bytes_acked)
+    }
+
+    #[test]
+    fn slow_start_takes_the_lesser_of_bytes_and_one_packet() {
+        let s = scene(4_404, 4_404, 0);
+        assert_eq!(ack(&s, 500, true), (500, 0), "cwnd equal to ssthresh is slow start");
+        assert_eq!(ack(&s, 9_000, true), (MTU, 0));
+        assert_eq!(ack(&s, 9_000, false), (0, 0), "window not used in full");
+    }
+
+    #[test]
+    fn nothing_grows_in_recovery() {
+        let mut s = scene(4_404, u64::MAX, 0);
+        s.paths[0].in_recovery = true;
+        assert_eq!(ack(&s, 2_000, true), (0, 0));
+        let mut s = scene(9_000, 4_000, 8_000);
+        s.paths[0].in_recovery = true;
+        assert_eq!(ack(&s, 2_000, true), (0, 8_000));
+    }
+
+    #[test]
+    fn avoidance_adds_one_packet_per_window() {
+        let s = scene(10_000, 5_000, 8_500);
+        assert_eq!(ack(&s, 1_000, true), (0, 9_500));
+        assert_eq!(ack(&s, 1_500, true), (MTU, 0));
+        assert_eq!(ack(&s, 3_000, true), (MTU, 1_500), "the rest is kept");
+        assert_eq!(ack(&s, 3_000, false), (0, 10_000), "at most a window is saved up");
+        assert_eq!(ack(&s, 0, true), (0, 8_500));
+    }
+
+    #[test]
+    fn all_acknowledged_forgets_partial_bytes() {
+        let mut s = scene(10_000, 5_000, 8_500);
+        s.paths[0].in_flight = 0;
+        assert_eq!(ack(&s, 1_000, true), (0, 0));
+    }
+
+    #[test]
+    fn losses() {
+        let s = scene(20_000, 50_000, 700);
+        let on = |e: LossEvent, cause| {
+            let w = Rfc9260.on_loss(&s.cx(), PathId(0), &e, cause);
+            (w.cwnd, w.ssthresh, w.partial_bytes_acked)
+        };
+        assert_eq!(on(loss(0), Cause::Congestion), (10_000, 10_000, 0));
+        assert_eq!(on(loss(0), Cause::Radio), (20_000, 50_000, 700));
+        assert_eq!(on(loss(0), Cause::Reordering), (20_000, 50_000, 700));
+        let again = LossEvent { new_episode: false, ..loss(0) };
+        assert_eq!(on(again, Cause::Congestion), (20_000, 50_000, 700), "once per episode");
+        let timeout = LossEvent { kind: LossKind::Timeout, ..loss(0) };
+        assert_eq!(on(timeout, Cause::Congestion), (MTU, 10_000, 0));
+        assert_eq!(on(timeout, Cause::Radio), (MTU, 10_000, 0));
+    }
+
+    #[test]
+    fn four_packets_are_the_floor_of_the_threshold() {
+        let s = scene(5_000, 50_000, 0);
+        let w = Rfc9260.on_loss(&s.cx(), PathId(0), &loss(0), Cause::Congestion);
+        assert_eq!((w.cwnd, w.ssthresh), (4 * MTU, 4 * MTU));
+    }
+}
