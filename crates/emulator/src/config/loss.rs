@@ -1,0 +1,94 @@
+//! The value of `loss`.
+
+use super::ParseError;
+use super::units;
+use super::words::Cursor;
+use anabranch_base::Duration;
+use anabranch_sim::LossConfig;
+use anabranch_sim::loss::GilbertElliottParams;
+
+/// Reads what follows `loss`.
+pub(super) fn value(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
+    let first = words.value("loss", "a share such as 0.1%, `gemodel`, `timed`, `packets` or `none`")?;
+    let loss = match first {
+        "none" => LossConfig::None,
+        "random" => share_and_burst(words.value("loss random", "a share such as 0.1%")?, words)?,
+        "gemodel" => LossConfig::GilbertElliott(gemodel(words)?),
+        "timed" => timed(words)?,
+        "packets" => packets(words.value("loss packets", "numbers such as 3,17")?)?,
+        share => share_and_burst(share, words)?,
+    };
+    loss.check().map_err(|e| ParseError::new(format!("`loss`: {e}")))?;
+    Ok(loss)
+}
+
+fn share_and_burst(share: &str, words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
+    let p = units::share("loss", share)?;
+    if !words.take_if("burst") {
+        return Ok(LossConfig::bernoulli(p));
+    }
+    let text = words.value("burst", "a mean number of packets such as 5")?;
+    let burst = text.parse::<f64>().ok().filter(|b| b.is_finite() && *b >= 1.0);
+    let burst = burst
+        .ok_or_else(|| ParseError::new(format!("`burst` needs a mean number of packets of 1 or more, not `{text}`")))?;
+    if p >= 1.0 {
+        return Err(ParseError::new("`loss 100%` leaves nothing between the bursts; leave out `burst`".into()));
+    }
+    Ok(LossConfig::bursts(p, burst))
+}
+
+/// `p r 1-h 1-k`, by name or by position, the latter two optional.
+fn gemodel(words: &mut Cursor<'_>) -> Result<GilbertElliottParams, ParseError> {
+    const NAMES: [&str; 4] = ["p", "r", "1-h", "1-k"];
+    let mut values = [None, None, Some(1.0), Some(0.0)];
+    let mut place = 0;
+    while let Some(word) = words.peek() {
+        let (name, share) = match word.split_once('=') {
+            Some(("b", _)) => {
+                return Err(ParseError::new(
+                    "`loss gemodel` has no `b`; for a mean burst write `loss 1% burst 5`".into(),
+                ));
+            }
+            Some((name, share)) => (NAMES.iter().position(|n| *n == name), share),
+            None if word.ends_with('%') && place < NAMES.len() => (Some(place), word),
+            None => break,
+        };
+        let Some(index) = name else {
+            return Err(ParseError::new(format!("`loss gemodel` takes p=, r=, 1-h= and 1-k=, not `{word}`")));
+        };
+        if let Some(slot) = values.get_mut(index) {
+            *slot = Some(units::share("loss gemodel", share)?);
+        }
+        place = index + 1;
+        words.skip();
+    }
+    match values {
+        [Some(to_bad), Some(to_good), Some(loss_bad), Some(loss_good)] => {
+            Ok(GilbertElliottParams { to_bad, to_good, loss_bad, loss_good })
+        }
+        _ => Err(ParseError::new("`loss gemodel` needs p= and r=, such as `loss gemodel p=1% r=20%`".into())),
+    }
+}
+
+fn timed(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
+    let (mut good, mut bad): (Option<Duration>, Option<Duration>) = (None, None);
+    while let Some((name, value)) = words.peek().and_then(|w| w.split_once('=')) {
+        match name {
+            "good" => good = Some(units::time("good", value)?),
+            "bad" => bad = Some(units::time("bad", value)?),
+            _ => return Err(ParseError::new(format!("`loss timed` takes good= and bad=, not `{name}=`"))),
+        }
+        words.skip();
+    }
+    match (good, bad) {
+        (Some(mean_good), Some(mean_bad)) => Ok(LossConfig::TimedTwoState { mean_good, mean_bad }),
+        _ => {
+            Err(ParseError::new("`loss timed` needs both mean stays, such as `loss timed good=450ms bad=50ms`".into()))
+        }
+    }
+}
+
+fn packets(list: &str) -> Result<LossConfig, ParseError> {
+    let numbers = list.split(',').map(|n| units::count("loss packets", n, "packets, separated by commas"));
+    Ok(LossConfig::Packets(numbers.collect::<Result<_, _>>()?))
+}
