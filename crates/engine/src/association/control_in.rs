@@ -1,0 +1,88 @@
+//! ABORT, ERROR, and AUTH from the peer.
+
+use super::{Association, State};
+use crate::event::CloseReason;
+use anabranch_base::Instant;
+use anabranch_wire::{Abort, Auth, AuthOut, Cause, Chunk, Encode, ErrorChunk, RawChunk, kind};
+use crate::transmit::Transmit;
+
+impl Association {
+    pub(super) fn on_abort(&mut self, a: &Abort<'_>) {
+        let text = a.causes.iter().flatten().next().map_or_else(|| "no reason given".to_owned(), |c| match c {
+            Cause::UserAbort(why) if !why.is_empty() => printable(why),
+            other => other.to_string(),
+        });
+        self.control.clear();
+        self.close(CloseReason::PeerAborted(text));
+    }
+
+    pub(super) fn on_error(&mut self, now: Instant, e: &ErrorChunk<'_>) {
+        for c in e.causes.iter().flatten() {
+            match c {
+                // The cookie came too late: begin again (§5.2.6).
+                Cause::StaleCookie { .. } if matches!(self.state, State::CookieEchoed { .. }) => {
+                    if self.control_attempts <= self.config.max_init_retrans {
+                        self.state = State::CookieWait;
+                        self.peer_tag = 0;
+                        self.start(now);
+                    }
+                }
+                // The peer lost its memory of an extension: stop using it (RFC 3758 §3.3.1, RFC 5061 §5.1).
+                Cause::UnrecognizedChunk(c) => match c.first() {
+                    Some(&kind::FORWARD_TSN) => self.peer.forward_tsn = false,
+                    Some(&kind::ASCONF) => {
+                        self.peer.asconf = false;
+                        self.asconf.give_up();
+                    }
+                    _ => {}
+                },
+                other => tracing::debug!(cause = %other, "the peer reports an error"),
+            }
+        }
+    }
+
+    // ---- RFC 4895
+
+    /// We want ASCONF and its answer authenticated, whatever else (RFC 5061 §4.1).
+    pub(super) fn must_be_authenticated(&self, chunk: u8) -> bool {
+        matches!(chunk, kind::ASCONF | kind::ASCONF_ACK)
+    }
+
+    /// Checks an AUTH chunk over the rest of its packet (RFC 4895 §6.3).
+    pub(super) fn check_auth(&mut self, raw: &RawChunk<'_>) -> bool {
+        let (Ok(Chunk::Auth(a)), Some(key)) = (raw.decode(), &self.key) else { return false };
+        if a.key_id != 0 {
+            return false;
+        }
+        let mac = AuthOut::MAC_OFFSET..AuthOut::MAC_OFFSET + a.mac.len();
+        let mut signed = raw.rest.to_vec();
+        let Some(field) = signed.get_mut(mac) else { return false };
+        field.fill(0);
+        verify(key, &a, &signed)
+    }
+
+    /// Appends AUTH and the chunk it covers.
+    pub(super) fn push_authenticated(&self, chunk: &impl Encode, out: &mut Transmit) {
+        let Some(key) = &self.key else { return };
+        let auth = AuthOut { key_id: 0, hmac_id: key.hmac_id(), mac_len: key.mac_len() };
+        let start = out.packet.push_auth(&auth);
+        out.packet.push(chunk);
+        let head = out.packet.head_mut();
+        let mac = head.get(start..).map(|b| key.sign(b));
+        let at = start + AuthOut::MAC_OFFSET;
+        if let Some(mac) = mac
+            && let Some(field) = head.get_mut(at..at + mac.len())
+        {
+            field.copy_from_slice(&mac);
+        }
+    }
+}
+
+fn verify(key: &crate::auth::AssociationKey, a: &Auth<'_>, signed: &[u8]) -> bool {
+    key.verify(a.hmac_id, a.mac, signed)
+}
+
+/// A peer's text for people: control characters become dots.
+fn printable(b: &[u8]) -> String {
+    String::from_utf8_lossy(b).chars().take(200).map(|c| if c.is_control() { '.' } else { c }).collect()
+}

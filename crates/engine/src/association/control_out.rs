@@ -1,0 +1,194 @@
+//! Control chunks waiting to leave, and how they become packets.
+
+use super::Association;
+use super::transmit::start_packet;
+use crate::transmit::Transmit;
+use anabranch_base::{Instant, PathId};
+use anabranch_wire::{
+    AbortOut, AsconfAckOut, AsconfOut, Cause, CookieAck, CookieEcho, Encode, ErrorOut, Heartbeat, HeartbeatAck, InitOut,
+    SackOut, Shutdown, ShutdownAck, ShutdownComplete,
+};
+use bytes::Bytes;
+use std::net::IpAddr;
+
+/// A control chunk for a path.
+#[derive(Clone, Debug)]
+pub(crate) struct Control {
+    pub path: PathId,
+    pub what: What,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum What {
+    Init,
+    CookieEcho(Bytes),
+    CookieAck,
+    Heartbeat(u64),
+    /// The parameters of a HEARTBEAT, to be returned unchanged.
+    HeartbeatAck(Bytes),
+    Shutdown,
+    ShutdownAck,
+    ShutdownComplete,
+    Abort(Bytes),
+    Error(Bytes),
+    Asconf { serial: u32, address: IpAddr, params: Bytes },
+    AsconfAck { serial: u32, params: Bytes },
+}
+
+impl What {
+    /// Stands alone in its packet: by rule (RFC 9260 §5.1), because nothing may follow it, or because AUTH covers it.
+    fn alone(&self) -> bool {
+        !matches!(self, What::CookieAck | What::HeartbeatAck(_) | What::Error(_) | What::Heartbeat(_))
+    }
+}
+
+/// Encoded error causes.
+pub(super) fn causes(c: &[Cause<'_>]) -> Bytes {
+    let mut out = Vec::new();
+    for c in c {
+        c.encode(&mut out);
+    }
+    Bytes::from(out)
+}
+
+/// A peer that asks faster than we can answer loses its answers, not our memory.
+const MAX_CONTROL: usize = 64;
+
+impl Association {
+    /// Queues a control chunk. ABORT and the shutdown family always find room.
+    pub(super) fn push_control(&mut self, path: PathId, what: What) {
+        let answer = matches!(what, What::HeartbeatAck(_) | What::Error(_) | What::CookieAck | What::AsconfAck { .. });
+        if answer && self.control.len() >= MAX_CONTROL {
+            return;
+        }
+        self.control.push_back(Control { path, what });
+    }
+
+    /// Builds one packet from waiting control chunks.
+    pub(super) fn transmit_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        while let Some(c) = self.control.pop_front() {
+            if self.paths.get(c.path.index()).is_none() {
+                continue;
+            }
+            let alone = c.what.alone();
+            start_packet(self, c.path, out);
+            if matches!(c.what, What::Init) {
+                out.packet.start(anabranch_wire::CommonHeader { vtag: 0, ..out.packet.header() });
+            }
+            self.encode_control(&c, out);
+            if !alone {
+                self.bundle_controls(c.path, out);
+                self.bundle_sack(c.path, out, 0);
+            }
+            self.sent_packet(now, c.path, out);
+            return true;
+        }
+        false
+    }
+
+    fn bundle_controls(&mut self, path: PathId, out: &mut Transmit) {
+        while let Some(next) = self.control.front() {
+            if next.path != path || next.what.alone() || out.packet.len() + 512 > self.config.packet_size {
+                return;
+            }
+            if let Some(c) = self.control.pop_front() {
+                self.encode_control(&c, out);
+            }
+        }
+    }
+
+    fn encode_control(&mut self, c: &Control, out: &mut Transmit) {
+        let p = &mut out.packet;
+        match &c.what {
+            What::Init => {
+                let params = self.handshake_params();
+                p.push(&InitOut { ack: false, fields: self.init_fields(), params: &params });
+            }
+            What::CookieEcho(cookie) => p.push(&CookieEcho { cookie }),
+            What::CookieAck => p.push(&CookieAck),
+            What::Heartbeat(nonce) => {
+                let mut info = [0; 9];
+                info[0] = c.path.0;
+                info[1..].copy_from_slice(&nonce.to_be_bytes());
+                p.push(&Heartbeat::new(&info));
+            }
+            What::HeartbeatAck(raw) => p.push(&HeartbeatAck { info: &[], params_raw: raw }),
+            What::Shutdown => p.push(&Shutdown { cum_tsn: self.tracker.cum() }),
+            What::ShutdownAck => p.push(&ShutdownAck),
+            What::ShutdownComplete => p.push(&ShutdownComplete { tag_reflected: false }),
+            What::Abort(causes) => p.push(&AbortOut { tag_reflected: false, causes }),
+            What::Error(causes) => p.push(&ErrorOut { causes }),
+            What::Asconf { serial, address, params } => {
+                let chunk = AsconfOut { serial: *serial, address: *address, params };
+                self.push_authenticated(&chunk, out);
+            }
+            What::AsconfAck { serial, params } => {
+                self.push_authenticated(&AsconfAckOut { serial: *serial, params }, out);
+            }
+        }
+    }
+
+    /// Adds the SACK when one is pending for this path and it fits beside `room_needed` further bytes.
+    pub(super) fn bundle_sack(&mut self, path: PathId, out: &mut Transmit, room_needed: usize) -> bool {
+        if !self.sack_pending() || self.sack_target() != Some(path) || !self.state.is_connected() {
+            return false;
+        }
+        let room = self.config.packet_size.saturating_sub(out.packet.len() + room_needed);
+        let max_gaps = room.saturating_sub(SACK_LEN) / 4;
+        self.scratch.gaps.clear();
+        self.tracker.fill_gaps(&mut self.scratch.gaps, max_gaps + 1);
+        if room < SACK_LEN || self.scratch.gaps.len() > max_gaps {
+            return false;
+        }
+        self.push_sack(out, room);
+        true
+    }
+
+    /// A packet with nothing but the SACK.
+    pub(super) fn transmit_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        if !self.sack_due || !self.state.is_connected() {
+            return false;
+        }
+        let Some(path) = self.sack_target() else { return false };
+        start_packet(self, path, out);
+        let room = self.config.packet_size - out.packet.len();
+        self.scratch.gaps.clear();
+        self.tracker.fill_gaps(&mut self.scratch.gaps, (room - SACK_LEN) / 4);
+        self.push_sack(out, room);
+        self.sent_packet(now, path, out);
+        true
+    }
+
+    fn push_sack(&mut self, out: &mut Transmit, room: usize) {
+        let left = room.saturating_sub(SACK_LEN + 4 * self.scratch.gaps.len()) / 4;
+        self.scratch.duplicates.clear();
+        self.tracker.take_duplicates(&mut self.scratch.duplicates);
+        self.scratch.duplicates.truncate(left);
+        let a_rwnd = self.own_rwnd();
+        self.announced_rwnd = a_rwnd;
+        out.packet.push(&SackOut {
+            cum_tsn: self.tracker.cum(),
+            a_rwnd: u32::try_from(a_rwnd).unwrap_or(u32::MAX),
+            gaps: &self.scratch.gaps,
+            duplicates: &self.scratch.duplicates,
+        });
+        self.stats.sacks_sent += 1;
+        self.sack_due = false;
+        self.sack_timer = None;
+        self.packets_since_sack = 0;
+    }
+
+    fn sack_pending(&self) -> bool {
+        self.sack_due || self.sack_timer.is_some()
+    }
+
+    /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
+    /// (RFC 9260 §6.4; DESIGN decision 2).
+    fn sack_target(&self) -> Option<PathId> {
+        let usable = self.usable_paths();
+        if usable.has(self.sack_path) { Some(self.sack_path) } else { usable.iter().next() }
+    }
+}
+
+/// Chunk header, cumulative TSN, a_rwnd and the two counts.
+const SACK_LEN: usize = 16;

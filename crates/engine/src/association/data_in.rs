@@ -1,0 +1,108 @@
+//! DATA and FORWARD-TSN from the peer, and when to acknowledge.
+
+use super::Association;
+use super::control_out::{What, causes};
+use crate::event::CloseReason;
+use crate::rx::tsn_tracker::Received;
+use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::acknowledge::{AckWhen, ReceiveView};
+use anabranch_wire::{Cause, Data, ForwardTsn};
+use bytes::Bytes;
+
+/// What the DATA chunks of one packet amounted to.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Arrival {
+    pub any: bool,
+    pub new: bool,
+    pub immediate: bool,
+    pub dropped: bool,
+}
+
+impl Association {
+    /// One DATA chunk (§6.2). `datagram` owns the payload.
+    pub(super) fn on_data(&mut self, now: Instant, path: PathId, d: &Data<'_>, datagram: &Bytes, seen: &mut Arrival) {
+        if d.payload.is_empty() {
+            let c = causes(&[Cause::NoUserData(d.header.tsn)]);
+            self.abort_raw(now, c, CloseReason::ProtocolViolation("DATA without payload"));
+            return;
+        }
+        seen.any = true;
+        seen.immediate |= d.header.flags.immediate || !self.received_any;
+        self.received_any = true;
+        match self.tracker.check(d.header.tsn) {
+            Received::Duplicate => {
+                self.tracker.receive(d.header.tsn); // notes the duplicate for the next SACK
+                self.stats.duplicates_received += 1;
+                return;
+            }
+            Received::OutOfWindow => {
+                seen.dropped = true;
+                return;
+            }
+            Received::New(_) => {}
+        }
+        // A full buffer drops what is new at the top; a piece that closes the gap is always taken (§6.2).
+        let closes_gap = d.header.tsn == self.tracker.cum().next() || d.header.tsn.before(self.tracker.highest());
+        let limit = self.config.receive_buffer + if closes_gap { self.config.receive_buffer / 4 } else { 0 };
+        if self.reassembly.held_bytes() + d.payload.len() > limit {
+            self.stats.dropped_no_buffer += 1;
+            seen.dropped = true;
+            return;
+        }
+        let Received::New(tsn) = self.tracker.receive(d.header.tsn) else { return };
+        seen.new = true;
+        if d.header.stream.0 >= self.inbound_streams {
+            // Acknowledged, reported, dropped (§6.5).
+            self.push_control(path, What::Error(causes(&[Cause::InvalidStream(d.header.stream)])));
+            return;
+        }
+        let payload = datagram.slice_ref(d.payload);
+        let outcome = self.reassembly.insert(tsn, &d.header, payload);
+        let outcome = outcome.and_then(|()| self.reassembly.check_cum(self.tracker.cum_extended()));
+        if outcome.is_err() {
+            self.abort_raw(
+                now,
+                causes(&[Cause::ProtocolViolation(b"fragments do not fit")]),
+                CloseReason::ProtocolViolation("fragments that do not fit together"),
+            );
+        }
+    }
+
+    /// After all chunks of a packet: acknowledge now or later (§6.2).
+    pub(super) fn after_packet_with_data(&mut self, now: Instant, path: PathId, seen: &Arrival) {
+        self.sack_path = path;
+        self.packets_since_sack += 1;
+        let view = ReceiveView {
+            now,
+            packets_since_sack: self.packets_since_sack,
+            gap: self.tracker.has_gap(),
+            duplicates_only: !seen.new,
+            immediate: seen.immediate || seen.dropped,
+            delay: self.config.sack_delay.min(Duration::from_millis(500)),
+        };
+        match self.policies.acknowledge.decide(&view) {
+            AckWhen::Now => self.sack_due = true,
+            AckWhen::By(t) => self.sack_timer = Some(self.sack_timer.map_or(t, |o| o.min(t))),
+        }
+        if matches!(self.state, super::State::ShutdownSent) {
+            self.on_data_in_shutdown_sent(now);
+        }
+    }
+
+    /// FORWARD-TSN (RFC 3758 §3.6).
+    pub(super) fn on_forward_tsn(&mut self, now: Instant, f: &ForwardTsn<'_>) {
+        if let Some(to) = self.tracker.forward(f.new_cum) {
+            self.reassembly.forward(to, &mut f.streams());
+        }
+        // An old one means that our SACK was lost.
+        let by = now + self.config.sack_delay.min(Duration::from_millis(500));
+        self.sack_timer = Some(self.sack_timer.map_or(by, |o| o.min(by)));
+        if self.tracker.has_gap() || !self.tracker_moved(f) {
+            self.sack_due = true;
+        }
+    }
+
+    fn tracker_moved(&self, f: &ForwardTsn<'_>) -> bool {
+        f.new_cum.at_or_before(self.tracker.cum())
+    }
+}

@@ -1,0 +1,325 @@
+//! Losses: verdicts over live copies, T3, messages given up.
+
+use super::Association;
+use crate::event::{CloseReason, PathReason};
+use crate::path::flight::CopyRef;
+use crate::tx::scoreboard::ChunkState;
+use anabranch_base::{Instant, PathId};
+use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
+use anabranch_policy::loss_threshold::Verdict;
+use anabranch_policy::loss_timer::Probe;
+use anabranch_policy::path_quality::Notice;
+use anabranch_policy::view::{CopyView, SackView};
+
+impl Association {
+    /// Judges the copies of `path` sent before `before`, then lets window and coupling react once.
+    pub(super) fn judge_path(&mut self, now: Instant, path: PathId, before: u64, sack: &SackView<'_>) {
+        let mut list = core::mem::take(&mut self.scratch.copies);
+        match self.paths.get_mut(path.index()) {
+            Some(p) => {
+                p.reorder_timer = None;
+                p.flight.copies_before(before, &mut list);
+            }
+            None => list.clear(),
+        }
+        let facts = self.facts(now);
+        let mut lost = 0;
+        for c in &list {
+            match self.judge(path, c, sack, &facts) {
+                Verdict::Waiting => {}
+                Verdict::Lost => lost += self.copy_lost(now, path, c, true),
+                Verdict::LostAt(t) => {
+                    if let Some(p) = self.paths.get_mut(path.index()) {
+                        p.reorder_timer = Some(p.reorder_timer.map_or(t, |o| o.min(t)));
+                    }
+                }
+            }
+        }
+        list.clear();
+        self.scratch.copies = list;
+        if lost > 0 {
+            self.react(now, path, LossKind::FastRetransmit, lost);
+        }
+    }
+
+    fn judge(&mut self, path: PathId, c: &CopyRef, sack: &SackView<'_>, facts: &super::views::Facts) -> Verdict {
+        let Some(chunk) = self.board.get(c.tsn) else { return Verdict::Waiting };
+        // A TSN is fast-retransmitted once (§7.2.4); only time-based detection may repeat.
+        if chunk.fast_retransmitted && !self.policies.loss_threshold.repeats() {
+            return Verdict::Waiting;
+        }
+        let Some(copy) = chunk.copies.iter().find(|l| l.path == path && l.tx_seq == c.tx_seq).copied() else {
+            return Verdict::Waiting;
+        };
+        let cx = facts.view(&self.views);
+        let mut view = CopyView {
+            chunk: chunk.view(),
+            path,
+            tx_seq: copy.tx_seq,
+            sent_at: copy.sent_at,
+            misses: copy.misses,
+        };
+        view.misses = view.misses.saturating_add(self.policies.loss_count.reports(&cx, sack, &view));
+        if view.misses == 0 {
+            return Verdict::Waiting;
+        }
+        let verdict = self.policies.loss_threshold.judge(&cx, sack, &view);
+        if let Some(l) = self.board.get_mut(c.tsn).and_then(|c| c.copies.find(path, view.tx_seq)) {
+            l.misses = view.misses;
+        }
+        verdict
+    }
+
+    /// Takes a lost copy off its path; marks the chunk when it was the last. Answers its payload bytes.
+    fn copy_lost(&mut self, now: Instant, path: PathId, c: &CopyRef, fast: bool) -> u64 {
+        let Some(chunk) = self.board.get_mut(c.tsn) else { return 0 };
+        if chunk.copies.remove(path, c.tx_seq).is_none() {
+            return 0;
+        }
+        let len = chunk.len();
+        chunk.fast_retransmitted |= fast;
+        let last = chunk.copies.len() == 0;
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.flight_remove(c.tx_seq, len, true);
+            if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
+        }
+        if last {
+            self.board.mark(c.tsn, now);
+        }
+        len
+    }
+
+    /// Cause, window, coupling: once per path and event (decision 7).
+    fn react(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64) {
+        self.refresh_view(path);
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let new_episode = kind == LossKind::Timeout || p.recovery_exit.is_none();
+        let e = LossEvent { path, kind, bytes, new_episode };
+        let cause = self.policies.loss_cause.classify(&cx, &e);
+        let to = p.window.on_loss(&cx, path, &e, cause);
+        if new_episode && cause != Cause::Reordering {
+            p.cwnd = to.cwnd.max(self.mtu);
+            p.ssthresh = to.ssthresh;
+            p.partial_bytes_acked = to.partial_bytes_acked;
+            p.growth_carry = 0;
+            p.counters.recoveries += 1;
+        }
+        match kind {
+            LossKind::FastRetransmit if new_episode => {
+                p.recovery_exit = p.flight.next_seq().checked_sub(1);
+                p.free_pass = true;
+            }
+            LossKind::FastRetransmit => {}
+            LossKind::Timeout => {
+                p.recovery_exit = None;
+                p.free_pass = true;
+            }
+        }
+        self.policies.coupling.on_loss(&cx, &e, cause);
+        self.policies.path_quality.observe(&cx, Notice::Lost { path });
+        self.refresh_view(path);
+    }
+
+    /// T3-rtx of a path (§6.3.3).
+    pub(super) fn on_t3(&mut self, now: Instant, path: PathId) {
+        self.refresh_views();
+        let Some(v) = self.views.paths.get(path.index()).copied() else { return };
+        let backoff = self.policies.timer.expired(&v);
+        let probing_window = self.peer_a_rwnd == 0;
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.t3 = None;
+            p.backoff = backoff;
+            p.last_timeout = Some(now);
+            p.consecutive_timeouts = p.consecutive_timeouts.saturating_add(1);
+            p.counters.timeouts += 1;
+            p.newest_acked_seq = None;
+        }
+        if let Some(log) = self.views.timeouts.get_mut(path.index()) {
+            log.push(now);
+        }
+        let lost = self.empty_path(now, path);
+        self.mark_reneged(now);
+        self.react(now, path, LossKind::Timeout, lost);
+        if !probing_window {
+            self.path_error(now, path, PathReason::Timeout);
+            self.errors = self.errors.saturating_add(1);
+        }
+        self.adjust_coupling(now);
+        if self.errors > self.config.max_association_retrans {
+            self.close(CloseReason::PeerGone);
+        }
+    }
+
+    /// Takes every copy off a path; chunks without another copy are marked. Answers the bytes.
+    pub(super) fn empty_path(&mut self, now: Instant, path: PathId) -> u64 {
+        let mut list = core::mem::take(&mut self.scratch.copies);
+        list.clear();
+        if let Some(p) = self.paths.get(path.index()) {
+            list.extend(p.flight.copies());
+        }
+        let lost = list.iter().map(|c| self.copy_lost(now, path, c, false)).sum();
+        list.clear();
+        self.scratch.copies = list;
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.t3 = None;
+            p.loss_timer = None;
+            p.reorder_timer = None;
+            p.suspect_timer = None;
+        }
+        lost
+    }
+
+    /// Chunks that the peer acknowledged and then withdrew are sent again, once nothing else moves.
+    fn mark_reneged(&mut self, now: Instant) {
+        if self.board.reneged() == 0 {
+            return;
+        }
+        let list: Vec<u64> = self.board.iter().filter(|(_, c)| c.reneged).map(|(t, _)| t).collect();
+        for t in list {
+            self.board.mark(t, now);
+        }
+    }
+
+    /// A chunk is moved to another path by redundancy: its copies leave, the old path may be blamed.
+    pub(super) fn take_off_paths(&mut self, now: Instant, tsn: u64, blame: bool) {
+        let Some(c) = self.board.get_mut(tsn) else { return };
+        let len = c.len();
+        let copies = c.copies.take_all();
+        for l in copies.iter() {
+            if let Some(p) = self.paths.get_mut(l.path.index()) {
+                p.flight_remove(l.tx_seq, len, false);
+            }
+            if blame {
+                self.react(now, l.path, LossKind::FastRetransmit, len);
+            }
+        }
+    }
+
+    /// Reordering lasted too long: judge again without a new SACK.
+    pub(super) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
+        let Some(before) = self.paths.get(path.index()).and_then(|p| p.newest_acked_seq) else { return };
+        self.refresh_views();
+        let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
+        let newest = vec![None; self.paths.len()];
+        let sack = SackView {
+            newest_seq: &newest,
+            highest_newly_acked: None,
+            cumulative_advanced: false,
+            flight_before: &flight,
+            packets_reported: 0,
+        };
+        self.judge_path(now, path, before, &sack);
+        self.adjust_coupling(now);
+    }
+
+    /// A probe before T3.
+    pub(super) fn on_loss_timer(&mut self, now: Instant, path: PathId) {
+        self.refresh_views();
+        let facts = self.facts(now);
+        let Some(v) = self.views.paths.get(path.index()) else { return };
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        p.loss_timer = None;
+        let probe = {
+            let cx = facts.view(&self.views);
+            let board = &self.board;
+            let mut newest = p.flight.copies().rev().filter_map(|c| {
+                let chunk = board.get(c.tsn)?;
+                let live = chunk.copies.iter().any(|l| l.path == path && l.tx_seq == c.tx_seq);
+                live.then(|| chunk.view())
+            });
+            self.policies.loss_timer.expired(&cx, v, &mut newest)
+        };
+        match probe {
+            Probe::None => {}
+            Probe::Newest => self.queue_probe(path),
+            Probe::MarkNewest(n) => {
+                let list: Vec<CopyRef> =
+                    self.paths[path.index()].flight.copies().rev().take(usize::from(n)).collect();
+                let lost = list.iter().map(|c| self.copy_lost(now, path, c, true)).sum();
+                if lost > 0 {
+                    self.react(now, path, LossKind::FastRetransmit, lost);
+                    self.adjust_coupling(now);
+                }
+            }
+        }
+    }
+
+    /// The newest outstanding chunk of the path leaves once more on it (RFC 8985 §7.3).
+    fn queue_probe(&mut self, path: PathId) {
+        let newest = self.paths.get(path.index()).and_then(|p| {
+            p.flight.copies().rev().find(|c| self.board.get(c.tsn).is_some_and(|k| k.state == ChunkState::Outstanding))
+        });
+        if let Some(c) = newest {
+            self.copies_due.push_back((c.tsn, path));
+        }
+    }
+
+    // ---- giving up (RFC 3758)
+
+    /// Gives up marked chunks that came too late.
+    pub(super) fn give_up_marked(&mut self, now: Instant) {
+        self.give_up(now, true);
+    }
+
+    /// Gives up look-ahead chunks that came too late: they have a TSN and need FORWARD-TSN.
+    pub(super) fn give_up_ahead(&mut self, now: Instant) {
+        self.give_up(now, false);
+    }
+
+    fn give_up(&mut self, now: Instant, marked: bool) {
+        if !self.peer.forward_tsn {
+            return;
+        }
+        loop {
+            let facts = self.facts(now);
+            let cx = facts.view(&self.views);
+            let list = if marked { self.board.marked() } else { self.board.ahead() };
+            let abandon = &self.policies.abandon;
+            let Some(tsn) = list.iter().find(|c| c.deadline.is_some() && abandon.give_up(&cx, c)).map(|c| c.tsn) else {
+                break;
+            };
+            self.abandon_message(tsn);
+        }
+        self.after_abandon(now);
+    }
+
+    /// All chunks of the message go together (RFC 3758 §3.5 A3); what was in flight counts no longer.
+    fn abandon_message(&mut self, tsn: anabranch_base::Tsn) {
+        let tsn = self.board.extend(tsn);
+        let Some(message) = self.board.get(tsn).map(|c| c.message) else { return };
+        let mut sent = false;
+        for t in self.board.message_span(tsn) {
+            let Some(c) = self.board.get(t) else { continue };
+            sent |= c.transmissions > 0;
+            let len = c.len();
+            if c.state == ChunkState::Acked {
+                continue;
+            }
+            let copies = self.board.settle(t, ChunkState::Abandoned);
+            for l in copies.iter() {
+                if let Some(p) = self.paths.get_mut(l.path.index()) {
+                    p.flight_remove(l.tx_seq, len, false);
+                }
+            }
+        }
+        self.queue.drop_rest_of(message);
+        if sent { self.stats.abandoned_sent += 1 } else { self.stats.abandoned_unsent += 1 }
+    }
+
+    /// FORWARD-TSN is due whenever given-up chunks stand right behind the cumulative point (RFC 3758 §3.5 C3).
+    pub(super) fn after_abandon(&mut self, now: Instant) {
+        let _ = now;
+        if self.board.advanced_ack_point() > self.board.cumulative() {
+            self.forward_due = true;
+        } else {
+            self.forward_timer = None;
+        }
+        for p in &mut self.paths {
+            if p.flight.bytes() == 0 && self.board.reneged() == 0 {
+                p.t3 = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,384 @@
+//! One association: its state, and the calls its endpoint makes.
+//!
+//! Each family of chunks or decisions is a file of free functions over [`Association`]; data flows one way:
+//! `receive` → `sack_in` / `data_in` / `control_in` → `timers` → `transmit`.
+
+mod asconf;
+mod control_in;
+mod control_out;
+mod data_in;
+pub(crate) mod handshake;
+mod loss;
+mod paths;
+pub(crate) mod receive;
+mod sack_in;
+mod shutdown;
+mod state;
+mod timers;
+mod transmit;
+mod transmit_data;
+mod views;
+
+pub use state::Phase;
+pub(crate) use state::State;
+
+use crate::auth::{AssociationKey, AuthParams};
+use crate::config::AssocConfig;
+use crate::event::{CloseReason, Event};
+use crate::message::{Message, SendOptions};
+use crate::path::{LocalId, Path};
+use crate::rx::reassembly::Reassembly;
+use crate::rx::tsn_tracker::TsnTracker;
+use crate::stats::{AssocStats, PathStats};
+use crate::transmit::Transmit;
+use crate::tx::scoreboard::Scoreboard;
+use crate::tx::send_queue::SendQueue;
+use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
+use anabranch_policy::registry::{PolicyError, PolicySet};
+use asconf::Asconf;
+use bytes::Bytes;
+use control_out::Control;
+use sack_in::GapMemory;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+use views::Views;
+
+/// Why a message was not taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum SendError {
+    /// The send buffer is full; [`Event::Writable`] follows.
+    #[error("the send buffer is full")]
+    WouldBlock,
+    /// The peer accepts no stream with this number.
+    #[error("the peer accepts {0} streams only")]
+    InvalidStream(u16),
+    /// A message has at least one byte (RFC 9260 §6.2).
+    #[error("a message needs at least one byte")]
+    Empty,
+    /// Larger than the send buffer can ever hold.
+    #[error("the message is larger than the send buffer")]
+    TooLarge,
+    /// The association is closing or closed.
+    #[error("the association is closed")]
+    Closed,
+}
+
+/// What the peer said it can do.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PeerFeatures {
+    pub forward_tsn: bool,
+    pub asconf: bool,
+}
+
+/// Reasons to wake up, for logs and tests.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimerReason {
+    /// T1-init, T1-cookie, T2-shutdown or T5.
+    Control,
+    /// T4: ASCONF.
+    Asconf,
+    /// Delayed SACK.
+    Sack,
+    /// T3-rtx of a path.
+    Retransmission(PathId),
+    /// A probe before T3, or reordering that lasted too long.
+    Loss(PathId),
+    /// HEARTBEAT due or unanswered.
+    Heartbeat(PathId),
+    /// A path has been silent.
+    Suspect(PathId),
+    /// The scheduler, the quality estimator or pacing asked to be woken.
+    Policy,
+    /// FORWARD-TSN again.
+    ForwardTsn,
+}
+
+/// What an association starts from: both ways into life, connecting and accepting, end here.
+pub(crate) struct Birth {
+    pub local_port: u16,
+    pub peer_port: u16,
+    pub local_tag: u32,
+    pub peer_tag: u32,
+    pub local_initial: Tsn,
+    pub local_auth: AuthParams,
+    pub local: LocalId,
+    pub remote: SocketAddr,
+}
+
+/// An SCTP association over one or more paths.
+pub struct Association {
+    pub(crate) config: AssocConfig,
+    pub(crate) state: State,
+    pub(crate) local_port: u16,
+    pub(crate) peer_port: u16,
+    pub(crate) local_tag: u32,
+    pub(crate) peer_tag: u32,
+    pub(crate) local_initial: Tsn,
+    local_auth: AuthParams,
+    key: Option<AssociationKey>,
+    peer: PeerFeatures,
+    outbound_streams: u16,
+    inbound_streams: u16,
+    policies: PolicySet,
+    views: Views,
+    mtu: u64,
+    pub(crate) paths: Vec<Path>,
+    // Sending.
+    queue: SendQueue,
+    board: Scoreboard,
+    peer_a_rwnd: u64,
+    gaps: GapMemory,
+    copies_due: VecDeque<(u64, PathId)>,
+    scheduler_wakeup: Option<Instant>,
+    scheduler_blocked: bool,
+    forward_timer: Option<Instant>,
+    forward_due: bool,
+    /// Consecutive errors over all paths (RFC 9260 §8.1).
+    errors: u16,
+    want_writable: bool,
+    // Receiving.
+    tracker: TsnTracker,
+    reassembly: Reassembly,
+    received_any: bool,
+    packets_since_sack: u32,
+    sack_due: bool,
+    sack_timer: Option<Instant>,
+    sack_path: PathId,
+    announced_rwnd: u64,
+    readable_told: bool,
+    // Control.
+    control: VecDeque<Control>,
+    control_timer: Option<Instant>,
+    control_attempts: u16,
+    control_sent_at: Instant,
+    guard_timer: Option<Instant>,
+    asconf: Asconf,
+    nonces: views::Nonces,
+    events: VecDeque<Event>,
+    abandoned_told: u64,
+    stats: AssocStats,
+    scratch: transmit::Scratch,
+}
+
+impl Association {
+    pub(crate) fn new(
+        config: AssocConfig,
+        birth: Birth,
+        entropy: &mut dyn Entropy,
+        state: State,
+    ) -> Result<Self, PolicyError> {
+        let policies = config.profile.build(config.seed)?;
+        let mtu = config.max_payload() as u64;
+        let mut a = Association {
+            state,
+            local_port: birth.local_port,
+            peer_port: birth.peer_port,
+            local_tag: birth.local_tag,
+            peer_tag: birth.peer_tag,
+            local_initial: birth.local_initial,
+            local_auth: birth.local_auth,
+            key: None,
+            peer: PeerFeatures::default(),
+            outbound_streams: config.outbound_streams,
+            inbound_streams: config.inbound_streams,
+            policies,
+            views: Views::default(),
+            mtu,
+            paths: Vec::new(),
+            queue: SendQueue::default(),
+            board: Scoreboard::new(birth.local_initial),
+            peer_a_rwnd: 0,
+            gaps: GapMemory::default(),
+            copies_due: VecDeque::new(),
+            scheduler_wakeup: None,
+            scheduler_blocked: false,
+            forward_timer: None,
+            forward_due: false,
+            errors: 0,
+            want_writable: false,
+            tracker: TsnTracker::new(Tsn(0)),
+            reassembly: Reassembly::new(config.inbound_streams),
+            received_any: false,
+            packets_since_sack: 0,
+            sack_due: false,
+            sack_timer: None,
+            sack_path: PathId(0),
+            announced_rwnd: config.receive_buffer as u64,
+            readable_told: false,
+            control: VecDeque::new(),
+            control_timer: None,
+            control_attempts: 0,
+            control_sent_at: Instant::ZERO,
+            guard_timer: None,
+            asconf: Asconf::new(birth.local_initial.0),
+            nonces: views::Nonces::new(entropy),
+            events: VecDeque::new(),
+            abandoned_told: 0,
+            stats: AssocStats::default(),
+            scratch: transmit::Scratch::default(),
+            config,
+        };
+        a.new_path(birth.local, birth.remote, crate::path::Origin::Handshake);
+        Ok(a)
+    }
+
+    /// Where the association is in its life.
+    pub fn phase(&self) -> Phase {
+        self.state.phase()
+    }
+
+    /// Hands a message over. Units of the deadline are those of `now`.
+    ///
+    /// # Errors
+    /// See [`SendError`]; nothing is taken on an error.
+    pub fn send(&mut self, now: Instant, options: SendOptions, payload: Bytes) -> Result<(), SendError> {
+        if !self.state.takes_user_data() {
+            return Err(SendError::Closed);
+        }
+        if payload.is_empty() {
+            return Err(SendError::Empty);
+        }
+        if self.state.is_connected() && options.stream.0 >= self.outbound_streams {
+            return Err(SendError::InvalidStream(self.outbound_streams));
+        }
+        if payload.len() > self.config.send_buffer {
+            return Err(SendError::TooLarge);
+        }
+        let held = self.queue.bytes() + self.board.held_bytes();
+        if held + payload.len() as u64 > self.config.send_buffer as u64 {
+            self.want_writable = true;
+            return Err(SendError::WouldBlock);
+        }
+        self.stats.messages_sent += 1;
+        self.stats.bytes_sent += payload.len() as u64;
+        self.queue.push(now, options, payload);
+        self.opportunity();
+        Ok(())
+    }
+
+    /// The next complete message, in delivery order.
+    pub fn recv(&mut self) -> Option<Message> {
+        let m = self.reassembly.pop();
+        match &m {
+            Some(m) => {
+                self.stats.messages_received += 1;
+                self.stats.bytes_received += m.payload.len() as u64;
+                self.maybe_update_window();
+            }
+            None => self.readable_told = false,
+        }
+        m
+    }
+
+    /// Counters of the association.
+    pub fn stats(&self) -> AssocStats {
+        AssocStats {
+            unsent: self.queue.bytes() + self.board.ahead_bytes(),
+            outstanding: self.board.outstanding_bytes(),
+            ..self.stats
+        }
+    }
+
+    /// Paths in the order of their ids.
+    pub fn paths(&self) -> impl Iterator<Item = (PathId, PathStats)> + '_ {
+        self.paths.iter().map(|p| (p.id, self.path_stats(p)))
+    }
+
+    fn path_stats(&self, p: &Path) -> PathStats {
+        PathStats {
+            local: p.local.0,
+            remote: p.remote,
+            state: p.state,
+            cwnd: p.cwnd,
+            ssthresh: p.ssthresh,
+            in_flight: p.flight.bytes(),
+            srtt: p.rtt.srtt(),
+            rttvar: p.rtt.rttvar(),
+            min_rtt: p.rtt.min_rtt(),
+            last_rtt: p.rtt.last(),
+            rto: self.rto(p.id),
+            delivery_rate: p.rate.delivery_rate(),
+            errors: p.errors,
+            counters: p.counters,
+        }
+    }
+
+    pub(crate) fn poll_event(&mut self) -> Option<Event> {
+        if let Some(e) = self.events.pop_front() {
+            return Some(e);
+        }
+        let abandoned = self.stats.abandoned_sent + self.stats.abandoned_unsent;
+        if abandoned > self.abandoned_told {
+            let messages = abandoned - self.abandoned_told;
+            self.abandoned_told = abandoned;
+            return Some(Event::Abandoned { messages });
+        }
+        if self.reassembly.ready_len() > 0 && !self.readable_told {
+            self.readable_told = true;
+            return Some(Event::Readable);
+        }
+        if self.want_writable && self.queue.bytes() + self.board.held_bytes() <= self.config.send_buffer as u64 / 2 {
+            self.want_writable = false;
+            return Some(Event::Writable);
+        }
+        None
+    }
+
+    /// Over, told, and nothing left to transmit.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.state.phase() == Phase::Closed
+            && self.control.is_empty()
+            && self.events.is_empty()
+            && self.reassembly.ready_len() == 0
+    }
+
+    pub(crate) fn close(&mut self, why: CloseReason) {
+        if self.state.phase() == Phase::Closed {
+            return;
+        }
+        self.state = State::Closed;
+        self.control_timer = None;
+        self.guard_timer = None;
+        self.sack_timer = None;
+        self.sack_due = false;
+        self.events.push_back(Event::Closed(why));
+    }
+
+    /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
+    pub(crate) fn opportunity(&mut self) {
+        let burst = if self.config.max_burst == 0 { u16::MAX } else { self.config.max_burst };
+        for p in &mut self.paths {
+            p.burst_left = burst;
+        }
+        self.scheduler_blocked = false;
+    }
+
+    /// Payload bytes the peer can still take.
+    fn peer_rwnd(&self) -> u64 {
+        self.peer_a_rwnd.saturating_sub(self.board.outstanding_bytes())
+    }
+
+    fn own_rwnd(&self) -> u64 {
+        (self.config.receive_buffer as u64).saturating_sub(self.reassembly.held_bytes() as u64)
+    }
+
+    /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
+    fn maybe_update_window(&mut self) {
+        let now_open = self.own_rwnd();
+        let quarter = self.config.receive_buffer as u64 / 4;
+        if self.received_any && self.state.is_connected() && now_open >= self.announced_rwnd + quarter {
+            self.sack_due = true;
+        }
+    }
+
+    /// True when [`Association::poll_transmit`] may have something.
+    pub(crate) fn poll_transmit(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        transmit::poll(self, now, out)
+    }
+
+    fn rto(&self, p: PathId) -> Duration {
+        let Some(path) = self.paths.get(p.index()) else { return self.config.rto_initial };
+        let signals = self.views.signals(p);
+        self.policies.timer.rto(&path.view(self.mtu, signals))
+    }
+}

@@ -1,0 +1,308 @@
+//! Paths: coming, going, and how their health changes.
+
+use super::Association;
+use super::control_out::What;
+use crate::event::{Event, PathReason};
+use crate::path::{LocalId, Origin, Path, PendingHeartbeat};
+use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::view::{PathState, Signals, TimeoutLog};
+use std::net::SocketAddr;
+
+/// Floor of the time a HEARTBEAT may take: T3's own floor may be a second, far too slow to confirm a path.
+const MIN_PROBE: Duration = Duration::from_millis(100);
+
+impl Association {
+    /// Adds a path; an inactive one makes room when the association is full.
+    pub(super) fn new_path(&mut self, local: LocalId, remote: SocketAddr, origin: Origin) -> Option<PathId> {
+        let window = (self.policies.window)();
+        if self.paths.len() >= self.config.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
+            return self.recycle_path(local, remote, origin);
+        }
+        let id = PathId(self.paths.len() as u8);
+        self.paths.push(Path::new(id, local, remote, origin, self.mtu, window));
+        self.views.timeouts.push(TimeoutLog::default());
+        self.views.board.signals.push(Signals::default());
+        Some(id)
+    }
+
+    /// Reuses the number of the path that has been useless for longest. Paths that carry something stay.
+    fn recycle_path(&mut self, local: LocalId, remote: SocketAddr, origin: Origin) -> Option<PathId> {
+        let free = |p: &&Path| {
+            matches!(p.state, PathState::Inactive | PathState::Unconfirmed)
+                && p.flight.bytes() == 0
+                && p.origin == Origin::AddedByPeer
+        };
+        let id = self.paths.iter().filter(free).min_by_key(|p| p.last_received).map(|p| p.id)?;
+        self.paths[id.index()] = Path::new(id, local, remote, origin, self.mtu, (self.policies.window)());
+        self.views.timeouts[id.index()] = TimeoutLog::default();
+        self.views.board.signals[id.index()] = Signals::default();
+        Some(id)
+    }
+
+    /// Adds one of our own interfaces as a further path to `remote`. It joins by ASCONF under AUTH and is used once
+    /// its nonce came back; towards a peer without these extensions nothing is sent from it (DESIGN decision 2).
+    /// None when the association has no room for another path.
+    pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
+        if let Some(p) = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote) {
+            p.interface_down = false;
+            let id = p.id;
+            self.readd_path(now, id);
+            return Some(id);
+        }
+        let id = self.new_path(local, remote, Origin::AddedByUs)?;
+        self.events.push_back(Event::PathAdded { path: id });
+        self.request_add(now, id);
+        Some(id)
+    }
+
+    /// The driver says that an interface is gone: its paths carry nothing until [`Association::interface_up`].
+    pub fn interface_down(&mut self, now: Instant, local: LocalId) {
+        for i in 0..self.paths.len() {
+            let p = &mut self.paths[i];
+            if p.local != local || p.interface_down {
+                continue;
+            }
+            p.interface_down = true;
+            let id = p.id;
+            if p.state != PathState::Unconfirmed {
+                self.leave_path(now, id, PathState::Inactive, PathReason::InterfaceGone);
+            }
+        }
+        self.opportunity();
+    }
+
+    /// The interface is back, perhaps with another address: its paths ask to join again.
+    pub fn interface_up(&mut self, now: Instant, local: LocalId) {
+        for i in 0..self.paths.len() {
+            let p = &mut self.paths[i];
+            if p.local == local && p.interface_down {
+                p.interface_down = false;
+                let id = p.id;
+                p.reset_congestion(self.mtu, (self.policies.window)());
+                self.readd_path(now, id);
+            }
+        }
+        self.opportunity();
+    }
+
+    /// Asks the peer to learn our current address on this path, and probes it.
+    pub(super) fn readd_path(&mut self, now: Instant, id: PathId) {
+        self.request_add(now, id);
+        if let Some(p) = self.paths.get_mut(id.index())
+            && p.known_to_peer
+        {
+            p.heartbeat_timer = Some(now);
+        }
+    }
+
+    // ---- state
+
+    pub(super) fn set_path_state(&mut self, id: PathId, to: PathState, reason: PathReason) {
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        if p.state == to {
+            return;
+        }
+        let from = core::mem::replace(&mut p.state, to);
+        self.events.push_back(Event::PathChanged { path: id, from, to, reason });
+    }
+
+    /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
+    pub(super) fn path_answered(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.last_heard = Some(now);
+        p.errors = 0;
+        p.left_at = None;
+        if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down {
+            if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
+                // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
+                p.cwnd = p.cwnd.min(crate::path::initial_window(self.mtu, p.remote)).max(self.mtu);
+                p.backoff = 0;
+            }
+            self.set_path_state(id, PathState::Active, PathReason::Answered);
+            self.schedule_heartbeat(now, id);
+        }
+    }
+
+    /// One more error on a path; its policy says what that means.
+    pub(super) fn path_error(&mut self, now: Instant, id: PathId, reason: PathReason) {
+        let max = self.config.max_path_retrans;
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.errors = p.errors.saturating_add(1);
+        if p.state == PathState::Unconfirmed {
+            return;
+        }
+        let signals = self.views.signals(id);
+        let to = self.policies.path_state.after_timeout(&p.view(self.mtu, signals), max);
+        if to == PathState::Active || to == p.state {
+            return;
+        }
+        self.leave_path(now, id, to, reason);
+    }
+
+    /// A path is no longer used: what is in flight on it goes elsewhere, and it is probed at once.
+    pub(super) fn leave_path(&mut self, now: Instant, id: PathId, to: PathState, reason: PathReason) {
+        let was_active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+        self.set_path_state(id, to, reason);
+        self.empty_path(now, id);
+        if let Some(p) = self.paths.get_mut(id.index()) {
+            if was_active {
+                p.left_at = Some(now);
+            }
+            if p.heartbeat.is_none() {
+                p.heartbeat_timer = Some(now);
+            }
+        }
+        self.opportunity();
+        self.settle_takeovers(now);
+    }
+
+    /// The path has been silent although it should have answered.
+    pub(super) fn on_suspect(&mut self, now: Instant, id: PathId) {
+        let others = self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.suspect_timer = None;
+        if others && p.state == PathState::Active && p.flight.bytes() > 0 {
+            self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
+        }
+    }
+
+    /// Tells when all that was outstanding on a path that was left has been sent again elsewhere.
+    pub(super) fn settle_takeovers(&mut self, now: Instant) {
+        for i in 0..self.paths.len() {
+            let id = PathId(i as u8);
+            if self.paths[i].left_at.is_none() || self.board.marked().iter().any(|c| c.last_path == Some(id)) {
+                continue;
+            }
+            let p = &mut self.paths[i];
+            let since = p.last_heard.or(p.left_at).unwrap_or(now);
+            p.left_at = None;
+            self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
+        }
+    }
+
+    // ---- heartbeats (§8.3)
+
+    /// Sets the next HEARTBEAT of a path.
+    pub(super) fn schedule_heartbeat(&mut self, now: Instant, id: PathId) {
+        let rto = self.probe_timeout(id);
+        let jitter = self.nonces.below(rto.as_nanos().max(1));
+        let interval = self.config.heartbeat_interval;
+        let signals = self.views.signals(id);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let delay = if p.state == PathState::Unconfirmed {
+            Some(rto)
+        } else {
+            self.policies.path_state.heartbeat(&p.view(self.mtu, signals), rto, interval)
+        };
+        // Half an RTO of jitter to either side (§8.3).
+        p.heartbeat_timer = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
+    }
+
+    /// How long a probe may take: the path's own round trips, not the floor of T3.
+    fn probe_timeout(&self, id: PathId) -> Duration {
+        let Some(p) = self.paths.get(id.index()) else { return self.config.rto_initial };
+        let base = if p.rtt.srtt().is_zero() {
+            self.config.rto_initial
+        } else {
+            (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
+        };
+        let doubled = base.as_nanos().saturating_mul(1 << p.errors.min(10));
+        Duration::from_nanos(doubled).min(self.config.rto_max)
+    }
+
+    pub(super) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.heartbeat_timer = None;
+        if !self.state.is_connected() || p.interface_down {
+            return;
+        }
+        if let Some(h) = p.heartbeat.take()
+            && h.deadline <= now
+        {
+            self.heartbeat_lost(now, id);
+        }
+        let Some(p) = self.paths.get(id.index()) else { return };
+        if !p.known_to_peer {
+            return;
+        }
+        // Data that is answered makes a heartbeat needless; "idle" means no unambiguous acknowledgement.
+        let recent = p.last_heard.is_some_and(|t| now.since(t) < self.config.heartbeat_interval);
+        if p.state == PathState::Active && recent && p.flight.bytes() > 0 {
+            self.schedule_heartbeat(now, id);
+            return;
+        }
+        self.send_heartbeat(now, id);
+    }
+
+    fn heartbeat_lost(&mut self, now: Instant, id: PathId) {
+        let unconfirmed = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Unconfirmed);
+        self.path_error(now, id, PathReason::HeartbeatLost);
+        // Probes of unconfirmed paths never count against the association (§5.4); nor do those of paths that
+        // carry nothing while another one works.
+        let works = self.paths.iter().any(|p| p.state == PathState::Active && p.id != id);
+        if !unconfirmed && !works {
+            self.errors = self.errors.saturating_add(1);
+            if self.errors > self.config.max_association_retrans {
+                self.close(crate::event::CloseReason::PeerGone);
+            }
+        }
+        // Our address may have changed behind a NAT: ask to be learnt again.
+        let readd = self.paths.get(id.index()).is_some_and(|p| p.errors >= 2);
+        if readd {
+            self.request_add(now, id);
+        }
+    }
+
+    pub(super) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
+        let nonce = self.nonces.next();
+        let timeout = self.probe_timeout(id);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.heartbeat = Some(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout });
+        p.heartbeat_timer = Some(now + timeout);
+        p.counters.heartbeats_sent += 1;
+        self.push_control(id, What::Heartbeat(nonce));
+    }
+
+    pub(super) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
+        let Some((&path, nonce)) = info.split_first() else { return };
+        let Ok(nonce) = nonce.try_into().map(u64::from_be_bytes) else { return };
+        let id = PathId(path);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        if let Some(pair) = p.pair.filter(|pair| pair.nonces.contains(&nonce)) {
+            let rtt = now.since(pair.sent_at);
+            p.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
+            p.pair = pair.first.is_none().then_some(crate::path::HeartbeatPair { first: Some(rtt), ..pair });
+            p.rtt.sample(now, rtt);
+            p.counters.heartbeats_answered += 1;
+            self.path_answered(now, id);
+            return;
+        }
+        let Some(h) = p.heartbeat.filter(|h| h.nonce == nonce) else { return };
+        p.heartbeat = None;
+        p.counters.heartbeats_answered += 1;
+        p.rtt.sample(now, now.since(h.sent_at));
+        p.backoff = 0;
+        self.errors = 0;
+        if p.state == PathState::Unconfirmed {
+            p.errors = 0;
+            p.last_heard = Some(now);
+            self.set_path_state(id, PathState::Active, PathReason::Confirmed);
+        }
+        self.path_answered(now, id);
+        self.schedule_heartbeat(now, id);
+    }
+
+    /// Two HEARTBEATs back to back, asked for by the quality estimator.
+    pub(super) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
+        let nonces = [self.nonces.next(), self.nonces.next()];
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        if p.state == PathState::Unconfirmed || p.interface_down {
+            return;
+        }
+        p.pair = Some(crate::path::HeartbeatPair { nonces, sent_at: now, first: None });
+        p.counters.heartbeats_sent += 2;
+        for n in nonces {
+            self.push_control(id, What::Heartbeat(n));
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! A packet for this association: path, authentication, then chunk by chunk.
+
+use super::Association;
+use super::control_out::{What, causes};
+use super::data_in::Arrival;
+use crate::path::LocalId;
+use anabranch_base::{Instant, PathId};
+use anabranch_wire::{Cause, Chunk, Encode, Packet, RawChunk, UnknownAction, kind};
+use bytes::Bytes;
+use std::net::SocketAddr;
+
+/// Where a packet came from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Source {
+    pub local: LocalId,
+    pub remote: SocketAddr,
+}
+
+/// Go on with the next chunk, or drop the rest of the packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Next {
+    Continue,
+    Stop,
+}
+
+impl Association {
+    /// Handles a packet whose verification tag was checked.
+    pub(crate) fn handle_packet(&mut self, now: Instant, from: Source, packet: &Packet<'_>, datagram: &Bytes) {
+        let path = self.source_path(now, from, packet);
+        if let Some(p) = path.and_then(|p| self.paths.get_mut(p.index())) {
+            p.counters.packets_received += 1;
+            p.counters.bytes_received += datagram.len() as u64;
+            p.last_received = Some(now);
+        }
+        self.opportunity();
+        let mut seen = Arrival::default();
+        let mut authenticated = false;
+        for raw in packet.chunks() {
+            let Ok(raw) = raw else { break };
+            let next = if raw.kind == kind::AUTH {
+                authenticated = self.check_auth(&raw);
+                if authenticated { Next::Continue } else { Next::Stop }
+            } else if self.must_be_authenticated(raw.kind) && !authenticated {
+                Next::Continue // silently dropped (RFC 4895 §6.3)
+            } else {
+                self.on_chunk(now, from, path, &raw, datagram, &mut seen)
+            };
+            if next == Next::Stop || self.phase() == super::Phase::Closed {
+                break;
+            }
+        }
+        if let (true, Some(path)) = (seen.any, path) {
+            self.after_packet_with_data(now, path, &seen);
+        }
+    }
+
+    /// The path a packet came by. A port that changed under the same address is followed, unless several paths share
+    /// that address or the packet asks to add one (RFC 6951 §5.4).
+    fn source_path(&mut self, now: Instant, from: Source, packet: &Packet<'_>) -> Option<PathId> {
+        let exact = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote);
+        if let Some(p) = exact {
+            return Some(p.id);
+        }
+        let adds = packet.chunks().flatten().any(|c| matches!(c.kind, kind::AUTH | kind::ASCONF));
+        let mut same = self.paths.iter_mut().filter(|p| p.local == from.local && p.remote.ip() == from.remote.ip());
+        match (same.next(), same.next()) {
+            (Some(p), None) if !adds => {
+                tracing::debug!(path = ?p.id, from = %p.remote, to = %from.remote, "the peer's port changed");
+                p.remote = from.remote;
+                let id = p.id;
+                self.readd_path(now, id);
+                Some(id)
+            }
+            _ => None,
+        }
+    }
+
+    fn on_chunk(
+        &mut self,
+        now: Instant,
+        from: Source,
+        path: Option<PathId>,
+        raw: &RawChunk<'_>,
+        datagram: &Bytes,
+        seen: &mut Arrival,
+    ) -> Next {
+        let Ok(chunk) = raw.decode() else { return Next::Stop };
+        // From an address nobody told us about only ASCONF counts.
+        let Some(path) = path else {
+            if let Chunk::Asconf(a) = chunk {
+                self.on_asconf(now, from, &a);
+            }
+            return Next::Continue;
+        };
+        match chunk {
+            Chunk::Data(d) if self.state.accepts_data() => self.on_data(now, path, &d, datagram, seen),
+            Chunk::Sack(s) if self.acknowledgements_count() => self.on_sack(now, s.cum_tsn, Some(&s)),
+            Chunk::ForwardTsn(f) if self.peer.forward_tsn && self.state.accepts_data() => self.on_forward_tsn(now, &f),
+            Chunk::Heartbeat(h) => {
+                if !matches!(self.state, super::State::CookieWait) {
+                    self.push_control(path, What::HeartbeatAck(datagram.slice_ref(h.params_raw)));
+                }
+            }
+            Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
+            Chunk::Abort(a) => {
+                self.on_abort(&a);
+                return Next::Stop;
+            }
+            Chunk::Error(e) => self.on_error(now, &e),
+            Chunk::Shutdown(s) => self.on_shutdown(now, path, s.cum_tsn),
+            Chunk::ShutdownAck => self.on_shutdown_ack(now, path),
+            Chunk::ShutdownComplete(_) => self.on_shutdown_complete(),
+            Chunk::InitAck(i) => {
+                self.on_init_ack(now, from, &i);
+                return Next::Stop;
+            }
+            Chunk::CookieAck => self.on_cookie_ack(now),
+            Chunk::Asconf(a) => self.on_asconf(now, from, &a),
+            Chunk::AsconfAck(a) => self.on_asconf_ack(now, from, &a),
+            Chunk::Unknown(u) => return self.on_unknown(path, &u),
+            // INIT and COOKIE ECHO are the endpoint's; the rest has no meaning in this state.
+            _ => {}
+        }
+        Next::Continue
+    }
+
+    fn acknowledgements_count(&self) -> bool {
+        self.state.is_connected()
+    }
+
+    /// Unknown chunk types by their two high bits (§3.2).
+    fn on_unknown(&mut self, path: PathId, raw: &RawChunk<'_>) -> Next {
+        let action = raw.unknown_action();
+        if matches!(action, UnknownAction::StopReport | UnknownAction::SkipReport) {
+            let shown = raw.without_padding();
+            let shown = shown.get(..shown.len().min(256)).unwrap_or(shown);
+            let mut out = Vec::new();
+            Cause::UnrecognizedChunk(shown).encode(&mut out);
+            self.push_control(path, What::Error(Bytes::from(out)));
+        }
+        match action {
+            UnknownAction::Stop | UnknownAction::StopReport => Next::Stop,
+            UnknownAction::Skip | UnknownAction::SkipReport => Next::Continue,
+        }
+    }
+
+    /// Aborts with these causes.
+    pub(super) fn abort_raw(&mut self, now: Instant, causes: Bytes, why: crate::event::CloseReason) {
+        let _ = now;
+        if self.phase() == super::Phase::Closed {
+            return;
+        }
+        self.control.clear();
+        if let Some(path) = self.usable_paths().iter().next().or(Some(PathId(0))) {
+            self.push_control(path, What::Abort(causes));
+        }
+        self.close(why);
+    }
+
+    pub(super) fn abort_with(&mut self, now: Instant, list: &[Cause<'_>], why: crate::event::CloseReason) {
+        self.abort_raw(now, causes(list), why);
+    }
+}

@@ -1,0 +1,387 @@
+//! What a SACK does, in the fixed order of DESIGN decision 7.
+//!
+//! Accounting and estimators, recovery exit; detection over live copies; losses before growth, in path order;
+//! then credit, growth, coupling; timers. Work is proportional to what the SACK changed.
+
+use super::Association;
+use crate::tx::scoreboard::{ChunkState, LiveCopy};
+use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn};
+use anabranch_policy::ack_credit::PathAck;
+use anabranch_policy::coupling::Growth;
+use anabranch_policy::path_quality::Notice;
+use anabranch_policy::timer::Arm;
+use anabranch_policy::view::SackView;
+use anabranch_policy::window::AckOnPath;
+use anabranch_wire::Sack;
+
+/// The gap blocks of the last SACK, as extended TSN ranges: only differences are walked.
+#[derive(Debug, Default)]
+pub(crate) struct GapMemory {
+    ranges: Vec<(u64, u64)>,
+    next: Vec<(u64, u64)>,
+    added: Vec<(u64, u64)>,
+    gone: Vec<(u64, u64)>,
+}
+
+/// What a SACK acknowledged on one path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathTally {
+    pub bytes: u64,
+    pub packets: u32,
+    pub newest: Option<LiveCopy>,
+    pub oldest_sent: Option<Instant>,
+    pub oldest_before: Option<u64>,
+    pub fully_used: bool,
+    pub touched: bool,
+}
+
+/// Ranges of `a` that are not in `b`; both sorted and disjoint.
+fn subtract(a: &[(u64, u64)], b: &[(u64, u64)], out: &mut Vec<(u64, u64)>) {
+    out.clear();
+    let mut j = 0;
+    for &(mut from, to) in a {
+        while j < b.len() && b[j].1 < from {
+            j += 1;
+        }
+        let mut k = j;
+        while k < b.len() && b[k].0 <= to {
+            if b[k].0 > from {
+                out.push((from, b[k].0 - 1));
+            }
+            from = b[k].1 + 1;
+            k += 1;
+        }
+        if from <= to {
+            out.push((from, to));
+        }
+    }
+}
+
+impl Association {
+    /// Processes a SACK, or the cumulative acknowledgement of a SHUTDOWN (`sack` none).
+    pub(super) fn on_sack(&mut self, now: Instant, cum: Tsn, sack: Option<&Sack<'_>>) {
+        let cum = self.board.extend(cum);
+        // Older than what we know: reordered on its way (§6.2.1 D i). Beyond what we sent: a lie.
+        if cum < self.board.cumulative() || cum >= self.board.sent_end() {
+            return;
+        }
+        if let Some(s) = sack
+            && !self.read_gaps(cum, s)
+        {
+            return;
+        }
+        self.stats.sacks_received += 1;
+        let advanced = cum > self.board.cumulative();
+        self.begin_tally();
+        self.account_cumulative(now, cum);
+        if let Some(s) = sack {
+            self.account_gaps(now);
+            self.peer_a_rwnd = u64::from(s.a_rwnd);
+            if self.peer_a_rwnd == 0 {
+                // An answered window probe is no sign of a dead peer (§6.1 A).
+                self.errors = 0;
+            }
+        }
+        let progress = self.scratch.acks.iter().any(|t| t.touched);
+        self.finish_tally(now);
+        self.refresh_views();
+        self.detect(now, advanced);
+        self.grow(now, advanced);
+        self.adjust_coupling(now);
+        self.rearm_timers(now);
+        if progress || advanced {
+            self.errors = 0;
+        }
+        self.after_abandon(now);
+    }
+
+    /// Reads gap blocks into extended ranges; false when they make no sense.
+    fn read_gaps(&mut self, cum: u64, s: &Sack<'_>) -> bool {
+        let g = &mut self.gaps;
+        g.next.clear();
+        for b in s.gaps() {
+            let (from, to) = (cum + u64::from(b.start), cum + u64::from(b.end));
+            let ordered = g.next.last().is_none_or(|&(_, last)| from > last);
+            if b.start == 0 || to < from || !ordered || to >= self.board.sent_end() {
+                return false;
+            }
+            g.next.push((from, to));
+        }
+        true
+    }
+
+    fn begin_tally(&mut self) {
+        self.scratch.acks.clear();
+        self.scratch.flight_before.clear();
+        for p in &self.paths {
+            self.scratch.flight_before.push(p.flight.packets());
+            self.scratch.acks.push(PathTally {
+                fully_used: p.flight.bytes() >= p.cwnd,
+                oldest_before: p.flight.oldest_seq(),
+                ..PathTally::default()
+            });
+        }
+    }
+
+    fn account_cumulative(&mut self, now: Instant, cum: u64) {
+        while self.board.cumulative() < cum {
+            let tsn = self.board.cumulative() + 1;
+            self.acknowledge(now, tsn);
+            self.board.pop_front();
+        }
+    }
+
+    fn account_gaps(&mut self, now: Instant) {
+        let mut g = core::mem::take(&mut self.gaps);
+        subtract(&g.next, &g.ranges, &mut g.added);
+        subtract(&g.ranges, &g.next, &mut g.gone);
+        for &(from, to) in &g.added {
+            for tsn in from..=to {
+                self.acknowledge(now, tsn);
+                self.board.set_reneged(tsn, false);
+            }
+        }
+        // No longer reported: reneged, or an older SACK that overtook. T3 decides (see `loss`).
+        let cum = self.board.cumulative();
+        for &(from, to) in &g.gone {
+            for tsn in from.max(cum + 1)..=to {
+                self.board.set_reneged(tsn, true);
+            }
+        }
+        core::mem::swap(&mut g.ranges, &mut g.next);
+        self.gaps = g;
+    }
+
+    /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3).
+    fn acknowledge(&mut self, now: Instant, tsn: u64) {
+        let Some(c) = self.board.get(tsn) else { return };
+        if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
+            return;
+        }
+        let (len, once, last_path, state) = (c.len(), c.transmissions == 1, c.last_path, c.state);
+        let copies = self.board.settle(tsn, ChunkState::Acked);
+        for copy in copies.iter() {
+            if let Some(p) = self.paths.get_mut(copy.path.index()) {
+                p.flight_remove(copy.tx_seq, len, false);
+            }
+        }
+        let single = copies.len() == 1;
+        // The first copy by time gets the credit; a chunk already marked credits nobody (it was counted as lost).
+        let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
+        if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
+            t.bytes += len;
+            t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
+            t.touched = true;
+            if once && t.newest.is_none_or(|n| copy.tx_seq >= n.tx_seq) {
+                if t.newest.is_none_or(|n| copy.tx_seq > n.tx_seq) {
+                    t.packets += 1;
+                }
+                t.newest = Some(copy);
+            }
+            if single {
+                self.path_answered(now, copy.path);
+            }
+        } else if state == ChunkState::Marked
+            && let Some(t) = last_path.and_then(|p| self.scratch.acks.get_mut(p.index()))
+        {
+            t.touched = true;
+        }
+    }
+
+    /// RTT, delivery rate, end of recovery.
+    fn finish_tally(&mut self, now: Instant) {
+        for (p, t) in self.paths.iter_mut().zip(&self.scratch.acks) {
+            if t.bytes > 0 {
+                p.rate.on_delivered(now, t.bytes);
+            }
+            if let Some(n) = t.newest {
+                p.rtt.sample(now, now.since(n.sent_at));
+                p.rate.on_newest(now, n.sent_at, &p.newest_at_send, p.rtt.srtt());
+                p.newest_acked_seq = Some(p.newest_acked_seq.map_or(n.tx_seq, |o| o.max(n.tx_seq)));
+                p.backoff = 0;
+            }
+            if t.touched {
+                p.consecutive_timeouts = 0;
+            }
+            if let Some(exit) = p.recovery_exit
+                && p.flight.oldest_seq().is_none_or(|s| s > exit)
+            {
+                p.recovery_exit = None;
+            }
+        }
+        for i in 0..self.scratch.acks.len() {
+            let t = self.scratch.acks[i];
+            if t.bytes > 0 {
+                let facts = self.facts(now);
+                let cx = facts.view(&self.views);
+                let sent_at = t.oldest_sent.unwrap_or(now);
+                let n = Notice::Acked { path: PathId(i as u8), bytes: t.bytes, sent_at };
+                self.policies.path_quality.observe(&cx, n);
+            }
+        }
+    }
+
+    /// Misses and verdicts, path by path, losses included.
+    fn detect(&mut self, now: Instant, advanced: bool) {
+        self.scratch.newest.clear();
+        let mut highest: Option<Tsn> = None;
+        for t in &self.scratch.acks {
+            self.scratch.newest.push(t.newest.map(|n| n.tx_seq));
+        }
+        if let Some(&(_, to)) = self.gaps.ranges.last() {
+            highest = Some(Tsn(to as u32));
+        }
+        for i in 0..self.paths.len() {
+            let path = PathId(i as u8);
+            let newly = self.scratch.newest.get(i).copied().flatten();
+            let by_order = self.policies.loss_count.by_send_order();
+            let bound = if by_order { newly } else { self.paths.get(i).map(|p| p.flight.next_seq()) };
+            let recovering = self.paths.get(i).is_some_and(|p| p.recovery_exit.is_some());
+            // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
+            let bound = if recovering && advanced { self.highest_reported(path).or(bound) } else { bound };
+            if let Some(before) = bound {
+                let newest = core::mem::take(&mut self.scratch.newest);
+                let flight = core::mem::take(&mut self.scratch.flight_before);
+                let sack = SackView {
+                    newest_seq: &newest,
+                    highest_newly_acked: highest,
+                    cumulative_advanced: advanced,
+                    flight_before: &flight,
+                    packets_reported: 1,
+                };
+                self.judge_path(now, path, before, &sack);
+                self.scratch.newest = newest;
+                self.scratch.flight_before = flight;
+            }
+        }
+    }
+
+    /// The newest serial on `path` that any acknowledgement ever proved.
+    fn highest_reported(&self, path: PathId) -> Option<u64> {
+        self.paths.get(path.index()).and_then(|p| p.newest_acked_seq)
+    }
+
+    fn grow(&mut self, now: Instant, advanced: bool) {
+        for i in 0..self.paths.len() {
+            let Some(t) = self.scratch.acks.get(i).copied().filter(|t| t.bytes > 0) else { continue };
+            let path = PathId(i as u8);
+            let oldest_now = self.paths[i].flight.oldest_seq();
+            let ack = PathAck {
+                path,
+                bytes: t.bytes,
+                oldest_advanced: oldest_now != t.oldest_before,
+                cumulative_advanced: advanced,
+            };
+            self.refresh_view(path);
+            let facts = self.facts(now);
+            let cx = facts.view(&self.views);
+            let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
+            let on_path = AckOnPath {
+                bytes: credited,
+                acked: t.bytes,
+                packets: t.packets.max(1),
+                fully_used: t.fully_used,
+                newest_seq: t.newest.map(|n| n.tx_seq),
+                rtt: t.newest.map(|n| now.since(n.sent_at)),
+            };
+            let Some(p) = self.paths.get_mut(i) else { continue };
+            let change = p.window.on_ack(&cx, path, &on_path);
+            if p.recovery_exit.is_some() {
+                p.ssthresh = change.ssthresh;
+                continue;
+            }
+            let g = Growth { path, acked: credited, grow: change.grow, fully_used: t.fully_used };
+            let share = self.policies.coupling.scale(&cx, &g);
+            p.apply_growth(change, share);
+            if p.flight.bytes() == 0 {
+                p.partial_bytes_acked = 0;
+            }
+        }
+    }
+
+    pub(super) fn adjust_coupling(&mut self, now: Instant) {
+        self.refresh_views();
+        let facts = self.facts(now);
+        let mut out = core::mem::take(&mut self.scratch.adjust);
+        out.clear();
+        {
+            let cx = facts.view(&self.views);
+            self.policies.coupling.adjust(&cx, &mut out);
+        }
+        for a in &out {
+            if let Some(p) = self.paths.get_mut(a.path.index()) {
+                p.cwnd = a.to.cwnd.max(self.mtu);
+                p.ssthresh = a.to.ssthresh;
+                p.partial_bytes_acked = a.to.partial_bytes_acked;
+            }
+        }
+        self.scratch.adjust = out;
+    }
+
+    /// T3 and its companions after an acknowledgement (§6.3.2).
+    fn rearm_timers(&mut self, now: Instant) {
+        self.refresh_views();
+        let facts = self.facts(now);
+        for i in 0..self.paths.len() {
+            let oldest_before = self.scratch.acks.get(i).and_then(|t| t.oldest_before);
+            let cx = facts.view(&self.views);
+            let (Some(p), Some(v)) = (self.paths.get_mut(i), self.views.paths.get(i)) else { continue };
+            match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
+                (Some(seq), Some(oldest_sent)) if Some(seq) != oldest_before => {
+                    let why = Arm::Progress { oldest_sent, old_deadline: p.t3 };
+                    p.t3 = Some(self.policies.timer.arm(&cx, v, why).max(now + Duration::from_micros(1)));
+                }
+                (Some(_), _) => {}
+                _ if self.board.reneged() > 0 && p.id == PathId(0) => {
+                    if p.t3.is_none() {
+                        p.t3 = Some(self.policies.timer.arm(&cx, v, Arm::Started));
+                    }
+                }
+                _ => p.t3 = None,
+            }
+            p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
+            p.suspect_timer = self.policies.path_state.suspect_at(&cx, v);
+        }
+    }
+}
+
+impl crate::path::Path {
+    /// Takes a copy off the flight and remembers the departure snapshot of the newest for the rate sample.
+    pub(super) fn flight_remove(&mut self, tx_seq: u64, len: u64, lost: bool) {
+        if !lost
+            && let Some(p) = self.flight.packet(tx_seq)
+            && (self.newest_removed.is_none_or(|n| tx_seq > n))
+        {
+            self.newest_at_send = p.at_send;
+            self.newest_removed = Some(tx_seq);
+        }
+        self.flight.remove_copy(tx_seq, len, lost);
+    }
+
+    /// Applies a proposed growth by the share that coupling grants, keeping what is less than a byte.
+    fn apply_growth(&mut self, c: anabranch_policy::window::WindowChange, share: Ppm) {
+        let grant = c.grow.saturating_mul(u64::from(share.0)) + self.growth_carry;
+        self.cwnd = self.cwnd.saturating_add(grant / 1_000_000);
+        self.growth_carry = grant % 1_000_000;
+        self.partial_bytes_acked = c.partial_bytes_acked;
+        self.ssthresh = c.ssthresh;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::subtract;
+
+    #[test]
+    fn ranges_subtract() {
+        let mut out = vec![];
+        subtract(&[(5, 10), (20, 30)], &[(7, 8), (25, 40)], &mut out);
+        assert_eq!(out, [(5, 6), (9, 10), (20, 24)]);
+        subtract(&[(5, 10)], &[(1, 4), (5, 10)], &mut out);
+        assert!(out.is_empty());
+        subtract(&[(5, 10), (12, 13)], &[(1, 6), (12, 12)], &mut out);
+        assert_eq!(out, [(7, 10), (13, 13)]);
+        subtract(&[(1, 2)], &[], &mut out);
+        assert_eq!(out, [(1, 2)]);
+    }
+}

@@ -1,0 +1,117 @@
+//! All timers of an association: when the next fires, and what happens then.
+
+use super::{Association, TimerReason};
+use anabranch_base::{Instant, PathId};
+use anabranch_policy::path_scheduler::Occasion;
+use anabranch_policy::view::QueueView;
+
+impl Association {
+    /// The next instant at which [`Association::handle_timeout`] has something to do, and why.
+    pub fn poll_timeout(&self) -> Option<(Instant, TimerReason)> {
+        let mut next: Option<(Instant, TimerReason)> = None;
+        let mut offer = |at: Option<Instant>, why: TimerReason| {
+            if let Some(at) = at
+                && next.is_none_or(|(t, _)| at < t)
+            {
+                next = Some((at, why));
+            }
+        };
+        offer(self.control_timer, TimerReason::Control);
+        offer(self.guard_timer, TimerReason::Control);
+        offer(self.asconf.deadline(), TimerReason::Asconf);
+        offer(self.sack_timer, TimerReason::Sack);
+        offer(self.forward_timer, TimerReason::ForwardTsn);
+        offer(self.scheduler_wakeup, TimerReason::Policy);
+        if self.state.is_connected() {
+            offer(self.policies.path_quality.wakeup(), TimerReason::Policy);
+        }
+        let waiting = !self.queue.is_empty() || !self.board.ahead().is_empty() || !self.board.marked().is_empty();
+        for p in &self.paths {
+            offer(p.t3, TimerReason::Retransmission(p.id));
+            offer(p.loss_timer, TimerReason::Loss(p.id));
+            offer(p.reorder_timer, TimerReason::Loss(p.id));
+            offer(p.suspect_timer, TimerReason::Suspect(p.id));
+            offer(p.heartbeat_timer, TimerReason::Heartbeat(p.id));
+            if waiting && p.next_paced > Instant::ZERO && p.flight.bytes() < p.cwnd && p.pace_pending {
+                offer(Some(p.next_paced), TimerReason::Policy);
+            }
+        }
+        next
+    }
+
+    /// Fires what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        let due = |t: Option<Instant>| t.is_some_and(|t| t <= now);
+        self.opportunity();
+        if due(self.control_timer) {
+            self.control_timer = None;
+            self.on_control_timer(now);
+        }
+        if due(self.guard_timer) {
+            self.guard_timer = None;
+            self.abort_with(now, &[], crate::event::CloseReason::PeerGone);
+        }
+        if due(self.asconf.deadline()) {
+            self.on_asconf_timer(now);
+        }
+        if due(self.sack_timer) {
+            self.sack_timer = None;
+            self.sack_due = true;
+        }
+        if due(self.forward_timer) {
+            self.forward_timer = None;
+            self.forward_due = true;
+        }
+        if due(self.scheduler_wakeup) {
+            self.scheduler_wakeup = None;
+        }
+        if due(self.policies.path_quality.wakeup()) {
+            self.tick_quality(now);
+        }
+        for i in 0..self.paths.len() {
+            let id = PathId(i as u8);
+            if due(self.paths[i].suspect_timer) {
+                self.on_suspect(now, id);
+            }
+            if due(self.paths[i].reorder_timer) {
+                self.on_reorder_timer(now, id);
+            }
+            if due(self.paths[i].loss_timer) {
+                self.on_loss_timer(now, id);
+            }
+            if due(self.paths[i].t3) {
+                self.on_t3(now, id);
+            }
+            if due(self.paths[i].heartbeat_timer) {
+                self.on_heartbeat_timer(now, id);
+            }
+            if self.paths[i].next_paced <= now {
+                self.paths[i].pace_pending = false;
+            }
+        }
+    }
+
+    /// The quality estimator's own clock: publish, tell the scheduler of a new period, probe with heartbeat pairs.
+    fn tick_quality(&mut self, now: Instant) {
+        self.refresh_views();
+        let facts = self.facts(now);
+        let mut board = core::mem::take(&mut self.views.board);
+        let before = board.period.serial;
+        let pairs = {
+            let cx = facts.view(&self.views);
+            self.policies.path_quality.tick(&cx, &mut board)
+        };
+        board.signals.resize(self.paths.len(), anabranch_policy::view::Signals::default());
+        let new_period = board.period.serial != before;
+        self.views.board = board;
+        self.refresh_views();
+        if new_period {
+            let facts = self.facts(now);
+            let cx = facts.view(&self.views);
+            self.policies.path_scheduler.observe(&cx, &QueueView { chunks: self.board.ahead() }, Occasion::Period);
+        }
+        for id in pairs.and(anabranch_base::PathSet::first(self.paths.len())).iter() {
+            self.send_heartbeat_pair(now, id);
+        }
+    }
+}

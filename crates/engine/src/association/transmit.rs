@@ -1,0 +1,105 @@
+//! The next packet, in four steps from the first day: control, retransmission, new data, acknowledgement and repair.
+
+use super::Association;
+use crate::transmit::Transmit;
+use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock};
+use anabranch_base::{Ssn, StreamId};
+
+/// Buffers reused from packet to packet.
+#[derive(Default)]
+pub(crate) struct Scratch {
+    pub gaps: Vec<GapBlock>,
+    pub duplicates: Vec<Tsn>,
+    /// Extended TSNs of the packet under construction.
+    pub packet: Vec<u64>,
+    pub skipped: Vec<(StreamId, Ssn)>,
+    pub copies: Vec<crate::path::flight::CopyRef>,
+    pub adjust: Vec<anabranch_policy::coupling::Adjust>,
+    pub acks: Vec<super::sack_in::PathTally>,
+    pub newest: Vec<Option<u64>>,
+    pub flight_before: Vec<u32>,
+}
+
+/// Builds the next packet into `out`; false when there is none now.
+pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> bool {
+    if a.transmit_control(now, out) {
+        return true;
+    }
+    if a.state.sends_data() {
+        a.refresh_views();
+        if a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) || a.transmit_new(now, out) {
+            return true;
+        }
+        if a.transmit_extra(now, out) || a.transmit_forward_tsn(now, out) {
+            return true;
+        }
+        a.continue_shutdown(now);
+        if a.transmit_control(now, out) {
+            return true;
+        }
+    }
+    a.transmit_sack(now, out)
+}
+
+/// Starts a packet on `path`.
+pub(super) fn start_packet(a: &Association, path: PathId, out: &mut Transmit) {
+    out.path = Some(path);
+    if let Some(p) = a.paths.get(path.index()) {
+        out.local = p.local;
+        out.remote = p.remote;
+    }
+    out.packet.start(CommonHeader { src_port: a.local_port, dst_port: a.peer_port, vtag: a.peer_tag });
+}
+
+impl Association {
+    /// Counts a packet that is complete.
+    pub(super) fn sent_packet(&mut self, _now: Instant, path: PathId, out: &Transmit) {
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.counters.packets_sent += 1;
+            p.counters.bytes_sent += out.packet.len() as u64;
+        }
+    }
+
+    /// FORWARD-TSN, when the peer should skip what was given up (RFC 3758 §3.5).
+    fn transmit_forward_tsn(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        if !self.forward_due {
+            return false;
+        }
+        self.forward_due = false;
+        let point = self.board.advanced_ack_point();
+        if point == self.board.cumulative() || !self.peer.forward_tsn {
+            self.forward_timer = None;
+            return false;
+        }
+        let Some(path) = self.usable_paths().iter().next() else { return false };
+        start_packet(self, path, out);
+        let point = self.collect_skipped(point);
+        out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
+        self.bundle_sack(path, out, 0);
+        self.forward_timer = Some(now + self.rto(path));
+        self.sent_packet(now, path, out);
+        true
+    }
+
+    /// Streams with skipped ordered messages, each once with its largest SSN (RFC 3758 §3.5 C4). When they would not
+    /// fit the packet the point is lowered.
+    fn collect_skipped(&mut self, point: u64) -> u64 {
+        let room = (self.config.packet_size - 12 - 8) / 4;
+        self.scratch.skipped.clear();
+        let mut reached = self.board.cumulative();
+        for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {
+            if !c.header.flags.unordered {
+                let (stream, ssn) = (c.header.stream, c.header.ssn);
+                let skipped = &mut self.scratch.skipped;
+                match skipped.iter().position(|(s, _)| *s == stream) {
+                    Some(i) => skipped[i].1 = skipped[i].1.max(ssn),
+                    None if skipped.len() < room => skipped.push((stream, ssn)),
+                    None => return reached,
+                }
+            }
+            reached = tsn;
+        }
+        reached
+    }
+}

@@ -1,0 +1,156 @@
+//! What the policies are shown, rebuilt before each question, and the association's small secrets.
+
+use super::Association;
+use crate::path::Path;
+use anabranch_base::{Entropy, Instant, PathId, PathSet, Ppm};
+use anabranch_policy::path_quality::Board;
+use anabranch_policy::view::{AssocView, PathState, PathView, Signals, TimeoutLog};
+use aws_lc_rs::hmac;
+
+/// Views and what outlives an exchange of policies: the board of facts and the timeout logs.
+#[derive(Default)]
+pub(crate) struct Views {
+    pub paths: Vec<PathView>,
+    pub timeouts: Vec<TimeoutLog>,
+    pub board: Board,
+}
+
+impl Views {
+    pub fn signals(&self, p: PathId) -> Signals {
+        self.board.signals.get(p.index()).copied().unwrap_or_default()
+    }
+}
+
+impl Association {
+    /// Rebuilds the view of every path.
+    pub(super) fn refresh_views(&mut self) {
+        self.views.paths.clear();
+        for p in &self.paths {
+            let mut s = self.views.board.signals.get(p.id.index()).copied().unwrap_or_default();
+            s.direction = self.policies.path_scheduler.direction(p.id);
+            s.bound_bytes = self.policies.path_scheduler.bound_bytes(p.id);
+            self.policies.coupling.publish(p.id, &mut s);
+            if let Some(slot) = self.views.board.signals.get_mut(p.id.index()) {
+                *slot = s;
+            }
+            let mut v = p.view(self.mtu, s);
+            let estimate = self.policies.path_quality.send_rate(p.id);
+            if estimate.bytes_per_sec() > 0 {
+                v.send_rate = estimate;
+            }
+            self.views.paths.push(v);
+        }
+    }
+
+    /// Rebuilds the view of one path.
+    pub(super) fn refresh_view(&mut self, id: PathId) {
+        if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
+            *v = p.view(self.mtu, v.signals);
+        }
+    }
+
+    /// Paths on which new data may leave now.
+    pub(super) fn eligible(&self, now: Instant) -> PathSet {
+        let usable = self.usable_paths();
+        usable.iter().filter(|id| self.paths.get(id.index()).is_some_and(|p| has_window(p, now))).collect()
+    }
+
+    /// Active paths; when there is none, the best of the others, so that an association never stands still
+    /// (RFC 7829 §3.2, RFC 9260 §8.2: dormant state).
+    pub(super) fn usable_paths(&self) -> PathSet {
+        let active: PathSet =
+            self.paths.iter().filter(|p| p.state.usable() && !p.interface_down).map(|p| p.id).collect();
+        if !active.is_empty() {
+            return active;
+        }
+        let rank = |p: &&Path| {
+            let state = match p.state {
+                PathState::Active => 0,
+                PathState::Suspected => 1,
+                PathState::PotentiallyFailed => 2,
+                _ => 3,
+            };
+            (p.interface_down, state, p.errors, p.id)
+        };
+        let confirmed = self.paths.iter().filter(|p| p.state != PathState::Unconfirmed);
+        confirmed.min_by_key(rank).map_or(PathSet::EMPTY, |p| PathSet::only(p.id))
+    }
+}
+
+/// Window, burst and pace allow one more packet.
+pub(super) fn has_window(p: &Path, now: Instant) -> bool {
+    p.flight.bytes() < p.cwnd && p.burst_left > 0 && p.next_paced <= now
+}
+
+/// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.
+#[derive(Clone, Copy)]
+pub(super) struct Facts {
+    pub now: Instant,
+    pub eligible: PathSet,
+    pub peer_rwnd: u64,
+    pub outstanding: u64,
+    pub unsent: u64,
+    pub initial_cwnd: u64,
+    pub aggregate_window: Option<u64>,
+    pub send_buffer_fill: Ppm,
+}
+
+impl Facts {
+    pub fn view<'a>(&self, v: &'a Views) -> AssocView<'a> {
+        AssocView {
+            now: self.now,
+            paths: &v.paths,
+            eligible: self.eligible,
+            peer_rwnd: self.peer_rwnd,
+            outstanding: self.outstanding,
+            unsent: self.unsent,
+            initial_cwnd: self.initial_cwnd,
+            period: v.board.period,
+            aggregate_window: self.aggregate_window,
+            send_buffer_fill: self.send_buffer_fill,
+            timeouts: &v.timeouts,
+        }
+    }
+}
+
+impl Association {
+    pub(super) fn facts(&self, now: Instant) -> Facts {
+        let unsent = self.queue.bytes() + self.board.ahead_bytes();
+        let held = unsent + self.board.outstanding_bytes();
+        let fill = (held * 1_000_000 / (self.config.send_buffer as u64).max(1)).min(1_000_000);
+        Facts {
+            now,
+            eligible: self.eligible(now),
+            peer_rwnd: self.peer_rwnd(),
+            outstanding: self.board.outstanding_bytes(),
+            unsent,
+            initial_cwnd: self.paths.first().map_or(0, |p| crate::path::initial_window(self.mtu, p.remote)),
+            aggregate_window: self.policies.coupling.aggregate_window(),
+            send_buffer_fill: Ppm(fill as u32),
+        }
+    }
+}
+
+/// Nonces of HEARTBEATs (RFC 9260 §5.4: 64 bits, unpredictable), and jitter.
+pub(crate) struct Nonces {
+    key: hmac::Key,
+    counter: u64,
+}
+
+impl Nonces {
+    pub fn new(entropy: &mut dyn Entropy) -> Self {
+        let mut secret = [0; 32];
+        entropy.fill(&mut secret);
+        Nonces { key: hmac::Key::new(hmac::HMAC_SHA256, &secret), counter: 0 }
+    }
+    /// Never the same twice, and not to be guessed from earlier ones.
+    pub fn next(&mut self) -> u64 {
+        self.counter += 1;
+        let tag = hmac::sign(&self.key, &self.counter.to_be_bytes());
+        tag.as_ref().iter().take(8).fold(0, |n, &b| n << 8 | u64::from(b))
+    }
+    /// Uniform in `0..n`.
+    pub fn below(&mut self, n: u64) -> u64 {
+        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+    }
+}

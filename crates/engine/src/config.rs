@@ -1,0 +1,108 @@
+//! What an endpoint and an association are told at birth.
+
+use anabranch_base::Duration;
+use anabranch_policy::registry::Profile;
+
+/// Limits and constants of an association. Defaults are RFC 9260 §16's unless a line says otherwise.
+#[derive(Clone, Debug)]
+pub struct AssocConfig {
+    /// Policies by name.
+    pub profile: Profile,
+    /// Seed of the policies' random streams.
+    pub seed: u64,
+    /// Streams we ask for.
+    pub outbound_streams: u16,
+    /// Streams we accept.
+    pub inbound_streams: u16,
+    /// Receive buffer, bytes; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2).
+    pub receive_buffer: usize,
+    /// Send buffer, bytes: unsent and outstanding payload. `send` is refused above it.
+    pub send_buffer: usize,
+    /// Largest SCTP packet, common header included, bytes (ours: 1200, safe on every path without probing).
+    pub packet_size: usize,
+    /// Association.Max.Retrans.
+    pub max_association_retrans: u16,
+    /// Path.Max.Retrans.
+    pub max_path_retrans: u16,
+    /// Max.Init.Retransmits.
+    pub max_init_retrans: u16,
+    /// HB.interval.
+    pub heartbeat_interval: Duration,
+    /// SACK.Delay, at most 500 ms.
+    pub sack_delay: Duration,
+    /// Max.Burst, packets per sending opportunity and path; 0 is unlimited.
+    pub max_burst: u16,
+    /// RTO.Initial, for timers that no path policy governs (T1).
+    pub rto_initial: Duration,
+    /// RTO.Max, for the same.
+    pub rto_max: Duration,
+    /// Paths the association may hold; older inactive ones make room.
+    pub max_paths: usize,
+    /// Announce and use PR-SCTP (RFC 3758).
+    pub partial_reliability: bool,
+    /// Announce and use ASCONF under AUTH (RFC 5061, RFC 4895).
+    pub dynamic_addresses: bool,
+}
+
+impl AssocConfig {
+    /// The defaults with the given profile.
+    pub fn new(profile: Profile) -> Self {
+        AssocConfig {
+            profile,
+            seed: 0,
+            outbound_streams: 64,
+            inbound_streams: 2_048,
+            receive_buffer: 4 << 20,
+            send_buffer: 4 << 20,
+            packet_size: 1_200,
+            max_association_retrans: 10,
+            max_path_retrans: 5,
+            max_init_retrans: 8,
+            heartbeat_interval: Duration::from_secs(30),
+            sack_delay: Duration::from_millis(200),
+            max_burst: 4,
+            rto_initial: Duration::from_secs(1),
+            rto_max: Duration::from_secs(60),
+            max_paths: 16,
+            partial_reliability: true,
+            dynamic_addresses: true,
+        }
+    }
+
+    /// Smallest packet the engine can work with: a SACK, an INIT ACK with its cookie and one byte of DATA fit.
+    pub const MIN_PACKET_SIZE: usize = 512;
+
+    /// The largest DATA payload of one packet.
+    pub(crate) fn max_payload(&self) -> usize {
+        let room = self.packet_size.max(Self::MIN_PACKET_SIZE);
+        (room - anabranch_wire::COMMON_HEADER_LEN - anabranch_wire::DATA_HEADER_LEN) & !3
+    }
+}
+
+/// What an endpoint is told.
+#[derive(Clone, Debug)]
+pub struct EndpointConfig {
+    /// Our SCTP port, never 0.
+    pub port: u16,
+    /// Accept associations from peers.
+    pub accept: bool,
+    /// For accepted associations.
+    pub association: AssocConfig,
+    /// Valid.Cookie.Life.
+    pub cookie_life: Duration,
+    /// Associations that may live at once; further COOKIE ECHOes are dropped.
+    pub max_associations: usize,
+}
+
+impl EndpointConfig {
+    /// The defaults on `port`.
+    pub fn new(port: u16, association: AssocConfig) -> Self {
+        EndpointConfig {
+            port,
+            accept: false,
+            association,
+            cookie_life: Duration::from_secs(60),
+            max_associations: 100_000,
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! An endpoint: finds the association of each packet, answers what belongs to none, keeps their timers.
+//!
+//! A driver's loop: hand in datagrams with [`Endpoint::handle`], hand in time with [`Endpoint::handle_timeout`],
+//! then drain [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`], and sleep until [`Endpoint::poll_timeout`].
+
+mod stateless;
+
+use crate::association::receive::Source;
+use crate::association::{Association, Birth, State};
+use crate::auth::AuthParams;
+use crate::config::{AssocConfig, EndpointConfig};
+use crate::cookie::{Cookie, CookieError, CookieJar};
+use crate::event::{CloseReason, Event};
+use crate::path::LocalId;
+use crate::transmit::Transmit;
+use anabranch_base::{Entropy, Instant, Tsn};
+use anabranch_policy::registry::PolicyError;
+use anabranch_wire::{Chunk, Packet, RawChunk, Verify, kind};
+use bytes::Bytes;
+use stateless::Replies;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::SocketAddr;
+use std::ops::{Deref, DerefMut};
+
+/// An association of an endpoint; never reused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct AssocId(pub u64);
+
+/// Why an association could not be begun.
+#[derive(Debug, thiserror::Error)]
+pub enum ConnectError {
+    /// The profile does not fit.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+}
+
+struct Slot {
+    association: Association,
+    timeout: Option<Instant>,
+    ready: bool,
+    by_peer: (LocalId, SocketAddr, u16),
+}
+
+/// See the module's description.
+pub struct Endpoint {
+    config: EndpointConfig,
+    entropy: Box<dyn Entropy>,
+    jar: CookieJar,
+    slots: BTreeMap<AssocId, Slot>,
+    by_tag: BTreeMap<u32, AssocId>,
+    by_peer: BTreeMap<(LocalId, SocketAddr, u16), AssocId>,
+    timeouts: BTreeSet<(Instant, AssocId)>,
+    ready: VecDeque<AssocId>,
+    eventful: VecDeque<AssocId>,
+    replies: Replies,
+    next_id: u64,
+}
+
+impl Endpoint {
+    /// A new endpoint. `entropy` must be unpredictable on a real network.
+    pub fn new(config: EndpointConfig, mut entropy: Box<dyn Entropy>, now: Instant) -> Self {
+        let jar = CookieJar::new(entropy.as_mut(), now);
+        Endpoint {
+            config,
+            entropy,
+            jar,
+            slots: BTreeMap::new(),
+            by_tag: BTreeMap::new(),
+            by_peer: BTreeMap::new(),
+            timeouts: BTreeSet::new(),
+            ready: VecDeque::new(),
+            eventful: VecDeque::new(),
+            replies: Replies::default(),
+            next_id: 0,
+        }
+    }
+
+    /// Our SCTP port.
+    pub fn port(&self) -> u16 {
+        self.config.port
+    }
+
+    /// Begins an association over its first path. Further paths join by [`Association::add_path`].
+    ///
+    /// # Errors
+    /// A profile that cannot be built.
+    pub fn connect(
+        &mut self,
+        now: Instant,
+        config: AssocConfig,
+        local: LocalId,
+        remote: SocketAddr,
+        peer_port: u16,
+    ) -> Result<AssocId, ConnectError> {
+        let tag = self.new_tag();
+        let birth = Birth {
+            local_port: self.config.port,
+            peer_port,
+            local_tag: tag,
+            peer_tag: 0,
+            local_initial: Tsn(self.entropy.u32()),
+            local_auth: AuthParams::new(self.entropy.as_mut()),
+            local,
+            remote,
+        };
+        let mut a = Association::new(config, birth, self.entropy.as_mut(), State::CookieWait)?;
+        a.start(now);
+        Ok(self.insert(a, local, remote))
+    }
+
+    fn insert(&mut self, a: Association, local: LocalId, remote: SocketAddr) -> AssocId {
+        let id = AssocId(self.next_id);
+        self.next_id += 1;
+        let by_peer = (local, remote, a.peer_port);
+        self.by_tag.insert(a.local_tag, id);
+        self.by_peer.insert(by_peer, id);
+        self.slots.insert(id, Slot { association: a, timeout: None, ready: false, by_peer });
+        self.touch(id);
+        id
+    }
+
+    fn new_tag(&mut self) -> u32 {
+        loop {
+            let t = self.entropy.u32();
+            if t != 0 && !self.by_tag.contains_key(&t) {
+                return t;
+            }
+        }
+    }
+
+    /// An association, to look at.
+    pub fn association(&self, id: AssocId) -> Option<&Association> {
+        self.slots.get(&id).map(|s| &s.association)
+    }
+
+    /// An association, to act on. Its timers are looked at again when the guard goes.
+    pub fn association_mut(&mut self, id: AssocId) -> Option<AssocMut<'_>> {
+        self.slots.contains_key(&id).then_some(AssocMut { endpoint: self, id })
+    }
+
+    /// Ids of all associations.
+    pub fn associations(&self) -> impl Iterator<Item = AssocId> + '_ {
+        self.slots.keys().copied()
+    }
+
+    /// Keeps the indices true after anything happened to an association.
+    fn touch(&mut self, id: AssocId) {
+        let Some(s) = self.slots.get_mut(&id) else { return };
+        let next = s.association.poll_timeout().map(|(t, _)| t);
+        if next != s.timeout {
+            if let Some(t) = s.timeout {
+                self.timeouts.remove(&(t, id));
+            }
+            if let Some(t) = next {
+                self.timeouts.insert((t, id));
+            }
+            s.timeout = next;
+        }
+        if !s.ready {
+            s.ready = true;
+            self.ready.push_back(id);
+            self.eventful.push_back(id);
+        }
+    }
+
+    fn forget(&mut self, id: AssocId) {
+        let Some(s) = self.slots.remove(&id) else { return };
+        if let Some(t) = s.timeout {
+            self.timeouts.remove(&(t, id));
+        }
+        self.by_tag.remove(&s.association.local_tag);
+        if self.by_peer.get(&s.by_peer) == Some(&id) {
+            self.by_peer.remove(&s.by_peer);
+        }
+    }
+
+    /// The next packet to send, built into `out`; false when there is none.
+    pub fn poll_transmit(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        if self.replies.pop(out) {
+            return true;
+        }
+        while let Some(&id) = self.ready.front() {
+            if let Some(s) = self.slots.get_mut(&id) {
+                if s.association.poll_transmit(now, out) {
+                    return true;
+                }
+                s.ready = false;
+            }
+            self.ready.pop_front();
+            self.retime(id);
+            if self.slots.get(&id).is_some_and(|s| s.association.is_finished()) {
+                self.forget(id);
+            }
+        }
+        false
+    }
+
+    fn retime(&mut self, id: AssocId) {
+        let Some(s) = self.slots.get_mut(&id) else { return };
+        let next = s.association.poll_timeout().map(|(t, _)| t);
+        if next != s.timeout {
+            if let Some(t) = s.timeout {
+                self.timeouts.remove(&(t, id));
+            }
+            if let Some(t) = next {
+                self.timeouts.insert((t, id));
+            }
+            s.timeout = next;
+        }
+    }
+
+    /// When [`Endpoint::handle_timeout`] is to be called next.
+    pub fn poll_timeout(&self) -> Option<Instant> {
+        self.timeouts.first().map(|(t, _)| *t)
+    }
+
+    /// Fires what is due.
+    pub fn handle_timeout(&mut self, now: Instant) {
+        self.jar.rotate_if_due(now, self.entropy.as_mut());
+        // Each association once: one that asks for the same instant again is served in the next call.
+        let due: Vec<AssocId> = self.timeouts.iter().take_while(|(t, _)| *t <= now).map(|(_, id)| *id).collect();
+        for id in due {
+            if let Some(s) = self.slots.get_mut(&id) {
+                s.association.handle_timeout(now);
+            }
+            self.touch(id);
+        }
+    }
+
+    /// The next event.
+    pub fn poll_event(&mut self) -> Option<(AssocId, Event)> {
+        while let Some(&id) = self.eventful.front() {
+            if let Some(e) = self.slots.get_mut(&id).and_then(|s| s.association.poll_event()) {
+                return Some((id, e));
+            }
+            self.eventful.pop_front();
+            if self.slots.get(&id).is_some_and(|s| s.association.is_finished()) {
+                self.forget(id);
+            }
+        }
+        None
+    }
+
+    /// Handles a datagram that arrived on `local` from `remote`.
+    pub fn handle(&mut self, now: Instant, local: LocalId, remote: SocketAddr, datagram: &Bytes, verify: Verify) {
+        let Ok(packet) = Packet::parse(datagram, verify) else { return };
+        let h = packet.header;
+        if h.dst_port != self.config.port || h.src_port == 0 {
+            return;
+        }
+        let from = Source { local, remote };
+        let Some(Ok(first)) = packet.chunks().next() else { return };
+        if h.vtag == 0 {
+            if first.kind == kind::INIT && packet.chunks().count() == 1 {
+                self.on_init(now, from, &packet, &first);
+            }
+            return;
+        }
+        let reflected = matches!(first.kind, kind::ABORT | kind::SHUTDOWN_COMPLETE) && first.flags & 1 == 1;
+        if reflected {
+            return self.on_reflected(now, from, &packet, datagram);
+        }
+        let owner = self.by_tag.get(&h.vtag).copied();
+        let owner = owner.filter(|id| self.slots.get(id).is_some_and(|s| s.association.peer_port == h.src_port));
+        match owner {
+            Some(id) => {
+                if first.kind == kind::COOKIE_ECHO
+                    && let Some(s) = self.slots.get_mut(&id)
+                {
+                    s.association.on_cookie_again();
+                }
+                if let Some(s) = self.slots.get_mut(&id) {
+                    s.association.handle_packet(now, from, &packet, datagram);
+                }
+                self.touch(id);
+            }
+            None if first.kind == kind::COOKIE_ECHO => self.on_cookie_echo(now, from, &packet, &first, datagram),
+            None => self.replies.out_of_the_blue(from, &packet, &first),
+        }
+    }
+
+    /// ABORT or SHUTDOWN COMPLETE with the T bit: the tag is the peer's own, so the address finds it (§8.5.1).
+    fn on_reflected(&mut self, now: Instant, from: Source, packet: &Packet<'_>, datagram: &Bytes) {
+        let key = (from.local, from.remote, packet.header.src_port);
+        let Some(&id) = self.by_peer.get(&key) else { return };
+        if let Some(s) = self.slots.get_mut(&id)
+            && s.association.peer_tag == packet.header.vtag
+        {
+            s.association.handle_packet(now, from, packet, datagram);
+            self.touch(id);
+        }
+    }
+
+    /// COOKIE ECHO that belongs to no association: the cookie is all we need (§5.1 D, §5.1.5).
+    fn on_cookie_echo(
+        &mut self,
+        now: Instant,
+        from: Source,
+        packet: &Packet<'_>,
+        first: &RawChunk<'_>,
+        datagram: &Bytes,
+    ) {
+        if !self.config.accept || self.slots.len() >= self.config.max_associations {
+            return;
+        }
+        let Ok(Chunk::CookieEcho(echo)) = first.decode() else { return };
+        let h = packet.header;
+        let cookie = match self.jar.open(now, echo.cookie) {
+            Ok(c) => c,
+            Err(CookieError::Stale { by, cookie }) => {
+                if self.cookie_fits(&cookie, from, h.vtag, h.src_port) {
+                    self.replies.stale_cookie(from, &packet.header, &cookie, by);
+                }
+                return;
+            }
+            Err(_) => return,
+        };
+        if !self.cookie_fits(&cookie, from, h.vtag, h.src_port) {
+            return;
+        }
+        let birth = Birth {
+            local_port: cookie.local_port,
+            peer_port: cookie.peer_port,
+            local_tag: cookie.local_tag,
+            peer_tag: cookie.peer_tag,
+            local_initial: cookie.local_initial_tsn,
+            local_auth: AuthParams::with_random(cookie.local_random),
+            local: from.local,
+            remote: from.remote,
+        };
+        let config = self.config.association.clone();
+        let Ok(mut a) = Association::new(config, birth, self.entropy.as_mut(), State::Established) else { return };
+        a.accept(now, &cookie);
+        // The same peer with other tags has restarted (§5.2.4 A): its old association is over.
+        if let Some(old) = self.by_peer.get(&(from.local, from.remote, h.src_port)).copied() {
+            if let Some(s) = self.slots.get_mut(&old) {
+                s.association.close(CloseReason::PeerRestarted);
+            }
+            self.touch(old);
+        }
+        a.handle_packet(now, from, packet, datagram);
+        self.insert(a, from.local, from.remote);
+    }
+
+    /// Tags, ports, and the host that the INIT came from. The UDP port may differ: NATs change it (RFC 6951 §5.4).
+    fn cookie_fits(&self, c: &Cookie, from: Source, vtag: u32, src_port: u16) -> bool {
+        c.local_tag == vtag
+            && c.local_port == self.config.port
+            && c.peer_port == src_port
+            && c.remote.ip() == from.remote.ip()
+            && !self.by_tag.contains_key(&vtag)
+    }
+}
+
+/// Guard of [`Endpoint::association_mut`].
+pub struct AssocMut<'a> {
+    endpoint: &'a mut Endpoint,
+    id: AssocId,
+}
+
+impl Deref for AssocMut<'_> {
+    type Target = Association;
+    fn deref(&self) -> &Association {
+        &self.endpoint.slots[&self.id].association
+    }
+}
+
+impl DerefMut for AssocMut<'_> {
+    fn deref_mut(&mut self) -> &mut Association {
+        // The guard borrows the endpoint: the slot that was there when it was made is still there.
+        match self.endpoint.slots.get_mut(&self.id) {
+            Some(s) => &mut s.association,
+            None => unreachable!("the guard holds the endpoint"),
+        }
+    }
+}
+
+impl Drop for AssocMut<'_> {
+    fn drop(&mut self) {
+        self.endpoint.touch(self.id);
+    }
+}

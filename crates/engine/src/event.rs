@@ -1,0 +1,107 @@
+//! What an association tells its user.
+
+use anabranch_base::PathId;
+use anabranch_policy::view::PathState;
+
+/// Why an association ended.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum CloseReason {
+    /// Both sides shut down.
+    #[error("shut down gracefully")]
+    Shutdown,
+    /// The peer sent ABORT.
+    #[error("the peer aborted: {0}")]
+    PeerAborted(String),
+    /// The user aborted.
+    #[error("aborted")]
+    Aborted,
+    /// No answer to INIT or COOKIE ECHO.
+    #[error("the peer does not answer")]
+    NoAnswer,
+    /// Association.Max.Retrans exceeded.
+    #[error("the peer is gone: nothing was acknowledged any more on any path")]
+    PeerGone,
+    /// The peer restarted and a new association took over.
+    #[error("the peer restarted")]
+    PeerRestarted,
+    /// The peer broke the protocol.
+    #[error("the peer broke the protocol: {0}")]
+    ProtocolViolation(&'static str),
+}
+
+/// Why a path changed its state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PathReason {
+    /// Its nonce came back.
+    Confirmed,
+    /// Silent for longer than its round trips explain.
+    Silent,
+    /// The retransmission timer fired.
+    Timeout,
+    /// A HEARTBEAT stayed unanswered.
+    HeartbeatLost,
+    /// It answered again.
+    Answered,
+    /// The user or the driver said that its interface is gone.
+    InterfaceGone,
+    /// The peer deleted its address.
+    Removed,
+}
+
+impl PathReason {
+    /// One word for logs and statistics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            PathReason::Confirmed => "confirmed",
+            PathReason::Silent => "silent",
+            PathReason::Timeout => "timeout",
+            PathReason::HeartbeatLost => "heartbeat-lost",
+            PathReason::Answered => "answered",
+            PathReason::InterfaceGone => "interface-gone",
+            PathReason::Removed => "removed",
+        }
+    }
+}
+
+/// Something the user should know.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// The handshake is complete; data may flow.
+    Connected,
+    /// A path was added (ours or the peer's); not confirmed yet.
+    PathAdded {
+        /// Which.
+        path: PathId,
+    },
+    /// A path's state changed.
+    PathChanged {
+        /// Which.
+        path: PathId,
+        /// Before.
+        from: PathState,
+        /// After.
+        to: PathState,
+        /// Why.
+        reason: PathReason,
+    },
+    /// Everything that was outstanding on a path that fell silent or failed has been sent again elsewhere.
+    TakenOver {
+        /// Which path was left.
+        path: PathId,
+        /// From the last packet the path delivered.
+        after: anabranch_base::Duration,
+    },
+    /// Messages wait in `recv`.
+    Readable,
+    /// `send` has room again after it was refused.
+    Writable,
+    /// Messages were given up (PR-SCTP).
+    Abandoned {
+        /// How many since the last such event.
+        messages: u64,
+    },
+    /// The peer wants to end; nothing new is taken from the user.
+    PeerShutdown,
+    /// The association is over.
+    Closed(CloseReason),
+}

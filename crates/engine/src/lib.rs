@@ -1,0 +1,27 @@
+//! SCTP with concurrent multipath transfer, without I/O.
+//!
+//! The engine reads no clock, no socket and no global random source: time, packets and entropy are handed in, and
+//! packets, timeouts and events are asked for. The same code runs on sockets, behind the emulator and in the
+//! simulator. See [`Endpoint`] for the loop every driver runs.
+
+pub mod association;
+mod auth;
+mod config;
+mod cookie;
+mod endpoint;
+mod event;
+mod message;
+mod path;
+mod rx;
+mod stats;
+mod transmit;
+mod tx;
+
+pub use association::{Association, Phase, SendError, TimerReason};
+pub use config::{AssocConfig, EndpointConfig};
+pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
+pub use event::{CloseReason, Event, PathReason};
+pub use message::{Message, Payload, SendOptions};
+pub use path::LocalId;
+pub use stats::{AssocStats, PathCounters, PathStats};
+pub use transmit::Transmit;

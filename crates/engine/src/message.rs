@@ -1,0 +1,82 @@
+//! Messages as the user hands them over and gets them back.
+
+use anabranch_base::{Instant, Ssn, StreamId};
+use bytes::{Bytes, BytesMut};
+
+/// How a message is sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SendOptions {
+    /// Stream (RFC 9260 §1.2).
+    pub stream: StreamId,
+    /// Deliver as soon as complete, whatever came before (RFC 9260 §6.6).
+    pub unordered: bool,
+    /// Payload protocol identifier, carried untouched.
+    pub ppid: u32,
+    /// Worthless after this instant: given up by PR-SCTP (RFC 3758, RFC 7496 timed reliability).
+    pub deadline: Option<Instant>,
+    /// Importance, 0 first.
+    pub class: u8,
+    /// Ask the peer to acknowledge at once (RFC 7053).
+    pub immediate_ack: bool,
+}
+
+impl Default for SendOptions {
+    fn default() -> Self {
+        SendOptions { stream: StreamId(0), unordered: false, ppid: 0, deadline: None, class: 2, immediate_ack: false }
+    }
+}
+
+/// Payload of a message as it arrived: one piece per fragment, not copied together unless asked.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    head: Bytes,
+    tail: Vec<Bytes>,
+}
+
+impl Payload {
+    /// A payload of one piece.
+    pub fn single(b: Bytes) -> Self {
+        Payload { head: b, tail: Vec::new() }
+    }
+    /// A payload of several pieces in order.
+    pub fn from_pieces(pieces: impl IntoIterator<Item = Bytes>) -> Self {
+        let mut it = pieces.into_iter();
+        Payload { head: it.next().unwrap_or_default(), tail: it.collect() }
+    }
+    /// Bytes in all pieces.
+    pub fn len(&self) -> usize {
+        self.head.len() + self.tail.iter().map(Bytes::len).sum::<usize>()
+    }
+    /// No byte at all.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+    /// The pieces in order.
+    pub fn pieces(&self) -> impl Iterator<Item = &Bytes> {
+        core::iter::once(&self.head).chain(self.tail.iter())
+    }
+    /// One contiguous buffer; copies only when there are several pieces.
+    pub fn into_bytes(self) -> Bytes {
+        if self.tail.is_empty() {
+            return self.head;
+        }
+        let mut all = BytesMut::with_capacity(self.len());
+        for p in self.pieces() {
+            all.extend_from_slice(p);
+        }
+        all.freeze()
+    }
+}
+
+/// A message from the peer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// Its stream.
+    pub stream: StreamId,
+    /// Its number in the stream; none when unordered.
+    pub ssn: Option<Ssn>,
+    /// Payload protocol identifier.
+    pub ppid: u32,
+    /// What was sent.
+    pub payload: Payload,
+}

@@ -1,0 +1,172 @@
+//! What is in flight on one path, by send order.
+//!
+//! Packets carry a serial (`tx_seq`) that rises by one per packet with DATA. Detection, recovery exit, the
+//! earliest outstanding and the thin packet list all follow it, never the TSN (DESIGN decision 3).
+
+use super::rate::DeliveredAtSend;
+use anabranch_base::{Instant, Ppm};
+use std::collections::VecDeque;
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Packet {
+    pub sent_at: Instant,
+    /// Copies of it that still count.
+    pub live: u16,
+    /// Counted by the loss estimator.
+    pub counted_lost: bool,
+    pub at_send: DeliveredAtSend,
+}
+
+/// A copy of a chunk in send order; dead ones are skipped when met.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CopyRef {
+    pub tx_seq: u64,
+    /// Extended TSN.
+    pub tsn: u64,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Flight {
+    first_seq: u64,
+    packets: VecDeque<Packet>,
+    copies: VecDeque<CopyRef>,
+    live_packets: u32,
+    bytes: u64,
+    history: LossHistory,
+}
+
+/// Fate of the last 128 packets (P2 §2.2).
+#[derive(Debug, Default)]
+struct LossHistory {
+    bits: u128,
+    seen: u32,
+}
+
+impl LossHistory {
+    fn push(&mut self, lost: bool) {
+        self.bits = self.bits << 1 | u128::from(lost);
+        self.seen = (self.seen + 1).min(128);
+    }
+    /// Zero while fewer than 20 packets have met their fate; at most one half.
+    fn share(&self) -> Ppm {
+        if self.seen < 20 {
+            return Ppm(0);
+        }
+        Ppm((self.bits.count_ones() * 1_000_000 / self.seen).min(500_000))
+    }
+}
+
+impl Flight {
+    pub fn next_seq(&self) -> u64 {
+        self.first_seq + self.packets.len() as u64
+    }
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    pub fn packets(&self) -> u32 {
+        self.live_packets
+    }
+    pub fn loss(&self) -> Ppm {
+        self.history.share()
+    }
+
+    /// A packet leaves; its chunks follow by [`Self::add_copy`].
+    pub fn begin_packet(&mut self, now: Instant, at_send: DeliveredAtSend) -> u64 {
+        self.packets.push_back(Packet { sent_at: now, live: 0, counted_lost: false, at_send });
+        self.live_packets += 1;
+        self.next_seq() - 1
+    }
+
+    /// A chunk of the newest packet.
+    pub fn add_copy(&mut self, tsn: u64, len: u64) {
+        if let Some(p) = self.packets.back_mut() {
+            p.live += 1;
+            let tx_seq = self.first_seq + self.packets.len() as u64 - 1;
+            self.copies.push_back(CopyRef { tx_seq, tsn });
+            self.bytes += len;
+        }
+    }
+
+    pub fn packet(&self, tx_seq: u64) -> Option<&Packet> {
+        self.packets.get(usize::try_from(tx_seq.checked_sub(self.first_seq)?).ok()?)
+    }
+
+    /// A copy no longer counts: acknowledged (`lost` false), or given up as lost.
+    pub fn remove_copy(&mut self, tx_seq: u64, len: u64, lost: bool) {
+        self.bytes = self.bytes.saturating_sub(len);
+        let Some(i) = tx_seq.checked_sub(self.first_seq).and_then(|i| usize::try_from(i).ok()) else { return };
+        let Some(p) = self.packets.get_mut(i) else { return };
+        p.live = p.live.saturating_sub(1);
+        p.counted_lost |= lost;
+        if p.live == 0 {
+            self.live_packets = self.live_packets.saturating_sub(1);
+            self.history.push(p.counted_lost);
+        }
+        while self.packets.front().is_some_and(|p| p.live == 0) {
+            self.packets.pop_front();
+            self.first_seq += 1;
+        }
+        while self.copies.front().is_some_and(|c| c.tx_seq < self.first_seq) {
+            self.copies.pop_front();
+        }
+    }
+
+    /// Serial of the oldest packet in flight.
+    pub fn oldest_seq(&self) -> Option<u64> {
+        (!self.packets.is_empty()).then_some(self.first_seq)
+    }
+    /// When the oldest packet in flight left.
+    pub fn oldest_sent(&self) -> Option<Instant> {
+        self.packets.front().map(|p| p.sent_at)
+    }
+
+    /// Copies in send order; some may be dead.
+    pub fn copies(&self) -> impl DoubleEndedIterator<Item = CopyRef> + '_ {
+        self.copies.iter().copied()
+    }
+
+    /// Copies sent before `tx_seq`, collected so that the caller may change the flight; some may be dead.
+    pub fn copies_before(&self, tx_seq: u64, out: &mut Vec<CopyRef>) {
+        out.clear();
+        out.extend(self.copies.iter().take_while(|c| c.tx_seq < tx_seq));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn packets_and_bytes_follow_their_copies() {
+        let mut f = Flight::default();
+        let t = |ms| Instant::from_millis(ms);
+        let a = f.begin_packet(t(1), DeliveredAtSend::default());
+        f.add_copy(10, 100);
+        f.add_copy(11, 50);
+        let b = f.begin_packet(t(2), DeliveredAtSend::default());
+        f.add_copy(12, 30);
+        assert_eq!((a, b, f.bytes(), f.packets()), (0, 1, 180, 2));
+        f.remove_copy(b, 30, false);
+        assert_eq!((f.bytes(), f.packets(), f.oldest_sent()), (150, 1, Some(t(1))));
+        f.remove_copy(a, 100, false);
+        f.remove_copy(a, 50, false);
+        assert_eq!((f.bytes(), f.packets(), f.oldest_seq(), f.next_seq()), (0, 0, None, 2));
+        assert_eq!(f.copies().count(), 0);
+        f.remove_copy(0, 5, true); // long gone: no effect, no panic
+        assert_eq!(f.bytes(), 0);
+    }
+
+    #[test]
+    fn loss_needs_twenty_packets() {
+        let mut f = Flight::default();
+        for i in 0..40u64 {
+            let s = f.begin_packet(Instant::ZERO, DeliveredAtSend::default());
+            f.add_copy(i, 1);
+            f.remove_copy(s, 1, i % 4 == 0);
+            if i == 10 {
+                assert_eq!(f.loss(), Ppm(0));
+            }
+        }
+        assert_eq!(f.loss(), Ppm(250_000));
+    }
+}

@@ -1,0 +1,193 @@
+//! One path: a pair of local interface and remote address with its own window, timers and estimators.
+
+pub(crate) mod flight;
+pub(crate) mod rate;
+pub(crate) mod rtt;
+
+use crate::stats::PathCounters;
+use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::view::{PathState, PathView, Signals};
+use anabranch_policy::window::Window;
+use flight::Flight;
+use rate::RateEstimator;
+use rtt::RttEstimator;
+use std::net::SocketAddr;
+
+/// A local interface or socket, numbered by the driver.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct LocalId(pub u16);
+
+/// An unanswered HEARTBEAT.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct PendingHeartbeat {
+    pub nonce: u64,
+    pub sent_at: Instant,
+    pub deadline: Instant,
+}
+
+/// Two HEARTBEATs back to back; the smaller round trip is the reference RTT (P1 §2.3).
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeartbeatPair {
+    pub nonces: [u64; 2],
+    pub sent_at: Instant,
+    pub first: Option<Duration>,
+}
+
+/// How a path of ours became known to the peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// The handshake ran over it.
+    Handshake,
+    /// We add it by ASCONF, and again whenever it fell silent (a new address behind the NAT).
+    AddedByUs,
+    /// The peer added it.
+    AddedByPeer,
+}
+
+pub(crate) struct Path {
+    pub id: PathId,
+    pub local: LocalId,
+    pub remote: SocketAddr,
+    pub origin: Origin,
+    pub state: PathState,
+    /// The peer knows this address: by the handshake or by an acknowledged ASCONF.
+    pub known_to_peer: bool,
+    /// The driver said that the interface is down.
+    pub interface_down: bool,
+    pub cwnd: u64,
+    pub ssthresh: u64,
+    pub partial_bytes_acked: u64,
+    /// Growth that coupling granted only in part, in millionths of a byte.
+    pub growth_carry: u64,
+    pub window: Box<dyn Window>,
+    pub flight: Flight,
+    pub rtt: RttEstimator,
+    pub rate: RateEstimator,
+    pub reference_rtt: Duration,
+    /// Fast recovery ends when nothing sent at or before this serial is in flight.
+    pub recovery_exit: Option<u64>,
+    /// One packet may ignore the window (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
+    pub free_pass: bool,
+    pub backoff: u8,
+    pub consecutive_timeouts: u16,
+    pub errors: u16,
+    pub last_timeout: Option<Instant>,
+    pub last_heard: Option<Instant>,
+    /// Newest arrival of any packet.
+    pub last_received: Option<Instant>,
+    /// Left because it fell silent; closed when nothing of it is left to send again.
+    pub left_at: Option<Instant>,
+    pub t3: Option<Instant>,
+    pub loss_timer: Option<Instant>,
+    pub reorder_timer: Option<Instant>,
+    pub newest_acked_seq: Option<u64>,
+    /// Newest serial acknowledged, and the rate snapshot of its departure.
+    pub newest_removed: Option<u64>,
+    pub newest_at_send: rate::DeliveredAtSend,
+    pub suspect_timer: Option<Instant>,
+    pub heartbeat_timer: Option<Instant>,
+    pub heartbeat: Option<PendingHeartbeat>,
+    pub pair: Option<HeartbeatPair>,
+    pub burst_left: u16,
+    pub next_paced: Instant,
+    /// Something waits for `next_paced`.
+    pub pace_pending: bool,
+    pub last_data_sent: Option<Instant>,
+    pub counters: PathCounters,
+}
+
+/// The initial window of RFC 9260 §7.2.1, in bytes, for packets that carry `mtu` bytes of payload.
+pub(crate) fn initial_window(mtu: u64, remote: SocketAddr) -> u64 {
+    let fixed = if remote.is_ipv4() { 4_404 } else { 4_344 };
+    (4 * mtu).min((2 * mtu).max(fixed))
+}
+
+impl Path {
+    pub fn new(id: PathId, local: LocalId, remote: SocketAddr, origin: Origin, mtu: u64, window: Box<dyn Window>) -> Self {
+        Path {
+            id,
+            local,
+            remote,
+            origin,
+            state: PathState::Unconfirmed,
+            known_to_peer: origin != Origin::AddedByUs,
+            interface_down: false,
+            cwnd: initial_window(mtu, remote),
+            ssthresh: u64::from(u32::MAX),
+            partial_bytes_acked: 0,
+            growth_carry: 0,
+            window,
+            flight: Flight::default(),
+            rtt: RttEstimator::default(),
+            rate: RateEstimator::default(),
+            reference_rtt: Duration::ZERO,
+            recovery_exit: None,
+            free_pass: false,
+            backoff: 0,
+            consecutive_timeouts: 0,
+            errors: 0,
+            last_timeout: None,
+            last_heard: None,
+            last_received: None,
+            left_at: None,
+            t3: None,
+            loss_timer: None,
+            reorder_timer: None,
+            newest_acked_seq: None,
+            newest_removed: None,
+            newest_at_send: rate::DeliveredAtSend::default(),
+            suspect_timer: None,
+            heartbeat_timer: None,
+            heartbeat: None,
+            pair: None,
+            burst_left: 0,
+            next_paced: Instant::ZERO,
+            pace_pending: false,
+            last_data_sent: None,
+            counters: PathCounters::default(),
+        }
+    }
+
+    /// Congestion state back to where it began (RFC 9260 §7.2.5: another route).
+    pub fn reset_congestion(&mut self, mtu: u64, window: Box<dyn Window>) {
+        self.cwnd = initial_window(mtu, self.remote);
+        self.ssthresh = u64::from(u32::MAX);
+        self.partial_bytes_acked = 0;
+        self.growth_carry = 0;
+        self.window = window;
+        self.rtt = RttEstimator::default();
+        self.rate.restart();
+        self.recovery_exit = None;
+        self.backoff = 0;
+    }
+
+    pub fn view(&self, mtu: u64, signals: Signals) -> PathView {
+        PathView {
+            id: self.id,
+            state: self.state,
+            mtu,
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            partial_bytes_acked: self.partial_bytes_acked,
+            in_recovery: self.recovery_exit.is_some(),
+            in_flight: self.flight.bytes(),
+            packets_in_flight: self.flight.packets(),
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            min_rtt: self.rtt.min_rtt(),
+            last_rtt: self.rtt.last(),
+            reference_rtt: self.reference_rtt,
+            backoff: self.backoff,
+            consecutive_timeouts: self.consecutive_timeouts,
+            errors: self.errors,
+            send_rate: self.rate.send_rate(),
+            delivery_rate: self.rate.delivery_rate(),
+            loss: self.flight.loss(),
+            last_timeout: self.last_timeout,
+            oldest_sent: self.flight.oldest_sent(),
+            last_heard: self.last_heard,
+            frame_errors: None,
+            signals,
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! Counters, for people and for tests.
+
+use anabranch_base::{Duration, Rate};
+use anabranch_policy::view::PathState;
+use std::net::SocketAddr;
+
+/// Counters of one path since it began.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PathCounters {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Bytes of them, SCTP headers included.
+    pub bytes_sent: u64,
+    /// DATA payload bytes sent, repetitions included.
+    pub data_sent: u64,
+    /// DATA payload bytes of repetitions.
+    pub data_retransmitted: u64,
+    /// Chunks given as lost by reports.
+    pub lost_by_report: u64,
+    /// Chunks given as lost by T3.
+    pub lost_by_timeout: u64,
+    /// T3 expiries.
+    pub timeouts: u64,
+    /// Recovery episodes (window cuts).
+    pub recoveries: u64,
+    /// Packets received.
+    pub packets_received: u64,
+    /// Bytes of them.
+    pub bytes_received: u64,
+    /// HEARTBEATs sent.
+    pub heartbeats_sent: u64,
+    /// HEARTBEATs answered.
+    pub heartbeats_answered: u64,
+}
+
+/// A path now.
+#[derive(Clone, Copy, Debug)]
+pub struct PathStats {
+    /// Local interface number given by the driver.
+    pub local: u16,
+    /// Peer's address and, over UDP, port.
+    pub remote: SocketAddr,
+    /// Health.
+    pub state: PathState,
+    /// Congestion window, bytes.
+    pub cwnd: u64,
+    /// Slow-start threshold, bytes.
+    pub ssthresh: u64,
+    /// Bytes in flight.
+    pub in_flight: u64,
+    /// Smoothed RTT; zero without a sample.
+    pub srtt: Duration,
+    /// RTT variation.
+    pub rttvar: Duration,
+    /// Smallest RTT of the last ten seconds.
+    pub min_rtt: Duration,
+    /// Newest RTT sample.
+    pub last_rtt: Duration,
+    /// Current timeout.
+    pub rto: Duration,
+    /// Acknowledged bytes per second.
+    pub delivery_rate: Rate,
+    /// Errors in a row.
+    pub errors: u16,
+    /// Counters.
+    pub counters: PathCounters,
+}
+
+/// Counters of one association.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct AssocStats {
+    /// Messages taken from the user.
+    pub messages_sent: u64,
+    /// Payload bytes of them.
+    pub bytes_sent: u64,
+    /// Messages given to the user.
+    pub messages_received: u64,
+    /// Payload bytes of them.
+    pub bytes_received: u64,
+    /// Messages given up before any part left.
+    pub abandoned_unsent: u64,
+    /// Messages given up after a part left.
+    pub abandoned_sent: u64,
+    /// Chunks sent again.
+    pub retransmissions: u64,
+    /// DATA chunks received twice or more.
+    pub duplicates_received: u64,
+    /// DATA chunks dropped for lack of buffer.
+    pub dropped_no_buffer: u64,
+    /// SACKs sent.
+    pub sacks_sent: u64,
+    /// SACKs received.
+    pub sacks_received: u64,
+    /// Decisions of policies that the engine would not carry out.
+    pub decisions_refused: u64,
+    /// Payload bytes not yet sent.
+    pub unsent: u64,
+    /// Payload bytes outstanding.
+    pub outstanding: u64,
+}

@@ -1,0 +1,4 @@
+//! Sending side: messages that wait, and chunks that have a TSN.
+
+pub(crate) mod scoreboard;
+pub(crate) mod send_queue;

@@ -1,0 +1,381 @@
+//! Every chunk that has a TSN and is not cumulatively acknowledged.
+//!
+//! One scoreboard for all paths. A chunk lists its live copies (path, packet serial, time, misses); it is marked
+//! for retransmission when the last of them is gone (DESIGN decision 3). TSNs are extended to 64 bits inside.
+
+use crate::tx::send_queue::Fragment;
+use anabranch_base::{Instant, PathId, Ssn, StreamId, Tsn};
+use anabranch_policy::view::ChunkView;
+use anabranch_wire::{DataFlags, DataHeader};
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// A live transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LiveCopy {
+    pub path: PathId,
+    pub tx_seq: u64,
+    pub sent_at: Instant,
+    pub misses: u8,
+}
+
+/// Most copies of one chunk that may live at once.
+pub(crate) const MAX_COPIES: usize = 4;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Copies {
+    list: [Option<LiveCopy>; MAX_COPIES],
+    len: u8,
+}
+
+impl Copies {
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+    pub fn is_full(&self) -> bool {
+        self.len() == MAX_COPIES
+    }
+    pub fn push(&mut self, c: LiveCopy) {
+        if let Some(slot) = self.list.get_mut(usize::from(self.len)) {
+            *slot = Some(c);
+            self.len += 1;
+        }
+    }
+    pub fn iter(&self) -> impl Iterator<Item = &LiveCopy> {
+        self.list.iter().flatten()
+    }
+    pub fn find(&mut self, path: PathId, tx_seq: u64) -> Option<&mut LiveCopy> {
+        self.list.iter_mut().flatten().find(|c| c.path == path && c.tx_seq == tx_seq)
+    }
+    /// Removes one; keeps the order of the rest.
+    pub fn remove(&mut self, path: PathId, tx_seq: u64) -> Option<LiveCopy> {
+        let i = self.list.iter().position(|c| c.is_some_and(|c| c.path == path && c.tx_seq == tx_seq))?;
+        let out = self.list[i].take();
+        self.list[i..].rotate_left(1);
+        self.len -= 1;
+        out
+    }
+    pub fn take_all(&mut self) -> Copies {
+        core::mem::take(self)
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChunkState {
+    /// In the look-ahead, never sent.
+    Waiting,
+    /// At least one live copy.
+    Outstanding,
+    /// No live copy: to be sent again.
+    Marked,
+    /// In a gap block of the peer.
+    Acked,
+    /// Given up.
+    Abandoned,
+}
+
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub state: ChunkState,
+    pub header: DataHeader,
+    pub payload: Bytes,
+    pub message: u64,
+    pub class: u8,
+    pub deadline: Option<Instant>,
+    pub queued_at: Instant,
+    pub marked_at: Option<Instant>,
+    pub last_path: Option<PathId>,
+    pub last_sent: Option<Instant>,
+    pub transmissions: u16,
+    pub fast_retransmitted: bool,
+    /// Path bound at loss, when the retransmission policy binds early.
+    pub bound: Option<PathId>,
+    /// Was in a gap block and is not any more.
+    pub reneged: bool,
+    pub copies: Copies,
+}
+
+impl Chunk {
+    pub fn len(&self) -> u64 {
+        self.payload.len() as u64
+    }
+    pub fn view(&self) -> ChunkView {
+        ChunkView {
+            tsn: self.header.tsn,
+            stream: self.header.stream,
+            message: self.message,
+            len: self.len(),
+            class: self.class,
+            deadline: self.deadline,
+            queued_at: self.queued_at,
+            marked_at: self.marked_at,
+            last_path: self.last_path,
+            last_sent: self.last_sent,
+            transmissions: self.transmissions,
+            live_copies: self.copies.len() as u8,
+            fast_retransmitted: self.fast_retransmitted,
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Scoreboard {
+    /// Extended TSN of the front chunk: cumulative acknowledgement + 1.
+    base: u64,
+    chunks: VecDeque<Chunk>,
+    /// The look-ahead, in TSN order.
+    ahead: Vec<ChunkView>,
+    ahead_bytes: u64,
+    /// Marked chunks, in TSN order.
+    marked: Vec<ChunkView>,
+    marked_bytes: u64,
+    /// Payload of chunks in state Outstanding, each once.
+    outstanding_bytes: u64,
+    /// One above the highest TSN ever sent.
+    sent_end: u64,
+    reneged: usize,
+}
+
+impl Scoreboard {
+    pub fn new(initial: Tsn) -> Self {
+        let base = (1u64 << 32) + u64::from(initial.0);
+        Scoreboard {
+            base,
+            chunks: VecDeque::new(),
+            ahead: Vec::new(),
+            ahead_bytes: 0,
+            marked: Vec::new(),
+            marked_bytes: 0,
+            outstanding_bytes: 0,
+            sent_end: base,
+            reneged: 0,
+        }
+    }
+
+    /// Extends a TSN near the window.
+    pub fn extend(&self, tsn: Tsn) -> u64 {
+        let d = tsn.0.wrapping_sub(self.base as u32) as i32;
+        self.base.wrapping_add_signed(i64::from(d))
+    }
+    pub fn cumulative(&self) -> u64 {
+        self.base - 1
+    }
+    /// One above the highest TSN given.
+    pub fn end(&self) -> u64 {
+        self.base + self.chunks.len() as u64
+    }
+    pub fn sent_end(&self) -> u64 {
+        self.sent_end
+    }
+    pub fn ahead(&self) -> &[ChunkView] {
+        &self.ahead
+    }
+    pub fn ahead_bytes(&self) -> u64 {
+        self.ahead_bytes
+    }
+    pub fn marked(&self) -> &[ChunkView] {
+        &self.marked
+    }
+    pub fn outstanding_bytes(&self) -> u64 {
+        self.outstanding_bytes
+    }
+    /// Payload held for the peer: waiting, outstanding and marked.
+    pub fn held_bytes(&self) -> u64 {
+        self.ahead_bytes + self.outstanding_bytes + self.marked_bytes
+    }
+    pub fn is_empty(&self) -> bool {
+        self.chunks.is_empty()
+    }
+    pub fn reneged(&self) -> usize {
+        self.reneged
+    }
+    pub fn get(&self, tsn: u64) -> Option<&Chunk> {
+        self.chunks.get(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
+    }
+    pub fn get_mut(&mut self, tsn: u64) -> Option<&mut Chunk> {
+        self.chunks.get_mut(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
+    }
+    /// Chunks with their extended TSNs, in TSN order.
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Chunk)> {
+        let base = self.base;
+        self.chunks.iter().enumerate().map(move |(i, c)| (base + i as u64, c))
+    }
+
+    /// Gives a piece the next TSN and puts it into the look-ahead.
+    pub fn append(&mut self, f: Fragment) {
+        let tsn = Tsn(self.end() as u32);
+        let o = f.options;
+        let flags = DataFlags {
+            immediate: o.immediate_ack && f.end,
+            unordered: o.unordered,
+            begin: f.begin,
+            end: f.end,
+        };
+        let chunk = Chunk {
+            state: ChunkState::Waiting,
+            header: DataHeader { tsn, stream: StreamId(o.stream.0), ssn: ssn_of(&f), ppid: o.ppid, flags },
+            payload: f.payload,
+            message: f.message,
+            class: o.class,
+            deadline: o.deadline,
+            queued_at: f.queued_at,
+            marked_at: None,
+            last_path: None,
+            last_sent: None,
+            transmissions: 0,
+            fast_retransmitted: false,
+            bound: None,
+            reneged: false,
+            copies: Copies::default(),
+        };
+        self.ahead_bytes += chunk.len();
+        self.ahead.push(chunk.view());
+        self.chunks.push_back(chunk);
+    }
+
+    /// A copy of `tsn` leaves. Works from Waiting, Marked and Outstanding (a further copy).
+    pub fn on_sent(&mut self, tsn: u64, copy: LiveCopy) {
+        let Some(i) = tsn.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
+        let Some(c) = self.chunks.get_mut(i) else { return };
+        let len = c.payload.len() as u64;
+        let before = c.state;
+        c.state = ChunkState::Outstanding;
+        c.copies.push(copy);
+        c.transmissions = c.transmissions.saturating_add(1);
+        c.last_path = Some(copy.path);
+        c.last_sent = Some(copy.sent_at);
+        c.marked_at = None;
+        c.bound = None;
+        let wire_tsn = c.header.tsn;
+        match before {
+            ChunkState::Waiting => {
+                self.take_ahead(wire_tsn, len);
+                self.outstanding_bytes += len;
+            }
+            ChunkState::Marked => {
+                self.take_marked(wire_tsn, len);
+                self.outstanding_bytes += len;
+            }
+            _ => {}
+        }
+        self.sent_end = self.sent_end.max(tsn + 1);
+    }
+
+    fn take_ahead(&mut self, tsn: Tsn, len: u64) {
+        if let Ok(i) = find(&self.ahead, tsn) {
+            self.ahead.remove(i);
+            self.ahead_bytes -= len;
+        }
+    }
+    fn take_marked(&mut self, tsn: Tsn, len: u64) {
+        if let Ok(i) = find(&self.marked, tsn) {
+            self.marked.remove(i);
+            self.marked_bytes -= len;
+        }
+    }
+
+    /// The last live copy is gone, or a gap-acknowledged chunk was reneged for good: send it again.
+    pub fn mark(&mut self, tsn: u64, now: Instant) {
+        let Some(c) = self.get_mut(tsn) else { return };
+        if !matches!(c.state, ChunkState::Outstanding | ChunkState::Acked) {
+            return;
+        }
+        let was_outstanding = c.state == ChunkState::Outstanding;
+        let was_reneged = core::mem::take(&mut c.reneged);
+        c.state = ChunkState::Marked;
+        c.marked_at = Some(now);
+        let (view, len) = (c.view(), c.len());
+        if was_outstanding {
+            self.outstanding_bytes -= len;
+        }
+        if was_reneged {
+            self.reneged -= 1;
+        }
+        if let Err(i) = find(&self.marked, view.tsn) {
+            self.marked.insert(i, view);
+            self.marked_bytes += len;
+        }
+    }
+
+    /// Settles a chunk as `to` (Acked or Abandoned); answers its live copies, which the caller takes off the paths.
+    pub fn settle(&mut self, tsn: u64, to: ChunkState) -> Copies {
+        let Some(c) = self.get_mut(tsn) else { return Copies::default() };
+        let (before, len, wire_tsn) = (c.state, c.len(), c.header.tsn);
+        let reneged = core::mem::take(&mut c.reneged);
+        c.state = to;
+        let copies = c.copies.take_all();
+        if to == ChunkState::Abandoned {
+            c.payload = Bytes::new();
+        }
+        match before {
+            ChunkState::Waiting => self.take_ahead(wire_tsn, len),
+            ChunkState::Marked => self.take_marked(wire_tsn, len),
+            ChunkState::Outstanding => self.outstanding_bytes -= len,
+            ChunkState::Acked | ChunkState::Abandoned => {}
+        }
+        if reneged {
+            self.reneged -= 1;
+        }
+        // A chunk given up before it ever left still takes its TSN on the wire, by FORWARD-TSN.
+        if to == ChunkState::Abandoned {
+            self.sent_end = self.sent_end.max(tsn + 1);
+        }
+        copies
+    }
+
+    /// Notes that a gap-acknowledged chunk is no longer reported, or is again.
+    pub fn set_reneged(&mut self, tsn: u64, reneged: bool) {
+        let Some(c) = self.get_mut(tsn) else { return };
+        if c.state == ChunkState::Acked && c.reneged != reneged {
+            c.reneged = reneged;
+            if reneged { self.reneged += 1 } else { self.reneged -= 1 }
+        }
+    }
+
+    /// Drops the front chunk, which must be settled.
+    pub fn pop_front(&mut self) -> Option<Chunk> {
+        let c = self.chunks.pop_front()?;
+        if c.reneged {
+            self.reneged -= 1;
+        }
+        self.base += 1;
+        Some(c)
+    }
+
+    /// Where the peer may go to by FORWARD-TSN: the last of the abandoned chunks right behind the cumulative
+    /// acknowledgement (RFC 3758 §3.5 C1, C2).
+    pub fn advanced_ack_point(&self) -> u64 {
+        let n = self.chunks.iter().take_while(|c| c.state == ChunkState::Abandoned).count() as u64;
+        self.cumulative() + n
+    }
+
+    /// All chunks of a message, by extended TSN; fragments are neighbours.
+    pub fn message_span(&self, tsn: u64) -> core::ops::RangeInclusive<u64> {
+        let Some(c) = self.get(tsn) else { return tsn..=tsn };
+        let same = |t: u64| self.get(t).is_some_and(|o| o.message == c.message);
+        let (mut from, mut to) = (tsn, tsn);
+        while from > self.base && same(from - 1) {
+            from -= 1;
+        }
+        while same(to + 1) {
+            to += 1;
+        }
+        from..=to
+    }
+}
+
+fn ssn_of(f: &Fragment) -> Ssn {
+    if f.options.unordered { Ssn(0) } else { f.ssn }
+}
+
+fn find(list: &[ChunkView], tsn: Tsn) -> Result<usize, usize> {
+    list.binary_search_by(|c| {
+        if c.tsn == tsn {
+            core::cmp::Ordering::Equal
+        } else if c.tsn.before(tsn) {
+            core::cmp::Ordering::Less
+        } else {
+            core::cmp::Ordering::Greater
+        }
+    })
+}

@@ -1,0 +1,237 @@
+//! Messages not yet cut into chunks, per stream.
+
+use crate::message::SendOptions;
+use anabranch_base::{Instant, Ssn, StreamId};
+use anabranch_policy::stream_scheduler::StreamScheduler;
+use anabranch_policy::view::StreamView;
+use bytes::Bytes;
+use std::collections::{BTreeMap, VecDeque};
+
+#[derive(Debug)]
+struct Queued {
+    payload: Bytes,
+    options: SendOptions,
+    queued_at: Instant,
+    message: u64,
+}
+
+#[derive(Debug, Default)]
+struct OutStream {
+    next_ssn: Ssn,
+    queue: VecDeque<Queued>,
+}
+
+/// The message that is being cut: DATA fragments of one message carry consecutive TSNs (RFC 9260 §6.9), so no
+/// other message may begin before it ends.
+#[derive(Debug)]
+struct Cutting {
+    message: Queued,
+    ssn: Ssn,
+    offset: usize,
+}
+
+/// A piece that is ready for its TSN.
+#[derive(Debug)]
+pub(crate) struct Fragment {
+    pub payload: Bytes,
+    pub options: SendOptions,
+    pub ssn: Ssn,
+    pub message: u64,
+    pub queued_at: Instant,
+    pub begin: bool,
+    pub end: bool,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct SendQueue {
+    streams: BTreeMap<u16, OutStream>,
+    ready: Vec<StreamView>,
+    cutting: Option<Cutting>,
+    bytes: u64,
+    messages: u64,
+}
+
+impl SendQueue {
+    /// Payload bytes that have no TSN yet.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+    pub fn is_empty(&self) -> bool {
+        self.cutting.is_none() && self.ready.is_empty()
+    }
+
+    /// Appends a message; answers its number.
+    pub fn push(&mut self, now: Instant, options: SendOptions, payload: Bytes) -> u64 {
+        let message = self.messages;
+        self.messages += 1;
+        self.bytes += payload.len() as u64;
+        let queued = Queued { payload, options, queued_at: now, message };
+        let s = self.streams.entry(options.stream.0).or_default();
+        s.queue.push_back(queued);
+        if s.queue.len() == 1
+            && let Some(head) = s.queue.front()
+        {
+            let v = head_view(head);
+            self.ready.push(v);
+        }
+        message
+    }
+
+    /// Is a message half cut?
+    pub fn cutting_message(&self) -> Option<u64> {
+        self.cutting.as_ref().map(|c| c.message.message)
+    }
+
+    /// Drops the rest of a message that is being cut: its sent fragments were given up.
+    pub fn drop_rest_of(&mut self, message: u64) {
+        if self.cutting_message() == Some(message)
+            && let Some(c) = self.cutting.take()
+        {
+            self.bytes -= (c.message.payload.len() - c.offset) as u64;
+        }
+    }
+
+    /// Takes the next piece of at most `max` bytes. `expired` is asked once per message before its first piece;
+    /// a message it gives up never gets a TSN nor an SSN (RFC 3758 §4.1 TR3) and is counted in the answer.
+    pub fn next(
+        &mut self,
+        now: Instant,
+        max: usize,
+        scheduler: &mut dyn StreamScheduler,
+        expired: &mut dyn FnMut(&StreamView, u64) -> bool,
+    ) -> (Option<Fragment>, u64) {
+        let mut given_up = 0;
+        while self.cutting.is_none() {
+            if self.ready.is_empty() {
+                return (None, given_up);
+            }
+            let id = if self.ready.len() == 1 { self.ready[0].id } else { scheduler.next(now, &self.ready) };
+            // A scheduler that names a stream with nothing to send is answered with the first one.
+            let i = self.ready.iter().position(|v| v.id == id).unwrap_or(0);
+            let view = self.ready[i];
+            let Some((head, ssn)) = self.pop_head(i) else { continue };
+            if expired(&view, head.message) {
+                self.bytes -= head.payload.len() as u64;
+                given_up += 1;
+                continue;
+            }
+            if !head.options.unordered
+                && let Some(s) = self.streams.get_mut(&view.id.0)
+            {
+                s.next_ssn = ssn.next();
+            }
+            self.cutting = Some(Cutting { message: head, ssn, offset: 0 });
+        }
+        (self.cut(max, scheduler), given_up)
+    }
+
+    fn cut(&mut self, max: usize, scheduler: &mut dyn StreamScheduler) -> Option<Fragment> {
+        let c = self.cutting.as_mut()?;
+        let total = c.message.payload.len();
+        let len = (total - c.offset).min(max);
+        let fragment = Fragment {
+            payload: c.message.payload.slice(c.offset..c.offset + len),
+            options: c.message.options,
+            ssn: c.ssn,
+            message: c.message.message,
+            queued_at: c.message.queued_at,
+            begin: c.offset == 0,
+            end: c.offset + len == total,
+        };
+        c.offset += len;
+        self.bytes -= len as u64;
+        scheduler.taken(c.message.options.stream, len as u64);
+        if fragment.end {
+            self.cutting = None;
+        }
+        Some(fragment)
+    }
+
+    /// Takes the head of the stream at `ready[i]` and shows its next message instead.
+    fn pop_head(&mut self, i: usize) -> Option<(Queued, Ssn)> {
+        let id = self.ready[i].id.0;
+        let s = self.streams.get_mut(&id)?;
+        let head = s.queue.pop_front();
+        match s.queue.front() {
+            Some(next) => self.ready[i] = head_view(next),
+            None => {
+                self.ready.remove(i);
+            }
+        }
+        Some((head?, s.next_ssn))
+    }
+}
+
+fn head_view(q: &Queued) -> StreamView {
+    StreamView {
+        id: StreamId(q.options.stream.0),
+        class: q.options.class,
+        head_len: q.payload.len() as u64,
+        head_deadline: q.options.deadline,
+        head_queued: q.queued_at,
+        head_order: q.message,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct First;
+    impl StreamScheduler for First {
+        fn next(&mut self, _: Instant, ready: &[StreamView]) -> StreamId {
+            ready.iter().min_by_key(|v| v.head_order).map_or(StreamId(0), |v| v.id)
+        }
+    }
+    fn opts(stream: u16) -> SendOptions {
+        SendOptions { stream: StreamId(stream), ..SendOptions::default() }
+    }
+    fn drain(q: &mut SendQueue, max: usize) -> Vec<(u16, u16, usize, bool, bool)> {
+        let mut out = vec![];
+        while let (Some(f), _) = q.next(Instant::ZERO, max, &mut First, &mut |_, _| false) {
+            out.push((f.options.stream.0, f.ssn.0, f.payload.len(), f.begin, f.end));
+        }
+        out
+    }
+
+    #[test]
+    fn fragments_stay_together_and_ssns_count_per_stream() {
+        let mut q = SendQueue::default();
+        q.push(Instant::ZERO, opts(1), Bytes::from(vec![0; 250]));
+        q.push(Instant::ZERO, opts(2), Bytes::from(vec![0; 10]));
+        q.push(Instant::ZERO, opts(1), Bytes::from(vec![0; 10]));
+        assert_eq!(q.bytes(), 270);
+        assert_eq!(
+            drain(&mut q, 100),
+            [
+                (1, 0, 100, true, false),
+                (1, 0, 100, false, false),
+                (1, 0, 50, false, true),
+                (2, 0, 10, true, true),
+                (1, 1, 10, true, true)
+            ]
+        );
+        assert!(q.is_empty() && q.bytes() == 0);
+    }
+
+    #[test]
+    fn an_expired_message_takes_no_ssn() {
+        let mut q = SendQueue::default();
+        for _ in 0..3 {
+            q.push(Instant::ZERO, opts(0), Bytes::from_static(b"x"));
+        }
+        let (f, n) = q.next(Instant::ZERO, 100, &mut First, &mut |_, m| m < 2);
+        assert_eq!((f.map(|f| (f.ssn, f.message)), n), (Some((Ssn(0), 2)), 2));
+        assert!(q.is_empty());
+    }
+
+    #[test]
+    fn the_rest_of_a_given_up_message_is_dropped() {
+        let mut q = SendQueue::default();
+        q.push(Instant::ZERO, opts(0), Bytes::from(vec![0; 250]));
+        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _| false);
+        assert!(f.is_some_and(|f| f.begin));
+        q.drop_rest_of(0);
+        assert!(q.is_empty() && q.bytes() == 0);
+    }
+}
