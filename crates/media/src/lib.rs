@@ -6,8 +6,11 @@
 mod class;
 pub mod classify;
 mod header;
+pub mod looping;
+pub mod pacing;
 mod packetiser;
 pub mod playout;
+pub mod truth;
 pub mod ts;
 
 pub use class::Class;

@@ -10,6 +10,7 @@ mod splitter;
 pub(crate) mod tests;
 
 pub use packet::{PACKET_LEN, PCR_CYCLE, Packet, SYNC_BYTE};
+pub(crate) use packet::{read_pcr, write_pcr};
 pub use pes::{PES_START_LEN, PTS_CYCLE, PesHeader, StampField, read_stamp, write_stamp};
 pub use psi::{Program, StreamInfo, Tables, VideoCodec};
 pub use splitter::{Piece, Splitter};
