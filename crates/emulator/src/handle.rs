@@ -56,7 +56,7 @@ impl EmulatorHandle {
 
     /// Counters up to now.
     pub fn stats(&self) -> EmulatorStats {
-        relay::lock(&self.core).stats()
+        relay::stats(&self.core)
     }
 
     /// Counters over time: a sample about each 100 ms, for the last hour.

@@ -50,7 +50,7 @@ pub struct PathStats {
 pub struct MachineStats {
     /// How late datagrams were handed to the system, against the time their link said.
     pub lateness: Lateness,
-    /// Datagrams the kernel dropped at the relays' sockets because they were not read in time.
+    /// Datagrams the kernel dropped at the relays' open sockets because they were not read in time.
     /// `None` where the system does not tell.
     pub receive_drops: Option<u64>,
     /// Datagrams the system did not take for sending.
