@@ -1,7 +1,15 @@
 //! Media for a message transport: a transport stream goes in, messages with class and frame come out, and
 //! at the other end a play-out buffer turns what arrived in time back into the stream.
 //!
-//! Nothing here reads a clock, a socket or a file; bytes and instants are handed in.
+//! ```text
+//! file -> pacing::PcrPacer --+
+//! clip -> looping::LoopedClip+-> Packetiser -> OutMessage ~~ network ~~> playout::PlayoutBuffer -> bytes
+//! UDP, stdin ----------------+      |
+//!                                   +-> truth::FrameIndex (reports that see both ends)
+//! ```
+//!
+//! With no loss the output is the input byte for byte, whatever the input is. Nothing here reads a clock, a
+//! socket or a file; bytes and instants are handed in, and no input makes it panic or grow without bound.
 
 mod class;
 pub mod classify;
