@@ -1,0 +1,230 @@
+//! Chunk authentication: its parameters, the association key, signing and verifying (RFC 4895).
+
+use anabranch_base::Entropy;
+use anabranch_wire::{Encode, Parameter, kind, parameter_kind};
+use aws_lc_rs::hmac;
+use core::fmt;
+
+/// HMAC identifier of SHA-1 (RFC 4895 §3.3), which every endpoint has to know.
+pub const HMAC_SHA1: u16 = 1;
+/// HMAC identifier of SHA-256.
+pub const HMAC_SHA256: u16 = 3;
+/// Length of RANDOM, bytes. An association whose peer sends another length must be aborted (RFC 4895 §6.1).
+pub const RANDOM_LEN: usize = 32;
+/// Most chunk types that CHUNKS can list (RFC 4895 §3.2).
+pub const MAX_CHUNKS: usize = 256;
+/// Longest HMAC-ALGO value we keep, bytes. Two identifiers are defined; a list of 32 is no honest peer's.
+pub const MAX_HMACS: usize = 64;
+
+/// Length of a MAC in bytes; none for an identifier that we do not know.
+pub const fn mac_len(hmac_id: u16) -> Option<usize> {
+    match hmac_id {
+        HMAC_SHA1 => Some(20),
+        HMAC_SHA256 => Some(32),
+        _ => None,
+    }
+}
+
+/// Chunk types that must never be asked for, and are ignored when a peer does (RFC 4895 §3.2).
+const fn exempt(chunk_kind: u8) -> bool {
+    matches!(chunk_kind, kind::INIT | kind::INIT_ACK | kind::SHUTDOWN_COMPLETE | kind::AUTH)
+}
+
+/// Appends a parameter to a key vector: header and value, never padding (RFC 4895 §6.1).
+fn put_unpadded(out: &mut Vec<u8>, parameter: u16, value: &[u8]) {
+    // Values are bounded far below 64 KiB wherever they are made.
+    let len = u16::try_from(value.len() + 4).unwrap_or(u16::MAX);
+    out.extend_from_slice(&parameter.to_be_bytes());
+    out.extend_from_slice(&len.to_be_bytes());
+    out.extend_from_slice(value);
+}
+
+/// What we say about authentication in an INIT or INIT ACK.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AuthParams {
+    /// RANDOM.
+    pub random: [u8; RANDOM_LEN],
+    /// CHUNKS: chunk types that the peer must authenticate. At most [`MAX_CHUNKS`].
+    pub chunks: Vec<u8>,
+    /// HMAC-ALGO: identifiers, best first. At most [`MAX_HMACS`] / 2.
+    pub hmacs: Vec<u16>,
+}
+
+impl AuthParams {
+    /// Our parameters for a new association, with fresh random bytes.
+    pub fn new(entropy: &mut dyn Entropy) -> Self {
+        let mut random = [0; RANDOM_LEN];
+        entropy.fill(&mut random);
+        Self::with_random(random)
+    }
+
+    /// Our parameters with the RANDOM announced before. All but RANDOM stays the same while the endpoint lives
+    /// (RFC 4895 §6.1): address changes have to be authenticated (RFC 5061 §4.1), and SHA-256 is preferred.
+    pub fn with_random(random: [u8; RANDOM_LEN]) -> Self {
+        AuthParams { random, chunks: vec![kind::ASCONF, kind::ASCONF_ACK], hmacs: vec![HMAC_SHA256, HMAC_SHA1] }
+    }
+
+    fn hmac_bytes(&self) -> Vec<u8> {
+        self.hmacs.iter().flat_map(|id| id.to_be_bytes()).collect()
+    }
+
+    /// Appends the three parameters, padded, as they stand in an INIT or INIT ACK.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        Parameter::Random(&self.random).encode(out);
+        Parameter::ChunkList(&self.chunks).encode(out);
+        Parameter::HmacAlgo(&self.hmac_bytes()).encode(out);
+    }
+
+    fn key_vector(&self) -> Vec<u8> {
+        key_vector(&self.random, Some(&self.chunks), &self.hmac_bytes())
+    }
+}
+
+/// What one end said: the parameters as they stood in its INIT or INIT ACK, an absent one left out.
+fn key_vector(random: &[u8], chunks: Option<&[u8]>, hmacs: &[u8]) -> Vec<u8> {
+    let mut v = Vec::new();
+    put_unpadded(&mut v, parameter_kind::RANDOM, random);
+    if let Some(chunks) = chunks {
+        put_unpadded(&mut v, parameter_kind::CHUNK_LIST, chunks);
+    }
+    put_unpadded(&mut v, parameter_kind::HMAC_ALGO, hmacs);
+    v
+}
+
+/// What the peer said about authentication: values as they came, for the key is made of them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerAuth {
+    random: [u8; RANDOM_LEN],
+    /// None when the parameter was absent, which differs from an empty one in the key.
+    chunks: Option<Box<[u8]>>,
+    hmacs: Box<[u8]>,
+}
+
+impl PeerAuth {
+    /// From the values of RANDOM, CHUNKS (none when absent) and HMAC-ALGO in an INIT or INIT ACK. None when they
+    /// cannot be used: RANDOM has not [`RANDOM_LEN`] bytes, no listed HMAC is known, or a list is longer than any
+    /// honest one.
+    pub fn new<'a>(random: &[u8], chunks: impl Into<Option<&'a [u8]>>, hmacs: &[u8]) -> Option<Self> {
+        let chunks = chunks.into();
+        if hmacs.len() > MAX_HMACS || chunks.is_some_and(|c| c.len() > MAX_CHUNKS) {
+            return None;
+        }
+        let peer = PeerAuth { random: random.try_into().ok()?, chunks: chunks.map(Box::from), hmacs: hmacs.into() };
+        peer.hmac_id().is_some().then_some(peer)
+    }
+
+    /// RANDOM.
+    pub fn random(&self) -> &[u8; RANDOM_LEN] {
+        &self.random
+    }
+    /// Value of CHUNKS, none when it was not sent.
+    pub fn chunks(&self) -> Option<&[u8]> {
+        self.chunks.as_deref()
+    }
+    /// Value of HMAC-ALGO.
+    pub fn hmacs(&self) -> &[u8] {
+        &self.hmacs
+    }
+
+    /// The HMAC to sign with: the first on the peer's list that we know (RFC 4895 §6.1).
+    pub fn hmac_id(&self) -> Option<u16> {
+        let (ids, _) = self.hmacs.as_chunks::<2>();
+        ids.iter().map(|id| u16::from_be_bytes(*id)).find(|id| mac_len(*id).is_some())
+    }
+
+    /// The peer wants chunks of this type behind an AUTH, and drops them otherwise (RFC 4895 §6.3).
+    pub fn peer_requires(&self, chunk_kind: u8) -> bool {
+        self.chunks().is_some_and(|c| c.contains(&chunk_kind)) && !exempt(chunk_kind)
+    }
+
+    fn key_vector(&self) -> Vec<u8> {
+        key_vector(&self.random, self.chunks(), &self.hmacs)
+    }
+}
+
+/// The smaller vector first: as numbers, and of equal numbers the shorter (RFC 4895 §6.1).
+fn in_order<'a>(a: &'a [u8], b: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+    fn rank(v: &[u8]) -> (usize, &[u8], usize) {
+        let zeros = v.iter().take_while(|b| **b == 0).count();
+        let digits = v.get(zeros..).unwrap_or_default();
+        (digits.len(), digits, v.len())
+    }
+    if rank(b) < rank(a) { (b, a) } else { (a, b) }
+}
+
+/// A computed MAC; dereferences to its 20 or 32 bytes.
+#[derive(Clone, Copy)]
+pub struct Mac(hmac::Tag);
+
+impl core::ops::Deref for Mac {
+    type Target = [u8];
+    fn deref(&self) -> &[u8] {
+        self.0.as_ref()
+    }
+}
+
+/// The association key, ready for use.
+#[derive(Clone)]
+pub struct AssociationKey {
+    hmac_id: u16,
+    sha1: hmac::Key,
+    sha256: hmac::Key,
+}
+
+impl fmt::Debug for AssociationKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // Never the key.
+        f.debug_struct("AssociationKey").field("hmac_id", &self.hmac_id).finish_non_exhaustive()
+    }
+}
+
+impl AssociationKey {
+    /// The key both ends compute from what they exchanged and from `shared`, the endpoint pair shared key, which is
+    /// empty without one. None when the peer lists no HMAC that we know.
+    pub fn new(local: &AuthParams, peer: &PeerAuth, shared: &[u8]) -> Option<Self> {
+        let (ours, theirs) = (local.key_vector(), peer.key_vector());
+        let (first, second) = in_order(&ours, &theirs);
+        Some(Self::from_material(&[shared, first, second].concat(), peer.hmac_id()?))
+    }
+
+    fn from_material(key: &[u8], hmac_id: u16) -> Self {
+        AssociationKey {
+            hmac_id,
+            sha1: hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key),
+            sha256: hmac::Key::new(hmac::HMAC_SHA256, key),
+        }
+    }
+
+    fn key(&self, hmac_id: u16) -> Option<&hmac::Key> {
+        match hmac_id {
+            HMAC_SHA1 => Some(&self.sha1),
+            HMAC_SHA256 => Some(&self.sha256),
+            _ => None,
+        }
+    }
+
+    /// HMAC identifier of what [`AssociationKey::sign`] makes.
+    pub fn hmac_id(&self) -> u16 {
+        self.hmac_id
+    }
+    /// Length of the MACs it makes, bytes.
+    pub fn mac_len(&self) -> usize {
+        mac_len(self.hmac_id).unwrap_or(0)
+    }
+
+    /// The MAC over `bytes`: the AUTH chunk with zeros for its MAC and all chunks behind it, padding included
+    /// (RFC 4895 §6.2).
+    pub fn sign(&self, bytes: &[u8]) -> Mac {
+        Mac(hmac::sign(self.key(self.hmac_id).unwrap_or(&self.sha1), bytes))
+    }
+
+    /// Is `mac` the MAC over `bytes`, which are as for [`AssociationKey::sign`]? False for an HMAC that we did not
+    /// list, see [`mac_len`]. The comparison takes the same time for every wrong MAC.
+    pub fn verify(&self, hmac_id: u16, mac: &[u8], bytes: &[u8]) -> bool {
+        self.key(hmac_id).is_some_and(|key| hmac::verify(key, bytes, mac).is_ok())
+    }
+}
+
+#[cfg(test)]
+#[path = "auth_tests.rs"]
+mod tests;

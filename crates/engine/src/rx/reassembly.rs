@@ -1,0 +1,396 @@
+//! Messages out of DATA chunks: fragments joined, ordered streams put in order (RFC 9260 §6.5, §6.6, §6.9), skipped
+//! ones given up (RFC 3758 §3.6).
+//!
+//! A chunk that is a whole message and next in its stream, or unordered, goes straight to the ready queue. Others
+//! wait in two maps: runs of fragments by TSN, and complete messages of the future by stream and SSN.
+
+use crate::message::{Message, Payload};
+use anabranch_base::{Ssn, StreamId, Tsn};
+use anabranch_wire::DataHeader;
+use bytes::Bytes;
+use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, VecDeque};
+use thiserror::Error;
+
+/// Charged for each chunk inside on top of its payload, bytes: about what its handle, its map entry and the
+/// allocator take. Without it one-byte chunks would cost the peer one byte of window and us a hundred of memory.
+pub const CHUNK_CHARGE: usize = 128;
+/// Payloads shorter than this many bytes are copied. A slice keeps its whole datagram alive, so a few small chunks
+/// held back could pin many times their size; for larger ones the copy would cost more than it saves.
+const COPY_BELOW: usize = 256;
+/// From here on an SSN ahead of the expected one is behind it (RFC 9260 §1.6).
+const HALF_SSN_SPACE: u16 = 1 << 15;
+
+/// What a peer cannot do; the association is aborted with "Protocol Violation". What is held afterwards is undefined.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Violation {
+    /// A first fragment follows one that was not the last of its message.
+    #[error("{tsn:?} begins a message inside another")]
+    BeginInside {
+        /// TSN of the chunk that showed it.
+        tsn: Tsn,
+    },
+    /// A message ended, or the data began, and what follows is not a first fragment.
+    #[error("{tsn:?} is next to a message whose beginning cannot exist")]
+    NoBegin {
+        /// TSN of the chunk that showed it, or the first of the fragments.
+        tsn: Tsn,
+    },
+    /// Neighbouring fragments differ in stream, SSN or U bit.
+    #[error("{tsn:?} differs from its neighbour in stream, SSN or U bit")]
+    Mismatch {
+        /// TSN of the chunk that showed it.
+        tsn: Tsn,
+    },
+    /// An SSN that was delivered before or waits already.
+    #[error("{ssn:?} of {stream:?} is used twice")]
+    SsnReused {
+        /// Its stream.
+        stream: StreamId,
+        /// The number.
+        ssn: Ssn,
+    },
+    /// A stream that was not negotiated.
+    #[error("{stream:?} does not exist")]
+    NoSuchStream {
+        /// The stream.
+        stream: StreamId,
+    },
+}
+
+/// What all fragments of a message share.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Shared {
+    stream: StreamId,
+    /// None when unordered: the receiver ignores the number then (RFC 9260 §6.6).
+    ssn: Option<Ssn>,
+}
+
+impl Shared {
+    fn of(h: &DataHeader) -> Self {
+        Shared { stream: h.stream, ssn: (!h.flags.unordered).then_some(h.ssn) }
+    }
+}
+
+/// Fragments of one message with consecutive TSNs.
+#[derive(Debug)]
+struct Run {
+    pieces: VecDeque<Bytes>,
+    shared: Shared,
+    /// Of the earliest fragment here.
+    ppid: u32,
+    /// The first fragment of the message is here.
+    begins: bool,
+    /// The last one is.
+    ends: bool,
+}
+
+impl Run {
+    /// TSN after the last one, when the first is `first`.
+    fn after(&self, first: u64) -> u64 {
+        first + self.pieces.len() as u64
+    }
+    fn charge(&self) -> usize {
+        self.pieces.iter().map(charge).sum()
+    }
+    /// Puts the fragments that follow behind these. Always moves the shorter list: any order of arrival costs
+    /// O(n log n) moves in sum.
+    fn append(&mut self, mut later: Run) {
+        self.ends = later.ends;
+        if later.pieces.len() <= self.pieces.len() {
+            self.pieces.append(&mut later.pieces);
+            return;
+        }
+        while let Some(piece) = self.pieces.pop_back() {
+            later.pieces.push_front(piece);
+        }
+        self.pieces = later.pieces;
+    }
+}
+
+fn charge(piece: &Bytes) -> usize {
+    piece.len() + CHUNK_CHARGE
+}
+
+fn charge_of(m: &Message) -> usize {
+    m.payload.pieces().map(charge).sum()
+}
+
+/// The receive buffer of an association: everything between the packet and the user.
+#[derive(Debug)]
+pub struct Reassembly {
+    inbound_streams: u16,
+    /// Next SSN of each stream, as far as the highest stream seen.
+    next: Vec<Ssn>,
+    /// Complete ordered messages that wait for an earlier one.
+    waiting: BTreeMap<(StreamId, u16), Message>,
+    /// Incomplete messages by extended TSN of their first fragment here; never empty, never overlapping. Two that
+    /// touch are of different messages, or the association is over.
+    runs: BTreeMap<u64, Run>,
+    ready: VecDeque<Message>,
+    held: usize,
+    /// Last TSN of the message completed last: what follows must begin one.
+    last_end: u64,
+    /// Fragments behind this TSN that do not begin a message belong to one that was given up.
+    given_up: u64,
+    /// The peer has skipped something, so that late SSNs may be honest.
+    forwarded: bool,
+}
+
+impl Reassembly {
+    /// Empty, for the negotiated number of streams from the peer.
+    pub fn new(inbound_streams: u16) -> Self {
+        Reassembly {
+            inbound_streams,
+            next: Vec::new(),
+            waiting: BTreeMap::new(),
+            runs: BTreeMap::new(),
+            ready: VecDeque::new(),
+            held: 0,
+            last_end: 0,
+            given_up: 0,
+            forwarded: false,
+        }
+    }
+
+    /// Takes a chunk whose TSN is new and whose stream exists.
+    ///
+    /// # Errors
+    /// A [`Violation`] for which the association must be aborted.
+    pub fn insert(&mut self, extended_tsn: u64, h: &DataHeader, payload: Bytes) -> Result<(), Violation> {
+        if h.stream.0 >= self.inbound_streams {
+            return Err(Violation::NoSuchStream { stream: h.stream });
+        }
+        let payload = if payload.len() < COPY_BELOW { Bytes::copy_from_slice(&payload) } else { payload };
+        if !(h.flags.begin && h.flags.end) {
+            return self.insert_fragment(extended_tsn, h, payload);
+        }
+        if !self.runs.is_empty() {
+            self.neighbours(extended_tsn, h)?;
+        }
+        self.held += charge(&payload);
+        self.complete(extended_tsn, Shared::of(h), h.ppid, Payload::single(payload))
+    }
+
+    /// The next complete message in delivery order.
+    pub fn pop(&mut self) -> Option<Message> {
+        let m = self.ready.pop_front()?;
+        self.held -= charge_of(&m);
+        Some(m)
+    }
+    /// Messages that [`Reassembly::pop`] would give now.
+    pub fn ready_len(&self) -> usize {
+        self.ready.len()
+    }
+    /// Bytes inside, ready or not: payload plus [`CHUNK_CHARGE`] for each chunk.
+    pub fn held_bytes(&self) -> usize {
+        self.held
+    }
+
+    /// To be called when the cumulative TSN has moved. A fragment next to a message that is already delivered would
+    /// otherwise be held for ever, for the chunk it waits for has been here. O(1) without incomplete messages.
+    ///
+    /// # Errors
+    /// [`Violation::NoBegin`] or [`Violation::BeginInside`].
+    pub fn check_cum(&self, cum_extended: u64) -> Result<(), Violation> {
+        // Only the first run can start at or below the cumulative TSN, or it has itself a hole behind it.
+        let Some((first, run)) = self.runs.first_key_value().filter(|(first, _)| **first <= cum_extended) else {
+            return Ok(());
+        };
+        let after = run.after(*first);
+        if !run.begins {
+            Err(Violation::NoBegin { tsn: Tsn(*first as u32) })
+        } else if after <= cum_extended {
+            Err(Violation::BeginInside { tsn: Tsn(after as u32) })
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The peer gave up on everything to `new_cum_extended`; `skipped` names the highest given-up SSN of each ordered
+    /// stream (RFC 3758 §3.2). Releases what waited for those, and drops messages that now miss a piece for good.
+    pub fn forward(&mut self, new_cum_extended: u64, skipped: &mut dyn Iterator<Item = (StreamId, Ssn)>) {
+        self.forwarded = true;
+        self.given_up = self.given_up.max(new_cum_extended);
+        let mut from = 0;
+        while let Some((first, run)) = self.runs.range(from..).next()
+            && *first <= new_cum_extended + 1
+        {
+            let (first, after) = (*first, run.after(*first));
+            from = after;
+            if !run.begins || (!run.ends && after <= new_cum_extended) {
+                self.drop_run(first);
+            }
+        }
+        for (stream, ssn) in skipped {
+            if stream.0 < self.inbound_streams {
+                self.release(stream, ssn);
+            }
+        }
+    }
+
+    fn drop_run(&mut self, first: u64) {
+        if let Some(run) = self.runs.remove(&first) {
+            self.held -= run.charge();
+            self.given_up = self.given_up.max(run.after(first) - 1);
+        }
+    }
+
+    /// Where the run ends that starts at or before `tsn`.
+    fn left(&self, tsn: u64) -> Option<(u64, u64)> {
+        self.runs.range(..=tsn).next_back().map(|(first, run)| (*first, run.after(*first)))
+    }
+
+    /// Do the fragments on both sides agree with this chunk?
+    fn neighbours(&self, tsn: u64, h: &DataHeader) -> Result<(), Violation> {
+        let shared = Shared::of(h);
+        if let Some((_, run)) = self.runs.range(..tsn).next_back().filter(|(first, run)| run.after(**first) == tsn) {
+            match (run.ends, h.flags.begin) {
+                (false, true) => return Err(Violation::BeginInside { tsn: h.tsn }),
+                (true, false) => return Err(Violation::NoBegin { tsn: h.tsn }),
+                (false, false) if run.shared != shared => return Err(Violation::Mismatch { tsn: h.tsn }),
+                _ => {}
+            }
+        }
+        if let Some(run) = self.runs.get(&(tsn + 1)) {
+            match (h.flags.end, run.begins) {
+                (false, true) => return Err(Violation::BeginInside { tsn: h.tsn }),
+                (true, false) => return Err(Violation::NoBegin { tsn: h.tsn }),
+                (false, false) if run.shared != shared => return Err(Violation::Mismatch { tsn: h.tsn }),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    fn insert_fragment(&mut self, tsn: u64, h: &DataHeader, payload: Bytes) -> Result<(), Violation> {
+        self.neighbours(tsn, h)?;
+        let left = self.left(tsn);
+        if left.is_some_and(|(_, after)| after > tsn) {
+            // A duplicate, which the caller excludes.
+            return Ok(());
+        }
+        let left = left.filter(|(_, after)| *after == tsn && !h.flags.begin).map(|(first, _)| first);
+        if left.is_none() && !h.flags.begin {
+            if tsn - 1 == self.last_end {
+                return Err(Violation::NoBegin { tsn: h.tsn });
+            }
+            if tsn - 1 <= self.given_up {
+                self.given_up = self.given_up.max(tsn);
+                if !h.flags.end {
+                    self.drop_run(tsn + 1);
+                }
+                return Ok(());
+            }
+        }
+        self.held += charge(&payload);
+        let mut run = Run {
+            pieces: VecDeque::with_capacity(1),
+            shared: Shared::of(h),
+            ppid: h.ppid,
+            begins: h.flags.begin,
+            ends: h.flags.end,
+        };
+        run.pieces.push_back(payload);
+        if !h.flags.end
+            && let Some(later) = self.runs.remove(&(tsn + 1))
+        {
+            run.append(later);
+        }
+        let first = left.unwrap_or(tsn);
+        let joined = match self.runs.entry(first) {
+            Entry::Occupied(e) => {
+                let joined = e.into_mut();
+                joined.append(run);
+                joined
+            }
+            Entry::Vacant(e) => e.insert(run),
+        };
+        if joined.begins
+            && joined.ends
+            && let Some(run) = self.runs.remove(&first)
+        {
+            let last = run.after(first) - 1;
+            return self.complete(last, run.shared, run.ppid, Payload::from_pieces(run.pieces));
+        }
+        Ok(())
+    }
+
+    fn next_of(&mut self, stream: StreamId) -> &mut Ssn {
+        let i = usize::from(stream.0);
+        if i >= self.next.len() {
+            self.next.resize(i + 1, Ssn(0));
+        }
+        &mut self.next[i]
+    }
+
+    /// A message is whole, its charge already counted.
+    fn complete(&mut self, last: u64, shared: Shared, ppid: u32, payload: Payload) -> Result<(), Violation> {
+        let Shared { stream, ssn } = shared;
+        self.last_end = last;
+        let m = Message { stream, ssn, ppid, payload };
+        let Some(ssn) = ssn else {
+            self.ready.push_back(m);
+            return Ok(());
+        };
+        let next = self.next_of(stream);
+        let ahead = ssn.distance(*next);
+        if ahead == 0 {
+            *next = ssn.next();
+            self.ready.push_back(m);
+            self.drain(stream);
+            return Ok(());
+        }
+        if ahead >= HALF_SSN_SPACE {
+            if !self.forwarded {
+                return Err(Violation::SsnReused { stream, ssn });
+            }
+            // Given up, yet it came; what follows it may have been delivered, so order forbids it.
+            self.held -= charge_of(&m);
+            return Ok(());
+        }
+        match self.waiting.entry((stream, ssn.0)) {
+            Entry::Occupied(_) => Err(Violation::SsnReused { stream, ssn }),
+            Entry::Vacant(e) => {
+                e.insert(m);
+                Ok(())
+            }
+        }
+    }
+
+    /// Makes ready what waited for the message just passed.
+    fn drain(&mut self, stream: StreamId) {
+        while !self.waiting.is_empty() {
+            let ssn = *self.next_of(stream);
+            let Some(m) = self.waiting.remove(&(stream, ssn.0)) else { return };
+            self.ready.push_back(m);
+            *self.next_of(stream) = ssn.next();
+        }
+    }
+
+    /// Makes ready everything of `stream` to `last`, holes or not, and what follows without one.
+    fn release(&mut self, stream: StreamId, last: Ssn) {
+        let next = self.next_of(stream);
+        let from = *next;
+        if last.distance(from) >= HALF_SSN_SPACE {
+            return;
+        }
+        *next = last.next();
+        let spans = if from.0 <= last.0 {
+            [Some((from.0, last.0)), None]
+        } else {
+            [Some((from.0, u16::MAX)), Some((0, last.0))]
+        };
+        for (low, high) in spans.into_iter().flatten() {
+            while let Some((key, _)) = self.waiting.range((stream, low)..=(stream, high)).next() {
+                let key = *key;
+                self.ready.extend(self.waiting.remove(&key));
+            }
+        }
+        self.drain(stream);
+    }
+}
+
+#[cfg(test)]
+#[path = "reassembly_tests.rs"]
+mod tests;
