@@ -35,7 +35,7 @@ impl Piece {
 /// Finds packets in pieces of input of any size.
 ///
 /// While aligned, every 188 bytes that begin with the sync byte are a packet. At a wrong sync byte, and at
-/// the start, the next position is searched from which [`CONFIRM`] sync bytes follow at packet distance;
+/// the start, the next position is searched from which three sync bytes follow at packet distance;
 /// what lies before it is raw. So one damaged sync byte costs one packet's place in the classes and nothing
 /// else. Packets of 192 or 204 bytes are not recognised and pass as raw bytes.
 #[derive(Default, Debug)]
