@@ -82,9 +82,9 @@ fn delay_plot(noise: &mut Noise) -> LinePlot {
 
 fn sweep_plots(noise: &mut Noise) -> [LinePlot; 2] {
     let loss: [f64; 7] = [0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0];
-    let mut line = |scale: f64| -> (Vec<(f64, f64)>, Vec<(f64, f64)>) {
+    let mut line = |scale: f64| {
         let mid: Vec<_> = loss.iter().map(|&l| (l, scale / (1.0 + l.sqrt()) + 0.3 * noise.next())).collect();
-        let ends = mid.iter().map(|m| (m.1 - 0.5, m.1 + 0.5)).collect();
+        let ends: Vec<_> = mid.iter().map(|m| (m.1 - 0.5, m.1 + 0.5)).collect();
         (mid, ends)
     };
     let ((a, a_ends), (b, b_ends)) = (line(9.0), line(6.5));

@@ -46,7 +46,7 @@ font-size:12px;font-variant-numeric:tabular-nums}
 .plot text{fill:var(--soft);stroke:none}
 .plot .name{font-size:15px;font-weight:600;fill:var(--ink)}
 .plot .key,.plot .value{fill:var(--ink)}
-.plot .over{paint-order:stroke;stroke:var(--bg);stroke-width:3px;stroke-linejoin:round}
+.plot .over,.plot .value{paint-order:stroke;stroke:var(--bg);stroke-width:3px;stroke-linejoin:round}
 .plot .back{fill:var(--bg)}
 .plot .grid{stroke:var(--grid)}
 .plot .axis{stroke:var(--axis)}
@@ -124,7 +124,8 @@ nav a:hover{text-decoration:underline}
 footer{margin-top:3rem;padding-top:1rem;padding-bottom:2.5rem;color:var(--soft);font-size:.86rem}
 @media print{
 @page{margin:16mm}
-body{font-size:10.5pt}
+html{font-size:12.5px}
+body{font-size:1rem}
 main,header,footer{max-width:none;padding-left:0;padding-right:0}
 header{padding-top:0}
 figure,table,.facts,details,tr{break-inside:avoid}
@@ -132,6 +133,8 @@ h2{break-after:avoid}
 section{margin-top:1.4rem;padding-top:1rem}
 nav{display:none}
 figure,.scroll,pre{overflow:visible;max-height:none}
+th,td{padding:.3rem .5rem}
+pre{white-space:pre-wrap}
 figure .plot{min-width:0}
 }
 ";

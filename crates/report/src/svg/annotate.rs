@@ -2,7 +2,7 @@
 
 use super::axis::Scale;
 use super::canvas::{Anchor, Canvas, Ink};
-use super::frame::{Area, SIZE};
+use super::frame::{Area, NAME_GAP, SIZE};
 use crate::text::{ellipsis, text_width};
 
 /// Height of a row of labels.
@@ -31,11 +31,11 @@ pub(super) struct Labels {
 impl Labels {
     /// Height that the labels and the axis name take above the area.
     pub(super) fn height(&self) -> f64 {
-        self.rows as f64 * ROW + 8.0
+        self.rows as f64 * ROW + NAME_GAP + if self.rows == 0 { 0.0 } else { 2.0 }
     }
     pub(super) fn draw(&self, c: &mut Canvas, area: Area) {
         for (x, row, text) in &self.placed {
-            c.text(Ink::Soft, *x, area.top - 9.0 - *row as f64 * ROW, Anchor::Middle, text);
+            c.text(Ink::Soft, *x, area.top - NAME_GAP - *row as f64 * ROW, Anchor::Middle, text);
         }
     }
 }
@@ -82,7 +82,7 @@ impl Annotations {
     /// What lies over the data.
     pub(super) fn draw_lines(&self, c: &mut Canvas, area: Area, x: &Scale, y: &Scale) {
         let at = self.markers.iter().filter(|m| x.shows(m.0)).filter_map(|m| x.at(m.0));
-        let lines: Vec<_> = at.map(|p| (p, area.top - 4.0, p, area.bottom)).collect();
+        let lines: Vec<_> = at.map(|p| (p, area.top - 7.0, p, area.bottom)).collect();
         c.rules("edge", &lines);
         for (value, label) in self.limits.iter().filter(|l| y.shows(l.0)) {
             let Some(p) = y.at(*value) else { continue };

@@ -187,34 +187,35 @@ impl BarPlot {
             c.raw("<g class=\"pale\" opacity=\".45\">\n");
         }
         let bars = self.bars_of(category);
+        let beside = |i: usize| slot_from + offset + if self.stacked { 0.0 } else { thick * i as f64 };
+        let gap = if self.sets.len() > 1 && !self.stacked { 1.0 } else { 0.0 };
+        let mut ends = Vec::new();
         for (i, &(set, from, to)) in bars.iter().enumerate() {
-            let across = slot_from + offset + if self.stacked { 0.0 } else { thick * i as f64 };
             let color = set.colors.get(category).copied().unwrap_or(set.color);
-            let clamp = |v: f64| v.clamp(scale.lo, scale.hi);
-            if let (Some(a), Some(b)) = (scale.at(clamp(from)), scale.at(clamp(to))) {
-                let gap = if self.sets.len() > 1 && !self.stacked { 1.0 } else { 0.0 };
-                let outline = self.outline(across + gap / 2.0, thick - gap, a, b);
+            let at = |v: f64| scale.at(v.clamp(scale.lo, scale.hi));
+            if let (Some(a), Some(b)) = (at(from), at(to)) {
+                let outline = self.outline(beside(i) + gap / 2.0, thick - gap, a, b);
                 c.series("f", color, false, &outline, Some(&self.tip(category, set, to - from)));
             }
-            if !self.stacked {
-                let error = set.errors.get(category).copied().filter(|e| usable(e.0) && usable(e.1));
-                let end = self.draw_error(c, across + thick / 2.0, error, scale);
-                self.label(c, across + thick / 2.0, thick, to, end, scale);
-            }
-        }
-        if self.stacked {
-            let total = bars.last().map_or(f64::NAN, |b| b.2);
-            self.label(c, slot_from + slot / 2.0, slot, total, None, scale);
+            let error = set.errors.get(category).copied().filter(|e| !self.stacked && usable(e.0) && usable(e.1));
+            ends.push(self.draw_error(c, beside(i) + thick / 2.0, error, scale));
         }
         if pale {
             c.raw("</g>\n");
+        }
+        if self.stacked {
+            let total = bars.last().map_or(f64::NAN, |b| b.2);
+            return self.label(c, slot_from + slot / 2.0, slot, total, None, scale);
+        }
+        for (i, (bar, end)) in bars.iter().zip(ends).enumerate() {
+            self.label(c, beside(i) + thick / 2.0, thick, bar.2, end, scale);
         }
     }
 
     fn outline(&self, across: f64, thick: f64, a: f64, b: f64) -> String {
         let (lo, length) = (a.min(b), (a - b).abs());
         let (x, y, w, h) = if self.lying { (lo, across, length, thick) } else { (across, lo, thick, length) };
-        format!("M{} {}h{}v{}h-{}z", px(x), px(y), px(w), px(h), px(w))
+        format!("M{x} {}h{}v{}H{x}z", px(y), px(w), px(h), x = px(x))
     }
 
     fn tip(&self, category: usize, set: &Bars, value: f64) -> String {
@@ -269,7 +270,7 @@ impl BarPlot {
 
     fn draw_standing(&self, c: &mut Canvas, head_end: f64) -> f64 {
         let scale = self.scale();
-        let top = head_end + 14.0 + if self.axis.label().is_empty() { 6.0 } else { 16.0 };
+        let top = head_end + 16.0 + if self.axis.label().is_empty() { 6.0 } else { 18.0 };
         let area = Area { left: left_margin(&scale), top, right: self.width - 14.0, bottom: top + self.height };
         let scale = scale.onto(area.bottom, area.top);
         // The name stands above the room for labels at the bars.

@@ -9,10 +9,13 @@ pub(super) const SIZE: f64 = 12.0;
 /// Where titles, notes and axis names start.
 pub(super) const EDGE: f64 = 2.0;
 
+/// From the area up to the baseline of the name of the vertical axis and of the first row of labels.
+pub(super) const NAME_GAP: f64 = 12.0;
+
 /// How a series shows in the legend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Glyph {
-    Line { dashed: bool },
+    Line { dashed: bool, dots: bool },
     Point,
     Area,
 }
@@ -71,13 +74,16 @@ pub(super) fn head(c: &mut Canvas, width: f64, title: &str, note: &str, keys: &[
         c.text(Ink::Key, x + 24.0, y + 13.0, Anchor::Start, &name);
         x += needs + 16.0;
     }
-    y + 20.0
+    y + 22.0
 }
 
 fn glyph(c: &mut Canvas, key: &Key, x: f64, y: f64) {
     match key.glyph {
-        Glyph::Line { dashed } => {
+        Glyph::Line { dashed, dots } => {
             c.series("l", key.color, dashed, &format!("M{} {}h18", px(x), px(y)), None);
+            if dots {
+                c.series("p", key.color, false, &marker(key.color, x + 9.0, y, 3.6), None);
+            }
         }
         Glyph::Point => c.series("p", key.color, false, &marker(key.color, x + 11.0, y, 4.0), None),
         Glyph::Area => c.series("f", key.color, false, &format!("M{} {}h12v10h-12z", px(x + 5.0), px(y - 5.0)), None),
@@ -91,18 +97,20 @@ pub(super) fn left_margin(y: &Scale) -> f64 {
 
 /// Draws the grid, the ticks of the vertical axis and its name above the area.
 pub(super) fn vertical_axis(c: &mut Canvas, area: Area, axis: &Axis, scale: &Scale) {
-    let lines: Vec<_> = scale.ticks_at_pixels().map(|(p, _)| (area.left, p, area.right, p)).collect();
+    let named = scale.ticks_at_pixels().filter(|(_, t)| !t.label.is_empty());
+    let lines: Vec<_> = named.map(|(p, _)| (area.left, p, area.right, p)).collect();
     c.rules("grid", &lines);
     for (p, tick) in scale.ticks_at_pixels().filter(|(_, t)| !t.label.is_empty()) {
         c.text(Ink::Soft, area.left - 7.0, p + 4.0, Anchor::End, &tick.label);
     }
-    c.text_if(EDGE, area.top - 9.0, Anchor::Start, &axis.label());
+    c.text_if(EDGE, area.top - NAME_GAP, Anchor::Start, &axis.label());
 }
 
 /// Draws the line, the ticks and the name of the horizontal axis.
 pub(super) fn horizontal_axis(c: &mut Canvas, area: Area, axis: &Axis, scale: &Scale, grid: bool) {
     if grid {
-        let lines: Vec<_> = scale.ticks_at_pixels().map(|(p, _)| (p, area.top, p, area.bottom)).collect();
+        let named = scale.ticks_at_pixels().filter(|(_, t)| !t.label.is_empty());
+        let lines: Vec<_> = named.map(|(p, _)| (p, area.top, p, area.bottom)).collect();
         c.rules("grid", &lines);
     }
     let mut lines = vec![(area.left, area.bottom, area.right, area.bottom)];

@@ -222,7 +222,7 @@ impl LinePlot {
     fn keys(&self) -> Vec<Key> {
         let glyph = |s: &Series| match s.join {
             Join::Points => Glyph::Point,
-            _ => Glyph::Line { dashed: s.dashed },
+            _ => Glyph::Line { dashed: s.dashed, dots: s.dots },
         };
         self.series.iter().map(|s| Key { name: s.name.clone(), color: s.color, glyph: glyph(s) }).collect()
     }

@@ -21,6 +21,8 @@ use crate::text::{escape, px};
 
 /// Width of a plot in pixels unless told otherwise.
 pub(crate) const WIDTH: f64 = 720.0;
+/// Room around a plot in a file of its own.
+const MARGIN: f64 = 12.0;
 /// Numbers beyond this magnitude count as missing: differences of larger ones overflow.
 const LARGEST: f64 = 1e100;
 
@@ -61,7 +63,7 @@ pub struct Drawing {
 }
 
 impl Drawing {
-    /// Width and height in pixels.
+    /// Width and height in pixels, without the margin of a file of its own.
     pub fn size(&self) -> (f64, f64) {
         (self.width, self.height)
     }
@@ -71,13 +73,15 @@ impl Drawing {
         // The label serves screen readers; a title element would show as a tool tip over the whole plot.
         format!("<svg class=\"plot\" viewBox=\"0 0 {w} {h}\" role=\"img\" aria-label=\"{title}\">\n{}</svg>", self.body)
     }
-    /// A file of its own.
+    /// A file of its own, with a margin on each side.
     pub fn standalone(&self) -> String {
-        let (w, h, title) = (px(self.width), px(self.height), escape(&self.title));
+        let (w, h, title) = (px(self.width + 2.0 * MARGIN), px(self.height + 2.0 * MARGIN), escape(&self.title));
+        let from = px(-MARGIN);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" width=\"{w}\" height=\"{h}\" \
-viewBox=\"0 0 {w} {h}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\" aria-label=\"{title}\">\n\
-<style>\n{VARIABLES}{PLOT}</style>\n<rect class=\"back\" width=\"{w}\" height=\"{h}\" fill=\"{PAPER}\"/>\n{}</svg>\n",
+viewBox=\"{from} {from} {w} {h}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\" aria-label=\"{title}\">\n\
+<style>\n{VARIABLES}{PLOT}</style>\n\
+<rect class=\"back\" x=\"{from}\" y=\"{from}\" width=\"{w}\" height=\"{h}\" fill=\"{PAPER}\"/>\n{}</svg>\n",
             self.body
         )
     }
