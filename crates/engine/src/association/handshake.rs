@@ -60,7 +60,7 @@ impl Announced {
                 _ => {}
             }
         }
-        a.auth = random.zip(hmacs).and_then(|(r, h)| PeerAuth::new(r, chunks.unwrap_or_default(), h));
+        a.auth = random.zip(hmacs).and_then(|(r, h)| PeerAuth::new(r, chunks, h));
         a
     }
 }

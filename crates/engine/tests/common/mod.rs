@@ -1,0 +1,268 @@
+//! Two endpoints over simulated paths in virtual time: the engine's test bench.
+//!
+//! Path `i` joins the client's interface `i` with the server's only one. The server sees the client under another
+//! address and port than the client's own, as behind a NAT.
+#![allow(dead_code)] // each test file uses its part
+
+use anabranch_base::{Duration, Instant, RandomStream, Rate};
+use anabranch_engine::{
+    AssocConfig, AssocId, Endpoint, EndpointConfig, Event, LocalId, Message, SendOptions, Transmit,
+};
+use anabranch_policy::registry::Profile;
+use anabranch_sim::{Direction, LinkConfig, Paths};
+use anabranch_wire::Verify;
+use bytes::Bytes;
+use std::net::SocketAddr;
+
+pub const PORT: u16 = 5_001;
+
+/// Which end.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Side {
+    Client,
+    Server,
+}
+
+pub struct Bench {
+    pub now: Instant,
+    pub client: Endpoint,
+    pub server: Endpoint,
+    pub paths: Paths<Bytes>,
+    pub client_id: AssocId,
+    pub server_id: Option<AssocId>,
+    pub client_events: Vec<Event>,
+    pub server_events: Vec<Event>,
+    pub at_client: Vec<Message>,
+    pub at_server: Vec<Message>,
+    /// Messages are read as they come; false leaves them to the test.
+    pub auto_read: bool,
+    /// Every packet: time, side that sent it, path, bytes.
+    pub tap: Option<Vec<(Instant, Side, usize, Bytes)>>,
+    packets: u64,
+    transmit: Transmit,
+    buffer: Vec<u8>,
+}
+
+/// The client's interface `i` as the server sees it.
+pub fn nat_addr(i: usize) -> SocketAddr {
+    SocketAddr::from(([192, 0, 2, 10 + i as u8], 40_000 + i as u16))
+}
+/// The server as the client reaches it over path `i`.
+pub fn server_addr(i: usize) -> SocketAddr {
+    SocketAddr::from(([198, 51, 100, 1 + i as u8], 9_899))
+}
+
+pub fn ms(n: u64) -> Duration {
+    Duration::from_millis(n)
+}
+
+/// A link of `mbit` Mbit/s and `delay_ms` one way.
+pub fn link(mbit: u64, delay_ms: u64) -> LinkConfig {
+    LinkConfig::fixed(Some(Rate::from_bits_per_sec(mbit * 1_000_000)), ms(delay_ms))
+}
+
+pub fn assoc_config(profile: &str) -> AssocConfig {
+    AssocConfig::new(Profile::named(profile).expect("a profile that is registered"))
+}
+
+impl Bench {
+    pub fn new(seed: u64, config: &AssocConfig) -> Bench {
+        let entropy = |name: &str| Box::new(RandomStream::named(seed, name));
+        let mut server = EndpointConfig::new(PORT, config.clone());
+        server.accept = true;
+        let now = Instant::from_millis(1_000);
+        let client = Endpoint::new(EndpointConfig::new(PORT, config.clone()), entropy("client"), now);
+        let server = Endpoint::new(server, entropy("server"), now);
+        Bench {
+            now,
+            client,
+            server,
+            paths: Paths::new(seed),
+            client_id: AssocId(0),
+            server_id: None,
+            client_events: vec![],
+            server_events: vec![],
+            at_client: vec![],
+            at_server: vec![],
+            auto_read: true,
+            tap: None,
+            packets: 0,
+            transmit: Transmit::default(),
+            buffer: Vec::new(),
+        }
+    }
+
+    /// Connects over paths with these links (forward, backward).
+    pub fn connected(seed: u64, config: &AssocConfig, links: &[(LinkConfig, LinkConfig)]) -> Bench {
+        let mut b = Bench::new(seed, config);
+        for (i, (f, r)) in links.iter().enumerate() {
+            b.paths.add(&format!("path{i}"), f.clone(), r.clone());
+        }
+        b.connect(config);
+        b.run_for(ms(3_000));
+        assert!(b.client_events.contains(&Event::Connected), "not connected: {:?}", b.client_events);
+        b
+    }
+
+    pub fn connect(&mut self, config: &AssocConfig) {
+        let id = self.client.connect(self.now, config.clone(), LocalId(0), server_addr(0), PORT).expect("a profile");
+        self.client_id = id;
+        let now = self.now;
+        for i in 1..self.paths.len() {
+            if let Some(mut a) = self.client.association_mut(id) {
+                a.add_path(now, LocalId(i as u16), server_addr(i));
+            }
+        }
+    }
+
+    pub fn endpoint(&mut self, side: Side) -> &mut Endpoint {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    pub fn id(&self, side: Side) -> AssocId {
+        match side {
+            Side::Client => self.client_id,
+            Side::Server => self.server_id.expect("accepted"),
+        }
+    }
+
+    pub fn assoc(&mut self, side: Side) -> anabranch_engine::AssocMut<'_> {
+        let id = self.id(side);
+        self.endpoint(side).association_mut(id).expect("alive")
+    }
+
+    pub fn send(&mut self, side: Side, options: SendOptions, payload: impl Into<Bytes>) -> bool {
+        let now = self.now;
+        self.assoc(side).send(now, options, payload.into()).is_ok()
+    }
+
+    /// Sends everything that both sides have ready.
+    pub fn flush(&mut self) {
+        for side in [Side::Client, Side::Server] {
+            loop {
+                let now = self.now;
+                let mut t = core::mem::take(&mut self.transmit);
+                let some = self.endpoint(side).poll_transmit(now, &mut t);
+                if some {
+                    self.buffer.clear();
+                    t.packet.write_to(&mut self.buffer);
+                    assert_eq!(self.buffer.len(), t.packet.len());
+                    assert!(self.buffer.len() <= 1_200, "packet of {} bytes", self.buffer.len());
+                    let bytes = Bytes::copy_from_slice(&self.buffer);
+                    let path = match side {
+                        Side::Client => usize::from(t.local.0),
+                        Side::Server => (0..self.paths.len()).find(|&i| nat_addr(i) == t.remote).unwrap_or(0),
+                    };
+                    let direction = if side == Side::Client { Direction::Forward } else { Direction::Backward };
+                    if let Some(tap) = &mut self.tap {
+                        tap.push((now, side, path, bytes.clone()));
+                    }
+                    self.packets += 1;
+                    assert!(self.packets < 50_000_000, "the packets never end");
+                    self.paths.send(now, path, direction, bytes.len() as u32, bytes);
+                }
+                self.transmit = t;
+                if !some {
+                    break;
+                }
+            }
+        }
+    }
+
+    fn deliver(&mut self) {
+        while let Some((i, direction, bytes)) = self.paths.poll(self.now) {
+            let now = self.now;
+            match direction {
+                Direction::Forward => self.server.handle(now, LocalId(0), nat_addr(i), &bytes, Verify::Checksum),
+                Direction::Backward => {
+                    self.client.handle(now, LocalId(i as u16), server_addr(i), &bytes, Verify::Checksum);
+                }
+            }
+            self.flush();
+        }
+    }
+
+    fn collect(&mut self) {
+        while let Some((_, e)) = self.client.poll_event() {
+            self.client_events.push(e);
+        }
+        while let Some((id, e)) = self.server.poll_event() {
+            if self.server_id.is_none() {
+                self.server_id = Some(id);
+            }
+            self.server_events.push(e);
+        }
+        if !self.auto_read {
+            return;
+        }
+        let cid = self.client_id;
+        if let Some(mut a) = self.client.association_mut(cid) {
+            while let Some(m) = a.recv() {
+                self.at_client.push(m);
+            }
+        }
+        if let Some(sid) = self.server_id
+            && let Some(mut a) = self.server.association_mut(sid)
+        {
+            while let Some(m) = a.recv() {
+                self.at_server.push(m);
+            }
+        }
+    }
+
+    /// When anything happens next.
+    pub fn next_event(&self) -> Option<Instant> {
+        [self.paths.next_event(), self.client.poll_timeout(), self.server.poll_timeout()].into_iter().flatten().min()
+    }
+
+    /// One step of virtual time, not beyond `until`; false when nothing happens before.
+    pub fn step(&mut self, until: Instant) -> bool {
+        self.flush();
+        self.collect();
+        self.flush();
+        let Some(next) = self.next_event().filter(|t| *t <= until) else { return false };
+        self.now = self.now.max(next);
+        self.deliver();
+        for side in [Side::Client, Side::Server] {
+            let now = self.now;
+            if self.endpoint(side).poll_timeout().is_some_and(|t| t <= now) {
+                self.endpoint(side).handle_timeout(now);
+            }
+        }
+        true
+    }
+
+    pub fn run_for(&mut self, time: Duration) {
+        let until = self.now + time;
+        self.run_until(until, |_| false);
+        self.now = until;
+    }
+
+    /// Runs until `done` or `until`; true when done.
+    pub fn run_until(&mut self, until: Instant, mut done: impl FnMut(&Bench) -> bool) -> bool {
+        let (mut steps, mut last) = (0u32, self.now);
+        while self.step(until) {
+            steps = if self.now == last { steps + 1 } else { 0 };
+            last = self.now;
+            assert!(steps < 100_000, "time stands still at {:?}", self.now);
+            if done(self) {
+                return true;
+            }
+        }
+        done(self)
+    }
+}
+
+/// Bytes that tell their position, so that a wrong one is noticed.
+pub fn pattern(seed: u64, len: usize) -> Bytes {
+    let mut r = RandomStream::named(seed, "pattern");
+    let mut v = Vec::with_capacity(len + 8);
+    while v.len() < len {
+        v.extend_from_slice(&r.u64().to_le_bytes());
+    }
+    v.truncate(len);
+    Bytes::from(v)
+}
