@@ -37,13 +37,15 @@ fn delay() {
     let [p0, p50, p99] = [0.0, 0.5, 0.99].map(|q| quantile(&delays, q));
     assert_eq!(run.lost(), [] as [usize; 0]);
     assert!(p0 >= 80.0, "a packet came early: {p0} ms");
-    assert!(p50 < 82.0, "median {p50} ms");
-    assert!(p99 < 85.0, "99th percentile {p99} ms");
+    // Our own share: 1 ms at the median, 2 ms at the 99th percentile. The rest is the machine's.
+    let machine = run.machine_p99_ms;
+    assert!(p50 < 81.0 + machine, "median {p50} ms, machine {machine} ms");
+    assert!(p99 < 82.0 + 2.0 * machine, "99th percentile {p99} ms, machine {machine} ms");
     assert!(run.in_order);
     // What the emulator says of its own lateness fits what came out.
     let late = run.stats.machine.lateness;
     assert_eq!(late.count, 1_200);
-    assert!(late.p99.as_millis_f64() < 5.0, "{late:?}");
+    assert!(late.p99.as_millis_f64() < 2.0 + 2.0 * machine, "{late:?}");
 }
 
 #[test]
@@ -51,11 +53,12 @@ fn jitter() {
     let _alone = alone();
     let Some(run) = measure("jitter", "delay 40ms 20ms order free", 600, 200, MS) else { return };
     let delays = run.delays_ms();
-    assert!(quantile(&delays, 0.0) >= 20.0 && quantile(&delays, 0.0) < 22.0);
-    assert!(quantile(&delays, 0.95) < 65.0, "{}", quantile(&delays, 0.95));
+    let machine = run.machine_p99_ms;
+    assert!(quantile(&delays, 0.0) >= 20.0 && quantile(&delays, 0.0) < 22.0 + machine);
+    assert!(quantile(&delays, 0.99) < 62.0 + 2.0 * machine, "{}", quantile(&delays, 0.99));
     // Uniform over 40 ms: standard deviation 11.5 ms, 0.47 ms of the mean of 600.
     let mean = delays.iter().sum::<f64>() / delays.len() as f64;
-    assert!((mean - 40.5).abs() < 2.4, "mean {mean}");
+    assert!(mean > 38.1 && mean < 42.0 + machine, "mean {mean}");
     assert!(!run.in_order);
 }
 
@@ -68,14 +71,17 @@ fn rate() {
     arrivals.sort();
     let span = *arrivals.last().unwrap() - arrivals[0];
     let rate = (arrivals.len() - 1) as f64 * 1_250.0 * 8.0 / span.as_secs_f64();
-    assert!((rate / 4e6 - 1.0).abs() < 0.02, "{rate} bit/s");
+    // 1 %, and the machine's lateness at both ends.
+    let bound = 0.01 + 2.0 * run.machine_error.as_secs_f64() / span.as_secs_f64();
+    assert!((rate / 4e6 - 1.0).abs() < bound, "{rate} bit/s");
     let up = run.stats.paths[1].up;
     assert_eq!(up.offered.packets, 1_500);
     assert_eq!(up.delivered.packets as usize, arrivals.len());
     assert_eq!(up.dropped_queue.packets as usize, run.lost().len());
     // A full queue of 30 packets of 2.5 ms, then the delay.
     let longest = run.delays_ms().pop().unwrap();
-    assert!(longest > 92.0 && longest < 105.0, "{longest} ms");
+    let machine = run.machine_error.as_secs_f64() * 1e3;
+    assert!(longest > 92.0 && longest < 98.0 + 2.0 * machine, "{longest} ms, machine {machine} ms");
 }
 
 #[test]

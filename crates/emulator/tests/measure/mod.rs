@@ -49,6 +49,8 @@ pub struct Run {
     pub in_order: bool,
     /// Largest delay error of the plain path.
     pub machine_error: Duration,
+    /// 99th percentile of the plain path's delay error in milliseconds.
+    pub machine_p99_ms: f64,
 }
 
 impl Run {
@@ -78,6 +80,7 @@ pub fn measure(test: &str, link: &str, count: usize, size: usize, gap: Duration)
         let p99 = errors.get(errors.len() * 99 / 100).copied().unwrap_or(f64::INFINITY);
         let lost = plain.lost().len();
         if lost == 0 && p99 < 5.0 {
+            run.machine_p99_ms = p99;
             run.machine_error = Duration::from_secs_f64(errors.last().copied().unwrap_or(0.0) / 1e3);
             return Some(run);
         }
@@ -121,7 +124,7 @@ fn once(link: &str, count: usize, size: usize, gap: Duration) -> [Run; 2] {
             packets[*i].arrived = Some(*at);
         }
         let in_order = arrived.is_sorted_by_key(|(i, _)| *i);
-        Run { packets, stats: stats.clone(), in_order, machine_error: Duration::ZERO }
+        Run { packets, stats: stats.clone(), in_order, machine_error: Duration::ZERO, machine_p99_ms: 0.0 }
     })
 }
 
