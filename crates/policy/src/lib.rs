@@ -14,10 +14,12 @@ pub mod loss_timer;
 pub mod path_quality;
 pub mod path_scheduler;
 pub mod path_state;
+mod predict;
 pub mod redundancy;
 pub mod registry;
 pub mod retransmission;
 pub mod retransmission_order;
+mod shares;
 pub mod stream_scheduler;
 #[cfg(test)]
 mod testing;

@@ -100,8 +100,23 @@ pub trait PathScheduler: Send {
     }
 }
 
+pub mod confluent;
+pub mod delay_compensation;
+pub mod earliest_arrival;
+pub mod min_rtt;
 pub mod primary_only;
+pub mod redundant;
 pub mod round_robin;
+pub mod weighted_round_robin;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn PathScheduler>] = &[primary_only::POLICY, round_robin::POLICY];
+pub static POLICIES: &[Policy<dyn PathScheduler>] = &[
+    primary_only::POLICY,
+    round_robin::POLICY,
+    weighted_round_robin::POLICY,
+    min_rtt::POLICY,
+    confluent::POLICY,
+    delay_compensation::POLICY,
+    earliest_arrival::POLICY,
+    redundant::POLICY,
+];

@@ -50,6 +50,7 @@ pub trait Redundancy: Send {
 }
 
 pub mod none;
+pub mod preventive_copy;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Redundancy>] = &[none::POLICY];
+pub static POLICIES: &[Policy<dyn Redundancy>] = &[none::POLICY, preventive_copy::POLICY];

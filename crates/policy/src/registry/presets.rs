@@ -36,12 +36,91 @@ pub(super) const PRESETS: &[Preset] = &[
     Preset {
         name: "cmt",
         summary: "Concurrent multipath transfer: round robin, split fast retransmit, CUC, RTX-CWND, CMT-PF.",
+        choices: CMT,
+    },
+    Preset {
+        name: "cmt-rtx-csi",
+        summary: "CMT with the retransmission path of Cao et al. 2012, which switches CMT-PF off.",
         choices: &[
             (Hook::PathScheduler, "round_robin"),
+            (Hook::Retransmission, "rtx_csi"),
+            (Hook::LossCount, "per_path"),
+            (Hook::AckCredit, "cuc"),
+        ],
+    },
+    Preset {
+        name: "thin",
+        summary: "Sparse message streams on one path at a time: all mechanisms of Petlund et al. 2009.",
+        choices: &[
+            (Hook::RetransmissionOrder, "bundle_outstanding"),
+            (Hook::LossCount, "per_path"),
+            (Hook::LossThreshold, "thin"),
+            (Hook::Timer, "thin"),
+        ],
+    },
+    Preset {
+        name: "confluent",
+        summary: "CMT with the confluent order of Becke et al. 2013.",
+        choices: &[
+            (Hook::PathScheduler, "confluent"),
             (Hook::Retransmission, "rtx_cwnd"),
             (Hook::LossCount, "per_path"),
             (Hook::AckCredit, "cuc"),
             (Hook::PathState, "potentially_failed"),
         ],
     },
+    Preset {
+        name: "media",
+        summary: "Media classes in retransmission and bandwidth-estimated windows of Cheng et al. 2011.",
+        choices: &[
+            (Hook::RetransmissionOrder, "class_then_tsn"),
+            (Hook::LossCount, "per_path"),
+            (Hook::Window, "bandwidth_estimate"),
+        ],
+    },
+    Preset {
+        name: "low-latency",
+        summary: "Sparse messages in time over several paths: fastest path, quick repair, copies of what is late.",
+        choices: &[
+            (Hook::PathScheduler, "min_rtt"),
+            (Hook::Retransmission, "predicted_arrival"),
+            (Hook::RetransmissionOrder, "bundle_outstanding"),
+            (Hook::LossCount, "per_path"),
+            (Hook::LossThreshold, "thin"),
+            (Hook::LossTimer, "tail_probe:ack_delay=0"),
+            (Hook::AckCredit, "cuc"),
+            (Hook::Timer, "thin"),
+            (Hook::StreamScheduler, "earliest_deadline"),
+            (Hook::Acknowledge, "immediate"),
+            (Hook::PathState, "path_truth:ack_delay=0"),
+            (Hook::Redundancy, "preventive_copy"),
+        ],
+    },
+    Preset {
+        name: "live",
+        summary: "Live video over several paths: every chunk in time, no data on silent paths, losses repaired at once.",
+        choices: &[
+            (Hook::PathScheduler, "earliest_arrival:queue_cost=4,forward=0.75"),
+            (Hook::Retransmission, "predicted_arrival:forward=0.75"),
+            (Hook::RetransmissionOrder, "class_then_tsn"),
+            (Hook::LossCount, "per_path"),
+            (Hook::LossThreshold, "rack"),
+            (Hook::LossTimer, "tail_probe:ack_delay=0"),
+            (Hook::Window, "westwood"),
+            (Hook::AckCredit, "cuc"),
+            (Hook::Timer, "rfc9260:rto_min=300"),
+            (Hook::StreamScheduler, "earliest_deadline"),
+            (Hook::Abandon, "lifetime:predictive=1"),
+            (Hook::Acknowledge, "immediate"),
+            (Hook::PathState, "path_truth:ack_delay=0"),
+        ],
+    },
+];
+
+const CMT: &[(Hook, &str)] = &[
+    (Hook::PathScheduler, "round_robin"),
+    (Hook::Retransmission, "rtx_cwnd"),
+    (Hook::LossCount, "per_path"),
+    (Hook::AckCredit, "cuc"),
+    (Hook::PathState, "potentially_failed"),
 ];

@@ -1,1 +1,203 @@
-//! Nothing is unregistered, undocumented or unread.
+//! Nothing is unregistered, undocumented, unread, or refused without a reason.
+
+use super::*;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::Path;
+
+fn sources() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))
+}
+
+#[test]
+fn every_file_of_a_hook_is_registered_under_its_name() {
+    for hook in Hook::ALL {
+        let dir = fs::read_dir(sources().join(hook.name())).unwrap();
+        let files: BTreeSet<String> = dir
+            .map(|e| e.unwrap().file_name().into_string().unwrap())
+            .filter(|f| f != "mod.rs")
+            .map(|f| f.trim_end_matches(".rs").to_owned())
+            .collect();
+        let names: BTreeSet<String> = hook.policies().iter().map(|p| p.name.to_owned()).collect();
+        assert_eq!(files, names, "{hook}: files and registered names differ");
+        assert_eq!(names.len(), hook.policies().len(), "{hook}: a name twice");
+    }
+}
+
+#[test]
+fn every_policy_says_where_it_is_and_where_it_comes_from() {
+    for p in policies() {
+        let file = p.file.replace('\\', "/");
+        assert!(file.ends_with(&format!("src/{}/{}.rs", p.hook.name(), p.name)), "{file}");
+        assert!(!p.source.is_empty() && p.summary.ends_with('.'), "{}", p.name);
+        let text = fs::read_to_string(sources().join(p.hook.name()).join(format!("{}.rs", p.name))).unwrap();
+        assert!(text.starts_with("//!"), "{}: no header", p.name);
+        assert!(text.contains("#[cfg(test)]"), "{}: no tests", p.name);
+    }
+}
+
+#[test]
+fn every_declared_parameter_is_read_and_nothing_else() {
+    fn audit<T: ?Sized>(table: &[Policy<T>]) {
+        for p in table {
+            let params = Params::defaults(&p.info, 1);
+            drop((p.build)(&params));
+            let declared: BTreeSet<_> = p.info.params.iter().map(|q| q.name).collect();
+            let asked: BTreeSet<_> = params.asked().into_iter().collect();
+            assert_eq!(declared, asked, "{}: declared and read parameters differ", p.info.name);
+        }
+    }
+    audit(crate::path_scheduler::POLICIES);
+    audit(crate::retransmission::POLICIES);
+    audit(crate::retransmission_order::POLICIES);
+    audit(crate::loss_count::POLICIES);
+    audit(crate::loss_threshold::POLICIES);
+    audit(crate::loss_timer::POLICIES);
+    audit(crate::loss_cause::POLICIES);
+    audit(crate::window::POLICIES);
+    audit(crate::coupling::POLICIES);
+    audit(crate::ack_credit::POLICIES);
+    audit(crate::timer::POLICIES);
+    audit(crate::stream_scheduler::POLICIES);
+    audit(crate::abandon::POLICIES);
+    audit(crate::acknowledge::POLICIES);
+    audit(crate::path_state::POLICIES);
+    audit(crate::redundancy::POLICIES);
+    audit(crate::path_quality::POLICIES);
+}
+
+#[test]
+fn defaults_fit_their_own_limits() {
+    for (p, q) in policies().flat_map(|p| p.params.iter().map(move |q| (p, q))) {
+        let mut profile = Profile::named("sctp").unwrap();
+        let spec = format!("{}:{}={}", p.name, q.name, q.default);
+        profile.set(p.hook, &spec).unwrap_or_else(|e| panic!("{e}"));
+        assert_eq!(profile.spec(p.hook), p.name, "a default is not written out");
+        assert!(!q.meaning.is_empty() && !q.meaning.contains('|'), "{}", q.name);
+    }
+}
+
+#[test]
+fn the_page_of_algorithms_is_current() {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/ALGORITHMS.md");
+    let now = algorithms_markdown();
+    if std::env::var_os("UPDATE").is_some() {
+        fs::write(&page, &now).unwrap();
+    }
+    let written = fs::read_to_string(&page).unwrap_or_default().replace("\r\n", "\n");
+    assert!(written == now, "docs/ALGORITHMS.md is stale: UPDATE=1 cargo test -p anabranch-policy");
+    assert!(policies().all(|p| now.contains(&format!("### `{}`", p.name))));
+}
+
+#[test]
+fn every_profile_is_sound_on_one_and_on_several_paths() {
+    for name in Profile::names() {
+        let p = Profile::named(name).unwrap();
+        for paths in [1, 2, 5] {
+            p.check(paths).unwrap_or_else(|e| panic!("{name} on {paths} paths: {e}"));
+        }
+        assert_eq!(p.name(), name);
+    }
+    let base: Vec<_> = presets::BASE.iter().map(|(h, _)| *h).collect();
+    assert_eq!(base, Hook::ALL);
+}
+
+#[test]
+fn specs_go_in_and_come_out() {
+    let mut p = Profile::named("sctp").unwrap();
+    p.set(Hook::Timer, "thin:rto_min=150,linear=0,reset=keep-deadline").unwrap();
+    assert_eq!(p.get(Hook::Timer), "thin");
+    assert_eq!(p.value(Hook::Timer, "rto_min"), Some(Value::Number(150.0)));
+    assert_eq!(p.spec(Hook::Timer), "thin:rto_min=150,reset=keep_deadline,linear=0");
+    let mut q = Profile::named("sctp").unwrap();
+    q.set(Hook::Timer, &p.spec(Hook::Timer)).unwrap();
+    assert_eq!(p, q);
+    p.set(Hook::PathScheduler, "weighted-round-robin").unwrap();
+    assert_eq!(p.get(Hook::PathScheduler), "weighted_round_robin");
+    assert_eq!("path-scheduler".parse::<Hook>(), Ok(Hook::PathScheduler));
+}
+
+#[test]
+fn mistakes_name_the_near_alternative() {
+    let mut p = Profile::named("sctp").unwrap();
+    let mut wrong = |hook, spec: &str| p.set(hook, spec).unwrap_err().to_string();
+    let cases = [
+        (
+            wrong(Hook::PathScheduler, "roundrobin"),
+            "path_scheduler has no policy called 'roundrobin'; did you mean 'round_robin'?",
+        ),
+        (wrong(Hook::Timer, "thin:rtomin=3"), "thin has no parameter 'rtomin'; did you mean 'rto_min'?"),
+        (wrong(Hook::Timer, "thin:rto_min=3"), "thin: rto_min=3 does not fit: a number from 10 to 60000 (ms)"),
+        (wrong(Hook::Timer, "thin:rto_min=x"), "thin: rto_min=x does not fit"),
+        (wrong(Hook::Timer, "thin:expiries=2.5"), "a whole number from 1 to 64"),
+        (wrong(Hook::Timer, "thin:reset=later"), "one of since_sent, keep_deadline, standard"),
+        (wrong(Hook::Timer, "thin:rto_min"), "write name=value"),
+        (wrong(Hook::PathQuality, "none:x=1"), "there is none"),
+        (Profile::named("cnt").unwrap_err().to_string(), "did you mean 'cmt'?"),
+        (
+            "schedule".parse::<Hook>().unwrap_err().to_string(),
+            "no hook is called 'schedule'; there is path_scheduler, ",
+        ),
+    ];
+    for (got, expected) in cases {
+        assert!(got.contains(expected), "{got}\n does not contain\n{expected}");
+    }
+    assert_eq!(p, Profile::named("sctp").unwrap(), "a mistake changes nothing");
+    assert!(p.set(Hook::Timer, "thin:rto_min=NaN").is_err());
+    assert!(p.set(Hook::Timer, "thin:rto_min=inf").is_err());
+}
+
+fn with(base: &str, choices: &[(Hook, &str)]) -> Profile {
+    let mut p = Profile::named(base).unwrap();
+    for (hook, spec) in choices {
+        p.set(*hook, spec).unwrap();
+    }
+    p
+}
+
+#[test]
+fn nonsense_is_refused_with_a_reason() {
+    let by_tsn = with("cmt", &[(Hook::LossCount, "tsn")]);
+    assert!(by_tsn.check(1).is_ok());
+    let reason = by_tsn.check(2).unwrap_err().to_string();
+    assert!(reason.starts_with("loss_count tsn and path_scheduler round_robin do not go together: "), "{reason}");
+    assert!(with("confluent", &[(Hook::LossCount, "tsn")]).check(2).is_err());
+    assert!(Profile::named("sctp").unwrap().check(4).is_ok(), "one path carries all new data");
+
+    assert!(with("confluent", &[(Hook::AckCredit, "cumulative")]).check(2).is_err());
+    assert!(with("cmt", &[(Hook::AckCredit, "cumulative")]).check(2).is_ok());
+    assert!(with("live", &[(Hook::AckCredit, "cumulative")]).check(2).is_err());
+
+    let copies = [(Hook::PathScheduler, "redundant"), (Hook::Redundancy, "preventive_copy")];
+    assert!(with("cmt", &copies).check(2).is_err());
+    assert!(with("cmt", &copies[..1]).check(2).is_ok());
+
+    assert!(with("cmt", &[(Hook::PathScheduler, "delay_compensation:inner=redundant")]).check(2).is_err());
+    assert!(with("cmt", &[(Hook::PathScheduler, "delay_compensation:inner=round_robin")]).check(2).is_ok());
+}
+
+#[test]
+fn equal_seeds_build_equal_policies() {
+    let draws = |seed| {
+        let mut set = with("cmt", &[(Hook::Retransmission, "rtx_cwnd")]).build(seed).unwrap();
+        let s = crate::testing::Scene::new(4, 1);
+        let candidates = anabranch_base::PathSet::first(4);
+        let mut ask = || {
+            let r = crate::retransmission::Retransmit { chunk: &s.chunks[0], candidates, free_pass: false };
+            set.retransmission.target(&s.cx(), &r)
+        };
+        (0..20).map(|_| ask()).collect::<Vec<_>>()
+    };
+    assert_eq!(draws(5), draws(5));
+    assert_ne!(draws(5), draws(6));
+}
+
+#[test]
+fn a_set_can_move_to_another_thread_and_makes_a_window_per_path() {
+    fn needs_send<T: Send>(t: T) -> T {
+        t
+    }
+    let set = needs_send(Profile::named("media").unwrap().build(1).unwrap());
+    let _first = (set.window)();
+    let _second = (set.window)();
+}

@@ -77,6 +77,7 @@ pub(crate) fn dormant(cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
     least_broken.or(r.chunk.last_path).map_or(Target::Wait, Target::On)
 }
 
+pub mod predicted_arrival;
 pub mod rtx_asap;
 pub mod rtx_csi;
 pub mod rtx_cwnd;
@@ -92,4 +93,5 @@ pub static POLICIES: &[Policy<dyn RetransmissionPolicy>] = &[
     rtx_cwnd::POLICY,
     rtx_ssthresh::POLICY,
     rtx_csi::POLICY,
+    predicted_arrival::POLICY,
 ];

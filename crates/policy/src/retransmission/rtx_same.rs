@@ -39,7 +39,7 @@ mod tests {
     fn same_then_next_in_list_order() {
         let mut s = Scene::new(3, 1);
         s.chunks[0].last_path = Some(PathId(1));
-        let mut ask = |candidates: &[u8]| {
+        let ask = |candidates: &[u8]| {
             let candidates: PathSet = candidates.iter().map(|&i| PathId(i)).collect();
             RtxSame.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
         };

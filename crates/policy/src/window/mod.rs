@@ -124,7 +124,9 @@ pub(crate) fn half(p: &PathView) -> u64 {
     (p.cwnd / 2).max(4 * p.mtu)
 }
 
+pub mod bandwidth_estimate;
 pub mod rfc9260;
+pub mod westwood;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Window>] = &[rfc9260::POLICY];
+pub static POLICIES: &[Policy<dyn Window>] = &[rfc9260::POLICY, bandwidth_estimate::POLICY, westwood::POLICY];

@@ -1,0 +1,219 @@
+//! Path delay compensation: a slow path gets only what the fast one would not deliver earlier.
+//!
+//! Source: Becke, Dreibholz, Bayer, Packeiser, Rathgeb 2013 (P3), §2.4 of our specification. Wraps another
+//! scheduler. For a path that is not the fastest it looks for the first chunk that the fastest path, working through
+//! the window in order, would deliver no earlier; the inner choice moves up to that chunk, or the path stays idle.
+//! Deviations: the base delay is half of the smallest round trip of ten seconds. `estimate=srtt` is the print:
+//! half of the smoothed round trip without the backlog, which oscillates with our own queue. A path without a sample
+//! is tried with one chunk. The window is kept open and as long as the fast path works during the delay
+//! difference; with drained rounds the slow path would starve.
+//! The deadline guard is the abandon hook's. It blocks only while something is in flight that will wake it.
+//! Parameters: `inner` scheduler (with its defaults), `estimate`.
+
+use super::{Decision, LookAhead, Occasion, PathScheduler, Settled};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::{AssocView, Direction, PathView, QueueView};
+use anabranch_base::{Duration, PathId};
+
+pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
+    info: PolicyInfo {
+        hook: Hook::PathScheduler,
+        name: "delay_compensation",
+        source: "Becke, Dreibholz, Bayer, Packeiser, Rathgeb 2013 (PDC)",
+        file: file!(),
+        summary: "Wraps a scheduler: slow paths get only chunks that the fast one would not deliver earlier.",
+        params: &[
+            ParamInfo::word(
+                "inner",
+                &["confluent", "weighted_round_robin", "round_robin", "min_rtt", "redundant"],
+                "the scheduler it wraps",
+            ),
+            ParamInfo::word(
+                "estimate",
+                &["base", "srtt"],
+                "base delay and backlog, or half of the smoothed round trip",
+            ),
+        ],
+    },
+    build: |p| Box::new(DelayCompensation::new(p)),
+};
+
+struct DelayCompensation {
+    inner: Box<dyn PathScheduler>,
+    by_srtt: bool,
+}
+
+impl DelayCompensation {
+    fn new(p: &Params) -> Self {
+        let name = p.word("inner");
+        // Never itself: the words above do not allow it.
+        let entry = super::POLICIES.iter().find(|e| e.info.name == name && name != POLICY.info.name);
+        let entry = entry.unwrap_or(&super::confluent::POLICY);
+        let inner = (entry.build)(&Params::defaults(&entry.info, p.seed()));
+        DelayCompensation { inner, by_srtt: p.word("estimate") == "srtt" }
+    }
+    fn flight(&self, p: &PathView) -> Duration {
+        if self.by_srtt { p.srtt / 2 } else { p.min_rtt / 2 }
+    }
+    /// Time until `len` bytes handed to `p` now have arrived.
+    fn arrival(&self, p: &PathView, len: u64) -> Duration {
+        let backlog = if self.by_srtt { 0 } else { p.in_flight };
+        self.flight(p) + p.window_rate().time_for(backlog + len)
+    }
+    /// The path with the earliest arrival among those that can send or will be acknowledged.
+    fn fastest<'a>(&self, cx: &AssocView<'a>, len: u64) -> Option<&'a PathView> {
+        let reachable = cx.paths.iter().filter(|p| cx.eligible.has(p.id) || p.state.usable() && p.in_flight > 0);
+        // Without a sample a path looks fast; it must not hold the others back.
+        reachable.min_by_key(|p| (p.srtt.is_zero(), self.arrival(p, len), p.id))
+    }
+    /// The first chunk `slow` delivers no later than `fast` would.
+    fn first_in_time(&self, q: &QueueView<'_>, fast: &PathView, slow: &PathView) -> Option<usize> {
+        let mut ahead = 0;
+        q.chunks.iter().position(|c| {
+            let by_fast = self.arrival(fast, ahead + c.len);
+            ahead += c.len;
+            by_fast >= self.arrival(slow, c.len)
+        })
+    }
+}
+
+impl PathScheduler for DelayCompensation {
+    fn look_ahead(&self, cx: &AssocView<'_>) -> LookAhead {
+        let inner = self.inner.look_ahead(cx);
+        if cx.active().nth(1).is_none() {
+            return inner;
+        }
+        let flights = || cx.active().map(|p| self.flight(p));
+        let gap = flights().max().unwrap_or_default() - flights().min().unwrap_or_default();
+        let rate = cx.active().map(|p| p.window_rate()).max().unwrap_or_default();
+        let bytes = cx.window_sum().saturating_add(rate.bytes_in(gap)).min(cx.peer_rwnd);
+        LookAhead { bytes: inner.bytes.max(bytes), when_drained: false }
+    }
+    fn permutes(&self) -> bool {
+        true
+    }
+    fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision {
+        let Some(head) = q.chunks.first() else { return Decision::Blocked };
+        let Some(fast) = self.fastest(cx, head.len) else { return Decision::Blocked };
+        let mut view = *cx;
+        while !view.eligible.is_empty() {
+            let decision = self.inner.next(&view, q);
+            let Decision::Send { index, path } = decision else { return decision };
+            let Some(slow) = cx.path(path) else { return decision };
+            if path == fast.id {
+                return decision;
+            }
+            let first = match slow.srtt.is_zero() {
+                // Nothing can be predicted: one chunk makes a sample.
+                true => (slow.in_flight == 0).then_some(0),
+                false => self.first_in_time(q, fast, slow),
+            };
+            if let Some(first) = first {
+                return Decision::Send { index: index.max(first), path };
+            }
+            view = view.narrowed(view.eligible.without(path));
+        }
+        if cx.eligible.has(fast.id) { Decision::Send { index: 0, path: fast.id } } else { Decision::Blocked }
+    }
+    fn settle(&mut self, cx: &AssocView<'_>, outcome: &Settled) {
+        self.inner.settle(cx, outcome);
+    }
+    fn observe(&mut self, cx: &AssocView<'_>, q: &QueueView<'_>, why: Occasion) {
+        self.inner.observe(cx, q, why);
+    }
+    fn direction(&self, p: PathId) -> Option<Direction> {
+        self.inner.direction(p)
+    }
+    fn bound_bytes(&self, p: PathId) -> u64 {
+        self.inner.bound_bytes(p)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::registry::{Policy, Value};
+    use crate::testing::Scene;
+
+    fn policy(inner: &'static str) -> DelayCompensation {
+        let words = vec![("inner", Value::Word(inner)), ("estimate", Value::Word("base"))];
+        DelayCompensation::new(&Params::new(words, 1))
+    }
+    /// 20 ms with 1 byte/us, and 220 ms with half of that, both open and empty.
+    fn scene(chunks: u32) -> Scene {
+        let mut s = Scene::new(2, chunks);
+        s.rtt(0, 20).cwnd = 20_000;
+        s.rtt(1, 220).cwnd = 110_000;
+        s
+    }
+
+    #[test]
+    fn the_slow_path_waits_until_the_queue_is_long_enough() {
+        // The slow path delivers 100 ms later; the fast one sends 100 kB or 88 chunks in that time.
+        let mut s = scene(60);
+        s.close(0);
+        s.paths[0].in_flight = 20_000;
+        assert_eq!(s.ask(&policy("round_robin")), Decision::Blocked);
+        let mut s = scene(90);
+        s.close(0);
+        s.paths[0].in_flight = 20_000;
+        let Decision::Send { index, path } = s.ask(&policy("round_robin")) else { panic!("not sent") };
+        assert_eq!(path, PathId(1));
+        // 30 ms for the flight and what is in flight on the fast path; 110 + 2.288 ms on the slow one.
+        assert_eq!(index, (112_288 - 30_000 - 1) / 1_144);
+    }
+
+    #[test]
+    fn with_confluent_the_descending_end_is_far_enough() {
+        let mut s = scene(90);
+        let mut p = policy("confluent");
+        s.refilled(&mut p);
+        assert_eq!(p.direction(PathId(1)), Some(Direction::Descending));
+        s.close(0);
+        s.paths[0].in_flight = 20_000;
+        assert_eq!(s.ask(&p), Decision::Send { index: 89, path: PathId(1) });
+    }
+
+    #[test]
+    fn inert_on_one_path_and_on_equal_ones() {
+        let s = Scene::new(1, 3);
+        assert_eq!(s.ask(&policy("round_robin")), Decision::Send { index: 0, path: PathId(0) });
+        let mut s = Scene::new(2, 3);
+        s.rtt(0, 50);
+        s.rtt(1, 50);
+        s.close(0);
+        assert_eq!(s.ask(&policy("weighted_round_robin")), Decision::Send { index: 0, path: PathId(1) });
+    }
+
+    #[test]
+    fn a_vetoed_path_gives_way_to_the_fast_one() {
+        let mut s = scene(5);
+        let mut p = policy("round_robin");
+        assert_eq!(s.send(&mut p), Some((0, PathId(0))));
+        s.opportunity(&mut p);
+        assert_eq!(s.send(&mut p), Some((0, PathId(0))), "round robin wanted the slow path");
+    }
+
+    #[test]
+    fn an_unknown_path_is_tried_with_one_chunk() {
+        let mut s = scene(5);
+        s.close(0);
+        s.rtt(1, 0);
+        assert_eq!(s.ask(&policy("min_rtt")), Decision::Send { index: 0, path: PathId(1) });
+        s.paths[1].in_flight = 1_144;
+        assert_eq!(s.ask(&policy("min_rtt")), Decision::Blocked);
+    }
+
+    #[test]
+    fn look_ahead_spans_the_delay_difference() {
+        let s = scene(5);
+        let l = policy("confluent").look_ahead(&s.cx());
+        assert_eq!(l, LookAhead { bytes: 130_000 + 100_000, when_drained: false });
+    }
+
+    #[test]
+    fn the_inner_scheduler_is_what_was_asked_for() {
+        let names: Vec<_> = super::super::POLICIES.iter().map(|p: &Policy<dyn PathScheduler>| p.info.name).collect();
+        assert!(POLICY.info.params[0].words.iter().all(|w| names.contains(w)));
+    }
+}

@@ -1,0 +1,219 @@
+//! Each chunk on the path that delivers it first, and in time.
+//!
+//! Source: ours; earliest delivery path first (Chebrolu, Rao 2006) with deadlines. The arrival on a path is predicted
+//! from its flight time, what is queued there and its rate. The best path takes the chunk if it has room.
+//! If it is full, another open path may take a chunk under one of two conditions: it delivers no later than the
+//! full path would once everything before the chunk has left; or the chunk has a deadline and still makes it,
+//! with `guard` and `risk` variations of the round trip to spare. So slow paths carry what they can deliver in time,
+//! the fast one keeps room for what cannot wait, and a path that would be late stays idle.
+//! With `queue_cost` above 1 a queue counts for more than the time it takes: among paths that are in time the load
+//! moves to an empty slow one before the fast one's queue overflows.
+//! It blocks only while the full path has bytes in flight, whose acknowledgement will wake it.
+//! Parameters: see the list; times in ms.
+
+use super::{Decision, LookAhead, PathScheduler};
+use crate::predict::Forecast;
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::{AssocView, ChunkView, PathView, QueueView};
+use anabranch_base::{Duration, Instant, Ppm};
+
+pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
+    info: PolicyInfo {
+        hook: Hook::PathScheduler,
+        name: "earliest_arrival",
+        source: "ours, after Chebrolu, Rao 2006 (earliest delivery path first)",
+        file: file!(),
+        summary: "The path with the earliest predicted arrival; slower ones take what they deliver in time.",
+        params: &[
+            ParamInfo::number("forward", 0.5, "of min RTT", 0.0, 1.0, "part of the round trip in the data direction"),
+            ParamInfo::number("queue_cost", 1.0, "", 1.0, 100.0, "weight of queueing time against flight time"),
+            ParamInfo::millis("guard", 20, 0, 10_000, "time to spare before a deadline on a path that is not the best"),
+            ParamInfo::number("risk", 2.0, "of RTTVAR", 0.0, 16.0, "variation to spare before a deadline"),
+            ParamInfo::millis("look_ahead", 50, 0, 1_000, "window of chunks, as time at the rate of all paths"),
+        ],
+    },
+    build: |p| Box::new(EarliestArrival::new(p)),
+};
+
+struct EarliestArrival {
+    forward: Ppm,
+    queue_cost: Ppm,
+    guard: Duration,
+    risk: Ppm,
+    look_ahead: Duration,
+}
+
+/// A path and what is predicted for it.
+struct Offer<'a> {
+    path: &'a PathView,
+    forecast: Forecast,
+    /// Time to spare before a deadline.
+    slack: Duration,
+}
+
+impl EarliestArrival {
+    fn new(p: &Params) -> Self {
+        EarliestArrival {
+            forward: Ppm(p.ppm("forward") as u32),
+            queue_cost: Ppm(p.ppm("queue_cost") as u32),
+            guard: p.millis("guard"),
+            risk: Ppm(p.ppm("risk") as u32),
+            look_ahead: p.millis("look_ahead"),
+        }
+    }
+    fn offer<'a>(&self, path: &'a PathView) -> Offer<'a> {
+        let slack = self.guard + Duration::from_nanos(self.risk.of(path.rttvar.as_nanos()));
+        Offer { path, forecast: Forecast::of(path, self.forward), slack }
+    }
+    /// Orders paths for a chunk: in time first, then by flight and weighted queue.
+    fn cost(&self, now: Instant, c: &ChunkView, o: &Offer<'_>) -> (bool, Duration) {
+        let late = c.deadline.is_some_and(|d| now + o.forecast.arrival(c.len) + o.slack > d);
+        let wait = o.forecast.wait(c.len);
+        // A late or unbounded chunk wants the earliest arrival, whatever the queues.
+        let weighted = if late || c.deadline.is_none() { wait.as_nanos() } else { self.queue_cost.of(wait.as_nanos()) };
+        (late, o.forecast.flight + Duration::from_nanos(weighted))
+    }
+    /// May `open` take `c`, which has `ahead` bytes before it, although `best` is better but full?
+    fn may_take(&self, now: Instant, c: &ChunkView, ahead: u64, best: &Offer<'_>, open: &Offer<'_>) -> bool {
+        let here = open.forecast.arrival(c.len);
+        let in_time = c.deadline.is_some_and(|d| now + here + open.slack <= d);
+        in_time || here <= best.forecast.arrival(ahead + c.len)
+    }
+}
+
+impl PathScheduler for EarliestArrival {
+    fn look_ahead(&self, cx: &AssocView<'_>) -> LookAhead {
+        let bytes: u64 = cx.active().map(|p| Forecast::of(p, self.forward).rate.bytes_in(self.look_ahead)).sum();
+        LookAhead { bytes: bytes.min(cx.peer_rwnd), when_drained: false }
+    }
+    fn permutes(&self) -> bool {
+        true
+    }
+    fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision {
+        let Some(head) = q.chunks.first() else { return Decision::Blocked };
+        let by_cost = |o: &Offer<'_>| (self.cost(cx.now, head, o), o.path.id);
+        let Some(open) = cx.open().map(|p| self.offer(p)).min_by_key(by_cost) else { return Decision::Blocked };
+        let full = cx.active().filter(|p| !cx.eligible.has(p.id) && p.in_flight > 0).map(|p| self.offer(p));
+        let best = full.min_by_key(by_cost).filter(|o| by_cost(o) < by_cost(&open));
+        let Some(best) = best else { return Decision::Send { index: 0, path: open.path.id } };
+
+        let mut ahead = 0;
+        for (index, c) in q.chunks.iter().enumerate() {
+            // What waits behind the window keeps the full path busy too.
+            let behind = index + 1 == q.chunks.len();
+            let before = if behind { ahead.max(cx.unsent.saturating_sub(c.len)) } else { ahead };
+            if self.may_take(cx.now, c, before, &best, &open) {
+                return Decision::Send { index, path: open.path.id };
+            }
+            ahead += c.len;
+        }
+        Decision::Blocked
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, ms};
+    use anabranch_base::PathId;
+
+    fn policy() -> EarliestArrival {
+        EarliestArrival {
+            forward: Ppm(500_000),
+            queue_cost: Ppm::ONE,
+            guard: ms(20),
+            risk: Ppm(2_000_000),
+            look_ahead: ms(50),
+        }
+    }
+    /// 30 ms and 1 byte/us; 160 ms and half of that. Both windows are one and a half pipes.
+    fn scene(chunks: u32) -> Scene {
+        let mut s = Scene::new(2, chunks);
+        s.rtt(0, 30).cwnd = 45_000;
+        s.rtt(1, 160).cwnd = 120_000;
+        for (i, rate) in [(0, 1_000_000), (1, 500_000)] {
+            s.paths[i].cwnd = [45_000, 120_000][i];
+            s.paths[i].delivery_rate = anabranch_base::Rate::from_bytes_per_sec(rate);
+        }
+        s
+    }
+    fn due(s: &mut Scene, millis: u64) {
+        for c in &mut s.chunks {
+            c.deadline = Some(s.now + ms(millis));
+        }
+    }
+
+    #[test]
+    fn the_fast_path_while_it_has_room() {
+        let s = scene(3);
+        assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(0) });
+    }
+
+    #[test]
+    fn waits_for_a_full_path_that_is_still_earlier() {
+        let mut s = scene(3);
+        s.close(0);
+        assert_eq!(s.ask(&policy()), Decision::Blocked);
+        s.paths[0].in_flight = 0;
+        assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(1) }, "nothing would wake it");
+    }
+
+    #[test]
+    fn the_slow_path_takes_what_the_fast_one_would_not_deliver_earlier() {
+        let mut s = scene(200);
+        s.close(0);
+        let Decision::Send { index, path } = s.ask(&policy()) else { panic!("blocked") };
+        assert_eq!(path, PathId(1));
+        // Slow: 80 + 1144/750 ms. Fast: 15 ms and the queue at 45000 per 30 ms.
+        let slow = 80_000 + 1_144_000 / 750;
+        let fast = |k: u64| 15_000 + (k + 1) * 1_144_000 / 1_500;
+        assert!(fast(index as u64) >= slow && fast(index as u64 - 1) < slow, "{index}");
+    }
+
+    #[test]
+    fn a_deadline_that_holds_is_enough() {
+        let mut s = scene(3);
+        s.close(0);
+        due(&mut s, 300);
+        assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(1) });
+        due(&mut s, 100);
+        assert_eq!(s.ask(&policy()), Decision::Blocked, "80 ms, the guard and one chunk are more than 100");
+        s.paths[1].rttvar = ms(60);
+        due(&mut s, 200);
+        assert_eq!(s.ask(&policy()), Decision::Blocked, "an unsteady path needs more to spare");
+        s.paths[1].rttvar = ms(10);
+        assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(1) });
+    }
+
+    #[test]
+    fn what_cannot_wait_is_left_to_the_fast_path() {
+        let mut s = scene(3);
+        s.close(0);
+        due(&mut s, 300);
+        s.chunks[0].deadline = Some(s.now + ms(60));
+        assert_eq!(s.ask(&policy()), Decision::Send { index: 1, path: PathId(1) });
+    }
+
+    #[test]
+    fn long_backlog_behind_the_window_uses_the_slow_path() {
+        let mut s = scene(3);
+        s.close(0);
+        s.unsent = 10_000_000;
+        assert_eq!(s.ask(&policy()), Decision::Send { index: 2, path: PathId(1) });
+    }
+
+    #[test]
+    fn queue_cost_moves_load_before_the_queue_is_long() {
+        let mut s = scene(3);
+        due(&mut s, 300);
+        s.paths[0].in_flight = 45_000 + 30_000;
+        assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(0) });
+        let spread = EarliestArrival { queue_cost: Ppm(5_000_000), ..policy() };
+        assert_eq!(s.ask(&spread), Decision::Send { index: 0, path: PathId(1) });
+        s.paths[0].in_flight = 0;
+        assert_eq!(s.ask(&spread), Decision::Send { index: 0, path: PathId(0) }, "no queue, no cost");
+        due(&mut s, 90);
+        s.paths[0].in_flight = 75_000;
+        assert_eq!(s.ask(&spread), Decision::Send { index: 0, path: PathId(0) }, "the slow path would be late");
+    }
+}

@@ -1,0 +1,116 @@
+//! The path on which a retransmission arrives first.
+//!
+//! Source: ours. A lost chunk has spent its time already, so it goes where flight time and queue let it arrive
+//! first; a full path counts with the time until it has room. Paths with an unanswered timeout come last.
+//! When the best path is full, another one takes the chunk if it still makes the deadline with `guard` to spare;
+//! otherwise the chunk waits for the best one, which has bytes in flight and will be acknowledged.
+//! Parameters: `forward`, part of the smallest round trip in the data direction; `guard` ms.
+
+use super::{RetransmissionPolicy, Retransmit, Target, dormant};
+use crate::predict::Forecast;
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::{AssocView, PathView};
+use anabranch_base::{Duration, PathId, Ppm};
+
+pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Retransmission,
+        name: "predicted_arrival",
+        source: "ours",
+        file: file!(),
+        summary: "The path with the earliest predicted arrival, its queue and window included.",
+        params: &[
+            ParamInfo::number("forward", 0.5, "of min RTT", 0.0, 1.0, "part of the round trip in the data direction"),
+            ParamInfo::millis("guard", 20, 0, 10_000, "time to spare before a deadline on a path that is not the best"),
+        ],
+    },
+    build: |p| Box::new(PredictedArrival::new(p)),
+};
+
+struct PredictedArrival {
+    forward: Ppm,
+    guard: Duration,
+}
+
+impl PredictedArrival {
+    fn new(p: &Params) -> Self {
+        PredictedArrival { forward: Ppm(p.ppm("forward") as u32), guard: p.millis("guard") }
+    }
+    fn arrival(&self, p: &PathView, len: u64) -> Duration {
+        Forecast::of(p, self.forward).arrival(len)
+    }
+    fn key(&self, p: &PathView, len: u64) -> (bool, bool, Duration, PathId) {
+        // Without a sample a path looks fast.
+        (p.consecutive_timeouts > 0, p.srtt.is_zero(), self.arrival(p, len), p.id)
+    }
+}
+
+impl RetransmissionPolicy for PredictedArrival {
+    fn if_full_next(&self) -> bool {
+        true
+    }
+    fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
+        let len = r.chunk.len;
+        let offered = r.candidates.iter().filter_map(|id| cx.path(id));
+        let Some(p) = offered.min_by_key(|p| self.key(p, len)) else { return dormant(cx, r) };
+        // A path that is missing among the candidates was full.
+        let full = cx.active().filter(|o| !r.candidates.has(o.id) && o.in_flight > 0);
+        let better = full.map(|o| self.key(o, len)).min().is_some_and(|k| k < self.key(p, len));
+        let in_time = r.chunk.deadline.is_some_and(|d| cx.now + self.arrival(p, len) + self.guard <= d);
+        if better && !in_time { Target::Wait } else { Target::On(p.id) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, ms};
+    use anabranch_base::PathSet;
+
+    fn ask(s: &Scene, candidates: PathSet) -> Target {
+        let mut p = PredictedArrival { forward: Ppm(500_000), guard: ms(20) };
+        p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+    }
+    fn scene() -> Scene {
+        let mut s = Scene::new(2, 1);
+        s.rtt(0, 30).cwnd = 30_000;
+        s.rtt(1, 160).cwnd = 80_000;
+        s
+    }
+
+    #[test]
+    fn earliest_arrival_queue_included() {
+        let mut s = scene();
+        assert_eq!(ask(&s, PathSet::first(2)), Target::On(PathId(0)));
+        s.paths[0].in_flight = 30_000 + 100_000;
+        assert_eq!(ask(&s, PathSet::first(2)), Target::On(PathId(1)));
+    }
+
+    #[test]
+    fn a_silent_path_comes_last() {
+        let mut s = scene();
+        s.paths[0].consecutive_timeouts = 1;
+        assert_eq!(ask(&s, PathSet::first(2)), Target::On(PathId(1)));
+        assert_eq!(ask(&s, PathSet::only(PathId(0))), Target::On(PathId(0)));
+    }
+
+    #[test]
+    fn second_best_only_if_the_deadline_allows() {
+        let mut s = scene();
+        s.close(0);
+        let second = PathSet::only(PathId(1));
+        assert_eq!(ask(&s, second), Target::Wait, "no deadline: the full path is still earlier");
+        s.chunks[0].deadline = Some(s.now + ms(150));
+        assert_eq!(ask(&s, second), Target::On(PathId(1)));
+        s.chunks[0].deadline = Some(s.now + ms(90));
+        assert_eq!(ask(&s, second), Target::Wait);
+        s.paths[0].in_flight = 0;
+        assert_eq!(ask(&s, second), Target::On(PathId(1)), "nothing would open the other path");
+    }
+
+    #[test]
+    fn nothing_left_to_ask() {
+        let s = scene();
+        assert_eq!(ask(&s, PathSet::EMPTY), Target::Wait);
+    }
+}
