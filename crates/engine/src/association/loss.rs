@@ -309,12 +309,16 @@ impl Association {
     }
 
     /// FORWARD-TSN is due whenever given-up chunks stand right behind the cumulative point (RFC 3758 §3.5 C3).
+    ///
+    /// Not with every SACK: again only when the point moved, or when the last one should have been answered by now.
     pub(super) fn after_abandon(&mut self, now: Instant) {
-        let _ = now;
-        if self.board.advanced_ack_point() > self.board.cumulative() {
-            self.forward_due = true;
-        } else {
+        let point = self.board.advanced_ack_point();
+        if point <= self.board.cumulative() {
             self.forward_timer = None;
+            self.forward_sent = None;
+        } else {
+            let answered_by = |at: Instant| at + self.paths.iter().map(|p| p.rtt.srtt()).max().unwrap_or_default();
+            self.forward_due = self.forward_sent.is_none_or(|(to, at)| to < point || answered_by(at) <= now);
         }
         for p in &mut self.paths {
             if p.flight.bytes() == 0 && self.board.reneged() == 0 {

@@ -133,6 +133,8 @@ pub struct Association {
     scheduler_blocked: bool,
     forward_timer: Option<Instant>,
     forward_due: bool,
+    /// Where the last FORWARD-TSN pointed, and when it left.
+    forward_sent: Option<(u64, Instant)>,
     /// Consecutive errors over all paths (RFC 9260 §8.1).
     errors: u16,
     want_writable: bool,
@@ -194,6 +196,7 @@ impl Association {
             scheduler_blocked: false,
             forward_timer: None,
             forward_due: false,
+            forward_sent: None,
             errors: 0,
             want_writable: false,
             tracker: TsnTracker::new(Tsn(0)),

@@ -78,6 +78,7 @@ impl Association {
         out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
         self.bundle_sack(path, out, 0);
         self.forward_timer = Some(now + self.rto(path));
+        self.forward_sent = Some((self.board.advanced_ack_point(), now));
         self.sent_packet(now, path, out);
         true
     }
