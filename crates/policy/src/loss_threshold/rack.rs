@@ -49,6 +49,9 @@ impl LossThreshold for Rack {
         let due = copy.sent_at + rtt + window.min(p.srtt.max(p.min_rtt));
         if cx.now >= due { Verdict::Lost } else { Verdict::LostAt(due) }
     }
+    fn repeats(&self) -> bool {
+        true
+    }
 }
 
 #[cfg(test)]
@@ -86,7 +89,8 @@ mod tests {
         let mut c = copy(44, 0, 4);
         c.misses = 1;
         assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Waiting);
-        c.misses = 3;
+        assert!(RACK.repeats());
+        (c.misses, c.chunk.fast_retransmitted) = (3, true);
         assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Lost);
     }
 }

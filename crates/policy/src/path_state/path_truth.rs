@@ -3,10 +3,11 @@
 //! Source: ours. RFC 7829 waits for a whole timeout, a second or more, before it looks elsewhere; live media cannot.
 //! Data in flight that nothing unambiguous was heard of for two round trips and four variations, at least
 //! `min_silence`, makes the path suspected: no new data, quick probes, windows and error count untouched. One answer
-//! restores it; T3 carries on and judges as RFC 7829 does.
+//! restores it. Unanswered probes and T3 lead on to RFC 7829's states, after `pfmr` errors: a failed path starts again
+//! from a small window, which a short silence does not deserve.
 //! Only while another path is active: with nowhere to go, leaving helps nobody. A single packet in flight gets the
 //! peer's acknowledgement delay on top.
-//! Parameters: times in ms, and `pfmr` of RFC 7829.
+//! Parameters: times in ms, and `pfmr`.
 
 use super::PathStatePolicy;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -32,7 +33,7 @@ pub(super) const POLICY: Policy<dyn PathStatePolicy> = Policy {
                 "time between heartbeats of a suspected path, at least its RTT",
             ),
             ParamInfo::millis("revisit", 1_000, 100, 60_000, "longest time between heartbeats of a path out of use"),
-            ParamInfo::count("pfmr", 0, "errors", 0, 255, "errors tolerated before it is potentially failed"),
+            ParamInfo::count("pfmr", 2, "errors", 0, 255, "errors tolerated before it is potentially failed"),
         ],
     },
     build: |p| Box::new(PathTruth::new(p)),
@@ -97,7 +98,7 @@ mod tests {
             initial: ms(1_000),
             probe: ms(200),
             revisit: ms(1_000),
-            pfmr: 0,
+            pfmr: 2,
         }
     }
     fn scene() -> Scene {
@@ -129,6 +130,18 @@ mod tests {
         let mut s = scene();
         s.paths[1].state = PathState::PotentiallyFailed;
         assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), None);
+    }
+
+    #[test]
+    fn a_short_silence_is_no_failure() {
+        let mut s = scene();
+        let mut after = |errors| {
+            (s.paths[0].state, s.paths[0].errors) = (PathState::Suspected, errors);
+            policy().after_timeout(&s.paths[0], 5)
+        };
+        assert_eq!(after(2), PathState::Suspected);
+        assert_eq!(after(3), PathState::PotentiallyFailed);
+        assert_eq!(after(6), PathState::Inactive);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! Source: Petlund et al. 2009 (P2), mechanisms 1 to 3. While too few packets are in flight for a fast retransmit
 //! the timer is the only repair, so its floor falls to 200 ms, a restart counts from when the now oldest chunk was
 //! sent, and an expiry does not double it. Outside that state it is the standard timer at once.
-//! Deviations: after six consecutive thin expiries doubling starts again, from 1 s. Without a sample the initial
+//! Deviations: the sixth thin expiry in a row starts the doubling again, from 1 s. Without a sample the initial
 //! timeout stays. `reset=keep_deadline` is the printed arithmetic, which leaves the deadline where it was although
 //! its chunk was acknowledged; it repeats needlessly and is there to reproduce the paper.
 //! Parameters: `floor`, `linear` and `reset` switch the mechanisms; the rest are limits in ms.
@@ -103,7 +103,8 @@ impl TimerPolicy for Thin {
         wanted.max(cx.now + TICK)
     }
     fn expired(&mut self, p: &PathView) -> u8 {
-        if self.linear && self.is_thin(p) && p.consecutive_timeouts < self.expiries {
+        // This expiry is not among the counted ones yet.
+        if self.linear && self.is_thin(p) && p.consecutive_timeouts + 1 < self.expiries {
             return 0;
         }
         p.backoff.saturating_add(1).min(16)
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn linear_until_six_silences_then_doubling_from_one_second() {
+    fn linear_until_the_sixth_silence_then_doubling_from_one_second() {
         let mut s = scene(1);
         let mut seen = Vec::new();
         for k in 0..9 {
@@ -166,7 +167,7 @@ mod tests {
             s.paths[0].consecutive_timeouts = k + 1;
             seen.push(policy().rto(&s.paths[0]).as_millis());
         }
-        assert_eq!(seen, [200, 200, 200, 200, 200, 200, 1_000, 2_000, 4_000]);
+        assert_eq!(seen, [200, 200, 200, 200, 200, 1_000, 2_000, 4_000, 8_000]);
     }
 
     #[test]
