@@ -16,13 +16,15 @@ pub struct SendOptions {
     pub deadline: Option<Instant>,
     /// Importance, 0 first.
     pub class: u8,
+    /// Messages that are only useful together, such as the parts of a video frame, share a number here.
+    pub group: Option<u32>,
     /// Ask the peer to acknowledge at once (RFC 7053).
     pub immediate_ack: bool,
 }
 
 impl Default for SendOptions {
     fn default() -> Self {
-        SendOptions { stream: StreamId(0), unordered: false, ppid: 0, deadline: None, class: 2, immediate_ack: false }
+        SendOptions { stream: StreamId(0), unordered: false, ppid: 0, deadline: None, class: 2, group: None, immediate_ack: false }
     }
 }
 

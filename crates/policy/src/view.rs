@@ -275,6 +275,10 @@ pub struct ChunkView {
     pub class: u8,
     /// After this instant it is worthless.
     pub deadline: Option<Instant>,
+    /// A message of its group (a video frame) was given up, so the group can no longer be whole.
+    pub group_broken: bool,
+    /// Bytes of its group that the user handed over and that have not left yet.
+    pub group_unsent: u64,
     /// When the user handed it over.
     pub queued_at: Instant,
     /// When it was marked for retransmission.
@@ -301,6 +305,8 @@ impl ChunkView {
             len: 1_144,
             class: 2,
             deadline: None,
+            group_broken: false,
+            group_unsent: 0,
             queued_at: Instant::ZERO,
             marked_at: None,
             last_path: None,

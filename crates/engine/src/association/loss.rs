@@ -9,7 +9,7 @@ use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
-use anabranch_policy::view::{CopyView, SackView};
+use anabranch_policy::view::{ChunkView, CopyView, SackView};
 
 impl Association {
     /// Judges the copies of `path` sent before `before`, then lets window and coupling react once.
@@ -276,10 +276,13 @@ impl Association {
             let facts = self.facts(now);
             let cx = facts.view(&self.views);
             let list = if marked { self.board.marked() } else { self.board.ahead() };
-            let abandon = &self.policies.abandon;
-            let Some(tsn) = list.iter().find(|c| c.deadline.is_some() && abandon.give_up(&cx, c)).map(|c| c.tsn) else {
-                break;
+            let (abandon, board, groups) = (&self.policies.abandon, &self.board, &self.groups);
+            let gone = |c: &&ChunkView| {
+                let group = board.get(board.extend(c.tsn)).and_then(|c| c.group);
+                let c = ChunkView { group_broken: groups.is_broken(group), group_unsent: groups.unsent(group), ..**c };
+                c.deadline.is_some() && abandon.give_up(&cx, &c)
             };
+            let Some(tsn) = list.iter().find(gone).map(|c| c.tsn) else { break };
             self.abandon_message(tsn);
         }
         self.after_abandon(now);
@@ -288,7 +291,8 @@ impl Association {
     /// All chunks of the message go together (RFC 3758 §3.5 A3); what was in flight counts no longer.
     fn abandon_message(&mut self, tsn: anabranch_base::Tsn) {
         let tsn = self.board.extend(tsn);
-        let Some(message) = self.board.get(tsn).map(|c| c.message) else { return };
+        let Some((message, group)) = self.board.get(tsn).map(|c| (c.message, c.group)) else { return };
+        self.groups.break_up(group);
         let mut sent = false;
         for t in self.board.message_span(tsn) {
             let Some(c) = self.board.get(t) else { continue };

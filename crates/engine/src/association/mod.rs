@@ -31,6 +31,7 @@ use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
 use crate::stats::{AssocStats, PathStats};
 use crate::transmit::Transmit;
+use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
@@ -125,6 +126,7 @@ pub struct Association {
     pub(crate) paths: Vec<Path>,
     // Sending.
     queue: SendQueue,
+    groups: Groups,
     board: Scoreboard,
     peer_a_rwnd: u64,
     gaps: GapMemory,
@@ -188,6 +190,7 @@ impl Association {
             mtu,
             paths: Vec::new(),
             queue: SendQueue::default(),
+            groups: Groups::default(),
             board: Scoreboard::new(birth.local_initial),
             peer_a_rwnd: 0,
             gaps: GapMemory::default(),
@@ -254,6 +257,7 @@ impl Association {
         }
         self.stats.messages_sent += 1;
         self.stats.bytes_sent += payload.len() as u64;
+        self.groups.queued(options.group, payload.len() as u64);
         self.queue.push(now, options, payload);
         self.opportunity();
         Ok(())

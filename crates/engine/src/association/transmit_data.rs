@@ -4,14 +4,16 @@ use super::Association;
 use super::transmit::start_packet;
 use super::views::has_window;
 use crate::transmit::Transmit;
+use crate::message::SendOptions;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
-use anabranch_base::{Duration, Instant, PathId, PathSet, Rate};
+use crate::tx::send_queue::Fragment;
+use anabranch_base::{Duration, Instant, PathId, PathSet, Rate, Tsn};
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::path_scheduler::{Decision, Occasion, Settled};
 use anabranch_policy::redundancy::Extra;
 use anabranch_policy::retransmission::{Binding, Retransmit, Target};
 use anabranch_policy::timer::Arm;
-use anabranch_policy::view::QueueView;
+use anabranch_policy::view::{ChunkView, QueueView, StreamView};
 use anabranch_wire::{COMMON_HEADER_LEN, data_chunk_len};
 
 /// A policy that answers nonsense again and again is asked this often per packet at most.
@@ -75,7 +77,7 @@ impl Association {
     }
 
     /// Asks the retransmission policy; gates the answer by window and free passes (baselines B3).
-    fn retransmission_path(&mut self, now: Instant, chunk: &anabranch_policy::view::ChunkView) -> Option<PathId> {
+    fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.usable_paths();
         let pass = self.paths.iter().position(|p| p.free_pass);
         let bound = self.board.get(self.board.extend(chunk.tsn)).and_then(|c| c.bound).filter(|b| candidates.has(*b));
@@ -243,22 +245,30 @@ impl Association {
         }
     }
 
-    fn next_fragment(&mut self, now: Instant) -> Option<crate::tx::send_queue::Fragment> {
+    fn next_fragment(&mut self, now: Instant) -> Option<Fragment> {
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         let abandon = &self.policies.abandon;
-        let reliable_only = !self.peer.forward_tsn;
-        let mut expired = |s: &anabranch_policy::view::StreamView, message: u64| {
-            let view = anabranch_policy::view::ChunkView {
+        let may_give_up = self.peer.forward_tsn;
+        let groups = &mut self.groups;
+        let mut expired = |s: &StreamView, message: u64, o: &SendOptions| {
+            let view = ChunkView {
                 stream: s.id,
                 message,
                 len: s.head_len,
                 class: s.class,
                 deadline: s.head_deadline,
                 queued_at: s.head_queued,
-                ..anabranch_policy::view::ChunkView::waiting(anabranch_base::Tsn(0))
+                group_broken: groups.is_broken(o.group),
+                group_unsent: groups.unsent(o.group),
+                ..ChunkView::waiting(Tsn(0))
             };
-            !reliable_only && s.head_deadline.is_some() && abandon.give_up(&cx, &view)
+            let gone = may_give_up && s.head_deadline.is_some() && abandon.give_up(&cx, &view);
+            if gone {
+                groups.break_up(o.group);
+                groups.taken(o.group, s.head_len);
+            }
+            gone
         };
         let max = self.mtu as usize;
         let (f, given_up) = self.queue.next(now, max, self.policies.stream_scheduler.as_mut(), &mut expired);
@@ -360,6 +370,8 @@ impl Association {
         p.counters.data_sent += len;
         if again {
             p.counters.data_retransmitted += len;
+        } else {
+            self.groups.taken(chunk.group, len);
         }
         self.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
         self.refresh_view(path);

@@ -107,7 +107,8 @@ fn violations_from_either_side() {
     use Violation::*;
     let at = |n: u64| Tsn((T0 + n) as u32);
     // First two chunks at 10 and 11 in both orders: the second to come shows the violation.
-    let cases: [(&str, &str, u16, u16, fn(Tsn) -> Violation); 7] = [
+    type Case = (&'static str, &'static str, u16, u16, fn(Tsn) -> Violation);
+    let cases: [Case; 7] = [
         ("B", "B", 0, 1, |tsn| BeginInside { tsn }),
         ("", "BE", 0, 0, |tsn| BeginInside { tsn }),
         ("E", "", 0, 0, |tsn| NoBegin { tsn }),

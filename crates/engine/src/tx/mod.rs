@@ -1,4 +1,5 @@
 //! Sending side: messages that wait, and chunks that have a TSN.
 
+pub(crate) mod groups;
 pub(crate) mod scoreboard;
 pub(crate) mod send_queue;

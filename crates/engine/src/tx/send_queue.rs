@@ -98,7 +98,7 @@ impl SendQueue {
         now: Instant,
         max: usize,
         scheduler: &mut dyn StreamScheduler,
-        expired: &mut dyn FnMut(&StreamView, u64) -> bool,
+        expired: &mut dyn FnMut(&StreamView, u64, &SendOptions) -> bool,
     ) -> (Option<Fragment>, u64) {
         let mut given_up = 0;
         while self.cutting.is_none() {
@@ -110,7 +110,7 @@ impl SendQueue {
             let i = self.ready.iter().position(|v| v.id == id).unwrap_or(0);
             let view = self.ready[i];
             let Some((head, ssn)) = self.pop_head(i) else { continue };
-            if expired(&view, head.message) {
+            if expired(&view, head.message, &head.options) {
                 self.bytes -= head.payload.len() as u64;
                 given_up += 1;
                 continue;
@@ -188,7 +188,7 @@ mod tests {
     }
     fn drain(q: &mut SendQueue, max: usize) -> Vec<(u16, u16, usize, bool, bool)> {
         let mut out = vec![];
-        while let (Some(f), _) = q.next(Instant::ZERO, max, &mut First, &mut |_, _| false) {
+        while let (Some(f), _) = q.next(Instant::ZERO, max, &mut First, &mut |_, _, _| false) {
             out.push((f.options.stream.0, f.ssn.0, f.payload.len(), f.begin, f.end));
         }
         out
@@ -220,7 +220,7 @@ mod tests {
         for _ in 0..3 {
             q.push(Instant::ZERO, opts(0), Bytes::from_static(b"x"));
         }
-        let (f, n) = q.next(Instant::ZERO, 100, &mut First, &mut |_, m| m < 2);
+        let (f, n) = q.next(Instant::ZERO, 100, &mut First, &mut |_, m, _| m < 2);
         assert_eq!((f.map(|f| (f.ssn, f.message)), n), (Some((Ssn(0), 2)), 2));
         assert!(q.is_empty());
     }
@@ -229,7 +229,7 @@ mod tests {
     fn the_rest_of_a_given_up_message_is_dropped() {
         let mut q = SendQueue::default();
         q.push(Instant::ZERO, opts(0), Bytes::from(vec![0; 250]));
-        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _| false);
+        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _, _| false);
         assert!(f.is_some_and(|f| f.begin));
         q.drop_rest_of(0);
         assert!(q.is_empty() && q.bytes() == 0);

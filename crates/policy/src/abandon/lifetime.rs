@@ -3,12 +3,14 @@
 //! Source: RFC 3758 §4.1 and RFC 7496 §3.1, timed reliability. Optionally (ours) it is given up as soon as not even
 //! the fastest active path could still deliver it in time: half of the smallest round trip seen lately is the
 //! least it takes.
-//! Parameters: `predictive` switches that on; `margin` ms is added to the flight time (may not be negative).
+//! A message may belong to a group that is only useful whole (a video frame): with `whole`, what is left of a group
+//! of which something was given up goes too, and with `drain` the time the rest of the group needs to leave counts.
+//! Parameters: `predictive` switches that on; `whole` and `drain` as said; `margin` ms is added to the flight time (may not be negative).
 
 use super::Abandon;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView};
-use anabranch_base::Duration;
+use anabranch_base::{Duration, Rate};
 
 pub(super) const POLICY: Policy<dyn Abandon> = Policy {
     info: PolicyInfo {
@@ -19,6 +21,8 @@ pub(super) const POLICY: Policy<dyn Abandon> = Policy {
         summary: "Gives up a message whose deadline has passed, or can no longer be met.",
         params: &[
             ParamInfo::flag("predictive", false, "give up what not even the fastest path can deliver in time"),
+            ParamInfo::flag("whole", false, "give up what is left of a group of which something was given up"),
+            ParamInfo::flag("drain", false, "count the time the rest of the group takes, with predictive"),
             ParamInfo::millis("margin", 0, 0, 10_000, "time a delivery needs beyond the flight, with predictive"),
         ],
     },
@@ -27,12 +31,19 @@ pub(super) const POLICY: Policy<dyn Abandon> = Policy {
 
 struct Lifetime {
     predictive: bool,
+    whole: bool,
+    drain: bool,
     margin: Duration,
 }
 
 impl Lifetime {
     fn new(p: &Params) -> Self {
-        Lifetime { predictive: p.flag("predictive"), margin: p.millis("margin") }
+        Lifetime {
+            predictive: p.flag("predictive"),
+            whole: p.flag("whole"),
+            drain: p.flag("drain"),
+            margin: p.millis("margin"),
+        }
     }
     /// The least time a delivery takes, as far as is known.
     fn flight(&self, cx: &AssocView<'_>) -> Duration {
@@ -43,11 +54,19 @@ impl Lifetime {
         let fastest = cx.active().map(|p| p.min_rtt / 2).min().unwrap_or(Duration::ZERO);
         if fastest.is_zero() { Duration::ZERO } else { fastest + self.margin }
     }
+    /// Time until the rest of the group has left, at the rate all windows allow together.
+    fn rest(&self, cx: &AssocView<'_>, c: &ChunkView) -> Duration {
+        let rate: u64 = cx.active().map(|p| p.window_rate().max(p.delivery_rate).bytes_per_sec()).sum();
+        if !self.drain || !self.predictive || rate == 0 || c.group_unsent <= c.len {
+            return Duration::ZERO;
+        }
+        Rate::from_bytes_per_sec(rate).time_for(c.group_unsent - c.len)
+    }
 }
 
 impl Abandon for Lifetime {
     fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> bool {
-        c.deadline.is_some_and(|d| cx.now + self.flight(cx) > d)
+        (self.whole && c.group_broken) || c.deadline.is_some_and(|d| cx.now + self.flight(cx) + self.rest(cx, c) > d)
     }
 }
 
@@ -64,7 +83,7 @@ mod tests {
     #[test]
     fn after_the_deadline() {
         let mut s = Scene::new(2, 1);
-        let p = Lifetime { predictive: false, margin: Duration::ZERO };
+        let p = Lifetime { predictive: false, whole: false, drain: false, margin: Duration::ZERO };
         assert!(!p.give_up(&s.cx(), &s.chunks[0]), "no deadline");
         assert!(!at(&mut s, 0, &p));
         s.chunks[0].deadline = Some(s.now - ms(1));
@@ -74,7 +93,7 @@ mod tests {
     #[test]
     fn predictive_knows_the_fastest_path() {
         let mut s = Scene::new(2, 1);
-        let p = Lifetime { predictive: true, margin: ms(5) };
+        let p = Lifetime { predictive: true, whole: false, drain: false, margin: ms(5) };
         s.rtt(1, 200);
         assert!(!at(&mut s, 50, &p), "the other path may be faster");
         s.rtt(0, 40);
