@@ -4,7 +4,8 @@
 //! a rate sample, smoothed by 7/8. A loss sets the threshold to rate times smallest round trip instead of half the
 //! window, so a random loss on a path without a queue costs nothing; a timeout sets the same threshold.
 //! Deviation: a round in which the window was never full cannot lower the estimate, because it measured the
-//! application. Without an estimate RFC 9260 applies; so it does for growth.
+//! application; in slow start, where the rate doubles every round, a larger sample is taken as it is, or the first
+//! loss would set the window to a fraction of the pipe. Without an estimate RFC 9260 applies; so it does for growth.
 //! Not friendly towards flows that halve: leave it off on shared bottlenecks.
 //! Parameters: `floor` packets of the threshold; `round` ms, least length of a round.
 
@@ -65,6 +66,7 @@ impl Westwood {
         self.rate = Some(match self.rate.map(Rate::bytes_per_sec) {
             None => Rate::from_bytes_per_sec(sample),
             Some(old) if sample < old && !round.window_was_full => Rate::from_bytes_per_sec(old),
+            Some(old) if sample > old && p.in_slow_start() => Rate::from_bytes_per_sec(sample),
             Some(old) => Rate::from_bytes_per_sec(old - old / 8 + sample / 8),
         });
         self.round = Some(fresh);
@@ -152,8 +154,12 @@ mod tests {
         assert_eq!(w.rate.unwrap().bytes_per_sec(), 1_000_000, "the application was the limit");
         run(&mut s, &mut w, 10, 2_000, true);
         assert_eq!(w.rate.unwrap().bytes_per_sec(), 900_000);
+        s.paths[0].ssthresh = 1;
         run(&mut s, &mut w, 10, 20_000, false);
         assert_eq!(w.rate.unwrap().bytes_per_sec(), 900_000 - 112_500 + 250_000, "more is always news");
+        s.paths[0].ssthresh = u64::MAX;
+        run(&mut s, &mut w, 10, 20_000, true);
+        assert_eq!(w.rate.unwrap().bytes_per_sec(), 2_000_000, "slow start outruns the mean");
     }
 
     #[test]
