@@ -1,0 +1,66 @@
+//! A path dies under a live flow: how fast everything it held is sent again elsewhere, and what it costs.
+
+mod common;
+
+use anabranch_base::{Duration, PathId, StreamId};
+use anabranch_engine::{Event, SendOptions};
+use anabranch_policy::view::PathState;
+use common::*;
+
+/// 2 Mbit/s in messages of 1,148 bytes with 300 ms to live, for `time`; answers how many arrived in all.
+fn stream(b: &mut Bench, time: Duration) -> usize {
+    let end = b.now + time;
+    while b.now < end {
+        let next = b.now + Duration::from_micros(4_592);
+        let o = SendOptions {
+            stream: StreamId(0),
+            unordered: true,
+            deadline: Some(b.now + ms(300)),
+            ..SendOptions::default()
+        };
+        b.send(Side::Client, o, pattern(1, 1_148));
+        b.run_until(next, |_| false);
+        b.now = next;
+    }
+    b.at_server.len()
+}
+
+/// Path 0 is cut at 3 s and returns at 6 s.
+fn cut(profile: &str, cut_path: usize) -> (Bench, Option<Duration>) {
+    let config = assoc_config(profile);
+    let mut b = Bench::connected(3, &config, &[(link(6, 30), link(6, 5)), (link(6, 60), link(6, 5))]);
+    stream(&mut b, ms(3_000));
+    let now = b.now;
+    b.paths.get_mut(cut_path).expect("a path").cut(now);
+    b.client_events.clear();
+    stream(&mut b, ms(3_000));
+    let taken = b.client_events.iter().find_map(|e| match e {
+        Event::TakenOver { path, after } if *path == PathId(cut_path as u8) => Some(*after),
+        _ => None,
+    });
+    let now = b.now;
+    b.paths.get_mut(cut_path).expect("a path").restore(now);
+    b.client_events.clear();
+    stream(&mut b, ms(3_000));
+    (b, taken)
+}
+
+#[test]
+fn live_leaves_a_silent_path_within_its_bound_and_returns() {
+    // The faster path carries the whole flow, so it is the one that hurts.
+    let (b, taken) = cut("live", 0);
+    // DESIGN: max(200 ms, 2 x the larger SRTT).
+    let taken = taken.expect("taken over");
+    assert!(taken <= ms(200), "{taken}");
+    let back = |e: &Event| matches!(e, Event::PathChanged { path: PathId(0), to: PathState::Active, .. });
+    assert!(b.client_events.iter().any(back), "never came back: {:?}", b.client_events);
+    let lost = (9_000_000 / 4_592) as usize - b.at_server.len();
+    println!("taken over after {taken}, {lost} of {} messages lost", b.at_server.len() + lost);
+    assert!(lost < 60, "{lost} messages lost");
+}
+
+#[test]
+fn cmt_leaves_it_only_after_its_timer() {
+    let (_, taken) = cut("cmt", 0);
+    assert!(taken.is_some_and(|t| t > ms(500)), "{taken:?}: the comparison means nothing");
+}
