@@ -24,6 +24,7 @@ impl Association {
 
     pub(super) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.give_up_marked(now);
+        self.settle_takeovers(now);
         if self.board.marked().is_empty() {
             return false;
         }
