@@ -8,6 +8,7 @@ mod control_in;
 mod control_out;
 mod data_in;
 pub(crate) mod handshake;
+mod invariants;
 mod loss;
 mod paths;
 pub(crate) mod receive;

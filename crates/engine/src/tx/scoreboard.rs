@@ -353,6 +353,42 @@ impl Scoreboard {
         self.cumulative() + n
     }
 
+    /// Do lists and sums agree with the chunks? See [`crate::Association::check_invariants`].
+    pub fn check(&self) -> Result<(), String> {
+        let tsns = |s: ChunkState| {
+            let of = self.chunks.iter().filter(move |c| c.state == s);
+            (of.clone().map(|c| c.header.tsn).collect::<Vec<_>>(), of.map(Chunk::len).sum::<u64>())
+        };
+        let listed = |l: &[ChunkView]| l.iter().map(|v| v.tsn).collect::<Vec<_>>();
+        if (listed(&self.ahead), self.ahead_bytes) != tsns(ChunkState::Waiting) {
+            return Err("the look-ahead is not what waits".to_owned());
+        }
+        if (listed(&self.marked), self.marked_bytes) != tsns(ChunkState::Marked) {
+            return Err("the list of marked chunks is not what is marked".to_owned());
+        }
+        let outstanding = tsns(ChunkState::Outstanding).1;
+        if self.outstanding_bytes != outstanding {
+            return Err(format!("{} bytes outstanding, {outstanding} counted", self.outstanding_bytes));
+        }
+        let reneged = self.chunks.iter().filter(|c| c.reneged).count();
+        if self.reneged != reneged {
+            return Err(format!("{} withdrawn, {reneged} counted", self.reneged));
+        }
+        for (i, c) in self.chunks.iter().enumerate() {
+            let tsn = self.base + i as u64;
+            if c.header.tsn.0 != tsn as u32 {
+                return Err(format!("{:?} at the place of {tsn}", c.header.tsn));
+            }
+            if c.state == ChunkState::Outstanding && c.copies.len() == 0 {
+                return Err(format!("TSN {tsn} is outstanding without a live copy"));
+            }
+            if c.state != ChunkState::Waiting && tsn >= self.sent_end {
+                return Err(format!("TSN {tsn} is {:?}, beyond the end of what was sent", c.state));
+            }
+        }
+        Ok(())
+    }
+
     /// All chunks of a message, by extended TSN; fragments are neighbours.
     pub fn message_span(&self, tsn: u64) -> core::ops::RangeInclusive<u64> {
         let Some(c) = self.get(tsn) else { return tsn..=tsn };

@@ -6,11 +6,12 @@
 
 use anabranch_base::{Duration, Instant, RandomStream, Rate};
 use anabranch_engine::{
-    AssocConfig, AssocId, Endpoint, EndpointConfig, Event, LocalId, Message, SendOptions, Transmit,
+    AssocConfig, AssocId, Association, Endpoint, EndpointConfig, Event, LocalId, Message, PathStats, SendOptions,
+    Transmit,
 };
 use anabranch_policy::registry::Profile;
-use anabranch_sim::{Direction, LinkConfig, Paths};
-use anabranch_wire::Verify;
+use anabranch_sim::{Direction, LinkConfig, Paths, Setting};
+use anabranch_wire::{Packet, Verify};
 use bytes::Bytes;
 use std::net::SocketAddr;
 
@@ -21,6 +22,38 @@ pub const PORT: u16 = 5_001;
 pub enum Side {
     Client,
     Server,
+}
+
+/// A packet about to enter its link.
+pub struct Leaving<'a> {
+    pub now: Instant,
+    pub from: Side,
+    pub path: usize,
+    pub bytes: &'a Bytes,
+}
+
+impl Leaving<'_> {
+    pub fn has(&self, chunk: u8) -> bool {
+        kinds(self.bytes).contains(&chunk)
+    }
+}
+
+/// True lets a packet pass.
+pub type Filter = Box<dyn FnMut(&Leaving<'_>) -> bool>;
+
+/// Chunk types of a packet.
+pub fn kinds(bytes: &Bytes) -> Vec<u8> {
+    Packet::parse(bytes, Verify::Trusted).map(|p| p.chunks().flatten().map(|c| c.kind).collect()).unwrap_or_default()
+}
+
+/// A filter that drops the first `n` packets of `side` with a chunk of type `chunk`.
+pub fn drop_first(side: Side, chunk: u8, n: usize) -> Option<Filter> {
+    let mut left = n;
+    Some(Box::new(move |l| {
+        let hit = l.from == side && left > 0 && l.has(chunk);
+        left -= usize::from(hit);
+        !hit
+    }))
 }
 
 pub struct Bench {
@@ -38,6 +71,14 @@ pub struct Bench {
     pub auto_read: bool,
     /// Every packet: time, side that sent it, path, bytes.
     pub tap: Option<Vec<(Instant, Side, usize, Bytes)>>,
+    /// Decides the fate of each packet before its link does.
+    pub filter: Option<Filter>,
+    /// The client's interfaces as the server sees them now.
+    pub nat: Vec<SocketAddr>,
+    /// Packets to a client address that no longer exists.
+    pub to_nowhere: u64,
+    /// Checks the engine's invariants after every step.
+    pub strict: bool,
     packets: u64,
     transmit: Transmit,
     buffer: Vec<u8>,
@@ -86,6 +127,10 @@ impl Bench {
             at_server: vec![],
             auto_read: true,
             tap: None,
+            filter: None,
+            nat: (0..8).map(nat_addr).collect(),
+            to_nowhere: 0,
+            strict: false,
             packets: 0,
             transmit: Transmit::default(),
             buffer: Vec::new(),
@@ -153,8 +198,13 @@ impl Bench {
                     assert!(self.buffer.len() <= 1_200, "packet of {} bytes", self.buffer.len());
                     let bytes = Bytes::copy_from_slice(&self.buffer);
                     let path = match side {
-                        Side::Client => usize::from(t.local.0),
-                        Side::Server => (0..self.paths.len()).find(|&i| nat_addr(i) == t.remote).unwrap_or(0),
+                        Side::Client => Some(usize::from(t.local.0)),
+                        Side::Server => (0..self.paths.len()).find(|&i| self.nat[i] == t.remote),
+                    };
+                    let Some(path) = path else {
+                        self.to_nowhere += 1;
+                        self.transmit = t;
+                        continue;
                     };
                     let direction = if side == Side::Client { Direction::Forward } else { Direction::Backward };
                     if let Some(tap) = &mut self.tap {
@@ -162,7 +212,10 @@ impl Bench {
                     }
                     self.packets += 1;
                     assert!(self.packets < 5_000_000, "the packets never end");
-                    self.paths.send(now, path, direction, bytes.len() as u32, bytes);
+                    let leaving = Leaving { now, from: side, path, bytes: &bytes };
+                    if self.filter.as_mut().is_none_or(|f| f(&leaving)) {
+                        self.paths.send(now, path, direction, bytes.len() as u32, bytes);
+                    }
                 }
                 self.transmit = t;
                 if !some {
@@ -176,7 +229,7 @@ impl Bench {
         while let Some((i, direction, bytes)) = self.paths.poll(self.now) {
             let now = self.now;
             match direction {
-                Direction::Forward => self.server.handle(now, LocalId(0), nat_addr(i), &bytes, Verify::Checksum),
+                Direction::Forward => self.server.handle(now, LocalId(0), self.nat[i], &bytes, Verify::Checksum),
                 Direction::Backward => {
                     self.client.handle(now, LocalId(i as u16), server_addr(i), &bytes, Verify::Checksum);
                 }
@@ -232,7 +285,67 @@ impl Bench {
                 self.endpoint(side).handle_timeout(now);
             }
         }
+        if self.strict {
+            self.check();
+        }
         true
+    }
+
+    /// Every association's invariants.
+    pub fn check(&self) {
+        for (name, e) in [("client", &self.client), ("server", &self.server)] {
+            for id in e.associations() {
+                if let Some(Err(why)) = e.association(id).map(Association::check_invariants) {
+                    panic!("{name} at {:?}: {why}", self.now);
+                }
+            }
+        }
+    }
+
+    /// A packet that no link carries: arrives at `side` on `path` now, its checksum not looked at.
+    pub fn inject(&mut self, side: Side, path: usize, bytes: &[u8]) {
+        let (now, bytes) = (self.now, Bytes::copy_from_slice(bytes));
+        match side {
+            Side::Server => self.server.handle(now, LocalId(0), self.nat[path], &bytes, Verify::Trusted),
+            Side::Client => self.client.handle(now, LocalId(path as u16), server_addr(path), &bytes, Verify::Trusted),
+        }
+    }
+
+    /// Takes a path down in both directions.
+    pub fn cut(&mut self, path: usize) {
+        let now = self.now;
+        self.paths.get_mut(path).expect("a path").cut(now);
+    }
+
+    /// Takes it up again.
+    pub fn restore(&mut self, path: usize) {
+        let now = self.now;
+        self.paths.get_mut(path).expect("a path").restore(now);
+    }
+
+    /// One direction of a path, down or up.
+    pub fn set_up(&mut self, path: usize, direction: Direction, up: bool) {
+        let now = self.now;
+        let set = if up { Setting::Up } else { Setting::Down };
+        self.paths.get_mut(path).expect("a path").apply(now, direction, set);
+    }
+
+    /// What was tapped of `side` with a chunk of type `chunk`.
+    pub fn tapped(&self, side: Side, chunk: u8) -> Vec<&(Instant, Side, usize, Bytes)> {
+        let all = self.tap.as_deref().unwrap_or_default();
+        all.iter().filter(|(_, s, _, b)| *s == side && kinds(b).contains(&chunk)).collect()
+    }
+
+    pub fn events(&self, side: Side) -> &[Event] {
+        match side {
+            Side::Client => &self.client_events,
+            Side::Server => &self.server_events,
+        }
+    }
+
+    /// The state of a path.
+    pub fn path(&mut self, side: Side, path: usize) -> PathStats {
+        self.assoc(side).paths().nth(path).expect("a path").1
     }
 
     pub fn run_for(&mut self, time: Duration) {
