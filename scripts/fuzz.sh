@@ -1,0 +1,21 @@
+#!/usr/bin/env bash
+# Runs one fuzz target, or all of them, for a while.
+#
+#   scripts/fuzz.sh [TARGET|all] [SECONDS]      default: all, 60 s each
+#
+# Needs a nightly compiler and cargo-fuzz. What it finds lies in fuzz/artifacts/TARGET; a finding is fixed and
+# becomes a test and a seed.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+seconds=${2:-60}
+targets=${1:-all}
+[ "$targets" != all ] || targets=$(cargo +nightly fuzz list)
+
+for target in $targets; do
+    # The first folder takes what is found on the way; the seeds are only read.
+    folders=("fuzz/corpus/$target")
+    mkdir -p "${folders[0]}"
+    [ ! -d "fuzz/seeds/$target" ] || folders+=("fuzz/seeds/$target")
+    cargo +nightly fuzz run "$target" "${folders[@]}" -- -max_total_time="$seconds" -print_final_stats=1
+done
