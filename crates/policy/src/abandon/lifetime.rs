@@ -1,11 +1,12 @@
 //! A message is given up when its deadline has passed.
 //!
 //! Source: RFC 3758 §4.1 and RFC 7496 §3.1, timed reliability. Optionally (ours) it is given up as soon as not even
-//! the fastest active path could still deliver it in time: half of the smallest round trip seen lately is the
-//! least it takes.
+//! the fastest active path could still deliver it in time: what it sends now passes the queue that the smoothed round
+//! trip shows and takes half of the smallest one. Giving up early leaves the capacity to what can still be in time.
 //! A message may belong to a group that is only useful whole (a video frame): with `whole`, what is left of a group
 //! of which something was given up goes too, and with `drain` the time the rest of the group needs to leave counts.
-//! Parameters: `predictive` switches that on; `whole` and `drain` as said; `margin` ms is added to the flight time (may not be negative).
+//! Parameters: `predictive` switches that on; `whole` and `drain` as said; `margin` ms is added to the flight time,
+//! for links whose data direction takes more than half of the round trip.
 
 use super::Abandon;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -51,7 +52,7 @@ impl Lifetime {
             return Duration::ZERO;
         }
         // A path without a sample might be fast: nothing is known, nothing is given up early.
-        let fastest = cx.active().map(|p| p.min_rtt / 2).min().unwrap_or(Duration::ZERO);
+        let fastest = cx.active().map(|p| p.srtt - p.min_rtt / 2).min().unwrap_or(Duration::ZERO);
         if fastest.is_zero() { Duration::ZERO } else { fastest + self.margin }
     }
     /// Time until the rest of the group has left, at the rate all windows allow together.
@@ -99,7 +100,26 @@ mod tests {
         s.rtt(0, 40);
         assert!(at(&mut s, 24, &p));
         assert!(!at(&mut s, 25, &p));
+        s.paths[0].srtt = ms(60);
+        assert!(at(&mut s, 44, &p), "20 ms of queue");
+        assert!(!at(&mut s, 45, &p));
         s.paths[0].state = crate::view::PathState::Suspected;
         assert!(at(&mut s, 100, &p), "only the slow path is left");
+    }
+
+    #[test]
+    fn a_group_goes_as_a_whole() {
+        let mut s = Scene::new(1, 1);
+        let p = Lifetime { predictive: true, whole: true, drain: true, margin: Duration::ZERO };
+        // 100000 bytes a second and 20 ms of flight; 30000 bytes follow in the group.
+        s.rtt(0, 40).cwnd = 4_000;
+        (s.chunks[0].len, s.chunks[0].group_unsent) = (1_000, 31_000);
+        assert!(at(&mut s, 319, &p), "the rest would be late");
+        assert!(!at(&mut s, 320, &p));
+        assert!(!at(&mut s, 20, &Lifetime { drain: false, ..p }));
+        s.chunks[0].group_broken = true;
+        let p = Lifetime { predictive: true, whole: true, drain: true, margin: Duration::ZERO };
+        assert!(at(&mut s, 5_000, &p));
+        assert!(!at(&mut s, 5_000, &Lifetime { whole: false, ..p }));
     }
 }

@@ -100,7 +100,7 @@ pub(super) const PRESETS: &[Preset] = &[
         name: "live",
         summary: "Live video over several paths: every chunk in time, no data on silent paths, losses repaired at once.",
         choices: &[
-            (Hook::PathScheduler, "earliest_arrival"),
+            (Hook::PathScheduler, "earliest_arrival:queue_cost=4"),
             (Hook::Retransmission, "predicted_arrival"),
             (Hook::RetransmissionOrder, "class_then_tsn"),
             (Hook::LossCount, "per_path"),
@@ -110,7 +110,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::AckCredit, "sack_bytes"),
             (Hook::Timer, "rfc9260:rto_min=300"),
             (Hook::StreamScheduler, "frame_importance"),
-            (Hook::Abandon, "lifetime:predictive=1,whole=1,drain=1"),
+            (Hook::Abandon, "lifetime:predictive=1,whole=1,drain=1,margin=30"),
             (Hook::Acknowledge, "immediate"),
             (Hook::PathState, "path_truth:ack_delay=0"),
         ],

@@ -5,7 +5,8 @@
 //! mixed by how much of the round the sending took; the mean of that, times the smallest round trip, is the
 //! threshold after losses and at the end of slow start.
 //! Deviations: bytes are counted, not acknowledgements, because a delayed SACK covers several packets; the window of
-//! a round is what was in flight at its start; gaps longer than half a round trip are left out. The mean is 0.8/0.2.
+//! a round is what was in flight at its start; gaps longer than half a round trip are left out. The mean is 0.8/0.2, in slow start a
+//! larger sample replaces it.
 //! `mu=printed` multiplies by RTTmin/RTT, which understates the rate under queueing. `startup=always` applies the
 //! threshold after every round of slow start as printed, which ends it in the first round without a queue; the
 //! default waits until a round shows one. No estimate yet: RFC 9260. Not friendly towards flows that halve.
@@ -116,7 +117,10 @@ impl BandwidthEstimate {
     }
     fn end_round(&mut self, r: &Round, t: Duration, p: &PathView) {
         if let Some(new) = self.sample(r, t, p) {
-            self.estimate = Some(self.estimate.map_or(new, |old| old - old / 5 + new / 5));
+            self.estimate = Some(match self.estimate {
+                Some(old) if new < old || !p.in_slow_start() => old - old / 5 + new / 5,
+                _ => new,
+            });
         }
     }
     /// The estimated pipe, bytes.
