@@ -121,7 +121,7 @@ fn violations_from_either_side() {
         let mut r = Reassembly::new(2);
         put(&mut r, 10, 0, 0, first).unwrap();
         assert_eq!(put(&mut r, 11, stream, ssn, second), Err(violation(at(11))), "{first} {second}");
-        if first == "BE" || second == "BE" {
+        if second == "BE" {
             continue; // delivered before the other came: left to check_cum
         }
         let mut r = Reassembly::new(2);
