@@ -1,6 +1,6 @@
 //! A message is given up when its deadline has passed.
 //!
-//! Source: RFC 3758 §4.1 and RFC 7496 §3.1, timed reliability. Optionally (ours) it is given up as soon as not even
+//! Source: RFC 3758 §4.1, timed reliability. Optionally (ours) it is given up as soon as not even
 //! the fastest active path could still deliver it in time: what it sends now passes the queue that the smoothed round
 //! trip shows and takes half of the smallest one. Giving up early leaves the capacity to what can still be in time.
 //! A message may belong to a group that is only useful whole (a video frame): with `whole`, what is left of a group
@@ -17,7 +17,7 @@ pub(super) const POLICY: Policy<dyn Abandon> = Policy {
     info: PolicyInfo {
         hook: Hook::Abandon,
         name: "lifetime",
-        source: "RFC 3758 §4.1, RFC 7496 §3.1; predictive is ours",
+        source: "RFC 3758 §4.1; predictive, whole and drain are ours",
         file: file!(),
         summary: "Gives up a message whose deadline has passed, or can no longer be met.",
         params: &[

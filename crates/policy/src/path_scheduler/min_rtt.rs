@@ -1,6 +1,6 @@
 //! Smallest smoothed round trip with room.
 //!
-//! Source: the default scheduler of multipath TCP (RFC 6182 §5.8; Paasch et al. 2014). A path without a sample
+//! Source: the default scheduler of multipath TCP (Paasch et al. 2014). A path without a sample
 //! comes after those that have one. No parameters.
 
 use super::{Decision, PathScheduler};

@@ -18,7 +18,7 @@ pub(crate) fn least<K: Ord>(ready: &[StreamView], key: impl Fn(&StreamView) -> K
 }
 
 pub mod earliest_deadline;
-pub mod fair_bandwidth;
+pub mod fair_capacity;
 pub mod fcfs;
 pub mod frame_importance;
 pub mod priority;
@@ -28,7 +28,7 @@ pub mod round_robin;
 pub static POLICIES: &[Policy<dyn StreamScheduler>] = &[
     fcfs::POLICY,
     round_robin::POLICY,
-    fair_bandwidth::POLICY,
+    fair_capacity::POLICY,
     priority::POLICY,
     frame_importance::POLICY,
     earliest_deadline::POLICY,

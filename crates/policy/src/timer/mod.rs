@@ -52,13 +52,14 @@ impl Limits {
     pub fn new(p: &Params) -> Self {
         Limits { min: p.millis("rto_min"), initial: p.millis("rto_initial"), max: p.millis("rto_max") }
     }
-    /// SRTT + 4 RTTVAR with this floor, before back-off (RFC 9260 §6.3.1 C1 to C7). The variation counts one clock
-    /// tick at least (C4).
+    /// SRTT + 4 RTTVAR with this floor, before back-off (RFC 9260 §6.3.1). A variation of zero counts as one
+    /// clock tick (rule G1).
     pub fn base(&self, p: &PathView, floor: Duration) -> Duration {
         if p.srtt.is_zero() {
             return self.initial.min(self.max);
         }
-        (p.srtt + (p.rttvar * 4).max(TICK)).max(floor).min(self.max)
+        let variation = if p.rttvar.is_zero() { TICK } else { p.rttvar };
+        (p.srtt + variation * 4).max(floor).min(self.max)
     }
     /// Doubled `backoff` times, at most the ceiling.
     pub fn backed_off(&self, base: Duration, backoff: u8) -> Duration {

@@ -1,6 +1,6 @@
 //! Equal bytes for every stream.
 //!
-//! Source: RFC 8260 §3.5, SCTP_SS_FB. The stream that has sent the fewest bytes goes first.
+//! Source: RFC 8260 §3.5, SCTP_SS_FC. The stream that has sent the fewest bytes goes first.
 //! Deviation: a stream that was silent starts with the smallest count of those now waiting, or it would have the
 //! association to itself until it has caught up. No parameters.
 
@@ -13,22 +13,22 @@ use std::collections::BTreeMap;
 pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
     info: PolicyInfo {
         hook: Hook::StreamScheduler,
-        name: "fair_bandwidth",
+        name: "fair_capacity",
         source: "RFC 8260 §3.5",
         file: file!(),
         summary: "The waiting stream that has sent the fewest bytes.",
         params: &[],
     },
-    build: |_| Box::new(FairBandwidth::default()),
+    build: |_| Box::new(FairCapacity::default()),
 };
 
 #[derive(Default)]
-struct FairBandwidth {
+struct FairCapacity {
     /// Bytes sent by the streams that were waiting at the last decision.
     sent: BTreeMap<StreamId, u64>,
 }
 
-impl StreamScheduler for FairBandwidth {
+impl StreamScheduler for FairCapacity {
     fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
         let known = |s: &StreamView| self.sent.get(&s.id).copied();
         let least = ready.iter().filter_map(known).min().unwrap_or(0);
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn bytes_not_messages() {
         let ready = [stream(0, 1), stream(1, 2)];
-        let mut p = FairBandwidth::default();
+        let mut p = FairCapacity::default();
         let mut order = Vec::new();
         for _ in 0..6 {
             let s = p.next(Instant::ZERO, &ready);
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_newcomer_gets_no_arrears() {
-        let mut p = FairBandwidth::default();
+        let mut p = FairCapacity::default();
         for _ in 0..50 {
             assert_eq!(p.next(Instant::ZERO, &[stream(0, 1)]), StreamId(0));
             p.taken(StreamId(0), 1_000);
