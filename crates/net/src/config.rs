@@ -1,0 +1,232 @@
+//! What endpoints and connections are told at birth.
+
+use crate::error::Error;
+use anabranch_engine::AssocConfig;
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// UDP port registered for SCTP over UDP (RFC 6951 §5.1), and our SCTP port too unless told otherwise.
+pub const DEFAULT_PORT: u16 = 9_899;
+
+/// Where packets of a path leave.
+///
+/// An interface or one of its addresses binds the socket to the device, so packets leave there whatever the routing
+/// table prefers. Loopback and [`Local::Any`] are bound to no device.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum Local {
+    /// Wherever the routing table says.
+    #[default]
+    Any,
+    /// An interface by name. Its first suitable address is used; when it comes back with another one, that.
+    Interface(String),
+    /// An address of this machine, and the interface that owns it. When the address is gone for good but the
+    /// interface has another one of its family, that is used.
+    Address(IpAddr),
+}
+
+impl FromStr for Local {
+    type Err = Error;
+
+    /// An address, `*` for any, or else the name of an interface.
+    fn from_str(s: &str) -> Result<Self, Error> {
+        if let Ok(address) = s.parse::<IpAddr>() {
+            return Ok(if address.is_unspecified() { Local::Any } else { Local::Address(address) });
+        }
+        match s {
+            "" => Err(Error::Config("an empty name is no interface".into())),
+            "*" => Ok(Local::Any),
+            name => Ok(Local::Interface(name.into())),
+        }
+    }
+}
+
+impl fmt::Display for Local {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Local::Any => f.write_str("*"),
+            Local::Interface(name) => f.write_str(name),
+            Local::Address(address) => address.fmt(f),
+        }
+    }
+}
+
+/// One path of a connection: where it leaves and where it goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PathSpec {
+    /// Our side.
+    pub local: Local,
+    /// Address and UDP port of the peer on this path.
+    pub remote: SocketAddr,
+}
+
+impl PathSpec {
+    /// A path from `local` to `remote`.
+    pub fn new(local: Local, remote: SocketAddr) -> Self {
+        PathSpec { local, remote }
+    }
+
+    /// A path that leaves wherever the routing table says.
+    pub fn to(remote: SocketAddr) -> Self {
+        PathSpec { local: Local::Any, remote }
+    }
+}
+
+/// An endpoint that accepts associations (and may begin some).
+#[derive(Clone, Debug)]
+pub struct ServerConfig {
+    /// UDP addresses to listen on. A wildcard listens on its own family only; name both for both.
+    pub listen: Vec<SocketAddr>,
+    /// Our SCTP port.
+    pub port: u16,
+    /// For accepted associations.
+    pub association: AssocConfig,
+    /// Associations that may live at once.
+    pub max_associations: usize,
+    /// Writes every packet to this pcapng file.
+    pub pcap: Option<PathBuf>,
+}
+
+impl ServerConfig {
+    /// Listens on one address.
+    pub fn new(listen: SocketAddr, association: AssocConfig) -> Self {
+        ServerConfig { listen: vec![listen], port: DEFAULT_PORT, association, max_associations: 100_000, pcap: None }
+    }
+
+    /// Listens on UDP port `port` of every address of the machine: IPv4, and IPv6 where the machine has it.
+    pub fn everywhere(port: u16, association: AssocConfig) -> Self {
+        let v4 = SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), port);
+        let mut config = Self::new(v4, association);
+        if crate::socket::has_ipv6() {
+            config.listen.push(SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), port));
+        }
+        config
+    }
+}
+
+/// An endpoint that only begins associations.
+#[derive(Clone, Debug, Default)]
+pub struct ClientConfig {
+    /// Our SCTP port; none draws one at random from the dynamic range.
+    pub port: Option<u16>,
+    /// Writes every packet to this pcapng file.
+    pub pcap: Option<PathBuf>,
+}
+
+/// How to reach a peer.
+#[derive(Clone, Debug)]
+pub struct ConnectOptions {
+    /// The peer's SCTP port.
+    pub peer_port: u16,
+    /// Paths; the handshake tries them in this order, the others join afterwards.
+    pub paths: Vec<PathSpec>,
+    /// Limits, constants and policies.
+    pub association: AssocConfig,
+    /// Give up when no path has answered for this long.
+    pub timeout: Duration,
+    /// Begin although some of the interfaces are not there (not all); they join when they appear.
+    pub allow_missing: bool,
+}
+
+impl ConnectOptions {
+    /// The time a peer has to answer unless told otherwise.
+    pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
+
+    /// A connection over one path that leaves wherever the routing table says.
+    pub fn new(remote: SocketAddr, association: AssocConfig) -> Self {
+        Self::over(vec![PathSpec::to(remote)], association)
+    }
+
+    /// A connection over these paths.
+    pub fn over(paths: Vec<PathSpec>, association: AssocConfig) -> Self {
+        ConnectOptions {
+            peer_port: DEFAULT_PORT,
+            paths,
+            association,
+            timeout: Self::DEFAULT_TIMEOUT,
+            allow_missing: false,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        let wrong = |what: String| Err(Error::Config(what));
+        if self.peer_port == 0 {
+            return wrong("SCTP port 0 cannot be reached".into());
+        }
+        if self.paths.is_empty() {
+            return wrong("a connection needs at least one path".into());
+        }
+        if self.paths.len() > self.association.max_paths {
+            return wrong(format!("{} paths, but at most {} allowed", self.paths.len(), self.association.max_paths));
+        }
+        for (i, p) in self.paths.iter().enumerate() {
+            check_path(p)?;
+            if self.paths.iter().take(i).any(|q| q == p) {
+                return wrong(format!("path {} to {} is given twice", p.local, p.remote));
+            }
+        }
+        Ok(self.association.profile.check(self.paths.len())?)
+    }
+}
+
+pub(crate) fn check_path(p: &PathSpec) -> Result<(), Error> {
+    let remote = p.remote;
+    if remote.port() == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
+        return Err(Error::Config(format!("{remote} is no address a peer can have")));
+    }
+    match p.local {
+        Local::Address(a) if a.is_ipv4() != remote.is_ipv4() => {
+            Err(Error::Config(format!("a path cannot lead from {a} to {remote}: one is IPv4, one is IPv6")))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// The address as the kernel reports it: no flow label, a scope only where it means something.
+pub(crate) fn normal(address: SocketAddr) -> SocketAddr {
+    match address {
+        SocketAddr::V6(mut a) => {
+            a.set_flowinfo(0);
+            if !a.ip().is_unicast_link_local() {
+                a.set_scope_id(0);
+            }
+            SocketAddr::V6(a)
+        }
+        v4 => v4,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_policy::registry::Profile;
+
+    fn options(paths: &[(&str, &str)]) -> ConnectOptions {
+        let path = |(l, r): &(&str, &str)| PathSpec::new(l.parse().unwrap(), r.parse().unwrap());
+        ConnectOptions::over(paths.iter().map(path).collect(), AssocConfig::new(Profile::named("cmt").unwrap()))
+    }
+
+    #[test]
+    fn locals_from_words() {
+        assert_eq!("wlan0".parse::<Local>().unwrap(), Local::Interface("wlan0".into()));
+        assert_eq!("10.0.0.1".parse::<Local>().unwrap(), Local::Address("10.0.0.1".parse().unwrap()));
+        assert_eq!("::".parse::<Local>().unwrap(), Local::Any);
+        assert_eq!("*".parse::<Local>().unwrap().to_string(), "*");
+        assert!("".parse::<Local>().is_err());
+    }
+
+    #[test]
+    fn nonsense_is_refused_with_a_reason() {
+        let text = |o: ConnectOptions| o.check().unwrap_err().to_string();
+        assert!(options(&[("lo", "127.0.0.1:9"), ("eth0", "127.0.0.1:9")]).check().is_ok());
+        assert!(text(options(&[])).contains("at least one path"));
+        assert!(text(options(&[("lo", "127.0.0.1:9"), ("lo", "127.0.0.1:9")])).contains("twice"));
+        assert!(text(options(&[("10.0.0.1", "[::1]:9")])).contains("one is IPv6"));
+        assert!(text(options(&[("lo", "0.0.0.0:9")])).contains("no address a peer can have"));
+        let mut o = options(&[("lo", "127.0.0.1:9")]);
+        o.peer_port = 0;
+        assert!(text(o).contains("port 0"));
+    }
+}

@@ -1,0 +1,271 @@
+//! The public connection: one association.
+
+use crate::clock;
+use crate::config::{PathSpec, check_path, normal};
+use crate::error::{Error, SendError};
+use crate::events::Events;
+use crate::shared::{Core, Shared, Signals};
+use crate::stats::ConnectionStats;
+use anabranch_base::{Instant, PathId};
+use anabranch_engine::{AssocId, CloseReason, Message, Phase, SendOptions};
+use bytes::Bytes;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bytes read after which the driver may have a window to announce.
+const READ_STEP: usize = 64 << 10;
+/// Least pause between two tries for a message that still finds no room.
+const RETRY: Duration = Duration::from_millis(1);
+
+/// One association with a peer. Clones are handles of the same one; when the last goes it is aborted, unless it has
+/// been shut down.
+#[derive(Clone)]
+pub struct Connection {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    id: AssocId,
+    signals: Arc<Signals>,
+}
+
+impl Connection {
+    pub(crate) fn new(shared: Arc<Shared>, id: AssocId, signals: Arc<Signals>) -> Self {
+        Connection { inner: Arc::new(Inner { shared, id, signals }) }
+    }
+
+    pub(crate) fn id(&self) -> AssocId {
+        self.inner.id
+    }
+
+    pub(crate) fn signals(&self) -> &Arc<Signals> {
+        &self.inner.signals
+    }
+
+    /// Hands a message over if there is room now.
+    ///
+    /// # Errors
+    /// See [`SendError`]; nothing is taken on an error.
+    pub fn try_send(&self, options: SendOptions, payload: Bytes) -> Result<(), SendError> {
+        let i = &*self.inner;
+        {
+            let mut core = i.shared.lock();
+            let closed = closed(&core, i.id);
+            let Some(mut a) = core.engine.association_mut(i.id) else { return Err(SendError::Closed(closed)) };
+            a.send(clock::now(), options, payload).map_err(|e| SendError::from_engine(e, closed))?;
+        }
+        i.shared.wake.notify_one();
+        Ok(())
+    }
+
+    /// Hands a message over, waiting for room in the send buffer; no longer than its deadline.
+    ///
+    /// May be dropped at any time: the message is taken either whole or not at all.
+    ///
+    /// # Errors
+    /// See [`SendError`]; never [`SendError::WouldBlock`].
+    pub async fn send(&self, options: SendOptions, payload: Bytes) -> Result<(), SendError> {
+        loop {
+            let writable = self.inner.signals.writable.notified();
+            match self.try_send(options, payload.clone()) {
+                Err(SendError::WouldBlock) => {}
+                done => return done,
+            }
+            self.inner.shared.wake.notify_one();
+            let earliest = tokio::time::Instant::now() + RETRY;
+            match options.deadline {
+                Some(at) => {
+                    let at = tokio::time::Instant::from_std(clock::to_std(at));
+                    tokio::time::timeout_at(at, writable).await.map_err(|_| SendError::Expired)?;
+                }
+                None => writable.await,
+            }
+            // Room for some is not yet room for a large one.
+            if tokio::time::Instant::now() < earliest {
+                tokio::time::sleep_until(earliest).await;
+            }
+        }
+    }
+
+    /// The next message in delivery order; none when the peer and we have shut down and all has been read.
+    ///
+    /// May be dropped at any time without losing a message.
+    ///
+    /// # Errors
+    /// Why the connection ended, when it did not end gracefully. What had arrived before is delivered first.
+    pub async fn recv(&self) -> Result<Option<Message>, CloseReason> {
+        loop {
+            let readable = self.inner.signals.readable.notified();
+            if let Some(m) = self.try_recv() {
+                return Ok(Some(m));
+            }
+            match self.close_reason() {
+                None => readable.await,
+                // It may have arrived between the two looks.
+                Some(reason) => return self.try_recv().map_or_else(|| ended(reason), |m| Ok(Some(m))),
+            }
+        }
+    }
+
+    /// Appends up to `max` messages to `out`, waiting for the first. Returns how many; 0 after a graceful end.
+    ///
+    /// # Errors
+    /// As [`recv`](Self::recv).
+    pub async fn recv_many(&self, out: &mut Vec<Message>, max: usize) -> Result<usize, CloseReason> {
+        if max == 0 {
+            return Ok(0);
+        }
+        let Some(first) = self.recv().await? else { return Ok(0) };
+        let before = out.len();
+        out.push(first);
+        self.read(max - 1, |m| out.push(m));
+        Ok(out.len() - before)
+    }
+
+    /// A message that has arrived already.
+    pub fn try_recv(&self) -> Option<Message> {
+        let mut message = None;
+        self.read(1, |m| message = Some(m));
+        message
+    }
+
+    /// Reads up to `max` messages, and tells the driver when the window may have to be announced.
+    fn read(&self, max: usize, mut take: impl FnMut(Message)) {
+        let i = &*self.inner;
+        let mut core = i.shared.lock();
+        let mut bytes = 0;
+        let mut drained = false;
+        {
+            let Some(mut a) = core.engine.association_mut(i.id) else { return };
+            for _ in 0..max {
+                let Some(m) = a.recv() else {
+                    drained = true;
+                    break;
+                };
+                bytes += m.payload.len();
+                take(m);
+            }
+        }
+        let Some(entry) = core.connections.get_mut(&i.id) else { return };
+        entry.read += bytes;
+        let wake = entry.read >= READ_STEP || (drained && entry.read > 0) || entry.closed.is_some();
+        if wake {
+            entry.read = 0;
+        }
+        if bytes > 0 && entry.closed.is_some() {
+            core.remember_stats(i.id);
+        }
+        drop(core);
+        if wake {
+            i.shared.wake.notify_one();
+        }
+    }
+
+    /// Everything that happened to the connection from its beginning, and what will.
+    pub fn events(&self) -> Events {
+        Events::new(self.inner.shared.clone(), self.inner.id)
+    }
+
+    /// Counters; those of its last moment when it is over.
+    pub fn stats(&self) -> ConnectionStats {
+        self.inner.shared.lock().connection_stats(self.inner.id)
+    }
+
+    /// The peer's addresses, one for each path.
+    pub fn remote_addresses(&self) -> Vec<SocketAddr> {
+        self.stats().paths.iter().map(|p| p.stats.remote).collect()
+    }
+
+    /// Adds a path, or revives one that is there. It is used once the peer has confirmed it ([`Events`] tell).
+    ///
+    /// # Errors
+    /// A path that cannot be bound, a connection that is over or has no room.
+    pub fn add_path(&self, path: &PathSpec) -> Result<PathId, Error> {
+        check_path(path)?;
+        let remote = normal(path.remote);
+        let i = &*self.inner;
+        i.shared.act(|core| {
+            core.check_running()?;
+            if let Some(reason) = closed(core, i.id) {
+                return Err(Error::Closed(reason));
+            }
+            let local = core.open_local(&path.local, remote, false)?;
+            let Some(mut a) = core.engine.association_mut(i.id) else {
+                return Err(Error::Closed(CloseReason::Aborted));
+            };
+            a.add_path(clock::now(), local, remote).ok_or(Error::TooManyPaths)
+        })
+    }
+
+    /// Ends gracefully: what was handed over is delivered first. Waits until both sides have agreed.
+    ///
+    /// What the peer still sends can be read by another clone meanwhile, and afterwards.
+    pub async fn shutdown(&self) -> CloseReason {
+        let i = &*self.inner;
+        i.shared.act(|core| {
+            if let Some(mut a) = core.engine.association_mut(i.id) {
+                a.shutdown(clock::now());
+            }
+        });
+        self.closed().await
+    }
+
+    /// Ends at once; what was not delivered is lost. The peer is told `reason`.
+    pub fn abort(&self, reason: &str) {
+        let i = &*self.inner;
+        i.shared.act(|core| {
+            if let Some(mut a) = core.engine.association_mut(i.id) {
+                a.abort(clock::now(), reason.as_bytes());
+            }
+        });
+    }
+
+    /// Waits for the end.
+    pub async fn closed(&self) -> CloseReason {
+        loop {
+            let changed = self.inner.signals.changed.notified();
+            if let Some(reason) = self.close_reason() {
+                return reason;
+            }
+            changed.await;
+        }
+    }
+
+    /// Why it is over; none while it lives.
+    pub fn close_reason(&self) -> Option<CloseReason> {
+        closed(&self.inner.shared.lock(), self.inner.id)
+    }
+
+    /// True from the handshake until somebody begins to end it.
+    pub fn is_established(&self) -> bool {
+        let core = self.inner.shared.lock();
+        core.engine.association(self.inner.id).is_some_and(|a| a.phase() == Phase::Established)
+    }
+
+    /// Now, on the scale of deadlines.
+    pub fn now(&self) -> Instant {
+        clock::now()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.act(|core| core.release(clock::now(), self.id));
+    }
+}
+
+fn closed(core: &Core, id: AssocId) -> Option<CloseReason> {
+    match core.connections.get(&id) {
+        Some(entry) => entry.closed.clone(),
+        None => Some(CloseReason::Aborted),
+    }
+}
+
+fn ended(reason: CloseReason) -> Result<Option<Message>, CloseReason> {
+    match reason {
+        CloseReason::Shutdown => Ok(None),
+        other => Err(other),
+    }
+}

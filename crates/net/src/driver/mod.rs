@@ -1,0 +1,177 @@
+//! The driver: one task that owns the sockets, moves packets between them and the engine, and keeps its timers.
+//!
+//! It runs on a thread of its own, so that whatever the program does on its runtime never delays a timer or an
+//! acknowledgement. Each turn does bounded work: at most one batch of datagrams from each socket, then what the
+//! engine has to send.
+
+mod monitor;
+mod port;
+mod receive;
+mod transmit;
+mod watch;
+
+pub(crate) use watch::Watch;
+
+use crate::batch::Batches;
+use crate::capture::Capture;
+use crate::clock;
+use crate::error::Error;
+use crate::locals::Slot;
+use crate::shared::Shared;
+use anabranch_base::{Duration, Instant};
+use anabranch_engine::{LocalId, Transmit};
+use monitor::Monitor;
+use port::Port;
+use receive::Buffers;
+use std::future::poll_fn;
+use std::net::UdpSocket;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll};
+
+/// Packets sent in one turn before the sockets are read again.
+const SEND_LIMIT: usize = 1_024;
+/// Packets built in one go; the engine is free for others in between.
+const BUILD_LIMIT: usize = 128;
+/// Expired timers served in one turn before the sockets are read again.
+const TIMER_LIMIT: usize = 64;
+/// Key rotation and the like happen at least this often.
+const HOUSEKEEPING: Duration = Duration::from_secs(1);
+
+/// A new socket for the driver.
+pub(crate) struct Command {
+    pub slot: Slot,
+    pub local: LocalId,
+    /// None when the interface is not there yet.
+    pub socket: Option<UdpSocket>,
+    /// For sockets of clients.
+    pub watch: Option<Watch>,
+}
+
+/// Starts the driver on a thread of its own.
+pub(crate) fn spawn(shared: Arc<Shared>, capture: Option<Capture>) -> Result<(), Error> {
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(Error::Driver)?;
+    let run = move || {
+        let _stop = StopGuard(shared.clone());
+        runtime.block_on(async move { Driver::new(shared, capture).run().await });
+    };
+    std::thread::Builder::new().name("anabranch-net".into()).spawn(run).map_err(Error::Driver)?;
+    Ok(())
+}
+
+/// Tells everybody when the driver ends, however it ends.
+struct StopGuard(Arc<Shared>);
+
+impl Drop for StopGuard {
+    fn drop(&mut self) {
+        let shared = &self.0;
+        shared.lock().stop(shared);
+    }
+}
+
+struct Driver {
+    shared: Arc<Shared>,
+    ports: Vec<Port>,
+    buffers: Buffers,
+    batches: Batches,
+    transmit: Transmit,
+    capture: Option<Capture>,
+    monitor: Monitor,
+    sleep: Pin<Box<tokio::time::Sleep>>,
+    /// What `sleep` waits for.
+    alarm: Option<Instant>,
+    next_watch: Option<Instant>,
+    last_housekeeping: Instant,
+    /// Work was left over: do not wait.
+    more: bool,
+}
+
+impl Driver {
+    fn new(shared: Arc<Shared>, capture: Option<Capture>) -> Self {
+        Driver {
+            shared,
+            ports: Vec::new(),
+            buffers: Buffers::new(),
+            batches: Batches::default(),
+            transmit: Transmit::default(),
+            capture,
+            monitor: Monitor::new(),
+            sleep: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
+            alarm: None,
+            next_watch: None,
+            last_housekeeping: clock::now(),
+            more: false,
+        }
+    }
+
+    async fn run(&mut self) {
+        loop {
+            self.take_commands();
+            self.receive();
+            let alarm = self.work();
+            self.watch();
+            if self.finished() {
+                return;
+            }
+            self.wait(alarm).await;
+        }
+    }
+
+    /// Takes over new sockets.
+    fn take_commands(&mut self) {
+        let commands = std::mem::take(&mut self.shared.lock().commands);
+        for c in commands {
+            // Slots are numbered in the order in which their commands are queued.
+            debug_assert_eq!(c.slot.0, self.ports.len());
+            self.ports.push(Port::new(c.local, c.socket, c.watch));
+            self.next_watch = Some(Instant::ZERO);
+        }
+    }
+
+    /// Waits until a socket is ready, an alarm is due, or somebody calls.
+    async fn wait(&mut self, alarm: Option<Instant>) {
+        if std::mem::take(&mut self.more) {
+            tokio::task::yield_now().await;
+            return;
+        }
+        let alarm = [alarm, self.next_watch].into_iter().flatten().min();
+        if alarm != self.alarm
+            && let Some(at) = alarm
+        {
+            self.sleep.as_mut().reset(tokio::time::Instant::from_std(clock::to_std(at)));
+        }
+        self.alarm = alarm;
+        let Driver { shared, ports, sleep, monitor, .. } = self;
+        tokio::select! {
+            biased;
+            () = poll_fn(|cx| poll_ports(ports, cx)) => {}
+            () = shared.wake.notified() => {}
+            () = sleep.as_mut(), if alarm.is_some() => self.alarm = None,
+            () = monitor.changed() => self.next_watch = Some(Instant::ZERO),
+        }
+    }
+
+    /// True when nobody can ask for anything any more and everything has left.
+    fn finished(&mut self) -> bool {
+        let outboxes = self.ports.iter().all(Port::nothing_waits);
+        let mut core = self.shared.lock();
+        let idle = outboxes && core.engine.associations().next().is_none() && core.commands.is_empty();
+        if idle && !core.idle {
+            self.shared.idle.notify_waiters();
+        }
+        core.idle = idle;
+        idle && core.closing
+    }
+}
+
+/// Ready when any socket has something to read, or takes what waits for it.
+fn poll_ports(ports: &[Port], cx: &mut Context<'_>) -> Poll<()> {
+    let mut ready = Poll::Pending;
+    for p in ports {
+        if p.poll_ready(cx).is_ready() {
+            ready = Poll::Ready(());
+        }
+    }
+    ready
+}

@@ -1,0 +1,164 @@
+//! A socket of the driver, and the packets that wait for it.
+
+use super::watch::{Watch, Watched};
+use crate::batch::Batch;
+use crate::socket::Io;
+use anabranch_engine::LocalId;
+use nix::errno::Errno;
+use quinn_udp::Transmit as UdpTransmit;
+use std::collections::VecDeque;
+use std::io;
+use std::net::UdpSocket;
+use std::task::{Context, Poll};
+use tokio::io::Interest;
+
+/// Bytes that may wait for a socket that takes no more. Beyond it packets are dropped, as at any full queue:
+/// congestion control sees it, and other paths go on meanwhile.
+const OUTBOX: usize = 256 << 10;
+/// Errors in a row on reading after which a socket is given up.
+const MAX_FAILURES: u32 = 64;
+
+/// What became of a batch.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Sent {
+    pub packets: usize,
+    pub calls: usize,
+    /// Packets refused, and the last reason.
+    pub errors: usize,
+    pub errno: Option<Errno>,
+}
+
+pub(super) struct Port {
+    pub local: LocalId,
+    pub io: Option<Io>,
+    pub outbox: VecDeque<Batch>,
+    outbox_bytes: usize,
+    pub watched: Option<Watched>,
+    failures: u32,
+    pub told_too_big: bool,
+}
+
+impl Port {
+    /// Must be called within the driver's runtime.
+    pub fn new(local: LocalId, socket: Option<UdpSocket>, watch: Option<Watch>) -> Self {
+        let mut port = Port {
+            local,
+            io: None,
+            outbox: VecDeque::new(),
+            outbox_bytes: 0,
+            watched: watch.map(Watched::new),
+            failures: 0,
+            told_too_big: false,
+        };
+        if let Some(s) = socket
+            && let Err(error) = port.attach(s)
+        {
+            tracing::error!(%error, "a socket cannot be used");
+        }
+        port
+    }
+
+    /// Uses this socket from now on.
+    pub fn attach(&mut self, socket: UdpSocket) -> io::Result<()> {
+        self.io = Some(Io::new(socket)?);
+        self.failures = 0;
+        self.told_too_big = false;
+        Ok(())
+    }
+
+    pub fn nothing_waits(&self) -> bool {
+        self.outbox.is_empty() || self.io.is_none()
+    }
+
+    pub fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let Some(io) = &self.io else { return Poll::Pending };
+        let readable = io.socket.poll_recv_ready(cx).is_ready();
+        let writable = !self.outbox.is_empty() && io.socket.poll_send_ready(cx).is_ready();
+        if readable || writable { Poll::Ready(()) } else { Poll::Pending }
+    }
+
+    /// Notes whether reading worked; true when the socket should be given up.
+    pub fn read_failed(&mut self, failed: bool) -> bool {
+        self.failures = if failed { self.failures + 1 } else { 0 };
+        self.failures > MAX_FAILURES
+    }
+
+    /// Sends a batch, or says that the socket takes nothing now.
+    pub fn send(&self, batch: &Batch) -> Poll<Sent> {
+        let Some(io) = &self.io else {
+            let errors = batch.count();
+            return Poll::Ready(Sent { errors, errno: Some(Errno::ENODEV), ..Sent::default() });
+        };
+        let count = batch.count();
+        let whole = io.state.max_gso_segments() >= count;
+        if whole {
+            match send_one(io, batch, &batch.contents) {
+                Ok(()) => return Poll::Ready(Sent { packets: count, calls: 1, ..Sent::default() }),
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
+                Err(e) if count == 1 || is_interface_gone(errno(&e)) => {
+                    return Poll::Ready(Sent { calls: 1, errors: count, errno: Some(errno(&e)), ..Sent::default() });
+                }
+                // The device does not like offload, or refuses one of the packets: one by one then.
+                Err(error) => tracing::debug!(%error, "a batch was refused"),
+            }
+        }
+        let mut sent = Sent::default();
+        for packet in batch.packets() {
+            match send_one(io, batch, packet) {
+                Ok(()) => sent.packets += 1,
+                Err(e) => {
+                    sent.errors += 1;
+                    sent.errno = Some(errno(&e));
+                }
+            }
+            sent.calls += 1;
+        }
+        Poll::Ready(sent)
+    }
+
+    /// Keeps a batch for later; false when too many wait already (the batch is given back).
+    pub fn keep(&mut self, batch: Batch) -> Result<(), Batch> {
+        if self.outbox_bytes + batch.contents.len() > OUTBOX {
+            return Err(batch);
+        }
+        self.outbox_bytes += batch.contents.len();
+        self.outbox.push_back(batch);
+        Ok(())
+    }
+
+    /// Takes the first waiting batch.
+    pub fn pop_waiting(&mut self) -> Option<Batch> {
+        let b = self.outbox.pop_front()?;
+        self.outbox_bytes -= b.contents.len();
+        Some(b)
+    }
+
+    /// Puts the batch back that `pop_waiting` gave.
+    pub fn unpop(&mut self, batch: Batch) {
+        self.outbox_bytes += batch.contents.len();
+        self.outbox.push_front(batch);
+    }
+}
+
+fn send_one(io: &Io, batch: &Batch, contents: &[u8]) -> io::Result<()> {
+    let transmit = UdpTransmit {
+        destination: batch.remote,
+        ecn: None,
+        contents,
+        segment_size: (contents.len() > batch.segment).then_some(batch.segment),
+        src_ip: batch.source,
+    };
+    io.socket.try_io(Interest::WRITABLE, || io.state.try_send((&io.socket).into(), &transmit))
+}
+
+fn errno(e: &io::Error) -> Errno {
+    e.raw_os_error().map_or(Errno::UnknownErrno, Errno::from_raw)
+}
+
+/// Errors that say that the interface or its address is gone, not that a packet is wrong.
+pub(super) fn is_interface_gone(e: Errno) -> bool {
+    matches!(
+        e,
+        Errno::ENODEV | Errno::ENXIO | Errno::ENETDOWN | Errno::ENETUNREACH | Errno::EADDRNOTAVAIL | Errno::EHOSTDOWN
+    )
+}

@@ -1,0 +1,114 @@
+//! From the sockets to the engine.
+
+use super::Driver;
+use crate::clock;
+use crate::locals::Slot;
+use anabranch_engine::LocalId;
+use anabranch_wire::{Direction, Verify};
+use bytes::Bytes;
+use quinn_udp::{BATCH_SIZE, RecvMeta};
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use tokio::io::Interest;
+
+/// Bytes of one buffer: what receive offload can join.
+const BUFFER: usize = 65_535;
+
+/// Buffers for one call, shared by all sockets.
+pub(super) struct Buffers {
+    bytes: Vec<u8>,
+    metas: [RecvMeta; BATCH_SIZE],
+}
+
+impl Buffers {
+    pub fn new() -> Self {
+        Buffers { bytes: vec![0; BUFFER * BATCH_SIZE], metas: [RecvMeta::default(); BATCH_SIZE] }
+    }
+
+    /// One call; how many buffers were filled.
+    fn fill(&mut self, io: &crate::socket::Io) -> io::Result<usize> {
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+        for (slice, chunk) in slices.iter_mut().zip(self.bytes.chunks_mut(BUFFER)) {
+            *slice = IoSliceMut::new(chunk);
+        }
+        let metas = &mut self.metas;
+        io.socket.try_io(Interest::READABLE, || io.state.recv((&io.socket).into(), &mut slices, metas))
+    }
+
+    /// What the last call brought: where from, where to, and the datagrams.
+    fn filled(&self, n: usize) -> impl Iterator<Item = (&RecvMeta, std::slice::Chunks<'_, u8>)> {
+        self.metas.iter().zip(self.bytes.chunks(BUFFER)).take(n).map(|(meta, buffer)| {
+            let used = buffer.get(..meta.len).unwrap_or(buffer);
+            (meta, used.chunks(meta.stride.max(1)))
+        })
+    }
+}
+
+impl Driver {
+    /// One batch from each socket.
+    pub(super) fn receive(&mut self) {
+        for slot in 0..self.ports.len() {
+            let Some(port) = self.ports.get_mut(slot) else { continue };
+            let Some(io) = &port.io else { continue };
+            match self.buffers.fill(io) {
+                Ok(n) => {
+                    port.read_failed(false);
+                    self.hand_over(Slot(slot), n);
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                // Mostly what became of an earlier packet (ICMP). The socket goes on.
+                Err(error) => {
+                    tracing::debug!(%error, "receiving failed");
+                    self.more = true;
+                    if port.read_failed(true) {
+                        self.give_up(slot, &error);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Hands the datagrams of the last call to the engine.
+    fn hand_over(&mut self, slot: Slot, n: usize) {
+        let mut core = self.shared.lock();
+        let now = clock::now();
+        core.stats.receive_calls += 1;
+        for (meta, datagrams) in self.buffers.filled(n) {
+            let Some(local) = core.locals.arrival(slot, meta.dst_ip) else { continue };
+            let from = crate::config::normal(meta.addr);
+            for datagram in datagrams {
+                core.stats.packets_received += 1;
+                core.stats.bytes_received += datagram.len() as u64;
+                if let Some(capture) = &mut self.capture
+                    && !note_arrival(capture, &core.locals, local, (from, meta), datagram)
+                {
+                    core.stats.not_captured += 1;
+                }
+                // Copied once, to its own memory: a message kept for long must not hold its neighbours.
+                let bytes = Bytes::copy_from_slice(datagram);
+                core.engine.handle(now, local, from, &bytes, Verify::Checksum);
+            }
+        }
+    }
+
+    /// A socket that only fails is dropped; a watched one will be opened again.
+    fn give_up(&mut self, slot: usize, error: &io::Error) {
+        let Some(port) = self.ports.get_mut(slot) else { return };
+        tracing::warn!(%error, "a socket was given up");
+        port.io = None;
+        let local = port.local;
+        self.local_down(local, &error.to_string());
+    }
+}
+
+fn note_arrival(
+    capture: &mut crate::capture::Capture,
+    locals: &crate::locals::Locals,
+    local: LocalId,
+    (from, meta): (SocketAddr, &RecvMeta),
+    datagram: &[u8],
+) -> bool {
+    let Some(side) = locals.get(local) else { return false };
+    let to = SocketAddr::new(meta.dst_ip.unwrap_or(side.address.ip()), side.address.port());
+    capture.packet(Direction::In, (local, &side.name), (from, to), datagram)
+}

@@ -1,0 +1,152 @@
+//! From the engine to the sockets, and the engine's timers.
+
+use super::port::{Sent, is_interface_gone};
+use super::{BUILD_LIMIT, Driver, HOUSEKEEPING, SEND_LIMIT, TIMER_LIMIT};
+use crate::batch::Batch;
+use crate::capture::Capture;
+use crate::clock;
+use crate::shared::Core;
+use anabranch_base::Instant;
+use anabranch_engine::LocalId;
+use anabranch_wire::Direction;
+use nix::errno::Errno;
+use std::task::Poll;
+
+impl Driver {
+    /// Serves timers, tells events, sends what there is to send. Returns when the engine wants to be called again.
+    pub(super) fn work(&mut self) -> Option<Instant> {
+        self.send_waiting();
+        let mut sent = 0;
+        let mut expiries = 0;
+        loop {
+            let shared = self.shared.clone();
+            let mut core = shared.lock();
+            let now = clock::now();
+            let due = core.engine.poll_timeout().is_some_and(|t| t <= now);
+            if due || now - self.last_housekeeping >= HOUSEKEEPING {
+                core.engine.handle_timeout(now);
+                self.last_housekeeping = now;
+                expiries += usize::from(due);
+            }
+            core.dispatch(now, &shared);
+            let built = self.build(&mut core, now);
+            core.dispatch(now, &shared);
+            let next = core.engine.poll_timeout();
+            drop(core);
+            self.send_built();
+            sent += built;
+            let overdue = next.is_some_and(|t| t <= now);
+            if built < BUILD_LIMIT && !overdue {
+                return next;
+            }
+            if sent >= SEND_LIMIT {
+                self.more = true;
+                return next;
+            }
+            if expiries >= TIMER_LIMIT {
+                // A timer that stays in the past must not keep a processor busy.
+                return Some(now + anabranch_base::Duration::from_millis(1));
+            }
+        }
+    }
+
+    /// Asks the engine for packets; how many it gave.
+    fn build(&mut self, core: &mut Core, now: Instant) -> usize {
+        let mut built = 0;
+        while built < BUILD_LIMIT && core.engine.poll_transmit(now, &mut self.transmit) {
+            built += 1;
+            match core.locals.get(self.transmit.local) {
+                Some(side) => self.batches.push(&self.transmit, side),
+                None => core.stats.send_errors += 1,
+            }
+        }
+        // Payloads are shared with the engine's queues: let go of the last packet's.
+        self.transmit.packet.clear();
+        built
+    }
+
+    fn send_built(&mut self) {
+        let mut list = self.batches.take();
+        for batch in list.drain(..) {
+            let Some(port) = self.ports.get_mut(batch.slot.0) else { continue };
+            // What waits goes first.
+            let outcome = if port.outbox.is_empty() { port.send(&batch) } else { Poll::Pending };
+            match outcome {
+                Poll::Ready(sent) => self.sent(batch, sent),
+                Poll::Pending => {
+                    if let Err(batch) = port.keep(batch) {
+                        self.shared.lock().stats.dropped_full += batch.count() as u64;
+                        self.batches.recycle(batch);
+                    }
+                }
+            }
+        }
+        self.batches.give_back(list);
+    }
+
+    /// Sends what a socket did not take before.
+    fn send_waiting(&mut self) {
+        for slot in 0..self.ports.len() {
+            while let Some(port) = self.ports.get_mut(slot)
+                && let Some(batch) = port.pop_waiting()
+            {
+                match port.send(&batch) {
+                    Poll::Ready(sent) => self.sent(batch, sent),
+                    Poll::Pending => {
+                        port.unpop(batch);
+                        break;
+                    }
+                }
+            }
+        }
+    }
+
+    /// Counts, captures, and looks at what went wrong.
+    fn sent(&mut self, batch: Batch, sent: Sent) {
+        let trouble = sent.errno.filter(|_| sent.errors > 0);
+        {
+            let mut core = self.shared.lock();
+            let s = &mut core.stats;
+            s.packets_sent += sent.packets as u64;
+            s.send_calls += sent.calls as u64;
+            s.send_errors += sent.errors as u64;
+            if sent.errors == 0 {
+                s.bytes_sent += batch.contents.len() as u64;
+                if let Some(capture) = &mut self.capture {
+                    note_departures(capture, &mut core, &batch);
+                }
+            }
+        }
+        if let Some(errno) = trouble {
+            self.send_failed(batch.local, batch.slot.0, errno, batch.segment);
+        }
+        self.batches.recycle(batch);
+    }
+
+    /// A send error concerns one interface, never the endpoint.
+    fn send_failed(&mut self, local: LocalId, slot: usize, errno: Errno, len: usize) {
+        if errno == Errno::EMSGSIZE {
+            if let Some(port) = self.ports.get_mut(slot)
+                && !port.told_too_big
+            {
+                port.told_too_big = true;
+                tracing::warn!("an interface carries no packets of {len} bytes; choose a smaller packet size");
+            }
+            return;
+        }
+        tracing::debug!(%errno, ?local, "a packet could not be sent");
+        if is_interface_gone(errno) {
+            self.local_down(local, errno.desc());
+        } else if let Some(side) = self.shared.lock().locals.get_mut(local) {
+            side.trouble = Some(errno.desc().to_owned());
+        }
+    }
+}
+
+fn note_departures(capture: &mut Capture, core: &mut Core, batch: &Batch) {
+    let Some(side) = core.locals.get(batch.local) else { return };
+    let ends = (side.address, batch.remote);
+    let note = |p| capture.packet(Direction::Out, (batch.local, &side.name), ends, p);
+    let missed = batch.packets().map(note).filter(|noted| !noted).count();
+    core.stats.not_captured += missed as u64;
+}

@@ -1,0 +1,230 @@
+//! The public endpoint: sockets, a driver, and the connections over them.
+
+use crate::capture::Capture;
+use crate::clock;
+use crate::config::{ClientConfig, ConnectOptions, ServerConfig};
+use crate::connection::Connection;
+use crate::driver::{self, Command, Watch};
+use crate::entropy::SystemEntropy;
+use crate::error::Error;
+use crate::interface;
+use crate::shared::{Core, Owner, Shared};
+use crate::socket;
+use crate::stats::DriverStats;
+use crate::{Local, config};
+use anabranch_base::{Entropy, Instant};
+use anabranch_engine::{AssocConfig, Endpoint as Engine, EndpointConfig, LocalId};
+use anabranch_policy::registry::Profile;
+use std::net::{SocketAddr, UdpSocket};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// First port of the dynamic range (RFC 6335 §6); clients draw theirs from it.
+const DYNAMIC_PORTS: u16 = 49_152;
+
+/// A set of sockets and the connections over them. Clones are handles of the same endpoint.
+///
+/// When the last handle goes, connections that were accepted or begun live on until their own handles go; nothing
+/// new is accepted. A program that is about to exit calls [`Endpoint::wait_idle`], or its last packets may not leave.
+#[derive(Clone)]
+pub struct Endpoint {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    shared: Arc<Shared>,
+    listening: Vec<SocketAddr>,
+}
+
+impl Endpoint {
+    /// Listens for associations.
+    ///
+    /// # Errors
+    /// An address that cannot be bound, a capture that cannot be written, a profile that does not fit.
+    pub fn server(config: ServerConfig) -> Result<Endpoint, Error> {
+        if config.listen.is_empty() {
+            return Err(Error::Config("a server needs an address to listen on".into()));
+        }
+        check_port(config.port)?;
+        // What is wrong with the profile is said now, not to the first peer.
+        config.association.profile.build(config.association.seed)?;
+        let sockets = config.listen.iter().map(|&a| socket::listen(a)).collect::<Result<Vec<_>, _>>()?;
+        let mut engine = EndpointConfig::new(config.port, config.association);
+        engine.accept = true;
+        engine.max_associations = config.max_associations;
+        start(engine, config.pcap, sockets)
+    }
+
+    /// An endpoint for [`connect`](Self::connect) only; its sockets are made when they are needed.
+    ///
+    /// # Errors
+    /// A capture that cannot be written, a driver that cannot be started.
+    pub fn client(config: ClientConfig) -> Result<Endpoint, Error> {
+        let port = match config.port {
+            Some(p) => p,
+            None => {
+                let span = u32::from(u16::MAX - DYNAMIC_PORTS) + 1;
+                DYNAMIC_PORTS + (SystemEntropy.u32() % span) as u16
+            }
+        };
+        check_port(port)?;
+        // Accepted associations would use this configuration; there are none.
+        let unused = AssocConfig::new(Profile::named("sctp")?);
+        start(EndpointConfig::new(port, unused), config.pcap, Vec::new())
+    }
+
+    /// Begins an association and waits until the peer has agreed to it.
+    ///
+    /// Paths that could not join within that time go on trying.
+    ///
+    /// # Errors
+    /// A path that cannot be bound, nobody who answers in time, a peer that refuses.
+    pub async fn connect(&self, options: ConnectOptions) -> Result<Connection, Error> {
+        crate::connect::connect(&self.inner.shared, options).await
+    }
+
+    /// The next association that a peer began; none after [`close`](Self::close).
+    pub async fn accept(&self) -> Option<Connection> {
+        let shared = &self.inner.shared;
+        loop {
+            let news = shared.accept.notified();
+            {
+                let mut core = shared.lock();
+                while let Some(id) = core.accepted.pop_front() {
+                    if let Some(entry) = core.connections.get_mut(&id) {
+                        entry.owner = Owner::Handle;
+                        let signals = entry.signals.clone();
+                        drop(core);
+                        return Some(Connection::new(shared.clone(), id, signals));
+                    }
+                }
+                if core.closing {
+                    return None;
+                }
+            }
+            news.await;
+        }
+    }
+
+    /// The UDP addresses a server listens on, with the ports it got; empty for a client.
+    pub fn listening(&self) -> &[SocketAddr] {
+        &self.inner.listening
+    }
+
+    /// Our SCTP port.
+    pub fn port(&self) -> u16 {
+        self.inner.shared.lock().engine.port()
+    }
+
+    /// Now, on the scale of deadlines.
+    pub fn now(&self) -> Instant {
+        clock::now()
+    }
+
+    /// What the driver has done.
+    pub fn stats(&self) -> DriverStats {
+        self.inner.shared.lock().stats
+    }
+
+    /// Aborts all connections with `reason` and accepts nothing more.
+    pub fn close(&self, reason: &str) {
+        let shared = &self.inner.shared;
+        shared.act(|core| core.close(clock::now(), reason.as_bytes()));
+        shared.accept.notify_waiters();
+    }
+
+    /// Waits until no association is left and everything has been sent.
+    pub async fn wait_idle(&self) {
+        let shared = &self.inner.shared;
+        loop {
+            let news = shared.idle.notified();
+            {
+                let core = shared.lock();
+                if core.stopped || (core.idle && core.engine.associations().next().is_none()) {
+                    return;
+                }
+            }
+            shared.wake.notify_one();
+            news.await;
+        }
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.shared.act(|core| {
+            core.closing = true;
+            core.disown_queue();
+        });
+    }
+}
+
+fn check_port(port: u16) -> Result<(), Error> {
+    if port == 0 {
+        return Err(Error::Config("0 is no SCTP port".into()));
+    }
+    Ok(())
+}
+
+fn start(config: EndpointConfig, pcap: Option<PathBuf>, sockets: Vec<UdpSocket>) -> Result<Endpoint, Error> {
+    let capture = pcap.map(Capture::create).transpose()?;
+    let engine = Engine::new(config, Box::new(SystemEntropy), clock::now());
+    let shared = Arc::new(Shared::new(engine));
+    let mut listening = Vec::with_capacity(sockets.len());
+    {
+        let mut core = shared.lock();
+        for s in sockets {
+            let address = s.local_addr().map_err(Error::Driver)?;
+            let wildcard = address.ip().is_unspecified();
+            let name = if wildcard { Local::Any.to_string() } else { address.ip().to_string() };
+            let (slot, local) = core.locals.add(name, address, wildcard, true).ok_or_else(no_numbers)?;
+            core.commands.push(Command { slot, local, socket: Some(s), watch: None });
+            listening.push(address);
+        }
+    }
+    driver::spawn(shared.clone(), capture)?;
+    Ok(Endpoint { inner: Arc::new(Inner { shared, listening }) })
+}
+
+fn no_numbers() -> Error {
+    Error::Config("more sockets than an endpoint can number".into())
+}
+
+impl Core {
+    /// The local side for a path of a client; its socket is made when this is the first path there.
+    ///
+    /// With `allow_missing` an interface that is not there is noted, and used once it comes.
+    pub fn open_local(&mut self, local: &Local, remote: SocketAddr, allow_missing: bool) -> Result<LocalId, Error> {
+        let v4 = remote.is_ipv4();
+        if let Some(id) = self.locals.requested(local, v4) {
+            let up = self.locals.get(id).is_some_and(|s| s.up);
+            if up || allow_missing {
+                return Ok(id);
+            }
+            // It was there once. Say what is wrong with it now, unless it has just come back.
+            let all = interface::list().map_err(Error::Driver)?;
+            return interface::resolve(&all, local, remote, None).map(|_| id);
+        }
+        let all = interface::list().map_err(Error::Driver)?;
+        let opened = interface::resolve(&all, local, remote, None).and_then(|b| Ok((socket::open(&b)?, b)));
+        let (s, binding) = match opened {
+            Ok((s, b)) => (Some(s), Some(b)),
+            Err(e) if allow_missing && e.is_missing() => (None, None),
+            Err(e) => return Err(e),
+        };
+        let mut address = match &s {
+            Some(s) => s.local_addr().map_err(Error::Driver)?,
+            None => SocketAddr::new(if v4 { [0; 4].into() } else { [0; 16].into() }, 0),
+        };
+        if *local == Local::Any
+            && let Some(ip) = socket::source_towards(remote)
+        {
+            address.set_ip(ip);
+        }
+        let (slot, id) = self.locals.add(local.to_string(), address, false, s.is_some()).ok_or_else(no_numbers)?;
+        self.locals.remember(local.clone(), v4, id);
+        let watch = Watch { local: local.clone(), remote: config::normal(remote), binding };
+        self.commands.push(Command { slot, local: id, socket: s, watch: Some(watch) });
+        Ok(id)
+    }
+}

@@ -1,0 +1,187 @@
+//! What can go wrong, each in one clear line.
+
+use anabranch_engine::CloseReason;
+use anabranch_policy::registry::PolicyError;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Whose fault an error is; a command maps it to its exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The network, the machine or the peer.
+    Network,
+    /// What the user asked for.
+    Usage,
+}
+
+/// Why an endpoint, a connection or a path could not be made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Another program has the port.
+    #[error("UDP port {} of {} is in use by another program: stop that or choose another port", .0.port(), .0.ip())]
+    InUse(SocketAddr),
+    /// A socket could not be bound for another reason.
+    #[error("cannot use {address}: {source}")]
+    Bind {
+        /// The address asked for.
+        address: SocketAddr,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The right to bind to a device or port is missing.
+    #[error("binding to {what} needs the right {right}: run as root, or give it to the program by \
+             `setcap {}+ep PROGRAM`", right.to_lowercase())]
+    NoRight {
+        /// The device or address.
+        what: String,
+        /// Name of the capability.
+        right: &'static str,
+    },
+    /// No such interface.
+    #[error("there is no interface {name}; there are: {known}")]
+    NoInterface {
+        /// Its name.
+        name: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The interface is down, or has no address of the family.
+    #[error("interface {name} {lack}")]
+    NotReady {
+        /// Its name.
+        name: String,
+        /// What is missing.
+        lack: &'static str,
+    },
+    /// No interface has the address.
+    #[error("no interface of this machine has the address {0}")]
+    NoSuchAddress(IpAddr),
+    /// Nobody answered in time.
+    #[error("{peer} does not answer within {} s{detail}", timeout.as_secs_f64())]
+    Unreachable {
+        /// The addresses tried.
+        peer: String,
+        /// How long.
+        timeout: Duration,
+        /// What the operating system said about sending, in parentheses; or empty.
+        detail: String,
+    },
+    /// The peer is there and says no.
+    #[error("{peer} refuses: {reason}")]
+    Refused {
+        /// The address that answered.
+        peer: SocketAddr,
+        /// How it ended.
+        reason: CloseReason,
+    },
+    /// The connection is over.
+    #[error("the connection is over: {0}")]
+    Closed(CloseReason),
+    /// The association holds as many paths as it may.
+    #[error("the connection has no room for another path")]
+    TooManyPaths,
+    /// The profile does not fit.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// Something asked for makes no sense.
+    #[error("{0}")]
+    Config(String),
+    /// The capture file cannot be written.
+    #[error("cannot write the capture {}: {source}", path.display())]
+    Capture {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system says.
+        source: io::Error,
+    },
+    /// The driver could not be started, or has stopped.
+    #[error("the socket driver does not run: {0}")]
+    Driver(io::Error),
+}
+
+impl Error {
+    /// Whose fault it is.
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Error::NoInterface { .. }
+            | Error::NoSuchAddress(_)
+            | Error::Policy(_)
+            | Error::Config(_)
+            | Error::TooManyPaths
+            | Error::Capture { .. } => ErrorKind::Usage,
+            _ => ErrorKind::Network,
+        }
+    }
+
+    /// True when the interface or address is not there now, but may come.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Error::NoInterface { .. } | Error::NotReady { .. } | Error::NoSuchAddress(_))
+    }
+}
+
+/// Why a message was not taken.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum SendError {
+    /// The send buffer is full.
+    #[error("the send buffer is full")]
+    WouldBlock,
+    /// The deadline passed before the send buffer had room.
+    #[error("the deadline passed before there was room to send")]
+    Expired,
+    /// The peer accepts no stream with this number.
+    #[error("the peer accepts {0} streams only")]
+    InvalidStream(u16),
+    /// A message has at least one byte (RFC 9260 §6.2).
+    #[error("a message needs at least one byte")]
+    Empty,
+    /// Larger than the send buffer can ever hold.
+    #[error("the message is larger than the send buffer")]
+    TooLarge,
+    /// The connection is closing or over; no reason while it is closing.
+    #[error("the connection {}", .0.as_ref().map_or("is closing".to_owned(), |r| format!("is over: {r}")))]
+    Closed(Option<CloseReason>),
+}
+
+impl SendError {
+    pub(crate) fn from_engine(e: anabranch_engine::SendError, closed: Option<CloseReason>) -> Self {
+        use anabranch_engine::SendError as E;
+        match e {
+            E::WouldBlock => SendError::WouldBlock,
+            E::InvalidStream(n) => SendError::InvalidStream(n),
+            E::Empty => SendError::Empty,
+            E::TooLarge => SendError::TooLarge,
+            E::Closed => SendError::Closed(closed),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_what_to_do() {
+        let e = Error::InUse("0.0.0.0:9899".parse().unwrap());
+        assert_eq!(
+            e.to_string(),
+            "UDP port 9899 of 0.0.0.0 is in use by another program: stop that or choose another port"
+        );
+        let e = Error::NoRight { what: "wlan0".into(), right: "CAP_NET_RAW" };
+        assert_eq!(
+            e.to_string(),
+            "binding to wlan0 needs the right CAP_NET_RAW: run as root, or give it to the program by \
+             `setcap cap_net_raw+ep PROGRAM`"
+        );
+        let e = Error::Unreachable {
+            peer: "10.0.0.1:9899".into(),
+            timeout: Duration::from_secs(10),
+            detail: String::new(),
+        };
+        assert_eq!(e.to_string(), "10.0.0.1:9899 does not answer within 10 s");
+        assert_eq!(SendError::Closed(None).to_string(), "the connection is closing");
+    }
+}

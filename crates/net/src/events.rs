@@ -1,0 +1,107 @@
+//! What happened to a connection, kept so that nobody who asks late misses the beginning.
+
+use crate::shared::Shared;
+use anabranch_base::Instant;
+use anabranch_engine::{AssocId, Event};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Events that are kept for each connection; older ones are forgotten.
+const KEPT: usize = 1_024;
+
+/// An event and when it was seen.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TimedEvent {
+    /// When, on the scale of [`now`](crate::now).
+    pub at: Instant,
+    /// What.
+    pub event: Event,
+}
+
+/// The events of one connection in order, each with a number.
+#[derive(Debug, Default)]
+pub(crate) struct EventLog {
+    /// Number of the oldest event kept.
+    first: u64,
+    events: VecDeque<TimedEvent>,
+}
+
+impl EventLog {
+    pub fn push(&mut self, at: Instant, event: Event) {
+        if self.events.len() == KEPT {
+            self.events.pop_front();
+            self.first += 1;
+        }
+        self.events.push_back(TimedEvent { at, event });
+    }
+
+    /// The event with number `next` or, when that is forgotten, the oldest kept; `next` moves behind it.
+    fn read(&self, next: &mut u64) -> Option<TimedEvent> {
+        let number = (*next).max(self.first);
+        let event = self.events.get(usize::try_from(number - self.first).ok()?)?.clone();
+        *next = number + 1;
+        Some(event)
+    }
+}
+
+/// Events of a connection from its beginning: paths that come, go and change, messages given up, the end.
+///
+/// Does not keep the connection alive.
+pub struct Events {
+    shared: Arc<Shared>,
+    id: AssocId,
+    next: u64,
+}
+
+impl Events {
+    pub(crate) fn new(shared: Arc<Shared>, id: AssocId) -> Self {
+        Events { shared, id, next: 0 }
+    }
+
+    /// The next event; none after [`Event::Closed`].
+    pub async fn next(&mut self) -> Option<TimedEvent> {
+        loop {
+            let signals = self.shared.lock().connections.get(&self.id)?.signals.clone();
+            let changed = signals.changed.notified();
+            {
+                let core = self.shared.lock();
+                let entry = core.connections.get(&self.id)?;
+                if let Some(e) = entry.log.read(&mut self.next) {
+                    return Some(e);
+                }
+                if entry.closed.is_some() {
+                    return None;
+                }
+            }
+            changed.await;
+        }
+    }
+
+    /// The next event if it has happened already.
+    pub fn try_next(&mut self) -> Option<TimedEvent> {
+        self.shared.lock().connections.get(&self.id)?.log.read(&mut self.next)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_readers_start_at_the_oldest_kept() {
+        let mut log = EventLog::default();
+        for i in 0..KEPT as u64 + 3 {
+            log.push(Instant::from_nanos(i), Event::Connected);
+        }
+        let mut next = 0;
+        assert_eq!(log.read(&mut next).unwrap().at, Instant::from_nanos(3));
+        assert_eq!(log.read(&mut next).unwrap().at, Instant::from_nanos(4));
+        let mut read = 2;
+        while log.read(&mut next).is_some() {
+            read += 1;
+        }
+        assert_eq!(read, KEPT);
+        log.push(Instant::FAR, Event::PeerShutdown);
+        assert_eq!(log.read(&mut next).unwrap().event, Event::PeerShutdown);
+    }
+}

@@ -1,0 +1,287 @@
+//! What the handles and the driver share: the engine, and one entry for each connection.
+
+use crate::driver::Command;
+use crate::error::Error;
+use crate::events::EventLog;
+use crate::locals::Locals;
+use crate::stats::{ConnectionStats, DriverStats, PathReport};
+use anabranch_base::Instant;
+use anabranch_engine::{AssocId, CloseReason, Endpoint as Engine, Event, Phase};
+use std::collections::{BTreeMap, VecDeque};
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Notify;
+
+/// Connections that may wait for `accept`; more are aborted.
+const BACKLOG: usize = 256;
+
+/// Wakers of one connection.
+#[derive(Debug, Default)]
+pub(crate) struct Signals {
+    pub readable: Notify,
+    pub writable: Notify,
+    /// An event was logged, or the state changed.
+    pub changed: Notify,
+}
+
+/// Who answers for a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// Waits for `accept`.
+    Queue,
+    /// A handle.
+    Handle,
+    /// Nobody: it is only kept until it has ended.
+    Nobody,
+}
+
+/// A connection, from its first event until its handle is gone and it has ended.
+pub(crate) struct Entry {
+    pub signals: Arc<Signals>,
+    pub log: EventLog,
+    pub owner: Owner,
+    pub connected: bool,
+    pub closed: Option<CloseReason>,
+    /// Counters when it was last seen alive, kept for afterwards.
+    pub last_stats: ConnectionStats,
+    /// Bytes read since the driver was last told.
+    pub read: usize,
+}
+
+impl Entry {
+    pub fn new(owner: Owner) -> Self {
+        Entry {
+            signals: Arc::default(),
+            log: EventLog::default(),
+            owner,
+            connected: false,
+            closed: None,
+            last_stats: ConnectionStats::default(),
+            read: 0,
+        }
+    }
+}
+
+pub(crate) struct Core {
+    pub engine: Engine,
+    pub connections: BTreeMap<AssocId, Entry>,
+    pub accepted: VecDeque<AssocId>,
+    pub locals: Locals,
+    /// New sockets for the driver.
+    pub commands: Vec<Command>,
+    pub stats: DriverStats,
+    /// No handle of the endpoint is left, or it was closed: nothing new is accepted.
+    pub closing: bool,
+    /// The driver has no association and nothing to send.
+    pub idle: bool,
+    /// The driver has ended.
+    pub stopped: bool,
+}
+
+/// See the module's description.
+pub(crate) struct Shared {
+    core: Mutex<Core>,
+    /// Wakes the driver.
+    pub wake: Notify,
+    /// A connection waits, or none will come any more.
+    pub accept: Notify,
+    /// The driver became idle or ended.
+    pub idle: Notify,
+}
+
+impl Shared {
+    pub fn new(engine: Engine) -> Self {
+        Shared {
+            core: Mutex::new(Core {
+                engine,
+                connections: BTreeMap::new(),
+                accepted: VecDeque::new(),
+                locals: Locals::default(),
+                commands: Vec::new(),
+                stats: DriverStats::default(),
+                closing: false,
+                idle: false,
+                stopped: false,
+            }),
+            wake: Notify::new(),
+            accept: Notify::new(),
+            idle: Notify::new(),
+        }
+    }
+
+    /// The core. A thread that panicked while it held the lock does not take the others with it.
+    pub fn lock(&self) -> MutexGuard<'_, Core> {
+        self.core.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Acts on the core and lets the driver carry it out.
+    pub fn act<T>(&self, f: impl FnOnce(&mut Core) -> T) -> T {
+        let result = f(&mut self.lock());
+        self.wake.notify_one();
+        result
+    }
+}
+
+impl Core {
+    /// Hands the engine's events to those who wait for them.
+    pub fn dispatch(&mut self, now: Instant, shared: &Shared) {
+        while let Some((id, event)) = self.engine.poll_event() {
+            let entry = self.connections.entry(id).or_insert_with(|| Entry::new(Owner::Nobody));
+            match &event {
+                Event::Readable => {
+                    entry.signals.readable.notify_waiters();
+                    if entry.owner == Owner::Nobody {
+                        self.drain(id);
+                    }
+                    continue;
+                }
+                Event::Writable => {
+                    entry.signals.writable.notify_waiters();
+                    continue;
+                }
+                Event::Connected => {
+                    entry.connected = true;
+                    if entry.owner == Owner::Nobody {
+                        self.incoming(now, id, shared);
+                    }
+                }
+                Event::Closed(reason) => {
+                    entry.closed = Some(reason.clone());
+                }
+                _ => {}
+            }
+            self.log(now, id, event);
+        }
+    }
+
+    fn log(&mut self, now: Instant, id: AssocId, event: Event) {
+        let ended = matches!(event, Event::Closed(_));
+        if ended {
+            self.remember_stats(id);
+        }
+        let Some(entry) = self.connections.get_mut(&id) else { return };
+        entry.log.push(now, event);
+        entry.signals.changed.notify_waiters();
+        if ended {
+            entry.signals.readable.notify_waiters();
+            entry.signals.writable.notify_waiters();
+            if entry.owner == Owner::Nobody {
+                self.drain(id);
+                self.connections.remove(&id);
+            }
+        }
+    }
+
+    /// An association that a peer began.
+    fn incoming(&mut self, now: Instant, id: AssocId, shared: &Shared) {
+        let Some(entry) = self.connections.get_mut(&id) else { return };
+        if self.closing || self.accepted.len() >= BACKLOG {
+            if let Some(mut a) = self.engine.association_mut(id) {
+                a.abort(now, b"no one accepts");
+            }
+            return;
+        }
+        entry.owner = Owner::Queue;
+        self.accepted.push_back(id);
+        shared.accept.notify_waiters();
+    }
+
+    /// Throws away what nobody will read, so that the association can end.
+    fn drain(&mut self, id: AssocId) {
+        if let Some(mut a) = self.engine.association_mut(id) {
+            while a.recv().is_some() {}
+        }
+    }
+
+    /// The handle of a connection is gone: it ends, at once unless it is ending already.
+    pub fn release(&mut self, now: Instant, id: AssocId) {
+        self.drain(id);
+        if let Some(mut a) = self.engine.association_mut(id)
+            && matches!(a.phase(), Phase::Connecting | Phase::Established)
+        {
+            a.abort(now, b"the connection was dropped");
+        }
+        let Some(entry) = self.connections.get_mut(&id) else { return };
+        entry.owner = Owner::Nobody;
+        if entry.closed.is_some() {
+            self.connections.remove(&id);
+        }
+    }
+
+    /// Aborts everything and accepts nothing more.
+    pub fn close(&mut self, now: Instant, reason: &[u8]) {
+        self.closing = true;
+        let all: Vec<AssocId> = self.engine.associations().collect();
+        for id in all {
+            if let Some(mut a) = self.engine.association_mut(id) {
+                a.abort(now, reason);
+            }
+        }
+        self.disown_queue();
+    }
+
+    /// Nobody will accept what waits.
+    pub fn disown_queue(&mut self) {
+        for id in std::mem::take(&mut self.accepted) {
+            self.release(crate::clock::now(), id);
+        }
+    }
+
+    /// Counters of a connection; those of its last moment when it is over.
+    pub fn connection_stats(&self, id: AssocId) -> ConnectionStats {
+        match self.live_stats(id) {
+            Some(s) => s,
+            None => self.connections.get(&id).map(|e| e.last_stats.clone()).unwrap_or_default(),
+        }
+    }
+
+    fn live_stats(&self, id: AssocId) -> Option<ConnectionStats> {
+        let a = self.engine.association(id)?;
+        let report = |(id, stats): (_, anabranch_engine::PathStats)| {
+            let side = self.locals.get(anabranch_engine::LocalId(stats.local));
+            let unknown = (String::new(), std::net::SocketAddr::from(([0, 0, 0, 0], 0)));
+            let (local, address) = side.map_or(unknown, |s| (s.name.clone(), s.address));
+            PathReport { id, local, address, stats }
+        };
+        Some(ConnectionStats { association: a.stats(), paths: a.paths().map(report).collect() })
+    }
+
+    /// Keeps the counters of an association that has ended.
+    pub fn remember_stats(&mut self, id: AssocId) {
+        if let Some(s) = self.live_stats(id)
+            && let Some(entry) = self.connections.get_mut(&id)
+        {
+            entry.last_stats = s;
+        }
+    }
+
+    /// Something changed that concerns all connections.
+    pub fn tell_all(&self) {
+        for entry in self.connections.values() {
+            entry.signals.changed.notify_waiters();
+        }
+    }
+
+    /// An error when the driver has ended.
+    pub fn check_running(&self) -> Result<(), Error> {
+        if self.stopped {
+            return Err(Error::Driver(io::Error::other("it has ended")));
+        }
+        Ok(())
+    }
+
+    /// The driver ends: nobody may wait for it.
+    pub fn stop(&mut self, shared: &Shared) {
+        self.stopped = true;
+        self.closing = true;
+        self.idle = true;
+        for entry in self.connections.values_mut() {
+            entry.closed.get_or_insert(CloseReason::Aborted);
+            entry.signals.changed.notify_waiters();
+            entry.signals.readable.notify_waiters();
+            entry.signals.writable.notify_waiters();
+        }
+        shared.accept.notify_waiters();
+        shared.idle.notify_waiters();
+    }
+}

@@ -1,0 +1,50 @@
+//! Counters of a connection and of the driver.
+
+use anabranch_base::PathId;
+use anabranch_engine::{AssocStats, PathStats};
+use std::net::SocketAddr;
+
+/// A connection's counters.
+#[derive(Clone, Debug, Default)]
+pub struct ConnectionStats {
+    /// Of the whole.
+    pub association: AssocStats,
+    /// Of each path, in the order of their ids.
+    pub paths: Vec<PathReport>,
+}
+
+/// A path and where it leaves.
+#[derive(Clone, Debug)]
+pub struct PathReport {
+    /// Its id.
+    pub id: PathId,
+    /// The interface's name, or the local address when bound to no device.
+    pub local: String,
+    /// Local address and UDP port; the address is unspecified when the routing table chooses it.
+    pub address: SocketAddr,
+    /// Counters and state.
+    pub stats: PathStats,
+}
+
+/// What the driver of an endpoint has done since it began. Packets are UDP datagrams.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DriverStats {
+    /// Packets handed to the kernel.
+    pub packets_sent: u64,
+    /// Bytes of them.
+    pub bytes_sent: u64,
+    /// Calls that handed them over; fewer than packets where segmentation offload works.
+    pub send_calls: u64,
+    /// Packets dropped because a socket did not take them for too long.
+    pub dropped_full: u64,
+    /// Packets the kernel refused to send.
+    pub send_errors: u64,
+    /// Packets received.
+    pub packets_received: u64,
+    /// Bytes of them.
+    pub bytes_received: u64,
+    /// Calls that brought them.
+    pub receive_calls: u64,
+    /// Packets that could not be noted in the capture.
+    pub not_captured: u64,
+}

@@ -1,0 +1,63 @@
+//! Two endpoints on loopback.
+#![allow(dead_code, reason = "each test file uses a part")]
+
+use anabranch_net::{
+    AssocConfig, ClientConfig, ConnectOptions, Connection, Endpoint, Local, PathSpec, Profile, ServerConfig,
+};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+pub fn config(profile: &str) -> AssocConfig {
+    AssocConfig::new(Profile::named(profile).expect("a profile"))
+}
+
+pub fn server_at(listen: &str) -> Endpoint {
+    Endpoint::server(ServerConfig::new(listen.parse().unwrap(), config("cmt"))).expect("a server")
+}
+
+pub fn client() -> Endpoint {
+    Endpoint::client(ClientConfig::default()).expect("a client")
+}
+
+pub fn from(address: &str, to: SocketAddr) -> PathSpec {
+    PathSpec::new(Local::Address(address.parse::<IpAddr>().unwrap()), to)
+}
+
+/// A test that hangs has failed.
+pub async fn within<T>(seconds: u64, f: impl Future<Output = T>) -> T {
+    tokio::time::timeout(Duration::from_secs(seconds), f).await.expect("it takes too long")
+}
+
+/// A client's and a server's end of one association.
+pub struct Pair {
+    pub client: Endpoint,
+    pub server: Endpoint,
+    pub near: Connection,
+    pub far: Connection,
+}
+
+pub async fn pair(listen: &str, sources: &[&str]) -> Pair {
+    let server = server_at(listen);
+    let to = server.listening()[0];
+    let client = client();
+    let paths = sources.iter().map(|s| from(s, to)).collect();
+    let options = ConnectOptions::over(paths, config("cmt"));
+    let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
+    Pair { client, server, near: near.expect("connected"), far: far.expect("accepted") }
+}
+
+/// `n` bytes that repeat late and look random.
+pub fn bytes(n: usize, seed: u64) -> Vec<u8> {
+    let mut x = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut next = || {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        x as u8
+    };
+    (0..n).map(|_| next()).collect()
+}
+
+pub fn has_ipv6() -> bool {
+    std::net::UdpSocket::bind("[::1]:0").is_ok()
+}
