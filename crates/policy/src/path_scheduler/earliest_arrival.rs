@@ -29,7 +29,7 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
             ParamInfo::number("queue_cost", 1.0, "", 1.0, 100.0, "weight of queueing time against flight time"),
             ParamInfo::millis("guard", 20, 0, 10_000, "time to spare before a deadline on a path that is not the best"),
             ParamInfo::number("risk", 2.0, "of RTTVAR", 0.0, 16.0, "variation to spare before a deadline"),
-            ParamInfo::millis("look_ahead", 50, 0, 1_000, "window of chunks, as time at the rate of all paths"),
+            ParamInfo::millis("look_ahead", 100, 0, 1_000, "window of chunks, as time at the rate of all paths"),
         ],
     },
     build: |p| Box::new(EarliestArrival::new(p)),
