@@ -24,6 +24,10 @@ struct Request {
     params: Bytes,
     deadline: Instant,
     attempts: u32,
+    /// The path it left from first.
+    from: Option<PathId>,
+    /// It left from another one too: its answer does not tell which of them the peer has learnt.
+    ambiguous: bool,
 }
 
 #[derive(Debug)]
@@ -60,7 +64,14 @@ impl Association {
         let ours = self.paths.get(id.index()).is_some_and(|p| p.origin != Origin::AddedByPeer);
         let learnt_by_handshake =
             self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.errors == 0);
-        if !ours || learnt_by_handshake || !self.peer.asconf || !self.state.is_connected() {
+        if ours && !learnt_by_handshake {
+            self.request_learning(now, id);
+        }
+    }
+
+    /// The same, whatever the peer may know already.
+    pub(super) fn request_learning(&mut self, now: Instant, id: PathId) {
+        if !self.peer.asconf || !self.state.is_connected() {
             return;
         }
         if !self.asconf.wanted.contains(&id) {
@@ -79,7 +90,7 @@ impl Association {
         self.asconf.next_serial = serial.wrapping_add(1);
         let mut params = Vec::new();
         Parameter::AsconfAdd { correlation: serial, address: wildcard(remote.ip()) }.encode(&mut params);
-        self.asconf.request = Some(Request { serial, params: Bytes::from(params), deadline: now, attempts: 0 });
+        self.asconf.request = Some(Request { serial, params: Bytes::from(params), deadline: now, attempts: 0, from: None, ambiguous: false });
         self.send_asconf(now);
     }
 
@@ -97,6 +108,10 @@ impl Association {
         if let Some(i) = path {
             let id = self.asconf.wanted.remove(i);
             self.asconf.wanted.push(id);
+            if let Some(r) = self.asconf.request.as_mut() {
+                r.ambiguous |= r.from.is_some_and(|f| f != id);
+                r.from = r.from.or(Some(id));
+            }
             let what = match (what, self.paths.get(id.index())) {
                 (What::Asconf { serial, params, .. }, Some(p)) => {
                     What::Asconf { serial, address: wildcard(p.remote.ip()), params }
@@ -112,21 +127,27 @@ impl Association {
             self.asconf.request = None;
             return;
         }
+        if self.usable_paths().is_empty() {
+            // Nothing else is left to notice a dead peer by (RFC 5061 §5.1 B1).
+            self.association_error(now);
+        }
         self.send_asconf(now);
     }
 
     /// The answer: the path it came by is known now.
     pub(super) fn on_asconf_ack(&mut self, now: Instant, from: Source, a: &AsconfAck<'_>) {
-        if self.asconf.request.as_ref().is_none_or(|r| r.serial != a.serial) {
-            return;
-        }
-        self.asconf.request = None;
+        let Some(request) = self.asconf.request.take_if(|r| r.serial == a.serial) else { return };
         let refused = a.params.iter().flatten().any(|p| matches!(p, Parameter::AsconfErrorCause { .. }));
         let path = self.paths.iter_mut().find(|p| p.local == from.local && p.remote == from.remote);
         if let Some(p) = path {
             let id = p.id;
-            p.known_to_peer |= !refused;
             self.asconf.wanted.retain(|w| *w != id);
+            if request.ambiguous && !refused {
+                // The peer may have learnt the other path and answered the repetition: ask once more, from here.
+                self.asconf.wanted.insert(0, id);
+                return self.begin_asconf(now);
+            }
+            p.known_to_peer |= !refused;
             if refused {
                 tracing::warn!(path = ?id, "the peer refuses our address");
             } else {
@@ -170,6 +191,9 @@ impl Association {
         if let Some(p) = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote) {
             let id = p.id;
             self.push_control(id, What::AsconfAck { serial, params });
+        } else {
+            // A repetition of a request that we answered elsewhere: the answer goes where it came from (§5.2 E6).
+            self.push_answer_to(from, What::AsconfAck { serial, params });
         }
     }
 

@@ -1,6 +1,7 @@
 //! Control chunks waiting to leave, and how they become packets.
 
 use super::Association;
+use super::receive::Source;
 use super::transmit::start_packet;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId};
@@ -16,6 +17,8 @@ use std::net::IpAddr;
 pub(crate) struct Control {
     pub path: PathId,
     pub what: What,
+    /// Leaves for this address instead of the path's.
+    pub to: Option<Source>,
 }
 
 #[derive(Clone, Debug)]
@@ -57,21 +60,34 @@ const MAX_CONTROL: usize = 64;
 impl Association {
     /// Queues a control chunk. ABORT and the shutdown family always find room.
     pub(super) fn push_control(&mut self, path: PathId, what: What) {
+        if self.phase() == super::Phase::Closed {
+            return;
+        }
         let answer = matches!(what, What::HeartbeatAck(_) | What::Error(_) | What::CookieAck | What::AsconfAck { .. });
         if answer && self.control.len() >= MAX_CONTROL {
             return;
         }
-        self.control.push_back(Control { path, what });
+        self.control.push_back(Control { path, what, to: None });
+    }
+
+    /// Queues an answer to an address that is no path.
+    pub(super) fn push_answer_to(&mut self, to: Source, what: What) {
+        if self.control.len() < MAX_CONTROL {
+            self.control.push_back(Control { path: PathId(0), what, to: Some(to) });
+        }
     }
 
     /// Builds one packet from waiting control chunks.
     pub(super) fn transmit_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some(c) = self.control.pop_front() {
-            if self.paths.get(c.path.index()).is_none() {
+            if self.paths.get(c.path.index()).is_none_or(|p| p.interface_down) {
                 continue;
             }
             let alone = c.what.alone();
             start_packet(self, c.path, out);
+            if let Some(to) = c.to {
+                (out.local, out.remote, out.path) = (to.local, to.remote, None);
+            }
             if matches!(c.what, What::Init) {
                 out.packet.start(anabranch_wire::CommonHeader { vtag: 0, ..out.packet.header() });
             }

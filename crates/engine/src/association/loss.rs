@@ -1,7 +1,7 @@
 //! Losses: verdicts over live copies, T3, messages given up.
 
 use super::Association;
-use crate::event::{CloseReason, PathReason};
+use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId};
@@ -144,12 +144,9 @@ impl Association {
         self.react(now, path, LossKind::Timeout, lost);
         if !probing_window {
             self.path_error(now, path, PathReason::Timeout);
-            self.errors = self.errors.saturating_add(1);
+            self.association_error(now);
         }
         self.adjust_coupling(now);
-        if self.errors > self.config.max_association_retrans {
-            self.close(CloseReason::PeerGone);
-        }
     }
 
     /// Takes every copy off a path; chunks without another copy are marked. Answers the bytes.

@@ -39,7 +39,7 @@ use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
 use anabranch_policy::registry::{PolicyError, PolicySet};
 use asconf::Asconf;
 use bytes::Bytes;
-use control_out::Control;
+use control_out::{Control, What};
 use sack_in::GapMemory;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -134,12 +134,15 @@ pub struct Association {
     copies_due: VecDeque<(u64, PathId)>,
     scheduler_wakeup: Option<Instant>,
     scheduler_blocked: bool,
+    /// A sending opportunity began that the scheduler has not been told of.
+    fresh_opportunity: bool,
     forward_timer: Option<Instant>,
     forward_due: bool,
     /// Where the last FORWARD-TSN pointed, and when it left.
     forward_sent: Option<(u64, Instant)>,
     /// Consecutive errors over all paths (RFC 9260 §8.1).
     errors: u16,
+    last_error: Option<Instant>,
     want_writable: bool,
     // Receiving.
     tracker: TsnTracker,
@@ -198,10 +201,12 @@ impl Association {
             copies_due: VecDeque::new(),
             scheduler_wakeup: None,
             scheduler_blocked: false,
+            fresh_opportunity: false,
             forward_timer: None,
             forward_due: false,
             forward_sent: None,
             errors: 0,
+            last_error: None,
             want_writable: false,
             tracker: TsnTracker::new(Tsn(0)),
             reassembly: Reassembly::new(config.inbound_streams),
@@ -349,6 +354,8 @@ impl Association {
         self.guard_timer = None;
         self.sack_timer = None;
         self.sack_due = false;
+        // Only what says goodbye may still leave.
+        self.control.retain(|c| matches!(c.what, What::Abort(_) | What::ShutdownComplete));
         self.events.push_back(Event::Closed(why));
     }
 
@@ -359,6 +366,7 @@ impl Association {
             p.burst_left = burst;
         }
         self.scheduler_blocked = false;
+        self.fresh_opportunity = true;
     }
 
     /// Payload bytes the peer can still take.

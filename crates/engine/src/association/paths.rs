@@ -44,9 +44,9 @@ impl Association {
     /// None when the association has no room for another path.
     pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
         if let Some(p) = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote) {
-            p.interface_down = false;
+            let was_down = core::mem::take(&mut p.interface_down);
             let id = p.id;
-            self.readd_path(now, id);
+            self.readd_path(now, id, was_down);
             return Some(id);
         }
         let id = self.new_path(local, remote, Origin::AddedByUs)?;
@@ -78,16 +78,23 @@ impl Association {
             if p.local == local && p.interface_down {
                 p.interface_down = false;
                 let id = p.id;
+                // From an address the peer has not learnt nothing but the request may leave (DESIGN decision 2).
+                p.known_to_peer &= !self.peer.asconf;
                 p.reset_congestion(self.mtu, (self.policies.window)());
-                self.readd_path(now, id);
+                self.readd_path(now, id, true);
             }
         }
         self.opportunity();
     }
 
-    /// Asks the peer to learn our current address on this path, and probes it.
-    pub(super) fn readd_path(&mut self, now: Instant, id: PathId) {
-        self.request_add(now, id);
+    /// Asks the peer to learn our current address on this path, and probes it. `changed`: the address the handshake
+    /// was made with may be gone.
+    pub(super) fn readd_path(&mut self, now: Instant, id: PathId, changed: bool) {
+        if changed {
+            self.request_learning(now, id);
+        } else {
+            self.request_add(now, id);
+        }
         if let Some(p) = self.paths.get_mut(id.index())
             && p.known_to_peer
         {
@@ -128,9 +135,15 @@ impl Association {
         let max = self.config.max_path_retrans;
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.errors = p.errors.saturating_add(1);
-        if p.state == PathState::Unconfirmed {
+        let (errors, state) = (p.errors, p.state);
+        if errors >= 2 {
+            // Our address may have changed behind a NAT: ask to be learnt again.
+            self.request_add(now, id);
+        }
+        if state == PathState::Unconfirmed {
             return;
         }
+        let Some(p) = self.paths.get(id.index()) else { return };
         let signals = self.views.signals(id);
         let to = self.policies.path_state.after_timeout(&p.view(self.mtu, signals), max);
         if to == PathState::Active || to == p.state {
@@ -198,7 +211,8 @@ impl Association {
         p.heartbeat_timer = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
     }
 
-    /// How long a probe may take: the path's own round trips, not the floor of T3.
+    /// How long a probe may take: the path's own round trips, not the floor of T3, doubled by each error; but a
+    /// policy that looks after a lost path more often is asked.
     fn probe_timeout(&self, id: PathId) -> Duration {
         let Some(p) = self.paths.get(id.index()) else { return self.config.rto_initial };
         let base = if p.rtt.srtt().is_zero() {
@@ -206,8 +220,14 @@ impl Association {
         } else {
             (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
         };
-        let doubled = base.as_nanos().saturating_mul(1 << p.errors.min(10));
-        Duration::from_nanos(doubled).min(self.config.rto_max)
+        let doubled = Duration::from_nanos(base.as_nanos().saturating_mul(1 << p.errors.min(10)));
+        let doubled = doubled.min(self.config.rto_max);
+        if matches!(p.state, PathState::Active | PathState::Unconfirmed) {
+            return doubled;
+        }
+        let view = p.view(self.mtu, self.views.signals(id));
+        let revisit = self.policies.path_state.heartbeat(&view, doubled, self.config.heartbeat_interval);
+        revisit.map_or(doubled, |r| doubled.min(r.max(base)))
     }
 
     pub(super) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
@@ -219,7 +239,7 @@ impl Association {
         if let Some(h) = p.heartbeat.take()
             && h.deadline <= now
         {
-            self.heartbeat_lost(now, id);
+            self.heartbeat_lost(now, id, h.deadline.since(h.sent_at));
         }
         let Some(p) = self.paths.get(id.index()) else { return };
         if !p.known_to_peer {
@@ -234,22 +254,26 @@ impl Association {
         self.send_heartbeat(now, id);
     }
 
-    fn heartbeat_lost(&mut self, now: Instant, id: PathId) {
-        let unconfirmed = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Unconfirmed);
+    fn heartbeat_lost(&mut self, now: Instant, id: PathId, waited: Duration) {
+        // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
+        // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept.
+        let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial;
         self.path_error(now, id, PathReason::HeartbeatLost);
-        // Probes of unconfirmed paths never count against the association (§5.4); nor do those of paths that
-        // carry nothing while another one works.
-        let works = self.paths.iter().any(|p| p.state == PathState::Active && p.id != id);
-        if !unconfirmed && !works {
-            self.errors = self.errors.saturating_add(1);
-            if self.errors > self.config.max_association_retrans {
-                self.close(crate::event::CloseReason::PeerGone);
-            }
+        if counts {
+            self.association_error(now);
         }
-        // Our address may have changed behind a NAT: ask to be learnt again.
-        let readd = self.paths.get(id.index()).is_some_and(|p| p.errors >= 2);
-        if readd {
-            self.request_add(now, id);
+    }
+
+    /// One more error in a row of the association; too many end it (§8.1). Counted once per RTO.Initial at most:
+    /// what a short blackout costs must not depend on how many paths there are nor on how quick their timers are.
+    pub(super) fn association_error(&mut self, now: Instant) {
+        if self.last_error.is_some_and(|t| now.since(t) < self.config.rto_initial) {
+            return;
+        }
+        self.last_error = Some(now);
+        self.errors = self.errors.saturating_add(1);
+        if self.errors > self.config.max_association_retrans {
+            self.close(crate::event::CloseReason::PeerGone);
         }
     }
 

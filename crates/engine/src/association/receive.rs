@@ -68,7 +68,7 @@ impl Association {
                 tracing::debug!(path = ?p.id, from = %p.remote, to = %from.remote, "the peer's port changed");
                 p.remote = from.remote;
                 let id = p.id;
-                self.readd_path(now, id);
+                self.readd_path(now, id, false);
                 Some(id)
             }
             _ => None,

@@ -28,7 +28,10 @@ pub(crate) struct GapMemory {
 pub(crate) struct PathTally {
     pub bytes: u64,
     pub packets: u32,
+    /// Newest copy of a chunk sent exactly once: RTT and rate samples.
     pub newest: Option<LiveCopy>,
+    /// Largest packet serial that this SACK proves to have arrived.
+    pub proven: Option<u64>,
     pub oldest_sent: Option<Instant>,
     pub oldest_before: Option<u64>,
     pub fully_used: bool,
@@ -112,6 +115,7 @@ impl Association {
 
     fn begin_tally(&mut self) {
         self.scratch.acks.clear();
+        self.scratch.highest_acked = None;
         self.scratch.flight_before.clear();
         for p in &self.paths {
             self.scratch.flight_before.push(p.flight.packets());
@@ -158,7 +162,9 @@ impl Association {
         if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
             return;
         }
-        let (len, once, last_path, state) = (c.len(), c.transmissions == 1, c.last_path, c.state);
+        let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
+        let once = sent == 1;
+        self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
         let copies = self.board.settle(tsn, ChunkState::Acked);
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
@@ -172,6 +178,11 @@ impl Association {
             t.bytes += len;
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
             t.touched = true;
+            // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.
+            let same_path = sent == copies.len() && copies.iter().all(|c| c.path == copy.path);
+            if once || same_path {
+                t.proven = t.proven.max(Some(copy.tx_seq));
+            }
             if once && t.newest.is_none_or(|n| copy.tx_seq >= n.tx_seq) {
                 if t.newest.is_none_or(|n| copy.tx_seq > n.tx_seq) {
                     t.packets += 1;
@@ -197,9 +208,9 @@ impl Association {
             if let Some(n) = t.newest {
                 p.rtt.sample(now, now.since(n.sent_at));
                 p.rate.on_newest(now, n.sent_at, &p.newest_at_send, p.rtt.srtt());
-                p.newest_acked_seq = Some(p.newest_acked_seq.map_or(n.tx_seq, |o| o.max(n.tx_seq)));
                 p.backoff = 0;
             }
+            p.newest_acked_seq = p.newest_acked_seq.max(t.proven);
             if t.touched {
                 p.consecutive_timeouts = 0;
             }
@@ -224,13 +235,10 @@ impl Association {
     /// Misses and verdicts, path by path, losses included.
     fn detect(&mut self, now: Instant, advanced: bool) {
         self.scratch.newest.clear();
-        let mut highest: Option<Tsn> = None;
         for t in &self.scratch.acks {
-            self.scratch.newest.push(t.newest.map(|n| n.tx_seq));
+            self.scratch.newest.push(t.proven);
         }
-        if let Some(&(_, to)) = self.gaps.ranges.last() {
-            highest = Some(Tsn(to as u32));
-        }
+        let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);
             let newly = self.scratch.newest.get(i).copied().flatten();
@@ -281,7 +289,7 @@ impl Association {
                 acked: t.bytes,
                 packets: t.packets.max(1),
                 fully_used: t.fully_used,
-                newest_seq: t.newest.map(|n| n.tx_seq),
+                newest_seq: t.proven,
                 rtt: t.newest.map(|n| now.since(n.sent_at)),
             };
             let Some(p) = self.paths.get_mut(i) else { continue };

@@ -1,6 +1,6 @@
 //! All timers of an association: when the next fires, and what happens then.
 
-use super::{Association, TimerReason};
+use super::{Association, Phase, TimerReason};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::path_scheduler::Occasion;
 use anabranch_policy::view::QueueView;
@@ -8,6 +8,9 @@ use anabranch_policy::view::QueueView;
 impl Association {
     /// The next instant at which [`Association::handle_timeout`] has something to do, and why.
     pub fn poll_timeout(&self) -> Option<(Instant, TimerReason)> {
+        if self.phase() == Phase::Closed {
+            return None;
+        }
         let mut next: Option<(Instant, TimerReason)> = None;
         let mut offer = |at: Option<Instant>, why: TimerReason| {
             if let Some(at) = at
@@ -41,6 +44,9 @@ impl Association {
 
     /// Fires what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
+        if self.phase() == Phase::Closed {
+            return;
+        }
         let due = |t: Option<Instant>| t.is_some_and(|t| t <= now);
         self.opportunity();
         if due(self.control_timer) {

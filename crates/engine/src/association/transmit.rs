@@ -18,6 +18,8 @@ pub(crate) struct Scratch {
     pub adjust: Vec<anabranch_policy::coupling::Adjust>,
     pub acks: Vec<super::sack_in::PathTally>,
     pub newest: Vec<Option<u64>>,
+    /// Highest TSN that the SACK at hand newly acknowledged.
+    pub highest_acked: Option<u64>,
     pub flight_before: Vec<u32>,
 }
 
@@ -66,13 +68,14 @@ impl Association {
         if !self.forward_due {
             return false;
         }
-        self.forward_due = false;
         let point = self.board.advanced_ack_point();
         if point == self.board.cumulative() || !self.peer.forward_tsn {
+            self.forward_due = false;
             self.forward_timer = None;
             return false;
         }
         let Some(path) = self.usable_paths().iter().next() else { return false };
+        self.forward_due = false;
         start_packet(self, path, out);
         let point = self.collect_skipped(point);
         out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });

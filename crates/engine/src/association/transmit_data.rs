@@ -127,6 +127,12 @@ impl Association {
         if self.scheduler_blocked {
             return false;
         }
+        if core::mem::take(&mut self.fresh_opportunity) {
+            let facts = self.facts(now);
+            let cx = facts.view(&self.views);
+            let queue = QueueView { chunks: self.board.ahead() };
+            self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
+        }
         self.scratch.packet.clear();
         let mut on: Option<PathId> = None;
         let mut size = COMMON_HEADER_LEN;

@@ -70,9 +70,9 @@ impl Association {
                 PathState::PotentiallyFailed => 2,
                 _ => 3,
             };
-            (p.interface_down, state, p.errors, p.id)
+            (state, p.errors, p.id)
         };
-        let confirmed = self.paths.iter().filter(|p| p.state != PathState::Unconfirmed);
+        let confirmed = self.paths.iter().filter(|p| p.state != PathState::Unconfirmed && !p.interface_down && p.known_to_peer);
         confirmed.min_by_key(rank).map_or(PathSet::EMPTY, |p| PathSet::only(p.id))
     }
 }
