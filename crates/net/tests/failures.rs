@@ -1,0 +1,242 @@
+//! What goes wrong is said in one clear line and in time, and what had arrived is kept.
+
+mod common;
+
+use anabranch_net::{
+    ClientConfig, CloseReason, ConnectOptions, Duration as Span, Endpoint, Error, ErrorKind, Event, Local, PathSpec,
+    SendError, SendOptions, ServerConfig, StreamId,
+};
+use common::{client, config, from, pair, server_at, within};
+use std::net::{SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+#[tokio::test]
+async fn a_port_in_use_is_named() {
+    let first = server_at("127.0.0.1:0");
+    let taken = first.listening()[0];
+    let e = Endpoint::server(ServerConfig::new(taken, config("cmt"))).err().expect("refused");
+    assert_eq!(e.kind(), ErrorKind::Network);
+    assert_eq!(
+        e.to_string(),
+        format!(
+            "UDP port {} of 127.0.0.1 is in use by another program: stop that or choose another port",
+            taken.port()
+        )
+    );
+}
+
+#[tokio::test]
+async fn nobody_answers() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let to = silent.local_addr().unwrap();
+    let mut options = ConnectOptions::new(to, config("sctp"));
+    options.timeout = Duration::from_millis(1_200);
+    let began = Instant::now();
+    let e = within(5, client().connect(options)).await.err().expect("nobody is there");
+    assert!((1_200..2_500).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    assert_eq!(e.to_string(), format!("{to} does not answer within 1.2 s"));
+    assert_eq!(e.kind(), ErrorKind::Network);
+}
+
+/// The first path leads nowhere; the handshake goes over the second, and the first stays unconfirmed.
+#[tokio::test]
+async fn the_next_path_is_tried_when_the_first_is_silent() {
+    let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let server = server_at("127.0.0.1:0");
+    let paths = vec![from("127.0.0.1", silent.local_addr().unwrap()), from("127.0.0.2", server.listening()[0])];
+    let began = Instant::now();
+    let client = client();
+    let options = ConnectOptions::over(paths, config("cmt"));
+    let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
+    let (near, far) = (near.expect("connected"), far.expect("accepted"));
+    assert!((1_400..4_000).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
+    assert_eq!(near.remote_addresses(), [server.listening()[0], silent.local_addr().unwrap()]);
+    near.send(SendOptions::default(), "x".into()).await.unwrap();
+    assert_eq!(within(5, far.recv()).await.unwrap().unwrap().payload.into_bytes(), "x");
+}
+
+#[tokio::test]
+async fn a_peer_that_accepts_nothing_refuses() {
+    // A client endpoint on a known SCTP port answers INIT with ABORT. It listens once it has a socket.
+    let a = Endpoint::client(ClientConfig { port: Some(7), pcap: None }).unwrap();
+    let probe = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut silent = ConnectOptions::new(probe.local_addr().unwrap(), config("sctp"));
+    silent.timeout = Duration::from_millis(300);
+    let mut buffer = [0; 2_000];
+    let (gone, came) = tokio::join!(
+        a.connect(silent),
+        tokio::task::spawn_blocking(move || probe.recv_from(&mut buffer).map(|(_, from)| from))
+    );
+    assert!(gone.is_err());
+    let mut options = ConnectOptions::new(came.unwrap().unwrap(), config("sctp"));
+    options.peer_port = 7;
+    let e = within(5, client().connect(options)).await.err().expect("refused");
+    assert!(matches!(e, Error::Refused { .. }), "{e}");
+}
+
+#[tokio::test]
+async fn usage_errors_say_what_is_wrong() {
+    let to: SocketAddr = "127.0.0.1:9".parse().unwrap();
+    let refused = async |local: Local| {
+        let options = ConnectOptions::over(vec![PathSpec::new(local, to)], config("sctp"));
+        within(5, client().connect(options)).await.err().expect("refused")
+    };
+    let e = refused(Local::Interface("wlan77".into())).await;
+    assert!(e.to_string().starts_with("there is no interface wlan77; there are: "), "{e}");
+    assert_eq!(e.kind(), ErrorKind::Usage);
+    let e = refused(Local::Address("198.51.100.77".parse().unwrap())).await;
+    assert_eq!(e.to_string(), "no interface of this machine has the address 198.51.100.77");
+    assert_eq!(e.kind(), ErrorKind::Usage);
+    let e = Endpoint::client(ClientConfig { port: None, pcap: Some("/nonexistent/x.pcapng".into()) }).err().unwrap();
+    assert!(e.to_string().starts_with("cannot write the capture /nonexistent/x.pcapng: "), "{e}");
+}
+
+/// With leave to, an interface that is not there does not keep the others from working.
+#[tokio::test]
+async fn a_missing_interface_may_be_waited_for() {
+    let server = server_at("127.0.0.1:0");
+    let to = server.listening()[0];
+    let paths = vec![PathSpec::new(Local::Interface("wlan77".into()), to), from("127.0.0.1", to)];
+    let mut options = ConnectOptions::over(paths, config("cmt"));
+    let e = within(5, client().connect(options.clone())).await.err().expect("refused");
+    assert!(matches!(e, Error::NoInterface { .. }), "{e}");
+    options.allow_missing = true;
+    let client = client();
+    let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
+    let (near, far) = (near.unwrap(), far.unwrap());
+    near.send(SendOptions::default(), "x".into()).await.unwrap();
+    assert!(within(5, far.recv()).await.unwrap().is_some());
+    assert_eq!(near.stats().paths.len(), 2);
+}
+
+#[tokio::test]
+async fn a_peer_that_is_dropped_aborts() {
+    let p = pair("127.0.0.1:0", &["127.0.0.1"]).await;
+    p.near.send(SendOptions::default(), "last words".into()).await.unwrap();
+    within(5, async {
+        while p.near.stats().association.unsent + p.near.stats().association.outstanding > 0 {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
+    drop((p.near, p.client));
+    let reason = within(5, p.far.closed()).await;
+    assert!(matches!(&reason, CloseReason::PeerAborted(why) if why.contains("dropped")), "{reason:?}");
+    // What had arrived is still there to be read.
+    assert_eq!(p.far.recv().await.unwrap().unwrap().payload.into_bytes(), "last words");
+    assert_eq!(p.far.recv().await, Err(reason.clone()));
+    assert_eq!(p.far.send(SendOptions::default(), "x".into()).await, Err(SendError::Closed(Some(reason))));
+}
+
+/// A peer that vanishes without a packet: a relay between them falls silent.
+#[tokio::test]
+async fn a_peer_that_falls_silent_is_gone() {
+    let server = server_at("127.0.0.1:0");
+    let (relay, silent) = relay(server.listening()[0]);
+    let client = client();
+    let mut association = config("sctp");
+    association.max_association_retrans = 2;
+    association.heartbeat_interval = Span::from_millis(200);
+    let options = ConnectOptions::new(relay, association);
+    let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
+    let (near, far) = (near.unwrap(), far.unwrap());
+    near.send(SendOptions::default(), "x".into()).await.unwrap();
+    assert!(within(5, far.recv()).await.unwrap().is_some());
+    silent.store(true, Ordering::Relaxed);
+    near.send(SendOptions::default(), "y".into()).await.unwrap();
+    assert_eq!(within(40, near.recv()).await, Err(CloseReason::PeerGone));
+    let mut events = near.events();
+    let mut last = None;
+    while let Some(e) = events.next().await {
+        last = Some(e.event);
+    }
+    assert_eq!(last, Some(Event::Closed(CloseReason::PeerGone)));
+}
+
+/// Passes packets to `server` and back until told to be silent. Ends with the process.
+fn relay(server: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
+    let front = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+    back.connect(server).unwrap();
+    let address = front.local_addr().unwrap();
+    let silent = Arc::new(AtomicBool::new(false));
+    let client = Arc::new(std::sync::Mutex::new(None));
+    let (f, b, c, s) = (front.try_clone().unwrap(), back.try_clone().unwrap(), client.clone(), silent.clone());
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2_000];
+        while let Ok((n, from)) = f.recv_from(&mut buffer) {
+            *c.lock().unwrap() = Some(from);
+            if !s.load(Ordering::Relaxed) {
+                let _ = b.send(&buffer[..n]);
+            }
+        }
+    });
+    let s = silent.clone();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2_000];
+        while let Ok(n) = back.recv(&mut buffer) {
+            let to = *client.lock().unwrap();
+            if let (Some(to), false) = (to, s.load(Ordering::Relaxed)) {
+                let _ = front.send_to(&buffer[..n], to);
+            }
+        }
+    });
+    (address, silent)
+}
+
+#[tokio::test]
+async fn messages_that_cannot_be_sent_are_refused() {
+    let p = pair("127.0.0.1:0", &["127.0.0.1"]).await;
+    let stream = |n| SendOptions { stream: StreamId(n), ..SendOptions::default() };
+    assert_eq!(p.near.send(stream(0), "".into()).await, Err(SendError::Empty));
+    assert_eq!(p.near.send(stream(64), "x".into()).await, Err(SendError::InvalidStream(64)));
+    assert_eq!(p.near.send(stream(0), vec![0; 5 << 20].into()).await, Err(SendError::TooLarge));
+}
+
+/// The receiver does not read: the sender waits for room, and no longer than the deadline.
+#[tokio::test]
+async fn a_full_buffer_holds_senders_until_their_deadline() {
+    let p = pair("127.0.0.1:0", &["127.0.0.1"]).await;
+    let big = bytes::Bytes::from(vec![0; 100_000]);
+    let fill = async {
+        loop {
+            let options = SendOptions { deadline: None, ..SendOptions::default() };
+            if tokio::time::timeout(Duration::from_millis(500), p.near.send(options, big.clone())).await.is_err() {
+                return;
+            }
+        }
+    };
+    within(20, fill).await;
+    while p.near.try_send(SendOptions::default(), big.clone()).is_ok() {}
+    assert_eq!(p.near.try_send(SendOptions::default(), big.clone()), Err(SendError::WouldBlock));
+    let deadline = Some(p.near.now() + Span::from_millis(100));
+    let late = p.near.send(SendOptions { deadline, ..SendOptions::default() }, big.clone());
+    assert_eq!(within(2, late).await, Err(SendError::Expired));
+    // Once somebody reads there is room again.
+    let far = p.far.clone();
+    tokio::spawn(async move { while let Ok(Some(_)) = far.recv().await {} });
+    within(20, p.near.send(SendOptions::default(), big)).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_closed_endpoint_ends_everything() {
+    let p = pair("127.0.0.1:0", &["127.0.0.1"]).await;
+    p.server.close("maintenance");
+    assert_eq!(within(5, p.far.closed()).await, CloseReason::Aborted);
+    let reason = within(5, p.near.closed()).await;
+    assert!(matches!(&reason, CloseReason::PeerAborted(why) if why.contains("maintenance")), "{reason:?}");
+    assert!(within(5, p.server.accept()).await.is_none());
+    within(5, p.server.wait_idle()).await;
+}
+
+/// Nobody accepts: the connection waits, and the endpoint's end is its end.
+#[tokio::test]
+async fn what_was_never_accepted_is_aborted_with_the_endpoint() {
+    let server = server_at("127.0.0.1:0");
+    let near = within(5, client().connect(ConnectOptions::new(server.listening()[0], config("sctp")))).await.unwrap();
+    drop(server);
+    let reason = within(5, near.closed()).await;
+    assert!(matches!(reason, CloseReason::PeerAborted(_)), "{reason:?}");
+}
