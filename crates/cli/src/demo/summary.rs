@@ -1,0 +1,162 @@
+//! `summary.json`: what scripts read. Fields are only ever added.
+
+use super::control::Control;
+use super::outcome::Outcome;
+use super::plan::{BEST_PROFILE, LATENCY, NETWORKS};
+use serde::Serialize;
+
+/// Version of the format; it rises when a field changes its meaning.
+const VERSION: u32 = 1;
+
+/// The control, before the runs and beside them.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Controls {
+    /// The idle emulator's figures; `ok` and `reason` cover the measurements beside the runs too.
+    #[serde(flatten)]
+    pub overall: Control,
+    /// The same measured on another idle emulator while the runs were going on, one for each group of runs.
+    pub beside_runs: Vec<Control>,
+}
+
+impl Controls {
+    /// Judges both kinds together.
+    pub fn new(idle: Control, beside_runs: Vec<Control>) -> Self {
+        let reason = idle.reason.clone().or_else(|| {
+            beside_runs.iter().find_map(|c| c.reason.as_ref()).map(|reason| format!("beside the runs, {reason}"))
+        });
+        let overall = Control { ok: reason.is_none(), reason, ..idle };
+        Controls { overall, beside_runs }
+    }
+}
+
+/// An emulated network.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct NetworkSummary {
+    /// Its name.
+    pub name: &'static str,
+    /// The link in the words of `anabranch emulate`.
+    pub link: String,
+}
+
+/// The whole file.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Summary {
+    /// Of the format.
+    pub version: u32,
+    /// Of the program.
+    pub anabranch: &'static str,
+    /// The command line.
+    pub command: String,
+    /// Seed of all random streams.
+    pub seed: u64,
+    /// Seconds of media asked for.
+    pub seconds: u32,
+    /// From input to output.
+    pub latency_ms: u64,
+    /// False when the networks were perfect.
+    pub impairments: bool,
+    /// The networks.
+    pub networks: Vec<NetworkSummary>,
+    /// Is the machine fit?
+    pub control: Controls,
+    /// Profile of the run `best`, and of the runs over one network.
+    pub best: &'static str,
+    /// The runs; none when the control failed before them.
+    pub runs: Vec<Outcome>,
+    /// What it comes to, in a sentence.
+    pub verdict: String,
+}
+
+/// How a demo came out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Judgement {
+    /// As it should.
+    Pass,
+    /// Better, but by less than it should.
+    Weak,
+    /// Not as it should.
+    Fail,
+    /// Nothing to compare.
+    None,
+}
+
+/// What the demo was asked for.
+#[derive(Clone, Debug)]
+pub struct Asked {
+    /// The command line.
+    pub command: String,
+    /// See [`Summary::seed`].
+    pub seed: u64,
+    /// See [`Summary::seconds`].
+    pub seconds: u32,
+    /// See [`Summary::impairments`].
+    pub impairments: bool,
+}
+
+impl Summary {
+    /// Puts everything together.
+    pub fn new(asked: Asked, control: Controls, runs: Vec<Outcome>) -> Self {
+        let link = |n: &super::plan::Network| NetworkSummary { name: n.name, link: n.words(asked.impairments) };
+        let mut summary = Summary {
+            version: VERSION,
+            anabranch: env!("CARGO_PKG_VERSION"),
+            command: asked.command,
+            seed: asked.seed,
+            seconds: asked.seconds,
+            latency_ms: LATENCY.as_millis(),
+            impairments: asked.impairments,
+            networks: NETWORKS.iter().map(link).collect(),
+            control,
+            best: BEST_PROFILE,
+            runs,
+            verdict: String::new(),
+        };
+        summary.verdict = summary.judge().1;
+        summary
+    }
+
+    /// The run with this name.
+    pub fn run(&self, name: &str) -> Option<&Outcome> {
+        self.runs.iter().find(|r| r.name == name)
+    }
+
+    /// The better one of the runs over one network.
+    fn better_single(&self) -> Option<&Outcome> {
+        let alone = NETWORKS.iter().filter_map(|n| self.run(n.name));
+        alone.min_by_key(|r| r.frames_unusable)
+    }
+
+    /// The judgement and a sentence that says why.
+    pub fn judge(&self) -> (Judgement, String) {
+        if let (true, Some(reason)) = (self.impairments || self.runs.is_empty(), &self.control.overall.reason) {
+            return (Judgement::Fail, format!("control failed: {reason}"));
+        }
+        if !self.impairments {
+            return match self.runs.iter().find(|r| !r.identical) {
+                Some(r) => (Judgement::Fail, format!("run {}: the received file differs from the sent one", r.name)),
+                None => (Judgement::Pass, "every received file equals the sent one, byte for byte".into()),
+            };
+        }
+        let (Some(best), Some(single)) = (self.run("best"), self.better_single()) else {
+            return (Judgement::None, "no comparison: the run best or a network alone is missing".into());
+        };
+        let judgement = match best.frames_unusable {
+            n if n >= single.frames_unusable => Judgement::Fail,
+            n if n * 2 > single.frames_unusable => Judgement::Weak,
+            _ => Judgement::Pass,
+        };
+        let text = format!(
+            "both networks together (best) left {} of {} frames unusable; the better one alone ({}) left {}",
+            best.frames_unusable, best.frames, single.name, single.frames_unusable
+        );
+        (judgement, text)
+    }
+
+    /// As JSON, with a newline at the end.
+    ///
+    /// # Errors
+    /// None with these types.
+    pub fn to_json(&self) -> serde_json::Result<String> {
+        serde_json::to_string_pretty(self).map(|text| text + "\n")
+    }
+}

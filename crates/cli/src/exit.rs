@@ -1,0 +1,91 @@
+//! How a command ends: the exit codes, and the one line that says why.
+
+use std::fmt::Display;
+use std::process::ExitCode;
+
+/// Why a command did not end well. Each prints as one line that says what to do.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The network or the peer failed: unreachable, port in use, peer gone.
+    #[error("{0}")]
+    Network(String),
+    /// The user's mistake: flags, files, configuration.
+    #[error("{0}")]
+    Usage(String),
+    /// Interrupted by a signal; nothing needs to be said.
+    #[error("interrupted")]
+    Interrupted,
+}
+
+/// What commands return.
+pub type Outcome = Result<(), Failure>;
+
+impl Failure {
+    /// A failure of the network or the peer.
+    pub fn network(what: impl Display) -> Self {
+        Failure::Network(one_line(&what.to_string()))
+    }
+
+    /// A mistake of the user.
+    pub fn usage(what: impl Display) -> Self {
+        Failure::Usage(one_line(&what.to_string()))
+    }
+
+    /// The exit code, as documented: 1 network or peer, 2 user's mistake, 130 interrupted.
+    pub const fn code(&self) -> u8 {
+        match self {
+            Failure::Network(_) => 1,
+            Failure::Usage(_) => 2,
+            Failure::Interrupted => 130,
+        }
+    }
+}
+
+/// Prints why, if anything went wrong, and gives the code to exit with.
+pub fn finish(outcome: Outcome) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(failure) => {
+            if failure != Failure::Interrupted {
+                eprintln!("anabranch: {failure}");
+            }
+            ExitCode::from(failure.code())
+        }
+    }
+}
+
+/// Something the user should know although all goes on.
+pub fn warning(what: &str) {
+    eprintln!("anabranch: warning: {what}");
+}
+
+/// A message of clap, shortened to one line.
+pub fn clap_line(error: &clap::Error) -> String {
+    let text = error.to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text);
+    // What follows an empty line is usage and hints; a list of what is missing is kept.
+    let body = text.split("\n\n").next().unwrap_or(text);
+    one_line(body)
+}
+
+/// Line breaks and runs of blanks become one blank each.
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn codes_are_the_documented_ones() {
+        assert_eq!(Failure::network("x").code(), 1);
+        assert_eq!(Failure::usage("x").code(), 2);
+        assert_eq!(Failure::Interrupted.code(), 130);
+    }
+
+    #[test]
+    fn always_one_line() {
+        assert_eq!(Failure::usage("two\n  lines").to_string(), "two lines");
+    }
+}

@@ -1,0 +1,53 @@
+//! Is it a transport stream? Told from the first bytes.
+
+/// Bytes that settle the question.
+pub const HEAD: usize = 4_096;
+
+const PACKET: usize = 188;
+const SYNC: u8 = 0x47;
+/// Sync bytes in a row that make a transport stream.
+const ENOUGH: usize = 5;
+
+/// Looks for sync bytes 188 apart: five in a row anywhere in the head; in a shorter head, all of it from the
+/// first byte on.
+pub fn is_transport_stream(head: &[u8]) -> bool {
+    let run = |from: usize| head.get(from..).unwrap_or(&[]).iter().step_by(PACKET).take_while(|b| **b == SYNC).count();
+    let whole = !head.is_empty() && head.len() < ENOUGH * PACKET && head.len() % PACKET == 0;
+    if whole && run(0) == head.len() / PACKET {
+        return true;
+    }
+    (0..head.len().saturating_sub((ENOUGH - 1) * PACKET)).any(|from| run(from) >= ENOUGH)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn packets(n: usize) -> Vec<u8> {
+        let mut b = vec![0u8; n * PACKET];
+        b.iter_mut().step_by(PACKET).for_each(|s| *s = SYNC);
+        b
+    }
+
+    #[test]
+    fn transport_streams() {
+        for n in [1, 2, 4, 5, 7, 20] {
+            assert!(is_transport_stream(&packets(n)), "{n}");
+        }
+        let mut late = vec![0xff; 777];
+        late.extend(packets(8));
+        assert!(is_transport_stream(&late));
+    }
+
+    #[test]
+    fn other_things() {
+        assert!(!is_transport_stream(b""));
+        assert!(!is_transport_stream(b"G"));
+        assert!(!is_transport_stream(&[SYNC; 100]));
+        assert!(!is_transport_stream(&vec![0; HEAD]));
+        let mut broken = packets(4);
+        broken[PACKET] = 0;
+        assert!(!is_transport_stream(&broken));
+        assert!(!is_transport_stream(&(0..HEAD).map(|i| (i * 31 % 251) as u8).collect::<Vec<_>>()));
+    }
+}

@@ -1,0 +1,104 @@
+//! Sources: UDP, files, standard input.
+
+pub mod detect;
+mod paced;
+mod stream;
+mod udp;
+
+pub use paced::Pace;
+pub use stream::plain;
+
+use crate::exit::Failure;
+use crate::session::Mode;
+use crate::uri::InputUri;
+use anabranch_net::Instant;
+use bytes::Bytes;
+use std::collections::VecDeque;
+use tokio::sync::mpsc;
+
+/// Pieces that may wait between the reader and the sender.
+const QUEUE: usize = 256;
+
+/// Bytes that came in: a datagram, or as much of a stream as was read.
+#[derive(Clone, Debug)]
+pub struct Chunk {
+    /// When they came, or were due.
+    pub at: Instant,
+    /// The bytes.
+    pub bytes: Bytes,
+}
+
+/// An open source.
+pub struct Input {
+    /// Where it comes from, for messages.
+    name: String,
+    uri: InputUri,
+    rx: mpsc::Receiver<Result<Chunk, Failure>>,
+    /// Read ahead to find out what it is.
+    ahead: VecDeque<Chunk>,
+}
+
+impl Input {
+    /// Opens a source; what cannot be opened is told at once.
+    pub async fn open(uri: &InputUri) -> Result<Self, Failure> {
+        let (tx, rx) = mpsc::channel(QUEUE);
+        let name = match uri {
+            InputUri::Udp { address, interface } => {
+                udp::start(*address, interface.as_deref(), tx)?;
+                format!("udp://{address}")
+            }
+            InputUri::File(path) => {
+                stream::start_file(path, tx)?;
+                path.display().to_string()
+            }
+            InputUri::Stdin => {
+                stream::start_stdin(tx)?;
+                "standard input".into()
+            }
+        };
+        Ok(Input { name, uri: uri.clone(), rx, ahead: VecDeque::new() })
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Is it a recording, to be sent at the pace of its own clock?
+    pub fn is_recording(&self) -> bool {
+        matches!(self.uri, InputUri::File(_))
+    }
+
+    /// The next piece; none at the end.
+    pub async fn next(&mut self) -> Result<Option<Chunk>, Failure> {
+        if let Some(chunk) = self.ahead.pop_front() {
+            return Ok(Some(chunk));
+        }
+        self.rx.recv().await.transpose()
+    }
+
+    /// What the first bytes look like. Waits for them.
+    pub async fn detect(&mut self) -> Result<Mode, Failure> {
+        if matches!(self.uri, InputUri::Udp { .. }) {
+            let Some(first) = self.rx.recv().await.transpose()? else { return Ok(Mode::Datagram) };
+            let media = first.bytes.len() % 188 == 0 && detect::is_transport_stream(&first.bytes);
+            self.ahead.push_back(first);
+            return Ok(if media { Mode::Media } else { Mode::Datagram });
+        }
+        let mut head = Vec::new();
+        while head.len() < detect::HEAD {
+            let Some(chunk) = self.rx.recv().await.transpose()? else { break };
+            head.extend_from_slice(&chunk.bytes);
+            self.ahead.push_back(chunk);
+        }
+        Ok(if detect::is_transport_stream(&head) { Mode::Media } else { Mode::File })
+    }
+
+    /// Sends the pieces at the pace of the stream's own clock from now on.
+    pub fn paced(self, pace: Pace) -> Self {
+        let (tx, rx) = mpsc::channel(QUEUE);
+        let (name, uri) = (self.name.clone(), self.uri.clone());
+        tokio::spawn(paced::run(self, pace, tx));
+        Input { name, uri, rx, ahead: VecDeque::new() }
+    }
+}

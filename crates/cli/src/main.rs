@@ -1,0 +1,113 @@
+//! The binary `anabranch`: live video and messages over several networks at once.
+
+mod emulate;
+mod exit;
+mod input;
+mod interrupt;
+mod monitor;
+mod netargs;
+mod output;
+mod policies;
+mod recv;
+mod send;
+mod session;
+mod stats;
+mod stop;
+mod transport;
+mod tunnel;
+mod udp;
+mod units;
+mod uri;
+
+use clap::{CommandFactory, Parser, Subcommand};
+use exit::{Failure, Outcome};
+use std::process::ExitCode;
+use tracing_subscriber::EnvFilter;
+
+const EXAMPLES: &str = "\
+Examples:
+  anabranch recv anabranch://:9899 udp://127.0.0.1:5000
+  anabranch send udp://:5001 anabranch://host:9899?latency=300 --path wlan0 --path wwan0
+  anabranch COMMAND --help has more for each command.
+
+Exit codes: 0 done; 1 the network or the peer failed; 2 the user's mistake; 3 a control failed; 130 interrupted.";
+
+/// Live video and messages over several networks at once
+#[derive(Debug, Parser)]
+#[command(name = "anabranch", version, after_help = EXAMPLES)]
+struct Cli {
+    /// More log lines on standard error: -v, -vv, -vvv; RUST_LOG says more precisely what
+    #[arg(short, long, global = true, action = clap::ArgAction::Count)]
+    verbose: u8,
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    Send(Box<send::SendArgs>),
+    Recv(Box<recv::RecvArgs>),
+    Tunnel(Box<tunnel::TunnelArgs>),
+    Emulate(Box<emulate::EmulateArgs>),
+    Policies(policies::PoliciesArgs),
+}
+
+fn main() -> ExitCode {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(e) => return refuse(&e),
+    };
+    log(cli.verbose);
+    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(e) => return exit::finish(Err(Failure::network(format!("the runtime cannot be started: {e}")))),
+    };
+    let code = runtime.block_on(run(cli.command));
+    // Threads that wait for input would hold the program.
+    runtime.shutdown_background();
+    code
+}
+
+async fn run(command: Command) -> ExitCode {
+    let outcome: Outcome = match command {
+        Command::Send(args) => send::run(*args).await,
+        Command::Recv(args) => recv::run(*args).await,
+        Command::Tunnel(args) => tunnel::run(*args).await,
+        Command::Emulate(args) => emulate::run(*args).await,
+        Command::Policies(args) => policies::run(&args),
+    };
+    exit::finish(outcome)
+}
+
+/// Help and version as they are; mistakes in one line.
+fn refuse(e: &clap::Error) -> ExitCode {
+    use clap::error::ErrorKind as K;
+    match e.kind() {
+        K::DisplayHelp | K::DisplayVersion => {
+            if let Err(error) = e.print() {
+                tracing::debug!(%error, "the help cannot be written");
+            }
+            ExitCode::SUCCESS
+        }
+        K::DisplayHelpOnMissingArgumentOrSubcommand | K::MissingSubcommand => {
+            let names: Vec<String> = Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+            let what = format!("which command? there are {}; see `anabranch --help`", names.join(", "));
+            exit::finish(Err(Failure::usage(what)))
+        }
+        _ => exit::finish(Err(Failure::usage(format!("{}; see --help", exit::clap_line(e))))),
+    }
+}
+
+fn log(verbose: u8) {
+    let level = match verbose {
+        0 => "warn",
+        1 => "info",
+        2 => "debug",
+        _ => "trace",
+    };
+    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(level));
+    let logs = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr);
+    if logs.try_init().is_err() {
+        eprintln!("anabranch: warning: no log");
+    }
+}

@@ -1,0 +1,155 @@
+//! Flags about paths and policies, shared by the commands that open connections.
+
+use crate::exit::Failure;
+use crate::units;
+use crate::uri::{self, PeerUri};
+use anabranch_net::{AssocConfig, Local, PathSpec, Profile};
+use anabranch_policy::Hook;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// Longest time between two HEARTBEATs on an idle path: paths and peers that die are noticed by them.
+const HEARTBEAT: Duration = Duration::from_secs(1);
+
+/// RTO.Max. A path that was cut is probed at least this often, so that its return is noticed.
+const RTO_MAX: Duration = Duration::from_secs(3);
+
+/// Policies and limits.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Transport")]
+pub struct PolicyArgs {
+    /// Policies by the name of a profile; `anabranch policies` lists them
+    #[arg(long, value_name = "NAME")]
+    pub profile: Option<String>,
+    /// Path scheduler, instead of the profile's
+    #[arg(long, value_name = "NAME")]
+    pub scheduler: Option<String>,
+    /// Any policy by name, such as loss_threshold=thin:rto_min=200; repeatable
+    #[arg(long, value_name = "HOOK=POLICY[:PARAM=VALUE,…]")]
+    pub set: Vec<String>,
+    /// A peer from whom nothing came for so long is gone
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time)]
+    pub peer_timeout: Duration,
+    /// Write every packet to a pcapng file
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+}
+
+/// How to reach the peer.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Transport")]
+pub struct PathArgs {
+    /// A path by the interface or address it leaves from, each bound to its device; with via= it leads to another
+    /// address of the peer, or to a relay; repeatable
+    #[arg(long = "path", value_name = "IFACE|ADDRESS[,via=HOST:PORT]")]
+    pub paths: Vec<String>,
+    /// Give up when the peer has not answered for so long
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time)]
+    pub connect_timeout: Duration,
+    /// Begin although some interfaces are not there; they join when they appear
+    #[arg(long)]
+    pub allow_missing: bool,
+}
+
+impl PolicyArgs {
+    /// The profile, with everything set on it.
+    pub fn profile(&self, uri: &PeerUri) -> Result<Profile, Failure> {
+        let name = self.profile.as_deref().or(uri.profile.as_deref()).unwrap_or_else(|| default_profile());
+        let mut profile = Profile::named(name).map_err(Failure::usage)?;
+        if let Some(scheduler) = self.scheduler.as_deref().or(uri.scheduler.as_deref()) {
+            profile.set(Hook::PathScheduler, scheduler).map_err(Failure::usage)?;
+        }
+        for setting in &self.set {
+            let (hook, spec) = setting.split_once('=').ok_or_else(|| {
+                Failure::usage(format!("--set {setting}: write HOOK=POLICY, for example window=rfc9260"))
+            })?;
+            profile.set(hook.trim().parse().map_err(Failure::usage)?, spec.trim()).map_err(Failure::usage)?;
+        }
+        Ok(profile)
+    }
+
+    /// Limits and constants for use over networks that come and go.
+    pub fn association(&self, uri: &PeerUri) -> Result<AssocConfig, Failure> {
+        let mut config = AssocConfig::new(self.profile(uri)?);
+        config.heartbeat_interval = HEARTBEAT.into();
+        config.rto_max = RTO_MAX.into();
+        // The peer is given up by time (--peer-timeout), not by count.
+        config.max_association_retrans =
+            u16::try_from(self.peer_timeout.as_secs()).unwrap_or(u16::MAX).saturating_add(20);
+        config.max_init_retrans = u16::MAX;
+        Ok(config)
+    }
+}
+
+/// Our own best for live use.
+fn default_profile() -> &'static str {
+    if Profile::names().contains(&"live") { "live" } else { "cmt" }
+}
+
+impl PathArgs {
+    /// The paths towards a peer at `remote`; one that leaves anywhere when none is named.
+    pub fn specs(&self, remote: SocketAddr) -> Result<Vec<PathSpec>, Failure> {
+        if self.paths.is_empty() {
+            return Ok(vec![PathSpec::to(remote)]);
+        }
+        self.paths.iter().map(|text| path(text, remote)).collect()
+    }
+}
+
+fn path(text: &str, remote: SocketAddr) -> Result<PathSpec, Failure> {
+    let mut parts = text.split(',').map(str::trim);
+    let local: Local = parts.next().unwrap_or("").parse().map_err(|e| Failure::usage(format!("--path {text}: {e}")))?;
+    let mut spec = PathSpec::new(local, remote);
+    for part in parts {
+        let via = part.strip_prefix("via=").ok_or_else(|| {
+            Failure::usage(format!("--path {text}: `{part}` is not known; write for example wlan0,via=192.0.2.7:9899"))
+        })?;
+        let via = PeerUri::parse(via)?;
+        let host = via.host.ok_or_else(|| Failure::usage(format!("--path {text}: via= needs a host")))?;
+        spec.remote = uri::resolve(&host, via.port)?;
+    }
+    Ok(spec)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::IpAddr;
+
+    fn args(profile: Option<&str>, scheduler: Option<&str>, set: &[&str]) -> PolicyArgs {
+        PolicyArgs {
+            profile: profile.map(Into::into),
+            scheduler: scheduler.map(Into::into),
+            set: set.iter().map(|s| s.to_string()).collect(),
+            peer_timeout: Duration::from_secs(10),
+            pcap: None,
+        }
+    }
+
+    #[test]
+    fn flags_win_over_the_address() {
+        let uri = PeerUri::parse("h?profile=sctp&scheduler=round_robin").unwrap();
+        let p = args(None, None, &[]).profile(&uri).unwrap();
+        assert_eq!((p.name(), p.get(Hook::PathScheduler)), ("sctp", "round_robin"));
+        let p = args(Some("cmt"), Some("min-rtt"), &["loss_threshold=early_retransmit"]).profile(&uri).unwrap();
+        assert_eq!((p.name(), p.get(Hook::PathScheduler)), ("cmt", "min_rtt"));
+        assert_eq!(p.get(Hook::LossThreshold), "early_retransmit");
+        for bad in [args(Some("nope"), None, &[]), args(None, Some("nope"), &[]), args(None, None, &["window"])] {
+            assert!(matches!(bad.profile(&uri), Err(Failure::Usage(_))));
+        }
+    }
+
+    #[test]
+    fn paths() {
+        let remote: SocketAddr = "192.0.2.1:9899".parse().unwrap();
+        let p = path("127.0.0.2,via=127.0.0.1:7001", remote).unwrap();
+        assert_eq!(p.local, Local::Address(IpAddr::from([127, 0, 0, 2])));
+        assert_eq!(p.remote, "127.0.0.1:7001".parse().unwrap());
+        let p = path("wlan0", remote).unwrap();
+        assert_eq!((p.local, p.remote), (Local::Interface("wlan0".into()), remote));
+        for bad in ["", "wlan0,to=1.2.3.4:5", "wlan0,via=:9"] {
+            assert!(matches!(path(bad, remote), Err(Failure::Usage(_))), "{bad}");
+        }
+    }
+}

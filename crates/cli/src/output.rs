@@ -1,0 +1,203 @@
+//! Sinks: UDP, files, standard output.
+//!
+//! Files are written by a thread of their own. Whenever nothing waits, what was written is handed to the
+//! system, so that the part received is on disk whatever happens to this program.
+
+use crate::exit::Failure;
+use crate::input::plain;
+use crate::udp;
+use crate::uri::OutputUri;
+use bytes::Bytes;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use tokio::net::UdpSocket;
+use tokio::sync::{mpsc, oneshot};
+
+/// Pieces that may wait for the writer.
+const QUEUE: usize = 1_024;
+
+/// An open sink.
+pub struct Output {
+    name: String,
+    sink: Sink,
+    bytes: u64,
+}
+
+enum Sink {
+    Udp { socket: UdpSocket, to: SocketAddr },
+    Writer(Writer),
+}
+
+struct Writer {
+    jobs: mpsc::Sender<Job>,
+    failed: Arc<AtomicBool>,
+}
+
+enum Job {
+    Write(Bytes),
+    Flush(oneshot::Sender<io::Result<()>>),
+}
+
+impl Output {
+    /// Opens a sink; what cannot be opened is told at once.
+    pub fn open(uri: &OutputUri) -> Result<Self, Failure> {
+        let (name, sink) = match uri {
+            OutputUri::Udp { address, ttl, interface } => {
+                let socket = udp::sender(*address, *ttl, interface.as_deref())?;
+                (format!("udp://{address}"), Sink::Udp { socket, to: *address })
+            }
+            OutputUri::File(path) => {
+                let file = File::create(path)
+                    .map_err(|e| Failure::usage(format!("cannot write {}: {}", path.display(), plain(&e))))?;
+                (path.display().to_string(), start(file)?)
+            }
+            OutputUri::Stdout => ("standard output".into(), start(io::stdout())?),
+        };
+        Ok(Output { name, sink, bytes: 0 })
+    }
+
+    /// Bytes put out so far.
+    pub fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    /// What it is called.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Puts out a datagram, or the next piece of a stream.
+    pub async fn write(&mut self, bytes: Bytes) -> Result<(), Failure> {
+        self.bytes += bytes.len() as u64;
+        match &self.sink {
+            Sink::Udp { socket, to } => {
+                if let Err(error) = socket.send_to(&bytes, to).await {
+                    if is_too_long(&error) {
+                        return self.datagrams(&bytes).await;
+                    }
+                    tracing::debug!(%error, %to, "a datagram was not taken");
+                }
+                Ok(())
+            }
+            Sink::Writer(writer) => {
+                let taken = writer.jobs.send(Job::Write(bytes)).await.is_ok();
+                // Flushing tells why.
+                if taken && !writer.failed.load(Ordering::Relaxed) { Ok(()) } else { self.flush().await }
+            }
+        }
+    }
+
+    /// A piece that is too long for one datagram, as several.
+    async fn datagrams(&self, bytes: &[u8]) -> Result<(), Failure> {
+        let Sink::Udp { socket, to } = &self.sink else { return Ok(()) };
+        for piece in bytes.chunks(7 * 188) {
+            if let Err(error) = socket.send_to(piece, to).await {
+                tracing::debug!(%error, %to, "a datagram was not taken");
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns once everything put out so far is with the system.
+    pub async fn flush(&mut self) -> Result<(), Failure> {
+        let Sink::Writer(writer) = &self.sink else { return Ok(()) };
+        let (tx, rx) = oneshot::channel();
+        let ended = || Err(io::Error::other("the writer has ended"));
+        let result = match writer.jobs.send(Job::Flush(tx)).await {
+            Ok(()) => rx.await.unwrap_or_else(|_| ended()),
+            Err(_) => ended(),
+        };
+        result.map_err(|e| Failure::usage(format!("cannot write {}: {}", self.name, plain(&e))))
+    }
+}
+
+fn is_too_long(e: &io::Error) -> bool {
+    e.raw_os_error() == Some(nix::errno::Errno::EMSGSIZE as i32)
+}
+
+fn start(to: impl Write + Send + 'static) -> Result<Sink, Failure> {
+    let (jobs, rx) = mpsc::channel(QUEUE);
+    let failed = Arc::new(AtomicBool::new(false));
+    let told = failed.clone();
+    std::thread::Builder::new()
+        .name("output".into())
+        .spawn(move || write_all(BufWriter::with_capacity(256 << 10, to), rx, &told))
+        .map_err(|e| Failure::network(format!("cannot start a thread for the output: {e}")))?;
+    Ok(Sink::Writer(Writer { jobs, failed }))
+}
+
+/// Writes what comes until the other end goes. After an error nothing is written any more, and every flush
+/// tells the error.
+fn write_all(mut to: impl Write, mut jobs: mpsc::Receiver<Job>, told: &AtomicBool) {
+    let mut failed: Option<io::ErrorKind> = None;
+    let mut text = String::new();
+    while let Some(job) = jobs.blocking_recv() {
+        let flush_now = jobs.is_empty();
+        let (result, answer) = match job {
+            Job::Write(_) if failed.is_some() => continue,
+            Job::Write(bytes) => {
+                let written = to.write_all(&bytes);
+                (if flush_now { written.and_then(|()| to.flush()) } else { written }, None)
+            }
+            Job::Flush(answer) => match failed {
+                Some(kind) => (Err(io::Error::new(kind, text.clone())), Some(answer)),
+                None => (to.flush(), Some(answer)),
+            },
+        };
+        if let (Err(e), None) = (&result, failed) {
+            failed = Some(e.kind());
+            told.store(true, Ordering::Relaxed);
+            text = plain(e);
+        }
+        if let Some(answer) = answer {
+            // Whoever asked may have gone.
+            let _ = answer.send(result);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Full(usize);
+    impl Write for Full {
+        fn write(&mut self, b: &[u8]) -> io::Result<usize> {
+            let n = b.len().min(self.0);
+            self.0 -= n;
+            if n == 0 { Err(io::ErrorKind::StorageFull.into()) } else { Ok(n) }
+        }
+        fn flush(&mut self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[tokio::test]
+    async fn a_full_disk_is_told() {
+        let mut out = Output { name: "x".into(), sink: start(Full(600 << 10)).unwrap(), bytes: 0 };
+        out.write(Bytes::from(vec![1; 500 << 10])).await.unwrap();
+        out.flush().await.unwrap();
+        out.write(Bytes::from(vec![1; 500 << 10])).await.unwrap();
+        let failure = out.flush().await.unwrap_err();
+        assert_eq!(failure, Failure::Usage("cannot write x: no space is left".into()));
+        assert_eq!(out.flush().await.unwrap_err(), failure, "told again");
+    }
+
+    #[tokio::test]
+    async fn written_is_on_disk_without_asking() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("out");
+        let mut out = Output::open(&OutputUri::File(path.clone())).unwrap();
+        out.write(Bytes::from_static(b"abc")).await.unwrap();
+        for _ in 0..200 {
+            if std::fs::read(&path).unwrap() == b"abc" {
+                return;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        }
+        panic!("not written");
+    }
+}

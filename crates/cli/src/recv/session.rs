@@ -1,0 +1,234 @@
+//! One sender, from its hello to its end.
+
+use super::Guest;
+use super::body::Body;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use crate::monitor::{Monitor, Progress, SharedReporter, Watch};
+use crate::output::Output;
+use crate::send::{describe, ended};
+use crate::session::{Control, Done, End, ppid};
+use crate::stop::{Cause, Stop};
+use crate::transport::Link;
+use anabranch_net::{Message, to_std};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// Time the sender has to end after it was asked to.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// After the sender's last word, how long nothing may come before what is missing counts as lost.
+const QUIET: Duration = Duration::from_secs(3);
+
+/// What the user of the receiver wants.
+pub(super) struct Wish {
+    pub latency: Option<Duration>,
+    pub interval: Duration,
+    pub peer_timeout: Duration,
+}
+
+/// How receiving ended.
+enum Finish {
+    /// The sender said that that was all, and all that will come is here.
+    Complete(End),
+    /// The sender is gone or did not end in time.
+    Gone(Option<Failure>),
+}
+
+struct Session<'a> {
+    link: Link,
+    stop: Stop,
+    progress: Progress,
+    output: &'a mut Output,
+    body: Body,
+    end: Option<End>,
+    last_news: Instant,
+}
+
+/// Receives from one sender. The totals are written in every case.
+pub(super) async fn run(
+    guest: Guest,
+    wish: &Wish,
+    interrupt: &Interrupt,
+    output: &mut Output,
+    reporter: &SharedReporter,
+) -> Outcome {
+    let link = guest.link.clone();
+    let latency = guest.hello.latency.max(wish.latency.unwrap_or_default());
+    link.control(&Control::Welcome(latency)).await?;
+    let mode = guest.hello.mode;
+    let latency_ms = latency.as_millis() as u64;
+    crate::monitor::lock(reporter).begin("recv", mode.name(), link.peer().into(), latency_ms);
+    tracing::info!("{}: {} with profile {}", link.peer(), mode.name(), guest.hello.profile);
+    let stop = Stop::new(interrupt, None);
+    let progress = Progress::default();
+    let watch = Watch { interval: wish.interval, peer_timeout: wish.peer_timeout };
+    let monitor = Monitor::start(&link, reporter, &progress, watch, &stop);
+    let mut session = Session {
+        link: link.clone(),
+        stop: stop.clone(),
+        progress,
+        output,
+        body: Body::new(mode, latency),
+        end: None,
+        last_news: Instant::now(),
+    };
+    let finish = session.receive().await;
+    let asked = stop.get().filter(|c| !matches!(c, Cause::Lost(_)));
+    let (result, done) = session.conclude(finish, asked.is_some()).await;
+    monitor.finish("recv", describe(asked.as_ref(), result.as_ref().err()), Some(done));
+    ended(asked, result)
+}
+
+impl Session<'_> {
+    async fn receive(&mut self) -> Result<Finish, Failure> {
+        // Set when our user wants to end: the sender is asked to, and has until then.
+        let mut until: Option<Instant> = None;
+        loop {
+            if let Some(end) = self.end
+                && self.body.is_complete(&end, self.last_news.elapsed() > QUIET)
+            {
+                return Ok(Finish::Complete(end));
+            }
+            let wake = [self.body.next_timeout().map(|t| to_std(t).into()), until, self.quiet_at()];
+            let wake = wake.into_iter().flatten().min();
+            tokio::select! {
+                biased;
+                failure = self.stop.lost() => return Ok(Finish::Gone(Some(failure))),
+                _ = self.stop.wait(), if until.is_none() => {
+                    until = Some(Instant::now() + PATIENCE + self.body.latency());
+                    let why = "interrupted".into();
+                    self.link.control(&Control::Stop { failed: false, why }).await?;
+                }
+                () = sleep_until(wake) => {
+                    self.body.on_timeout(self.output).await?;
+                    self.count();
+                    if until.is_some_and(|t| t <= Instant::now()) {
+                        return Ok(Finish::Gone(None));
+                    }
+                }
+                message = self.link.recv() => match message {
+                    Ok(Some(m)) => {
+                        self.take(m).await?;
+                        self.count();
+                    }
+                    Ok(None) => return Ok(self.closed(None)),
+                    Err(failure) => return Ok(self.closed(Some(failure))),
+                },
+            }
+        }
+    }
+
+    /// The connection is over; nothing more will come.
+    fn closed(&self, failure: Option<Failure>) -> Finish {
+        match (self.end, failure) {
+            (Some(end), None) => Finish::Complete(end),
+            (_, Some(Failure::Interrupted)) => Finish::Complete(End { interrupted: true, ..End::default() }),
+            (_, failure) => Finish::Gone(failure),
+        }
+    }
+
+    fn quiet_at(&self) -> Option<Instant> {
+        self.end.filter(|_| self.body.may_lack()).map(|_| self.last_news + QUIET + Duration::from_millis(1))
+    }
+
+    async fn take(&mut self, message: Message) -> Result<(), Failure> {
+        self.last_news = Instant::now();
+        if message.ppid != ppid::CONTROL {
+            return self.body.take(message, self.output).await;
+        }
+        match Control::decode(&message.payload.into_bytes()) {
+            Ok(Some(Control::End(end))) => {
+                self.end = Some(end);
+                self.body.on_end(&end);
+            }
+            Ok(other) => tracing::debug!(?other, "unexpected control message"),
+            Err(e) => return Err(Failure::network(format!("{}: {e}", self.link.peer()))),
+        }
+        Ok(())
+    }
+
+    fn count(&self) {
+        self.body.count(&self.progress);
+    }
+
+    /// Writes what is left and says goodbye.
+    async fn conclude(&mut self, finish: Result<Finish, Failure>, asked: bool) -> (Outcome, Done) {
+        let written = match &finish {
+            Ok(_) => match self.body.drain(self.output, self.end).await {
+                Ok(()) => self.output.flush().await,
+                Err(failure) => Err(failure),
+            },
+            // The failure may be the output's own.
+            Err(_) => Ok(()),
+        };
+        self.count();
+        let done = self.done();
+        let result = match (finish, written) {
+            (Err(failure), _) | (Ok(_), Err(failure)) => {
+                self.say_failed(&failure).await;
+                return (Err(failure), done);
+            }
+            (Ok(Finish::Complete(end)), Ok(())) => {
+                if let Err(failure) = self.link.control(&Control::Done(done)).await {
+                    tracing::debug!("{failure}");
+                }
+                self.verdict(&end)
+            }
+            (Ok(Finish::Gone(_)), Ok(())) if asked => {
+                self.link.abort("interrupted");
+                Ok(())
+            }
+            (Ok(Finish::Gone(why)), Ok(())) => {
+                self.link.abort("given up");
+                Err(self.part_kept(why.map_or_else(
+                    || format!("{} ended without saying that it was complete", self.link.peer()),
+                    |f| f.to_string(),
+                )))
+            }
+        };
+        // The sender closes; it has waited for our last word.
+        if !self.link.closed(PATIENCE).await {
+            self.link.close(PATIENCE).await;
+        }
+        (result, done)
+    }
+
+    async fn say_failed(&self, failure: &Failure) {
+        let why = failure.to_string();
+        if self.link.control(&Control::Stop { failed: true, why }).await.is_ok() && self.link.closed(PATIENCE).await {
+            return;
+        }
+        self.link.abort("the receiver failed");
+    }
+
+    fn verdict(&self, end: &End) -> Outcome {
+        match self.body.missing(end) {
+            Some(what) => Err(self.part_kept(what)),
+            None => Ok(()),
+        }
+    }
+
+    fn part_kept(&self, what: String) -> Failure {
+        Failure::network(format!("{what}; the {} bytes received are in {}", self.output.bytes(), self.output.name()))
+    }
+
+    fn done(&self) -> Done {
+        let row = self.progress.get();
+        Done {
+            messages: row.messages,
+            bytes: row.bytes,
+            frames: row.frames,
+            frames_unusable: row.frames_unusable,
+            late: row.late,
+            lost: row.lost,
+        }
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
+    }
+}

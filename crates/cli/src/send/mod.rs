@@ -1,0 +1,343 @@
+//! `anabranch send`: a stream to a peer.
+
+mod bytes;
+mod datagram;
+mod media;
+
+use crate::exit::{Failure, Outcome};
+use crate::input::{Input, Pace};
+use crate::interrupt::Interrupt;
+use crate::monitor::{Monitor, Progress, SharedReporter, Watch};
+use crate::netargs::{PathArgs, PolicyArgs};
+use crate::session::{Control, ControlError, Done, End, Hello, Mode, ppid};
+use crate::stats::{Reporter, StatsArgs};
+use crate::stop::{Cause, Stop};
+use crate::transport::{self, Link};
+use crate::units;
+use crate::uri::{InputUri, PeerUri};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::mpsc;
+
+/// Latency unless one is named.
+pub const DEFAULT_LATENCY: Duration = Duration::from_millis(300);
+
+/// Time for a clean end after the user has interrupted.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+const EXAMPLES: &str = "\
+Examples:
+  Live transport stream from an encoder, over two interfaces at once:
+    anabranch send udp://:5001 anabranch://host:9899?latency=300 --path wlan0 --path wwan0
+  A recording at its own pace, statistics as JSON lines:
+    anabranch send clip.ts anabranch://host:9899 --path 10.0.0.2 --path 10.1.0.2 --stats json
+  A file, reliable and byte for byte:
+    anabranch send backup.tar anabranch://host --mode file
+  Through two relays of `anabranch emulate`:
+    anabranch send clip.ts anabranch://127.0.0.1 \\
+      --path 127.0.0.1,via=127.0.0.1:7001 --path 127.0.0.2,via=127.0.0.1:7002
+
+Exit codes: 0 done; 1 the network or the peer failed; 2 wrong flags or files; 130 interrupted.";
+
+/// Send a stream, datagrams or a file over several networks at once
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct SendArgs {
+    /// udp://[@]ADDRESS:PORT (@ and ?iface=NAME for multicast), file:PATH, or - for standard input
+    pub input: String,
+    /// anabranch://HOST:PORT[?latency=MS&profile=NAME&scheduler=NAME&mode=MODE]
+    pub peer: String,
+    /// What is carried: auto looks at the first bytes
+    #[arg(long, value_name = "auto|media|datagram|file", value_parser = parse_mode)]
+    pub mode: Option<ModeChoice>,
+    /// Time from input to output; also how long media is worth sending. Bare numbers are milliseconds; default 300ms
+    /// for media. Datagrams are given up after it, if it is named; else never
+    #[arg(long, value_name = "TIME", value_parser = units::latency)]
+    pub latency: Option<Duration>,
+    /// Do not send null packets of a transport stream
+    #[arg(long)]
+    pub strip_null: bool,
+    /// Deliver datagrams in order
+    #[arg(long)]
+    pub ordered: bool,
+    /// Send a recorded transport stream as fast as it goes, not at its own pace
+    #[arg(long)]
+    pub no_pace: bool,
+    /// Pace of a recorded transport stream without a clock
+    #[arg(long, value_name = "RATE", default_value = "10mbit", value_parser = units::bit_rate)]
+    pub rate: u64,
+    /// End after this time
+    #[arg(long, value_name = "TIME", value_parser = units::time)]
+    pub duration: Option<Duration>,
+    /// Paths.
+    #[command(flatten)]
+    pub paths: PathArgs,
+    /// Policies.
+    #[command(flatten)]
+    pub policies: PolicyArgs,
+    /// Statistics.
+    #[command(flatten)]
+    pub stats: StatsArgs,
+}
+
+/// A mode, or to be found out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ModeChoice {
+    /// By the first bytes.
+    Auto,
+    /// This one.
+    Fixed(Mode),
+}
+
+fn parse_mode(text: &str) -> Result<ModeChoice, String> {
+    match text {
+        "auto" => Ok(ModeChoice::Auto),
+        "media" => Ok(ModeChoice::Fixed(Mode::Media)),
+        "datagram" => Ok(ModeChoice::Fixed(Mode::Datagram)),
+        "file" => Ok(ModeChoice::Fixed(Mode::File)),
+        _ => Err(format!("there is no mode `{text}`; there are auto, media, datagram and file")),
+    }
+}
+
+/// What a pump needs.
+struct Pump {
+    link: Link,
+    stop: Stop,
+    progress: Progress,
+    latency: Duration,
+    strip_null: bool,
+    ordered: bool,
+}
+
+/// Runs the command.
+pub async fn run(args: SendArgs) -> Outcome {
+    let peer = PeerUri::parse(&args.peer)?;
+    let uri = InputUri::parse(&args.input)?;
+    let choice = match (&args.mode, &peer.mode) {
+        (Some(m), _) => *m,
+        (None, Some(text)) => parse_mode(text).map_err(Failure::usage)?,
+        (None, None) => ModeChoice::Auto,
+    };
+    args.policies.profile(&peer)?;
+    let interrupt = Interrupt::install();
+    let mut input = Input::open(&uri).await?;
+    let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, false)?));
+    let link = tokio::select! {
+        link = transport::connect(&peer, &args.paths, &args.policies) => link?,
+        () = interrupt.wait() => return Err(Failure::Interrupted),
+    };
+    let stop = Stop::new(&interrupt, args.duration);
+    let progress = Progress::default();
+    let watch = Watch { interval: args.stats.stats_interval, peer_timeout: args.policies.peer_timeout };
+    let mut inbox = listen(&link, &stop);
+    let wanted = args.latency.or(peer.latency);
+    let begun = begin(&args, &peer, choice, wanted, &mut input, &link, &stop, &mut inbox).await;
+    let (mode, latency) = match begun {
+        Ok(Some(begun)) => begun,
+        Ok(None) => {
+            link.close(PATIENCE).await;
+            return ended(stop.get(), Ok(()));
+        }
+        Err(failure) => {
+            link.close(PATIENCE).await;
+            return Err(failure);
+        }
+    };
+    crate::monitor::lock(&reporter).begin("send", mode.name(), link.peer().into(), latency.as_millis() as u64);
+    let monitor = Monitor::start(&link, &reporter, &progress, watch, &stop);
+    if mode == Mode::Media && input.is_recording() && !args.no_pace {
+        input = input.paced(Pace { fallback: args.rate });
+    }
+    let pump = Pump {
+        link: link.clone(),
+        stop: stop.clone(),
+        progress,
+        latency,
+        strip_null: args.strip_null,
+        ordered: args.ordered,
+    };
+    let pumped = match mode {
+        Mode::Media => media::pump(&pump, &mut input).await,
+        Mode::Datagram => datagram::pump(&pump, &mut input).await,
+        Mode::File | Mode::Tunnel => bytes::pump(&pump, &mut input).await,
+    };
+    let (result, done) = conclude(pumped, &pump, mode, &mut inbox).await;
+    link.close(PATIENCE).await;
+    let cause = stop.get().filter(|c| done.is_none() || !matches!(c, Cause::Lost(_)));
+    monitor.finish("send", describe(cause.as_ref(), result.as_ref().err()), done);
+    ended(cause, result)
+}
+
+/// Finds out what to send and agrees on it with the receiver; none when the user ends it before.
+#[allow(clippy::too_many_arguments)]
+async fn begin(
+    args: &SendArgs,
+    peer: &PeerUri,
+    choice: ModeChoice,
+    wanted: Option<Duration>,
+    input: &mut Input,
+    link: &Link,
+    stop: &Stop,
+    inbox: &mut mpsc::Receiver<Control>,
+) -> Result<Option<(Mode, Duration)>, Failure> {
+    let mode = match choice {
+        ModeChoice::Fixed(mode) => mode,
+        ModeChoice::Auto => tokio::select! {
+            mode = input.detect() => mode?,
+            cause = stop.wait() => return lost_or_none(cause),
+        },
+    };
+    tracing::info!("sending {} as {}", input.name(), mode.name());
+    let latency = match mode {
+        Mode::Media => wanted.unwrap_or(DEFAULT_LATENCY),
+        Mode::Datagram => wanted.unwrap_or_default(),
+        Mode::File | Mode::Tunnel => Duration::ZERO,
+    };
+    let profile = args.policies.profile(peer)?.name().to_owned();
+    let agreed = greet(link, Hello { mode, latency, profile }, stop, inbox, args.paths.connect_timeout).await?;
+    Ok(agreed.map(|latency| (mode, latency)))
+}
+
+/// Says hello and waits for the welcome; returns the latency that holds.
+pub async fn greet(
+    link: &Link,
+    hello: Hello,
+    stop: &Stop,
+    inbox: &mut mpsc::Receiver<Control>,
+    timeout: Duration,
+) -> Result<Option<Duration>, Failure> {
+    link.control(&Control::Hello(hello)).await?;
+    loop {
+        tokio::select! {
+            biased;
+            message = inbox.recv() => match message {
+                Some(Control::Welcome(latency)) => return Ok(Some(latency)),
+                Some(Control::Refuse(why)) => return Err(Failure::network(format!("{} refuses: {why}", link.peer()))),
+                Some(_) => {}
+                None => return Err(stop.lost().await),
+            },
+            cause = stop.wait() => return lost_or_none(cause),
+            () = tokio::time::sleep(timeout) => {
+                return Err(Failure::network(format!(
+                    "{} speaks SCTP but says nothing; check that it is `anabranch recv` or `tunnel`", link.peer()
+                )));
+            }
+        }
+    }
+}
+
+fn lost_or_none<T>(cause: Cause) -> Result<Option<T>, Failure> {
+    match cause {
+        Cause::Lost(failure) => Err(failure),
+        _ => Ok(None),
+    }
+}
+
+/// Reads what the receiver says, until the end of the connection.
+fn listen(link: &Link, stop: &Stop) -> mpsc::Receiver<Control> {
+    let (tx, rx) = mpsc::channel(8);
+    let (link, stop) = (link.clone(), stop.clone());
+    tokio::spawn(async move {
+        let ended = loop {
+            match link.recv().await {
+                Ok(Some(m)) if m.ppid == ppid::CONTROL => match Control::decode(&m.payload.into_bytes()) {
+                    Ok(Some(Control::Stop { failed: false, why })) => stop.set(Cause::Peer(why)),
+                    Ok(Some(Control::Stop { failed: true, why })) => {
+                        stop.set(Cause::Lost(Failure::network(format!("{}: the receiver failed: {why}", link.peer()))));
+                    }
+                    Ok(Some(message)) => {
+                        if tx.send(message).await.is_err() {
+                            return;
+                        }
+                    }
+                    Ok(None) => {}
+                    Err(e @ (ControlError::Foreign | ControlError::Version(_) | ControlError::Damaged)) => {
+                        break Failure::network(format!("{}: {e}", link.peer()));
+                    }
+                },
+                Ok(Some(_)) => {}
+                Ok(None) | Err(Failure::Interrupted) => {
+                    break Failure::network(format!("{} has ended the session", link.peer()));
+                }
+                Err(failure) => break failure,
+            }
+        };
+        stop.set(Cause::Lost(ended));
+    });
+    rx
+}
+
+/// Tells the receiver that that was all, and waits until it has written everything.
+async fn conclude(
+    pumped: Result<End, Failure>,
+    pump: &Pump,
+    mode: Mode,
+    inbox: &mut mpsc::Receiver<Control>,
+) -> (Outcome, Option<Done>) {
+    let (end, result) = match pumped {
+        Ok(end) => (end, Ok(())),
+        // The input failed: what was sent before is brought to a clean end.
+        Err(failure @ Failure::Usage(_)) => {
+            let row = pump.progress.get();
+            (End { interrupted: true, messages: row.messages, frames: row.frames, bytes: row.bytes }, Err(failure))
+        }
+        Err(failure) => return (Err(failure), None),
+    };
+    if let Err(failure) = pump.link.control(&Control::End(end)).await {
+        return (result.and(Err(failure)), None);
+    }
+    let asked = pump.stop.get().is_some();
+    let limit = async {
+        match mode {
+            _ if asked => tokio::time::sleep(PATIENCE + pump.latency).await,
+            // An interrupt while waiting for the rest to arrive.
+            Mode::File | Mode::Datagram | Mode::Tunnel => {
+                pump.stop.wait().await;
+                tokio::time::sleep(PATIENCE).await;
+            }
+            Mode::Media => tokio::time::sleep(pump.latency + PATIENCE * 3).await,
+        }
+    };
+    let done = async {
+        loop {
+            match inbox.recv().await {
+                Some(Control::Done(done)) => return Some(done),
+                Some(_) => {}
+                None => return None,
+            }
+        }
+    };
+    tokio::select! {
+        biased;
+        done = done => match done {
+            Some(done) => (result, Some(done)),
+            None => (result.and(Err(pump.stop.lost().await)), None),
+        },
+        failure = pump.stop.lost() => (result.and(Err(failure)), None),
+        () = limit => {
+            let late = Failure::network(format!("{} did not say that everything was written", pump.link.peer()));
+            (result.and(if asked { Ok(()) } else { Err(late) }), None)
+        }
+    }
+}
+
+/// How the session ended, in a few words.
+pub fn describe(cause: Option<&Cause>, failure: Option<&Failure>) -> String {
+    match (cause, failure) {
+        (_, Some(failure)) | (Some(Cause::Lost(failure)), None) => failure.to_string(),
+        (Some(Cause::Interrupted), None) => "interrupted".into(),
+        (Some(Cause::Time), None) => "time is over".into(),
+        (Some(Cause::Peer(why)), None) => format!("ended by the peer ({why})"),
+        (None, None) => "done".into(),
+    }
+}
+
+/// What to return.
+pub fn ended(cause: Option<Cause>, result: Outcome) -> Outcome {
+    result?;
+    match cause {
+        Some(Cause::Interrupted) => Err(Failure::Interrupted),
+        Some(Cause::Lost(failure)) => Err(failure),
+        Some(Cause::Time | Cause::Peer(_)) | None => Ok(()),
+    }
+}

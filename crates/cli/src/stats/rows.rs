@@ -1,0 +1,202 @@
+//! What is written, as it is written. Times in `t` are seconds since the session began.
+
+use super::range::Range;
+use crate::session::Done;
+use serde::Serialize;
+
+/// Version of these rows; it rises when a field changes its meaning or goes.
+pub const VERSION: u32 = 1;
+
+/// One path over one interval. Counters hold for the interval alone.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathRow {
+    /// End of the interval.
+    pub t: f64,
+    /// Number of the path.
+    pub path: u8,
+    /// Interface or address it leaves from.
+    pub local: String,
+    /// Address of the peer.
+    pub remote: String,
+    /// Health at the end of the interval.
+    pub state: &'static str,
+    /// Smoothed round-trip time; none before the first sample.
+    pub srtt_ms: Option<Range>,
+    /// Retransmission timeout.
+    pub rto_ms: Option<Range>,
+    /// Congestion window.
+    pub cwnd_bytes: Option<Range>,
+    /// Payload in flight.
+    pub in_flight_bytes: Option<Range>,
+    /// Sent, SCTP headers included, between two samples.
+    pub send_bps: Option<Range>,
+    /// Received between two samples.
+    pub receive_bps: Option<Range>,
+    /// Acknowledged, as the engine estimates it.
+    pub delivery_bps: Option<Range>,
+    /// Counters of the interval.
+    #[serde(flatten)]
+    pub counters: PathCounts,
+}
+
+/// Counters of a path.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct PathCounts {
+    /// Packets sent.
+    pub packets_sent: u64,
+    /// Their bytes, SCTP headers included.
+    pub bytes_sent: u64,
+    /// Payload bytes sent, repetitions included.
+    pub data_sent: u64,
+    /// Payload bytes of repetitions.
+    pub data_retransmitted: u64,
+    /// Packets received.
+    pub packets_received: u64,
+    /// Their bytes.
+    pub bytes_received: u64,
+    /// Chunks taken as lost after reports.
+    pub lost_by_report: u64,
+    /// Chunks taken as lost after a timeout.
+    pub lost_by_timeout: u64,
+    /// Timeouts.
+    pub timeouts: u64,
+}
+
+impl PathCounts {
+    /// What came since `earlier`.
+    pub fn since(&self, earlier: &PathCounts) -> PathCounts {
+        PathCounts {
+            packets_sent: self.packets_sent.saturating_sub(earlier.packets_sent),
+            bytes_sent: self.bytes_sent.saturating_sub(earlier.bytes_sent),
+            data_sent: self.data_sent.saturating_sub(earlier.data_sent),
+            data_retransmitted: self.data_retransmitted.saturating_sub(earlier.data_retransmitted),
+            packets_received: self.packets_received.saturating_sub(earlier.packets_received),
+            bytes_received: self.bytes_received.saturating_sub(earlier.bytes_received),
+            lost_by_report: self.lost_by_report.saturating_sub(earlier.lost_by_report),
+            lost_by_timeout: self.lost_by_timeout.saturating_sub(earlier.lost_by_timeout),
+            timeouts: self.timeouts.saturating_sub(earlier.timeouts),
+        }
+    }
+}
+
+/// The stream itself, from the beginning of the session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct StreamRow {
+    /// Messages sent or put out.
+    pub messages: u64,
+    /// Source bytes sent or put out.
+    pub bytes: u64,
+    /// Frames begun (sender) or finished (receiver); media only.
+    pub frames: u64,
+    /// Frames put out with a part missing; receiver only.
+    pub frames_unusable: u64,
+    /// Messages that came after their instant; receiver only.
+    pub late: u64,
+    /// Messages that were missing at their instant; receiver only.
+    pub lost: u64,
+    /// Messages given up because their deadline passed; sender only.
+    pub abandoned: u64,
+    /// Of those, the ones that did not even find room in the send buffer.
+    pub expired: u64,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "event", rename_all = "snake_case")]
+pub enum Row {
+    /// The session begins; the first line.
+    Begin {
+        /// Version of the rows.
+        version: u32,
+        /// `send`, `recv`, `tunnel`.
+        command: &'static str,
+        /// What is carried.
+        mode: &'static str,
+        /// Whom with.
+        peer: String,
+        /// Latency that holds, ms; 0 for none.
+        latency_ms: u64,
+    },
+    /// A path over an interval.
+    Stats(PathRow),
+    /// The stream so far.
+    Stream {
+        /// When.
+        t: f64,
+        /// Counters.
+        #[serde(flatten)]
+        stream: StreamRow,
+    },
+    /// A path was added.
+    PathAdded {
+        /// When.
+        t: f64,
+        /// Which.
+        path: u8,
+    },
+    /// A path changed its state, and why.
+    Path {
+        /// When.
+        t: f64,
+        /// Which.
+        path: u8,
+        /// Before.
+        from: &'static str,
+        /// After.
+        to: &'static str,
+        /// Why.
+        reason: &'static str,
+    },
+    /// Everything outstanding on a path that was left has been sent again elsewhere.
+    TakenOver {
+        /// When.
+        t: f64,
+        /// Which path was left.
+        path: u8,
+        /// Since the last packet that the path delivered.
+        after_ms: f64,
+    },
+    /// The end; the last line.
+    Totals(Totals),
+}
+
+/// The whole session.
+#[derive(Clone, Debug, Serialize)]
+pub struct Totals {
+    /// `send`, `recv`, `tunnel`.
+    pub command: &'static str,
+    /// How long it took, seconds.
+    pub duration_s: f64,
+    /// How it ended: `end`, `interrupted`, `stopped by the peer`, or what failed.
+    pub ended: String,
+    /// The stream.
+    pub stream: StreamRow,
+    /// What the receiver put out, as it told the sender.
+    pub received: Option<Done>,
+    /// Each path.
+    pub paths: Vec<PathTotals>,
+}
+
+/// A path over the whole session.
+#[derive(Clone, Debug, Serialize)]
+pub struct PathTotals {
+    /// Number of the path.
+    pub path: u8,
+    /// Interface or address it leaves from.
+    pub local: String,
+    /// Address of the peer.
+    pub remote: String,
+    /// Health at the end.
+    pub state: &'static str,
+    /// Smoothed round-trip time.
+    pub srtt_ms: Option<Range>,
+    /// Congestion window.
+    pub cwnd_bytes: Option<Range>,
+    /// Sent per interval.
+    pub send_bps: Option<Range>,
+    /// Received per interval.
+    pub receive_bps: Option<Range>,
+    /// Counters.
+    #[serde(flatten)]
+    pub counters: PathCounts,
+}

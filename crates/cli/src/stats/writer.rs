@@ -1,0 +1,251 @@
+//! Writes rows as JSON, CSV or text.
+
+use super::collect::Collector;
+use super::range::Range;
+use super::rows::{PathRow, Row, StreamRow, Totals, VERSION};
+use super::{Format, StatsArgs};
+use crate::exit::Failure;
+use crate::input::plain;
+use anabranch_net::{Event, Instant, PathReport, TimedEvent};
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+
+const CSV_HEADER: &str = "t,path,local,remote,state,\
+    srtt_ms_min,srtt_ms_avg,srtt_ms_max,rto_ms_min,rto_ms_avg,rto_ms_max,\
+    cwnd_bytes_min,cwnd_bytes_avg,cwnd_bytes_max,in_flight_bytes_min,in_flight_bytes_avg,in_flight_bytes_max,\
+    send_bps_min,send_bps_avg,send_bps_max,receive_bps_min,receive_bps_avg,receive_bps_max,\
+    delivery_bps_min,delivery_bps_avg,delivery_bps_max,\
+    packets_sent,bytes_sent,data_sent,data_retransmitted,packets_received,bytes_received,\
+    lost_by_report,lost_by_timeout,timeouts";
+
+/// Writes the statistics of one session.
+pub struct Reporter {
+    out: Box<dyn Write + Send>,
+    intervals: Option<Format>,
+    quiet: bool,
+    began: Instant,
+    collector: Collector,
+}
+
+impl Reporter {
+    /// Opens where statistics go: the file, or standard output, or standard error when the stream itself goes to
+    /// standard output.
+    pub fn open(args: &StatsArgs, stdout_taken: bool) -> Result<Self, Failure> {
+        args.check()?;
+        let out: Box<dyn Write + Send> = match &args.stats_file {
+            Some(path) => Box::new(BufWriter::new(
+                File::create(path)
+                    .map_err(|e| Failure::usage(format!("cannot write {}: {}", path.display(), plain(&e))))?,
+            )),
+            None if stdout_taken => Box::new(io::stderr()),
+            None => Box::new(io::stdout()),
+        };
+        let began = anabranch_net::now();
+        Ok(Reporter { out, intervals: args.intervals(), quiet: args.quiet, began, collector: Collector::default() })
+    }
+
+    /// A session begins.
+    pub fn begin(&mut self, command: &'static str, mode: &'static str, peer: String, latency_ms: u64) {
+        self.began = anabranch_net::now();
+        self.collector = Collector::default();
+        if self.intervals == Some(Format::Csv) {
+            self.line(CSV_HEADER);
+        }
+        self.row(&Row::Begin { version: VERSION, command, mode, peer, latency_ms });
+    }
+
+    /// Takes a sample.
+    pub fn sample(&mut self, now: Instant, paths: &[PathReport]) {
+        self.collector.sample(now, paths);
+    }
+
+    /// The end of an interval.
+    pub fn interval(&mut self, now: Instant, stream: StreamRow) {
+        let t = self.seconds(now);
+        let rows = self.collector.rows(t);
+        if self.intervals.is_none() {
+            return;
+        }
+        for row in rows {
+            self.row(&Row::Stats(row));
+        }
+        self.row(&Row::Stream { t, stream });
+        self.flush();
+    }
+
+    /// Something happened.
+    pub fn event(&mut self, e: &TimedEvent) {
+        let t = self.seconds(e.at);
+        let row = match &e.event {
+            Event::PathAdded { path } => Row::PathAdded { t, path: path.0 },
+            Event::PathChanged { path, from, to, reason } => {
+                let [from, to] = [*from, *to].map(super::collect::state_name);
+                Row::Path { t, path: path.0, from, to, reason: reason.as_str() }
+            }
+            Event::TakenOver { path, after } => Row::TakenOver { t, path: path.0, after_ms: after.as_millis_f64() },
+            _ => return,
+        };
+        tracing::info!("{}", text(&row));
+        if self.intervals.is_some() {
+            self.row(&row);
+            self.flush();
+        }
+    }
+
+    /// The end of the session.
+    pub fn totals(
+        &mut self,
+        command: &'static str,
+        ended: String,
+        stream: StreamRow,
+        received: Option<crate::session::Done>,
+    ) {
+        let duration_s = self.seconds(anabranch_net::now());
+        let paths = self.collector.totals();
+        let totals = Totals { command, duration_s, ended, stream, received, paths };
+        if !self.quiet {
+            self.row(&Row::Totals(totals));
+        }
+        self.flush();
+    }
+
+    fn seconds(&self, at: Instant) -> f64 {
+        (at.since(self.began).as_secs_f64() * 1e3).round() / 1e3
+    }
+
+    fn row(&mut self, row: &Row) {
+        let json = |row: &Row| {
+            serde_json::to_string(row).unwrap_or_else(|e| format!("{{\"event\":\"error\",\"what\":\"{e}\"}}"))
+        };
+        let line = match (self.intervals, row) {
+            (Some(Format::Json), row) => json(row),
+            (Some(Format::Csv), Row::Stats(r)) => csv(r),
+            (Some(Format::Csv), row) => format!("# {}", json(row)),
+            (None, Row::Begin { .. }) => return,
+            (Some(Format::Text) | None, row) => text(row),
+        };
+        self.line(&line);
+    }
+
+    fn line(&mut self, line: &str) {
+        if let Err(error) = writeln!(self.out, "{line}") {
+            tracing::debug!(%error, "statistics cannot be written");
+        }
+    }
+
+    fn flush(&mut self) {
+        if let Err(error) = self.out.flush() {
+            tracing::debug!(%error, "statistics cannot be written");
+        }
+    }
+}
+
+fn csv(r: &PathRow) -> String {
+    let mut s = format!("{},{},{},{},{}", r.t, r.path, r.local, r.remote, r.state);
+    for range in [r.srtt_ms, r.rto_ms, r.cwnd_bytes, r.in_flight_bytes, r.send_bps, r.receive_bps, r.delivery_bps] {
+        // Writing to a String cannot fail.
+        let _ = match range {
+            Some(Range { min, avg, max }) => write!(s, ",{min},{avg},{max}"),
+            None => write!(s, ",,,"),
+        };
+    }
+    let c = &r.counters;
+    let counts = [
+        c.packets_sent,
+        c.bytes_sent,
+        c.data_sent,
+        c.data_retransmitted,
+        c.packets_received,
+        c.bytes_received,
+        c.lost_by_report,
+        c.lost_by_timeout,
+        c.timeouts,
+    ];
+    for n in counts {
+        let _ = write!(s, ",{n}");
+    }
+    s
+}
+
+/// A row for people.
+fn text(row: &Row) -> String {
+    match row {
+        Row::Begin { command, mode, peer, latency_ms, .. } => {
+            let latency = if *latency_ms > 0 { format!(", latency {latency_ms} ms") } else { String::new() };
+            format!("{command}: {mode} with {peer}{latency}")
+        }
+        Row::Stats(r) => {
+            let lost = r.counters.lost_by_report + r.counters.lost_by_timeout;
+            let mean = |x: Option<Range>, unit: f64| x.map_or("-".into(), |x| format!("{:.1}", x.avg / unit));
+            let span = r.srtt_ms.map_or(String::new(), |x| format!(" ({:.1} to {:.1})", x.min, x.max));
+            format!(
+                "{:8.1} s  path {} {} to {}: {}, rtt {} ms{span}, window {} kB, out {} Mbit/s, in {} Mbit/s, lost {lost}",
+                r.t,
+                r.path,
+                r.local,
+                r.remote,
+                r.state,
+                mean(r.srtt_ms, 1.0),
+                mean(r.cwnd_bytes, 1e3),
+                mean(r.send_bps, 1e6),
+                mean(r.receive_bps, 1e6),
+            )
+        }
+        Row::Stream { t, stream } => format!("{t:8.1} s  stream: {}", stream_text(stream)),
+        Row::PathAdded { t, path } => format!("{t:8.1} s  path {path} added"),
+        Row::Path { t, path, from, to, reason } => format!("{t:8.1} s  path {path}: {from} -> {to} ({reason})"),
+        Row::TakenOver { t, path, after_ms } => {
+            format!("{t:8.1} s  path {path}: taken over {after_ms:.1} ms after its last delivery")
+        }
+        Row::Totals(t) => totals_text(t),
+    }
+}
+
+fn stream_text(s: &StreamRow) -> String {
+    let mut out = format!("{} messages, {} bytes", s.messages, s.bytes);
+    let more = [
+        (s.frames, "frames"),
+        (s.frames_unusable, "of them unusable"),
+        (s.late, "messages late"),
+        (s.lost, "lost"),
+        (s.abandoned, "given up"),
+    ];
+    for (n, what) in more {
+        if n > 0 {
+            let _ = write!(out, ", {n} {what}");
+        }
+    }
+    out
+}
+
+fn totals_text(t: &Totals) -> String {
+    let verb = if t.command == "recv" { "received" } else { "sent" };
+    let mut out = format!("{}: {} after {:.1} s; {verb} {}", t.command, t.ended, t.duration_s, stream_text(&t.stream));
+    if let Some(d) = &t.received {
+        let _ = write!(out, "\n  the receiver put out {} messages, {} bytes", d.messages, d.bytes);
+        if d.frames > 0 {
+            let _ = write!(out, "; {} of {} frames unusable", d.frames_unusable, d.frames);
+        }
+    }
+    for p in &t.paths {
+        let c = &p.counters;
+        let rtt = p.srtt_ms.map_or("-".into(), |r| format!("{:.1}/{:.1}/{:.1}", r.min, r.avg, r.max));
+        let _ = write!(
+            out,
+            "\n  path {} {} to {}: {}, sent {} packets {} bytes ({} repeated), received {} packets {} bytes, \
+             rtt {rtt} ms, lost {}",
+            p.path,
+            p.local,
+            p.remote,
+            p.state,
+            c.packets_sent,
+            c.bytes_sent,
+            c.data_retransmitted,
+            c.packets_received,
+            c.bytes_received,
+            c.lost_by_report + c.lost_by_timeout,
+        );
+    }
+    out
+}

@@ -1,0 +1,161 @@
+//! Connections as the commands use them: errors become failures with an exit code.
+
+use crate::exit::Failure;
+use crate::netargs::{PathArgs, PolicyArgs};
+use crate::session::{CONTROL_STREAM, Control, ppid};
+use crate::uri::{self, PeerUri};
+use anabranch_net::{
+    ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events,
+    Message, SendError, SendOptions, ServerConfig,
+};
+use bytes::Bytes;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+/// What the other side is told when our user ends a session that cannot end gracefully in time.
+const INTERRUPTED: &str = "interrupted by the user";
+
+/// A connection with a peer; clones are the same one.
+#[derive(Clone)]
+pub struct Link {
+    connection: Connection,
+    /// Keeps the sockets while the connection lives.
+    _endpoint: Endpoint,
+    peer: String,
+}
+
+impl From<Error> for Failure {
+    fn from(e: Error) -> Self {
+        match e.kind() {
+            ErrorKind::Network => Failure::network(e),
+            ErrorKind::Usage => Failure::usage(e),
+        }
+    }
+}
+
+/// Reaches a peer over all paths the user named.
+pub async fn connect(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) -> Result<Link, Failure> {
+    let host = peer.host.as_deref();
+    let host = host.ok_or_else(|| Failure::usage("no host is named; a peer is written anabranch://host:port"))?;
+    let association = policies.association(peer)?;
+    let remote = uri::resolve(host, peer.port)?;
+    let mut options = ConnectOptions::over(paths.specs(remote)?, association);
+    options.timeout = paths.connect_timeout;
+    options.allow_missing = paths.allow_missing;
+    let endpoint = Endpoint::client(ClientConfig { port: None, pcap: policies.pcap.clone() })?;
+    let connection = endpoint.connect(options).await.map_err(|e| match e {
+        Error::Unreachable { .. } => {
+            Failure::network(format!("{e}; check the address, and that `anabranch recv` or `tunnel` runs there"))
+        }
+        e => e.into(),
+    })?;
+    Ok(Link { connection, _endpoint: endpoint, peer: peer.place() })
+}
+
+/// Where peers may come in.
+pub struct Listener(Endpoint);
+
+impl Listener {
+    /// Listens on an address, or on all.
+    pub fn open(at: &PeerUri, policies: &PolicyArgs) -> Result<Self, Failure> {
+        let association = policies.association(at)?;
+        let mut config = match &at.host {
+            Some(host) => ServerConfig::new(uri::resolve(host, at.port)?, association),
+            None => ServerConfig::everywhere(at.port, association),
+        };
+        config.pcap.clone_from(&policies.pcap);
+        Ok(Listener(Endpoint::server(config)?))
+    }
+
+    /// Addresses it listens on.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        self.0.listening()
+    }
+
+    /// The next peer; none when the endpoint has stopped.
+    pub async fn accept(&self) -> Option<Link> {
+        let connection = self.0.accept().await?;
+        let peer = connection.remote_addresses().first().map_or("the peer".into(), SocketAddr::to_string);
+        Some(Link { connection, _endpoint: self.0.clone(), peer })
+    }
+
+    /// Waits a moment until everything has been sent.
+    pub async fn settle(&self) {
+        settle(&self.0).await;
+    }
+}
+
+async fn settle(endpoint: &Endpoint) {
+    if tokio::time::timeout(Duration::from_millis(500), endpoint.wait_idle()).await.is_err() {
+        tracing::debug!("the socket driver is still busy");
+    }
+}
+
+impl Link {
+    /// Whom it leads to.
+    pub fn peer(&self) -> &str {
+        &self.peer
+    }
+
+    /// Sends a message once there is room; false when its deadline passed before.
+    pub async fn send(&self, options: SendOptions, payload: Bytes) -> Result<bool, Failure> {
+        match self.connection.send(options, payload).await {
+            Ok(()) => Ok(true),
+            Err(SendError::Expired) => Ok(false),
+            Err(SendError::Closed(Some(reason))) => Err(self.gone(&reason)),
+            Err(e) => Err(Failure::network(format!("{}: {e}", self.peer))),
+        }
+    }
+
+    /// Sends a control message.
+    pub async fn control(&self, message: &Control) -> Result<(), Failure> {
+        let options = SendOptions {
+            stream: CONTROL_STREAM,
+            ppid: ppid::CONTROL,
+            class: 0,
+            immediate_ack: true,
+            ..SendOptions::default()
+        };
+        self.send(options, message.encode()).await.map(drop)
+    }
+
+    /// The next message; none after a graceful end. [`Failure::Interrupted`] when the peer's user ended it.
+    pub async fn recv(&self) -> Result<Option<Message>, Failure> {
+        self.connection.recv().await.map_err(|reason| match &reason {
+            CloseReason::PeerAborted(why) if why == INTERRUPTED => Failure::Interrupted,
+            _ => self.gone(&reason),
+        })
+    }
+
+    /// Everything that happens to it.
+    pub fn events(&self) -> Events {
+        self.connection.events()
+    }
+
+    /// Counters.
+    pub fn stats(&self) -> ConnectionStats {
+        self.connection.stats()
+    }
+
+    /// Ends gracefully, or at once when that takes longer than `limit`.
+    pub async fn close(&self, limit: Duration) {
+        if tokio::time::timeout(limit, self.connection.shutdown()).await.is_err() {
+            self.abort(INTERRUPTED);
+        }
+        settle(&self._endpoint).await;
+    }
+
+    /// Ends at once.
+    pub fn abort(&self, reason: &str) {
+        self.connection.abort(reason);
+    }
+
+    /// Waits until it is over, but no longer than `limit`; true when it is.
+    pub async fn closed(&self, limit: Duration) -> bool {
+        tokio::time::timeout(limit, self.connection.closed()).await.is_ok()
+    }
+
+    fn gone(&self, reason: &CloseReason) -> Failure {
+        Failure::network(format!("{}: {reason}", self.peer))
+    }
+}

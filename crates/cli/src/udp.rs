@@ -1,0 +1,130 @@
+//! UDP sockets of inputs, outputs and tunnels.
+
+use crate::exit::Failure;
+use crate::input::plain;
+use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
+use std::io;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use tokio::net::UdpSocket;
+
+/// Largest datagram.
+pub const DATAGRAM_MAX: usize = 65_535;
+
+/// Asked of the kernel for each socket; it gives what it may.
+const BUFFER: usize = 8 << 20;
+
+/// A socket that listens on an address, or for a multicast group.
+pub fn listen(address: SocketAddr, interface: Option<&str>) -> Result<UdpSocket, Failure> {
+    let wrong = |e: io::Error| Failure::network(format!("cannot listen on udp://{address}: {}", bind_hint(&e)));
+    let socket = open(address).map_err(wrong)?;
+    if address.ip().is_multicast() {
+        // Several programs on one machine may listen to a group.
+        socket.set_reuse_address(true).map_err(wrong)?;
+        socket.bind(&address.into()).map_err(wrong)?;
+        join(&socket, address.ip(), interface)?;
+    } else {
+        if let Some(name) = interface {
+            return Err(Failure::usage(format!(
+                "iface={name} goes with a multicast group; to listen on one interface name its address"
+            )));
+        }
+        socket.bind(&address.into()).map_err(wrong)?;
+    }
+    into_tokio(socket).map_err(wrong)
+}
+
+/// A socket that sends to one address and hears only it.
+pub fn connected(address: SocketAddr) -> Result<UdpSocket, Failure> {
+    let wrong = |e: io::Error| Failure::network(format!("cannot send to udp://{address}: {}", plain(&e)));
+    let socket = open(address).map_err(wrong)?;
+    socket.connect(&address.into()).map_err(wrong)?;
+    into_tokio(socket).map_err(wrong)
+}
+
+/// A socket to send to an address or a group. It is not connected, so that a receiver that is not there yet
+/// does not show as an error.
+pub fn sender(address: SocketAddr, ttl: Option<u32>, interface: Option<&str>) -> Result<UdpSocket, Failure> {
+    let wrong = |e: io::Error| Failure::network(format!("cannot send to udp://{address}: {}", plain(&e)));
+    let socket = open(address).map_err(wrong)?;
+    if address.ip().is_multicast() {
+        let interface = interface.map(Interface::named).transpose()?;
+        let hops = ttl.unwrap_or(1);
+        if address.is_ipv4() {
+            socket.set_multicast_ttl_v4(hops).map_err(wrong)?;
+            if let Some(interface) = interface {
+                socket.set_multicast_if_v4(&interface.v4()?).map_err(wrong)?;
+            }
+        } else {
+            socket.set_multicast_hops_v6(hops).map_err(wrong)?;
+            if let Some(interface) = interface {
+                socket.set_multicast_if_v6(interface.index).map_err(wrong)?;
+            }
+        }
+    } else if ttl.is_some() || interface.is_some() {
+        return Err(Failure::usage(format!("udp://{address}: ttl and iface go with a multicast group")));
+    }
+    let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
+    socket.bind(&SocketAddr::new(any, 0).into()).map_err(wrong)?;
+    into_tokio(socket).map_err(wrong)
+}
+
+fn open(address: SocketAddr) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
+    for (which, result) in
+        [("receive", socket.set_recv_buffer_size(BUFFER)), ("send", socket.set_send_buffer_size(BUFFER))]
+    {
+        if let Err(error) = result {
+            tracing::debug!(%error, which, "the kernel gives no larger buffer");
+        }
+    }
+    Ok(socket)
+}
+
+fn into_tokio(socket: Socket) -> io::Result<UdpSocket> {
+    socket.set_nonblocking(true)?;
+    UdpSocket::from_std(socket.into())
+}
+
+fn join(socket: &Socket, group: IpAddr, interface: Option<&str>) -> Result<(), Failure> {
+    let index = interface.map(Interface::named).transpose()?.map_or(0, |i| i.index);
+    let joined = match group {
+        IpAddr::V4(group) => socket.join_multicast_v4_n(&group, &InterfaceIndexOrAddress::Index(index)),
+        IpAddr::V6(group) => socket.join_multicast_v6(&group, index),
+    };
+    joined.map_err(|e| {
+        let hint = if interface.is_none() { "; name an interface with ?iface=NAME" } else { "" };
+        Failure::network(format!("cannot join the group {group}: {}{hint}", plain(&e)))
+    })
+}
+
+/// An interface of this machine.
+struct Interface {
+    name: String,
+    index: u32,
+}
+
+impl Interface {
+    fn named(name: &str) -> Result<Self, Failure> {
+        let index = nix::net::if_::if_nametoindex(name)
+            .map_err(|_| Failure::usage(format!("there is no interface {name}; `ip link` shows those there are")))?;
+        Ok(Interface { name: name.to_owned(), index })
+    }
+
+    /// Its first IPv4 address.
+    fn v4(&self) -> Result<Ipv4Addr, Failure> {
+        let all = nix::ifaddrs::getifaddrs()
+            .map_err(|e| Failure::network(format!("the interfaces cannot be listed: {}", e.desc())))?;
+        all.filter(|a| a.interface_name == self.name)
+            .find_map(|a| Some(a.address?.as_sockaddr_in()?.ip()))
+            .ok_or_else(|| Failure::network(format!("interface {} has no IPv4 address", self.name)))
+    }
+}
+
+fn bind_hint(e: &io::Error) -> String {
+    match e.kind() {
+        io::ErrorKind::AddrInUse => "the port is in use; choose another or stop the program that has it".into(),
+        io::ErrorKind::AddrNotAvailable => "this machine does not have that address".into(),
+        io::ErrorKind::PermissionDenied => "ports below 1024 need special rights; choose a higher one".into(),
+        _ => plain(e),
+    }
+}

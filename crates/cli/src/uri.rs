@@ -1,0 +1,323 @@
+//! What users name: peers as `anabranch://host:port?…`, inputs and outputs as `udp://…`, `file:…` or `-`.
+
+use crate::exit::Failure;
+use crate::units;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// UDP port of a peer unless the address names another (RFC 6951 §5.1).
+pub const DEFAULT_PORT: u16 = 9_899;
+
+/// A peer, or where to wait for one.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct PeerUri {
+    /// Host name or address; none means every address of this machine.
+    pub host: Option<String>,
+    /// UDP port.
+    pub port: u16,
+    /// `latency=` in milliseconds, or with a unit.
+    pub latency: Option<Duration>,
+    /// `profile=`.
+    pub profile: Option<String>,
+    /// `scheduler=`.
+    pub scheduler: Option<String>,
+    /// `mode=`.
+    pub mode: Option<String>,
+}
+
+impl PeerUri {
+    /// Reads `anabranch://host:port?latency=300&…`. The scheme may be left out.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        let rest = match text.split_once("://") {
+            Some(("anabranch", rest)) => rest,
+            Some((other, _)) => {
+                return Err(Failure::usage(format!(
+                    "`{text}` begins with {other}://; a peer is written anabranch://host:port"
+                )));
+            }
+            None => text,
+        };
+        let (place, query) = rest.split_once('?').unwrap_or((rest, ""));
+        let place = place.strip_suffix('/').unwrap_or(place);
+        let (host, port) = host_and_port(place, text)?;
+        let mut uri = PeerUri { host, port: port.unwrap_or(DEFAULT_PORT), ..Default::default() };
+        for (key, value) in pairs(query) {
+            uri.set(key, value, text)?;
+        }
+        Ok(uri)
+    }
+
+    fn set(&mut self, key: &str, value: &str, text: &str) -> Result<(), Failure> {
+        match key {
+            "latency" => self.latency = Some(units::latency(value).map_err(Failure::usage)?),
+            "profile" => self.profile = Some(value.into()),
+            "scheduler" => self.scheduler = Some(value.into()),
+            "mode" => self.mode = Some(value.into()),
+            _ => {
+                return Err(Failure::usage(format!(
+                    "`{text}`: there is no setting called `{key}`; there are latency, profile, scheduler and mode"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    /// `host:port` for messages.
+    pub fn place(&self) -> String {
+        match &self.host {
+            Some(h) if h.contains(':') => format!("[{h}]:{}", self.port),
+            Some(h) => format!("{h}:{}", self.port),
+            None => format!(":{}", self.port),
+        }
+    }
+}
+
+/// Where a stream comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum InputUri {
+    /// Datagrams that arrive on an address, or for a multicast group.
+    Udp {
+        /// Address to listen on, or the group.
+        address: SocketAddr,
+        /// Interface to join the group on, by name.
+        interface: Option<String>,
+    },
+    /// A file.
+    File(PathBuf),
+    /// Standard input.
+    Stdin,
+}
+
+/// Where a stream goes to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum OutputUri {
+    /// Datagrams to an address or a multicast group.
+    Udp {
+        /// The address.
+        address: SocketAddr,
+        /// Hops of multicast datagrams.
+        ttl: Option<u32>,
+        /// Interface for multicast, by name.
+        interface: Option<String>,
+    },
+    /// A file.
+    File(PathBuf),
+    /// Standard output.
+    Stdout,
+}
+
+impl InputUri {
+    /// Reads an input.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        match scheme(text)? {
+            Place::Udp(place) => {
+                let udp = Udp::parse(place, text, true)?;
+                if udp.ttl.is_some() {
+                    return Err(Failure::usage(format!("`{text}`: ttl is a setting of outputs")));
+                }
+                Ok(InputUri::Udp { address: udp.address, interface: udp.interface })
+            }
+            Place::File(path) => Ok(InputUri::File(path)),
+            Place::Standard => Ok(InputUri::Stdin),
+        }
+    }
+}
+
+impl OutputUri {
+    /// Reads an output.
+    pub fn parse(text: &str) -> Result<Self, Failure> {
+        match scheme(text)? {
+            Place::Udp(place) => {
+                let Udp { address, interface, ttl } = Udp::parse(place, text, false)?;
+                if address.ip().is_unspecified() || address.port() == 0 {
+                    return Err(Failure::usage(format!("`{text}` needs an address and a port to send to")));
+                }
+                Ok(OutputUri::Udp { address, ttl, interface })
+            }
+            Place::File(path) => Ok(OutputUri::File(path)),
+            Place::Standard => Ok(OutputUri::Stdout),
+        }
+    }
+}
+
+/// Reads `udp://address:port` of a tunnel: no group, no settings.
+pub fn udp_address(text: &str, listen: bool) -> Result<SocketAddr, Failure> {
+    let place = text.strip_prefix("udp://").unwrap_or(text);
+    let udp = Udp::parse(place, text, listen)?;
+    if udp.interface.is_some() || udp.ttl.is_some() || udp.address.ip().is_multicast() {
+        return Err(Failure::usage(format!("`{text}`: a tunnel takes a plain udp://address:port")));
+    }
+    Ok(udp.address)
+}
+
+enum Place<'a> {
+    Udp(&'a str),
+    File(PathBuf),
+    Standard,
+}
+
+fn scheme(text: &str) -> Result<Place<'_>, Failure> {
+    if text == "-" {
+        return Ok(Place::Standard);
+    }
+    if let Some(rest) = text.strip_prefix("udp://") {
+        return Ok(Place::Udp(rest));
+    }
+    let path = text.strip_prefix("file://").or_else(|| text.strip_prefix("file:")).unwrap_or(text);
+    if let Some((other, _)) = path.split_once("://") {
+        return Err(Failure::usage(format!(
+            "`{text}`: {other}:// is neither an input nor an output; there are udp://address:port, file:PATH and -"
+        )));
+    }
+    if path.is_empty() {
+        return Err(Failure::usage("an empty name is no file; give udp://address:port, file:PATH or -"));
+    }
+    Ok(Place::File(path.into()))
+}
+
+struct Udp {
+    address: SocketAddr,
+    interface: Option<String>,
+    ttl: Option<u32>,
+}
+
+impl Udp {
+    fn parse(place: &str, text: &str, listen: bool) -> Result<Self, Failure> {
+        let (place, query) = place.split_once('?').unwrap_or((place, ""));
+        let place = place.strip_prefix('@').unwrap_or(place);
+        let place = place.strip_suffix('/').unwrap_or(place);
+        let (host, port) = host_and_port(place, text)?;
+        let port = port.ok_or_else(|| Failure::usage(format!("`{text}` names no port")))?;
+        let address = match host {
+            Some(host) => resolve(&host, port)?,
+            None if listen => SocketAddr::from(([0, 0, 0, 0], port)),
+            None => return Err(Failure::usage(format!("`{text}` names no address to send to"))),
+        };
+        let (mut interface, mut ttl) = (None, None);
+        for (key, value) in pairs(query) {
+            match key {
+                "iface" | "interface" => interface = Some(value.to_owned()),
+                "ttl" => {
+                    let hops = value.parse().ok().filter(|t| (1..=255).contains(t));
+                    ttl = Some(hops.ok_or_else(|| Failure::usage(format!("`{text}`: ttl is a number from 1 to 255")))?);
+                }
+                _ => {
+                    return Err(Failure::usage(format!(
+                        "`{text}`: there is no setting called `{key}`; there are iface and ttl"
+                    )));
+                }
+            }
+        }
+        Ok(Udp { address, interface, ttl })
+    }
+}
+
+/// The first address of a host.
+pub fn resolve(host: &str, port: u16) -> Result<SocketAddr, Failure> {
+    if let Ok(ip) = host.parse::<IpAddr>() {
+        return Ok(SocketAddr::new(ip, port));
+    }
+    let found = (host, port).to_socket_addrs();
+    let mut found = found.map_err(|e| Failure::network(format!("the name {host} cannot be resolved: {e}")))?;
+    found.next().ok_or_else(|| Failure::network(format!("the name {host} has no address")))
+}
+
+/// Splits `host:port`; brackets around IPv6. An empty host is none.
+fn host_and_port(place: &str, text: &str) -> Result<(Option<String>, Option<u16>), Failure> {
+    let wrong = || Failure::usage(format!("`{text}` is no host:port; IPv6 goes into brackets, as in [::1]:9899"));
+    let (host, port) = match place.strip_prefix('[') {
+        Some(rest) => {
+            let (host, rest) = rest.split_once(']').ok_or_else(wrong)?;
+            if host.parse::<std::net::Ipv6Addr>().is_err() {
+                return Err(wrong());
+            }
+            match rest.strip_prefix(':') {
+                Some(port) => (host, port),
+                None if rest.is_empty() => (host, ""),
+                None => return Err(wrong()),
+            }
+        }
+        None => place.rsplit_once(':').unwrap_or((place, "")),
+    };
+    let odd = |c: char| c.is_whitespace() || "/@?#".contains(c);
+    if (host.contains(':') && !place.starts_with('[')) || host.contains(odd) {
+        return Err(wrong());
+    }
+    let port = match port {
+        "" => None,
+        digits => Some(digits.parse::<u16>().map_err(|_| wrong())?),
+    };
+    Ok(((!host.is_empty() && host != "*").then(|| host.to_owned()), port))
+}
+
+fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
+    query.split('&').filter(|p| !p.is_empty()).map(|p| p.split_once('=').unwrap_or((p, "")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peers() {
+        let u = PeerUri::parse("anabranch://host.example:1234?latency=250&profile=cmt&mode=media").unwrap();
+        assert_eq!((u.host.as_deref(), u.port), (Some("host.example"), 1234));
+        assert_eq!(u.latency, Some(Duration::from_millis(250)));
+        assert_eq!((u.profile.as_deref(), u.mode.as_deref()), (Some("cmt"), Some("media")));
+        assert_eq!(u.place(), "host.example:1234");
+        let u = PeerUri::parse("anabranch://:9899").unwrap();
+        assert_eq!((u.host, u.port), (None, 9899));
+        assert_eq!(PeerUri::parse(":7000").unwrap().port, 7000);
+        assert_eq!(PeerUri::parse("anabranch://[::1]").unwrap().place(), "[::1]:9899");
+        assert_eq!(PeerUri::parse("anabranch://h/?latency=1s").unwrap().latency, Some(Duration::from_secs(1)));
+        for bad in [
+            "srt://h:1",
+            "anabranch://h:99999",
+            "anabranch://h?frob=1",
+            "anabranch://::1",
+            "anabranch://[::1",
+            "anabranch://a b:1",
+            "anabranch://[x]:1",
+            "anabranch://h?latency=fast",
+        ] {
+            assert!(matches!(PeerUri::parse(bad), Err(Failure::Usage(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn inputs() {
+        let udp = |s: &str| match InputUri::parse(s) {
+            Ok(InputUri::Udp { address, interface }) => (address.to_string(), interface),
+            other => panic!("{s}: {other:?}"),
+        };
+        assert_eq!(udp("udp://:5001"), ("0.0.0.0:5001".into(), None));
+        assert_eq!(udp("udp://@239.1.1.1:5000?iface=eth0"), ("239.1.1.1:5000".into(), Some("eth0".into())));
+        assert_eq!(udp("udp://[::1]:5"), ("[::1]:5".into(), None));
+        assert_eq!(InputUri::parse("-"), Ok(InputUri::Stdin));
+        assert_eq!(InputUri::parse("file:a b.ts"), Ok(InputUri::File("a b.ts".into())));
+        assert_eq!(InputUri::parse("file:///tmp/x"), Ok(InputUri::File("/tmp/x".into())));
+        assert_eq!(InputUri::parse("x.ts"), Ok(InputUri::File("x.ts".into())));
+        for bad in ["", "rtsp://x", "udp://", "udp://1.2.3.4", "udp://:5000?ttl=3", "udp://:5000?x=3"] {
+            assert!(matches!(InputUri::parse(bad), Err(Failure::Usage(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn outputs() {
+        let multicast = OutputUri::parse("udp://239.1.1.1:5000?ttl=3&iface=lo").unwrap();
+        let address = "239.1.1.1:5000".parse().unwrap();
+        assert_eq!(multicast, OutputUri::Udp { address, ttl: Some(3), interface: Some("lo".into()) });
+        assert_eq!(OutputUri::parse("-"), Ok(OutputUri::Stdout));
+        for bad in ["udp://:5000", "udp://1.2.3.4:5?ttl=0", "udp://1.2.3.4:0"] {
+            assert!(matches!(OutputUri::parse(bad), Err(Failure::Usage(_))), "{bad}");
+        }
+    }
+
+    #[test]
+    fn tunnels() {
+        assert_eq!(udp_address("udp://127.0.0.1:5", true).unwrap().port(), 5);
+        assert!(udp_address("udp://239.1.1.1:5", true).is_err());
+        assert!(udp_address("udp://:5", false).is_err());
+    }
+}
