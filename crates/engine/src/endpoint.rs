@@ -14,7 +14,7 @@ use crate::event::{CloseReason, Event};
 use crate::path::LocalId;
 use crate::transmit::Transmit;
 use anabranch_base::{Entropy, Instant, Tsn};
-use anabranch_policy::registry::PolicyError;
+use anabranch_policy::registry::{PolicyError, PolicySet};
 use anabranch_wire::{Chunk, Packet, RawChunk, Verify, kind};
 use bytes::Bytes;
 use stateless::Replies;
@@ -92,6 +92,20 @@ impl Endpoint {
         remote: SocketAddr,
         peer_port: u16,
     ) -> Result<AssocId, ConnectError> {
+        let policies = config.profile.build(config.seed)?;
+        Ok(self.connect_with(now, config, policies, local, remote, peer_port))
+    }
+
+    /// The same with policies that were built elsewhere; the profile of `config` is not looked at.
+    pub fn connect_with(
+        &mut self,
+        now: Instant,
+        config: AssocConfig,
+        policies: PolicySet,
+        local: LocalId,
+        remote: SocketAddr,
+        peer_port: u16,
+    ) -> AssocId {
         let tag = self.new_tag();
         let birth = Birth {
             local_port: self.config.port,
@@ -103,9 +117,9 @@ impl Endpoint {
             local,
             remote,
         };
-        let mut a = Association::new(config, birth, self.entropy.as_mut(), State::CookieWait)?;
+        let mut a = Association::new(config, policies, birth, self.entropy.as_mut(), State::CookieWait);
         a.start(now);
-        Ok(self.insert(a, local, remote))
+        self.insert(a, local, remote)
     }
 
     fn insert(&mut self, a: Association, local: LocalId, remote: SocketAddr) -> AssocId {
@@ -329,7 +343,8 @@ impl Endpoint {
             remote: from.remote,
         };
         let config = self.config.association.clone();
-        let Ok(mut a) = Association::new(config, birth, self.entropy.as_mut(), State::Established) else { return };
+        let Ok(policies) = config.profile.build(config.seed) else { return };
+        let mut a = Association::new(config, policies, birth, self.entropy.as_mut(), State::Established);
         a.accept(now, &cookie);
         // The same peer with other tags has restarted (§5.2.4 A): its old association is over.
         if let Some(old) = self.by_peer.get(&(from.local, from.remote, h.src_port)).copied() {

@@ -93,7 +93,7 @@ impl Association {
             }
             self.encode_control(&c, out);
             if !alone {
-                self.bundle_controls(c.path, out);
+                self.bundle_controls(c.path, &c.what, out);
                 self.bundle_sack(c.path, out, 0);
             }
             self.sent_packet(now, c.path, out);
@@ -102,9 +102,13 @@ impl Association {
         false
     }
 
-    fn bundle_controls(&mut self, path: PathId, out: &mut Transmit) {
+    fn bundle_controls(&mut self, path: PathId, first: &What, out: &mut Transmit) {
         while let Some(next) = self.control.front() {
             if next.path != path || next.what.alone() || out.packet.len() + 512 > self.config.packet_size {
+                return;
+            }
+            // A pair probes the path twice: two packets.
+            if matches!((&next.what, first), (What::Heartbeat(_), What::Heartbeat(_))) {
                 return;
             }
             if let Some(c) = self.control.pop_front() {

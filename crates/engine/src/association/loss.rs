@@ -117,9 +117,11 @@ impl Association {
                 p.free_pass = true;
             }
         }
+        self.refresh_view(path);
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
         self.policies.coupling.on_loss(&cx, &e, cause);
         self.policies.path_quality.observe(&cx, Notice::Lost { path });
-        self.refresh_view(path);
     }
 
     /// T3-rtx of a path (§6.3.3).

@@ -36,7 +36,7 @@ use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
-use anabranch_policy::registry::{PolicyError, PolicySet};
+use anabranch_policy::registry::PolicySet;
 use asconf::Asconf;
 use bytes::Bytes;
 use control_out::{Control, What};
@@ -136,6 +136,8 @@ pub struct Association {
     scheduler_blocked: bool,
     /// A sending opportunity began that the scheduler has not been told of.
     fresh_opportunity: bool,
+    /// Least time of the quality estimator's next tick.
+    quality_floor: Instant,
     forward_timer: Option<Instant>,
     forward_due: bool,
     /// Where the last FORWARD-TSN pointed, and when it left.
@@ -171,11 +173,11 @@ pub struct Association {
 impl Association {
     pub(crate) fn new(
         config: AssocConfig,
+        policies: PolicySet,
         birth: Birth,
         entropy: &mut dyn Entropy,
         state: State,
-    ) -> Result<Self, PolicyError> {
-        let policies = config.profile.build(config.seed)?;
+    ) -> Self {
         let mtu = config.max_payload() as u64;
         let mut a = Association {
             state,
@@ -202,6 +204,7 @@ impl Association {
             scheduler_wakeup: None,
             scheduler_blocked: false,
             fresh_opportunity: false,
+            quality_floor: Instant::ZERO,
             forward_timer: None,
             forward_due: false,
             forward_sent: None,
@@ -231,7 +234,7 @@ impl Association {
             config,
         };
         a.new_path(birth.local, birth.remote, crate::path::Origin::Handshake);
-        Ok(a)
+        a
     }
 
     /// Where the association is in its life.

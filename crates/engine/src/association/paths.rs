@@ -5,7 +5,7 @@ use super::control_out::What;
 use crate::event::{Event, PathReason};
 use crate::path::{LocalId, Origin, Path, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_policy::view::{PathState, Signals, TimeoutLog};
+use anabranch_policy::view::{FrameErrors, PathState, Signals, TimeoutLog};
 use std::net::SocketAddr;
 
 /// Floor of the time a HEARTBEAT may take: T3's own floor may be a second, far too slow to confirm a path.
@@ -85,6 +85,14 @@ impl Association {
             }
         }
         self.opportunity();
+    }
+
+    /// The link layer of an interface reports on its frames; the paths through it show the newest report to their
+    /// policies (P1 §2.2).
+    pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
+        for p in self.paths.iter_mut().filter(|p| p.local == local) {
+            p.frame_errors = Some(report);
+        }
     }
 
     /// Asks the peer to learn our current address on this path, and probes it. `changed`: the address the handshake

@@ -88,6 +88,7 @@ impl Association {
         let progress = self.scratch.acks.iter().any(|t| t.touched);
         self.finish_tally(now);
         self.refresh_views();
+        self.notify_acked(now);
         self.detect(now, advanced);
         self.grow(now, advanced);
         self.adjust_coupling(now);
@@ -220,15 +221,16 @@ impl Association {
                 p.recovery_exit = None;
             }
         }
-        for i in 0..self.scratch.acks.len() {
-            let t = self.scratch.acks[i];
-            if t.bytes > 0 {
-                let facts = self.facts(now);
-                let cx = facts.view(&self.views);
-                let sent_at = t.oldest_sent.unwrap_or(now);
-                let n = Notice::Acked { path: PathId(i as u8), bytes: t.bytes, sent_at };
-                self.policies.path_quality.observe(&cx, n);
-            }
+    }
+
+    /// The quality estimator hears what was acknowledged.
+    fn notify_acked(&mut self, now: Instant) {
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        for (i, t) in self.scratch.acks.iter().enumerate().filter(|(_, t)| t.bytes > 0) {
+            let sent_at = t.oldest_sent.unwrap_or(now);
+            let n = Notice::Acked { path: PathId(i as u8), bytes: t.bytes, sent_at };
+            self.policies.path_quality.observe(&cx, n);
         }
     }
 
@@ -294,12 +296,14 @@ impl Association {
             };
             let Some(p) = self.paths.get_mut(i) else { continue };
             let change = p.window.on_ack(&cx, path, &on_path);
-            if p.recovery_exit.is_some() {
+            let recovering = p.recovery_exit.is_some();
+            let grow = if recovering { 0 } else { change.grow };
+            let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
+            let share = self.policies.coupling.scale(&cx, &g);
+            if recovering {
                 p.ssthresh = change.ssthresh;
                 continue;
             }
-            let g = Growth { path, acked: credited, grow: change.grow, fully_used: t.fully_used };
-            let share = self.policies.coupling.scale(&cx, &g);
             p.apply_growth(change, share);
             if p.flight.bytes() == 0 {
                 p.partial_bytes_acked = 0;

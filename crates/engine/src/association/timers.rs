@@ -1,9 +1,12 @@
 //! All timers of an association: when the next fires, and what happens then.
 
 use super::{Association, Phase, TimerReason};
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::path_scheduler::Occasion;
 use anabranch_policy::view::QueueView;
+
+/// Least time between two ticks of the quality estimator.
+const QUALITY_TICK: Duration = Duration::from_millis(1);
 
 impl Association {
     /// The next instant at which [`Association::handle_timeout`] has something to do, and why.
@@ -26,7 +29,7 @@ impl Association {
         offer(self.forward_timer, TimerReason::ForwardTsn);
         offer(self.scheduler_wakeup, TimerReason::Policy);
         if self.state.is_connected() {
-            offer(self.policies.path_quality.wakeup(), TimerReason::Policy);
+            offer(self.quality_wakeup(), TimerReason::Policy);
         }
         let waiting = !self.queue.is_empty() || !self.board.ahead().is_empty() || !self.board.marked().is_empty();
         for p in &self.paths {
@@ -71,7 +74,7 @@ impl Association {
         if due(self.scheduler_wakeup) {
             self.scheduler_wakeup = None;
         }
-        if due(self.policies.path_quality.wakeup()) {
+        if self.state.is_connected() && due(self.quality_wakeup()) {
             self.tick_quality(now);
         }
         for i in 0..self.paths.len() {
@@ -97,8 +100,14 @@ impl Association {
         }
     }
 
+    /// When the quality estimator ticks next. One that always asks for the past must not stop the time.
+    fn quality_wakeup(&self) -> Option<Instant> {
+        self.policies.path_quality.wakeup().map(|t| t.max(self.quality_floor))
+    }
+
     /// The quality estimator's own clock: publish, tell the scheduler of a new period, probe with heartbeat pairs.
     fn tick_quality(&mut self, now: Instant) {
+        self.quality_floor = now + QUALITY_TICK;
         self.refresh_views();
         let facts = self.facts(now);
         let mut board = core::mem::take(&mut self.views.board);

@@ -3,6 +3,7 @@
 use super::Association;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_policy::path_quality::Notice;
 use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock};
 use anabranch_base::{Ssn, StreamId};
 
@@ -14,6 +15,7 @@ pub(crate) struct Scratch {
     /// Extended TSNs of the packet under construction.
     pub packet: Vec<u64>,
     pub skipped: Vec<(StreamId, Ssn)>,
+    pub marked: Vec<anabranch_policy::view::ChunkView>,
     pub copies: Vec<crate::path::flight::CopyRef>,
     pub adjust: Vec<anabranch_policy::coupling::Adjust>,
     pub acks: Vec<super::sack_in::PathTally>,
@@ -36,6 +38,7 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
         if a.transmit_extra(now, out) || a.transmit_forward_tsn(now, out) {
             return true;
         }
+        a.end_opportunity(now);
         a.continue_shutdown(now);
         if a.transmit_control(now, out) {
             return true;
@@ -60,6 +63,21 @@ impl Association {
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.counters.packets_sent += 1;
             p.counters.bytes_sent += out.packet.len() as u64;
+        }
+    }
+
+    /// Nothing more leaves now: the quality estimator learns what the opportunity released on each path.
+    pub(super) fn end_opportunity(&mut self, now: Instant) {
+        if self.paths.iter().all(|p| p.released == 0) {
+            return;
+        }
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        for p in &mut self.paths {
+            let bytes = core::mem::take(&mut p.released);
+            if bytes > 0 {
+                self.policies.path_quality.observe(&cx, Notice::Released { path: p.id, bytes });
+            }
         }
     }
 

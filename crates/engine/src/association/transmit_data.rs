@@ -10,7 +10,7 @@ use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Rate, Tsn};
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::path_scheduler::{Decision, Occasion, Settled};
-use anabranch_policy::redundancy::Extra;
+use anabranch_policy::redundancy::{Extra, SentPayload};
 use anabranch_policy::retransmission::{Binding, Retransmit, Target};
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::{ChunkView, QueueView, StreamView};
@@ -34,15 +34,7 @@ impl Association {
         self.scratch.packet.clear();
         let mut size = COMMON_HEADER_LEN + data_chunk_len(chunk.len as usize);
         self.scratch.packet.push(self.board.extend(chunk.tsn));
-        // Fill the packet with what is marked too, in the order of the list: TSNs rise inside a packet (§6.10).
-        for c in self.board.marked() {
-            let tsn = self.board.extend(c.tsn);
-            let len = data_chunk_len(c.len as usize);
-            if !self.scratch.packet.contains(&tsn) && size + len <= self.config.packet_size {
-                size += len;
-                self.scratch.packet.push(tsn);
-            }
-        }
+        self.bundle_marked(now, &mut size);
         self.bundle_outstanding(path, size);
         self.stats.retransmissions += self.scratch.packet.len() as u64;
         self.emit_data(now, path, out);
@@ -54,6 +46,27 @@ impl Association {
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         self.policies.retransmission_order.first(&cx, self.board.marked()).min(self.board.marked().len() - 1)
+    }
+
+    /// Fills the packet with what is marked too, in the order of the policy. On the wire TSNs rise (§6.10).
+    fn bundle_marked(&mut self, now: Instant, size: &mut usize) {
+        let room = |size: usize, c: &ChunkView| size + data_chunk_len(c.len as usize) <= self.config.packet_size;
+        let mut rest = core::mem::take(&mut self.scratch.marked);
+        rest.clear();
+        let first = self.scratch.packet.first().copied();
+        rest.extend(self.board.marked().iter().filter(|c| room(*size, c) && Some(self.board.extend(c.tsn)) != first));
+        let facts = self.facts(now);
+        while !rest.is_empty() {
+            let cx = facts.view(&self.views);
+            let at = self.policies.retransmission_order.first(&cx, &rest).min(rest.len() - 1);
+            let c = rest.remove(at);
+            if room(*size, &c) {
+                *size += data_chunk_len(c.len as usize);
+                self.scratch.packet.push(self.board.extend(c.tsn));
+                rest.retain(|c| room(*size, c));
+            }
+        }
+        self.scratch.marked = rest;
     }
 
     /// Further outstanding chunks of the same path, when the order asks for them (P2 §2.4, mechanism 5).
@@ -392,11 +405,14 @@ impl Association {
         let data_len: usize =
             list.iter().filter_map(|&t| self.board.get(t)).map(|c| data_chunk_len(c.payload.len())).sum();
         self.bundle_sack(path, out, data_len);
-        let mut payload = 0;
+        let (mut payload, taps) = (0, self.policies.redundancy.enabled());
         for &tsn in &list {
             let Some(c) = self.board.get(tsn) else { continue };
             payload += c.len();
             out.packet.push_data(&c.header, c.payload.clone());
+            if taps {
+                self.policies.redundancy.sent(&SentPayload { chunk: &c.view(), payload: &c.payload, at: now });
+            }
         }
         self.scratch.packet = list;
         self.sent_packet(now, path, out);
@@ -422,6 +438,6 @@ impl Association {
         p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
         p.suspect_timer = self.policies.path_state.suspect_at(&cx, v);
         self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
-        self.policies.path_quality.observe(&cx, Notice::Released { path, bytes: payload });
+        p.released += payload;
     }
 }

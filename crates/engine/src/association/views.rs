@@ -2,8 +2,8 @@
 
 use super::Association;
 use crate::path::Path;
-use anabranch_base::{Entropy, Instant, PathId, PathSet, Ppm};
-use anabranch_policy::path_quality::Board;
+use anabranch_base::{Entropy, Instant, PathId, PathSet, Ppm, Rate};
+use anabranch_policy::path_quality::{Board, PathQuality};
 use anabranch_policy::view::{AssocView, PathState, PathView, Signals, TimeoutLog};
 use aws_lc_rs::hmac;
 
@@ -33,19 +33,14 @@ impl Association {
             if let Some(slot) = self.views.board.signals.get_mut(p.id.index()) {
                 *slot = s;
             }
-            let mut v = p.view(self.mtu, s);
-            let estimate = self.policies.path_quality.send_rate(p.id);
-            if estimate.bytes_per_sec() > 0 {
-                v.send_rate = estimate;
-            }
-            self.views.paths.push(v);
+            self.views.paths.push(shown(p, self.mtu, s, self.policies.path_quality.as_ref()));
         }
     }
 
     /// Rebuilds the view of one path.
     pub(super) fn refresh_view(&mut self, id: PathId) {
         if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
-            *v = p.view(self.mtu, v.signals);
+            *v = shown(p, self.mtu, v.signals, self.policies.path_quality.as_ref());
         }
     }
 
@@ -75,6 +70,13 @@ impl Association {
         let confirmed = self.paths.iter().filter(|p| p.state != PathState::Unconfirmed && !p.interface_down && p.known_to_peer);
         confirmed.min_by_key(rank).map_or(PathSet::EMPTY, |p| PathSet::only(p.id))
     }
+}
+
+/// The view of `p`, with the quality estimator's send rate when it has one.
+fn shown(p: &Path, mtu: u64, signals: Signals, quality: &dyn PathQuality) -> PathView {
+    let v = p.view(mtu, signals);
+    let estimate = quality.send_rate(p.id);
+    if estimate == Rate::ZERO { v } else { PathView { send_rate: estimate, ..v } }
 }
 
 /// Window, burst and pace allow one more packet.

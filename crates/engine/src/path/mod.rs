@@ -6,7 +6,7 @@ pub(crate) mod rtt;
 
 use crate::stats::PathCounters;
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_policy::view::{PathState, PathView, Signals};
+use anabranch_policy::view::{FrameErrors, PathState, PathView, Signals};
 use anabranch_policy::window::Window;
 use flight::Flight;
 use rate::RateEstimator;
@@ -89,6 +89,10 @@ pub(crate) struct Path {
     pub heartbeat: Option<PendingHeartbeat>,
     pub pair: Option<HeartbeatPair>,
     pub burst_left: u16,
+    /// Payload bytes that left in the current sending opportunity.
+    pub released: u64,
+    /// Newest report of the link layer, from the driver.
+    pub frame_errors: Option<FrameErrors>,
     pub next_paced: Instant,
     /// Something waits for `next_paced`.
     pub pace_pending: bool,
@@ -141,6 +145,8 @@ impl Path {
             heartbeat: None,
             pair: None,
             burst_left: 0,
+            released: 0,
+            frame_errors: None,
             next_paced: Instant::ZERO,
             pace_pending: false,
             last_data_sent: None,
@@ -186,7 +192,7 @@ impl Path {
             last_timeout: self.last_timeout,
             oldest_sent: self.flight.oldest_sent(),
             last_heard: self.last_heard,
-            frame_errors: None,
+            frame_errors: self.frame_errors,
             signals,
         }
     }
