@@ -36,9 +36,4 @@ impl Interrupt {
             std::future::pending::<()>().await;
         }
     }
-
-    /// Does the user want to end?
-    pub fn is_set(&self) -> bool {
-        *self.0.borrow()
-    }
 }

@@ -1,5 +1,6 @@
 //! The binary `anabranch`: live video and messages over several networks at once.
 
+mod demo;
 mod emulate;
 mod exit;
 mod input;
@@ -45,6 +46,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Demo(demo::DemoArgs),
     Send(Box<send::SendArgs>),
     Recv(Box<recv::RecvArgs>),
     Tunnel(Box<tunnel::TunnelArgs>),
@@ -70,6 +72,8 @@ fn main() -> ExitCode {
 
 async fn run(command: Command) -> ExitCode {
     let outcome: Outcome = match command {
+        // It has an exit code of its own: 3 when its control failed.
+        Command::Demo(args) => return demo::run(args).await,
         Command::Send(args) => send::run(*args).await,
         Command::Recv(args) => recv::run(*args).await,
         Command::Tunnel(args) => tunnel::run(*args).await,

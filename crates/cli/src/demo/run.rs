@@ -143,6 +143,7 @@ pub async fn run(
     let mut reception = Reception::new(tape, live);
     let (refused, ()) =
         tokio::try_join!(send(&ends.sender, script, clock, live), reception.receive(&ends.receiver, script, clock))?;
+    eprintln!("DEBUG {} {:#?}\n{:#?}", plan.name, ends.sender.stats(), ends.receiver.stats());
     let emulator_start = anabranch_net::from_std(ends.emulator.started_at());
     let measured = Measured {
         played: reception.played,

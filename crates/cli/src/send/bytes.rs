@@ -13,7 +13,7 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
     let mut end = End::default();
     loop {
         let step = async {
-            let Some(chunk) = input.next().await? else { return Ok(None) };
+            let Some(chunk) = input.next().await? else { return Ok::<_, Failure>(None) };
             let len = chunk.bytes.len() as u64;
             pump.link.send(options, chunk.bytes).await?;
             Ok(Some(len))

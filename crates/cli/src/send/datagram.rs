@@ -33,7 +33,7 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
             ppid: if empty { ppid::EMPTY_DATAGRAM } else { ppid::DATAGRAM },
             deadline,
             class: 0,
-            immediate_ack: false,
+            ..SendOptions::default()
         };
         let len = chunk.bytes.len() as u64;
         let payload = if empty { Bytes::from_static(&[0]) } else { chunk.bytes };

@@ -76,6 +76,7 @@ impl Sender<'_> {
                 ppid: ppid::MEDIA,
                 deadline: Some(m.ingest + self.pump.latency.into()),
                 class: class as u8,
+                group: Some(m.header.frame),
                 immediate_ack: false,
             };
             let sent = tokio::select! {

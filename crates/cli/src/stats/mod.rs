@@ -5,7 +5,7 @@ mod range;
 mod rows;
 mod writer;
 
-pub use rows::{PathTotals, StreamRow, Totals};
+pub use rows::StreamRow;
 pub use writer::Reporter;
 
 use crate::exit::Failure;

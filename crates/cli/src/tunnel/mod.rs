@@ -84,7 +84,7 @@ impl Manner {
             ppid: ppid::TUNNEL,
             deadline: (!self.latency.is_zero()).then(|| anabranch_net::now() + self.latency.into()),
             class: 0,
-            immediate_ack: false,
+            ..SendOptions::default()
         }
     }
 }

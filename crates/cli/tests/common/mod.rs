@@ -1,0 +1,215 @@
+//! The built binary as a child that cannot outlive its test.
+
+#![allow(dead_code, reason = "each test file uses some of it")]
+
+use std::fs::File;
+use std::io::Read;
+use std::net::UdpSocket;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::thread::{self, JoinHandle, sleep};
+use std::time::{Duration, Instant};
+
+/// The clip of the media crate.
+pub const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../media/clips/demo.ts");
+
+/// Longest time anything may take here.
+pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// A running `anabranch`.
+pub struct Run {
+    child: Child,
+    name: String,
+    stdout: Option<JoinHandle<Vec<u8>>>,
+    stderr: Option<JoinHandle<Vec<u8>>>,
+}
+
+/// How one ended.
+#[derive(Debug)]
+pub struct Ended {
+    pub status: ExitStatus,
+    pub stdout: Vec<u8>,
+    pub stderr: String,
+}
+
+impl Ended {
+    pub fn code(&self) -> Option<i32> {
+        self.status.code()
+    }
+    pub fn out(&self) -> String {
+        String::from_utf8_lossy(&self.stdout).into_owned()
+    }
+    /// Checks the exit code, and that standard error holds this one line or nothing.
+    #[track_caller]
+    pub fn check(&self, code: i32, needle: Option<&str>) {
+        assert_eq!(self.code(), Some(code), "stderr: {}\nstdout: {}", self.stderr, self.out());
+        match needle {
+            Some(needle) => {
+                assert_eq!(self.stderr.lines().count(), 1, "one line: {}", self.stderr);
+                assert!(self.stderr.starts_with("anabranch: "), "{}", self.stderr);
+                assert!(self.stderr.contains(needle), "`{needle}` is not in: {}", self.stderr);
+            }
+            None => assert_eq!(self.stderr, ""),
+        }
+    }
+}
+
+/// Starts `anabranch` with these arguments.
+pub fn start(args: &[&str]) -> Run {
+    start_with(args, Stdio::null())
+}
+
+/// The same with a standard input.
+pub fn start_with(args: &[&str], stdin: Stdio) -> Run {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_anabranch"))
+        .args(args)
+        .env_remove("RUST_LOG")
+        .stdin(stdin)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the binary starts");
+    let stdout = child.stdout.take().map(collect);
+    let stderr = child.stderr.take().map(collect);
+    Run { child, name: args.join(" "), stdout, stderr }
+}
+
+fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
+    thread::spawn(move || {
+        let mut all = Vec::new();
+        // A child that is killed may break the pipe.
+        let _ = from.read_to_end(&mut all);
+        all
+    })
+}
+
+impl Run {
+    /// Sends a signal by its name.
+    pub fn signal(&self, name: &str) {
+        let id = self.child.id().to_string();
+        assert!(Command::new("kill").args(["-s", name, &id]).status().expect("kill runs").success());
+    }
+
+    /// The child's standard input.
+    pub fn stdin(&mut self) -> std::process::ChildStdin {
+        self.child.stdin.take().expect("a pipe")
+    }
+
+    /// Has it ended?
+    pub fn is_over(&mut self) -> bool {
+        self.child.try_wait().expect("its state").is_some()
+    }
+
+    /// Waits for the end.
+    #[track_caller]
+    pub fn wait(mut self) -> Ended {
+        let until = Instant::now() + LIMIT;
+        let status = loop {
+            if let Some(status) = self.child.try_wait().expect("its state") {
+                break status;
+            }
+            if Instant::now() > until {
+                let _ = self.child.kill();
+                let stderr = self.stderr.take().map(|t| t.join().unwrap()).unwrap_or_default();
+                panic!("`{}` does not end; stderr: {}", self.name, String::from_utf8_lossy(&stderr));
+            }
+            sleep(Duration::from_millis(10));
+        };
+        let stdout = self.stdout.take().expect("taken once").join().expect("read");
+        let stderr = self.stderr.take().expect("taken once").join().expect("read");
+        Ended { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() }
+    }
+}
+
+impl Drop for Run {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Runs `anabranch` to its end.
+#[track_caller]
+pub fn run(args: &[&str]) -> Ended {
+    start(args).wait()
+}
+
+/// A UDP port that is free now.
+pub fn port() -> u16 {
+    UdpSocket::bind("127.0.0.1:0").expect("a socket").local_addr().expect("its address").port()
+}
+
+/// Waits until somebody listens on a UDP port of 127.0.0.1.
+#[track_caller]
+pub fn listening(port: u16) {
+    let until = Instant::now() + LIMIT;
+    while UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+        assert!(Instant::now() < until, "nobody listens on {port}");
+        sleep(Duration::from_millis(10));
+    }
+}
+
+/// Starts a receiver on `port` of 127.0.0.1 and waits until it listens.
+#[track_caller]
+pub fn receiver(port: u16, output: &str, more: &[&str]) -> Run {
+    let listen = format!("anabranch://127.0.0.1:{port}");
+    let r = start(&[&["recv", &listen, output], more].concat());
+    listening(port);
+    r
+}
+
+/// Waits until a file has at least so many bytes.
+#[track_caller]
+pub fn grown(path: &Path, bytes: u64) {
+    let until = Instant::now() + LIMIT;
+    while std::fs::metadata(path).map_or(0, |m| m.len()) < bytes {
+        assert!(Instant::now() < until, "{} does not grow", path.display());
+        sleep(Duration::from_millis(10));
+    }
+}
+
+/// Bytes that repeat nowhere near.
+pub fn noise(len: usize, seed: u64) -> Vec<u8> {
+    let mut x = seed | 1;
+    let next = || {
+        x ^= x << 13;
+        x ^= x >> 7;
+        x ^= x << 17;
+        (x >> 32) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
+/// A directory that goes with the test, and a file in it.
+pub fn scratch() -> (tempfile::TempDir, PathBuf) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let out = dir.path().join("out");
+    (dir, out)
+}
+
+/// A file with this content.
+pub fn file(dir: &tempfile::TempDir, name: &str, content: &[u8]) -> String {
+    let path = dir.path().join(name);
+    std::fs::write(&path, content).expect("written");
+    path.to_str().expect("a name").to_owned()
+}
+
+/// Fails unless both are the same, without printing megabytes.
+#[track_caller]
+pub fn same(got: &[u8], want: &[u8]) {
+    let first = got.iter().zip(want).position(|(a, b)| a != b);
+    assert!(got == want, "{} bytes instead of {}, first difference at {first:?}", got.len(), want.len());
+}
+
+/// Rows of JSON statistics.
+#[track_caller]
+pub fn rows(text: &str) -> Vec<serde_json::Value> {
+    text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
+}
+
+/// Opens the clip.
+pub fn clip() -> Vec<u8> {
+    let mut all = Vec::new();
+    File::open(CLIP).and_then(|mut f| f.read_to_end(&mut all)).expect("the clip");
+    all
+}

@@ -1,0 +1,152 @@
+//! What goes wrong ends with one clear line and the documented code.
+
+mod common;
+
+use common::*;
+use std::net::UdpSocket;
+use std::time::{Duration, Instant};
+
+#[test]
+fn wrong_flags() {
+    for (args, needle) in [
+        (&["send"][..], "required"),
+        (&["frobnicate"], "unrecognized subcommand"),
+        (&[], "which command?"),
+        (&["send", "a", "b", "--frob"], "--frob"),
+        (&["send", "a", "srt://b:1"], "anabranch://host:port"),
+        (&["send", "a", "anabranch://b?frob=1"], "no setting called `frob`"),
+        (&["send", "a", "anabranch://127.0.0.1", "--latency", "fast"], "no time"),
+        (&["send", "a", "anabranch://127.0.0.1", "--mode", "x"], "auto, media, datagram and file"),
+        (&["send", "rtsp://a", "anabranch://127.0.0.1"], "neither an input nor an output"),
+        (&["recv", "out.ts"], "two places"),
+        (&["recv", "--listen", ":1", "a", "b"], "one more argument"),
+        (&["tunnel", "--accept", "anabranch://:1"], "--forward"),
+        (&["emulate"], "--path"),
+        (&["emulate", "--path", "listen 127.0.0.1:0"], "`to`"),
+        (&["emulate", "--path", "listen 127.0.0.1:0 to 127.0.0.1:9 rate fast"], "rate"),
+    ] {
+        let e = run(args);
+        assert_eq!(e.stdout, b"");
+        e.check(2, Some(needle));
+    }
+}
+
+#[test]
+fn wrong_policies() {
+    let (dir, _) = scratch();
+    let input = file(&dir, "in", b"x");
+    for (flag, value, needle) in [
+        ("--profile", "cmtt", "did you mean 'cmt'?"),
+        ("--scheduler", "round", "path_scheduler has no policy called 'round'"),
+        ("--set", "window", "HOOK=POLICY"),
+        ("--set", "frob=x", "no hook"),
+        ("--set", "loss_threshold=thin:frob=1", "no parameter 'frob'"),
+        ("--path", "wlan0,frob", "via="),
+        ("--path", "no-such-interface", "there is no interface no-such-interface"),
+        ("--path", "192.0.2.77", "192.0.2.77"),
+    ] {
+        run(&["send", &input, "anabranch://127.0.0.1:9", flag, value]).check(2, Some(needle));
+    }
+    let refused = ["--profile", "sctp", "--scheduler", "round_robin", "--path", "127.0.0.1", "--path", "127.0.0.2"];
+    let e = run(&[&["send", &input, "anabranch://127.0.0.1:9"][..], &refused].concat());
+    e.check(2, Some("do not go together"));
+}
+
+#[test]
+fn missing_files() {
+    run(&["send", "/no/such/file.ts", "anabranch://127.0.0.1"]).check(2, Some("cannot read /no/such/file.ts"));
+    run(&["send", "/tmp", "anabranch://127.0.0.1"]).check(2, Some("directory"));
+    let listen = format!("anabranch://127.0.0.1:{}", port());
+    run(&["recv", &listen, "/no/such/dir/out.ts"]).check(2, Some("cannot write /no/such/dir/out.ts"));
+    run(&["emulate", "--config", "/no/such.toml"]).check(2, Some("cannot read /no/such.toml"));
+}
+
+#[test]
+fn ports_in_use() {
+    let taken = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap();
+    let (_dir, out) = scratch();
+    let listen = format!("anabranch://{address}");
+    run(&["recv", &listen, out.to_str().unwrap()]).check(1, Some("in use"));
+    assert!(!out.exists(), "nothing was overwritten");
+    let input = format!("udp://{address}");
+    run(&["send", &input, "anabranch://127.0.0.1:9"]).check(1, Some("in use"));
+    run(&["tunnel", "--listen", &input, "anabranch://127.0.0.1:9"]).check(1, Some("in use"));
+    run(&["tunnel", "--accept", &listen, "--forward", "udp://127.0.0.1:9"]).check(1, Some("in use"));
+    let path = format!("listen {address} to 127.0.0.1:9");
+    run(&["emulate", "--path", &path]).check(1, Some("in use"));
+}
+
+#[test]
+fn unreachable_peer() {
+    let (dir, _) = scratch();
+    let input = file(&dir, "in", b"x");
+    let peer = format!("anabranch://127.0.0.1:{}", port());
+    let began = Instant::now();
+    let e = run(&["send", &input, &peer, "--connect-timeout", "700ms"]);
+    e.check(1, Some("does not answer within 0.7 s"));
+    assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
+}
+
+#[test]
+fn another_sender_is_told_to_wait() {
+    let (dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let peer = format!("anabranch://127.0.0.1:{port}");
+    let first = start(&["send", common::CLIP, &peer]);
+    grown(&out, 1);
+    let input = file(&dir, "in", b"x");
+    run(&["send", &input, &peer]).check(1, Some("busy"));
+    let listen = format!("udp://127.0.0.1:{}", common::port());
+    run(&["tunnel", "--listen", &listen, &peer]).check(1, Some("this is `anabranch recv`"));
+    first.wait().check(0, None);
+    r.wait().check(0, None);
+    same(&std::fs::read(&out).unwrap(), &clip());
+}
+
+#[test]
+fn a_killed_sender_leaves_the_part_received() {
+    let (_dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &["--peer-timeout", "2s"]);
+    let peer = format!("anabranch://127.0.0.1:{port}");
+    let sender = start(&["send", common::CLIP, &peer]);
+    grown(&out, 300_000);
+    sender.signal("KILL");
+    let e = r.wait();
+    e.check(1, Some("is gone"));
+    let got = std::fs::read(&out).unwrap();
+    assert!(e.stderr.contains(&format!("the {} bytes received are in", got.len())), "{}", e.stderr);
+    same(&got, &clip()[..got.len()]);
+    assert!(got.len() >= 300_000);
+}
+
+#[test]
+fn a_killed_receiver_is_noticed() {
+    let (_dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let peer = format!("anabranch://127.0.0.1:{port}");
+    let sender = start(&["send", common::CLIP, &peer, "--peer-timeout", "2s"]);
+    grown(&out, 300_000);
+    r.signal("KILL");
+    sender.wait().check(1, Some("is gone"));
+    let got = std::fs::read(&out).unwrap();
+    same(&got, &clip()[..got.len()]);
+}
+
+#[test]
+fn a_full_disk_is_told_to_both() {
+    let Ok(_) = std::fs::metadata("/dev/full") else {
+        eprintln!("SKIPPED full disk: this machine has no /dev/full");
+        return;
+    };
+    let (dir, _) = scratch();
+    let input = file(&dir, "in", &noise(3_000_000, 5));
+    let port = port();
+    let r = receiver(port, "/dev/full", &[]);
+    let sender = start(&["send", &input, &format!("anabranch://127.0.0.1:{port}")]);
+    sender.wait().check(1, Some("no space is left"));
+    r.wait().check(2, Some("no space is left"));
+}

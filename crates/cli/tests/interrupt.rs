@@ -1,0 +1,86 @@
+//! Ctrl-C on either side ends both cleanly.
+
+mod common;
+
+use common::*;
+use std::time::{Duration, Instant};
+
+fn pair(out: &std::path::Path, more: &[&str]) -> (Run, Run) {
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let s = start(&[&["send", CLIP, &format!("anabranch://127.0.0.1:{port}")], more].concat());
+    grown(out, 200_000);
+    (s, r)
+}
+
+#[test]
+fn at_the_sender() {
+    let (_dir, out) = scratch();
+    let (s, r) = pair(&out, &[]);
+    s.signal("INT");
+    let began = Instant::now();
+    let (s, r) = (s.wait(), r.wait());
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    s.check(130, None);
+    r.check(0, None);
+    let got = std::fs::read(&out).unwrap();
+    assert!(s.out().contains(&format!("sent {}", "")) && s.out().contains("interrupted"), "{}", s.out());
+    assert!(r.out().contains(&format!("{} bytes", got.len())), "{}", r.out());
+    assert!(s.out().contains(&format!("{} bytes", got.len())), "what was sent before came through: {}", s.out());
+    same(&got, &clip()[..got.len()]);
+}
+
+#[test]
+fn at_the_receiver() {
+    let (_dir, out) = scratch();
+    let (s, r) = pair(&out, &[]);
+    r.signal("TERM");
+    let began = Instant::now();
+    let (s, r) = (s.wait(), r.wait());
+    assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
+    s.check(0, None);
+    r.check(130, None);
+    assert!(s.out().contains("ended by the peer (interrupted)"), "{}", s.out());
+    let got = std::fs::read(&out).unwrap();
+    same(&got, &clip()[..got.len()]);
+}
+
+#[test]
+fn before_anything_began() {
+    let (_dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    r.signal("INT");
+    r.wait().check(130, None);
+    let s = start(&["send", CLIP, &format!("anabranch://127.0.0.1:{port}")]);
+    std::thread::sleep(Duration::from_millis(500));
+    s.signal("INT");
+    s.wait().check(130, None);
+}
+
+#[test]
+fn a_sender_without_input_yet() {
+    let (_dir, out) = scratch();
+    let (port, input) = (port(), port());
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let s = start(&["send", &format!("udp://127.0.0.1:{input}"), &format!("anabranch://127.0.0.1:{port}")]);
+    listening(input);
+    std::thread::sleep(Duration::from_millis(500));
+    s.signal("INT");
+    s.wait().check(130, None);
+    r.signal("INT");
+    r.wait().check(130, None);
+}
+
+#[test]
+fn time_is_over() {
+    let (_dir, out) = scratch();
+    let (s, r) = pair(&out, &["--duration", "1500ms"]);
+    let s = s.wait();
+    s.check(0, None);
+    assert!(s.out().contains("time is over"), "{}", s.out());
+    r.wait().check(0, None);
+    let got = std::fs::read(&out).unwrap();
+    assert!(got.len() < clip().len());
+    same(&got, &clip()[..got.len()]);
+}

@@ -1,0 +1,181 @@
+//! What goes in comes out: files, datagrams, transport streams.
+
+mod common;
+
+use common::*;
+use std::io::Write;
+use std::net::UdpSocket;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::Duration;
+
+#[test]
+fn a_file_byte_for_byte() {
+    let (dir, out) = scratch();
+    let content = noise(5_000_001, 1);
+    let input = file(&dir, "in", &content);
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let s = run(&["send", &input, &format!("anabranch://127.0.0.1:{port}")]);
+    s.check(0, None);
+    assert!(s.out().contains("5000001 bytes"), "{}", s.out());
+    r.wait().check(0, None);
+    same(&std::fs::read(&out).unwrap(), &content);
+}
+
+#[test]
+fn empty_and_small_files_and_the_alias() {
+    for content in [&b""[..], b"x", b"GGGG"] {
+        let (dir, out) = scratch();
+        let input = file(&dir, "in", content);
+        let port = port();
+        let r = start(&["recv", "--listen", &format!("127.0.0.1:{port}"), out.to_str().unwrap(), "-q"]);
+        listening(port);
+        run(&["send", &input, &format!("127.0.0.1:{port}")]).check(0, None);
+        let e = r.wait();
+        e.check(0, None);
+        assert_eq!(e.out(), "", "quiet");
+        same(&std::fs::read(&out).unwrap(), content);
+    }
+}
+
+#[test]
+fn from_pipe_to_pipe() {
+    let port = port();
+    let content = noise(700_000, 2);
+    let r = receiver(port, "-", &[]);
+    let mut s = start_with(&["send", "-", &format!("anabranch://127.0.0.1:{port}")], Stdio::piped());
+    let mut stdin = s.stdin();
+    for piece in content.chunks(50_000) {
+        stdin.write_all(piece).unwrap();
+    }
+    drop(stdin);
+    s.wait().check(0, None);
+    let e = r.wait();
+    assert_eq!(e.code(), Some(0), "{}", e.stderr);
+    same(&e.stdout, &content);
+    assert!(e.stderr.contains("700000 bytes"), "totals go aside: {}", e.stderr);
+}
+
+#[test]
+fn datagrams_with_their_edges() {
+    let (port, input) = (port(), port());
+    let sink = UdpSocket::bind("127.0.0.1:0").unwrap();
+    sink.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let to = format!("udp://{}", sink.local_addr().unwrap());
+    let r = receiver(port, &to, &[]);
+    let from = format!("udp://127.0.0.1:{input}");
+    let s = start(&["send", &from, &format!("anabranch://127.0.0.1:{port}"), "--mode", "datagram", "--ordered"]);
+    listening(input);
+    let source = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut buffer = vec![0; 70_000];
+    for (i, size) in [1, 0, 188, 1_200, 1_201, 9_000, 65_507, 2].into_iter().enumerate() {
+        let datagram = noise(size, i as u64 + 7);
+        source.send_to(&datagram, ("127.0.0.1", input)).unwrap();
+        let n = sink.recv(&mut buffer).unwrap();
+        same(&buffer[..n], &datagram);
+    }
+    s.signal("INT");
+    s.wait().check(130, None);
+    r.wait().check(0, None);
+}
+
+#[test]
+fn a_live_transport_stream_is_recognised() {
+    let (port, input) = (port(), port());
+    let (_dir, out) = scratch();
+    let r = receiver(port, out.to_str().unwrap(), &["-J"]);
+    let from = format!("udp://127.0.0.1:{input}");
+    let s = start(&["send", &from, &format!("anabranch://127.0.0.1:{port}?latency=200"), "--duration", "3s"]);
+    listening(input);
+    let source = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let part = &clip()[..7 * 188 * 300];
+    for datagram in part.chunks(7 * 188) {
+        source.send_to(datagram, ("127.0.0.1", input)).unwrap();
+        sleep(Duration::from_millis(1));
+    }
+    s.wait().check(0, None);
+    let e = r.wait();
+    e.check(0, None);
+    assert_eq!(rows(&e.out())[0]["mode"], "media");
+    assert_eq!(rows(&e.out())[0]["latency_ms"], 200);
+    same(&std::fs::read(&out).unwrap(), part);
+}
+
+#[test]
+fn a_recorded_transport_stream_byte_for_byte_at_its_own_pace() {
+    let (_dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &["--stats", "json", "--stats-interval", "500ms"]);
+    let began = std::time::Instant::now();
+    let s = run(&["send", CLIP, &format!("anabranch://127.0.0.1:{port}"), "-J"]);
+    s.check(0, None);
+    assert!(began.elapsed() > Duration::from_millis(3_800), "the clip lasts 3.84 s: {:?}", began.elapsed());
+    let e = r.wait();
+    e.check(0, None);
+    same(&std::fs::read(&out).unwrap(), &clip());
+
+    let sent = rows(&s.out());
+    assert_eq!((&sent[0]["event"], &sent[0]["version"]), (&"begin".into(), &1.into()));
+    let stats: Vec<_> = sent.iter().filter(|r| r["event"] == "stats").collect();
+    assert!(stats.len() >= 3, "one an interval and path: {}", stats.len());
+    for row in &stats {
+        let srtt = &row["srtt_ms"];
+        let [min, avg, max] = ["min", "avg", "max"].map(|k| srtt[k].as_f64().unwrap());
+        assert!(min <= avg && avg <= max && max > 0.0, "{srtt}");
+        assert!(row["cwnd_bytes"]["min"].as_f64().unwrap() > 0.0);
+    }
+    let bytes: u64 = stats.iter().map(|r| r["data_sent"].as_u64().unwrap()).sum();
+    assert!(bytes > 2_000_000, "{bytes}");
+    let total = sent.last().unwrap();
+    assert_eq!((&total["event"], &total["ended"]), (&"totals".into(), &"done".into()));
+    assert_eq!(total["received"]["bytes"], clip().len());
+    assert_eq!(total["received"]["frames_unusable"], 0);
+    let got = rows(&e.out());
+    assert_eq!(got.last().unwrap()["stream"]["frames"], total["received"]["frames"]);
+    assert!(got.iter().any(|r| r["event"] == "stream"));
+}
+
+#[test]
+fn damaged_transport_streams_pass_with_one_warning() {
+    let mut content = clip()[..188 * 1_500].to_vec();
+    content.splice(188 * 700..188 * 700, noise(501, 9));
+    content.extend(noise(100, 3));
+    let (dir, out) = scratch();
+    let input = file(&dir, "in.ts", &content);
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let s = run(&["send", &input, &format!("anabranch://127.0.0.1:{port}"), "--mode", "media"]);
+    s.check(0, Some("warning: the input is no clean transport stream"));
+    r.wait().check(0, None);
+    same(&std::fs::read(&out).unwrap(), &content);
+}
+
+#[test]
+fn sender_after_sender() {
+    let (dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &["--keep"]);
+    for content in [b"one ", b"two "] {
+        let input = file(&dir, "in", content);
+        run(&["send", &input, &format!("anabranch://127.0.0.1:{port}")]).check(0, None);
+    }
+    r.signal("INT");
+    r.wait().check(130, None);
+    same(&std::fs::read(&out).unwrap(), b"one two ");
+}
+
+#[test]
+fn captures() {
+    let (dir, out) = scratch();
+    let input = file(&dir, "in", &noise(50_000, 4));
+    let capture = dir.path().join("c.pcapng");
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let to = format!("anabranch://127.0.0.1:{port}");
+    run(&["send", &input, &to, "--pcap", capture.to_str().unwrap()]).check(0, None);
+    r.wait().check(0, None);
+    let bytes = std::fs::read(&capture).unwrap();
+    assert_eq!(bytes[..4], [0x0a, 0x0d, 0x0d, 0x0a]);
+    assert!(bytes.len() > 50_000, "{}", bytes.len());
+}
