@@ -1,0 +1,63 @@
+# Every habit, each a thin line over cargo or a script. `just --list` shows them.
+
+# What to run first: format and lints
+check:
+    cargo fmt --all --check
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# Format everything
+fmt:
+    cargo fmt --all
+
+# The lints alone
+lint:
+    cargo clippy --workspace --all-targets -- -D warnings
+
+# The README's test command
+test *args:
+    cargo test --workspace {{args}}
+
+# Everything CI does
+ci:
+    bash .ci/run
+
+# The documentation of all crates
+doc:
+    RUSTDOCFLAGS="-D warnings" cargo doc --workspace --no-deps
+
+# One live video over two emulated networks, with a report
+demo *args:
+    cargo run --release -- demo {{args}}
+
+# The demo several times with other seeds, and the sums checked
+demo-repeated times="5":
+    scripts/demo-repeated.sh {{times}}
+
+# A gigabyte through loss and reordering, checked by content
+bulk megabytes="1024":
+    ANABRANCH_BULK_MB={{megabytes}} cargo test --release -p anabranch-engine --test bulk
+
+# Fuzz one target or all of them; needs nightly and cargo-fuzz
+fuzz target="all" seconds="600":
+    scripts/fuzz.sh {{target}} {{seconds}}
+
+# A live stream over two emulated paths, one cut in the middle; needs ffmpeg
+live:
+    scripts/live-loopback.sh
+
+# The same through network namespaces; needs root, ffmpeg, iproute2
+netns:
+    scripts/netns.sh
+
+# Our captures, read by tshark
+captures:
+    cargo test -p anabranch-wire --test tshark -- --ignored
+    scripts/check-pcap.sh
+
+# The picture in the README; needs chromium
+screenshot *args:
+    scripts/screenshot.sh {{args}}
+
+# docs/ALGORITHMS.md, written from the registry of policies
+algorithms:
+    UPDATE=1 cargo test -p anabranch-policy
