@@ -65,6 +65,13 @@ start() {
     children+=("$started")
 }
 
+# interrupt NAME PID: Ctrl-C for a child, which must still run.
+interrupt() {
+    kill -INT "$2" 2>/dev/null && return
+    tail -n 5 "$work/$1.log" >&2
+    die "$1 ended too early"
+}
+
 # finish NAME PID SECONDS [CODE...]: waits for a child and checks how it ended (0 unless told otherwise).
 finish() {
     local name=$1 pid=$2 seconds=$3 code=0 waited=0 fine
@@ -110,9 +117,9 @@ encoder_command() {
         -f mpegts "udp://127.0.0.1:$2?pkt_size=1316")
 }
 
-# decoder_command PORT: decodes what arrives there until nothing comes for three seconds, in $command.
+# decoder_command PORT: decodes what arrives there until interrupted (exit code 255), in $command.
 decoder_command() {
     command=(ffmpeg -nostdin -hide_banner -loglevel warning -progress "$work/decoder.progress"
-        -i "udp://127.0.0.1:$1?timeout=3000000&fifo_size=50000&overrun_nonfatal=1"
+        -i "udp://127.0.0.1:$1?timeout=20000000&fifo_size=50000&overrun_nonfatal=1"
         -map 0:v -map 0:a -fps_mode passthrough -f null -)
 }

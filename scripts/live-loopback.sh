@@ -35,10 +35,12 @@ encoder_command $seconds "$in_port"
 start encoder "${command[@]}"
 finish encoder "$started" $((seconds + 10))
 sleep 1
-kill -INT "$send"
+interrupt send "$send"
 finish send "$send" 10 130
 finish recv "$recv" 10
-finish decoder "$decoder" 15
+sleep 1
+interrupt decoder "$decoder"
+finish decoder "$decoder" 15 0 255
 
 echo "path 127.0.0.1 was cut 9 s after the emulator began, and restored 4 s later"
 python3 "$repo/scripts/live_report.py" "$work" --left 127.0.0.1 --returned 127.0.0.1

@@ -104,10 +104,12 @@ echo "after 18 s: wwan0 is switched on"
 ip -n $near link set wwan0 up
 finish encoder "$encoder" 30
 sleep 1
-kill -INT "$send"
+interrupt send "$send"
 finish send "$send" 10 130
 finish recv "$recv" 10
-finish decoder "$decoder" 15
+sleep 1
+interrupt decoder "$decoder"
+finish decoder "$decoder" 15 0 255
 python3 "$repo/scripts/live_report.py" "$work" --left wlan0 --left wwan0 --returned wlan0 --returned wwan0
 
 echo
