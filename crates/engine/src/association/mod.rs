@@ -146,6 +146,8 @@ pub struct Association {
     errors: u16,
     last_error: Option<Instant>,
     want_writable: bool,
+    /// A path came or went, which coupling has not been asked about.
+    paths_changed: bool,
     // Receiving.
     tracker: TsnTracker,
     reassembly: Reassembly,
@@ -211,6 +213,7 @@ impl Association {
             errors: 0,
             last_error: None,
             want_writable: false,
+            paths_changed: false,
             tracker: TsnTracker::new(Tsn(0)),
             reassembly: Reassembly::new(config.inbound_streams),
             received_any: false,

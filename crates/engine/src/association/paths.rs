@@ -118,6 +118,7 @@ impl Association {
             return;
         }
         let from = core::mem::replace(&mut p.state, to);
+        self.paths_changed = true;
         self.events.push_back(Event::PathChanged { path: id, from, to, reason });
     }
 

@@ -52,6 +52,7 @@ impl Association {
         if let (true, Some(path)) = (seen.any, path) {
             self.after_packet_with_data(now, path, &seen);
         }
+        self.couple_changed_paths(now);
     }
 
     /// The path a packet came by. A port that changed under the same address is followed, unless several paths share

@@ -311,7 +311,15 @@ impl Association {
         }
     }
 
+    /// The windows are coupled over the paths in use: these changed.
+    pub(super) fn couple_changed_paths(&mut self, now: Instant) {
+        if self.paths_changed {
+            self.adjust_coupling(now);
+        }
+    }
+
     pub(super) fn adjust_coupling(&mut self, now: Instant) {
+        self.paths_changed = false;
         self.refresh_views();
         let facts = self.facts(now);
         let mut out = core::mem::take(&mut self.scratch.adjust);

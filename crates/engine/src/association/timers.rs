@@ -98,6 +98,7 @@ impl Association {
                 self.paths[i].pace_pending = false;
             }
         }
+        self.couple_changed_paths(now);
     }
 
     /// When the quality estimator ticks next. One that always asks for the past must not stop the time.
@@ -110,7 +111,7 @@ impl Association {
         self.quality_floor = now + QUALITY_TICK;
         self.refresh_views();
         let facts = self.facts(now);
-        let mut board = core::mem::take(&mut self.views.board);
+        let mut board = self.views.board.clone();
         let before = board.period.serial;
         let pairs = {
             let cx = facts.view(&self.views);

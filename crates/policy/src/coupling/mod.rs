@@ -37,7 +37,7 @@ pub trait Coupling: Send {
     }
     /// A loss, after the path's window reacted.
     fn on_loss(&mut self, _cx: &AssocView<'_>, _e: &LossEvent, _cause: Cause) {}
-    /// Once per SACK or timer event: windows to set.
+    /// Once per SACK or timer event, and when a path came or went: windows to set.
     fn adjust(&mut self, _cx: &AssocView<'_>, _out: &mut Vec<Adjust>) {}
     /// Association-wide window for the board.
     fn aggregate_window(&self) -> Option<u64> {

@@ -1,0 +1,15 @@
+//! The policy traits carry the published algorithms: a miniature of each runs inside the engine, over simulated
+//! paths, and is judged by what it did there.
+//!
+//! Whatever is registered already is the miniature of itself; what is not (P1 whole) is written here against the
+//! traits alone.
+
+mod common;
+
+mod seams {
+    mod bench;
+    mod p1;
+    mod p1_distribution;
+    mod p1_quality;
+    mod p1_window;
+}
