@@ -2,6 +2,7 @@
 
 use super::{Association, State};
 use crate::event::CloseReason;
+use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
 use anabranch_wire::{Abort, Auth, AuthOut, Cause, Chunk, Encode, ErrorChunk, RawChunk, kind};
 use crate::transmit::Transmit;
@@ -29,7 +30,7 @@ impl Association {
                 }
                 // The peer lost its memory of an extension: stop using it (RFC 3758 §3.3.1, RFC 5061 §5.1).
                 Cause::UnrecognizedChunk(c) => match c.first() {
-                    Some(&kind::FORWARD_TSN) => self.peer.forward_tsn = false,
+                    Some(&kind::FORWARD_TSN) => self.stop_partial_reliability(now),
                     Some(&kind::ASCONF) => {
                         self.peer.asconf = false;
                         self.asconf.give_up();
@@ -38,6 +39,15 @@ impl Association {
                 },
                 other => tracing::debug!(cause = %other, "the peer reports an error"),
             }
+        }
+    }
+
+    /// What was given up already can be neither skipped nor delivered any more.
+    fn stop_partial_reliability(&mut self, now: Instant) {
+        self.peer.forward_tsn = false;
+        if self.board.iter().any(|(_, c)| c.state == ChunkState::Abandoned) {
+            let why = CloseReason::ProtocolViolation("FORWARD-TSN was agreed and is not known");
+            self.abort_with(now, &[Cause::ProtocolViolation(b"FORWARD-TSN was agreed")], why);
         }
     }
 

@@ -184,7 +184,7 @@ impl Association {
         self.scratch.duplicates.clear();
         self.tracker.take_duplicates(&mut self.scratch.duplicates);
         self.scratch.duplicates.truncate(left);
-        let a_rwnd = self.own_rwnd();
+        let a_rwnd = self.window_to_announce();
         self.announced_rwnd = a_rwnd;
         out.packet.push(&SackOut {
             cum_tsn: self.tracker.cum(),

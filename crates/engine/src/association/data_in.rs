@@ -43,10 +43,14 @@ impl Association {
         }
         // A full buffer drops what is new at the top; a piece that closes the gap is always taken (§6.2).
         let closes_gap = d.header.tsn == self.tracker.cum().next() || d.header.tsn.before(self.tracker.highest());
-        let limit = self.config.receive_buffer + if closes_gap { self.config.receive_buffer / 4 } else { 0 };
+        let limit = if closes_gap { self.hard_limit() } else { self.config.receive_buffer };
         if self.reassembly.held_bytes() + d.payload.len() > limit {
             self.stats.dropped_no_buffer += 1;
             seen.dropped = true;
+            // Nothing to read, and no room for the very next piece.
+            if d.header.tsn == self.tracker.cum().next() && self.reassembly.ready_len() == 0 {
+                self.abort_for_room(now);
+            }
             return;
         }
         let Received::New(tsn) = self.tracker.receive(d.header.tsn) else { return };
@@ -65,7 +69,14 @@ impl Association {
                 causes(&[Cause::ProtocolViolation(b"fragments do not fit")]),
                 CloseReason::ProtocolViolation("fragments that do not fit together"),
             );
+        } else if self.receiver_is_stuck() {
+            self.abort_for_room(now);
         }
+    }
+
+    fn abort_for_room(&mut self, now: Instant) {
+        let why = CloseReason::ProtocolViolation("a message larger than the receive buffer");
+        self.abort_raw(now, causes(&[Cause::OutOfResource]), why);
     }
 
     /// After all chunks of a packet: acknowledge now or later (§6.2).

@@ -146,7 +146,7 @@ impl Association {
         self.peer_tag = f.tag;
         self.outbound_streams = self.config.outbound_streams.max(1).min(f.inbound_streams);
         self.inbound_streams = self.config.inbound_streams.max(1).min(f.outbound_streams);
-        self.peer_a_rwnd = u64::from(f.a_rwnd);
+        self.peer_window.starts_at(f.a_rwnd);
         self.tracker = TsnTracker::new(f.initial_tsn);
         self.reassembly = Reassembly::new(self.inbound_streams);
         self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;

@@ -71,7 +71,7 @@ impl Association {
     }
 
     /// Takes a lost copy off its path; marks the chunk when it was the last. Answers its payload bytes.
-    fn copy_lost(&mut self, now: Instant, path: PathId, c: &CopyRef, fast: bool) -> u64 {
+    pub(super) fn copy_lost(&mut self, now: Instant, path: PathId, c: &CopyRef, fast: bool) -> u64 {
         let Some(chunk) = self.board.get_mut(c.tsn) else { return 0 };
         if chunk.copies.remove(path, c.tx_seq).is_none() {
             return 0;
@@ -129,7 +129,7 @@ impl Association {
         self.refresh_views();
         let Some(v) = self.views.paths.get(path.index()).copied() else { return };
         let backoff = self.policies.timer.expired(&v);
-        let probing_window = self.peer_a_rwnd == 0;
+        let probing_window = self.probing_in_vain(path);
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.t3 = None;
             p.backoff = backoff;
@@ -297,9 +297,6 @@ impl Association {
             let Some(c) = self.board.get(t) else { continue };
             sent |= c.transmissions > 0;
             let len = c.len();
-            if c.state == ChunkState::Acked {
-                continue;
-            }
             let copies = self.board.settle(t, ChunkState::Abandoned);
             for l in copies.iter() {
                 if let Some(p) = self.paths.get_mut(l.path.index()) {
@@ -307,7 +304,10 @@ impl Association {
                 }
             }
         }
-        self.queue.drop_rest_of(message);
+        if self.queue.cutting_message() == Some(message) {
+            self.board.append_given_up_end(tsn);
+            self.queue.drop_rest_of(message);
+        }
         if sent { self.stats.abandoned_sent += 1 } else { self.stats.abandoned_unsent += 1 }
     }
 
@@ -315,7 +315,7 @@ impl Association {
     ///
     /// Not with every SACK: again only when the point moved, or when the last one should have been answered by now.
     pub(super) fn after_abandon(&mut self, now: Instant) {
-        let point = self.board.advanced_ack_point();
+        let point = self.board.advance_ack_point(now);
         if point <= self.board.cumulative() {
             self.forward_timer = None;
             self.forward_sent = None;

@@ -11,6 +11,7 @@ pub(crate) mod handshake;
 mod invariants;
 mod loss;
 mod paths;
+mod peer_window;
 pub(crate) mod receive;
 mod sack_in;
 mod shutdown;
@@ -40,6 +41,7 @@ use anabranch_policy::registry::PolicySet;
 use asconf::Asconf;
 use bytes::Bytes;
 use control_out::{Control, What};
+use peer_window::PeerWindow;
 use sack_in::GapMemory;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
@@ -93,6 +95,8 @@ pub enum TimerReason {
     Policy,
     /// FORWARD-TSN again.
     ForwardTsn,
+    /// One chunk to see whether the peer's window is still closed.
+    WindowProbe,
 }
 
 /// What an association starts from: both ways into life, connecting and accepting, end here.
@@ -129,7 +133,7 @@ pub struct Association {
     queue: SendQueue,
     groups: Groups,
     board: Scoreboard,
-    peer_a_rwnd: u64,
+    peer_window: PeerWindow,
     gaps: GapMemory,
     copies_due: VecDeque<(u64, PathId)>,
     scheduler_wakeup: Option<Instant>,
@@ -200,7 +204,7 @@ impl Association {
             queue: SendQueue::default(),
             groups: Groups::default(),
             board: Scoreboard::new(birth.local_initial),
-            peer_a_rwnd: 0,
+            peer_window: PeerWindow::default(),
             gaps: GapMemory::default(),
             copies_due: VecDeque::new(),
             scheduler_wakeup: None,
@@ -375,18 +379,9 @@ impl Association {
         self.fresh_opportunity = true;
     }
 
-    /// Payload bytes the peer can still take.
-    fn peer_rwnd(&self) -> u64 {
-        self.peer_a_rwnd.saturating_sub(self.board.outstanding_bytes())
-    }
-
-    fn own_rwnd(&self) -> u64 {
-        (self.config.receive_buffer as u64).saturating_sub(self.reassembly.held_bytes() as u64)
-    }
-
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
-        let now_open = self.own_rwnd();
+        let now_open = self.window_to_announce();
         let quarter = self.config.receive_buffer as u64 / 4;
         if self.received_any && self.state.is_connected() && now_open >= self.announced_rwnd + quarter {
             self.sack_due = true;

@@ -65,7 +65,7 @@ impl Association {
     pub(super) fn on_sack(&mut self, now: Instant, cum: Tsn, sack: Option<&Sack<'_>>) {
         let cum = self.board.extend(cum);
         // Older than what we know: reordered on its way (§6.2.1 D i). Beyond what we sent: a lie.
-        if cum < self.board.cumulative() || cum >= self.board.sent_end() {
+        if cum < self.board.cumulative() || cum >= self.board.sent_end() || self.board.has_unsent_until(cum) {
             return;
         }
         if let Some(s) = sack
@@ -79,11 +79,8 @@ impl Association {
         self.account_cumulative(now, cum);
         if let Some(s) = sack {
             self.account_gaps(now);
-            self.peer_a_rwnd = u64::from(s.a_rwnd);
-            if self.peer_a_rwnd == 0 {
-                // An answered window probe is no sign of a dead peer (§6.1 A).
-                self.errors = 0;
-            }
+            let progress = advanced || self.scratch.acks.iter().any(|t| t.touched);
+            self.on_peer_window(now, s.a_rwnd, progress);
         }
         let progress = self.scratch.acks.iter().any(|t| t.touched);
         self.finish_tally(now);

@@ -28,6 +28,7 @@ impl Association {
         offer(self.sack_timer, TimerReason::Sack);
         offer(self.forward_timer, TimerReason::ForwardTsn);
         offer(self.scheduler_wakeup, TimerReason::Policy);
+        offer(self.peer_window.deadline(), TimerReason::WindowProbe);
         if self.state.is_connected() {
             offer(self.quality_wakeup(), TimerReason::Policy);
         }
@@ -70,6 +71,9 @@ impl Association {
         if due(self.forward_timer) {
             self.forward_timer = None;
             self.forward_due = true;
+        }
+        if due(self.peer_window.deadline()) {
+            self.peer_window.allow_probe();
         }
         if due(self.scheduler_wakeup) {
             self.scheduler_wakeup = None;

@@ -86,7 +86,7 @@ impl Association {
         if !self.forward_due {
             return false;
         }
-        let point = self.board.advanced_ack_point();
+        let point = self.board.advance_ack_point(now);
         if point == self.board.cumulative() || !self.peer.forward_tsn {
             self.forward_due = false;
             self.forward_timer = None;
@@ -99,7 +99,7 @@ impl Association {
         out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
         self.bundle_sack(path, out, 0);
         self.forward_timer = Some(now + self.rto(path));
-        self.forward_sent = Some((self.board.advanced_ack_point(), now));
+        self.forward_sent = Some((self.board.advance_ack_point(now), now));
         self.sent_packet(now, path, out);
         true
     }

@@ -18,6 +18,9 @@ use anabranch_wire::{COMMON_HEADER_LEN, data_chunk_len};
 
 /// A policy that answers nonsense again and again is asked this often per packet at most.
 const MAX_ASKS: usize = 64;
+/// TSNs from the cumulative acknowledgement to the newest. Gap blocks have 16 bits (RFC 9260 §3.3.4), and so have
+/// SSNs: were more than half their number under way in a stream, the peer could not tell late from early (§1.6).
+const MAX_SPAN: u64 = 32_000;
 
 impl Association {
     // ---- retransmissions
@@ -118,11 +121,11 @@ impl Association {
             {
                 c.bound = Some(id);
             }
-            if has_window(p, now) {
-                return Some(id);
-            }
-            if let Some(lossy) = pass {
-                self.paths[lossy].free_pass = false;
+            if has_window(p, now) || pass.is_some() {
+                // The one packet that leaves whatever the window says has left.
+                if let Some(lossy) = pass {
+                    self.paths[lossy].free_pass = false;
+                }
                 return Some(id);
             }
             if bound.is_some() || !self.policies.retransmission.if_full_next() || !candidates.has(id) {
@@ -157,7 +160,7 @@ impl Association {
             };
             let next_len = next.len;
             let facts = self.facts(now);
-            if facts.eligible.is_empty() || !self.peer_takes(next_len) {
+            if facts.eligible.is_empty() || !self.peer_takes(now, next_len) {
                 break;
             }
             let decision = {
@@ -171,6 +174,10 @@ impl Association {
                         break;
                     };
                     let len = data_chunk_len(chunk.len as usize);
+                    // It need not be the one that was asked about; alone it may be a probe all the same.
+                    if chunk.len > self.peer_rwnd() && !self.nothing_in_flight() {
+                        break;
+                    }
                     if on.is_some_and(|p| p != path) || size + len > self.config.packet_size {
                         break;
                     }
@@ -221,11 +228,6 @@ impl Association {
         true
     }
 
-    /// The peer's window takes a chunk of `len`, or nothing is outstanding and one probe may go (§6.1 A).
-    fn peer_takes(&self, len: u64) -> bool {
-        len <= self.peer_rwnd() || (self.board.outstanding_bytes() == 0 && self.board.marked().is_empty())
-    }
-
     fn refuse(&mut self, now: Instant) {
         self.stats.decisions_refused += 1;
         self.scheduler_blocked = true;
@@ -249,10 +251,9 @@ impl Association {
         if want.when_drained && !self.board.ahead().is_empty() {
             return;
         }
-        // What has a TSN must stay within reach of the gap blocks' 16 bits (RFC 9260 §3.3.4).
         let mut added = false;
         while (self.board.ahead().is_empty() || self.board.ahead_bytes() < want.bytes)
-            && self.board.end() - self.board.cumulative() < 60_000
+            && self.board.end() - self.board.cumulative() < MAX_SPAN
         {
             let Some(f) = self.next_fragment(now) else { break };
             self.board.append(f);

@@ -79,9 +79,11 @@ fn shown(p: &Path, mtu: u64, signals: Signals, quality: &dyn PathQuality) -> Pat
     if estimate == Rate::ZERO { v } else { PathView { send_rate: estimate, ..v } }
 }
 
-/// Window, burst and pace allow one more packet.
+/// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
+/// acknowledged, however small it is (RFC 9260 §7.2.1).
 pub(super) fn has_window(p: &Path, now: Instant) -> bool {
-    p.flight.bytes() < p.cwnd && p.burst_left > 0 && p.next_paced <= now
+    let proven = p.consecutive_timeouts == 0 || p.flight.packets() == 0;
+    proven && p.flight.bytes() < p.cwnd && p.burst_left > 0 && p.next_paced <= now
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.

@@ -137,6 +137,8 @@ pub(crate) struct Scoreboard {
     /// One above the highest TSN ever sent.
     sent_end: u64,
     reneged: usize,
+    /// The last of the given-up chunks right behind the cumulative acknowledgement.
+    advanced: u64,
 }
 
 impl Scoreboard {
@@ -152,6 +154,7 @@ impl Scoreboard {
             outstanding_bytes: 0,
             sent_end: base,
             reneged: 0,
+            advanced: base - 1,
         }
     }
 
@@ -235,6 +238,25 @@ impl Scoreboard {
         self.ahead_bytes += chunk.len();
         self.ahead.push(chunk.view());
         self.chunks.push_back(chunk);
+    }
+
+    /// Gives a TSN to the end of a message whose rest will never be cut, and gives it up at once. Without it the next
+    /// message would follow a fragment that is no last one, which the peer must take for a broken message
+    /// (RFC 3758 §3.5 A3).
+    pub fn append_given_up_end(&mut self, message_at: u64) {
+        let tsn = self.end();
+        let Some(c) = self.get(message_at) else { return };
+        let flags = DataFlags { begin: false, end: true, ..c.header.flags };
+        let end = Chunk {
+            state: ChunkState::Abandoned,
+            header: DataHeader { tsn: Tsn(tsn as u32), flags, ..c.header },
+            payload: Bytes::new(),
+            reneged: false,
+            copies: Copies::default(),
+            ..*c
+        };
+        self.chunks.push_back(end);
+        self.sent_end = self.sent_end.max(tsn + 1);
     }
 
     /// A copy of `tsn` leaves. Works from Waiting, Marked and Outstanding (a further copy).
@@ -336,6 +358,11 @@ impl Scoreboard {
         }
     }
 
+    /// Was one of the chunks up to `tsn` never sent? O(1) unless a scheduler sends out of order.
+    pub fn has_unsent_until(&self, tsn: u64) -> bool {
+        self.ahead.first().is_some_and(|c| self.extend(c.tsn) <= tsn)
+    }
+
     /// Drops the front chunk, which must be settled.
     pub fn pop_front(&mut self) -> Option<Chunk> {
         let c = self.chunks.pop_front()?;
@@ -348,9 +375,36 @@ impl Scoreboard {
 
     /// Where the peer may go to by FORWARD-TSN: the last of the abandoned chunks right behind the cumulative
     /// acknowledgement (RFC 3758 §3.5 C1, C2).
-    pub fn advanced_ack_point(&self) -> u64 {
-        let n = self.chunks.iter().take_while(|c| c.state == ChunkState::Abandoned).count() as u64;
-        self.cumulative() + n
+    ///
+    /// Messages in between that are settled in whole and late by `now` are given up too: the peer has them, and the
+    /// point would stop at each of them for a round trip.
+    pub fn advance_ack_point(&mut self, now: Instant) -> u64 {
+        self.advanced = self.advanced.max(self.cumulative());
+        loop {
+            match self.get(self.advanced + 1).map(|c| c.state) {
+                Some(ChunkState::Abandoned) => self.advanced += 1,
+                Some(ChunkState::Acked) if self.advanced > self.cumulative() => {
+                    let span = self.message_span(self.advanced + 1);
+                    if !self.settled_and_late(&span, now) {
+                        break;
+                    }
+                    span.for_each(|t| drop(self.settle(t, ChunkState::Abandoned)));
+                }
+                _ => break,
+            }
+        }
+        self.advanced
+    }
+
+    /// Is this a whole message, every piece acknowledged or given up, its deadline over?
+    fn settled_and_late(&self, span: &core::ops::RangeInclusive<u64>, now: Instant) -> bool {
+        let whole = self.get(*span.start()).is_some_and(|c| c.header.flags.begin)
+            && self.get(*span.end()).is_some_and(|c| c.header.flags.end);
+        let mut pieces = span.clone().filter_map(|t| self.get(t));
+        whole
+            && pieces.all(|c| {
+                matches!(c.state, ChunkState::Acked | ChunkState::Abandoned) && c.deadline.is_some_and(|d| d < now)
+            })
     }
 
     /// Do lists and sums agree with the chunks? See [`crate::Association::check_invariants`].

@@ -193,6 +193,9 @@ impl Bench {
 
     pub fn assoc(&mut self, side: Side) -> anabranch_engine::AssocMut<'_> {
         let id = self.id(side);
+        if self.endpoint(side).association(id).is_none() {
+            panic!("{side:?} has no association at {:?}: {:?} {:?}", self.now, self.client_events, self.server_events);
+        }
         self.endpoint(side).association_mut(id).expect("alive")
     }
 

@@ -1,0 +1,163 @@
+//! The peer's receive window, and what we do while it is closed (§6.1 A).
+
+use super::Association;
+use crate::path::flight::CopyRef;
+use anabranch_base::{Instant, PathId};
+
+/// One chunk that the window has no room for.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Probe {
+    #[default]
+    Idle,
+    At(Instant),
+    /// It is time; the chunk leaves with the next opportunity.
+    Due,
+}
+
+/// What the peer announced, and the probing of a closed window.
+#[derive(Debug, Default)]
+pub(crate) struct PeerWindow {
+    /// Newest a_rwnd, bytes.
+    a_rwnd: u64,
+    /// Since when it has been too small for a full packet.
+    closed_since: Option<Instant>,
+    probe: Probe,
+    backoff: u8,
+    /// Newest SACK.
+    heard: Option<Instant>,
+}
+
+/// Probes are at most this many doublings apart; RTO.Max caps the interval anyway.
+const MAX_BACKOFF: u8 = 16;
+
+impl PeerWindow {
+    /// The window of the handshake.
+    pub fn starts_at(&mut self, a_rwnd: u32) {
+        self.a_rwnd = u64::from(a_rwnd);
+    }
+    /// When to look again.
+    pub fn deadline(&self) -> Option<Instant> {
+        match self.probe {
+            Probe::At(t) => Some(t),
+            Probe::Idle | Probe::Due => None,
+        }
+    }
+    /// The deadline has passed.
+    pub fn allow_probe(&mut self) {
+        self.probe = Probe::Due;
+    }
+}
+
+impl Association {
+    /// Payload bytes the peer can still take.
+    pub(super) fn peer_rwnd(&self) -> u64 {
+        self.peer_window.a_rwnd.saturating_sub(self.board.outstanding_bytes())
+    }
+
+    /// A chunk of `len` may leave: the window has room, or nothing is in flight and it is time to probe a closed one.
+    /// The first probe leaves one RTO after the window was found closed, the next ones less and less often.
+    pub(super) fn peer_takes(&mut self, now: Instant, len: u64) -> bool {
+        if len <= self.peer_rwnd() {
+            self.peer_window.probe = Probe::Idle;
+            self.peer_window.backoff = 0;
+            return true;
+        }
+        if !self.nothing_in_flight() {
+            return false;
+        }
+        match self.peer_window.probe {
+            Probe::Due => {
+                self.peer_window.probe = Probe::Idle;
+                self.peer_window.backoff = (self.peer_window.backoff + 1).min(MAX_BACKOFF);
+                true
+            }
+            Probe::At(_) => false,
+            Probe::Idle => {
+                let rto = self.rto(self.usable_paths().iter().next().unwrap_or(PathId(0)));
+                let doubled = rto * (1 << self.peer_window.backoff);
+                self.peer_window.probe = Probe::At(now + doubled.min(self.config.rto_max));
+                false
+            }
+        }
+    }
+
+    /// Neither outstanding nor waiting to be sent again.
+    pub(super) fn nothing_in_flight(&self) -> bool {
+        self.board.outstanding_bytes() == 0 && self.board.marked().is_empty()
+    }
+
+    /// A SACK announces `a_rwnd`; `progress`: it acknowledged something.
+    pub(super) fn on_peer_window(&mut self, now: Instant, a_rwnd: u32, progress: bool) {
+        let w = &mut self.peer_window;
+        w.a_rwnd = u64::from(a_rwnd);
+        w.heard = Some(now);
+        if progress && a_rwnd > 0 {
+            w.backoff = 0;
+        }
+        if w.a_rwnd < self.mtu {
+            w.closed_since.get_or_insert(now);
+            // An answered probe is no sign of a dead peer (§6.1 A).
+            self.errors = 0;
+        } else if let Some(since) = w.closed_since.take() {
+            w.probe = Probe::Idle;
+            w.backoff = 0;
+            self.resend_probes(now, since);
+        }
+    }
+
+    /// The peer answers, it only has no room: what T3 finds unacknowledged then is no error of the path.
+    pub(super) fn probing_in_vain(&self, path: PathId) -> bool {
+        let w = &self.peer_window;
+        let sent = self.paths.get(path.index()).and_then(|p| p.last_data_sent);
+        w.closed_since.is_some() && w.heard >= sent
+    }
+
+    /// The window is open again: what left while it was closed was dropped there most likely, and its timer may have
+    /// been backed off to a minute. It is sent again at once; no congestion, so the windows stay.
+    fn resend_probes(&mut self, now: Instant, since: Instant) {
+        for i in 0..self.paths.len() {
+            let path = PathId(i as u8);
+            let mut list = core::mem::take(&mut self.scratch.copies);
+            list.clear();
+            if let Some(p) = self.paths.get_mut(i) {
+                p.backoff = 0;
+                let first =
+                    p.flight.copies().position(|c| p.flight.packet(c.tx_seq).is_some_and(|k| k.sent_at >= since));
+                list.extend(p.flight.copies().skip(first.unwrap_or(usize::MAX)));
+            }
+            for c in &list {
+                self.copy_lost(now, path, &CopyRef { ..*c }, false);
+            }
+            list.clear();
+            self.scratch.copies = list;
+            if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0) {
+                p.t3 = None;
+            }
+        }
+    }
+
+    /// What we announce: nothing rather than less than a packet (§6.2, silly window).
+    ///
+    /// A single message may fill the buffer: with nothing to read and nothing missing in between, reading cannot help,
+    /// so the margin kept for holes is offered too.
+    pub(super) fn window_to_announce(&self) -> u64 {
+        let held = self.reassembly.held_bytes();
+        let free = self.config.receive_buffer.saturating_sub(held) as u64;
+        if free >= self.mtu {
+            return free;
+        }
+        let alone = self.reassembly.ready_len() == 0 && !self.tracker.has_gap();
+        let free = if alone { self.hard_limit().saturating_sub(held) as u64 } else { 0 };
+        if free < self.mtu { 0 } else { free }
+    }
+
+    /// Most that is held when it closes holes, bytes.
+    pub(super) fn hard_limit(&self) -> usize {
+        self.config.receive_buffer + self.config.receive_buffer / 4
+    }
+
+    /// The buffer is full of one incomplete message: no reading will ever make room.
+    pub(super) fn receiver_is_stuck(&self) -> bool {
+        self.reassembly.ready_len() == 0 && !self.tracker.has_gap() && self.window_to_announce() == 0
+    }
+}
