@@ -20,10 +20,10 @@ mod script;
 mod summary;
 mod table;
 
-use anabranch_base::Duration;
-use clap::{Args, ValueEnum};
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
+use anabranch_base::Duration;
+use clap::{Args, ValueEnum};
 use control::Control;
 use files::{Draft, Folder, Recording, first_difference};
 use outcome::Outcome;
@@ -32,7 +32,7 @@ use progress::{Progress, Row};
 use run::{Live, Measured, Settings};
 use script::Script;
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -89,7 +89,12 @@ pub async fn run(args: DemoArgs) -> ExitCode {
 async fn demo(args: DemoArgs) -> Result<ExitCode, Failure> {
     let plans = plans(&args.runs)?;
     let folder = Folder::open(&args.out)?;
-    let work = Work { plans, script: Arc::new(Script::shipped(args.seconds).map_err(Failure::network)?), args, progress: Progress::new() };
+    let work = Work {
+        plans,
+        script: Arc::new(Script::shipped(args.seconds).map_err(Failure::network)?),
+        args,
+        progress: Progress::new(),
+    };
     let finished = work.measure(&folder).await;
     if finished.is_err() {
         folder.abandon();
@@ -156,7 +161,12 @@ impl Work {
             for (plan, measured, file) in finished {
                 let outcome = Outcome::of(plan, &self.script, &measured);
                 let differs = first_difference(sent.path(), file.path());
-                let differs = differs.map_err(|e| Failure::usage(format!("a file of this demo cannot be read: {e}")))?;
+                let differs =
+                    differs.map_err(|e| Failure::usage(format!("a file of this demo cannot be read: {e}")))?;
+                self.progress.say(&format!(
+                    "{}: {} of {} frames unusable",
+                    outcome.name, outcome.frames_unusable, outcome.frames
+                ));
                 runs.push((Outcome { identical: differs.is_none(), ..outcome }, file));
             }
         }
@@ -209,16 +219,13 @@ impl Work {
             };
             finished.push((plan, measured, recording.finish()?));
         }
-        for (row, (plan, ..)) in rows.iter().zip(&finished) {
-            self.progress.say(&format!("{}: {}", plan.name, (row.status)()));
-        }
         Ok((control, finished))
     }
 
     /// Writes all files and prints the result.
     fn publish(&self, folder: &Folder, results: Results) -> Result<ExitCode, Failure> {
         let asked = Asked {
-            command: std::env::args().collect::<Vec<_>>().join(" "),
+            command: command_line(),
             seed: self.args.seed,
             seconds: self.args.seconds,
             impairments: !self.args.no_impairments,
@@ -250,6 +257,14 @@ impl Work {
 }
 
 type RunResult = (usize, Result<Measured, Failure>);
+
+/// What was typed, without the place of the program.
+fn command_line() -> String {
+    let mut words = std::env::args();
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program).file_name().map_or("anabranch".into(), |n| n.to_string_lossy().into_owned());
+    std::iter::once(program).chain(words).collect::<Vec<_>>().join(" ")
+}
 
 fn status(live: &Live) -> String {
     let (frames, unusable) = (live.frames.load(Ordering::Relaxed), live.unusable.load(Ordering::Relaxed));

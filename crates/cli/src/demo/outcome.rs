@@ -63,7 +63,7 @@ pub struct PathOutcome {
 }
 
 /// The figures of one run.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Outcome {
     /// Name of the run.
     pub name: String,
@@ -236,11 +236,13 @@ fn path_outcomes(measured: &Measured) -> Vec<PathOutcome> {
 
 /// Rate of each path over the time of the media, from the emulator's samples.
 fn rates(paths: usize, measured: &Measured, length: Duration) -> Vec<Vec<(f64, f64)>> {
-    let delivered = |s: &Sample, path: usize| s.paths.get(path).map_or(0, |p| with_headers(p.up.delivered.bytes, p.up.delivered.packets));
+    let delivered = |s: &Sample, path: usize| {
+        s.paths.get(path).map_or(0, |p| with_headers(p.up.delivered.bytes, p.up.delivered.packets))
+    };
     let every = (RATE_SLOT.as_nanos() / SLOT.as_nanos()).max(1) as usize;
     let from = measured.media_from;
     let samples: Vec<&Sample> =
-        measured.samples.iter().filter(|s| s.at + RATE_SLOT >= from && s.at <= from + length + RATE_SLOT).collect();
+        measured.samples.iter().filter(|s| s.at + RATE_SLOT >= from && s.at <= from + length).collect();
     let rate = |path: usize| {
         let pairs = samples.iter().zip(samples.iter().skip(every));
         let point = |(a, b): (&&Sample, &&Sample)| {
@@ -297,10 +299,28 @@ fn slots(measured: &Measured, figure: impl Fn(&[u64]) -> u64) -> Vec<(f64, f64)>
     points
 }
 
-
 #[cfg(test)]
 mod tests {
+    use super::super::run::Arrival;
     use super::*;
+    use anabranch_media::PlayoutStats;
+    use anabranch_media::truth::SequenceSet;
+
+    /// A run of which nothing was seen.
+    fn nothing() -> Measured {
+        let paths = Vec::new();
+        Measured {
+            played: SequenceSet::new(),
+            playout: PlayoutStats::default(),
+            arrivals: Vec::new(),
+            refused: 0,
+            sender: Default::default(),
+            emulator: anabranch_emulator::EmulatorStats { running: Duration::ZERO, paths, machine: Default::default() },
+            samples: Vec::new(),
+            media_from: anabranch_base::Instant::from_millis(450),
+            notes: Vec::new(),
+        }
+    }
 
     #[test]
     fn quantiles_are_values_that_were_seen() {
@@ -310,5 +330,59 @@ mod tests {
         assert_eq!(quantile(&values, 1.0), 200);
         assert_eq!(quantile(&[7], 0.5), 7);
         assert_eq!(quantile(&[], 0.99), 0);
+    }
+
+    #[test]
+    fn figures_follow_from_what_was_put_out() {
+        let script = Script::shipped(3).unwrap();
+        let plan = RunPlan::named("best").unwrap();
+        let mut measured = nothing();
+        let none = Outcome::of(&plan, &script, &measured);
+        assert_eq!((none.frames_unusable, none.packets_unusable), (none.frames, none.packets));
+        assert!(none.curves.unusable.iter().all(|p| p.1 == 100.0) && none.curves.unusable.len() == 3);
+        // One B frame of the second second is lost, nothing else.
+        let in_second = |f: &anabranch_media::truth::SentFrame| f.ingest.since(ORIGIN) >= Duration::from_millis(1_100);
+        let lost = script.index.frames().iter().find(|f| f.class == Some(Class::B) && in_second(f)).unwrap();
+        for sequence in (0..script.end.messages).filter(|s| *s != lost.first) {
+            measured.played.insert(sequence as u32);
+        }
+        measured.playout.bytes_played = script.bytes - 1_128;
+        let one = Outcome::of(&plan, &script, &measured);
+        assert_eq!((one.frames_unusable, one.frames_undecodable, one.packets_unusable), (1, 1, 1));
+        assert_eq!(one.frames_unusable_by_class, ByClass { i: 0, p: 0, b: 1 });
+        let shares: Vec<f64> = one.curves.unusable.iter().map(|p| p.1).collect();
+        assert_eq!((shares[0], shares[2]), (0.0, 0.0));
+        assert!((3.9..4.2).contains(&shares[1]), "1 of 25 frames: {}", shares[1]);
+        assert!((one.played_mbit() - 8.0).abs() < 0.02, "{}", one.played_mbit());
+        assert!((one.unusable_share() - 1.0 / one.frames as f64).abs() < 1e-12);
+    }
+
+    #[test]
+    fn delays_are_sorted_into_the_slots_in_which_packets_came_in() {
+        let mut measured = nothing();
+        let ms = Duration::from_millis;
+        let arrival = |(sent, delay)| Arrival { sent: ms(sent), delay: ms(delay) };
+        measured.arrivals = [(10, 40), (20, 60), (30, 50), (250, 200)].map(arrival).into();
+        let longest = slots(&measured, |d| quantile(d, 1.0));
+        assert_eq!((longest[0].1, longest[2].1), (60.0, 200.0));
+        assert!(longest[1].1.is_nan(), "nothing came: a gap");
+        assert!((longest[2].0 - 0.25).abs() < 1e-9);
+        assert_eq!(slots(&measured, |d| quantile(d, 0.5))[0].1, 50.0);
+    }
+
+    #[test]
+    fn rates_come_from_the_counters_and_start_with_the_media() {
+        let mut measured = nothing();
+        let at = |i: u64| {
+            let mut up = anabranch_emulator::LinkCounters::default();
+            // 5 packets of 1,000 bytes each 100 ms.
+            (up.delivered.packets, up.delivered.bytes) = (5 * i, 5_000 * i);
+            let path = anabranch_emulator::SampledPath { up, down: Default::default(), up_backlog: Default::default() };
+            Sample { at: anabranch_base::Instant::from_millis(100 * i), paths: vec![path] }
+        };
+        measured.samples = (0..40).map(at).collect();
+        let rates = rates(1, &measured, Duration::from_secs(2));
+        assert!(rates[0].iter().all(|(t, v)| (0.0..=2.0).contains(t) && (v - 0.4112).abs() < 1e-9), "{rates:?}");
+        assert!((15..=20).contains(&rates[0].len()));
     }
 }

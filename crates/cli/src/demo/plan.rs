@@ -63,8 +63,7 @@ impl Network {
 
     /// The link in words for people.
     pub fn sentence(&self) -> String {
-        let loss =
-            if self.loss_percent > 0.0 { format!(", {} % loss", self.loss_percent) } else { String::new() };
+        let loss = if self.loss_percent > 0.0 { format!(", {} % loss", self.loss_percent) } else { String::new() };
         format!("{} ({} Mbit/s, {} ms{loss})", self.title, self.rate_mbit, self.delay_ms)
     }
 }
@@ -126,7 +125,11 @@ impl RunPlan {
 
 fn unknown_run(name: &str) -> String {
     let runs: Vec<String> = RunPlan::all().into_iter().map(|r| r.name).collect();
-    format!("there is no run `{name}`; choose from {}, or any profile: {}", runs.join(", "), Profile::names().join(", "))
+    format!(
+        "there is no run `{name}`; choose from {}, or any profile: {}",
+        runs.join(", "),
+        Profile::names().join(", ")
+    )
 }
 
 #[cfg(test)]

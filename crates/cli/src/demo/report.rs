@@ -1,10 +1,10 @@
 //! `report.html`: everything a reader wants to see, in one file.
 
-use crate::exit::Failure;
 use super::outcome::Outcome;
 use super::plan::{LATENCY, NETWORKS, Network, SINGLE_PROFILE};
 use super::summary::{Judgement, Summary};
 use super::table;
+use crate::exit::Failure;
 use anabranch_report::{BarPlot, Fact, LinePlot, Page, Plot, Section, Verdict};
 
 /// Width of a plot that has a neighbour.
@@ -36,13 +36,7 @@ pub fn page(summary: &Summary) -> Result<String, Failure> {
     };
     let mut page = Page::new(title).lead(lead(summary)).verdict(verdict);
     if !summary.runs.is_empty() {
-        page = page
-            .facts(&facts(summary))
-            .section(runs(summary))
-            .section(over_time(summary))
-            .section(rates(summary))
-            .section(delays(summary))
-            .section(losses(summary));
+        page = page.facts(&facts(summary)).section(runs(summary)).section(over_time(summary)).section(losses(summary));
     }
     let page = page.section(control(summary)).section(settings(summary)?);
     Ok(page.footer(footer(summary)).to_html())
@@ -56,9 +50,10 @@ fn lead(summary: &Summary) -> String {
         "two emulated networks without any impairment".to_owned()
     };
     let seconds = summary.runs.first().map_or(f64::from(summary.seconds), |r| r.seconds);
-    let rate = summary.runs.first().map_or(String::new(), |r| {
-        format!("{:.1} Mbit/s ", r.bytes_media as f64 * 8.0 / 1e6 / r.seconds.max(1e-9))
-    });
+    let rate = summary
+        .runs
+        .first()
+        .map_or(String::new(), |r| format!("{:.1} Mbit/s ", r.bytes_media as f64 * 8.0 / 1e6 / r.seconds.max(1e-9)));
     format!(
         "{seconds:.0} s of {rate}H.264 video at a latency of {} ms, from a sender to a receiver over {networks}. \
          Real sockets, one machine.",
@@ -68,9 +63,8 @@ fn lead(summary: &Summary) -> String {
 
 fn facts(summary: &Summary) -> Vec<Fact> {
     let label = |run: &Outcome| match NETWORKS.iter().find(|n| n.name == run.name) {
-        Some(network) => format!("unusable frames with {} alone", network.title),
-        None if run.name == "best" => "unusable frames with both, best".to_owned(),
-        None => format!("with both, {}", run.name),
+        Some(network) => format!("unusable, {} alone", network.title),
+        None => format!("unusable, {}", run.name),
     };
     let fact = |run: &Outcome| {
         let fact = Fact::new(label(run), 100.0 * run.unusable_share(), 2, "%");
@@ -84,8 +78,11 @@ fn runs(summary: &Summary) -> Section {
     let names = || summary.runs.iter().map(|r| r.name.clone());
     let colours: Vec<usize> = summary.runs.iter().map(|r| colour(&r.name)).collect();
     let shares: Vec<f64> = summary.runs.iter().map(|r| 100.0 * r.unusable_share()).collect();
-    let share =
-        BarPlot::new("Unusable frames", names()).y("share of frames", "%", 1).bars("", shares).colors(colours).width(HALF);
+    let share = BarPlot::new("Unusable frames", names())
+        .y("share of frames", "%", 1)
+        .bars("", shares)
+        .colors(colours)
+        .width(HALF);
     let class = |of: fn(&Outcome) -> u64| summary.runs.iter().map(|r| of(r) as f64).collect::<Vec<_>>();
     let classes = BarPlot::new("Unusable frames by class", names())
         .y("frames", "", 0)
@@ -102,11 +99,13 @@ fn runs(summary: &Summary) -> Section {
              every byte that came out of them, IP headers included; overhead is what went onto the wire beyond the \
              media put out in time."
         ))
-        .table(&table::runs(summary))
+        .table(&table::frames(summary))
+        .table(&table::rates(summary))
         .plots(&[&share, &classes])
+        .plot(&unusable(summary))
 }
 
-fn over_time(summary: &Summary) -> Section {
+fn unusable(summary: &Summary) -> LinePlot {
     let mut plot = LinePlot::new("Unusable frames over time")
         .note("Share of the frames that began in each second.")
         .x("media time", "s")
@@ -121,13 +120,18 @@ fn over_time(summary: &Summary) -> Section {
         }
         plot = plot.series(&run.name, steps).color(colour(&run.name)).steps();
     }
-    Section::new("Unusable frames over time").plot(&plot)
+    plot
 }
 
-fn rates(summary: &Summary) -> Section {
+fn over_time(summary: &Summary) -> Section {
+    let section = Section::new("Rates and delays");
+    delays(rates(section, summary), summary)
+}
+
+fn rates(mut section: Section, summary: &Summary) -> Section {
     let top = summary.runs.iter().flat_map(|r| r.curves.rates.iter().flatten()).map(|p| p.1).fold(1.0, f64::max);
     let plot = |run: &Outcome| {
-        let mut plot = LinePlot::new(format!("Rate of each network: {}", run.name))
+        let mut plot = LinePlot::new(format!("Rate: {}", run.name))
             .x("media time", "s")
             .y("rate", "Mbit/s")
             .x_range(0.0, run.seconds)
@@ -141,14 +145,16 @@ fn rates(summary: &Summary) -> Section {
         marks.fold(plot, |plot, (at, mark)| plot.marker(at, mark))
     };
     let limits: Vec<String> = NETWORKS.iter().map(|n| format!("{} carries {} Mbit/s", n.title, n.rate_mbit)).collect();
-    let mut section = Section::new("Rate of each network");
     if summary.impairments {
-        section = section.paragraph(format!("What came out at the receiver's end, over half a second. {}.", limits.join(", ")));
+        section = section.paragraph(format!(
+            "Rate: what came out at the receiver's end, over half a second. {}.",
+            limits.join(", ")
+        ));
     }
     side_by_side(section, summary.runs.iter().map(plot).collect())
 }
 
-fn delays(summary: &Summary) -> Section {
+fn delays(section: Section, summary: &Summary) -> Section {
     let plot = |run: &Outcome| {
         LinePlot::new(format!("Delay: {}", run.name))
             .x("media time", "s")
@@ -163,8 +169,8 @@ fn delays(summary: &Summary) -> Section {
             .width(HALF)
             .height(200.0)
     };
-    let section = Section::new("Delay").paragraph(
-        "From the sender's input to the arrival, of the packets that came in during each 100 ms. What arrives behind \
+    let section = section.paragraph(
+        "Delay: from the sender's input to the arrival, of the packets that came in during each 100 ms. What arrives behind \
          the latency is of no use.",
     );
     side_by_side(section, summary.runs.iter().map(plot).collect())
@@ -173,15 +179,17 @@ fn delays(summary: &Summary) -> Section {
 fn losses(summary: &Summary) -> Section {
     let mut section = Section::new("What became of the packets")
         .paragraph(
-            "The sender gives up what cannot arrive in time, instead of sending it; a link drops what finds its queue \
-             full, and loses a packet now and then.",
+            "The sender gives up what cannot arrive in time instead of sending it; a link drops what finds its queue \
+             full and loses a packet now and then. Each packet of media travels in one packet on a link.",
         )
         .table(&table::packets(&summary.runs))
         .table(&table::links(&summary.runs));
     let notes: Vec<String> = summary
         .runs
         .iter()
-        .flat_map(|run| run.curves.notes.iter().map(|n| format!("{:>12} {:7.3} s  {}", run.name, n.at.as_secs_f64(), n.text)))
+        .flat_map(|run| {
+            run.curves.notes.iter().map(|n| format!("{:>12} {:7.3} s  {}", run.name, n.at.as_secs_f64(), n.text))
+        })
         .collect();
     if !notes.is_empty() {
         section = section.details(format!("What happened to paths ({} events)", notes.len()), notes.join("\n"));

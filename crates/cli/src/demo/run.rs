@@ -1,15 +1,13 @@
 //! One run: both ends over the emulated networks, the script in, what came out in time.
 
-use crate::exit::Failure;
 use super::files::Tape;
 use super::plan::{LATENCY, RunPlan};
 use super::script::{ORIGIN, Script, Timed};
+use crate::exit::Failure;
 use anabranch_base::{Duration, Instant, StreamId};
 use anabranch_emulator::{Emulator, EmulatorHandle, EmulatorStats, Sample};
 use anabranch_media::truth::SequenceSet;
-use anabranch_media::{
-    ClockMode, HEADER_LEN, Inserted, MediaHeader, PlayoutBuffer, PlayoutConfig, PlayoutStats,
-};
+use anabranch_media::{ClockMode, HEADER_LEN, Inserted, MediaHeader, PlayoutBuffer, PlayoutConfig, PlayoutStats};
 use anabranch_net::{
     AssocConfig, ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Event, Local,
     Message, PathId, PathSpec, PathState, Profile, SendError, SendOptions, ServerConfig,
@@ -87,8 +85,6 @@ pub struct Measured {
     pub refused: u64,
     /// Sender's counters.
     pub sender: ConnectionStats,
-    /// Receiver's counters.
-    pub receiver: ConnectionStats,
     /// Emulator's counters at the end of the run.
     pub emulator: EmulatorStats,
     /// Emulator's counters over time, and where the media begins in its time.
@@ -143,7 +139,6 @@ pub async fn run(
     let mut reception = Reception::new(tape, live);
     let (refused, ()) =
         tokio::try_join!(send(&ends.sender, script, clock, live), reception.receive(&ends.receiver, script, clock))?;
-    eprintln!("DEBUG {} {:#?}\n{:#?}", plan.name, ends.sender.stats(), ends.receiver.stats());
     let emulator_start = anabranch_net::from_std(ends.emulator.started_at());
     let measured = Measured {
         played: reception.played,
@@ -151,7 +146,6 @@ pub async fn run(
         arrivals: reception.arrivals,
         refused,
         sender: ends.sender.stats(),
-        receiver: ends.receiver.stats(),
         emulator: ends.emulator.stats(),
         samples: ends.emulator.samples(),
         media_from: Instant::ZERO + clock.start.since(emulator_start),
@@ -166,7 +160,8 @@ impl Ends {
         let mut config = AssocConfig::new(Profile::named(plan.profile).map_err(Failure::usage)?);
         config.seed = settings.seed;
         let loopback = IpAddr::V4(Ipv4Addr::LOCALHOST);
-        let server = Endpoint::server(ServerConfig::new(SocketAddr::new(loopback, 0), config.clone())).map_err(Failure::network)?;
+        let server = Endpoint::server(ServerConfig::new(SocketAddr::new(loopback, 0), config.clone()))
+            .map_err(Failure::network)?;
         let address = *server.listening().first().ok_or_else(|| Failure::network("no socket to listen on"))?;
         let emulator = plan.emulator(address, settings.impaired, settings.seed).map_err(Failure::network)?;
         let emulator = Emulator::start(emulator).map_err(Failure::network)?;
@@ -185,7 +180,8 @@ impl Ends {
     async fn wait_for_paths(&self, wanted: usize) -> Result<(), Failure> {
         let ready = async {
             loop {
-                let active = |c: &Connection| c.stats().paths.iter().filter(|p| p.stats.state == PathState::Active).count();
+                let active =
+                    |c: &Connection| c.stats().paths.iter().filter(|p| p.stats.state == PathState::Active).count();
                 if active(&self.sender) >= wanted {
                     return;
                 }
@@ -253,13 +249,7 @@ struct Reception<'a> {
 impl<'a> Reception<'a> {
     fn new(tape: &'a Tape, live: &'a Live) -> Self {
         let config = PlayoutConfig { clock: ClockMode::Shared, ..PlayoutConfig::new(LATENCY) };
-        Reception {
-            buffer: PlayoutBuffer::new(config),
-            played: SequenceSet::new(),
-            arrivals: Vec::new(),
-            tape,
-            live,
-        }
+        Reception { buffer: PlayoutBuffer::new(config), played: SequenceSet::new(), arrivals: Vec::new(), tape, live }
     }
 
     /// Receives and puts out until the last message is due.

@@ -160,3 +160,75 @@ impl Summary {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn control(p99: f64) -> Control {
+        Control {
+            ok: p99 < 5.0,
+            reason: (p99 >= 5.0).then(|| "delays are off".to_owned()),
+            packets: 12_001,
+            packets_lost: 0,
+            machine_loss: 0.0,
+            delay_error_p50_ms: 0.1,
+            delay_error_p99_ms: p99,
+            delay_error_max_ms: 9.0,
+        }
+    }
+
+    fn run(name: &str, unusable: u64, identical: bool) -> Outcome {
+        Outcome { name: name.into(), frames: 375, frames_unusable: unusable, identical, ..Outcome::default() }
+    }
+
+    fn judged(impairments: bool, control: Controls, runs: Vec<Outcome>) -> (Judgement, String) {
+        let asked = Asked { command: "anabranch demo".into(), seed: 1, seconds: 15, impairments };
+        Summary::new(asked, control, runs).judge()
+    }
+
+    fn fit() -> Controls {
+        Controls::new(control(0.4), vec![control(1.0), control(1.2)])
+    }
+
+    #[test]
+    fn best_is_judged_by_the_better_network() {
+        let of =
+            |best| judged(true, fit(), vec![run("wlan", 200, false), run("3g", 370, false), run("best", best, false)]);
+        assert_eq!(of(100).0, Judgement::Pass);
+        assert_eq!(of(101).0, Judgement::Weak);
+        assert_eq!(of(200).0, Judgement::Fail);
+        assert!(of(3).1.contains("3 of 375") && of(3).1.contains("(wlan) left 200"), "{}", of(3).1);
+        assert_eq!(judged(true, fit(), vec![run("best", 3, false)]).0, Judgement::None);
+    }
+
+    #[test]
+    fn a_control_that_failed_anywhere_spoils_the_figures() {
+        let beside = Controls::new(control(0.4), vec![control(1.0), control(7.0)]);
+        assert!(!beside.overall.ok);
+        let (judgement, text) = judged(true, beside, vec![run("wlan", 200, false), run("best", 3, false)]);
+        assert_eq!((judgement, text.as_str()), (Judgement::Fail, "control failed: beside the runs, delays are off"));
+        let before = Controls::new(control(7.0), Vec::new());
+        assert_eq!(judged(true, before, Vec::new()).1, "control failed: delays are off");
+    }
+
+    #[test]
+    fn without_impairments_only_the_bytes_count() {
+        let busy = || Controls::new(control(7.0), vec![control(7.0)]);
+        assert_eq!(judged(false, busy(), vec![run("wlan", 0, true), run("best", 0, true)]).0, Judgement::Pass);
+        let (judgement, text) = judged(false, fit(), vec![run("wlan", 0, true), run("best", 1, false)]);
+        assert_eq!(judgement, Judgement::Fail);
+        assert!(text.contains("run best"), "{text}");
+    }
+
+    #[test]
+    fn the_format_keeps_its_names() {
+        let asked = Asked { command: "anabranch demo".into(), seed: 1, seconds: 15, impairments: true };
+        let summary = Summary::new(asked, fit(), vec![run("best", 3, false)]);
+        let json: serde_json::Value = serde_json::from_str(&summary.to_json().unwrap()).unwrap();
+        assert_eq!((&json["version"], &json["best"]), (&1.into(), &"live".into()));
+        assert_eq!(json["control"]["ok"], true);
+        assert_eq!(json["runs"][0]["frames_unusable_by_class"]["B"], 0);
+        assert!(json["runs"][0].get("curves").is_none());
+    }
+}
