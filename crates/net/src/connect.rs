@@ -14,6 +14,9 @@ use std::time::{Duration, Instant};
 /// INIT is repeated after one second (RFC 9260 §16), so one loss is survived.
 const PATIENCE: Duration = Duration::from_millis(1_500);
 
+/// Between two rounds.
+const PAUSE: Duration = Duration::from_millis(250);
+
 /// One place to send from and to.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
@@ -62,7 +65,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, mut options: ConnectOptions) -
         }
         round += 1;
         // Interfaces that refuse to send fail at once: do not hurry from one to the next.
-        tokio::time::sleep(Duration::from_millis(50)).await;
+        tokio::time::sleep_until(deadline.min(Instant::now() + PAUSE).into()).await;
     }
 }
 

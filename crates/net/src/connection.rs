@@ -212,6 +212,17 @@ impl Connection {
         self.closed().await
     }
 
+    /// As [`shutdown`](Self::shutdown), but aborts when that takes longer than `limit`.
+    pub async fn shutdown_within(&self, limit: Duration) -> CloseReason {
+        match tokio::time::timeout(limit, self.shutdown()).await {
+            Ok(reason) => reason,
+            Err(_) => {
+                self.abort("the graceful end took too long");
+                self.closed().await
+            }
+        }
+    }
+
     /// Ends at once; what was not delivered is lost. The peer is told `reason`.
     pub fn abort(&self, reason: &str) {
         let i = &*self.inner;

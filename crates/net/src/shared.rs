@@ -126,6 +126,12 @@ impl Core {
     /// Hands the engine's events to those who wait for them.
     pub fn dispatch(&mut self, now: Instant, shared: &Shared) {
         while let Some((id, event)) = self.engine.poll_event() {
+            let over = self.engine.association(id).is_none_or(|a| a.phase() == Phase::Closed);
+            if over && !self.connections.contains_key(&id) {
+                // The last words of one whose handle is gone.
+                self.drain(id);
+                continue;
+            }
             let entry = self.connections.entry(id).or_insert_with(|| Entry::new(Owner::Nobody));
             match &event {
                 Event::Readable => {

@@ -4,6 +4,8 @@
 //! acknowledgement. Each turn does bounded work: at most one batch of datagrams from each socket, then what the
 //! engine has to send.
 
+mod alarm;
+mod descriptor;
 mod monitor;
 mod port;
 mod receive;
@@ -18,14 +20,15 @@ use crate::clock;
 use crate::error::Error;
 use crate::locals::Slot;
 use crate::shared::Shared;
+use alarm::Alarm;
 use anabranch_base::{Duration, Instant};
 use anabranch_engine::{LocalId, Transmit};
 use monitor::Monitor;
 use port::Port;
 use receive::Buffers;
 use std::future::poll_fn;
+use std::io;
 use std::net::UdpSocket;
-use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
@@ -52,9 +55,13 @@ pub(crate) struct Command {
 pub(crate) fn spawn(shared: Arc<Shared>, capture: Option<Capture>) -> Result<(), Error> {
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(Error::Driver)?;
+    let mut driver = {
+        let _inside = runtime.enter();
+        Driver::new(shared.clone(), capture).map_err(Error::Driver)?
+    };
     let run = move || {
-        let _stop = StopGuard(shared.clone());
-        runtime.block_on(async move { Driver::new(shared, capture).run().await });
+        let _stop = StopGuard(shared);
+        runtime.block_on(async move { driver.run().await });
     };
     std::thread::Builder::new().name("anabranch-net".into()).spawn(run).map_err(Error::Driver)?;
     Ok(())
@@ -78,9 +85,7 @@ struct Driver {
     transmit: Transmit,
     capture: Option<Capture>,
     monitor: Monitor,
-    sleep: Pin<Box<tokio::time::Sleep>>,
-    /// What `sleep` waits for.
-    alarm: Option<Instant>,
+    alarm: Alarm,
     next_watch: Option<Instant>,
     last_housekeeping: Instant,
     /// Work was left over: do not wait.
@@ -88,8 +93,9 @@ struct Driver {
 }
 
 impl Driver {
-    fn new(shared: Arc<Shared>, capture: Option<Capture>) -> Self {
-        Driver {
+    /// Must be called within the driver's runtime.
+    fn new(shared: Arc<Shared>, capture: Option<Capture>) -> io::Result<Self> {
+        Ok(Driver {
             shared,
             ports: Vec::new(),
             buffers: Buffers::new(),
@@ -97,24 +103,23 @@ impl Driver {
             transmit: Transmit::default(),
             capture,
             monitor: Monitor::new(),
-            sleep: Box::pin(tokio::time::sleep(std::time::Duration::ZERO)),
-            alarm: None,
+            alarm: Alarm::new()?,
             next_watch: None,
             last_housekeeping: clock::now(),
             more: false,
-        }
+        })
     }
 
     async fn run(&mut self) {
         loop {
             self.take_commands();
             self.receive();
-            let alarm = self.work();
+            let next = self.work();
             self.watch();
             if self.finished() {
                 return;
             }
-            self.wait(alarm).await;
+            self.wait(next).await;
         }
     }
 
@@ -129,25 +134,21 @@ impl Driver {
         }
     }
 
-    /// Waits until a socket is ready, an alarm is due, or somebody calls.
-    async fn wait(&mut self, alarm: Option<Instant>) {
-        if std::mem::take(&mut self.more) {
+    /// Waits until a socket is ready, the alarm rings, or somebody calls.
+    async fn wait(&mut self, next: Option<Instant>) {
+        let next = [next, self.next_watch].into_iter().flatten().min();
+        let now = clock::now();
+        if std::mem::take(&mut self.more) || next.is_some_and(|at| at <= now) {
             tokio::task::yield_now().await;
             return;
         }
-        let alarm = [alarm, self.next_watch].into_iter().flatten().min();
-        if alarm != self.alarm
-            && let Some(at) = alarm
-        {
-            self.sleep.as_mut().reset(tokio::time::Instant::from_std(clock::to_std(at)));
-        }
-        self.alarm = alarm;
-        let Driver { shared, ports, sleep, monitor, .. } = self;
+        self.alarm.set(next, now);
+        let Driver { shared, ports, alarm, monitor, .. } = self;
         tokio::select! {
             biased;
             () = poll_fn(|cx| poll_ports(ports, cx)) => {}
             () = shared.wake.notified() => {}
-            () = sleep.as_mut(), if alarm.is_some() => self.alarm = None,
+            () = alarm.rung() => {}
             () = monitor.changed() => self.next_watch = Some(Instant::ZERO),
         }
     }

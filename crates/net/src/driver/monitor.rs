@@ -1,5 +1,6 @@
 //! News of interfaces from the kernel, so that a change is seen at once and not at the next look.
 
+use super::descriptor::{Steady, register};
 use nix::sys::socket::{AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, bind, recv, socket};
 use std::os::fd::{AsRawFd, OwnedFd};
 use tokio::io::unix::AsyncFd;
@@ -9,7 +10,7 @@ const GROUPS: u32 = 0x1 | 0x10 | 0x100;
 
 /// Tells when an interface or an address changed. Without the kernel's help it stays silent, and looking from time
 /// to time must do.
-pub(super) struct Monitor(Option<AsyncFd<OwnedFd>>);
+pub(super) struct Monitor(Option<AsyncFd<Steady<OwnedFd>>>);
 
 impl Monitor {
     pub fn new() -> Self {
@@ -29,13 +30,9 @@ impl Monitor {
     }
 }
 
-fn open() -> std::io::Result<AsyncFd<OwnedFd>> {
+fn open() -> std::io::Result<AsyncFd<Steady<OwnedFd>>> {
     let flags = SockFlag::SOCK_NONBLOCK | SockFlag::SOCK_CLOEXEC;
     let fd = socket(AddressFamily::Netlink, SockType::Raw, flags, SockProtocol::NetlinkRoute)?;
     bind(fd.as_raw_fd(), &NetlinkAddr::new(0, GROUPS))?;
-    // SAFETY: an `OwnedFd` returns one and the same open descriptor for as long as it lives, and nothing takes it
-    // out of the `AsyncFd`.
-    #[allow(unsafe_code, reason = "the runtime trusts the descriptor to stay what it is")]
-    let fd = unsafe { AsyncFd::register(fd) };
-    fd.map_err(std::io::Error::from)
+    register(fd)
 }

@@ -32,13 +32,15 @@ pub(super) struct Watched {
     home: Option<String>,
     /// Gone; to be tried again then.
     retry: Option<Instant>,
+    /// Gone because the interface or its address is: to be tried again as soon as that is back.
+    absent: bool,
 }
 
 impl Watched {
     pub fn new(watch: Watch) -> Self {
         let home = watch.binding.as_ref().and_then(|b| b.device.clone());
         let retry = watch.binding.is_none().then_some(Instant::ZERO);
-        Watched { watch, home, retry }
+        Watched { watch, home, retry, absent: retry.is_some() }
     }
 
     /// It can change while we look on.
@@ -52,6 +54,8 @@ impl Watched {
 enum Step {
     Nothing,
     Down(String),
+    /// It is down, and now we know why.
+    Absent,
     /// The old socket serves again.
     Up,
     /// A new socket is needed.
@@ -64,7 +68,8 @@ fn step(w: &Watched, all: &[Interface], has_socket: bool, now: Instant) -> Step 
         (Ok(b), None) if Some(&b) == w.watch.binding.as_ref() => Step::Nothing,
         (Ok(b), None) => Step::Rebind(b),
         (Err(e), None) => Step::Down(e.to_string()),
-        (Ok(_), Some(at)) if now < at => Step::Nothing,
+        (Err(_), Some(_)) if !w.absent => Step::Absent,
+        (Ok(_), Some(at)) if now < at && !w.absent => Step::Nothing,
         // The same socket keeps its port, and so what NATs on the way remember.
         (Ok(b), Some(_)) if has_socket && Some(&b) == w.watch.binding.as_ref() => Step::Up,
         (Ok(b), Some(_)) => Step::Rebind(b),
@@ -100,10 +105,20 @@ impl Driver {
             let local = port.local;
             match step(w, &all, port.io.is_some(), now) {
                 Step::Nothing => {}
-                Step::Down(why) => self.local_down(local, &why),
+                Step::Down(why) => {
+                    self.local_down(local, &why);
+                    self.mark_absent(slot, true);
+                }
+                Step::Absent => self.mark_absent(slot, true),
                 Step::Up => self.local_up(slot, None),
                 Step::Rebind(binding) => self.rebind(slot, binding),
             }
+        }
+    }
+
+    fn mark_absent(&mut self, slot: usize, absent: bool) {
+        if let Some(w) = self.ports.get_mut(slot).and_then(|p| p.watched.as_mut()) {
+            w.absent = absent;
         }
     }
 
@@ -127,6 +142,7 @@ impl Driver {
                 tracing::debug!(%error, "a socket cannot be bound yet");
                 if let Some(w) = &mut port.watched {
                     w.retry = Some(clock::now() + PERIOD);
+                    w.absent = false;
                 }
             }
         }
@@ -168,10 +184,12 @@ impl Driver {
         let local = port.local;
         if let Some(w) = &mut port.watched {
             w.retry = None;
+            w.absent = false;
         }
         let mut core = self.shared.lock();
         if let Some(side) = core.locals.get_mut(local) {
             side.up = true;
+            side.trouble = side.trouble.take().filter(|_| address.is_none());
             side.address = address.unwrap_or(side.address);
             tracing::info!(local = %side.name, address = %side.address, "interface back");
         }
@@ -231,8 +249,11 @@ mod tests {
         assert!(matches!(step(&w, &machine(&[]), true, LATE), Step::Down(why) if why.contains("no IPv4 address")));
         assert!(matches!(step(&w, &[], true, LATE), Step::Down(why) if why.contains("no interface wlan0")));
         w.retry = Some(LATE);
-        assert!(matches!(step(&w, &machine(&[]), true, LATE), Step::Nothing));
+        assert!(matches!(step(&w, &machine(&[]), true, LATE), Step::Absent));
         assert!(matches!(step(&w, &all, true, LATE - PERIOD), Step::Nothing));
+        w.absent = true;
+        assert!(matches!(step(&w, &machine(&[]), true, LATE), Step::Nothing));
+        assert!(matches!(step(&w, &all, true, LATE - PERIOD), Step::Up));
         assert!(matches!(step(&w, &all, true, LATE), Step::Up));
         assert!(matches!(step(&w, &all, false, LATE), Step::Rebind(_)));
     }

@@ -42,8 +42,9 @@ pub async fn pair(listen: &str, sources: &[&str]) -> Pair {
     let client = client();
     let paths = sources.iter().map(|s| from(s, to)).collect();
     let options = ConnectOptions::over(paths, config("cmt"));
-    let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
-    Pair { client, server, near: near.expect("connected"), far: far.expect("accepted") }
+    let accept = async { Ok(server.accept().await.expect("accepted")) };
+    let (near, far) = within(10, async { tokio::try_join!(client.connect(options), accept) }).await.expect("connected");
+    Pair { client, server, near, far }
 }
 
 /// `n` bytes that repeat late and look random.
