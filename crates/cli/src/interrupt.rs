@@ -29,6 +29,12 @@ impl Interrupt {
         Interrupt(rx)
     }
 
+    /// One that never comes.
+    #[cfg(test)]
+    pub fn never() -> Self {
+        Interrupt(watch::channel(false).1)
+    }
+
     /// Returns once the user wants to end.
     pub async fn wait(&self) {
         let mut rx = self.0.clone();

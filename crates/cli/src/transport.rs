@@ -15,12 +15,21 @@ use std::time::Duration;
 /// What the other side is told when our user ends a session that cannot end gracefully in time.
 const INTERRUPTED: &str = "interrupted by the user";
 
+/// A capture on disk is complete up to this long ago.
+const CAPTURE_LAG: Duration = Duration::from_millis(700);
+
+/// An endpoint, kept while its connections live.
+#[derive(Clone)]
+struct Sockets {
+    endpoint: Endpoint,
+    captured: bool,
+}
+
 /// A connection with a peer; clones are the same one.
 #[derive(Clone)]
 pub struct Link {
     connection: Connection,
-    /// Keeps the sockets while the connection lives.
-    _endpoint: Endpoint,
+    sockets: Sockets,
     peer: String,
 }
 
@@ -49,11 +58,12 @@ pub async fn connect(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) ->
         }
         e => e.into(),
     })?;
-    Ok(Link { connection, _endpoint: endpoint, peer: peer.place() })
+    let sockets = Sockets { endpoint, captured: policies.pcap.is_some() };
+    Ok(Link { connection, sockets, peer: peer.place() })
 }
 
 /// Where peers may come in.
-pub struct Listener(Endpoint);
+pub struct Listener(Sockets);
 
 impl Listener {
     /// Listens on an address, or on all.
@@ -64,30 +74,36 @@ impl Listener {
             None => ServerConfig::everywhere(at.port, association),
         };
         config.pcap.clone_from(&policies.pcap);
-        Ok(Listener(Endpoint::server(config)?))
+        Ok(Listener(Sockets { endpoint: Endpoint::server(config)?, captured: policies.pcap.is_some() }))
     }
 
     /// Addresses it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
-        self.0.listening()
+        self.0.endpoint.listening()
     }
 
     /// The next peer; none when the endpoint has stopped.
     pub async fn accept(&self) -> Option<Link> {
-        let connection = self.0.accept().await?;
+        let connection = self.0.endpoint.accept().await?;
         let peer = connection.remote_addresses().first().map_or("the peer".into(), SocketAddr::to_string);
-        Some(Link { connection, _endpoint: self.0.clone(), peer })
+        Some(Link { connection, sockets: self.0.clone(), peer })
     }
 
     /// Waits a moment until everything has been sent.
     pub async fn settle(&self) {
-        settle(&self.0).await;
+        self.0.settle().await;
     }
 }
 
-async fn settle(endpoint: &Endpoint) {
-    if tokio::time::timeout(Duration::from_millis(500), endpoint.wait_idle()).await.is_err() {
-        tracing::debug!("the socket driver is still busy");
+impl Sockets {
+    /// Waits a moment until everything has been sent, and noted in the capture.
+    async fn settle(&self) {
+        if tokio::time::timeout(Duration::from_millis(500), self.endpoint.wait_idle()).await.is_err() {
+            tracing::debug!("the socket driver is still busy");
+        }
+        if self.captured {
+            tokio::time::sleep(CAPTURE_LAG).await;
+        }
     }
 }
 
@@ -142,7 +158,7 @@ impl Link {
         if tokio::time::timeout(limit, self.connection.shutdown()).await.is_err() {
             self.abort(INTERRUPTED);
         }
-        settle(&self._endpoint).await;
+        self.sockets.settle().await;
     }
 
     /// Ends at once.

@@ -41,9 +41,10 @@ impl Folder {
         let fail = |e: io::Error| Failure::usage(format!("cannot write to the folder {}: {e}", self.path.display()));
         let file = Draft::new(&self.path).map_err(fail)?;
         // Unbounded, but what goes in is no more than the run's media.
-        let (tape, pieces) = mpsc::channel::<Bytes>();
+        let (bytes, pieces) = mpsc::channel();
+        let end = bytes.clone();
         let writer = thread::Builder::new().name("recorder".into()).spawn(move || write_all(file, &pieces));
-        Ok((Tape(tape), Recording(Some(writer.map_err(fail)?))))
+        Ok((Tape(bytes), Recording { end, writer: Some(writer.map_err(fail)?) }))
     }
 
     /// Gives a finished file its name.
@@ -116,9 +117,12 @@ impl Drop for Draft {
     }
 }
 
-fn write_all(mut draft: Draft, pieces: &mpsc::Receiver<Bytes>) -> io::Result<Draft> {
+/// A piece of a file, or its end.
+type Piece = Option<Bytes>;
+
+fn write_all(mut draft: Draft, pieces: &mpsc::Receiver<Piece>) -> io::Result<Draft> {
     let mut out = BufWriter::with_capacity(1 << 18, &mut draft.file);
-    for piece in pieces {
+    while let Ok(Some(piece)) = pieces.recv() {
         out.write_all(&piece)?;
     }
     out.flush()?;
@@ -128,19 +132,29 @@ fn write_all(mut draft: Draft, pieces: &mpsc::Receiver<Bytes>) -> io::Result<Dra
 
 /// Takes the bytes of one file in order.
 #[derive(Debug)]
-pub struct Tape(mpsc::Sender<Bytes>);
+pub struct Tape(mpsc::Sender<Piece>);
 
 impl Tape {
     /// Appends.
     pub fn push(&self, bytes: Bytes) {
         // The writer has gone only after an error, which `Recording::finish` tells.
-        let _ = self.0.send(bytes);
+        let _ = self.0.send(Some(bytes));
+    }
+}
+
+impl Drop for Tape {
+    fn drop(&mut self) {
+        // As above.
+        let _ = self.0.send(None);
     }
 }
 
 /// The file that a [`Tape`] fills.
 #[derive(Debug)]
-pub struct Recording(Option<JoinHandle<io::Result<Draft>>>);
+pub struct Recording {
+    end: mpsc::Sender<Piece>,
+    writer: Option<JoinHandle<io::Result<Draft>>>,
+}
 
 impl Recording {
     /// Waits until the tape is dropped and everything is in the file.
@@ -152,15 +166,17 @@ impl Recording {
     }
 
     fn end(&mut self) -> io::Result<Draft> {
-        let writer = self.0.take().ok_or_else(|| io::Error::other("the file is finished already"))?;
+        let writer = self.writer.take().ok_or_else(|| io::Error::other("the file is finished already"))?;
         writer.join().unwrap_or_else(|_| Err(io::Error::other("the writing thread panicked")))
     }
 }
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        if self.0.is_some() {
-            // Waits, so that the temporary file is gone before the program is.
+        if self.writer.is_some() {
+            // Not wanted any more, whether or not the tape goes on. Waits, so that the temporary file is gone before
+            // the program is.
+            let _ = self.end.send(None);
             drop(self.end());
         }
     }
@@ -201,8 +217,8 @@ mod tests {
         let (tape, recording) = folder.recorder().unwrap();
         tape.push(Bytes::from_static(b"half"));
         assert_eq!(names(&folder.path).len(), 1);
-        drop(tape);
         drop(recording);
+        tape.push(Bytes::from_static(b"more"));
         assert!(names(&folder.path).is_empty(), "dropped, not kept");
         let (tape, recording) = folder.recorder().unwrap();
         tape.push(Bytes::from_static(b"one "));
@@ -231,7 +247,7 @@ mod tests {
 
     #[test]
     fn a_folder_that_is_a_file_is_one_line() {
-        let file = tempfile::Draft::new().unwrap();
+        let file = tempfile::NamedTempFile::new().unwrap();
         let e = Folder::open(file.path()).unwrap_err().to_string();
         assert!(e.contains("cannot write to the folder") && !e.contains('\n'), "{e}");
     }
