@@ -12,4 +12,8 @@ mod seams {
     mod p1_distribution;
     mod p1_quality;
     mod p1_window;
+    mod p2;
+    mod p3;
+    mod p3_compensation;
+    mod p4;
 }

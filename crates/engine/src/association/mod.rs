@@ -137,6 +137,7 @@ pub struct Association {
     gaps: GapMemory,
     copies_due: VecDeque<(u64, PathId)>,
     scheduler_wakeup: Option<Instant>,
+    redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
     /// A sending opportunity began that the scheduler has not been told of.
     fresh_opportunity: bool,
@@ -208,6 +209,7 @@ impl Association {
             gaps: GapMemory::default(),
             copies_due: VecDeque::new(),
             scheduler_wakeup: None,
+            redundancy_wakeup: None,
             scheduler_blocked: false,
             fresh_opportunity: false,
             quality_floor: Instant::ZERO,

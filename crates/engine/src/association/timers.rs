@@ -29,6 +29,7 @@ impl Association {
         offer(self.forward_timer, TimerReason::ForwardTsn);
         offer(self.scheduler_wakeup, TimerReason::Policy);
         offer(self.peer_window.deadline(), TimerReason::WindowProbe);
+        offer(self.redundancy_wakeup, TimerReason::Policy);
         if self.state.is_connected() {
             offer(self.quality_wakeup(), TimerReason::Policy);
         }
@@ -77,6 +78,9 @@ impl Association {
         }
         if due(self.scheduler_wakeup) {
             self.scheduler_wakeup = None;
+        }
+        if due(self.redundancy_wakeup) {
+            self.redundancy_wakeup = None;
         }
         if self.state.is_connected() && due(self.quality_wakeup()) {
             self.tick_quality(now);

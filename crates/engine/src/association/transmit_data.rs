@@ -324,6 +324,7 @@ impl Association {
 
     /// Redundancy into window that the scheduler left free.
     pub(super) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        self.redundancy_wakeup = None;
         if !self.policies.redundancy.enabled() || self.board.outstanding_bytes() == 0 {
             return false;
         }
@@ -356,6 +357,7 @@ impl Association {
             self.emit_data(now, id, out);
             return true;
         }
+        self.redundancy_wakeup = self.policies.redundancy.wakeup().filter(|t| *t > now);
         false
     }
 

@@ -45,6 +45,10 @@ pub trait Redundancy: Send {
         path: &PathView,
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) -> Option<Extra>;
+    /// When it wants to be asked again although nothing else happens; read after [`Redundancy::extra`] declined.
+    fn wakeup(&self) -> Option<Instant> {
+        None
+    }
     /// Tap on sent payloads.
     fn sent(&mut self, _s: &SentPayload<'_>) {}
 }

@@ -33,13 +33,21 @@ pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
 struct PreventiveCopy {
     always: bool,
     fill: Ppm,
+    /// When the next chunk seen in this sending opportunity becomes late.
+    due: Option<Instant>,
+    asked_at: Instant,
 }
 
 impl PreventiveCopy {
     fn new(p: &Params) -> Self {
-        PreventiveCopy { always: p.word("mode") == "always", fill: Ppm(p.ppm("fill") as u32) }
+        PreventiveCopy {
+            always: p.word("mode") == "always",
+            fill: Ppm(p.ppm("fill") as u32),
+            due: None,
+            asked_at: Instant::ZERO,
+        }
     }
-    fn wanted(&self, cx: &AssocView<'_>, here: &PathView, c: &ChunkView) -> bool {
+    fn wanted(&mut self, cx: &AssocView<'_>, here: &PathView, c: &ChunkView) -> bool {
         let (Some(from), Some(sent)) = (c.last_path, c.last_sent) else { return false };
         if from == here.id || c.live_copies != 1 {
             return false;
@@ -48,14 +56,30 @@ impl PreventiveCopy {
         if c.deadline.is_some_and(|d| arrival > d) {
             return false;
         }
-        self.always || cx.send_buffer_fill >= self.fill || cx.path(from).is_some_and(|p| late(cx.now, sent, p, c))
+        if self.always || cx.send_buffer_fill >= self.fill {
+            return true;
+        }
+        let Some(p) = cx.path(from) else { return false };
+        if late(cx.now, sent, p, c) {
+            return true;
+        }
+        if !p.srtt.is_zero() {
+            let due = sent + patience(p) + Duration::from_nanos(1);
+            self.due = Some(self.due.map_or(due, |d| d.min(due)));
+        }
+        false
     }
+}
+
+/// How long an answer of `p` may take.
+fn patience(p: &PathView) -> Duration {
+    p.srtt + p.rttvar * 4
 }
 
 /// Overdue on `p`, or not to be there in time.
 fn late(now: Instant, sent: Instant, p: &PathView, c: &ChunkView) -> bool {
     let there = sent + p.srtt.saturating_sub(p.min_rtt / 2);
-    let overdue = p.srtt > Duration::ZERO && now - sent > p.srtt + p.rttvar * 4;
+    let overdue = p.srtt > Duration::ZERO && now - sent > patience(p);
     overdue || c.deadline.is_some_and(|d| there > d)
 }
 
@@ -66,10 +90,16 @@ impl Redundancy for PreventiveCopy {
         path: &PathView,
         outstanding: &mut dyn Iterator<Item = ChunkView>,
     ) -> Option<Extra> {
-        let mut wanted = outstanding.filter(|c| self.wanted(cx, path, c));
-        let from_the_top = self.always && path.signals.direction == Some(Direction::Descending);
+        if cx.now != self.asked_at {
+            (self.asked_at, self.due) = (cx.now, None);
+        }
+        let (always, mut wanted) = (self.always, outstanding.filter(|c| self.wanted(cx, path, c)));
+        let from_the_top = always && path.signals.direction == Some(Direction::Descending);
         let chosen = if from_the_top { wanted.last() } else { wanted.next() };
         chosen.map(|c| Extra::Copy { tsn: c.tsn })
+    }
+    fn wakeup(&self) -> Option<Instant> {
+        self.due
     }
 }
 
@@ -91,7 +121,7 @@ mod tests {
         s
     }
     fn ask(s: &Scene, always: bool, path: usize) -> Option<u32> {
-        let mut p = PreventiveCopy { always, fill: Ppm(500_000) };
+        let mut p = PreventiveCopy { always, fill: Ppm(500_000), due: None, asked_at: Instant::ZERO };
         let extra = p.extra(&s.cx(), &s.paths[path], &mut s.chunks.iter().copied());
         extra.map(|e| match e {
             Extra::Copy { tsn } | Extra::Move { tsn, .. } => tsn.0,
@@ -107,6 +137,23 @@ mod tests {
         assert_eq!(ask(&s, false, 1), None, "60 is not more than 60");
         s.now += ms(1);
         assert_eq!(ask(&s, false, 1), Some(41));
+    }
+
+    #[test]
+    fn it_asks_to_be_woken_when_the_next_chunk_becomes_late() {
+        let mut s = scene();
+        let mut p = PreventiveCopy { always: false, fill: Ppm(500_000), due: None, asked_at: Instant::ZERO };
+        s.chunks.remove(0);
+        assert_eq!(p.extra(&s.cx(), &s.paths[1], &mut s.chunks.iter().copied()), None);
+        let due = s.now + Duration::from_nanos(1);
+        assert_eq!(p.wakeup(), Some(due), "sent 60 ms ago on a path with 40 + 4 * 5 ms");
+        s.now = due;
+        let extra = p.extra(&s.cx(), &s.paths[1], &mut s.chunks.iter().copied());
+        assert_eq!(extra, Some(Extra::Copy { tsn: Tsn(41) }));
+        s.chunks.clear();
+        s.now = due + ms(1);
+        assert_eq!(p.extra(&s.cx(), &s.paths[1], &mut s.chunks.iter().copied()), None);
+        assert_eq!(p.wakeup(), None);
     }
 
     #[test]
