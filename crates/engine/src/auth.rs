@@ -25,11 +25,6 @@ pub const fn mac_len(hmac_id: u16) -> Option<usize> {
     }
 }
 
-/// Chunk types that must never be asked for, and are ignored when a peer does (RFC 4895 §3.2).
-const fn exempt(chunk_kind: u8) -> bool {
-    matches!(chunk_kind, kind::INIT | kind::INIT_ACK | kind::SHUTDOWN_COMPLETE | kind::AUTH)
-}
-
 /// Appends a parameter to a key vector: header and value, never padding (RFC 4895 §6.1).
 fn put_unpadded(out: &mut Vec<u8>, parameter: u16, value: &[u8]) {
     // Values are bounded far below 64 KiB wherever they are made.
@@ -130,11 +125,6 @@ impl PeerAuth {
     pub fn hmac_id(&self) -> Option<u16> {
         let (ids, _) = self.hmacs.as_chunks::<2>();
         ids.iter().map(|id| u16::from_be_bytes(*id)).find(|id| mac_len(*id).is_some())
-    }
-
-    /// The peer wants chunks of this type behind an AUTH, and drops them otherwise (RFC 4895 §6.3).
-    pub fn peer_requires(&self, chunk_kind: u8) -> bool {
-        self.chunks().is_some_and(|c| c.contains(&chunk_kind)) && !exempt(chunk_kind)
     }
 
     fn key_vector(&self) -> Vec<u8> {

@@ -104,16 +104,6 @@ fn who_takes_part() {
 }
 
 #[test]
-fn required_chunks() {
-    let p = peer(random(1), Some(&[kind::ASCONF, kind::INIT, kind::AUTH, kind::DATA]), &[0, 1]);
-    assert!(p.peer_requires(kind::ASCONF) && p.peer_requires(kind::DATA));
-    assert!(!p.peer_requires(kind::INIT) && !p.peer_requires(kind::AUTH) && !p.peer_requires(kind::SACK));
-    assert!(!peer(random(1), None, &[0, 1]).peer_requires(kind::ASCONF));
-    let ours = as_peer(&AuthParams::with_random(random(1)));
-    assert!(ours.peer_requires(kind::ASCONF) && ours.peer_requires(kind::ASCONF_ACK));
-}
-
-#[test]
 fn wrong_macs() {
     let (a, b) = (AuthParams::with_random(random(1)), AuthParams::with_random(random(2)));
     let key = AssociationKey::new(&a, &as_peer(&b), b"").unwrap();
