@@ -97,11 +97,8 @@ impl Association {
             Chunk::Data(d) if self.state.accepts_data() => self.on_data(now, path, &d, datagram, seen),
             Chunk::Sack(s) if self.acknowledgements_count() => self.on_sack(now, s.cum_tsn, Some(&s)),
             Chunk::ForwardTsn(f) if self.peer.forward_tsn && self.state.accepts_data() => self.on_forward_tsn(now, &f),
-            Chunk::Heartbeat(h) => {
-                if !matches!(self.state, super::State::CookieWait) {
-                    self.push_control(path, What::HeartbeatAck(datagram.slice_ref(h.params_raw)));
-                }
-            }
+            Chunk::Heartbeat(_) if matches!(self.state, super::State::CookieWait) => {}
+            Chunk::Heartbeat(h) => self.push_control(path, What::HeartbeatAck(datagram.slice_ref(h.params_raw))),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
             Chunk::Abort(a) => {
                 self.on_abort(&a);
