@@ -40,7 +40,7 @@ pub struct Input {
 
 impl Input {
     /// Opens a source; what cannot be opened is told at once.
-    pub async fn open(uri: &InputUri) -> Result<Self, Failure> {
+    pub fn open(uri: &InputUri) -> Result<Self, Failure> {
         let (tx, rx) = mpsc::channel(QUEUE);
         let name = match uri {
             InputUri::Udp { address, interface } => {

@@ -113,89 +113,90 @@ struct Pump {
 pub async fn run(args: SendArgs) -> Outcome {
     let peer = PeerUri::parse(&args.peer)?;
     let uri = InputUri::parse(&args.input)?;
-    let choice = match (&args.mode, &peer.mode) {
-        (Some(m), _) => *m,
-        (None, Some(text)) => parse_mode(text).map_err(Failure::usage)?,
-        (None, None) => ModeChoice::Auto,
-    };
-    args.policies.profile(&peer)?;
+    let plan = Plan::new(&args, &peer)?;
     let interrupt = Interrupt::install();
-    let mut input = Input::open(&uri).await?;
+    let mut input = Input::open(&uri)?;
     let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, false)?));
     let link = tokio::select! {
         link = transport::connect(&peer, &args.paths, &args.policies) => link?,
         () = interrupt.wait() => return Err(Failure::Interrupted),
     };
     let stop = Stop::new(&interrupt, args.duration);
-    let progress = Progress::default();
-    let watch = Watch { interval: args.stats.stats_interval, peer_timeout: args.policies.peer_timeout };
     let mut inbox = listen(&link, &stop);
-    let wanted = args.latency.or(peer.latency);
-    let begun = begin(&args, &peer, choice, wanted, &mut input, &link, &stop, &mut inbox).await;
-    let (mode, latency) = match begun {
-        Ok(Some(begun)) => begun,
-        Ok(None) => {
+    let (mode, latency) = match plan.agree(&mut input, &link, &stop, &mut inbox).await {
+        Ok(Some(agreed)) => agreed,
+        other => {
+            let cause = stop.get();
             link.close(PATIENCE).await;
-            return ended(stop.get(), Ok(()));
-        }
-        Err(failure) => {
-            link.close(PATIENCE).await;
-            return Err(failure);
+            return ended(cause, other.map(drop));
         }
     };
     crate::monitor::lock(&reporter).begin("send", mode.name(), link.peer().into(), latency.as_millis() as u64);
+    let progress = Progress::default();
+    let watch = Watch { interval: args.stats.stats_interval, peer_timeout: args.policies.peer_timeout };
     let monitor = Monitor::start(&link, &reporter, &progress, watch, &stop);
     if mode == Mode::Media && input.is_recording() && !args.no_pace {
         input = input.paced(Pace { fallback: args.rate });
     }
-    let pump = Pump {
-        link: link.clone(),
-        stop: stop.clone(),
-        progress,
-        latency,
-        strip_null: args.strip_null,
-        ordered: args.ordered,
-    };
+    let (strip_null, ordered) = (args.strip_null, args.ordered);
+    let pump = Pump { link: link.clone(), stop: stop.clone(), progress, latency, strip_null, ordered };
     let pumped = match mode {
         Mode::Media => media::pump(&pump, &mut input).await,
         Mode::Datagram => datagram::pump(&pump, &mut input).await,
         Mode::File | Mode::Tunnel => bytes::pump(&pump, &mut input).await,
     };
     let (result, done) = conclude(pumped, &pump, mode, &mut inbox).await;
-    link.close(PATIENCE).await;
+    // Closing ends the connection, which says nothing any more about how the session ended.
     let cause = stop.get().filter(|c| done.is_none() || !matches!(c, Cause::Lost(_)));
+    link.close(PATIENCE).await;
     monitor.finish("send", describe(cause.as_ref(), result.as_ref().err()), done);
     ended(cause, result)
 }
 
-/// Finds out what to send and agrees on it with the receiver; none when the user ends it before.
-#[allow(clippy::too_many_arguments)]
-async fn begin(
-    args: &SendArgs,
-    peer: &PeerUri,
-    choice: ModeChoice,
-    wanted: Option<Duration>,
-    input: &mut Input,
-    link: &Link,
-    stop: &Stop,
-    inbox: &mut mpsc::Receiver<Control>,
-) -> Result<Option<(Mode, Duration)>, Failure> {
-    let mode = match choice {
-        ModeChoice::Fixed(mode) => mode,
-        ModeChoice::Auto => tokio::select! {
-            mode = input.detect() => mode?,
-            cause = stop.wait() => return lost_or_none(cause),
-        },
-    };
-    tracing::info!("sending {} as {}", input.name(), mode.name());
-    let latency = match mode {
-        Mode::Media => wanted.unwrap_or(DEFAULT_LATENCY),
-        Mode::Datagram => wanted.unwrap_or_default(),
-        Mode::File | Mode::Tunnel => Duration::ZERO,
-    };
-    let profile = args.policies.profile(peer)?.name().to_owned();
-    let agreed = greet(link, Hello { mode, latency, profile }, stop, inbox, args.paths.connect_timeout).await?;
-    Ok(agreed.map(|latency| (mode, latency)))
+/// What the user wants, as far as it is known before the input has been seen.
+struct Plan {
+    mode: ModeChoice,
+    latency: Option<Duration>,
+    profile: &'static str,
+    timeout: Duration,
+}
+
+impl Plan {
+    fn new(args: &SendArgs, peer: &PeerUri) -> Result<Self, Failure> {
+        let mode = match (&args.mode, &peer.mode) {
+            (Some(m), _) => *m,
+            (None, Some(text)) => parse_mode(text).map_err(Failure::usage)?,
+            (None, None) => ModeChoice::Auto,
+        };
+        args.stats.check()?;
+        let profile = args.policies.profile(peer)?.name();
+        Ok(Plan { mode, latency: args.latency.or(peer.latency), profile, timeout: args.paths.connect_timeout })
+    }
+
+    /// Finds out what to send and agrees on it with the receiver; none when the user ends it before.
+    async fn agree(
+        &self,
+        input: &mut Input,
+        link: &Link,
+        stop: &Stop,
+        inbox: &mut mpsc::Receiver<Control>,
+    ) -> Result<Option<(Mode, Duration)>, Failure> {
+        let mode = match self.mode {
+            ModeChoice::Fixed(mode) => mode,
+            ModeChoice::Auto => tokio::select! {
+                mode = input.detect() => mode?,
+                cause = stop.wait() => return lost_or_none(cause),
+            },
+        };
+        tracing::info!("sending {} as {}", input.name(), mode.name());
+        let latency = match mode {
+            Mode::Media => self.latency.unwrap_or(DEFAULT_LATENCY),
+            Mode::Datagram => self.latency.unwrap_or_default(),
+            Mode::File | Mode::Tunnel => Duration::ZERO,
+        };
+        let hello = Hello { mode, latency, profile: self.profile.into() };
+        Ok(greet(link, hello, stop, inbox, self.timeout).await?.map(|latency| (mode, latency)))
+    }
 }
 
 /// Says hello and waits for the welcome; returns the latency that holds.
