@@ -31,9 +31,16 @@ struct Record {
     packet: Vec<u8>,
 }
 
+/// What the driver tells the writer.
+enum Order {
+    Packet(Record),
+    /// Write all there is, then answer.
+    Flush(SyncSender<()>),
+}
+
 /// The driver's end of a capture. Dropping it completes the file.
 pub(crate) struct Capture {
-    records: Option<SyncSender<Record>>,
+    records: Option<SyncSender<Order>>,
     writer: Option<JoinHandle<()>>,
     named: Vec<LocalId>,
     /// Real time of `started`.
@@ -79,7 +86,7 @@ impl Capture {
         let is_new = !self.named.contains(&local);
         let name = is_new.then(|| name.to_owned());
         let record = Record { nanos, direction, local, name, from, to, packet: packet.to_vec() };
-        match records.try_send(record) {
+        match records.try_send(Order::Packet(record)) {
             Ok(()) => {
                 if is_new {
                     self.named.push(local);
@@ -96,6 +103,16 @@ impl Capture {
     }
 }
 
+impl Capture {
+    /// Waits until everything noted is in the file, but not for ever.
+    pub fn flush(&mut self) {
+        let (done, written) = sync_channel(1);
+        if self.records.as_ref().is_some_and(|r| r.try_send(Order::Flush(done)).is_ok()) {
+            let _ = written.recv_timeout(FLUSH * 4);
+        }
+    }
+}
+
 impl Drop for Capture {
     fn drop(&mut self) {
         self.records = None;
@@ -105,13 +122,13 @@ impl Drop for Capture {
     }
 }
 
-fn write_all<W: Write>(pcap: &mut PcapngWriter<W>, queue: &Receiver<Record>) -> io::Result<()> {
+fn write_all<W: Write>(pcap: &mut PcapngWriter<W>, queue: &Receiver<Order>) -> io::Result<()> {
     let mut interfaces: BTreeMap<LocalId, InterfaceId> = BTreeMap::new();
     let mut wrapped = Vec::new();
     let mut flushed = Instant::now();
     loop {
         match queue.recv_timeout(FLUSH) {
-            Ok(r) => {
+            Ok(Order::Packet(r)) => {
                 let interface = match interfaces.get(&r.local) {
                     Some(&i) => i,
                     None => {
@@ -123,6 +140,10 @@ fn write_all<W: Write>(pcap: &mut PcapngWriter<W>, queue: &Receiver<Record>) -> 
                 wrapped.clear();
                 Encapsulation::udp(r.from, r.to).wrap(&r.packet, &mut wrapped);
                 pcap.packet(interface, r.nanos, r.direction, &wrapped)?;
+            }
+            Ok(Order::Flush(done)) => {
+                pcap.flush()?;
+                let _ = done.send(());
             }
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return pcap.flush(),
@@ -147,7 +168,7 @@ mod tests {
         for i in 0..3 {
             assert!(c.packet(Direction::Out, (LocalId(0), "wlan0"), ends, &[i; 32]));
         }
-        drop(c);
+        c.flush();
         let bytes = std::fs::read(path).unwrap();
         assert_eq!(bytes.windows(5).filter(|w| w == b"wlan0").count(), 1);
         assert!((0..3).all(|i| bytes.windows(32).any(|w| w == [i; 32])));

@@ -133,7 +133,7 @@ impl Endpoint {
         shared.accept.notify_waiters();
     }
 
-    /// Waits until no association is left and everything has been sent.
+    /// Waits until no association is left, everything has been sent, and the capture has it all.
     pub async fn wait_idle(&self) {
         let shared = &self.inner.shared;
         loop {

@@ -239,6 +239,17 @@ async fn the_only_interface_is_away_for_a_while() {
     assert!(began.elapsed() < Duration::from_secs(8), "{:?}", began.elapsed());
 }
 
+/// An interface too narrow for our packets (and for their offload) only loses what it was given.
+#[tokio::test]
+async fn an_interface_too_narrow_for_packets_harms_no_other() {
+    let Some(w) = World::new("mtu") else { return };
+    assert!(ip(&format!("-n {} link set w1 mtu 1000", w.client)));
+    let (client, _s, near, far) = w.connect(&["w0", "w1"]).await;
+    active(&near, 2).await;
+    talk(&near, &far, 200).await;
+    assert!(client.stats().send_errors > 0);
+}
+
 /// No route at all: the error names the reason.
 #[tokio::test]
 async fn without_a_route_the_error_says_so() {

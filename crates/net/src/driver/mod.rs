@@ -19,7 +19,7 @@ use crate::capture::Capture;
 use crate::clock;
 use crate::error::Error;
 use crate::locals::Slot;
-use crate::shared::Shared;
+use crate::shared::{Core, Shared};
 use alarm::Alarm;
 use anabranch_base::{Duration, Instant};
 use anabranch_engine::{LocalId, Transmit};
@@ -156,13 +156,21 @@ impl Driver {
     /// True when nobody can ask for anything any more and everything has left.
     fn finished(&mut self) -> bool {
         let outboxes = self.ports.iter().all(Port::nothing_waits);
+        let is_idle = |core: &Core| outboxes && core.engine.associations().next().is_none() && core.commands.is_empty();
+        let newly = {
+            let mut core = self.shared.lock();
+            core.idle &= is_idle(&core);
+            !core.idle && is_idle(&core)
+        };
+        if newly && let Some(capture) = &mut self.capture {
+            capture.flush();
+        }
         let mut core = self.shared.lock();
-        let idle = outboxes && core.engine.associations().next().is_none() && core.commands.is_empty();
-        if idle && !core.idle {
+        core.idle = is_idle(&core);
+        if newly && core.idle {
             self.shared.idle.notify_waiters();
         }
-        core.idle = idle;
-        idle && core.closing
+        core.idle && core.closing
     }
 }
 

@@ -106,6 +106,7 @@ impl Port {
         for packet in batch.packets() {
             match send_one(io, batch, packet) {
                 Ok(()) => sent.packets += 1,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock && sent.calls == 0 => return Poll::Pending,
                 Err(e) => {
                     sent.errors += 1;
                     sent.errno = Some(errno(&e));
@@ -161,4 +162,78 @@ pub(super) fn is_interface_gone(e: Errno) -> bool {
         e,
         Errno::ENODEV | Errno::ENXIO | Errno::ENETDOWN | Errno::ENETUNREACH | Errno::EADDRNOTAVAIL | Errno::EHOSTDOWN
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::batch::Batches;
+    use crate::locals::{LocalSide, Slot};
+    use anabranch_engine::Transmit;
+    use anabranch_wire::{CommonHeader, CookieEcho};
+    use std::net::SocketAddr;
+
+    fn batch(to: SocketAddr, packets: usize) -> Batch {
+        let side = LocalSide { name: "lo".into(), slot: Slot(0), source: None, address: to, trouble: None, up: true };
+        let mut t = Transmit { remote: to, ..Transmit::default() };
+        t.packet.start(CommonHeader { src_port: 1, dst_port: 2, vtag: 3 });
+        t.packet.push(&CookieEcho { cookie: &[7; 984] });
+        let mut all = Batches::default();
+        (0..packets).for_each(|_| all.push(&t, &side));
+        all.take().remove(0)
+    }
+
+    /// The runtime knows only after its first look.
+    async fn writable(port: &Port) {
+        port.io.as_ref().unwrap().socket.writable().await.unwrap();
+    }
+
+    #[test]
+    fn what_waits_is_bounded_and_keeps_its_order() {
+        let mut port = Port::new(LocalId(0), None, None);
+        let to = |i: usize| SocketAddr::from(([127, 0, 0, 1], i as u16));
+        let fit = OUTBOX / 50_000;
+        for i in 0..fit {
+            port.keep(batch(to(i), 50)).unwrap();
+        }
+        assert!(port.keep(batch(to(99), 50)).is_err());
+        let first = port.pop_waiting().unwrap();
+        assert_eq!(first.remote, to(0));
+        port.unpop(first);
+        assert!(port.keep(batch(to(99), 50)).is_err());
+        for i in 0..fit {
+            assert_eq!(port.pop_waiting().unwrap().remote, to(i));
+        }
+        assert!(port.pop_waiting().is_none());
+        assert!(port.keep(batch(to(99), 50)).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_batch_arrives_as_single_packets() {
+        let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = crate::socket::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let port = Port::new(LocalId(0), Some(sender), None);
+        writable(&port).await;
+        let sent = port.send(&batch(receiver.local_addr().unwrap(), 5));
+        assert!(matches!(sent, Poll::Ready(Sent { packets: 5, errors: 0, errno: None, .. })), "{sent:?}");
+        let mut buffer = [0; 9_000];
+        for _ in 0..5 {
+            assert_eq!(receiver.recv(&mut buffer).unwrap(), 1_000);
+        }
+    }
+
+    #[tokio::test]
+    async fn errors_are_of_the_interface() {
+        let to = "127.0.0.1:9".parse().unwrap();
+        let gone = Port::new(LocalId(0), None, None).send(&batch(to, 3));
+        let Poll::Ready(Sent { packets: 0, errors: 3, errno: Some(e), .. }) = gone else { panic!("{gone:?}") };
+        assert!(is_interface_gone(e));
+        // An IPv4 socket does not reach IPv6: an error of the packets, not of the interface.
+        let sender = crate::socket::listen("127.0.0.1:0".parse().unwrap()).unwrap();
+        let port = Port::new(LocalId(0), Some(sender), None);
+        writable(&port).await;
+        let wrong = port.send(&batch("[::1]:9".parse().unwrap(), 3));
+        let Poll::Ready(Sent { packets: 0, errors: 3, errno: Some(e), .. }) = wrong else { panic!("{wrong:?}") };
+        assert!(!is_interface_gone(e), "{e}");
+    }
 }
