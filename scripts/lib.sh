@@ -117,9 +117,9 @@ encoder_command() {
         -f mpegts "udp://127.0.0.1:$2?pkt_size=1316")
 }
 
-# decoder_command PORT: decodes what arrives there until interrupted (exit code 255), in $command.
+# decoder_command PORT: decodes what arrives there until nothing has come for six seconds, in $command.
 decoder_command() {
     command=(ffmpeg -nostdin -hide_banner -loglevel warning -progress "$work/decoder.progress"
-        -i "udp://127.0.0.1:$1?timeout=20000000&fifo_size=50000&overrun_nonfatal=1"
+        -i "udp://127.0.0.1:$1?timeout=6000000&fifo_size=50000&overrun_nonfatal=1"
         -map 0:v -map 0:a -fps_mode passthrough -f null -)
 }

@@ -19,9 +19,6 @@ in_port=$(free_port 1) out_port=$(free_port 2) port=$(free_port 3) relay_1=$(fre
 start emulate "$anabranch" emulate \
     --path "name wlan listen 127.0.0.1:$relay_1 to 127.0.0.1:$port rate 6mbit delay 30ms down.delay 5ms limit 40 at 9s down at 13s up" \
     --path "name 3g listen 127.0.0.1:$relay_2 to 127.0.0.1:$port rate 6mbit delay 80ms down.delay 5ms limit 40"
-decoder_command "$out_port"
-start decoder "${command[@]}"
-decoder=$started
 start recv "$anabranch" recv "anabranch://127.0.0.1:$port" "udp://127.0.0.1:$out_port" \
     -J --stats-file "$work/recv.json"
 recv=$started
@@ -31,16 +28,17 @@ start send "$anabranch" send "udp://127.0.0.1:$in_port" "anabranch://127.0.0.1:$
     -J --stats-file "$work/send.json"
 send=$started
 sleep 1
+decoder_command "$out_port"
+start decoder "${command[@]}"
+decoder=$started
 encoder_command $seconds "$in_port"
 start encoder "${command[@]}"
 finish encoder "$started" $((seconds + 10))
 sleep 1
 interrupt send "$send"
-finish send "$send" 10 130
+finish send "$send" 10 0 130
 finish recv "$recv" 10
-sleep 1
-interrupt decoder "$decoder"
-finish decoder "$decoder" 15 0 255
+finish decoder "$decoder" 15
 
 echo "path 127.0.0.1 was cut 9 s after the emulator began, and restored 4 s later"
 python3 "$repo/scripts/live_report.py" "$work" --left 127.0.0.1 --returned 127.0.0.1

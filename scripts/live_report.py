@@ -84,7 +84,7 @@ def main():
     unusable = stream["frames_unusable"]
     print(
         f"frames: {encoded} encoded, {decoded} decoded at the other end; the receiver counted "
-        f"{unusable} of {stream['frames']} unusable (sound and tables included)"
+        f"{unusable} of {stream['frames']} unusable"
     )
     if encoded - decoded > JOIN + unusable * GROUP:
         wrong.append(f"{encoded - decoded} frames are missing at the decoder, {unusable} known to be lost")

@@ -76,9 +76,6 @@ ip -n $near route
 echo
 echo "== one live stream over wlan0 and wwan0"
 in_port=5001 out_port=5002 seconds=24
-decoder_command $out_port
-start decoder "${in_far[@]}" "${command[@]}"
-decoder=$started
 start recv "${in_far[@]}" "$anabranch" recv "anabranch://:$port" "udp://127.0.0.1:$out_port" \
     -J --stats-file "$work/recv.json"
 recv=$started
@@ -87,6 +84,9 @@ start send "${in_near[@]}" "$anabranch" send "udp://127.0.0.1:$in_port" "anabran
     --path wlan0 --path wwan0 -J --stats-file "$work/send.json"
 send=$started
 sleep 1
+decoder_command $out_port
+start decoder "${in_far[@]}" "${command[@]}"
+decoder=$started
 encoder_command $seconds $in_port
 start encoder "${in_near[@]}" "${command[@]}"
 encoder=$started
@@ -105,11 +105,9 @@ ip -n $near link set wwan0 up
 finish encoder "$encoder" 30
 sleep 1
 interrupt send "$send"
-finish send "$send" 10 130
+finish send "$send" 10 0 130
 finish recv "$recv" 10
-sleep 1
-interrupt decoder "$decoder"
-finish decoder "$decoder" 15 0 255
+finish decoder "$decoder" 15
 python3 "$repo/scripts/live_report.py" "$work" --left wlan0 --left wwan0 --returned wlan0 --returned wwan0
 
 echo
