@@ -12,6 +12,10 @@ use std::time::Duration;
 /// Longest time between two HEARTBEATs on an idle path: paths and peers that die are noticed by them.
 const HEARTBEAT: Duration = Duration::from_secs(1);
 
+/// SACK.Delay (RFC 9260 §16 has 200 ms). A small window stands still for so long when its last packet is an odd one;
+/// that must be little against a latency.
+const SACK_DELAY: Duration = Duration::from_millis(20);
+
 /// RTO.Max. A path that was cut is probed at least this often, so that its return is noticed.
 const RTO_MAX: Duration = Duration::from_secs(3);
 
@@ -73,6 +77,7 @@ impl PolicyArgs {
     pub fn association(&self, uri: &PeerUri) -> Result<AssocConfig, Failure> {
         let mut config = AssocConfig::new(self.profile(uri)?);
         config.heartbeat_interval = HEARTBEAT.into();
+        config.sack_delay = SACK_DELAY.into();
         config.rto_max = RTO_MAX.into();
         // The peer is given up by time (--peer-timeout), not by count.
         config.max_association_retrans =

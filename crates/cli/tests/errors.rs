@@ -93,7 +93,7 @@ fn another_sender_is_told_to_wait() {
     let (dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
-    let peer = format!("anabranch://127.0.0.1:{port}");
+    let peer = format!("anabranch://127.0.0.1:{port}?latency=2000");
     let first = start(&["send", common::CLIP, &peer]);
     grown(&out, 1);
     let input = file(&dir, "in", b"x");
@@ -110,7 +110,7 @@ fn a_killed_sender_leaves_the_part_received() {
     let (_dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &["--peer-timeout", "2s"]);
-    let peer = format!("anabranch://127.0.0.1:{port}");
+    let peer = format!("anabranch://127.0.0.1:{port}?latency=1000");
     let sender = start(&["send", common::CLIP, &peer]);
     grown(&out, 300_000);
     sender.signal("KILL");
@@ -127,7 +127,7 @@ fn a_killed_receiver_is_noticed() {
     let (_dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
-    let peer = format!("anabranch://127.0.0.1:{port}");
+    let peer = format!("anabranch://127.0.0.1:{port}?latency=1000");
     let sender = start(&["send", common::CLIP, &peer, "--peer-timeout", "2s"]);
     grown(&out, 300_000);
     r.signal("KILL");

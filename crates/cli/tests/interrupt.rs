@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 fn pair(out: &std::path::Path, more: &[&str]) -> (Run, Run) {
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
-    let s = start(&[&["send", CLIP, &format!("anabranch://127.0.0.1:{port}")], more].concat());
+    let s = start(&[&["send", CLIP, &format!("anabranch://127.0.0.1:{port}?latency=1000")], more].concat());
     grown(out, 200_000);
     (s, r)
 }
@@ -75,7 +75,7 @@ fn a_sender_without_input_yet() {
 #[test]
 fn time_is_over() {
     let (_dir, out) = scratch();
-    let (s, r) = pair(&out, &["--duration", "1500ms"]);
+    let (s, r) = pair(&out, &["--duration", "2500ms"]);
     let s = s.wait();
     s.check(0, None);
     assert!(s.out().contains("time is over"), "{}", s.out());

@@ -86,7 +86,7 @@ fn a_live_transport_stream_is_recognised() {
     let (_dir, out) = scratch();
     let r = receiver(port, out.to_str().unwrap(), &["-J"]);
     let from = format!("udp://127.0.0.1:{input}");
-    let s = start(&["send", &from, &format!("anabranch://127.0.0.1:{port}?latency=200"), "--duration", "3s"]);
+    let s = start(&["send", &from, &format!("anabranch://127.0.0.1:{port}?latency=2000"), "--duration", "3s"]);
     listening(input);
     let source = UdpSocket::bind("127.0.0.1:0").unwrap();
     let part = &clip()[..7 * 188 * 300];
@@ -98,7 +98,7 @@ fn a_live_transport_stream_is_recognised() {
     let e = r.wait();
     e.check(0, None);
     assert_eq!(rows(&e.out())[0]["mode"], "media");
-    assert_eq!(rows(&e.out())[0]["latency_ms"], 200);
+    assert_eq!(rows(&e.out())[0]["latency_ms"], 2000);
     same(&std::fs::read(&out).unwrap(), part);
 }
 
@@ -108,7 +108,7 @@ fn a_recorded_transport_stream_byte_for_byte_at_its_own_pace() {
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &["--stats", "json", "--stats-interval", "500ms"]);
     let began = std::time::Instant::now();
-    let s = run(&["send", CLIP, &format!("anabranch://127.0.0.1:{port}"), "-J"]);
+    let s = run(&["send", CLIP, &format!("anabranch://127.0.0.1:{port}"), "-J", "--latency", "2s"]);
     s.check(0, None);
     assert!(began.elapsed() > Duration::from_millis(3_800), "the clip lasts 3.84 s: {:?}", began.elapsed());
     let e = r.wait();
@@ -145,7 +145,7 @@ fn damaged_transport_streams_pass_with_one_warning() {
     let input = file(&dir, "in.ts", &content);
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
-    let s = run(&["send", &input, &format!("anabranch://127.0.0.1:{port}"), "--mode", "media"]);
+    let s = run(&["send", &input, &format!("anabranch://127.0.0.1:{port}"), "--mode", "media", "--latency", "2s"]);
     s.check(0, Some("warning: the input is no clean transport stream"));
     r.wait().check(0, None);
     same(&std::fs::read(&out).unwrap(), &content);

@@ -139,11 +139,12 @@ pub fn port() -> u16 {
     UdpSocket::bind("127.0.0.1:0").expect("a socket").local_addr().expect("its address").port()
 }
 
-/// Waits until somebody listens on a UDP port of 127.0.0.1.
+/// Waits until somebody listens on a UDP port of 127.0.0.1. Trying to bind it would take it away for a moment.
 #[track_caller]
 pub fn listening(port: u16) {
     let until = Instant::now() + LIMIT;
-    while UdpSocket::bind(("127.0.0.1", port)).is_ok() {
+    let local = format!("0100007F:{port:04X} ");
+    while !std::fs::read_to_string("/proc/net/udp").expect("the list of sockets").contains(&local) {
         assert!(Instant::now() < until, "nobody listens on {port}");
         sleep(Duration::from_millis(10));
     }
