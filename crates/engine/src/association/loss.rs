@@ -198,7 +198,12 @@ impl Association {
 
     /// Reordering lasted too long: judge again without a new SACK.
     pub(super) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
-        let Some(before) = self.paths.get(path.index()).and_then(|p| p.newest_acked_seq) else { return };
+        let by_order = self.policies.loss_count.by_send_order();
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        p.reorder_timer = None;
+        // Reports by TSN judge the whole flight, also before anything on this path was acknowledged unambiguously.
+        let before = if by_order { p.newest_acked_seq } else { Some(p.flight.next_seq()) };
+        let Some(before) = before else { return };
         self.refresh_views();
         let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
         let newest = vec![None; self.paths.len()];
@@ -320,8 +325,9 @@ impl Association {
             self.forward_timer = None;
             self.forward_sent = None;
         } else {
-            let answered_by = |at: Instant| at + self.paths.iter().map(|p| p.rtt.srtt()).max().unwrap_or_default();
-            self.forward_due = self.forward_sent.is_none_or(|(to, at)| to < point || answered_by(at) <= now);
+            let srtt = self.paths.iter().map(|p| p.rtt.srtt()).max().filter(|t| !t.is_zero());
+            let patience = srtt.unwrap_or(self.config.rto_initial);
+            self.forward_due = self.forward_sent.is_none_or(|(to, at)| to < point || at + patience <= now);
         }
         for p in &mut self.paths {
             if p.flight.bytes() == 0 && self.board.reneged() == 0 {

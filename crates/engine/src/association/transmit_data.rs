@@ -153,6 +153,10 @@ impl Association {
         let mut on: Option<PathId> = None;
         let mut size = COMMON_HEADER_LEN;
         for _ in 0..MAX_ASKS {
+            if on.is_none() {
+                // Not in between: what is given up takes its whole message along, chunks of this packet too.
+                self.give_up_ahead(now);
+            }
             self.refill_look_ahead(now);
             let Some(next) = self.board.ahead().first() else {
                 self.note_app_limited(now);
@@ -242,7 +246,6 @@ impl Association {
 
     /// Gives TSNs to as much as the scheduler wants to see ahead.
     fn refill_look_ahead(&mut self, now: Instant) {
-        self.give_up_ahead(now);
         let facts = self.facts(now);
         let want = {
             let cx = facts.view(&self.views);

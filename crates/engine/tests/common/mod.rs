@@ -7,7 +7,7 @@
 use anabranch_base::{Duration, Instant, RandomStream, Rate, StreamId};
 use anabranch_engine::{
     AssocConfig, AssocId, Association, Endpoint, EndpointConfig, Event, LocalId, Message, PathStats, SendOptions,
-    Transmit,
+    TimerReason, Transmit,
 };
 use anabranch_policy::registry::Profile;
 use anabranch_sim::{Direction, LinkConfig, Paths, Setting};
@@ -162,6 +162,9 @@ impl Bench {
         }
         b.connect(config);
         b.run_for(ms(3_000));
+        // Lossy links take longer.
+        let until = b.now + ms(60_000);
+        b.run_until(until, |b| b.client_events.contains(&Event::Connected));
         assert!(b.client_events.contains(&Event::Connected), "not connected: {:?}", b.client_events);
         b
     }
@@ -231,7 +234,7 @@ impl Bench {
                         tap.push((now, side, path, bytes.clone()));
                     }
                     self.packets += 1;
-                    assert!(self.packets < 5_000_000, "the packets never end");
+                    assert!(self.packets < 5_000_000, "the packets never end: {side:?} sends {:?}", kinds(&bytes));
                     let leaving = Leaving { now, from: side, path, bytes: &bytes };
                     if self.filter.as_mut().is_none_or(|f| f(&leaving)) {
                         self.paths.send(now, path, direction, bytes.len() as u32, bytes);
@@ -369,6 +372,12 @@ impl Bench {
         self.assoc(side).paths().nth(path).expect("a path").1
     }
 
+    /// Why each side wants to wake up next.
+    pub fn reasons(&self) -> Vec<(Instant, TimerReason)> {
+        let of = |e: &Endpoint| e.associations().filter_map(|id| e.association(id)?.poll_timeout()).collect::<Vec<_>>();
+        [of(&self.client), of(&self.server)].concat()
+    }
+
     pub fn run_for(&mut self, time: Duration) {
         let until = self.now + time;
         self.run_until(until, |_| false);
@@ -381,7 +390,7 @@ impl Bench {
         while self.step(until) {
             steps = if self.now == last { steps + 1 } else { 0 };
             last = self.now;
-            assert!(steps < 100_000, "time stands still at {:?}", self.now);
+            assert!(steps < 100_000, "time stands still at {:?}: {:?}", self.now, self.reasons());
             if done(self) {
                 return true;
             }

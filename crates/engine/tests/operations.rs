@@ -1,0 +1,278 @@
+//! Random sequences of what users, interfaces, NATs and networks do. Whatever happens: nothing reliable is lost,
+//! doubled, changed or out of order, the books agree after every step, and the association ends or goes on.
+//!
+//! `PROPTEST_CASES` sets how many sequences are tried.
+
+mod common;
+
+use anabranch_base::StreamId;
+use anabranch_engine::{AssocConfig, CloseReason, Event, LocalId, SendOptions};
+use anabranch_sim::{Direction, LossConfig, Setting};
+use common::*;
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet};
+
+const PATHS: usize = 3;
+const PROFILES: [&str; 8] = ["sctp", "cmt", "live", "confluent", "low-latency", "cmt-rtx-csi", "thin", "media"];
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// Streams 0 and 1 are ordered, 2 is not.
+    Send {
+        server: bool,
+        stream: u16,
+        len: usize,
+        count: u8,
+        life: Option<u16>,
+    },
+    Run(u16),
+    Weather {
+        path: usize,
+        loss: u8,
+        duplicate: u8,
+        reorder: u8,
+    },
+    Cut {
+        path: usize,
+        forward: bool,
+        backward: bool,
+    },
+    Restore(usize),
+    InterfaceDown(usize),
+    InterfaceUp(usize),
+    NewPort(usize, u8),
+    NewAddress(usize, u8),
+    Read(bool),
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let len = prop_oneof![3 => 10usize..400, 3 => 900usize..1_400, 1 => 3_000usize..20_000];
+    let life = prop_oneof![2 => Just(None), 1 => (1u16..800).prop_map(Some)];
+    let send = (any::<bool>(), 0u16..3, len, 1u8..30, life).prop_map(|(server, stream, len, count, life)| Op::Send {
+        server,
+        stream,
+        len,
+        count,
+        life,
+    });
+    let path = 0..PATHS;
+    prop_oneof![
+        8 => send,
+        8 => prop_oneof![6 => 1u16..200, 2 => 200u16..2_000].prop_map(Op::Run),
+        3 => (path.clone(), 0u8..30, 0u8..30, 0u8..30)
+            .prop_map(|(path, loss, duplicate, reorder)| Op::Weather { path, loss, duplicate, reorder }),
+        2 => (path.clone(), any::<bool>(), any::<bool>())
+            .prop_map(|(path, forward, backward)| Op::Cut { path, forward, backward }),
+        2 => path.clone().prop_map(Op::Restore),
+        1 => path.clone().prop_map(Op::InterfaceDown),
+        2 => path.clone().prop_map(Op::InterfaceUp),
+        1 => (path.clone(), any::<u8>()).prop_map(|(p, n)| Op::NewPort(p, n)),
+        1 => (path, any::<u8>()).prop_map(|(p, n)| Op::NewAddress(p, n)),
+        2 => any::<bool>().prop_map(Op::Read),
+    ]
+}
+
+/// What was sent one way, and what of it arrived.
+#[derive(Default)]
+struct Books {
+    next: [u32; 3],
+    reliable: BTreeSet<(u16, u32)>,
+    got: BTreeSet<(u16, u32)>,
+    newest: BTreeMap<u16, u32>,
+}
+
+impl Books {
+    fn take(&mut self, messages: &mut Vec<anabranch_engine::Message>) {
+        for m in messages.drain(..) {
+            let id = number_of(&m);
+            assert!(id.1 < self.next[usize::from(id.0)], "{id:?} was never sent");
+            assert!(self.got.insert(id), "{id:?} arrived twice");
+            if id.0 < 2 {
+                let before = self.newest.insert(id.0, id.1);
+                assert!(before < Some(id.1), "{id:?} after {before:?}");
+            }
+        }
+    }
+    fn complete(&self) -> bool {
+        self.reliable.is_subset(&self.got)
+    }
+}
+
+struct World {
+    b: Bench,
+    to_server: Books,
+    to_client: Books,
+}
+
+impl World {
+    fn new(profile: &str, seed: u64) -> World {
+        let config = AssocConfig {
+            receive_buffer: 60_000,
+            send_buffer: 200_000,
+            heartbeat_interval: ms(5_000),
+            // A sequence may leave everything cut for longer than any real blackout.
+            max_association_retrans: 30,
+            ..assoc_config(profile)
+        };
+        let links: Vec<_> = (0..PATHS as u64).map(|i| (link(8, 10 + 15 * i), link(8, 10 + 15 * i))).collect();
+        let mut b = Bench::connected(seed, &config, &links);
+        b.strict = true;
+        World { b, to_server: Books::default(), to_client: Books::default() }
+    }
+
+    fn alive(&self) -> bool {
+        let over = |events: &[Event]| events.iter().any(|e| matches!(e, Event::Closed(_)));
+        !over(&self.b.client_events) && !over(&self.b.server_events)
+    }
+
+    fn books(&mut self) {
+        self.to_server.take(&mut self.b.at_server);
+        self.to_client.take(&mut self.b.at_client);
+        self.b.check();
+    }
+
+    fn run(&mut self, time: u64) {
+        self.b.run_for(ms(time));
+        self.books();
+    }
+
+    fn apply(&mut self, op: &Op) {
+        let now = self.b.now;
+        match *op {
+            Op::Send { server, stream, len, count, life } => {
+                let side = if server { Side::Server } else { Side::Client };
+                for _ in 0..count {
+                    let books = if server { &mut self.to_client } else { &mut self.to_server };
+                    let number = books.next[usize::from(stream)];
+                    let o = SendOptions {
+                        stream: StreamId(stream),
+                        unordered: stream == 2,
+                        deadline: life.map(|l| now + ms(u64::from(l))),
+                        ..SendOptions::default()
+                    };
+                    if !self.b.send(side, o, numbered(stream, number, len)) {
+                        break;
+                    }
+                    let books = if server { &mut self.to_client } else { &mut self.to_server };
+                    books.next[usize::from(stream)] += 1;
+                    if life.is_none() {
+                        books.reliable.insert((stream, number));
+                    }
+                }
+            }
+            Op::Run(t) => self.run(u64::from(t)),
+            Op::Weather { path, loss, duplicate, reorder } => {
+                for d in Direction::BOTH {
+                    for set in [
+                        Setting::Loss(LossConfig::bernoulli(f64::from(loss) / 100.0)),
+                        Setting::Duplicate(f64::from(duplicate) / 100.0),
+                        Setting::Reorder(f64::from(reorder) / 100.0),
+                    ] {
+                        self.b.paths.get_mut(path).expect("a path").apply(now, d, set);
+                    }
+                }
+            }
+            Op::Cut { path, forward, backward } => {
+                self.b.set_up(path, Direction::Forward, !forward);
+                self.b.set_up(path, Direction::Backward, !backward);
+            }
+            Op::Restore(path) => self.b.restore(path),
+            Op::InterfaceDown(i) => self.b.assoc(Side::Client).interface_down(now, LocalId(i as u16)),
+            Op::InterfaceUp(i) => self.b.assoc(Side::Client).interface_up(now, LocalId(i as u16)),
+            Op::NewPort(i, n) => self.b.nat[i].set_port(30_000 + u16::from(n)),
+            Op::NewAddress(i, n) => self.b.nat[i] = ([203, 0, 113, n], 20_000 + i as u16).into(),
+            Op::Read(on) => self.b.auto_read = on,
+        }
+    }
+
+    /// Fair weather again.
+    fn heal(&mut self) {
+        for i in 0..PATHS {
+            self.apply(&Op::Weather { path: i, loss: 0, duplicate: 0, reorder: 0 });
+            self.b.restore(i);
+            self.apply(&Op::InterfaceUp(i));
+        }
+        self.b.auto_read = true;
+    }
+}
+
+fn play(profile: &str, seed: u64, ops: &[Op], both_shut_down: bool) {
+    let mut w = World::new(profile, seed);
+    for op in ops {
+        if !w.alive() {
+            break;
+        }
+        w.apply(op);
+        w.b.check();
+        w.run(1);
+    }
+    if w.alive() {
+        w.heal();
+        for _ in 0..1_200 {
+            w.run(500);
+            if !w.alive() || w.to_server.complete() && w.to_client.complete() {
+                break;
+            }
+        }
+    }
+    if !w.alive() {
+        // The only honest end of a sequence without an end in it.
+        let gone = Event::Closed(CloseReason::PeerGone);
+        let honest = w.b.client_events.contains(&gone) || w.b.server_events.contains(&gone);
+        assert!(honest, "client {:?}\nserver {:?}", w.b.client_events.last(), w.b.server_events.last());
+        return;
+    }
+    assert!(
+        w.to_server.complete(),
+        "to the server: {:?} missing",
+        w.to_server.reliable.difference(&w.to_server.got).next()
+    );
+    assert!(
+        w.to_client.complete(),
+        "to the client: {:?} missing",
+        w.to_client.reliable.difference(&w.to_client.got).next()
+    );
+    let now = w.b.now;
+    w.b.assoc(Side::Client).shutdown(now);
+    if both_shut_down {
+        w.b.assoc(Side::Server).shutdown(now);
+    }
+    w.b.run_for(ms(200_000));
+    let ended = Event::Closed(CloseReason::Shutdown);
+    assert!(w.b.client_events.contains(&ended), "{:?}", w.b.client_events);
+    assert!(w.b.server_events.contains(&ended), "{:?}", w.b.server_events);
+    assert_eq!(w.b.client.associations().count() + w.b.server.associations().count(), 0, "forgotten");
+    assert_eq!((w.b.client.poll_timeout(), w.b.server.poll_timeout()), (None, None));
+}
+
+fn cases() -> u32 {
+    std::env::var("PROPTEST_CASES").ok().and_then(|v| v.parse().ok()).unwrap_or(60)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: cases(), failure_persistence: None, ..ProptestConfig::default() })]
+    #[test]
+    fn whatever_happens(
+        profile in prop::sample::select(&PROFILES[..]),
+        seed in 0u64..1_000,
+        ops in prop::collection::vec(op(), 1..60),
+        both_shut_down: bool,
+    ) {
+        play(profile, seed, &ops, both_shut_down);
+    }
+}
+
+/// A message that expires while every interface is down: FORWARD-TSN must wait, not be tried for ever.
+#[test]
+fn everything_down_while_a_message_expires() {
+    let send = |life| Op::Send { server: false, stream: 0, len: 10, count: 1, life };
+    let ops = [
+        Op::Cut { path: 0, forward: true, backward: false },
+        Op::InterfaceDown(1),
+        send(Some(1)),
+        Op::InterfaceDown(2),
+        Op::InterfaceDown(0),
+        send(None),
+    ];
+    play("sctp", 0, &ops, false);
+}
