@@ -26,7 +26,7 @@ picture=${2:-$repo/docs/images/demo.png}
 mkdir -p "$(dirname "$picture")"
 # As root a browser refuses to run in its sandbox; it opens nothing but our own file.
 "$browser" --headless=new --no-sandbox --disable-gpu --hide-scrollbars --user-data-dir="$work/profile" \
-    --window-size="${SIZE:-1200,1500}" --force-device-scale-factor=1 --virtual-time-budget=5000 \
+    --window-size="${SIZE:-1000,1780}" --force-device-scale-factor=1 --virtual-time-budget=5000 \
     --screenshot="$work/picture.png" "file://$(realpath "$demo/report.html")" >"$work/browser.log" 2>&1 ||
     { tail -n 5 "$work/browser.log" >&2; die "the browser failed"; }
 [ -s "$work/picture.png" ] || die "the browser wrote no picture"
