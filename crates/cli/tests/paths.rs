@@ -72,7 +72,8 @@ fn a_path_that_is_cut_is_left_and_the_reason_told() {
     s.check(0, None);
     r.wait().check(0, None);
     let rows = rows(&s.out());
-    let left: Vec<_> = rows.iter().filter(|r| r["event"] == "path" && r["path"] == 1 && r["from"] == "active").collect();
+    let left: Vec<_> =
+        rows.iter().filter(|r| r["event"] == "path" && r["path"] == 1 && r["from"] == "active").collect();
     assert!(!left.is_empty(), "path 1 was left: {}", s.out());
     let known: BTreeSet<&str> = ["silent", "timeout", "heartbeat-lost"].into();
     assert!(left.iter().all(|r| known.contains(r["reason"].as_str().unwrap())), "{left:?}");

@@ -32,6 +32,7 @@ use progress::{Progress, Row};
 use run::{Live, Measured, Settings};
 use script::Script;
 use std::collections::BTreeSet;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -242,15 +243,17 @@ impl Work {
         let json = summary.to_json().map_err(|e| Failure::network(format!("the summary has no JSON form: {e}")))?;
         folder.write("summary.json", json.as_bytes())?;
         let (judgement, _) = summary.judge();
-        match self.args.format {
-            Format::Json => print!("{json}"),
+        let text = match self.args.format {
+            Format::Json => json,
             Format::Text => {
-                if !summary.runs.is_empty() {
-                    println!("{}", table::runs(&summary).to_text());
-                }
-                println!("{}", summary.verdict);
-                println!("report: {}", page.display());
+                let table =
+                    if summary.runs.is_empty() { String::new() } else { table::runs(&summary).to_text() + "\n" };
+                format!("{table}{}\nreport: {}\n", summary.verdict, page.display())
             }
+        };
+        // Whoever reads may have gone; the files are there all the same.
+        if let Err(error) = std::io::stdout().lock().write_all(text.as_bytes()) {
+            tracing::debug!(%error, "the result cannot be printed");
         }
         Ok(exit_code(&summary, judgement))
     }

@@ -294,7 +294,10 @@ impl<'a> Reception<'a> {
         }
         let stats = self.buffer.stats();
         self.live.played.store(stats.played, Ordering::Relaxed);
-        self.live.frames.store(stats.frames.frames(), Ordering::Relaxed);
+        // Tables in front of the first picture are no frame of video; they have no class.
+        let [.., whole] = stats.frames.total;
+        let [.., missing] = stats.frames.unusable;
+        self.live.frames.store(stats.frames.frames() - (whole - missing), Ordering::Relaxed);
         self.live.unusable.store(stats.frames.frames_unusable(), Ordering::Relaxed);
     }
 }

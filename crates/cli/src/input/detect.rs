@@ -12,7 +12,7 @@ const ENOUGH: usize = 5;
 /// first byte on.
 pub fn is_transport_stream(head: &[u8]) -> bool {
     let run = |from: usize| head.get(from..).unwrap_or(&[]).iter().step_by(PACKET).take_while(|b| **b == SYNC).count();
-    let whole = !head.is_empty() && head.len() < ENOUGH * PACKET && head.len() % PACKET == 0;
+    let whole = !head.is_empty() && head.len() < ENOUGH * PACKET && head.len().is_multiple_of(PACKET);
     if whole && run(0) == head.len() / PACKET {
         return true;
     }
