@@ -8,6 +8,7 @@ mod common;
 
 mod seams {
     mod bench;
+    mod combinations;
     mod p1;
     mod p1_distribution;
     mod p1_quality;

@@ -105,7 +105,7 @@ pub(crate) fn copy(tsn: u32, path: u8, tx_seq: u64) -> crate::view::CopyView {
     chunk.last_path = Some(PathId(path));
     chunk.last_sent = Some(sent_at);
     chunk.transmissions = 1;
-    chunk.live_copies = 1;
+    (chunk.live_copies, chunk.live_on) = (1, anabranch_base::PathSet::only(PathId(path)));
     crate::view::CopyView { chunk, path: PathId(path), tx_seq, sent_at, misses: 0 }
 }
 

@@ -291,6 +291,8 @@ pub struct ChunkView {
     pub transmissions: u16,
     /// Copies in flight.
     pub live_copies: u8,
+    /// Paths on which they are.
+    pub live_on: PathSet,
     /// Was fast-retransmitted (RFC 9260 §7.2.4: once).
     pub fast_retransmitted: bool,
 }
@@ -313,6 +315,7 @@ impl ChunkView {
             last_sent: None,
             transmissions: 0,
             live_copies: 0,
+            live_on: PathSet::EMPTY,
             fast_retransmitted: false,
         }
     }

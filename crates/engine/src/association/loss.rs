@@ -171,7 +171,7 @@ impl Association {
     }
 
     /// Chunks that the peer acknowledged and then withdrew are sent again, once nothing else moves.
-    fn mark_reneged(&mut self, now: Instant) {
+    pub(super) fn mark_reneged(&mut self, now: Instant) {
         if self.board.reneged() == 0 {
             return;
         }

@@ -166,6 +166,10 @@ impl Association {
         let was_active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
         self.set_path_state(id, to, reason);
         self.empty_path(now, id);
+        if self.paths.iter().all(|p| p.t3.is_none()) {
+            // The timer that watched over withdrawn acknowledgements is gone with the path.
+            self.mark_reneged(now);
+        }
         if let Some(p) = self.paths.get_mut(id.index()) {
             if was_active {
                 p.left_at = Some(now);

@@ -116,6 +116,7 @@ impl Chunk {
             last_sent: self.last_sent,
             transmissions: self.transmissions,
             live_copies: self.copies.len() as u8,
+            live_on: self.copies.iter().map(|c| c.path).collect(),
             fast_retransmitted: self.fast_retransmitted,
         }
     }

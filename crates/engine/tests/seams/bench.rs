@@ -48,19 +48,27 @@ pub fn policies(profile: &Profile, paths: usize) -> PolicySet {
 /// Two ends; the client runs `policies`, the server plain `cmt` that acknowledges every packet.
 pub fn bench(seed: u64, policies: PolicySet, links: &[(LinkConfig, LinkConfig)]) -> Bench {
     let config = AssocConfig::new(profile("cmt", &[(Hook::Acknowledge, "immediate")]));
-    let mut b = Bench::new(seed, &config);
+    let mut b = bench_with(seed, &config, policies, links);
+    b.tap = Some(vec![]);
+    b
+}
+
+/// The same with a server of the test's choice, and nothing tapped.
+pub fn bench_with(seed: u64, config: &AssocConfig, policies: PolicySet, links: &[(LinkConfig, LinkConfig)]) -> Bench {
+    let mut b = Bench::new(seed, config);
     for (i, (f, r)) in links.iter().enumerate() {
         b.paths.add(&format!("path{i}"), f.clone(), r.clone());
     }
-    b.client_id = b.client.connect_with(b.now, config, policies, LocalId(0), server_addr(0), PORT);
+    b.client_id = b.client.connect_with(b.now, config.clone(), policies, LocalId(0), server_addr(0), PORT);
     let now = b.now;
     for i in 1..links.len() {
         b.assoc(Side::Client).add_path(now, LocalId(i as u16), server_addr(i));
     }
+    let until = b.now + ms(30_000);
+    b.run_until(until, |b| b.client_events.contains(&Event::Connected));
     b.run_for(ms(3_000));
     assert!(b.client_events.contains(&Event::Connected), "not connected: {:?}", b.client_events);
     b.strict = true;
-    b.tap = Some(vec![]);
     b
 }
 

@@ -16,7 +16,7 @@ use p1_window::{ALPHA, ByRate, BySpareRate, Friendliness};
 use std::collections::BTreeMap;
 
 #[derive(Default)]
-struct Seen {
+pub struct Seen {
     quality: Notes<p1_quality::Seen>,
     budgets: Notes<p1_distribution::Seen>,
     windows: Notes<p1_window::Seen>,
@@ -25,14 +25,30 @@ struct Seen {
 /// CMT with all five hooks of P1 exchanged.
 fn p1(enforce: bool) -> (PolicySet, Seen) {
     let seen = Seen::default();
-    let mut set = policies(&profile("cmt", &[(Hook::AckCredit, "sack_bytes")]), 2);
-    set.path_quality = Box::new(CrossLayer::new(seen.quality.clone()));
-    set.path_scheduler = Box::new(Budgets::new(seen.budgets.clone()));
-    set.loss_cause = Box::new(BySpareRate(seen.windows.clone()));
-    set.coupling = Box::new(Friendliness::new(enforce, seen.windows.clone()));
-    let (make, notes) = (set.window, seen.windows.clone());
-    set.window = Box::new(move || Box::new(ByRate { inner: make(), seen: notes.clone() }));
-    (set, seen)
+    let set = policies(&profile("cmt", &[(Hook::AckCredit, "sack_bytes")]), 2);
+    (install(set, &seen, enforce, 0b1_1111), seen)
+}
+
+/// Exchanges the hooks of P1 whose bit is set.
+pub fn install(mut set: PolicySet, seen: &Seen, enforce: bool, hooks: u8) -> PolicySet {
+    let chosen = |bit: u8| hooks >> bit & 1 == 1;
+    if chosen(0) {
+        set.path_quality = Box::new(CrossLayer::new(seen.quality.clone()));
+    }
+    if chosen(1) {
+        set.path_scheduler = Box::new(Budgets::new(seen.budgets.clone()));
+    }
+    if chosen(2) {
+        set.loss_cause = Box::new(BySpareRate(seen.windows.clone()));
+    }
+    if chosen(3) {
+        set.coupling = Box::new(Friendliness::new(enforce, seen.windows.clone()));
+    }
+    if chosen(4) {
+        let (make, notes) = (set.window, seen.windows.clone());
+        set.window = Box::new(move || Box::new(ByRate { inner: make(), seen: notes.clone() }));
+    }
+    set
 }
 
 fn clean() -> [(LinkConfig, LinkConfig); 2] {

@@ -18,7 +18,6 @@ pub struct Grant {
 
 #[derive(Clone, Copy, Debug)]
 pub struct Spent {
-    pub at: Instant,
     pub serial: u64,
     pub path: PathId,
     pub bytes: u64,
@@ -136,8 +135,8 @@ impl PathScheduler for Budgets {
                 self.lanes[path.index()].bound.retain(|(t, _)| *t != tsn);
                 let hit = cx.path(path).is_some_and(|p| blocked(cx, p));
                 let others = cx.active().any(|p| !blocked(cx, p));
-                let (at, serial) = (cx.now, cx.period.serial);
-                seen.spent.push(Spent { at, serial, path, bytes: len, blocked: hit && others });
+                let serial = cx.period.serial;
+                seen.spent.push(Spent { serial, path, bytes: len, blocked: hit && others });
             }
             Settled::Refused => seen.refused += 1,
             Settled::Waiting(_) | Settled::Blocked => {}

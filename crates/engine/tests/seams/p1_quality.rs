@@ -25,7 +25,6 @@ pub struct Published {
     pub handled: u64,
     pub spare: i64,
     pub reference_rtt: Duration,
-    pub srtt: Duration,
     pub probed: bool,
     /// The send rate that the view showed.
     pub shown_rate: Rate,
@@ -194,7 +193,6 @@ impl PathQuality for CrossLayer {
                 handled,
                 spare,
                 reference_rtt: p.reference_rtt,
-                srtt: p.srtt,
                 probed: due,
                 shown_rate: p.send_rate,
             });

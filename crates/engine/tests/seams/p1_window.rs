@@ -12,6 +12,7 @@ pub const ALPHA: f64 = 0.5;
 
 /// A fast retransmission as the three hooks saw it.
 #[derive(Clone, Copy, Debug)]
+#[allow(dead_code)] // all of it is shown when a test fails
 pub struct Cut {
     pub at: Instant,
     pub path: PathId,
@@ -22,7 +23,6 @@ pub struct Cut {
     pub after: u64,
     /// The rule of §2.9 decided, not RFC 9260's for want of estimates.
     pub measured: bool,
-    pub rate_in_view: Rate,
 }
 
 #[derive(Default)]
@@ -55,7 +55,6 @@ impl LossCause for BySpareRate {
                 before: p.cwnd,
                 after: 0,
                 measured: false,
-                rate_in_view: p.send_rate,
             });
         }
         cause

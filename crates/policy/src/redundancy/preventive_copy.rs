@@ -48,7 +48,7 @@ impl PreventiveCopy {
         }
     }
     fn wanted(&mut self, cx: &AssocView<'_>, here: &PathView, c: &ChunkView) -> bool {
-        let (Some(from), Some(sent)) = (c.last_path, c.last_sent) else { return false };
+        let (Some(from), Some(sent)) = (c.live_on.iter().next(), c.last_sent) else { return false };
         if from == here.id || c.live_copies != 1 {
             return false;
         }
@@ -107,7 +107,7 @@ impl Redundancy for PreventiveCopy {
 mod tests {
     use super::*;
     use crate::testing::{Scene, ms};
-    use anabranch_base::{PathId, Tsn};
+    use anabranch_base::{PathId, PathSet, Tsn};
 
     /// Chunks 40 to 42 outstanding on path 0 for 90, 60 and 30 ms; path 1 has room.
     fn scene() -> Scene {
@@ -116,7 +116,7 @@ mod tests {
         s.rtt(1, 100);
         for (c, age) in s.chunks.iter_mut().zip([90, 60, 30]) {
             (c.last_path, c.last_sent) = (Some(PathId(0)), Some(s.now - ms(age)));
-            (c.transmissions, c.live_copies) = (1, 1);
+            (c.transmissions, c.live_copies, c.live_on) = (1, 1, PathSet::only(PathId(0)));
         }
         s
     }
@@ -137,6 +137,15 @@ mod tests {
         assert_eq!(ask(&s, false, 1), None, "60 is not more than 60");
         s.now += ms(1);
         assert_eq!(ask(&s, false, 1), Some(41));
+    }
+
+    #[test]
+    fn a_copy_that_was_lost_here_leaves_the_live_one_there() {
+        let mut s = scene();
+        // Sent on path 0, copied to path 1, and the copy was lost.
+        (s.chunks[0].last_path, s.chunks[0].transmissions) = (Some(PathId(1)), 2);
+        assert_eq!(ask(&s, true, 1), Some(40));
+        assert_eq!(ask(&s, true, 0), None, "it is still under way on path 0");
     }
 
     #[test]
