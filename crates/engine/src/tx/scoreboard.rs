@@ -389,7 +389,9 @@ impl Scoreboard {
                     if !self.settled_and_late(&span, now) {
                         break;
                     }
-                    span.for_each(|t| drop(self.settle(t, ChunkState::Abandoned)));
+                    for t in span {
+                        self.settle(t, ChunkState::Abandoned);
+                    }
                 }
                 _ => break,
             }
