@@ -156,6 +156,7 @@ fn live_beats_single_paths_and_round_robin() {
         let g = run(&live, &[umts()], seed, 15);
         let rr = run(&round_robin(), &[wlan(), umts()], seed, 15);
         println!("seed {seed}\n best {best:?}\n wlan {w:?}\n 3g   {g:?}\n rr   {rr:?}");
+        assert_eq!((best.frames, best.messages), (rr.frames, rr.messages), "all runs carry the same stream");
         assert!(best.unusable < w.unusable && best.unusable < g.unusable);
         sum_best += best.unusable;
         sum_wlan += w.unusable;
