@@ -58,7 +58,7 @@ fn without_impairments_every_file_is_the_sent_one() {
     expected.sort_unstable();
     assert_eq!(names(&out), expected);
     let sent = fs::read(out.join("sent.ts")).unwrap();
-    assert!(sent.len() > 2_900_000 && sent.len() % 188 == 0);
+    assert!(sent.len() > 2_900_000 && sent.len().is_multiple_of(188));
     for name in names(&out).iter().filter(|n| n.starts_with("received-")) {
         assert!(fs::read(out.join(name)).unwrap() == sent, "{name} differs");
     }

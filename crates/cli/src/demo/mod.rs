@@ -45,8 +45,19 @@ const SIDE_BY_SIDE: usize = 2;
 /// What a run takes beside its media: paths that join, the latency, the end.
 const AROUND: Duration = Duration::from_millis(900);
 
-/// One live video over two emulated networks, measured: each alone, both together, and a report to open.
+const EXAMPLES: &str = "\
+Examples:
+  anabranch demo                                   all four runs, then open demo-out/report.html
+  anabranch demo --seed 2 --out demo-2             other random losses
+  anabranch demo --no-impairments --seconds 3      every received file must equal the sent one
+  anabranch demo --runs wlan,best --format json    two of the runs, the result for a program
+
+Exit codes: 0 done; 1 the network failed, or a received file differs without impairments; 2 a wrong flag or a folder
+that cannot be written; 3 the control failed, the machine is too busy; 130 interrupted, nothing is left behind.";
+
+/// One live video over two emulated networks, measured: each alone, both together, and a report to open
 #[derive(Args, Clone, Debug)]
+#[command(after_help = EXAMPLES)]
 pub struct DemoArgs {
     /// Folder for report.html, summary.json, the sent and the received files
     #[arg(long, value_name = "DIR", default_value = "demo-out")]
