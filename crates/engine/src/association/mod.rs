@@ -18,6 +18,7 @@ mod shutdown;
 mod state;
 mod timers;
 mod transmit;
+mod transmit_copies;
 mod transmit_data;
 mod views;
 

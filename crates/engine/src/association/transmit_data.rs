@@ -1,4 +1,4 @@
-//! Packets with DATA: retransmissions, new data as the path scheduler proposes, copies.
+//! Packets with DATA: retransmissions, new data as the path scheduler proposes.
 
 use super::Association;
 use super::transmit::start_packet;
@@ -10,7 +10,7 @@ use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Rate, Tsn};
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::path_scheduler::{Decision, Occasion, Settled};
-use anabranch_policy::redundancy::{Extra, SentPayload};
+use anabranch_policy::redundancy::SentPayload;
 use anabranch_policy::retransmission::{Binding, Retransmit, Target};
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::{ChunkView, QueueView, StreamView};
@@ -308,66 +308,10 @@ impl Association {
         }
     }
 
-    // ---- copies
-
-    /// The second and further packets of [`Decision::Copies`].
-    pub(super) fn transmit_due_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        while let Some((tsn, path)) = self.copies_due.pop_front() {
-            let open = self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.usable_paths().has(path);
-            let live = self.board.get(tsn).is_some_and(|c| c.state == ChunkState::Outstanding && !c.copies.is_full());
-            if open && live {
-                self.scratch.packet.clear();
-                self.scratch.packet.push(tsn);
-                self.emit_data(now, path, out);
-                return true;
-            }
-        }
-        false
-    }
-
-    /// Redundancy into window that the scheduler left free.
-    pub(super) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.redundancy_wakeup = None;
-        if !self.policies.redundancy.enabled() || self.board.outstanding_bytes() == 0 {
-            return false;
-        }
-        let facts = self.facts(now);
-        for id in facts.eligible.iter() {
-            let Some(v) = self.views.paths.get(id.index()) else { continue };
-            let extra = {
-                let cx = facts.view(&self.views);
-                let mut outstanding =
-                    self.board.iter().filter(|(_, c)| c.state == ChunkState::Outstanding).map(|(_, c)| c.view());
-                self.policies.redundancy.extra(&cx, v, &mut outstanding)
-            };
-            let (tsn, moved) = match extra {
-                None => continue,
-                Some(Extra::Copy { tsn }) => (self.board.extend(tsn), None),
-                Some(Extra::Move { tsn, blame }) => (self.board.extend(tsn), Some(blame)),
-            };
-            let allowed = self.board.get(tsn).is_some_and(|c| {
-                c.state == ChunkState::Outstanding && !c.copies.is_full() && !c.copies.iter().any(|l| l.path == id)
-            });
-            if !allowed {
-                self.stats.decisions_refused += 1;
-                continue;
-            }
-            if let Some(blame) = moved {
-                self.take_off_paths(now, tsn, blame);
-            }
-            self.scratch.packet.clear();
-            self.scratch.packet.push(tsn);
-            self.emit_data(now, id, out);
-            return true;
-        }
-        self.redundancy_wakeup = self.policies.redundancy.wakeup().filter(|t| *t > now);
-        false
-    }
-
     // ---- building
 
     /// Sends the chunks of `scratch.packet` on `path`.
-    fn emit_data(&mut self, now: Instant, path: PathId, out: &mut Transmit) {
+    pub(super) fn emit_data(&mut self, now: Instant, path: PathId, out: &mut Transmit) {
         let mut list = core::mem::take(&mut self.scratch.packet);
         list.sort_unstable();
         for (i, &tsn) in list.iter().enumerate() {

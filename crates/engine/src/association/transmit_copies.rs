@@ -1,0 +1,65 @@
+//! Packets with DATA that repeat what is in flight already: copies the scheduler wants, probes, redundancy.
+
+use super::Association;
+use super::views::has_window;
+use crate::transmit::Transmit;
+use crate::tx::scoreboard::ChunkState;
+use anabranch_base::Instant;
+use anabranch_policy::redundancy::Extra;
+
+impl Association {
+    /// The second and further packets of `Decision::Copies`.
+    pub(super) fn transmit_due_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        while let Some((tsn, path)) = self.copies_due.pop_front() {
+            let open =
+                self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.usable_paths().has(path);
+            let live = self.board.get(tsn).is_some_and(|c| c.state == ChunkState::Outstanding && !c.copies.is_full());
+            if open && live {
+                self.scratch.packet.clear();
+                self.scratch.packet.push(tsn);
+                self.emit_data(now, path, out);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Redundancy into window that the scheduler left free.
+    pub(super) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        self.redundancy_wakeup = None;
+        if !self.policies.redundancy.enabled() || self.board.outstanding_bytes() == 0 {
+            return false;
+        }
+        let facts = self.facts(now);
+        for id in facts.eligible.iter() {
+            let Some(v) = self.views.paths.get(id.index()) else { continue };
+            let extra = {
+                let cx = facts.view(&self.views);
+                let mut outstanding =
+                    self.board.iter().filter(|(_, c)| c.state == ChunkState::Outstanding).map(|(_, c)| c.view());
+                self.policies.redundancy.extra(&cx, v, &mut outstanding)
+            };
+            let (tsn, moved) = match extra {
+                None => continue,
+                Some(Extra::Copy { tsn }) => (self.board.extend(tsn), None),
+                Some(Extra::Move { tsn, blame }) => (self.board.extend(tsn), Some(blame)),
+            };
+            let allowed = self.board.get(tsn).is_some_and(|c| {
+                c.state == ChunkState::Outstanding && !c.copies.is_full() && !c.copies.iter().any(|l| l.path == id)
+            });
+            if !allowed {
+                self.stats.decisions_refused += 1;
+                continue;
+            }
+            if let Some(blame) = moved {
+                self.take_off_paths(now, tsn, blame);
+            }
+            self.scratch.packet.clear();
+            self.scratch.packet.push(tsn);
+            self.emit_data(now, id, out);
+            return true;
+        }
+        self.redundancy_wakeup = self.policies.redundancy.wakeup().filter(|t| *t > now);
+        false
+    }
+}
