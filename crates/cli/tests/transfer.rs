@@ -4,7 +4,7 @@ mod common;
 
 use common::*;
 use std::io::Write;
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::process::Stdio;
 use std::thread::sleep;
 use std::time::Duration;
@@ -149,6 +149,31 @@ fn damaged_transport_streams_pass_with_one_warning() {
     s.check(0, Some("warning: the input is no clean transport stream"));
     r.wait().check(0, None);
     same(&std::fs::read(&out).unwrap(), &content);
+}
+
+#[test]
+fn from_group_to_group() {
+    let (groups, ports) = ([[239, 255, 77, 77], [239, 255, 77, 78]], [port(), port()]);
+    let sink = UdpSocket::bind((Ipv4Addr::UNSPECIFIED, ports[1])).unwrap();
+    if let Err(e) = sink.join_multicast_v4(&groups[1].into(), &Ipv4Addr::LOCALHOST) {
+        return eprintln!("SKIPPED from_group_to_group: no multicast on the loopback interface: {e}");
+    }
+    sink.set_read_timeout(Some(Duration::from_secs(10))).unwrap();
+    let port = port();
+    let r = receiver(port, &format!("udp://@239.255.77.78:{}?ttl=1&iface=lo", ports[1]), &[]);
+    let from = format!("udp://@239.255.77.77:{}?iface=lo", ports[0]);
+    let s = start(&["send", &from, &format!("127.0.0.1:{port}")]);
+    listening_on(groups[0], ports[0]);
+    let source = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let mut buffer = [0; 100];
+    for word in ["one", "two"] {
+        source.send_to(word.as_bytes(), (Ipv4Addr::from(groups[0]), ports[0])).unwrap();
+        let n = sink.recv(&mut buffer).unwrap();
+        assert_eq!(&buffer[..n], word.as_bytes());
+    }
+    s.signal("INT");
+    s.wait().check(130, None);
+    r.wait().check(0, None);
 }
 
 #[test]

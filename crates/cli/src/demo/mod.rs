@@ -52,8 +52,9 @@ Examples:
   anabranch demo --no-impairments --seconds 3      every received file must equal the sent one
   anabranch demo --runs wlan,best --format json    two of the runs, the result for a program
 
-Exit codes: 0 done; 1 the network failed, or a received file differs without impairments; 2 a wrong flag or a folder
-that cannot be written; 3 the control failed, the machine is too busy; 130 interrupted, nothing is left behind.";
+Exit codes: 0 done; 1 the network failed, or without impairments a received file differs; 2 a wrong
+flag or a folder that cannot be written; 3 the control failed, the machine is too busy; 130
+interrupted, and nothing is left behind.";
 
 /// One live video over two emulated networks, measured: each alone, both together, and a report to open
 #[derive(Args, Clone, Debug)]

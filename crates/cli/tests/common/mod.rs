@@ -61,8 +61,17 @@ pub fn start(args: &[&str]) -> Run {
 
 /// The same with a standard input.
 pub fn start_with(args: &[&str], stdin: Stdio) -> Run {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_anabranch"))
-        .args(args)
+    spawn(Command::new(env!("CARGO_BIN_EXE_anabranch")).args(args), args, stdin)
+}
+
+/// The same behind another command, such as one that enters a namespace.
+pub fn start_in(prefix: &[&str], args: &[&str]) -> Run {
+    let mut command = Command::new(prefix[0]);
+    spawn(command.args(&prefix[1..]).arg(env!("CARGO_BIN_EXE_anabranch")).args(args), args, Stdio::null())
+}
+
+fn spawn(command: &mut Command, args: &[&str], stdin: Stdio) -> Run {
+    let mut child = command
         .env_remove("RUST_LOG")
         .stdin(stdin)
         .stdout(Stdio::piped())
@@ -142,8 +151,14 @@ pub fn port() -> u16 {
 /// Waits until somebody listens on a UDP port of 127.0.0.1. Trying to bind it would take it away for a moment.
 #[track_caller]
 pub fn listening(port: u16) {
+    listening_on([127, 0, 0, 1], port);
+}
+
+/// The same on any address.
+#[track_caller]
+pub fn listening_on(address: [u8; 4], port: u16) {
     let until = Instant::now() + LIMIT;
-    let local = format!("0100007F:{port:04X} ");
+    let local = format!("{:08X}:{port:04X} ", u32::from_le_bytes(address));
     while !std::fs::read_to_string("/proc/net/udp").expect("the list of sockets").contains(&local) {
         assert!(Instant::now() < until, "nobody listens on {port}");
         sleep(Duration::from_millis(10));
@@ -206,6 +221,41 @@ pub fn same(got: &[u8], want: &[u8]) {
 #[track_caller]
 pub fn rows(text: &str) -> Vec<serde_json::Value> {
     text.lines().map(|l| serde_json::from_str(l).unwrap_or_else(|e| panic!("{e}: {l}"))).collect()
+}
+
+/// Is this program here? Says by name what is skipped when it is not.
+pub fn has(program: &str, test: &str) -> bool {
+    let found = Command::new(program).arg("-version").stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok();
+    if !found {
+        eprintln!("SKIPPED {test}: {program} is not installed");
+    }
+    found
+}
+
+/// Video frames that ffmpeg decodes from a file, and what it complains about.
+pub fn decoded(path: &Path) -> (u64, String) {
+    let probe = Command::new("ffprobe")
+        .args(["-v", "error", "-count_frames", "-select_streams", "v:0", "-show_entries", "stream=nb_read_frames"])
+        .args(["-of", "csv=p=0"])
+        .arg(path)
+        .output()
+        .expect("ffprobe runs");
+    let frames = String::from_utf8_lossy(&probe.stdout);
+    let frames = frames.lines().find_map(|l| l.trim().parse().ok()).unwrap_or(0);
+    (frames, String::from_utf8_lossy(&probe.stderr).into_owned())
+}
+
+/// A live transport stream from ffmpeg to a UDP port of 127.0.0.1: 25 frames a second.
+pub fn encoder(prefix: &[&str], port: u16, seconds: u32) -> Child {
+    let (seconds, to) = (seconds.to_string(), format!("udp://127.0.0.1:{port}?pkt_size=1316"));
+    let args = ["ffmpeg", "-v", "error", "-re", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=25", "-t", &seconds]
+        .into_iter()
+        .chain(["-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25"])
+        .chain([
+            "-b:v", "2M", "-minrate", "2M", "-maxrate", "2M", "-bufsize", "200k", "-f", "mpegts", "-muxrate", "3M", &to,
+        ]);
+    let all: Vec<&str> = prefix.iter().copied().chain(args).collect();
+    Command::new(all[0]).args(&all[1..]).stdin(Stdio::null()).spawn().expect("ffmpeg starts")
 }
 
 /// Opens the clip.
