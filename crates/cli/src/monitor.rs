@@ -69,7 +69,10 @@ impl Monitor {
     pub fn finish(self, command: &'static str, ended: String, received: Option<Done>) {
         self.task.abort();
         take_sample(&self.link, &self.reporter, &self.progress);
-        lock(&self.reporter).totals(command, ended, self.progress.get(), received);
+        let mut reporter = lock(&self.reporter);
+        // The rest of the last interval, so that the rows add up.
+        reporter.interval(anabranch_net::now(), self.progress.get());
+        reporter.totals(command, ended, self.progress.get(), received);
     }
 }
 

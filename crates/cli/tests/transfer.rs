@@ -133,6 +133,8 @@ fn a_recorded_transport_stream_byte_for_byte_at_its_own_pace() {
     assert_eq!(total["received"]["frames_unusable"], 0);
     let got = rows(&e.out());
     assert_eq!(got.last().unwrap()["stream"]["frames"], total["received"]["frames"]);
+    let packets: u64 = stats.iter().map(|r| r["packets_sent"].as_u64().unwrap()).sum();
+    assert_eq!(total["paths"][0]["packets_sent"], packets, "rows add up");
     assert!(got.iter().any(|r| r["event"] == "stream"));
 }
 
@@ -188,6 +190,28 @@ fn sender_after_sender() {
     r.signal("INT");
     r.wait().check(130, None);
     same(&std::fs::read(&out).unwrap(), b"one two ");
+}
+
+#[test]
+fn statistics_as_a_table() {
+    let (dir, out) = scratch();
+    let table = dir.path().join("stats.csv");
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &["--stats", "text", "--stats-interval", "100ms"]);
+    let to = format!("anabranch://127.0.0.1:{port}");
+    let more = ["--duration", "1s", "--stats", "csv", "--stats-interval", "100ms", "--stats-file"];
+    let s = run(&[&["send", CLIP, &to][..], &more, &[table.to_str().unwrap()]].concat());
+    s.check(0, None);
+    assert_eq!(s.out(), "", "all of it goes into the file");
+    let e = r.wait();
+    e.check(0, None);
+    assert!(e.out().lines().filter(|l| l.contains("path 0 127.0.0.1 to 127.0.0.1:")).count() >= 5, "{}", e.out());
+    let table = std::fs::read_to_string(&table).unwrap();
+    let (comments, lines): (Vec<_>, Vec<_>) = table.lines().partition(|l| l.starts_with("# "));
+    let columns = lines[0].split(',').count();
+    assert!(lines.len() > 5 && lines[0].starts_with("session,t,path,"), "{}", lines[0]);
+    assert!(lines.iter().all(|l| l.split(',').count() == columns), "{table}");
+    assert!(comments.last().unwrap().contains("\"event\":\"totals\""), "{table}");
 }
 
 #[test]

@@ -45,6 +45,17 @@ fn datagrams_of_several_clients_and_their_answers() {
             bytes += size;
         }
     }
+    // A second way in, at the same time.
+    let entry = common::port();
+    let listen = format!("udp://127.0.0.1:{entry}");
+    let other = start(&["tunnel", "--listen", &listen, &format!("anabranch://127.0.0.1:{port}"), "--ordered"]);
+    listening(entry);
+    let c = client(entry);
+    c.send(b"abc").unwrap();
+    let n = c.recv(&mut buffer).unwrap();
+    assert_eq!(&buffer[..n], b"cba");
+    other.signal("INT");
+    other.wait().check(130, None);
     enter.signal("INT");
     let e = enter.wait();
     e.check(130, None);

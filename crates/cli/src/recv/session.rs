@@ -75,8 +75,8 @@ pub(super) async fn run(
     };
     let finish = session.receive().await;
     let asked = stop.get().filter(|c| !matches!(c, Cause::Lost(_)));
-    let (result, done) = session.conclude(finish, asked.is_some()).await;
-    monitor.finish("recv", describe(asked.as_ref(), result.as_ref().err()), Some(done));
+    let result = session.conclude(finish, asked.is_some()).await;
+    monitor.finish("recv", describe(asked.as_ref(), result.as_ref().err()), None);
     ended(asked, result)
 }
 
@@ -153,7 +153,7 @@ impl Session<'_> {
     }
 
     /// Writes what is left and says goodbye.
-    async fn conclude(&mut self, finish: Result<Finish, Failure>, asked: bool) -> (Outcome, Done) {
+    async fn conclude(&mut self, finish: Result<Finish, Failure>, asked: bool) -> Outcome {
         let written = match &finish {
             Ok(_) => match self.body.drain(self.output, self.end).await {
                 Ok(()) => self.output.flush().await,
@@ -163,14 +163,13 @@ impl Session<'_> {
             Err(_) => Ok(()),
         };
         self.count();
-        let done = self.done();
         let result = match (finish, written) {
             (Err(failure), _) | (Ok(_), Err(failure)) => {
                 self.say_failed(&failure).await;
-                return (Err(failure), done);
+                return Err(failure);
             }
             (Ok(Finish::Complete(end)), Ok(())) => {
-                if let Err(failure) = self.link.control(&Control::Done(done)).await {
+                if let Err(failure) = self.link.control(&Control::Done(self.done())).await {
                     tracing::debug!("{failure}");
                 }
                 self.verdict(&end)
@@ -191,7 +190,7 @@ impl Session<'_> {
         if !self.link.closed(PATIENCE).await {
             self.link.close(PATIENCE).await;
         }
-        (result, done)
+        result
     }
 
     async fn say_failed(&self, failure: &Failure) {

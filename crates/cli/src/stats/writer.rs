@@ -6,12 +6,15 @@ use super::rows::{PathRow, Row, StreamRow, Totals, VERSION};
 use super::{Format, StatsArgs};
 use crate::exit::Failure;
 use crate::input::plain;
+use crate::monitor::lock;
 use anabranch_net::{Event, Instant, PathReport, TimedEvent};
+use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::sync::{Arc, Mutex};
 
-const CSV_HEADER: &str = "t,path,local,remote,state,\
+const CSV_HEADER: &str = "session,t,path,local,remote,state,\
     srtt_ms_min,srtt_ms_avg,srtt_ms_max,rto_ms_min,rto_ms_avg,rto_ms_max,\
     cwnd_bytes_min,cwnd_bytes_avg,cwnd_bytes_max,in_flight_bytes_min,in_flight_bytes_avg,in_flight_bytes_max,\
     send_bps_min,send_bps_avg,send_bps_max,receive_bps_min,receive_bps_avg,receive_bps_max,\
@@ -19,13 +22,28 @@ const CSV_HEADER: &str = "t,path,local,remote,state,\
     packets_sent,bytes_sent,data_sent,data_retransmitted,packets_received,bytes_received,\
     lost_by_report,lost_by_timeout,timeouts";
 
-/// Writes the statistics of one session.
+/// Writes the statistics of one session after another.
 pub struct Reporter {
-    out: Box<dyn Write + Send>,
+    sink: Arc<Mutex<Sink>>,
+    session: u32,
     intervals: Option<Format>,
     quiet: bool,
     began: Instant,
     collector: Collector,
+}
+
+/// Where lines go, whoever writes them.
+struct Sink {
+    out: Box<dyn Write + Send>,
+    sessions: u32,
+}
+
+/// A row and whose it is.
+#[derive(Serialize)]
+struct Line<'a> {
+    session: u32,
+    #[serde(flatten)]
+    row: &'a Row,
 }
 
 impl Reporter {
@@ -41,15 +59,38 @@ impl Reporter {
             None if stdout_taken => Box::new(io::stderr()),
             None => Box::new(io::stdout()),
         };
-        let began = anabranch_net::now();
-        Ok(Reporter { out, intervals: args.intervals(), quiet: args.quiet, began, collector: Collector::default() })
+        Ok(Reporter {
+            sink: Arc::new(Mutex::new(Sink { out, sessions: 0 })),
+            session: 0,
+            intervals: args.intervals(),
+            quiet: args.quiet,
+            began: anabranch_net::now(),
+            collector: Collector::default(),
+        })
+    }
+
+    /// One more that writes to the same place, for a session at the same time.
+    pub fn another(&self) -> Self {
+        Reporter {
+            sink: self.sink.clone(),
+            session: 0,
+            intervals: self.intervals,
+            quiet: self.quiet,
+            began: anabranch_net::now(),
+            collector: Collector::default(),
+        }
     }
 
     /// A session begins.
     pub fn begin(&mut self, command: &'static str, mode: &'static str, peer: String, latency_ms: u64) {
         self.began = anabranch_net::now();
         self.collector = Collector::default();
-        if self.intervals == Some(Format::Csv) {
+        self.session = {
+            let mut sink = lock(&self.sink);
+            sink.sessions += 1;
+            sink.sessions - 1
+        };
+        if self.intervals == Some(Format::Csv) && self.session == 0 {
             self.line(CSV_HEADER);
         }
         self.row(&Row::Begin { version: VERSION, command, mode, peer, latency_ms });
@@ -114,13 +155,15 @@ impl Reporter {
         (at.since(self.began).as_secs_f64() * 1e3).round() / 1e3
     }
 
-    fn row(&mut self, row: &Row) {
+    fn row(&self, row: &Row) {
         let json = |row: &Row| {
-            serde_json::to_string(row).unwrap_or_else(|e| format!("{{\"event\":\"error\",\"what\":\"{e}\"}}"))
+            let line = Line { session: self.session, row };
+            serde_json::to_string(&line)
+                .unwrap_or_else(|e| serde_json::json!({"event": "error", "what": e.to_string()}).to_string())
         };
         let line = match (self.intervals, row) {
             (Some(Format::Json), row) => json(row),
-            (Some(Format::Csv), Row::Stats(r)) => csv(r),
+            (Some(Format::Csv), Row::Stats(r)) => csv(self.session, r),
             (Some(Format::Csv), row) => format!("# {}", json(row)),
             (None, Row::Begin { .. }) => return,
             (Some(Format::Text) | None, row) => text(row),
@@ -128,21 +171,21 @@ impl Reporter {
         self.line(&line);
     }
 
-    fn line(&mut self, line: &str) {
-        if let Err(error) = writeln!(self.out, "{line}") {
+    fn line(&self, line: &str) {
+        if let Err(error) = writeln!(lock(&self.sink).out, "{line}") {
             tracing::debug!(%error, "statistics cannot be written");
         }
     }
 
-    fn flush(&mut self) {
-        if let Err(error) = self.out.flush() {
+    fn flush(&self) {
+        if let Err(error) = lock(&self.sink).out.flush() {
             tracing::debug!(%error, "statistics cannot be written");
         }
     }
 }
 
-fn csv(r: &PathRow) -> String {
-    let mut s = format!("{},{},{},{},{}", r.t, r.path, r.local, r.remote, r.state);
+fn csv(session: u32, r: &PathRow) -> String {
+    let mut s = format!("{session},{},{},{},{},{}", r.t, r.path, r.local, r.remote, r.state);
     for range in [r.srtt_ms, r.rto_ms, r.cwnd_bytes, r.in_flight_bytes, r.send_bps, r.receive_bps, r.delivery_bps] {
         // Writing to a String cannot fail.
         let _ = match range {

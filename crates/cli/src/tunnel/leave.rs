@@ -49,7 +49,7 @@ pub(super) async fn run(args: &TunnelArgs, accept: &str, forward: &str) -> Outco
                 let watch = Watch { interval: args.stats.stats_interval, peer_timeout: args.policies.peer_timeout };
                 let session = Session {
                     stop: Stop::new(&interrupt, None),
-                    reporter: reporter.clone(),
+                    reporter: Arc::new(Mutex::new(lock(&reporter).another())),
                     target,
                     watch,
                     manner: Manner { latency: guest.hello.latency, ordered: args.ordered },
