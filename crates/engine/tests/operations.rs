@@ -222,6 +222,16 @@ fn play(profile: &str, seed: u64, ops: &[Op], both_shut_down: bool) {
         assert!(honest, "client {:?}\nserver {:?}", w.b.client_events.last(), w.b.server_events.last());
         return;
     }
+    if std::env::var("SHOW").is_ok() {
+        println!("at {:?}\nclient {:?}\nserver {:?}", w.b.now, w.b.client_events, w.b.server_events);
+        for side in [Side::Client, Side::Server] {
+            println!("{side:?} {:?}", w.b.assoc(side).stats());
+            for (id, p) in w.b.assoc(side).paths() {
+                println!("  {id:?} {p:?}");
+            }
+        }
+        println!("{:?}", w.b.reasons());
+    }
     assert!(
         w.to_server.complete(),
         "to the server: {:?} missing",
@@ -275,4 +285,43 @@ fn everything_down_while_a_message_expires() {
         send(None),
     ];
     play("sctp", 0, &ops, false);
+}
+
+/// A scheduler had sent higher TSNs first; the peer's window shut, and the lower one waited for it for ever.
+#[test]
+fn a_hole_may_be_filled_although_the_window_is_closed() {
+    let ops = [
+        Op::Cut { path: 1, forward: true, backward: false },
+        Op::NewAddress(2, 0),
+        Op::Send { server: true, stream: 0, len: 1366, count: 11, life: Some(98) },
+        Op::Send { server: false, stream: 0, len: 361, count: 13, life: None },
+        Op::Send { server: false, stream: 2, len: 17393, count: 10, life: Some(260) },
+        Op::Cut { path: 1, forward: false, backward: false },
+        Op::Weather { path: 1, loss: 0, duplicate: 0, reorder: 0 },
+        Op::Cut { path: 1, forward: false, backward: true },
+        Op::Run(79),
+        Op::Run(75),
+        Op::Send { server: false, stream: 0, len: 181, count: 10, life: None },
+        Op::Send { server: false, stream: 0, len: 77, count: 2, life: None },
+        Op::Weather { path: 0, loss: 0, duplicate: 0, reorder: 1 },
+        Op::Send { server: true, stream: 0, len: 10, count: 1, life: None },
+        Op::Send { server: false, stream: 0, len: 10, count: 1, life: None },
+        Op::Send { server: false, stream: 0, len: 10, count: 1, life: None },
+        Op::Run(83),
+        Op::Send { server: false, stream: 0, len: 10, count: 1, life: None },
+        Op::Run(394),
+        Op::InterfaceDown(2),
+        Op::Send { server: false, stream: 0, len: 10, count: 1, life: None },
+        Op::Send { server: false, stream: 0, len: 10, count: 1, life: None },
+        Op::Send { server: false, stream: 0, len: 10, count: 1, life: None },
+        Op::Run(1445),
+        Op::Send { server: false, stream: 0, len: 6049, count: 22, life: None },
+        Op::Send { server: true, stream: 0, len: 33, count: 21, life: None },
+        Op::Send { server: true, stream: 0, len: 15237, count: 8, life: None },
+        Op::Run(151),
+        Op::NewAddress(0, 0),
+        Op::Run(173),
+        Op::Run(1434),
+    ];
+    play("live", 455, &ops, false);
 }

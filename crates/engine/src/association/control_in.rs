@@ -9,6 +9,12 @@ use crate::transmit::Transmit;
 
 impl Association {
     pub(super) fn on_abort(&mut self, a: &Abort<'_>) {
+        // All is delivered both ways and the peer may be gone already: then it answers what it gets late like this,
+        // and its SHUTDOWN COMPLETE is still on its way.
+        if matches!(self.state, State::ShutdownAckSent) && a.causes.iter().next().is_none() {
+            self.control.clear();
+            return self.close(CloseReason::Shutdown);
+        }
         let text = a.causes.iter().flatten().next().map_or_else(|| "no reason given".to_owned(), |c| match c {
             Cause::UserAbort(why) if !why.is_empty() => printable(why),
             other => other.to_string(),

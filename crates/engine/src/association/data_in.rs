@@ -41,13 +41,9 @@ impl Association {
             }
             Received::New(_) => {}
         }
-        // A full buffer drops what is new at the top; a piece that closes the gap is always taken (§6.2).
-        let closes_gap = d.header.tsn == self.tracker.cum().next() || d.header.tsn.before(self.tracker.highest());
-        let limit = if closes_gap { self.hard_limit() } else { self.config.receive_buffer };
-        if self.reassembly.held_bytes() + d.payload.len() > limit {
+        if self.reassembly.held_bytes() + d.payload.len() > self.room_for(d.header.tsn) {
             self.stats.dropped_no_buffer += 1;
             seen.dropped = true;
-            // Nothing to read, and no room for the very next piece.
             if d.header.tsn == self.tracker.cum().next() && self.reassembly.ready_len() == 0 {
                 self.abort_for_room(now);
             }

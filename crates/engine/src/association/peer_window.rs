@@ -2,7 +2,7 @@
 
 use super::Association;
 use crate::path::flight::CopyRef;
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Instant, PathId, Tsn};
 
 /// One chunk that the window has no room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -54,9 +54,20 @@ impl Association {
         self.peer_window.a_rwnd.saturating_sub(self.board.outstanding_bytes())
     }
 
+    /// How many chunks of the look-ahead may leave now, the first of which has `len` bytes; none when the window is
+    /// closed. What is lower than a TSN that was sent is a hole for the peer and may always leave, as a retransmission
+    /// may: the peer keeps room for it, and nothing above it will ever be read before it.
+    pub(super) fn chunks_for_window(&mut self, now: Instant, len: u64) -> Option<usize> {
+        let holes = self.board.ahead_holes();
+        if holes > 0 && len > self.peer_rwnd() {
+            return Some(holes);
+        }
+        self.peer_takes(now, len).then(|| self.board.ahead().len())
+    }
+
     /// A chunk of `len` may leave: the window has room, or nothing is in flight and it is time to probe a closed one.
     /// The first probe leaves one RTO after the window was found closed, the next ones less and less often.
-    pub(super) fn peer_takes(&mut self, now: Instant, len: u64) -> bool {
+    fn peer_takes(&mut self, now: Instant, len: u64) -> bool {
         if len <= self.peer_rwnd() {
             self.peer_window.probe = Probe::Idle;
             self.peer_window.backoff = 0;
@@ -152,8 +163,22 @@ impl Association {
     }
 
     /// Most that is held when it closes holes, bytes.
-    pub(super) fn hard_limit(&self) -> usize {
+    fn hard_limit(&self) -> usize {
         self.config.receive_buffer + self.config.receive_buffer / 4
+    }
+
+    /// How much may be held for `tsn` to be taken, bytes. A full buffer drops what is new at the top; a piece that
+    /// closes a hole has a margin (§6.2). The very next piece has another one when there is nothing to read: refused,
+    /// it would come again for ever, for nothing else can make room.
+    pub(super) fn room_for(&self, tsn: Tsn) -> usize {
+        let next = tsn == self.tracker.cum().next();
+        if next && self.reassembly.ready_len() == 0 {
+            2 * self.config.receive_buffer
+        } else if next || tsn.before(self.tracker.highest()) {
+            self.hard_limit()
+        } else {
+            self.config.receive_buffer
+        }
     }
 
     /// The buffer is full of one incomplete message: no reading will ever make room.

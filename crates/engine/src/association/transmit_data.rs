@@ -164,12 +164,14 @@ impl Association {
             };
             let next_len = next.len;
             let facts = self.facts(now);
-            if facts.eligible.is_empty() || !self.peer_takes(now, next_len) {
+            if facts.eligible.is_empty() {
                 break;
             }
+            let Some(shown) = self.chunks_for_window(now, next_len) else { break };
             let decision = {
                 let cx = facts.view(&self.views);
-                self.policies.path_scheduler.next(&cx, &QueueView { chunks: self.board.ahead() })
+                let chunks = self.board.ahead().get(..shown).unwrap_or_default();
+                self.policies.path_scheduler.next(&cx, &QueueView { chunks })
             };
             match decision {
                 Decision::Send { index, path } => {
@@ -179,7 +181,8 @@ impl Association {
                     };
                     let len = data_chunk_len(chunk.len as usize);
                     // It need not be the one that was asked about; alone it may be a probe all the same.
-                    if chunk.len > self.peer_rwnd() && !self.nothing_in_flight() {
+                    let hole = index < self.board.ahead_holes();
+                    if chunk.len > self.peer_rwnd() && !hole && !self.nothing_in_flight() {
                         break;
                     }
                     if on.is_some_and(|p| p != path) || size + len > self.config.packet_size {

@@ -177,6 +177,10 @@ impl Scoreboard {
     pub fn ahead(&self) -> &[ChunkView] {
         &self.ahead
     }
+    /// How many of the look-ahead, from the front, are lower than a TSN that was sent.
+    pub fn ahead_holes(&self) -> usize {
+        self.ahead.partition_point(|c| self.extend(c.tsn) < self.sent_end)
+    }
     pub fn ahead_bytes(&self) -> u64 {
         self.ahead_bytes
     }
