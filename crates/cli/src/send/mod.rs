@@ -215,7 +215,7 @@ pub async fn greet(
                 Some(Control::Welcome(latency)) => return Ok(Some(latency)),
                 Some(Control::Refuse(why)) => return Err(Failure::network(format!("{} refuses: {why}", link.peer()))),
                 Some(_) => {}
-                None => return Err(stop.lost().await),
+                None => return lost_or_none(stop.wait().await),
             },
             cause = stop.wait() => return lost_or_none(cause),
             () = tokio::time::sleep(timeout) => {

@@ -176,7 +176,10 @@ fn outwards(
                 tracing::debug!(%error, %client, "a datagram was not taken");
             }
         };
-        stop.set(Cause::Lost(ended));
+        // A far side that said why it ends is not lost when it then goes.
+        if !matches!(stop.get(), Some(Cause::Peer(_))) {
+            stop.set(Cause::Lost(ended));
+        }
     });
     rx
 }
