@@ -43,7 +43,22 @@ impl What {
     fn alone(&self) -> bool {
         !matches!(self, What::CookieAck | What::HeartbeatAck(_) | What::Error(_) | What::Heartbeat(_))
     }
+    /// Bytes in a packet, of chunks that may share one.
+    fn len(&self) -> usize {
+        match self {
+            What::HeartbeatAck(b) | What::Error(b) => 4 + b.len().next_multiple_of(4),
+            _ => HEARTBEAT_LEN,
+        }
+    }
+    /// Saying it twice says no more.
+    fn repeats(&self, other: &What) -> bool {
+        use What::{CookieAck, Shutdown, ShutdownAck};
+        matches!((self, other), (CookieAck, CookieAck) | (Shutdown, Shutdown) | (ShutdownAck, ShutdownAck))
+    }
 }
+
+/// Our HEARTBEAT: chunk and parameter header, path and nonce, padding.
+const HEARTBEAT_LEN: usize = 20;
 
 /// Encoded error causes.
 pub(super) fn causes(c: &[Cause<'_>]) -> Bytes {
@@ -65,6 +80,9 @@ impl Association {
         }
         let answer = matches!(what, What::HeartbeatAck(_) | What::Error(_) | What::CookieAck | What::AsconfAck { .. });
         if answer && self.control.len() >= MAX_CONTROL {
+            return;
+        }
+        if self.control.iter().any(|c| c.path == path && c.what.repeats(&what)) {
             return;
         }
         self.control.push_back(Control { path, what, to: None });
@@ -104,7 +122,7 @@ impl Association {
 
     fn bundle_controls(&mut self, path: PathId, first: &What, out: &mut Transmit) {
         while let Some(next) = self.control.front() {
-            if next.path != path || next.what.alone() || out.packet.len() + 512 > self.config.packet_size {
+            if next.path != path || next.what.alone() || out.packet.len() + next.what.len() > self.config.packet_size {
                 return;
             }
             // A pair probes the path twice: two packets.

@@ -14,6 +14,7 @@ impl Association {
     pub fn check_invariants(&self) -> Result<(), String> {
         self.board.check()?;
         self.check_flights()?;
+        self.check_bounds()?;
         if self.phase() == Phase::Closed {
             return Ok(());
         }
@@ -27,6 +28,19 @@ impl Association {
         }
         if self.board.reneged() > 0 && self.paths.iter().all(|p| p.t3.is_none()) && self.board.marked().is_empty() {
             return Err("withdrawn acknowledgements and no T3 anywhere".to_owned());
+        }
+        Ok(())
+    }
+
+    /// What a peer can make us hold has an end.
+    fn check_bounds(&self) -> Result<(), String> {
+        let held = self.reassembly.held_bytes();
+        if held > 2 * self.config.receive_buffer + usize::from(u16::MAX) {
+            return Err(format!("{held} bytes received are held, the buffer has {}", self.config.receive_buffer));
+        }
+        let queues = [self.control.len(), self.copies_due.len() / 100, self.gaps.len() / 100, self.paths.len()];
+        if queues.iter().any(|n| *n > 400) {
+            return Err(format!("too much is queued: {queues:?}"));
         }
         Ok(())
     }

@@ -96,8 +96,11 @@ impl Association {
         match chunk {
             Chunk::Data(d) if self.state.accepts_data() => self.on_data(now, path, &d, datagram, seen),
             Chunk::Sack(s) if self.acknowledgements_count() => self.on_sack(now, s.cum_tsn, Some(&s)),
-            Chunk::ForwardTsn(f) if self.peer.forward_tsn && self.state.accepts_data() => self.on_forward_tsn(now, &f),
+            Chunk::ForwardTsn(_) if !self.peer.forward_tsn => return self.on_unknown(path, raw),
+            Chunk::ForwardTsn(f) if self.state.accepts_data() => self.on_forward_tsn(now, &f),
             Chunk::Heartbeat(_) if matches!(self.state, super::State::CookieWait) => {}
+            // Larger than our packets: it would have to be cut.
+            Chunk::Heartbeat(h) if h.params_raw.len() + 16 > self.config.packet_size => {}
             Chunk::Heartbeat(h) => self.push_control(path, What::HeartbeatAck(datagram.slice_ref(h.params_raw))),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
             Chunk::Abort(a) => {

@@ -23,6 +23,13 @@ pub(crate) struct GapMemory {
     gone: Vec<(u64, u64)>,
 }
 
+impl GapMemory {
+    /// Ranges remembered.
+    pub fn len(&self) -> usize {
+        self.ranges.len()
+    }
+}
+
 /// What a SACK acknowledged on one path.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathTally {
