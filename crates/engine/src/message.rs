@@ -24,7 +24,15 @@ pub struct SendOptions {
 
 impl Default for SendOptions {
     fn default() -> Self {
-        SendOptions { stream: StreamId(0), unordered: false, ppid: 0, deadline: None, class: 2, group: None, immediate_ack: false }
+        SendOptions {
+            stream: StreamId(0),
+            unordered: false,
+            ppid: 0,
+            deadline: None,
+            class: 2,
+            group: None,
+            immediate_ack: false,
+        }
     }
 }
 

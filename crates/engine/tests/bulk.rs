@@ -30,7 +30,11 @@ fn transfer(profile: &str, links: &[(LinkConfig, LinkConfig)], volume: usize) ->
         while sent < volume {
             let len = size(next_out);
             let at = offset % (source.len() - 5_000);
-            if !b.send(Side::Client, SendOptions { stream: StreamId(1), ..SendOptions::default() }, source.slice(at..at + len)) {
+            if !b.send(
+                Side::Client,
+                SendOptions { stream: StreamId(1), ..SendOptions::default() },
+                source.slice(at..at + len),
+            ) {
                 break;
             }
             offset += len;
@@ -39,7 +43,10 @@ fn transfer(profile: &str, links: &[(LinkConfig, LinkConfig)], volume: usize) ->
         }
         let until = b.now + ms(60_000);
         let held = b.at_server.len();
-        assert!(b.run_until(until, |b| b.at_server.len() > held + 50 || b.at_server.len() > held && sent >= volume), "stalled after {got} of {volume} bytes");
+        assert!(
+            b.run_until(until, |b| b.at_server.len() > held + 50 || b.at_server.len() > held && sent >= volume),
+            "stalled after {got} of {volume} bytes"
+        );
         for m in b.at_server.drain(..) {
             let len = size(next_in);
             let at = got % (source.len() - 5_000);

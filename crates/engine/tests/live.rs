@@ -22,7 +22,8 @@ fn umts() -> (LinkConfig, LinkConfig) {
 fn demo_link(mbit: u64, delay: u64, loss: f64) -> (LinkConfig, LinkConfig) {
     let mut forward = link(mbit, delay).with_loss(LossConfig::bernoulli(loss)).with_limit(Limit::packets(40));
     forward.overhead = 28;
-    let mut back = LinkConfig::fixed(Some(Rate::from_bits_per_sec(mbit * 1_000_000)), ms(5)).with_limit(Limit::packets(40));
+    let mut back =
+        LinkConfig::fixed(Some(Rate::from_bits_per_sec(mbit * 1_000_000)), ms(5)).with_limit(Limit::packets(40));
     back.overhead = 28;
     (forward, back)
 }
@@ -115,17 +116,25 @@ fn run(profile: &Profile, links: &[(LinkConfig, LinkConfig)], seed: u64, seconds
     if std::env::var("LIVE_TRACE").is_ok() {
         for s in 0..seconds * 10 {
             let from = start + ms(100 * s);
-            let list: Vec<u32> = (0..sequence).filter(|i| made[*i as usize] >= from && made[*i as usize] < from + ms(100)).collect();
+            let list: Vec<u32> =
+                (0..sequence).filter(|i| made[*i as usize] >= from && made[*i as usize] < from + ms(100)).collect();
             let bad = list.iter().filter(|i| late(**i)).count();
-            if bad > 0 { eprintln!("t={:.1} late {bad}/{}", s as f64 / 10.0, list.len()); }
+            if bad > 0 {
+                eprintln!("t={:.1} late {bad}/{}", s as f64 / 10.0, list.len());
+            }
         }
     }
     o.retransmissions = b.assoc(Side::Client).stats().retransmissions;
     for (_, p) in b.assoc(Side::Client).paths() {
         o.timeouts += p.counters.timeouts;
-        if std::env::var("LIVE_TRACE").is_ok() { eprintln!("{:?}", p); }
+        if std::env::var("LIVE_TRACE").is_ok() {
+            eprintln!("{:?}", p);
+        }
     }
-    if std::env::var("LIVE_TRACE").is_ok() { eprintln!("{:?}", b.assoc(Side::Client).stats()); eprintln!("{:?}", b.client_events); }
+    if std::env::var("LIVE_TRACE").is_ok() {
+        eprintln!("{:?}", b.assoc(Side::Client).stats());
+        eprintln!("{:?}", b.client_events);
+    }
     o
 }
 

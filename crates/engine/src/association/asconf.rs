@@ -90,7 +90,14 @@ impl Association {
         self.asconf.next_serial = serial.wrapping_add(1);
         let mut params = Vec::new();
         Parameter::AsconfAdd { correlation: serial, address: wildcard(remote.ip()) }.encode(&mut params);
-        self.asconf.request = Some(Request { serial, params: Bytes::from(params), deadline: now, attempts: 0, from: None, ambiguous: false });
+        self.asconf.request = Some(Request {
+            serial,
+            params: Bytes::from(params),
+            deadline: now,
+            attempts: 0,
+            from: None,
+            ambiguous: false,
+        });
         self.send_asconf(now);
     }
 
@@ -104,7 +111,8 @@ impl Association {
         let doubled = Duration::from_nanos(base.as_nanos().saturating_mul(1 << rounds.min(6)));
         r.deadline = now + doubled.min(MAX_BACKOFF);
         r.attempts += 1;
-        let what = What::Asconf { serial: r.serial, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), params: r.params.clone() };
+        let what =
+            What::Asconf { serial: r.serial, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), params: r.params.clone() };
         if let Some(i) = path {
             let id = self.asconf.wanted.remove(i);
             self.asconf.wanted.push(id);
@@ -174,7 +182,9 @@ impl Association {
         let mut out = Vec::new();
         for p in a.params.iter().flatten() {
             match p {
-                Parameter::AsconfAdd { correlation, address } => self.peer_adds(now, from, correlation, address, &mut out),
+                Parameter::AsconfAdd { correlation, address } => {
+                    self.peer_adds(now, from, correlation, address, &mut out)
+                }
                 Parameter::AsconfDelete { correlation, address } => {
                     self.peer_deletes(now, from, correlation, address, &mut out);
                 }

@@ -2,10 +2,10 @@
 
 use super::{Association, State};
 use crate::event::CloseReason;
+use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
 use anabranch_wire::{Abort, Auth, AuthOut, Cause, Chunk, Encode, ErrorChunk, RawChunk, kind};
-use crate::transmit::Transmit;
 
 impl Association {
     pub(super) fn on_abort(&mut self, a: &Abort<'_>) {
@@ -15,10 +15,13 @@ impl Association {
             self.control.clear();
             return self.close(CloseReason::Shutdown);
         }
-        let text = a.causes.iter().flatten().next().map_or_else(|| "no reason given".to_owned(), |c| match c {
-            Cause::UserAbort(why) if !why.is_empty() => printable(why),
-            other => other.to_string(),
-        });
+        let text = a.causes.iter().flatten().next().map_or_else(
+            || "no reason given".to_owned(),
+            |c| match c {
+                Cause::UserAbort(why) if !why.is_empty() => printable(why),
+                other => other.to_string(),
+            },
+        );
         self.control.clear();
         self.close(CloseReason::PeerAborted(text));
     }

@@ -6,8 +6,8 @@ use super::transmit::start_packet;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId};
 use anabranch_wire::{
-    AbortOut, AsconfAckOut, AsconfOut, Cause, CookieAck, CookieEcho, Encode, ErrorOut, Heartbeat, HeartbeatAck, InitOut,
-    SackOut, Shutdown, ShutdownAck, ShutdownComplete,
+    AbortOut, AsconfAckOut, AsconfOut, Cause, CookieAck, CookieEcho, Encode, ErrorOut, Heartbeat, HeartbeatAck,
+    InitOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
 };
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -34,8 +34,15 @@ pub(crate) enum What {
     ShutdownComplete,
     Abort(Bytes),
     Error(Bytes),
-    Asconf { serial: u32, address: IpAddr, params: Bytes },
-    AsconfAck { serial: u32, params: Bytes },
+    Asconf {
+        serial: u32,
+        address: IpAddr,
+        params: Bytes,
+    },
+    AsconfAck {
+        serial: u32,
+        params: Bytes,
+    },
 }
 
 impl What {

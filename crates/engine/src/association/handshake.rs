@@ -49,7 +49,8 @@ impl Announced {
                 Parameter::Unknown(raw) => {
                     let action = raw.unknown_action();
                     use anabranch_wire::UnknownAction as U;
-                    if matches!(action, U::StopReport | U::SkipReport) && a.report.len() + raw.whole.len() <= MAX_REPORT {
+                    if matches!(action, U::StopReport | U::SkipReport) && a.report.len() + raw.whole.len() <= MAX_REPORT
+                    {
                         a.report.extend_from_slice(raw.whole);
                         a.report.resize(a.report.len().next_multiple_of(4), 0);
                     }

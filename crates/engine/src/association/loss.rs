@@ -52,13 +52,8 @@ impl Association {
             return Verdict::Waiting;
         };
         let cx = facts.view(&self.views);
-        let mut view = CopyView {
-            chunk: chunk.view(),
-            path,
-            tx_seq: copy.tx_seq,
-            sent_at: copy.sent_at,
-            misses: copy.misses,
-        };
+        let mut view =
+            CopyView { chunk: chunk.view(), path, tx_seq: copy.tx_seq, sent_at: copy.sent_at, misses: copy.misses };
         view.misses = view.misses.saturating_add(self.policies.loss_count.reports(&cx, sack, &view));
         if view.misses == 0 {
             return Verdict::Waiting;
@@ -239,8 +234,7 @@ impl Association {
             Probe::None => {}
             Probe::Newest => self.queue_probe(path),
             Probe::MarkNewest(n) => {
-                let list: Vec<CopyRef> =
-                    self.paths[path.index()].flight.copies().rev().take(usize::from(n)).collect();
+                let list: Vec<CopyRef> = self.paths[path.index()].flight.copies().rev().take(usize::from(n)).collect();
                 let lost = list.iter().map(|c| self.copy_lost(now, path, c, true)).sum();
                 if lost > 0 {
                     self.react(now, path, LossKind::FastRetransmit, lost);

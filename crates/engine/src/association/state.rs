@@ -20,7 +20,9 @@ pub(crate) enum State {
     /// INIT sent, T1-init runs.
     CookieWait,
     /// COOKIE ECHO sent, T1-cookie runs.
-    CookieEchoed { cookie: Bytes },
+    CookieEchoed {
+        cookie: Bytes,
+    },
     Established,
     /// The user asked; outstanding data goes first.
     ShutdownPending,

@@ -3,9 +3,9 @@
 use super::Association;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_base::{Ssn, StreamId};
 use anabranch_policy::path_quality::Notice;
 use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock};
-use anabranch_base::{Ssn, StreamId};
 
 /// Buffers reused from packet to packet.
 #[derive(Default)]

@@ -3,8 +3,8 @@
 use super::Association;
 use super::transmit::start_packet;
 use super::views::has_window;
-use crate::transmit::Transmit;
 use crate::message::SendOptions;
+use crate::transmit::Transmit;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Rate, Tsn};
@@ -175,7 +175,8 @@ impl Association {
             };
             match decision {
                 Decision::Send { index, path } => {
-                    let Some(chunk) = self.board.ahead().get(index).copied().filter(|_| facts.eligible.has(path)) else {
+                    let Some(chunk) = self.board.ahead().get(index).copied().filter(|_| facts.eligible.has(path))
+                    else {
                         self.refuse(now);
                         break;
                     };

@@ -67,7 +67,8 @@ impl Association {
             };
             (state, p.errors, p.id)
         };
-        let confirmed = self.paths.iter().filter(|p| p.state != PathState::Unconfirmed && !p.interface_down && p.known_to_peer);
+        let confirmed =
+            self.paths.iter().filter(|p| p.state != PathState::Unconfirmed && !p.interface_down && p.known_to_peer);
         confirmed.min_by_key(rank).map_or(PathSet::EMPTY, |p| PathSet::only(p.id))
     }
 }

@@ -107,7 +107,14 @@ pub(crate) fn initial_window(mtu: u64, remote: SocketAddr) -> u64 {
 }
 
 impl Path {
-    pub fn new(id: PathId, local: LocalId, remote: SocketAddr, origin: Origin, mtu: u64, window: Box<dyn Window>) -> Self {
+    pub fn new(
+        id: PathId,
+        local: LocalId,
+        remote: SocketAddr,
+        origin: Origin,
+        mtu: u64,
+        window: Box<dyn Window>,
+    ) -> Self {
         Path {
             id,
             local,

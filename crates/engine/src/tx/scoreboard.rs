@@ -216,12 +216,8 @@ impl Scoreboard {
     pub fn append(&mut self, f: Fragment) {
         let tsn = Tsn(self.end() as u32);
         let o = f.options;
-        let flags = DataFlags {
-            immediate: o.immediate_ack && f.end,
-            unordered: o.unordered,
-            begin: f.begin,
-            end: f.end,
-        };
+        let flags =
+            DataFlags { immediate: o.immediate_ack && f.end, unordered: o.unordered, begin: f.begin, end: f.end };
         let chunk = Chunk {
             state: ChunkState::Waiting,
             header: DataHeader { tsn, stream: StreamId(o.stream.0), ssn: ssn_of(&f), ppid: o.ppid, flags },
