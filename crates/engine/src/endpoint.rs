@@ -38,6 +38,7 @@ struct Slot {
     association: Association,
     timeout: Option<Instant>,
     ready: bool,
+    eventful: bool,
     by_peer: (LocalId, SocketAddr, u16),
 }
 
@@ -128,7 +129,7 @@ impl Endpoint {
         let by_peer = (local, remote, a.peer_port);
         self.by_tag.insert(a.local_tag, id);
         self.by_peer.insert(by_peer, id);
-        self.slots.insert(id, Slot { association: a, timeout: None, ready: false, by_peer });
+        self.slots.insert(id, Slot { association: a, timeout: None, ready: false, eventful: false, by_peer });
         self.touch(id);
         id
     }
@@ -159,20 +160,14 @@ impl Endpoint {
 
     /// Keeps the indices true after anything happened to an association.
     fn touch(&mut self, id: AssocId) {
+        self.retime(id);
         let Some(s) = self.slots.get_mut(&id) else { return };
-        let next = s.association.poll_timeout().map(|(t, _)| t);
-        if next != s.timeout {
-            if let Some(t) = s.timeout {
-                self.timeouts.remove(&(t, id));
-            }
-            if let Some(t) = next {
-                self.timeouts.insert((t, id));
-            }
-            s.timeout = next;
-        }
         if !s.ready {
             s.ready = true;
             self.ready.push_back(id);
+        }
+        if !s.eventful {
+            s.eventful = true;
             self.eventful.push_back(id);
         }
     }
@@ -248,6 +243,9 @@ impl Endpoint {
                 return Some((id, e));
             }
             self.eventful.pop_front();
+            if let Some(s) = self.slots.get_mut(&id) {
+                s.eventful = false;
+            }
             if self.slots.get(&id).is_some_and(|s| s.association.is_finished()) {
                 self.forget(id);
             }
