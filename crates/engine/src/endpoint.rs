@@ -194,6 +194,11 @@ impl Endpoint {
                     return true;
                 }
                 s.ready = false;
+                // Sending makes events too: messages given up, paths taken over.
+                if !s.eventful {
+                    s.eventful = true;
+                    self.eventful.push_back(id);
+                }
             }
             self.ready.pop_front();
             self.retime(id);
