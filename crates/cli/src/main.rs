@@ -1,5 +1,7 @@
 //! The binary `anabranch`: live video and messages over several networks at once.
 
+#![allow(rustdoc::broken_intra_doc_links, reason = "doc comments are the help text, where brackets mean optional")]
+
 mod demo;
 mod emulate;
 mod exit;
