@@ -1,0 +1,316 @@
+//! A connected pair whose every step is read from bytes: the fuzz target and the tests of what it found share it.
+//!
+//! The client gets forged chunks behind a valid tag between honest packets of a live peer, in any order, with any
+//! losses, while both users send, read, and move between interfaces.
+
+use anabranch_base::{Duration, Instant, RandomStream, Ssn, StreamId, Tsn};
+use anabranch_engine::{AssocConfig, AssocId, Association, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
+use anabranch_policy::registry::Profile;
+use anabranch_wire::{
+    AbortOut, Chunk, CommonHeader, Data, DataFlags, DataHeader, Encode, ForwardTsnOut, GapBlock, Packet, SackOut,
+    Verify,
+};
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+const PORT: u16 = 5_001;
+const PROFILES: [&str; 8] = ["sctp", "cmt", "live", "confluent", "low-latency", "cmt-rtx-csi", "thin", "media"];
+const IFACES: u16 = 3;
+
+fn server_addr() -> SocketAddr {
+    ([198, 51, 100, 1], 9_899).into()
+}
+fn client_addr(local: u16) -> SocketAddr {
+    ([192, 0, 2, local as u8], 40_000).into()
+}
+
+/// Takes the input apart; zeros behind its end.
+struct Input<'a>(&'a [u8]);
+
+impl<'a> Input<'a> {
+    fn u8(&mut self) -> u8 {
+        let Some((b, rest)) = self.0.split_first() else { return 0 };
+        self.0 = rest;
+        *b
+    }
+    fn u16(&mut self) -> u16 {
+        u16::from_be_bytes([self.u8(), self.u8()])
+    }
+    fn take(&mut self, n: usize) -> &'a [u8] {
+        let (a, b) = self.0.split_at(n.min(self.0.len()));
+        self.0 = b;
+        a
+    }
+}
+
+/// One end, the packets on their way to it, and the tag they carry.
+struct End {
+    endpoint: Endpoint,
+    id: Option<AssocId>,
+    inbox: VecDeque<(u16, Bytes)>,
+    tag: u32,
+    /// Newest TSN that the end sent.
+    tsn: Tsn,
+}
+
+impl End {
+    fn new(name: &str, accept: bool, config: &AssocConfig) -> End {
+        let mut c = EndpointConfig::new(PORT, config.clone());
+        c.accept = accept;
+        let endpoint = Endpoint::new(c, Box::new(RandomStream::named(1, name)), Instant::ZERO);
+        End { endpoint, id: None, inbox: VecDeque::new(), tag: 0, tsn: Tsn(0) }
+    }
+    fn with(&mut self, f: impl FnOnce(&mut Association)) {
+        if let Some(id) = self.id.or_else(|| self.endpoint.associations().last()) {
+            self.id = Some(id);
+            match self.endpoint.association_mut(id) {
+                Some(mut a) => f(&mut a),
+                None => self.id = None,
+            }
+        }
+    }
+}
+
+pub struct Driven {
+    now: Instant,
+    client: End,
+    server: End,
+    transmit: Transmit,
+    sent: u64,
+}
+
+impl Driven {
+    fn new(profile: u8) -> Driven {
+        let name = PROFILES[usize::from(profile) % PROFILES.len()];
+        let profile = Profile::named(name).expect("registered");
+        let config = AssocConfig { receive_buffer: 30_000, send_buffer: 100_000, ..AssocConfig::new(profile) };
+        let mut d = Driven {
+            now: Instant::ZERO,
+            client: End::new("client", false, &config),
+            server: End::new("server", true, &config),
+            transmit: Transmit::default(),
+            sent: 0,
+        };
+        let id = d.client.endpoint.connect(d.now, config, LocalId(0), server_addr(), PORT).expect("a profile");
+        d.client.id = Some(id);
+        for i in 1..IFACES {
+            d.client.with(|a| drop(a.add_path(Instant::ZERO, LocalId(i), server_addr())));
+        }
+        for _ in 0..8 {
+            d.exchange(usize::MAX, 0);
+        }
+        d
+    }
+
+    /// Collects what both ends have to send.
+    fn flush(&mut self) {
+        for to_server in [true, false] {
+            let (from, to) =
+                if to_server { (&mut self.client, &mut self.server) } else { (&mut self.server, &mut self.client) };
+            let mut burst = 0;
+            while from.endpoint.poll_transmit(self.now, &mut self.transmit) {
+                burst += 1;
+                assert!(burst < 3_000, "the packets never end");
+                self.sent += 1;
+                let mut bytes = Vec::new();
+                self.transmit.packet.write_to(&mut bytes);
+                assert!(bytes.len() <= 1_200, "a packet of {} bytes", bytes.len());
+                let path = if to_server {
+                    Some(self.transmit.local.0)
+                } else {
+                    (0..IFACES).find(|i| client_addr(*i) == self.transmit.remote)
+                };
+                let bytes = Bytes::from(bytes);
+                if let Ok(p) = Packet::parse(&bytes, Verify::Trusted) {
+                    if p.header.vtag != 0 {
+                        to.tag = p.header.vtag;
+                    }
+                    for c in p.chunks().flatten() {
+                        if let Ok(Chunk::Data(d)) = c.decode() {
+                            from.tsn = d.header.tsn;
+                        }
+                    }
+                }
+                if let Some(path) = path
+                    && to.inbox.len() < 500
+                {
+                    to.inbox.push_back((path, bytes));
+                }
+            }
+            while from.endpoint.poll_event().is_some() {}
+        }
+    }
+
+    fn handle(&mut self, at_server: bool, path: u16, bytes: &Bytes) {
+        if at_server {
+            self.server.endpoint.handle(self.now, LocalId(0), client_addr(path), bytes, Verify::Trusted);
+        } else {
+            self.client.endpoint.handle(self.now, LocalId(path), server_addr(), bytes, Verify::Trusted);
+        }
+    }
+
+    /// Up to `n` packets each way arrive; a set bit of `fate` loses one, so repeats every eight.
+    fn exchange(&mut self, n: usize, fate: u8) {
+        self.flush();
+        for at_server in [true, false] {
+            let end = if at_server { &mut self.server } else { &mut self.client };
+            let batch: Vec<_> = end.inbox.drain(..n.min(end.inbox.len())).collect();
+            for (i, (path, bytes)) in batch.into_iter().enumerate() {
+                if fate >> (i % 8) & 1 == 0 {
+                    self.handle(at_server, path, &bytes);
+                }
+            }
+        }
+        self.flush();
+    }
+
+    fn advance(&mut self, time: Duration) {
+        let until = self.now + time;
+        for _ in 0..50 {
+            let due = |e: &End| e.endpoint.poll_timeout();
+            let next = [due(&self.client), due(&self.server)].into_iter().flatten().min();
+            let Some(next) = next.filter(|t| *t <= until) else { break };
+            self.now = self.now.max(next);
+            self.client.endpoint.handle_timeout(self.now);
+            self.server.endpoint.handle_timeout(self.now);
+            self.flush();
+        }
+        self.now = until;
+    }
+
+    fn check(&self) {
+        for e in [&self.client.endpoint, &self.server.endpoint] {
+            for id in e.associations() {
+                if let Some(Err(why)) = e.association(id).map(Association::check_invariants) {
+                    panic!("{why}");
+                }
+            }
+        }
+    }
+
+    fn forged(&self, at_server: bool, input: &mut Input<'_>) -> Vec<u8> {
+        let (me, other) = if at_server { (&self.server, &self.client) } else { (&self.client, &self.server) };
+        let near = |t: Tsn, by: u16| t.plus(u32::from(by)).minus(32);
+        let mut out = Vec::new();
+        match input.u8() % 6 {
+            0 => {
+                let gaps: Vec<_> = (0..input.u8() % 6)
+                    .map(|_| GapBlock { start: u16::from(input.u8()), end: u16::from(input.u8()) })
+                    .collect();
+                let duplicates = [near(me.tsn, 3)];
+                let a_rwnd = u32::from(input.u16()) * if input.u8() > 200 { 65_537 } else { 1 };
+                let cum_tsn = near(me.tsn, u16::from(input.u8()));
+                SackOut { cum_tsn, a_rwnd, gaps: &gaps, duplicates: &duplicates }.encode(&mut out);
+            }
+            1 => {
+                let flags = DataFlags::from_bits(input.u8());
+                let tsn = near(other.tsn, u16::from(input.u8()));
+                let (stream, ssn) = (StreamId(u16::from(input.u8() % 70)), Ssn(u16::from(input.u8())));
+                let payload = vec![7; usize::from(input.u16() % 1_300)];
+                Data { header: DataHeader { tsn, stream, ssn, ppid: 0, flags }, payload: &payload }.encode(&mut out);
+            }
+            2 => {
+                let streams: Vec<_> =
+                    (0..input.u8() % 5).map(|_| (StreamId(u16::from(input.u8())), Ssn(input.u16()))).collect();
+                let by = if input.u8() > 240 { input.u16() } else { u16::from(input.u8()) };
+                ForwardTsnOut { new_cum: near(other.tsn, by), streams: &streams }.encode(&mut out);
+            }
+            3 => {
+                let kind = input.u8();
+                let body = input.take(usize::from(kind % 40));
+                out.extend_from_slice(&[kind, input.u8(), 0, (body.len() + 4) as u8]);
+                out.extend_from_slice(body);
+                out.resize(out.len().next_multiple_of(4), 0);
+            }
+            4 if input.u8() > 250 => AbortOut { tag_reflected: false, causes: &[] }.encode(&mut out),
+            4 => out.extend_from_slice(&[7, 0, 0, 8, 0, 0, 0, input.u8()]),
+            // As it comes.
+            _ => {
+                let n = usize::from(input.u8());
+                out.extend_from_slice(input.take(n));
+            }
+        }
+        out
+    }
+
+    fn step(&mut self, input: &mut Input<'_>) {
+        let op = input.u8();
+        let at_server = op & 0x40 != 0;
+        match op & 0x0f {
+            0..=2 => self.exchange(1 + usize::from(input.u8() % 32), input.u8()),
+            3 | 4 => {
+                let b = input.u8();
+                self.advance(Duration::from_micros(u64::from(b & 0x0f) * 97 << (b >> 4)));
+            }
+            5..=7 => {
+                let (flags, len, now) = (input.u8(), input.u16() % 9_000, self.now);
+                let life = Duration::from_millis(u64::from(flags >> 3) * 20);
+                let options = SendOptions {
+                    stream: StreamId(u16::from(flags & 3)),
+                    unordered: flags & 4 != 0,
+                    deadline: (!life.is_zero()).then_some(now + life),
+                    ..SendOptions::default()
+                };
+                let end = if at_server { &mut self.server } else { &mut self.client };
+                end.with(|a| drop(a.send(now, options, Bytes::from(vec![op; usize::from(len)]))));
+            }
+            8..=11 => {
+                let vtag = if at_server { self.server.tag } else { self.client.tag };
+                let mut bytes = CommonHeader { src_port: PORT, dst_port: PORT, vtag }.to_bytes().to_vec();
+                for _ in 0..=(op >> 4 & 3) {
+                    bytes.extend_from_slice(&self.forged(at_server, input));
+                }
+                self.handle(at_server, u16::from(op >> 7), &Bytes::from(bytes));
+            }
+            12 => {
+                let end = if at_server { &mut self.server } else { &mut self.client };
+                let n = input.u8();
+                end.with(|a| (0..n).for_each(|_| drop(a.recv())));
+            }
+            13 => {
+                let (now, b) = (self.now, input.u8());
+                let local = LocalId(u16::from(b) % IFACES);
+                self.client.with(
+                    |a| {
+                        if b & 0x80 == 0 { a.interface_down(now, local) } else { a.interface_up(now, local) }
+                    },
+                );
+            }
+            14 => {
+                let end = if at_server { &mut self.server } else { &mut self.client };
+                end.inbox.rotate_left(usize::from(input.u8()).min(end.inbox.len()));
+            }
+            _ => {
+                let (now, b) = (self.now, input.u8());
+                let end = if at_server { &mut self.server } else { &mut self.client };
+                match b {
+                    0..=20 => end.with(|a| a.shutdown(now)),
+                    255 => end.with(|a| a.abort(now, b"enough")),
+                    _ => {}
+                }
+            }
+        }
+    }
+}
+
+/// Plays `data`; panics where an invariant does not hold.
+pub fn drive(data: &[u8]) {
+    let mut input = Input(data);
+    let mut d = Driven::new(input.u8());
+    d.check();
+    for _ in 0..400 {
+        if input.0.is_empty() {
+            break;
+        }
+        d.step(&mut input);
+        d.flush();
+        d.check();
+    }
+    // Whatever state it is in, a minute of honest exchange brings no panic either.
+    for _ in 0..60 {
+        d.exchange(usize::MAX, 0);
+        d.advance(Duration::from_secs(1));
+    }
+    d.check();
+}

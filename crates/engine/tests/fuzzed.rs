@@ -1,0 +1,35 @@
+//! The seeds of the fuzz target `association`, and what it found.
+
+#[path = "common/driven.rs"]
+mod driven;
+
+use driven::drive;
+
+#[test]
+fn nothing_at_all() {
+    for profile in 0..8 {
+        drive(&[profile]);
+    }
+}
+
+#[test]
+fn random_bytes() {
+    for n in 0..150 {
+        let mut r = anabranch_base::RandomStream::named(n, "bytes");
+        let bytes: Vec<u8> = (0..2_000).map(|_| r.below(256) as u8).collect();
+        drive(&bytes);
+    }
+}
+
+#[test]
+fn seeds() {
+    let dir = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fuzz/seeds/association");
+    let mut n = 0;
+    for entry in std::fs::read_dir(dir).expect("seeds") {
+        let path = entry.expect("an entry").path();
+        println!("{}", path.display());
+        drive(&std::fs::read(&path).expect("a file"));
+        n += 1;
+    }
+    assert!(n > 0);
+}
