@@ -95,7 +95,9 @@ impl Driven {
         let id = d.client.endpoint.connect(d.now, config, LocalId(0), server_addr(), PORT).expect("a profile");
         d.client.id = Some(id);
         for i in 1..IFACES {
-            d.client.with(|a| drop(a.add_path(Instant::ZERO, LocalId(i), server_addr())));
+            d.client.with(|a| {
+                let _ = a.add_path(Instant::ZERO, LocalId(i), server_addr());
+            });
         }
         for _ in 0..8 {
             d.exchange(usize::MAX, 0);
@@ -241,7 +243,7 @@ impl Driven {
             0..=2 => self.exchange(1 + usize::from(input.u8() % 32), input.u8()),
             3 | 4 => {
                 let b = input.u8();
-                self.advance(Duration::from_micros(u64::from(b & 0x0f) * 97 << (b >> 4)));
+                self.advance(Duration::from_micros((u64::from(b & 0x0f) * 97) << (b >> 4)));
             }
             5..=7 => {
                 let (flags, len, now) = (input.u8(), input.u16() % 9_000, self.now);
@@ -253,7 +255,9 @@ impl Driven {
                     ..SendOptions::default()
                 };
                 let end = if at_server { &mut self.server } else { &mut self.client };
-                end.with(|a| drop(a.send(now, options, Bytes::from(vec![op; usize::from(len)]))));
+                end.with(|a| {
+                    let _ = a.send(now, options, Bytes::from(vec![op; usize::from(len)]));
+                });
             }
             8..=11 => {
                 let vtag = if at_server { self.server.tag } else { self.client.tag };
