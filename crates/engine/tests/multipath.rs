@@ -72,7 +72,7 @@ fn a_second_path_joins_by_asconf_under_auth_and_carries_nothing_before_it_is_con
         for k in &on_path[..before] {
             let mut sorted = k.clone();
             sorted.sort_unstable();
-            let ok = allowed.iter().any(|a| *a == k.as_slice()) || sorted == [kind::HEARTBEAT, kind::HEARTBEAT_ACK];
+            let ok = allowed.contains(&k.as_slice()) || sorted == [kind::HEARTBEAT, kind::HEARTBEAT_ACK];
             assert!(ok, "{side:?} sent {k:?} on an unconfirmed path");
         }
     }
