@@ -17,5 +17,5 @@ for target in $targets; do
     folders=("fuzz/corpus/$target")
     mkdir -p "${folders[0]}"
     [ ! -d "fuzz/seeds/$target" ] || folders+=("fuzz/seeds/$target")
-    cargo +nightly fuzz run "$target" "${folders[@]}" -- -max_total_time="$seconds" -print_final_stats=1
+    cargo +nightly fuzz run "$target" "${folders[@]}" -- -max_total_time="$seconds" -verbosity=0 -print_final_stats=1
 done
