@@ -4,23 +4,36 @@ use super::Association;
 use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::view::{ChunkView, CopyView, SackView};
 
+/// Lists are searched for what is late this often at most; what is chosen to be sent is asked about anyway.
+const SWEEP: Duration = Duration::from_millis(1);
+
+/// Which copies of a path may be missing.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Suspects {
+    /// Those sent before this serial.
+    SentBefore(u64),
+    /// Those of the TSNs between what the newest SACK reports.
+    Holes,
+}
+
 impl Association {
-    /// Judges the copies of `path` sent before `before`, then lets window and coupling react once.
-    pub(super) fn judge_path(&mut self, now: Instant, path: PathId, before: u64, sack: &SackView<'_>) {
+    /// Judges copies of `path`, then lets window and coupling react once.
+    pub(super) fn judge_path(&mut self, now: Instant, path: PathId, suspects: Suspects, sack: &SackView<'_>) {
         let mut list = core::mem::take(&mut self.scratch.copies);
-        match self.paths.get_mut(path.index()) {
-            Some(p) => {
-                p.reorder_timer = None;
-                p.flight.copies_before(before, &mut list);
+        list.clear();
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.reorder_timer = None;
+            match suspects {
+                Suspects::SentBefore(seq) => p.flight.copies_before(seq, &mut list),
+                Suspects::Holes => self.copies_in_holes(path, &mut list),
             }
-            None => list.clear(),
         }
         let facts = self.facts(now);
         let mut lost = 0;
@@ -39,6 +52,19 @@ impl Association {
         self.scratch.copies = list;
         if lost > 0 {
             self.react(now, path, LossKind::FastRetransmit, lost);
+        }
+    }
+
+    /// The copies on `path` of chunks between the gap blocks of the newest SACK.
+    fn copies_in_holes(&self, path: PathId, out: &mut Vec<CopyRef>) {
+        let mut tsn = self.board.cumulative() + 1;
+        for (from, to) in self.gaps.ranges() {
+            while tsn < from {
+                let copies = self.board.get(tsn).into_iter().flat_map(|c| c.copies.iter());
+                out.extend(copies.filter(|l| l.path == path).map(|l| CopyRef { tx_seq: l.tx_seq, tsn }));
+                tsn += 1;
+            }
+            tsn = tsn.max(to + 1);
         }
     }
 
@@ -196,9 +222,8 @@ impl Association {
         let by_order = self.policies.loss_count.by_send_order();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.reorder_timer = None;
-        // Reports by TSN judge the whole flight, also before anything on this path was acknowledged unambiguously.
-        let before = if by_order { p.newest_acked_seq } else { Some(p.flight.next_seq()) };
-        let Some(before) = before else { return };
+        let suspects = if by_order { p.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
+        let Some(suspects) = suspects else { return };
         self.refresh_views();
         let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
         let newest = vec![None; self.paths.len()];
@@ -209,7 +234,7 @@ impl Association {
             flight_before: &flight,
             packets_reported: 0,
         };
-        self.judge_path(now, path, before, &sack);
+        self.judge_path(now, path, suspects, &sack);
         self.adjust_coupling(now);
     }
 
@@ -270,20 +295,39 @@ impl Association {
         if !self.peer.forward_tsn {
             return;
         }
+        let swept = if marked { &mut self.swept_marked } else { &mut self.swept_ahead };
+        if swept.is_some_and(|t| now.since(t) < SWEEP) {
+            return;
+        }
+        *swept = Some(now);
         loop {
             let facts = self.facts(now);
-            let cx = facts.view(&self.views);
             let list = if marked { self.board.marked() } else { self.board.ahead() };
-            let (abandon, board, groups) = (&self.policies.abandon, &self.board, &self.groups);
-            let gone = |c: &&ChunkView| {
-                let group = board.get(board.extend(c.tsn)).and_then(|c| c.group);
-                let c = ChunkView { group_broken: groups.is_broken(group), group_unsent: groups.unsent(group), ..**c };
-                c.deadline.is_some() && abandon.give_up(&cx, &c)
-            };
-            let Some(tsn) = list.iter().find(gone).map(|c| c.tsn) else { break };
+            let Some(tsn) = list.iter().find(|c| self.is_late(&facts, c)).map(|c| c.tsn) else { break };
             self.abandon_message(tsn);
         }
         self.after_abandon(now);
+    }
+
+    /// Gives up the message of a chunk that was chosen to be sent and is late; true when it did.
+    pub(super) fn give_up_chosen(&mut self, now: Instant, c: &ChunkView) -> bool {
+        let late = self.peer.forward_tsn && self.is_late(&self.facts(now), c);
+        if late {
+            // Others of its age are late as well.
+            (self.swept_marked, self.swept_ahead) = (None, None);
+            self.abandon_message(c.tsn);
+            self.after_abandon(now);
+        }
+        late
+    }
+
+    fn is_late(&self, facts: &super::views::Facts, c: &ChunkView) -> bool {
+        c.deadline.is_some() && {
+            let group = self.board.get(self.board.extend(c.tsn)).and_then(|c| c.group);
+            let (group_broken, group_unsent) = (self.groups.is_broken(group), self.groups.unsent(group));
+            let c = ChunkView { group_broken, group_unsent, ..*c };
+            self.policies.abandon.give_up(&facts.view(&self.views), &c)
+        }
     }
 
     /// All chunks of the message go together (RFC 3758 §3.5 A3); what was in flight counts no longer.

@@ -146,6 +146,9 @@ pub struct Association {
     quality_floor: Instant,
     forward_timer: Option<Instant>,
     forward_due: bool,
+    /// When the lists were last searched for what is late.
+    swept_marked: Option<Instant>,
+    swept_ahead: Option<Instant>,
     /// Where the last FORWARD-TSN pointed, and when it left.
     forward_sent: Option<(u64, Instant)>,
     /// Consecutive errors over all paths (RFC 9260 §8.1).
@@ -216,6 +219,8 @@ impl Association {
             quality_floor: Instant::ZERO,
             forward_timer: None,
             forward_due: false,
+            swept_marked: None,
+            swept_ahead: None,
             forward_sent: None,
             errors: 0,
             last_error: None,

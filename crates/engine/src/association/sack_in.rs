@@ -4,6 +4,7 @@
 //! then credit, growth, coupling; timers. Work is proportional to what the SACK changed.
 
 use super::Association;
+use super::loss::Suspects;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn};
 use anabranch_policy::ack_credit::PathAck;
@@ -27,6 +28,10 @@ impl GapMemory {
     /// Ranges remembered.
     pub fn len(&self) -> usize {
         self.ranges.len()
+    }
+    /// First and last TSN of each, rising.
+    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
+        self.ranges.iter().copied()
     }
 }
 
@@ -169,7 +174,10 @@ impl Association {
         }
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
         let once = sent == 1;
-        self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
+        if state == ChunkState::Outstanding {
+            // The late arrival of what was given as lost says nothing about what left after that.
+            self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
+        }
         let copies = self.board.settle(tsn, ChunkState::Acked);
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
@@ -249,11 +257,11 @@ impl Association {
             let path = PathId(i as u8);
             let newly = self.scratch.newest.get(i).copied().flatten();
             let by_order = self.policies.loss_count.by_send_order();
-            let bound = if by_order { newly } else { self.paths.get(i).map(|p| p.flight.next_seq()) };
             let recovering = self.paths.get(i).is_some_and(|p| p.recovery_exit.is_some());
             // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
-            let bound = if recovering && advanced { self.highest_reported(path).or(bound) } else { bound };
-            if let Some(before) = bound {
+            let bound = if recovering && advanced { self.highest_reported(path).or(newly) } else { newly };
+            let suspects = if by_order { bound.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
+            if let Some(suspects) = suspects {
                 let newest = core::mem::take(&mut self.scratch.newest);
                 let flight = core::mem::take(&mut self.scratch.flight_before);
                 let sack = SackView {
@@ -263,7 +271,7 @@ impl Association {
                     flight_before: &flight,
                     packets_reported: 1,
                 };
-                self.judge_path(now, path, before, &sack);
+                self.judge_path(now, path, suspects, &sack);
                 self.scratch.newest = newest;
                 self.scratch.flight_before = flight;
             }

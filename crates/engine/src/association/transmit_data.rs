@@ -26,13 +26,18 @@ impl Association {
     // ---- retransmissions
 
     pub(super) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.give_up_marked(now);
-        self.settle_takeovers(now);
-        if self.board.marked().is_empty() {
-            return false;
-        }
-        let first = self.first_marked(now);
-        let Some(chunk) = self.board.marked().get(first).copied() else { return false };
+        let chunk = loop {
+            self.give_up_marked(now);
+            self.settle_takeovers(now);
+            if self.board.marked().is_empty() {
+                return false;
+            }
+            let first = self.first_marked(now);
+            let Some(chunk) = self.board.marked().get(first).copied() else { return false };
+            if !self.give_up_chosen(now, &chunk) {
+                break chunk;
+            }
+        };
         let Some(path) = self.retransmission_path(now, &chunk) else { return false };
         self.scratch.packet.clear();
         let mut size = COMMON_HEADER_LEN + data_chunk_len(chunk.len as usize);
@@ -180,6 +185,9 @@ impl Association {
                         self.refuse(now);
                         break;
                     };
+                    if on.is_none() && self.give_up_chosen(now, &chunk) {
+                        continue;
+                    }
                     let len = data_chunk_len(chunk.len as usize);
                     // It need not be the one that was asked about; alone it may be a probe all the same.
                     let hole = index < self.board.ahead_holes();
@@ -208,6 +216,9 @@ impl Association {
                         self.refuse(now);
                         break;
                     };
+                    if self.give_up_chosen(now, &chunk) {
+                        continue;
+                    }
                     let tsn = self.board.extend(chunk.tsn);
                     self.take_for_packet(now, tsn, path, true);
                     self.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));

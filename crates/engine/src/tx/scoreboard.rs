@@ -128,10 +128,10 @@ pub(crate) struct Scoreboard {
     base: u64,
     chunks: VecDeque<Chunk>,
     /// The look-ahead, in TSN order.
-    ahead: Vec<ChunkView>,
+    ahead: Sorted,
     ahead_bytes: u64,
     /// Marked chunks, in TSN order.
-    marked: Vec<ChunkView>,
+    marked: Sorted,
     marked_bytes: u64,
     /// Payload of chunks in state Outstanding, each once.
     outstanding_bytes: u64,
@@ -148,9 +148,9 @@ impl Scoreboard {
         Scoreboard {
             base,
             chunks: VecDeque::new(),
-            ahead: Vec::new(),
+            ahead: Sorted::default(),
             ahead_bytes: 0,
-            marked: Vec::new(),
+            marked: Sorted::default(),
             marked_bytes: 0,
             outstanding_bytes: 0,
             sent_end: base,
@@ -175,17 +175,17 @@ impl Scoreboard {
         self.sent_end
     }
     pub fn ahead(&self) -> &[ChunkView] {
-        &self.ahead
+        self.ahead.list()
     }
     /// How many of the look-ahead, from the front, are lower than a TSN that was sent.
     pub fn ahead_holes(&self) -> usize {
-        self.ahead.partition_point(|c| self.extend(c.tsn) < self.sent_end)
+        self.ahead().partition_point(|c| self.extend(c.tsn) < self.sent_end)
     }
     pub fn ahead_bytes(&self) -> u64 {
         self.ahead_bytes
     }
     pub fn marked(&self) -> &[ChunkView] {
-        &self.marked
+        self.marked.list()
     }
     pub fn outstanding_bytes(&self) -> u64 {
         self.outstanding_bytes
@@ -237,7 +237,7 @@ impl Scoreboard {
             copies: Copies::default(),
         };
         self.ahead_bytes += chunk.len();
-        self.ahead.push(chunk.view());
+        self.ahead.insert(chunk.view());
         self.chunks.push_back(chunk);
     }
 
@@ -289,14 +289,12 @@ impl Scoreboard {
     }
 
     fn take_ahead(&mut self, tsn: Tsn, len: u64) {
-        if let Ok(i) = find(&self.ahead, tsn) {
-            self.ahead.remove(i);
+        if self.ahead.remove(tsn) {
             self.ahead_bytes -= len;
         }
     }
     fn take_marked(&mut self, tsn: Tsn, len: u64) {
-        if let Ok(i) = find(&self.marked, tsn) {
-            self.marked.remove(i);
+        if self.marked.remove(tsn) {
             self.marked_bytes -= len;
         }
     }
@@ -318,8 +316,7 @@ impl Scoreboard {
         if was_reneged {
             self.reneged -= 1;
         }
-        if let Err(i) = find(&self.marked, view.tsn) {
-            self.marked.insert(i, view);
+        if self.marked.insert(view) {
             self.marked_bytes += len;
         }
     }
@@ -361,7 +358,7 @@ impl Scoreboard {
 
     /// Was one of the chunks up to `tsn` never sent? O(1) unless a scheduler sends out of order.
     pub fn has_unsent_until(&self, tsn: u64) -> bool {
-        self.ahead.first().is_some_and(|c| self.extend(c.tsn) <= tsn)
+        self.ahead().first().is_some_and(|c| self.extend(c.tsn) <= tsn)
     }
 
     /// Drops the front chunk, which must be settled.
@@ -417,10 +414,10 @@ impl Scoreboard {
             (of.clone().map(|c| c.header.tsn).collect::<Vec<_>>(), of.map(Chunk::len).sum::<u64>())
         };
         let listed = |l: &[ChunkView]| l.iter().map(|v| v.tsn).collect::<Vec<_>>();
-        if (listed(&self.ahead), self.ahead_bytes) != tsns(ChunkState::Waiting) {
+        if (listed(self.ahead()), self.ahead_bytes) != tsns(ChunkState::Waiting) {
             return Err("the look-ahead is not what waits".to_owned());
         }
-        if (listed(&self.marked), self.marked_bytes) != tsns(ChunkState::Marked) {
+        if (listed(self.marked()), self.marked_bytes) != tsns(ChunkState::Marked) {
             return Err("the list of marked chunks is not what is marked".to_owned());
         }
         let outstanding = tsns(ChunkState::Outstanding).1;
@@ -465,14 +462,51 @@ fn ssn_of(f: &Fragment) -> Ssn {
     if f.options.unordered { Ssn(0) } else { f.ssn }
 }
 
-fn find(list: &[ChunkView], tsn: Tsn) -> Result<usize, usize> {
-    list.binary_search_by(|c| {
-        if c.tsn == tsn {
-            core::cmp::Ordering::Equal
-        } else if c.tsn.before(tsn) {
-            core::cmp::Ordering::Less
-        } else {
-            core::cmp::Ordering::Greater
+/// Views in TSN order, shown as one slice. Most leave at the front, which costs nothing.
+#[derive(Debug, Default)]
+struct Sorted {
+    list: Vec<ChunkView>,
+    /// Those before it have left.
+    start: usize,
+}
+
+impl Sorted {
+    fn list(&self) -> &[ChunkView] {
+        self.list.get(self.start..).unwrap_or_default()
+    }
+    fn find(&self, tsn: Tsn) -> Result<usize, usize> {
+        let order = |c: &ChunkView| {
+            if c.tsn == tsn {
+                core::cmp::Ordering::Equal
+            } else if c.tsn.before(tsn) {
+                core::cmp::Ordering::Less
+            } else {
+                core::cmp::Ordering::Greater
+            }
+        };
+        self.list().binary_search_by(order)
+    }
+    /// False when it is there already.
+    fn insert(&mut self, view: ChunkView) -> bool {
+        match self.find(view.tsn) {
+            Ok(_) => false,
+            Err(i) => {
+                self.list.insert(self.start + i, view);
+                true
+            }
         }
-    })
+    }
+    /// False when it is not there.
+    fn remove(&mut self, tsn: Tsn) -> bool {
+        match self.find(tsn) {
+            Err(_) => return false,
+            Ok(0) => self.start += 1,
+            Ok(i) => drop(self.list.remove(self.start + i)),
+        }
+        if self.start * 2 > self.list.len() {
+            self.list.drain(..self.start);
+            self.start = 0;
+        }
+        true
+    }
 }
