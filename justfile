@@ -61,3 +61,7 @@ screenshot *args:
 # docs/ALGORITHMS.md, written from the registry of policies
 algorithms:
     UPDATE=1 cargo test -p anabranch-policy
+
+# docs/CONFORMANCE.md from the marks of the tests
+conformance:
+    UPDATE=1 cargo test -p anabranch-engine --test conformance

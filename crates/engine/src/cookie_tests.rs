@@ -62,6 +62,7 @@ fn what_is_sealed_opens_again() {
     assert_eq!(sealed(&jar, &cookie()).len(), 169);
 }
 
+/// Shows: 9260/A16.
 #[test]
 fn every_flipped_bit_and_every_other_length_is_refused() {
     let now = Instant::from_millis(5_100);
@@ -91,6 +92,7 @@ fn stale_cookies_say_by_how_much() {
     assert_eq!(jar.open(end + by, &bytes), Err(CookieError::Stale { by, cookie: Box::new(c) }));
 }
 
+/// Shows: 9260/A16.
 #[test]
 fn secrets_live_for_two_rotations() {
     let mut entropy = entropy();

@@ -51,6 +51,7 @@ fn last_window(b: &Bench) -> u32 {
     b.tapped(Side::Server, kind::SACK).last().and_then(|t| window_of(&t.3)).expect("a SACK")
 }
 
+/// Shows: 9260/D2.
 #[test]
 fn the_window_closes_and_stays_closed() {
     for size in [20, 300, 1_000, 5_000] {
@@ -156,6 +157,7 @@ fn a_lost_window_update_is_found_by_the_probe() {
     flow.check(&mut b);
 }
 
+/// Shows: 9260/S3.
 #[test]
 fn slow_reading_causes_few_window_updates() {
     let mut b = unread("sctp");
@@ -174,6 +176,7 @@ fn slow_reading_causes_few_window_updates() {
     assert_eq!(flow.got, 85);
 }
 
+/// Shows: 9260/S10.
 #[test]
 fn no_window_smaller_than_a_packet_is_announced() {
     let mut b = unread("sctp");

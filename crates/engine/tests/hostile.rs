@@ -198,6 +198,7 @@ fn any_window_is_survived() {
     s.still_works();
 }
 
+/// Shows: 9260/P4.
 #[test]
 fn unknown_chunks_by_their_high_bits() {
     for (chunk, goes_on, reports) in
@@ -233,6 +234,7 @@ fn forward_tsn_is_unknown_where_it_was_not_agreed() {
     assert_eq!(b.tapped(Side::Client, kind::ERROR).len(), 1);
 }
 
+/// Shows: 9260/D18.
 #[test]
 fn data_without_payload_ends_it() {
     let mut s = scene();
@@ -242,6 +244,7 @@ fn data_without_payload_ends_it() {
     assert!(matches!(s.client_is_closed(), Some(CloseReason::ProtocolViolation(_))));
 }
 
+/// Shows: 9260/D10.
 #[test]
 fn a_stream_that_does_not_exist_is_acknowledged_and_reported() {
     let mut s = scene();
@@ -299,6 +302,7 @@ fn holes_without_end_cost_bounded_memory() {
     s.b.check();
 }
 
+/// Shows: 9260/V2, 9260/X2.
 #[test]
 fn aborts_need_the_tag() {
     for (vtag, reflected) in [(1, false), (1, true)] {
@@ -323,6 +327,7 @@ fn aborts_need_the_tag() {
     }
 }
 
+/// Shows: 9260/X2.
 #[test]
 fn an_abort_tells_why() {
     let mut s = scene();
@@ -364,6 +369,7 @@ fn a_flood_gets_bounded_answers() {
     s.still_works();
 }
 
+/// Shows: 9260/V3, 9260/V6.
 #[test]
 fn packets_for_nobody_get_one_answer_at_most() {
     let mut s = scene();
@@ -401,6 +407,7 @@ fn packets_for_nobody_get_one_answer_at_most() {
     s.still_works();
 }
 
+/// Shows: 9260/V1.
 #[test]
 fn a_wrong_tag_is_as_good_as_no_packet() {
     let mut s = scene();
@@ -417,6 +424,7 @@ fn a_wrong_tag_is_as_good_as_no_packet() {
     s.still_works();
 }
 
+/// Shows: 9260/D19.
 #[test]
 fn a_wrong_checksum_is_as_good_as_no_packet() {
     let mut s = scene();

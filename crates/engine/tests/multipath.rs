@@ -39,6 +39,7 @@ fn taken_over(b: &Bench, side: Side, path: usize) -> Option<Duration> {
 
 const PROFILES: [&str; 4] = ["cmt", "live", "confluent", "low-latency"];
 
+/// Shows: 9260/A33.
 #[test]
 fn a_second_path_joins_by_asconf_under_auth_and_carries_nothing_before_it_is_confirmed() {
     let config = assoc_config("cmt");
@@ -304,6 +305,7 @@ fn a_request_heard_by_the_peer_but_never_answered_does_not_hold_up_the_other_pat
     assert_eq!(states(&mut b, Side::Client), [PathState::Active; 3]);
 }
 
+/// Shows: 9260/H6.
 #[test]
 fn when_all_paths_are_dead_the_peer_is_gone_and_not_before() {
     for profile in PROFILES.into_iter().chain(["sctp"]) {

@@ -157,6 +157,7 @@ fn refused_deletion_by_hand() {
     assert_eq!(bytes(&Parameter::AsconfErrorCause { correlation, causes: &causes }), parameter);
 }
 
+/// Shows: 9260/P3.
 #[test]
 fn final_padding_is_not_counted_by_the_sender() {
     let causes = bytes(&Cause::UserAbort(b"bye"));
@@ -180,6 +181,7 @@ fn final_padding_is_not_counted_by_the_sender() {
     assert_eq!(bytes(&Heartbeat::new(&[1]))[..], [4, 0, 0, 9, 0, 1, 0, 5, 1, 0, 0, 0]);
 }
 
+/// Shows: 9260/P3.
 #[test]
 fn padding_is_ignored_whatever_it_holds() {
     let mut chunks = bytes(&CookieEcho { cookie: b"c" });
@@ -251,6 +253,7 @@ fn parameters_that_lie_are_found_when_reached() {
     assert!(Causes::new(&missing).iter().all(|c| c.is_err()));
 }
 
+/// Shows: 9260/P1, 9260/D19.
 #[test]
 fn packets_that_are_none() {
     assert_eq!(Packet::parse(&[0; 11], Verify::Trusted).unwrap_err(), WireError::Packet { len: 11 });

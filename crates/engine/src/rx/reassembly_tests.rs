@@ -41,6 +41,7 @@ fn whole_messages_in_sequence_touch_no_map() {
     assert_eq!((r.pop(), r.ready_len(), r.held_bytes()), (None, 0, 0));
 }
 
+/// Shows: 9260/D12.
 #[test]
 fn streams_wait_only_for_themselves() {
     let mut r = Reassembly::new(4);
@@ -68,6 +69,7 @@ fn ssn_wraps() {
     assert_eq!(texts(&mut r), ["65535.", "65536.", "65537."]);
 }
 
+/// Shows: 9260/D13.
 #[test]
 fn fragments_join_in_every_order() {
     let specs = ["B", "", "", "E"];
