@@ -18,6 +18,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 /// An interface that is gone may come back: a request is repeated at least this often.
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
 
+/// Bytes in front of the answers in a packet: common header, AUTH with its longest MAC, ASCONF-ACK with its serial.
+pub(super) const ANSWER_HEADERS: usize = 12 + 8 + 32 + 8;
+/// The longest answer to one request, bytes.
+const ANSWER_MAX: usize = 16;
+
 #[derive(Debug)]
 struct Request {
     serial: u32,
@@ -180,7 +185,12 @@ impl Association {
         }
         self.asconf.peer_next = a.serial.wrapping_add(1);
         let mut out = Vec::new();
+        // One packet holds the answer (§5.2 E7); what it has no room for is not done either.
+        let room = self.config.packet_size - ANSWER_HEADERS;
         for p in a.params.iter().flatten() {
+            if out.len() + ANSWER_MAX > room {
+                break;
+            }
             match p {
                 Parameter::AsconfAdd { correlation, address } => {
                     self.peer_adds(now, from, correlation, address, &mut out)

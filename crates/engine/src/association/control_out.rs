@@ -6,8 +6,8 @@ use super::transmit::start_packet;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId};
 use anabranch_wire::{
-    AbortOut, AsconfAckOut, AsconfOut, Cause, CookieAck, CookieEcho, Encode, ErrorOut, Heartbeat, HeartbeatAck,
-    InitOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
+    AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, Encode, ErrorOut, Heartbeat,
+    HeartbeatAck, InitOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
 };
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -50,10 +50,15 @@ impl What {
     fn alone(&self) -> bool {
         !matches!(self, What::CookieAck | What::HeartbeatAck(_) | What::Error(_) | What::Heartbeat(_))
     }
-    /// Bytes in a packet, of chunks that may share one.
+    /// The peer's own chunk asks for it, so that the peer could ask for any number.
+    fn is_answer(&self) -> bool {
+        matches!(self, What::HeartbeatAck(_) | What::Error(_) | What::AsconfAck { .. })
+    }
+    /// Bytes in a packet, of chunks that may share one and of answers.
     fn len(&self) -> usize {
         match self {
             What::HeartbeatAck(b) | What::Error(b) => 4 + b.len().next_multiple_of(4),
+            What::AsconfAck { params, .. } => super::asconf::ANSWER_HEADERS - COMMON_HEADER_LEN + params.len(),
             _ => HEARTBEAT_LEN,
         }
     }
@@ -85,8 +90,7 @@ impl Association {
         if self.phase() == super::Phase::Closed {
             return;
         }
-        let answer = matches!(what, What::HeartbeatAck(_) | What::Error(_) | What::CookieAck | What::AsconfAck { .. });
-        if answer && self.control.len() >= MAX_CONTROL {
+        if what.is_answer() && !self.answer_fits(&what) {
             return;
         }
         if self.control.iter().any(|c| c.path == path && c.what.repeats(&what)) {
@@ -97,9 +101,24 @@ impl Association {
 
     /// Queues an answer to an address that is no path.
     pub(super) fn push_answer_to(&mut self, to: Source, what: What) {
-        if self.control.len() < MAX_CONTROL {
+        if self.answer_fits(&what) {
             self.control.push_back(Control { path: PathId(0), what, to: Some(to) });
         }
+    }
+
+    /// Is there room for an answer in the queue, and in the one packet that answers the packet at hand (§12.4)?
+    fn answer_fits(&mut self, what: &What) -> bool {
+        let Some(left) = self.answer_room.checked_sub(what.len()) else { return false };
+        if self.control.len() >= MAX_CONTROL {
+            return false;
+        }
+        self.answer_room = left;
+        true
+    }
+
+    /// A packet came: its answers have one packet's room.
+    pub(super) fn begin_answers(&mut self) {
+        self.answer_room = self.config.packet_size - COMMON_HEADER_LEN;
     }
 
     /// Builds one packet from waiting control chunks.

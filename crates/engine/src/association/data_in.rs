@@ -3,6 +3,7 @@
 use super::Association;
 use super::control_out::{What, causes};
 use crate::event::CloseReason;
+use crate::rx::reassembly::CHUNK_CHARGE;
 use crate::rx::tsn_tracker::Received;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::acknowledge::{AckWhen, ReceiveView};
@@ -41,7 +42,7 @@ impl Association {
             }
             Received::New(_) => {}
         }
-        if self.reassembly.held_bytes() + d.payload.len() > self.room_for(d.header.tsn) {
+        if self.reassembly.held_bytes() + d.payload.len() + CHUNK_CHARGE > self.room_for(d.header.tsn) {
             self.stats.dropped_no_buffer += 1;
             seen.dropped = true;
             if d.header.tsn == self.tracker.cum().next() && self.reassembly.ready_len() == 0 {
@@ -56,7 +57,9 @@ impl Association {
             self.push_control(path, What::Error(causes(&[Cause::InvalidStream(d.header.stream)])));
             return;
         }
-        let payload = datagram.slice_ref(d.payload);
+        // A slice holds the whole datagram: a chunk that is the smaller part of it is copied.
+        let mostly = 2 * d.payload.len() >= datagram.len();
+        let payload = if mostly { datagram.slice_ref(d.payload) } else { Bytes::copy_from_slice(d.payload) };
         let outcome = self.reassembly.insert(tsn, &d.header, payload);
         let outcome = outcome.and_then(|()| self.reassembly.check_cum(self.tracker.cum_extended()));
         if outcome.is_err() {

@@ -66,15 +66,16 @@ impl Announced {
     }
 }
 
-/// Parameters of our INIT and INIT ACK.
-pub(crate) fn announce(config: &crate::config::AssocConfig, auth: &AuthParams) -> Vec<u8> {
+/// Parameters of our INIT, and of the INIT ACK to a peer that announced `peer`: an answer names only what both can do,
+/// for it goes to whoever stands as the source and shall be small (RFC 5062 §9.3).
+pub(crate) fn announce(config: &crate::config::AssocConfig, auth: &AuthParams, peer: Option<&Announced>) -> Vec<u8> {
     let mut out = Vec::new();
     let mut extensions = Vec::new();
-    if config.partial_reliability {
+    if config.partial_reliability && peer.is_none_or(|p| p.forward_tsn) {
         Parameter::ForwardTsnSupported.encode(&mut out);
         extensions.push(kind::FORWARD_TSN);
     }
-    if config.dynamic_addresses {
+    if config.dynamic_addresses && peer.is_none_or(|p| p.auth.is_some()) {
         extensions.extend([kind::AUTH, kind::ASCONF, kind::ASCONF_ACK]);
         auth.encode(&mut out);
     }
@@ -96,7 +97,7 @@ impl Association {
     }
 
     pub(super) fn handshake_params(&self) -> Vec<u8> {
-        announce(&self.config, &self.local_auth)
+        announce(&self.config, &self.local_auth, None)
     }
 
     /// Sends the INIT and starts T1.

@@ -169,6 +169,8 @@ pub struct Association {
     readable_told: bool,
     // Control.
     control: VecDeque<Control>,
+    /// Bytes left for answers to the packet at hand.
+    answer_room: usize,
     control_timer: Option<Instant>,
     control_attempts: u16,
     control_sent_at: Instant,
@@ -236,6 +238,7 @@ impl Association {
             announced_rwnd: config.receive_buffer as u64,
             readable_told: false,
             control: VecDeque::new(),
+            answer_room: 0,
             control_timer: None,
             control_attempts: 0,
             control_sent_at: Instant::ZERO,

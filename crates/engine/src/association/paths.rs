@@ -244,6 +244,7 @@ impl Association {
     }
 
     pub(super) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
+        let max_path_retrans = self.config.max_path_retrans;
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.heartbeat_timer = None;
         if !self.state.is_connected() || p.interface_down {
@@ -256,6 +257,10 @@ impl Association {
         }
         let Some(p) = self.paths.get(id.index()) else { return };
         if !p.known_to_peer {
+            return;
+        }
+        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.errors > max_path_retrans {
+            // An address that never answered may be a bystander's: it hears no more of us unless it is added again.
             return;
         }
         // Data that is answered makes a heartbeat needless; "idle" means no unambiguous acknowledgement.

@@ -33,12 +33,14 @@ impl Association {
             p.last_received = Some(now);
         }
         self.opportunity();
+        self.begin_answers();
         let mut seen = Arrival::default();
         let mut authenticated = false;
         for raw in packet.chunks() {
             let Ok(raw) = raw else { break };
             let next = if raw.kind == kind::AUTH {
-                authenticated = self.check_auth(&raw);
+                // One per packet (RFC 4895 §6.2): each costs a MAC over all that follows.
+                authenticated = !authenticated && self.check_auth(&raw);
                 if authenticated { Next::Continue } else { Next::Stop }
             } else if self.must_be_authenticated(raw.kind) && !authenticated {
                 Next::Continue // silently dropped (RFC 4895 §6.3)
@@ -101,7 +103,8 @@ impl Association {
             Chunk::Heartbeat(_) if matches!(self.state, super::State::CookieWait) => {}
             // Larger than our packets: it would have to be cut.
             Chunk::Heartbeat(h) if h.params_raw.len() + 16 > self.config.packet_size => {}
-            Chunk::Heartbeat(h) => self.push_control(path, What::HeartbeatAck(datagram.slice_ref(h.params_raw))),
+            // Copied: waiting, it must not hold the datagram it came in.
+            Chunk::Heartbeat(h) => self.push_control(path, What::HeartbeatAck(Bytes::copy_from_slice(h.params_raw))),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
             Chunk::Abort(a) => {
                 self.on_abort(&a);

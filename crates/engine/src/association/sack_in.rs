@@ -5,6 +5,7 @@
 
 use super::Association;
 use super::loss::Suspects;
+use crate::event::CloseReason;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn};
 use anabranch_policy::ack_credit::PathAck;
@@ -13,7 +14,7 @@ use anabranch_policy::path_quality::Notice;
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::SackView;
 use anabranch_policy::window::AckOnPath;
-use anabranch_wire::Sack;
+use anabranch_wire::{Cause, Sack};
 
 /// The gap blocks of the last SACK, as extended TSN ranges: only differences are walked.
 #[derive(Debug, Default)]
@@ -33,6 +34,16 @@ impl GapMemory {
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().copied()
     }
+}
+
+/// What gap blocks amount to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum GapsRead {
+    Fine,
+    /// Out of order, overlapping, or at the cumulative TSN.
+    Nonsense,
+    /// They acknowledge what no packet has carried.
+    Unsent,
 }
 
 /// What a SACK acknowledged on one path.
@@ -76,13 +87,17 @@ impl Association {
     /// Processes a SACK, or the cumulative acknowledgement of a SHUTDOWN (`sack` none).
     pub(super) fn on_sack(&mut self, now: Instant, cum: Tsn, sack: Option<&Sack<'_>>) {
         let cum = self.board.extend(cum);
-        // Older than what we know: reordered on its way (§6.2.1 D i). Beyond what we sent: a lie.
-        if cum < self.board.cumulative() || cum >= self.board.sent_end() || self.board.has_unsent_until(cum) {
+        // Older than what we know: reordered on its way (§6.2.1 D i).
+        if cum < self.board.cumulative() {
             return;
         }
-        if let Some(s) = sack
-            && !self.read_gaps(cum, s)
-        {
+        let read = sack.map_or(GapsRead::Fine, |s| self.read_gaps(cum, s));
+        if self.is_unsent(cum) || read == GapsRead::Unsent {
+            // A lie, and whoever acknowledges what it cannot have could be sending for a victim (§12.4, RFC 5062 §5.3).
+            let why = CloseReason::ProtocolViolation("a SACK for data that was never sent");
+            return self.abort_with(now, &[Cause::ProtocolViolation(b"TSN was never sent")], why);
+        }
+        if read == GapsRead::Nonsense {
             return;
         }
         self.stats.sacks_received += 1;
@@ -108,19 +123,27 @@ impl Association {
         self.after_abandon(now);
     }
 
-    /// Reads gap blocks into extended ranges; false when they make no sense.
-    fn read_gaps(&mut self, cum: u64, s: &Sack<'_>) -> bool {
+    /// No packet ever carried this TSN, which is at or above the cumulative one.
+    fn is_unsent(&self, tsn: u64) -> bool {
+        tsn >= self.board.sent_end() || self.board.has_unsent_until(tsn)
+    }
+
+    /// Reads gap blocks into extended ranges.
+    fn read_gaps(&mut self, cum: u64, s: &Sack<'_>) -> GapsRead {
         let g = &mut self.gaps;
         g.next.clear();
         for b in s.gaps() {
             let (from, to) = (cum + u64::from(b.start), cum + u64::from(b.end));
             let ordered = g.next.last().is_none_or(|&(_, last)| from > last);
-            if b.start == 0 || to < from || !ordered || to >= self.board.sent_end() {
-                return false;
+            if b.start == 0 || to < from || !ordered {
+                return GapsRead::Nonsense;
+            }
+            if to >= self.board.sent_end() {
+                return GapsRead::Unsent;
             }
             g.next.push((from, to));
         }
-        true
+        GapsRead::Fine
     }
 
     fn begin_tally(&mut self) {

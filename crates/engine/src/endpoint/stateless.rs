@@ -96,12 +96,13 @@ impl Endpoint {
             Cause::InvalidParameter.encode(&mut causes);
             return self.replies.push(from, back, &AbortOut { tag_reflected: false, causes: &causes });
         }
-        let config = self.config.association.clone();
+        let local_tag = self.new_tag();
         let auth = AuthParams::new(self.entropy.as_mut());
+        let config = &self.config.association;
         let cookie = Cookie {
             created: now,
             lifespan: self.config.cookie_life,
-            local_tag: self.new_tag(),
+            local_tag,
             peer_tag: f.tag,
             local_tie: 0,
             peer_tie: 0,
@@ -114,14 +115,14 @@ impl Endpoint {
             inbound_streams: f.outbound_streams,
             remote: from.remote,
             features: Features { forward_tsn: announced.forward_tsn, asconf: announced.asconf, ..Features::default() },
-            local_random: auth.random,
+            local_random: if announced.auth.is_some() { auth.random } else { Default::default() },
             peer_auth: announced.auth.clone(),
         };
         let mut sealed = Vec::new();
         self.jar.seal(&cookie, &mut sealed);
         let mut params = Vec::new();
         Parameter::Cookie(&sealed).encode(&mut params);
-        params.extend_from_slice(&announce(&config, &auth));
+        params.extend_from_slice(&announce(config, &auth, Some(&announced)));
         let mut report: &[u8] = &announced.report;
         while let Some((one, rest)) = split_parameter(report) {
             Parameter::Unrecognized(one).encode(&mut params);
