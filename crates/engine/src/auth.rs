@@ -153,12 +153,12 @@ impl core::ops::Deref for Mac {
     }
 }
 
-/// The association key, ready for use.
+/// The association key. Its schedule is computed when it is used, which is seldom: ready to use it would take more
+/// memory than all the rest of an idle association.
 #[derive(Clone)]
 pub struct AssociationKey {
     hmac_id: u16,
-    sha1: hmac::Key,
-    sha256: hmac::Key,
+    material: Box<[u8]>,
 }
 
 impl fmt::Debug for AssociationKey {
@@ -177,20 +177,14 @@ impl AssociationKey {
         Some(Self::from_material(&[shared, first, second].concat(), peer.hmac_id()?))
     }
 
-    fn from_material(key: &[u8], hmac_id: u16) -> Self {
-        AssociationKey {
-            hmac_id,
-            sha1: hmac::Key::new(hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY, key),
-            sha256: hmac::Key::new(hmac::HMAC_SHA256, key),
-        }
+    fn from_material(material: &[u8], hmac_id: u16) -> Self {
+        AssociationKey { hmac_id, material: material.into() }
     }
 
-    fn key(&self, hmac_id: u16) -> Option<&hmac::Key> {
-        match hmac_id {
-            HMAC_SHA1 => Some(&self.sha1),
-            HMAC_SHA256 => Some(&self.sha256),
-            _ => None,
-        }
+    fn key(&self, hmac_id: u16) -> hmac::Key {
+        let sha1 = hmac_id == HMAC_SHA1;
+        let algorithm = if sha1 { hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY } else { hmac::HMAC_SHA256 };
+        hmac::Key::new(algorithm, &self.material)
     }
 
     /// HMAC identifier of what [`AssociationKey::sign`] makes.
@@ -205,13 +199,13 @@ impl AssociationKey {
     /// The MAC over `bytes`: the AUTH chunk with zeros for its MAC and all chunks behind it, padding included
     /// (RFC 4895 §6.2).
     pub fn sign(&self, bytes: &[u8]) -> Mac {
-        Mac(hmac::sign(self.key(self.hmac_id).unwrap_or(&self.sha1), bytes))
+        Mac(hmac::sign(&self.key(self.hmac_id), bytes))
     }
 
     /// Is `mac` the MAC over `bytes`, which are as for [`AssociationKey::sign`]? False for an HMAC that we did not
     /// list, see [`mac_len`]. The comparison takes the same time for every wrong MAC.
     pub fn verify(&self, hmac_id: u16, mac: &[u8], bytes: &[u8]) -> bool {
-        self.key(hmac_id).is_some_and(|key| hmac::verify(key, bytes, mac).is_ok())
+        mac_len(hmac_id).is_some() && hmac::verify(&self.key(hmac_id), bytes, mac).is_ok()
     }
 }
 

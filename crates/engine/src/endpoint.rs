@@ -47,7 +47,8 @@ pub struct Endpoint {
     config: EndpointConfig,
     entropy: Box<dyn Entropy>,
     jar: CookieJar,
-    slots: BTreeMap<AssocId, Slot>,
+    /// Boxed: a tree keeps its values in line, and leaves half of their places empty.
+    slots: BTreeMap<AssocId, Box<Slot>>,
     by_tag: BTreeMap<u32, AssocId>,
     by_peer: BTreeMap<(LocalId, SocketAddr, u16), AssocId>,
     timeouts: BTreeSet<(Instant, AssocId)>,
@@ -129,7 +130,8 @@ impl Endpoint {
         let by_peer = (local, remote, a.peer_port);
         self.by_tag.insert(a.local_tag, id);
         self.by_peer.insert(by_peer, id);
-        self.slots.insert(id, Slot { association: a, timeout: None, ready: false, eventful: false, by_peer });
+        let slot = Slot { association: a, timeout: None, ready: false, eventful: false, by_peer };
+        self.slots.insert(id, Box::new(slot));
         self.touch(id);
         id
     }

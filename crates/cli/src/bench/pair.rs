@@ -1,7 +1,9 @@
 //! Two engines in one thread. Packets are written, summed and checked as on a socket, but nothing is sent.
 
 use anabranch_base::{Duration, Instant, RandomStream, StreamId};
-use anabranch_engine::{AssocConfig, AssocId, AssocMut, Endpoint, EndpointConfig, Event, LocalId, SendOptions, Transmit};
+use anabranch_engine::{
+    AssocConfig, AssocId, AssocMut, Endpoint, EndpointConfig, Event, LocalId, SendOptions, Transmit,
+};
 use anabranch_policy::registry::Profile;
 use anabranch_wire::Verify;
 use bytes::Bytes;

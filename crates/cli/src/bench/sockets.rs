@@ -3,7 +3,9 @@
 use super::cpu;
 use super::pair::config;
 use super::row::Row;
-use anabranch_net::{AssocConfig, ClientConfig, ConnectOptions, Connection, Endpoint, SendOptions, ServerConfig, StreamId};
+use anabranch_net::{
+    AssocConfig, ClientConfig, ConnectOptions, Connection, Endpoint, SendOptions, ServerConfig, StreamId,
+};
 use bytes::Bytes;
 use std::time::{Duration, Instant};
 

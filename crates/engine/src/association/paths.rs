@@ -19,6 +19,9 @@ impl Association {
             return self.recycle_path(local, remote, origin);
         }
         let id = PathId(self.paths.len() as u8);
+        // Few, and each is large: a list that doubles would be empty for the most part.
+        self.paths.reserve_exact(1);
+        self.views.reserve_path(self.paths.len());
         self.paths.push(Path::new(id, local, remote, origin, self.mtu, window));
         self.views.timeouts.push(TimeoutLog::default());
         self.views.board.signals.push(Signals::default());

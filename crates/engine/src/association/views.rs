@@ -16,6 +16,12 @@ pub(crate) struct Views {
 }
 
 impl Views {
+    /// Room for one path more than the `paths` there are, and for no other.
+    pub fn reserve_path(&mut self, paths: usize) {
+        self.paths.reserve_exact((paths + 1).saturating_sub(self.paths.len()));
+        self.timeouts.reserve_exact(1);
+        self.board.signals.reserve_exact(1);
+    }
     pub fn signals(&self, p: PathId) -> Signals {
         self.board.signals.get(p.index()).copied().unwrap_or_default()
     }
@@ -138,7 +144,7 @@ impl Association {
 
 /// Nonces of HEARTBEATs (RFC 9260 §5.4: 64 bits, unpredictable), and jitter.
 pub(crate) struct Nonces {
-    key: hmac::Key,
+    secret: [u8; 32],
     counter: u64,
 }
 
@@ -146,12 +152,14 @@ impl Nonces {
     pub fn new(entropy: &mut dyn Entropy) -> Self {
         let mut secret = [0; 32];
         entropy.fill(&mut secret);
-        Nonces { key: hmac::Key::new(hmac::HMAC_SHA256, &secret), counter: 0 }
+        Nonces { secret, counter: 0 }
     }
     /// Never the same twice, and not to be guessed from earlier ones.
     pub fn next(&mut self) -> u64 {
         self.counter += 1;
-        let tag = hmac::sign(&self.key, &self.counter.to_be_bytes());
+        // The key is made anew each time: they are seldom asked for, and ready it takes more than a kilobyte.
+        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.secret);
+        let tag = hmac::sign(&key, &self.counter.to_be_bytes());
         tag.as_ref().iter().take(8).fold(0, |n, &b| n << 8 | u64::from(b))
     }
     /// Uniform in `0..n`.

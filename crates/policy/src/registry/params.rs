@@ -3,23 +3,24 @@
 use super::{PolicyInfo, Value};
 use anabranch_base::{Duration, RandomStream};
 use core::cell::RefCell;
+use std::sync::Arc;
 
 /// The resolved parameters of a policy. Notes which were read, so a test can find knobs that nobody reads.
 #[derive(Clone, Debug)]
 pub struct Params {
-    values: Vec<(&'static str, Value)>,
+    values: Arc<[(&'static str, Value)]>,
     seed: u64,
     asked: RefCell<Vec<&'static str>>,
 }
 
 impl Params {
     /// The given values; what is missing stays at zero.
-    pub fn new(values: Vec<(&'static str, Value)>, seed: u64) -> Self {
-        Params { values, seed, asked: RefCell::default() }
+    pub fn new(values: impl Into<Arc<[(&'static str, Value)]>>, seed: u64) -> Self {
+        Params { values: values.into(), seed, asked: RefCell::default() }
     }
     /// The defaults of `info`.
     pub fn defaults(info: &PolicyInfo, seed: u64) -> Self {
-        Params::new(info.params.iter().map(|p| (p.name, p.default)).collect(), seed)
+        Params::new(info.params.iter().map(|p| (p.name, p.default)).collect::<Arc<[_]>>(), seed)
     }
     fn get(&self, name: &'static str) -> Option<Value> {
         let mut asked = self.asked.borrow_mut();

@@ -19,6 +19,7 @@ use crate::retransmission_order::RetransmissionOrder;
 use crate::stream_scheduler::StreamScheduler;
 use crate::timer::TimerPolicy;
 use crate::window::Window;
+use std::sync::Arc;
 
 /// One policy per hook, ready for one association.
 pub struct PolicySet {
@@ -62,14 +63,15 @@ pub struct PolicySet {
 #[derive(Clone, Debug, PartialEq)]
 struct Choice {
     policy: &'static PolicyInfo,
-    values: Vec<(&'static str, Value)>,
+    values: Arc<[(&'static str, Value)]>,
 }
 
 /// A choice for every hook.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Profile {
     name: &'static str,
-    choices: Vec<Choice>,
+    /// Shared by all associations that are configured alike.
+    choices: Arc<Vec<Choice>>,
 }
 
 impl Profile {
@@ -81,7 +83,7 @@ impl Profile {
             .find(|p| p.name == folded)
             .ok_or_else(|| PolicyError::UnknownProfile { name: name.to_owned(), known: Profile::names() })?;
         let base = BASE.iter().map(|&(hook, spec)| Choice::parse(hook, spec)).collect::<Result<_, _>>()?;
-        let mut profile = Profile { name: preset.name, choices: base };
+        let mut profile = Profile { name: preset.name, choices: Arc::new(base) };
         for (hook, spec) in preset.choices {
             profile.set(*hook, spec)?;
         }
@@ -101,7 +103,8 @@ impl Profile {
     }
     /// Chooses `spec`, such as `thin` or `thin:rto_min=200,linear=0`, for `hook`. Nothing changes on an error.
     pub fn set(&mut self, hook: Hook, spec: &str) -> Result<(), PolicyError> {
-        self.choices[hook.index()] = Choice::parse(hook, spec)?;
+        let choice = Choice::parse(hook, spec)?;
+        Arc::make_mut(&mut self.choices)[hook.index()] = choice;
         Ok(())
     }
     /// The name of the policy chosen for `hook`.
@@ -117,7 +120,7 @@ impl Profile {
         let choice = &self.choices[hook.index()];
         let mut out = String::from(choice.policy.name);
         let mut separator = ':';
-        for (info, (name, value)) in choice.policy.params.iter().zip(&choice.values) {
+        for (info, (name, value)) in choice.policy.params.iter().zip(choice.values.iter()) {
             if info.default != *value {
                 out.push_str(&format!("{separator}{name}={value}"));
                 separator = ',';
@@ -187,7 +190,7 @@ impl Choice {
             })?;
             values[at].1 = value_of(policy, &policy.params[at], text.trim())?;
         }
-        Ok(Choice { policy, values })
+        Ok(Choice { policy, values: values.into() })
     }
 }
 
