@@ -1,7 +1,18 @@
 //! What an endpoint and an association are told at birth.
 
+use crate::path::LocalId;
 use anabranch_base::Duration;
 use anabranch_policy::registry::Profile;
+use std::net::IpAddr;
+
+/// An address of ours that INIT and INIT ACK tell the peer, and the interface that sends from it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ListedAddress {
+    /// The interface or socket.
+    pub local: LocalId,
+    /// Its address as the peer can reach it.
+    pub ip: IpAddr,
+}
 
 /// Limits and constants of an association. Defaults are RFC 9260 §16's unless a line says otherwise.
 #[derive(Clone, Debug)]
@@ -28,6 +39,8 @@ pub struct AssocConfig {
     pub max_init_retrans: u16,
     /// HB.interval.
     pub heartbeat_interval: Duration,
+    /// HB.Max.Burst: probes of unconfirmed addresses per RTO (RFC 9260 §5.4), at least 1.
+    pub heartbeat_max_burst: u16,
     /// SACK.Delay, at most 500 ms.
     pub sack_delay: Duration,
     /// Max.Burst, packets per sending opportunity and path; 0 is unlimited.
@@ -42,6 +55,9 @@ pub struct AssocConfig {
     pub partial_reliability: bool,
     /// Announce and use ASCONF under AUTH (RFC 5061, RFC 4895).
     pub dynamic_addresses: bool,
+    /// Our addresses, to be listed in INIT and INIT ACK (RFC 9260 §5.1.2); the one that the packet leaves from may
+    /// be among them. Empty lists none, which is right behind a NAT and the default over UDP (RFC 6951 §5.7).
+    pub addresses: Vec<ListedAddress>,
 }
 
 impl AssocConfig {
@@ -59,6 +75,7 @@ impl AssocConfig {
             max_path_retrans: 5,
             max_init_retrans: 8,
             heartbeat_interval: Duration::from_secs(30),
+            heartbeat_max_burst: 1,
             sack_delay: Duration::from_millis(200),
             max_burst: 4,
             rto_initial: Duration::from_secs(1),
@@ -66,6 +83,7 @@ impl AssocConfig {
             max_paths: 16,
             partial_reliability: true,
             dynamic_addresses: true,
+            addresses: Vec::new(),
         }
     }
 

@@ -6,6 +6,7 @@
 
 pub use crate::auth::PeerAuth;
 use crate::auth::RANDOM_LEN;
+use crate::path::LocalId;
 use anabranch_base::{Duration, Entropy, Instant, Tsn};
 use aws_lc_rs::hmac;
 use core::fmt;
@@ -13,7 +14,9 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use thiserror::Error;
 
 /// Format of the fields; another version's cookies are refused.
-const VERSION: u8 = 1;
+const VERSION: u8 = 2;
+/// Most addresses that a peer can list; with its source address they fill an association's paths.
+pub const MAX_LISTED: usize = 15;
 /// Bytes of the MAC.
 const MAC_LEN: usize = 32;
 /// How long a secret seals cookies; for as long again it still opens them (RFC 9260 §5.1.3: hourly).
@@ -99,6 +102,10 @@ pub struct Cookie {
     pub inbound_streams: u16,
     /// Where the INIT came from.
     pub remote: SocketAddr,
+    /// Where it came to.
+    pub local: LocalId,
+    /// The peer's further addresses, as its INIT listed them; at most [`MAX_LISTED`].
+    pub listed: Vec<IpAddr>,
     /// What the peer can do.
     pub features: Features,
     /// RANDOM of our INIT ACK (RFC 4895 §3.1); zeros without AUTH.
@@ -146,6 +153,19 @@ fn put_address(out: &mut Vec<u8>, a: SocketAddr) {
     out.extend_from_slice(&a.port().to_be_bytes());
 }
 
+fn put_ip(out: &mut Vec<u8>, a: IpAddr) {
+    match a {
+        IpAddr::V4(v4) => {
+            out.push(4);
+            out.extend_from_slice(&v4.octets());
+        }
+        IpAddr::V6(v6) => {
+            out.push(6);
+            out.extend_from_slice(&v6.octets());
+        }
+    }
+}
+
 /// Takes fields from the front; none when too little is left.
 struct Reader<'a>(&'a [u8]);
 
@@ -188,6 +208,20 @@ impl<'a> Reader<'a> {
         Some(SocketAddr::V6(SocketAddrV6::new(ip, self.u16()?, flow, scope)))
     }
 
+    fn listed(&mut self) -> Option<Vec<IpAddr>> {
+        let n = usize::from(self.u8()?);
+        if n > MAX_LISTED {
+            return None;
+        }
+        (0..n)
+            .map(|_| match self.u8()? {
+                4 => Some(IpAddr::V4(Ipv4Addr::from(self.bytes::<4>()?))),
+                6 => Some(IpAddr::V6(Ipv6Addr::from(self.bytes::<16>()?))),
+                _ => None,
+            })
+            .collect()
+    }
+
     fn peer_auth(&mut self) -> Option<PeerAuth> {
         let random = self.bytes::<RANDOM_LEN>()?;
         let chunks = match self.u16()? {
@@ -210,6 +244,10 @@ impl Cookie {
         out.extend(tags.into_iter().chain(counters).flat_map(u32::to_be_bytes));
         out.extend(ports.into_iter().chain(small).flat_map(u16::to_be_bytes));
         put_address(out, self.remote);
+        out.extend_from_slice(&self.local.0.to_be_bytes());
+        let listed = self.listed.get(..MAX_LISTED).unwrap_or(&self.listed);
+        out.push(listed.len() as u8);
+        listed.iter().for_each(|a| put_ip(out, *a));
         let random = self.local_random != [0; RANDOM_LEN];
         out.push(u8::from(random) | u8::from(self.peer_auth.is_some()) << 1);
         if random {
@@ -244,6 +282,8 @@ impl Cookie {
             inbound_streams: r.u16()?,
             features: Features::from_bits(r.u16()?)?,
             remote: r.address()?,
+            local: LocalId(r.u16()?),
+            listed: r.listed()?,
             local_random: [0; RANDOM_LEN],
             peer_auth: None,
         };
@@ -303,7 +343,8 @@ impl CookieJar {
         self.rotated = now;
     }
 
-    /// Appends the sealed cookie: about 100 bytes, 170 with AUTH, never above 503.
+    /// Appends the sealed cookie: about 100 bytes, 170 with AUTH, 5 or 17 more for each address the peer lists;
+    /// never above 761.
     pub fn seal(&self, cookie: &Cookie, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[VERSION, self.current.number]);

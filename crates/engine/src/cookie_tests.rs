@@ -26,6 +26,8 @@ fn cookie() -> Cookie {
         outbound_streams: 64,
         inbound_streams: 10,
         remote: "192.0.2.7:9899".parse().unwrap(),
+        local: LocalId(0),
+        listed: vec![],
         features: Features { forward_tsn: true, asconf: true, auth: true, ..Features::default() },
         local_random: [3; 32],
         peer_auth: Some(peer_auth(Some(&[0xc1, 0x80]))),
@@ -43,12 +45,15 @@ fn what_is_sealed_opens_again() {
     let now = Instant::from_millis(5_100);
     let jar = CookieJar::new(&mut entropy(), now);
     let plain = Cookie { peer_auth: None, local_random: [0; 32], ..cookie() };
+    let ip6: IpAddr = "2001:db8::9".parse().unwrap();
     let variants = [
         cookie(),
         plain.clone(),
         Cookie { local_tie: 1, peer_tie: u32::MAX, ..plain.clone() },
         Cookie { remote: "[2001:db8::1]:1".parse().unwrap(), ..plain.clone() },
         Cookie { remote: SocketAddrV6::new("fe80::1".parse().unwrap(), 5, 6, 7).into(), ..plain.clone() },
+        Cookie { local: LocalId(7), listed: vec!["192.0.2.8".parse().unwrap(), ip6], ..plain.clone() },
+        Cookie { listed: vec![ip6; MAX_LISTED], ..cookie() },
         Cookie { peer_auth: Some(peer_auth(None)), ..plain.clone() },
         Cookie { peer_auth: Some(peer_auth(Some(&[]))), ..plain.clone() },
         Cookie { peer_auth: Some(peer_auth(Some(&[7; 256]))), ..plain.clone() },
@@ -58,8 +63,8 @@ fn what_is_sealed_opens_again() {
         assert!(bytes.len() <= 512, "{} bytes", bytes.len());
         assert_eq!(jar.open(now, &bytes), Ok(c));
     }
-    assert_eq!(sealed(&jar, &plain).len(), 96);
-    assert_eq!(sealed(&jar, &cookie()).len(), 169);
+    assert_eq!(sealed(&jar, &plain).len(), 99);
+    assert_eq!(sealed(&jar, &cookie()).len(), 172);
 }
 
 /// Shows: 9260/A16.

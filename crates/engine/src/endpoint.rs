@@ -6,7 +6,7 @@
 mod stateless;
 
 use crate::association::receive::Source;
-use crate::association::{Association, Birth, State};
+use crate::association::{Association, Birth, Phase, State};
 use crate::auth::AuthParams;
 use crate::config::{AssocConfig, EndpointConfig};
 use crate::cookie::{Cookie, CookieError, CookieJar};
@@ -39,8 +39,13 @@ struct Slot {
     timeout: Option<Instant>,
     ready: bool,
     eventful: bool,
-    by_peer: (LocalId, SocketAddr, u16),
+    /// Its keys in `by_peer`, and the count of address changes when they were made.
+    keys: Vec<PeerKey>,
+    keys_of: Option<u32>,
 }
+
+/// Where a packet came to and from, and the peer's SCTP port.
+type PeerKey = (LocalId, SocketAddr, u16);
 
 /// See the module's description.
 pub struct Endpoint {
@@ -50,7 +55,7 @@ pub struct Endpoint {
     /// Boxed: a tree keeps its values in line, and leaves half of their places empty.
     slots: BTreeMap<AssocId, Box<Slot>>,
     by_tag: BTreeMap<u32, AssocId>,
-    by_peer: BTreeMap<(LocalId, SocketAddr, u16), AssocId>,
+    by_peer: BTreeMap<PeerKey, AssocId>,
     timeouts: BTreeSet<(Instant, AssocId)>,
     ready: VecDeque<AssocId>,
     eventful: VecDeque<AssocId>,
@@ -121,19 +126,47 @@ impl Endpoint {
         };
         let mut a = Association::new(config, policies, birth, self.entropy.as_mut(), State::CookieWait);
         a.start(now);
-        self.insert(a, local, remote)
+        self.insert(a)
     }
 
-    fn insert(&mut self, a: Association, local: LocalId, remote: SocketAddr) -> AssocId {
+    fn insert(&mut self, a: Association) -> AssocId {
         let id = AssocId(self.next_id);
         self.next_id += 1;
-        let by_peer = (local, remote, a.peer_port);
         self.by_tag.insert(a.local_tag, id);
-        self.by_peer.insert(by_peer, id);
-        let slot = Slot { association: a, timeout: None, ready: false, eventful: false, by_peer };
+        let slot =
+            Slot { association: a, timeout: None, ready: false, eventful: false, keys: Vec::new(), keys_of: None };
         self.slots.insert(id, Box::new(slot));
         self.touch(id);
         id
+    }
+
+    /// Makes an association known under the addresses of all its paths, and one that is over under none: what still
+    /// comes for it is out of the blue. What another holds stays with it: a peer that lists somebody else's address
+    /// gains nothing.
+    fn index_addresses(&mut self, id: AssocId) {
+        let Some(s) = self.slots.get_mut(&id) else { return };
+        if s.association.phase() == Phase::Closed {
+            for key in s.keys.drain(..) {
+                self.by_peer.remove(&key);
+            }
+            if self.by_tag.get(&s.association.local_tag) == Some(&id) {
+                self.by_tag.remove(&s.association.local_tag);
+            }
+            return;
+        }
+        if s.keys_of.replace(s.association.addresses_changed) == Some(s.association.addresses_changed) {
+            return;
+        }
+        for key in s.keys.drain(..) {
+            self.by_peer.remove(&key);
+        }
+        s.keys.reserve_exact(s.association.paths.len());
+        for p in &s.association.paths {
+            let key = (p.local, p.remote, s.association.peer_port);
+            if *self.by_peer.entry(key).or_insert(id) == id {
+                s.keys.push(key);
+            }
+        }
     }
 
     fn new_tag(&mut self) -> u32 {
@@ -163,6 +196,7 @@ impl Endpoint {
     /// Keeps the indices true after anything happened to an association.
     fn touch(&mut self, id: AssocId) {
         self.retime(id);
+        self.index_addresses(id);
         let Some(s) = self.slots.get_mut(&id) else { return };
         if !s.ready {
             s.ready = true;
@@ -179,9 +213,11 @@ impl Endpoint {
         if let Some(t) = s.timeout {
             self.timeouts.remove(&(t, id));
         }
-        self.by_tag.remove(&s.association.local_tag);
-        if self.by_peer.get(&s.by_peer) == Some(&id) {
-            self.by_peer.remove(&s.by_peer);
+        if self.by_tag.get(&s.association.local_tag) == Some(&id) {
+            self.by_tag.remove(&s.association.local_tag);
+        }
+        for key in s.keys {
+            self.by_peer.remove(&key);
         }
     }
 
@@ -344,8 +380,9 @@ impl Endpoint {
             peer_tag: cookie.peer_tag,
             local_initial: cookie.local_initial_tsn,
             local_auth: AuthParams::with_random(cookie.local_random),
-            local: from.local,
-            remote: from.remote,
+            // Where the INIT ACK went is confirmed (§5.4), but for the port, which a NAT may have changed since.
+            local: cookie.local,
+            remote: if cookie.remote.ip() == from.remote.ip() { from.remote } else { cookie.remote },
         };
         let config = self.config.association.clone();
         let Ok(policies) = config.profile.build(config.seed) else { return };
@@ -359,7 +396,7 @@ impl Endpoint {
             self.touch(old);
         }
         a.handle_packet(now, from, packet, datagram);
-        self.insert(a, from.local, from.remote);
+        self.insert(a);
     }
 
     /// Tags, ports, and the host that the INIT came from. The UDP port may differ: NATs change it (RFC 6951 §5.4).
@@ -367,7 +404,7 @@ impl Endpoint {
         c.local_tag == vtag
             && c.local_port == self.config.port
             && c.peer_port == src_port
-            && c.remote.ip() == from.remote.ip()
+            && (c.remote.ip() == from.remote.ip() || c.listed.contains(&from.remote.ip()))
             && !self.by_tag.contains_key(&vtag)
     }
 }

@@ -18,7 +18,7 @@ mod transmit;
 mod tx;
 
 pub use association::{Association, Phase, SendError, TimerReason};
-pub use config::{AssocConfig, EndpointConfig};
+pub use config::{AssocConfig, EndpointConfig, ListedAddress};
 pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
 pub use event::{CloseReason, Event, PathReason};
 pub use message::{Message, Payload, SendOptions};

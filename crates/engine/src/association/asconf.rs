@@ -66,7 +66,8 @@ impl Asconf {
 impl Association {
     /// The peer should learn the address this path has now.
     pub(super) fn request_add(&mut self, now: Instant, id: PathId) {
-        let ours = self.paths.get(id.index()).is_some_and(|p| p.origin != Origin::AddedByPeer);
+        let ours =
+            self.paths.get(id.index()).is_some_and(|p| matches!(p.origin, Origin::Handshake | Origin::AddedByUs));
         let learnt_by_handshake =
             self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.errors == 0);
         if ours && !learnt_by_handshake {

@@ -250,7 +250,12 @@ impl Association {
     /// (RFC 9260 §6.4; DESIGN decision 2).
     fn sack_target(&self) -> Option<PathId> {
         let usable = self.usable_paths();
-        if usable.has(self.sack_path) { Some(self.sack_path) } else { usable.iter().next() }
+        let confirmed = |p: &crate::path::Path| p.state.usable() && !p.interface_down;
+        if self.paths.get(self.sack_path.index()).is_some_and(confirmed) || usable.has(self.sack_path) {
+            Some(self.sack_path)
+        } else {
+            usable.iter().next()
+        }
     }
 }
 

@@ -1,89 +1,17 @@
 //! The four-way handshake (§5.1), seen from an association. The stateless half of it is in `endpoint`.
 
+use super::announced::{Announced, announce};
 use super::control_out::What;
 use super::receive::Source;
 use super::{Association, State};
-use crate::auth::{AssociationKey, AuthParams};
-use crate::cookie::{Cookie, PeerAuth};
+use crate::auth::AssociationKey;
+use crate::cookie::Cookie;
 use crate::event::{CloseReason, Event, PathReason};
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
-use anabranch_wire::{Encode, InitAck, InitFields, Parameter, Params, kind};
-use bytes::Bytes;
-
-/// What the parameters of an INIT or INIT ACK tell.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Announced {
-    pub cookie: Option<Bytes>,
-    pub forward_tsn: bool,
-    pub asconf: bool,
-    pub auth: Option<PeerAuth>,
-    pub host_name: bool,
-    /// Unknown parameters to be reported, complete and padded (§3.2.2).
-    pub report: Vec<u8>,
-}
-
-/// Most bytes of unknown parameters that are reported back: the answer stays small whatever was sent.
-const MAX_REPORT: usize = 512;
-
-impl Announced {
-    /// Reads parameters; stops where a broken one or one of the "stop" kind stands.
-    pub fn read(params: Params<'_>) -> Announced {
-        let mut a = Announced::default();
-        let (mut random, mut chunks, mut hmacs) = (None, None, None);
-        for p in params.iter() {
-            let Ok(p) = p else { continue };
-            match p {
-                Parameter::Cookie(c) => a.cookie = Some(Bytes::copy_from_slice(c)),
-                Parameter::ForwardTsnSupported => a.forward_tsn = true,
-                Parameter::SupportedExtensions(list) => {
-                    a.forward_tsn |= list.contains(&kind::FORWARD_TSN);
-                    a.asconf |= list.contains(&kind::ASCONF) && list.contains(&kind::ASCONF_ACK);
-                }
-                Parameter::Random(r) => random = Some(r),
-                Parameter::ChunkList(c) => chunks = Some(c),
-                Parameter::HmacAlgo(h) => hmacs = Some(h),
-                Parameter::HostName => a.host_name = true,
-                Parameter::Unknown(raw) => {
-                    let action = raw.unknown_action();
-                    use anabranch_wire::UnknownAction as U;
-                    if matches!(action, U::StopReport | U::SkipReport) && a.report.len() + raw.whole.len() <= MAX_REPORT
-                    {
-                        a.report.extend_from_slice(raw.whole);
-                        a.report.resize(a.report.len().next_multiple_of(4), 0);
-                    }
-                    if matches!(action, U::Stop | U::StopReport) {
-                        break;
-                    }
-                }
-                _ => {}
-            }
-        }
-        a.auth = random.zip(hmacs).and_then(|(r, h)| PeerAuth::new(r, chunks, h));
-        a
-    }
-}
-
-/// Parameters of our INIT, and of the INIT ACK to a peer that announced `peer`: an answer names only what both can do,
-/// for it goes to whoever stands as the source and shall be small (RFC 5062 §9.3).
-pub(crate) fn announce(config: &crate::config::AssocConfig, auth: &AuthParams, peer: Option<&Announced>) -> Vec<u8> {
-    let mut out = Vec::new();
-    let mut extensions = Vec::new();
-    if config.partial_reliability && peer.is_none_or(|p| p.forward_tsn) {
-        Parameter::ForwardTsnSupported.encode(&mut out);
-        extensions.push(kind::FORWARD_TSN);
-    }
-    if config.dynamic_addresses && peer.is_none_or(|p| p.auth.is_some()) {
-        extensions.extend([kind::AUTH, kind::ASCONF, kind::ASCONF_ACK]);
-        auth.encode(&mut out);
-    }
-    if !extensions.is_empty() {
-        Parameter::SupportedExtensions(&extensions).encode(&mut out);
-    }
-    out
-}
+use anabranch_wire::{InitAck, InitFields};
 
 impl Association {
     pub(super) fn init_fields(&self) -> InitFields {
@@ -157,6 +85,7 @@ impl Association {
             self.key = AssociationKey::new(&self.local_auth, auth, &[]);
         }
         self.peer.asconf = a.asconf && self.key.is_some();
+        self.learn_addresses(&a.addresses);
     }
 
     /// The accepting side: everything comes from the cookie (§5.1 D).
@@ -168,13 +97,7 @@ impl Association {
             inbound_streams: cookie.outbound_streams,
             initial_tsn: cookie.peer_initial_tsn,
         };
-        let a = Announced {
-            forward_tsn: cookie.features.forward_tsn,
-            asconf: cookie.features.asconf,
-            auth: cookie.peer_auth.clone(),
-            ..Announced::default()
-        };
-        self.adopt_peer(f, &a);
+        self.adopt_peer(f, &Announced::of_cookie(cookie));
         self.push_control(PathId(0), What::CookieAck);
         self.establish(now);
     }
@@ -198,10 +121,11 @@ impl Association {
         self.events.push_back(Event::Connected);
         self.set_path_state(PathId(0), PathState::Active, PathReason::Confirmed);
         self.schedule_heartbeat(now, PathId(0));
-        let early: Vec<PathId> = self.paths.iter().skip(1).map(|p| p.id).collect();
+        let early: Vec<PathId> = self.paths.iter().filter(|p| !p.known_to_peer).map(|p| p.id).collect();
         for p in early {
             self.request_add(now, p);
         }
+        self.probe_listed(now);
     }
 
     /// T1 and T2: the same chunk again, less and less often.

@@ -3,11 +3,13 @@
 //! Each family of chunks or decisions is a file of free functions over [`Association`]; data flows one way:
 //! `receive` → `sack_in` / `data_in` / `control_in` → `timers` → `transmit`.
 
+mod addresses;
+pub(crate) mod announced;
 mod asconf;
 mod control_in;
 mod control_out;
 mod data_in;
-pub(crate) mod handshake;
+mod handshake;
 mod invariants;
 mod loss;
 mod paths;
@@ -130,6 +132,10 @@ pub struct Association {
     views: Views,
     mtu: u64,
     pub(crate) paths: Vec<Path>,
+    /// The path the handshake runs over.
+    pub(crate) handshake_path: PathId,
+    /// Counts changes of the addresses in `paths`.
+    pub(crate) addresses_changed: u32,
     // Sending.
     queue: SendQueue,
     groups: Groups,
@@ -208,6 +214,8 @@ impl Association {
             views: Views::default(),
             mtu,
             paths: Vec::new(),
+            handshake_path: PathId(0),
+            addresses_changed: 0,
             queue: SendQueue::default(),
             groups: Groups::default(),
             board: Scoreboard::new(birth.local_initial),

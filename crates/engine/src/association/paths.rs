@@ -22,6 +22,7 @@ impl Association {
         // Few, and each is large: a list that doubles would be empty for the most part.
         self.paths.reserve_exact(1);
         self.views.reserve_path(self.paths.len());
+        self.addresses_changed += 1;
         self.paths.push(Path::new(id, local, remote, origin, self.mtu, window));
         self.views.timeouts.push(TimeoutLog::default());
         self.views.board.signals.push(Signals::default());
@@ -33,9 +34,10 @@ impl Association {
         let free = |p: &&Path| {
             matches!(p.state, PathState::Inactive | PathState::Unconfirmed)
                 && p.flight.bytes() == 0
-                && p.origin == Origin::AddedByPeer
+                && matches!(p.origin, Origin::AddedByPeer | Origin::Listed)
         };
         let id = self.paths.iter().filter(free).min_by_key(|p| p.last_received).map(|p| p.id)?;
+        self.addresses_changed += 1;
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.mtu, (self.policies.window)());
         self.views.timeouts[id.index()] = TimeoutLog::default();
         self.views.board.signals[id.index()] = Signals::default();
@@ -52,9 +54,14 @@ impl Association {
             self.readd_path(now, id, was_down);
             return Some(id);
         }
-        let id = self.new_path(local, remote, Origin::AddedByUs)?;
+        let listed = self.state.is_connected() && self.config.addresses.iter().any(|a| a.local == local);
+        let id = self.new_path(local, remote, if listed { Origin::Listed } else { Origin::AddedByUs })?;
         self.events.push_back(Event::PathAdded { path: id });
-        self.request_add(now, id);
+        if listed {
+            self.send_heartbeat(now, id);
+        } else {
+            self.request_add(now, id);
+        }
         Some(id)
     }
 
@@ -253,17 +260,23 @@ impl Association {
         if !self.state.is_connected() || p.interface_down {
             return;
         }
-        if let Some(h) = p.heartbeat.take()
-            && h.deadline <= now
-        {
+        let lost = p.heartbeat.take().filter(|h| h.deadline <= now);
+        if let Some(h) = lost {
             self.heartbeat_lost(now, id, h.deadline.since(h.sent_at));
         }
+        let lost = lost.is_some();
         let Some(p) = self.paths.get(id.index()) else { return };
         if !p.known_to_peer {
             return;
         }
         if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.errors > max_path_retrans {
             // An address that never answered may be a bystander's: it hears no more of us unless it is added again.
+            return;
+        }
+        let pause = if lost { self.probe_pause(id) } else { Duration::ZERO };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        if !pause.is_zero() {
+            p.heartbeat_timer = Some(now + pause);
             return;
         }
         // Data that is answered makes a heartbeat needless; "idle" means no unambiguous acknowledgement.
@@ -331,6 +344,7 @@ impl Association {
         if p.state == PathState::Unconfirmed {
             p.errors = 0;
             p.last_heard = Some(now);
+            self.settle_standby(id);
             self.set_path_state(id, PathState::Active, PathReason::Confirmed);
         }
         self.path_answered(now, id);

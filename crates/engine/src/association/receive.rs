@@ -71,6 +71,7 @@ impl Association {
                 tracing::debug!(path = ?p.id, from = %p.remote, to = %from.remote, "the peer's port changed");
                 p.remote = from.remote;
                 let id = p.id;
+                self.addresses_changed += 1;
                 self.readd_path(now, id, false);
                 Some(id)
             }

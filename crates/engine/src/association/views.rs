@@ -62,7 +62,7 @@ impl Association {
         let active: PathSet =
             self.paths.iter().filter(|p| p.state.usable() && !p.interface_down).map(|p| p.id).collect();
         if !active.is_empty() {
-            return active;
+            return self.without_standby(active);
         }
         let rank = |p: &&Path| {
             let state = match p.state {
@@ -76,6 +76,19 @@ impl Association {
         let confirmed =
             self.paths.iter().filter(|p| p.state != PathState::Unconfirmed && !p.interface_down && p.known_to_peer);
         confirmed.min_by_key(rank).map_or(PathSet::EMPTY, |p| PathSet::only(p.id))
+    }
+}
+
+impl Association {
+    /// An interface's standby pairs leave when it has a better one, and all but one of them when it has not.
+    fn without_standby(&self, active: PathSet) -> PathSet {
+        if self.paths.iter().all(|p| !p.standby) {
+            return active;
+        }
+        let of = |id: &PathId| self.paths.get(id.index());
+        let preferred = |a: &Path, b: &Path| a.local == b.local && (a.standby, a.id) < (b.standby, b.id);
+        let beaten = |a: &Path| a.standby && active.iter().any(|o| of(&o).is_some_and(|b| preferred(b, a)));
+        active.iter().filter(|id| of(id).is_some_and(|p| !beaten(p))).collect()
     }
 }
 

@@ -3,7 +3,7 @@
 //! At most one answer for each packet, never to an ABORT, and in a bounded queue: no amplification, no memory.
 
 use super::Endpoint;
-use crate::association::handshake::{Announced, announce};
+use crate::association::announced::{Announced, announce};
 use crate::association::receive::Source;
 use crate::auth::AuthParams;
 use crate::cookie::{Cookie, Features};
@@ -114,6 +114,8 @@ impl Endpoint {
             outbound_streams: f.inbound_streams,
             inbound_streams: f.outbound_streams,
             remote: from.remote,
+            local: from.local,
+            listed: announced.addresses.clone(),
             features: Features { forward_tsn: announced.forward_tsn, asconf: announced.asconf, ..Features::default() },
             local_random: if announced.auth.is_some() { auth.random } else { Default::default() },
             peer_auth: announced.auth.clone(),
@@ -122,7 +124,7 @@ impl Endpoint {
         self.jar.seal(&cookie, &mut sealed);
         let mut params = Vec::new();
         Parameter::Cookie(&sealed).encode(&mut params);
-        params.extend_from_slice(&announce(config, &auth, Some(&announced)));
+        params.extend_from_slice(&announce(config, &auth, Some((&announced, from.remote.ip()))));
         let mut report: &[u8] = &announced.report;
         while let Some((one, rest)) = split_parameter(report) {
             Parameter::Unrecognized(one).encode(&mut params);

@@ -42,6 +42,8 @@ pub(crate) enum Origin {
     AddedByUs,
     /// The peer added it.
     AddedByPeer,
+    /// INIT or INIT ACK listed its addresses.
+    Listed,
 }
 
 pub(crate) struct Path {
@@ -52,6 +54,8 @@ pub(crate) struct Path {
     pub state: PathState,
     /// The peer knows this address: by the handshake or by an acknowledged ASCONF.
     pub known_to_peer: bool,
+    /// Kept warm, and used only when its interface has no other (DESIGN decision 2).
+    pub standby: bool,
     /// The driver said that the interface is down.
     pub interface_down: bool,
     pub cwnd: u64,
@@ -122,6 +126,7 @@ impl Path {
             origin,
             state: PathState::Unconfirmed,
             known_to_peer: origin != Origin::AddedByUs,
+            standby: false,
             interface_down: false,
             cwnd: initial_window(mtu, remote),
             ssthresh: u64::from(u32::MAX),
@@ -159,6 +164,11 @@ impl Path {
             last_data_sent: None,
             counters: PathCounters::default(),
         }
+    }
+
+    /// To be probed by turns (RFC 9260 §5.4).
+    pub fn is_listed_unconfirmed(&self) -> bool {
+        self.origin == Origin::Listed && self.state == PathState::Unconfirmed && !self.interface_down
     }
 
     /// Congestion state back to where it began (RFC 9260 §7.2.5: another route).

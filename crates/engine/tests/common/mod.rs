@@ -4,6 +4,8 @@
 //! address and port than the client's own, as behind a NAT.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod raw;
+
 use anabranch_base::{Duration, Instant, RandomStream, Rate, StreamId};
 use anabranch_engine::{
     AssocConfig, AssocId, Association, Endpoint, EndpointConfig, Event, LocalId, Message, PathStats, SendOptions,

@@ -1,0 +1,126 @@
+//! What INIT and INIT ACK tell besides their fixed fields: read from the peer's, written into ours.
+
+use crate::auth::AuthParams;
+use crate::config::AssocConfig;
+use crate::cookie::{Cookie, MAX_LISTED, PeerAuth};
+use anabranch_wire::{Encode, Parameter, Params, UnknownAction, kind, list_u16, parameter_kind};
+use bytes::Bytes;
+use std::net::IpAddr;
+
+/// What the parameters of an INIT or INIT ACK tell.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Announced {
+    pub cookie: Option<Bytes>,
+    pub forward_tsn: bool,
+    pub asconf: bool,
+    pub auth: Option<PeerAuth>,
+    pub host_name: bool,
+    /// Addresses that can be sent to, each once, at most [`MAX_LISTED`].
+    pub addresses: Vec<IpAddr>,
+    /// Address types of "Supported Address Types", when there was one.
+    pub families: Option<Vec<u16>>,
+    /// A parameter that we know does not have its format, or the list has no shape.
+    pub broken: bool,
+    /// Unknown parameters to be reported, complete and padded (§3.2.2).
+    pub report: Vec<u8>,
+}
+
+/// Most bytes of unknown parameters that are reported back: the answer stays small whatever was sent.
+const MAX_REPORT: usize = 512;
+
+impl Announced {
+    /// Reads parameters; stops where a broken one or one of the "stop" kind stands.
+    pub fn read(params: Params<'_>) -> Announced {
+        let mut a = Announced::default();
+        let (mut random, mut chunks, mut hmacs) = (None, None, None);
+        for p in params.iter() {
+            let Ok(p) = p else {
+                a.broken = true;
+                continue;
+            };
+            match p {
+                Parameter::Cookie(c) => a.cookie = Some(Bytes::copy_from_slice(c)),
+                Parameter::Ipv4(v4) => a.address(v4.into()),
+                Parameter::Ipv6(v6) => a.address(v6.into()),
+                Parameter::SupportedAddressTypes(types) => a.families = Some(list_u16(types).take(16).collect()),
+                Parameter::ForwardTsnSupported => a.forward_tsn = true,
+                Parameter::SupportedExtensions(list) => {
+                    a.forward_tsn |= list.contains(&kind::FORWARD_TSN);
+                    a.asconf |= list.contains(&kind::ASCONF) && list.contains(&kind::ASCONF_ACK);
+                }
+                Parameter::Random(r) => random = Some(r),
+                Parameter::ChunkList(c) => chunks = Some(c),
+                Parameter::HmacAlgo(h) => hmacs = Some(h),
+                Parameter::HostName => a.host_name = true,
+                Parameter::Unknown(raw) => {
+                    let action = raw.unknown_action();
+                    a.report(action, raw.whole);
+                    if action.stops() {
+                        break;
+                    }
+                }
+                _ => {}
+            }
+        }
+        a.auth = random.zip(hmacs).and_then(|(r, h)| PeerAuth::new(r, chunks, h));
+        a
+    }
+
+    /// What a cookie kept of an INIT's parameters.
+    pub fn of_cookie(cookie: &Cookie) -> Announced {
+        Announced {
+            forward_tsn: cookie.features.forward_tsn,
+            asconf: cookie.features.asconf,
+            auth: cookie.peer_auth.clone(),
+            addresses: cookie.listed.clone(),
+            ..Announced::default()
+        }
+    }
+
+    /// Takes an address, unless packets to it could reach nobody or many (§8.4).
+    fn address(&mut self, ip: IpAddr) {
+        let broadcast = ip == IpAddr::V4(std::net::Ipv4Addr::BROADCAST);
+        let unusable = ip.is_unspecified() || ip.is_multicast() || broadcast;
+        if !unusable && self.addresses.len() < MAX_LISTED && !self.addresses.contains(&ip) {
+            self.addresses.push(ip);
+        }
+    }
+
+    fn report(&mut self, action: UnknownAction, whole: &[u8]) {
+        if action.reports() && self.report.len() + whole.len() <= MAX_REPORT {
+            self.report.extend_from_slice(whole);
+            self.report.resize(self.report.len().next_multiple_of(4), 0);
+        }
+    }
+
+    /// May the peer be told this address of ours? A family that it uses itself counts as supported (§5.1.2).
+    pub fn supports(&self, ours: IpAddr, source: IpAddr) -> bool {
+        let Some(types) = &self.families else { return true };
+        let of = |a: &IpAddr| if a.is_ipv4() { parameter_kind::IPV4 } else { parameter_kind::IPV6 };
+        let family = of(&ours);
+        types.contains(&family) || of(&source) == family || self.addresses.iter().any(|a| of(a) == family)
+    }
+}
+
+/// Parameters of our INIT, and of the INIT ACK to a peer that announced something from an address: an answer names
+/// only what both can do, for it goes to whoever stands as the source and shall be small (RFC 5062 §9.3).
+pub(crate) fn announce(config: &AssocConfig, auth: &AuthParams, peer: Option<(&Announced, IpAddr)>) -> Vec<u8> {
+    let mut out = Vec::new();
+    let useful = |ours: IpAddr| peer.is_none_or(|(p, source)| p.supports(ours, source));
+    for a in config.addresses.iter().filter(|a| useful(a.ip)).take(MAX_LISTED) {
+        Parameter::from(a.ip).encode(&mut out);
+    }
+    let mut extensions = Vec::new();
+    if config.partial_reliability && peer.is_none_or(|(p, _)| p.forward_tsn) {
+        Parameter::ForwardTsnSupported.encode(&mut out);
+        extensions.push(kind::FORWARD_TSN);
+    }
+    if config.dynamic_addresses && peer.is_none_or(|(p, _)| p.auth.is_some()) {
+        extensions.extend([kind::AUTH, kind::ASCONF, kind::ASCONF_ACK]);
+        auth.encode(&mut out);
+    }
+    if !extensions.is_empty() {
+        Parameter::SupportedExtensions(&extensions).encode(&mut out);
+    }
+    out
+}
