@@ -194,8 +194,9 @@ impl Endpoint {
     }
 
     /// Keeps the indices true after anything happened to an association.
+    ///
+    /// Its timers are looked at when it has nothing more to transmit, which every driver asks before it sleeps.
     fn touch(&mut self, id: AssocId) {
-        self.retime(id);
         self.index_addresses(id);
         let Some(s) = self.slots.get_mut(&id) else { return };
         if !s.ready {
@@ -275,6 +276,7 @@ impl Endpoint {
             if let Some(s) = self.slots.get_mut(&id) {
                 s.association.handle_timeout(now);
             }
+            self.retime(id);
             self.touch(id);
         }
     }

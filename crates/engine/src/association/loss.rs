@@ -287,17 +287,18 @@ impl Association {
     }
 
     /// Gives up look-ahead chunks that came too late: they have a TSN and need FORWARD-TSN.
-    pub(super) fn give_up_ahead(&mut self, now: Instant) {
-        self.give_up(now, false);
+    /// True when it searched.
+    pub(super) fn give_up_ahead(&mut self, now: Instant) -> bool {
+        self.give_up(now, false)
     }
 
-    fn give_up(&mut self, now: Instant, marked: bool) {
+    fn give_up(&mut self, now: Instant, marked: bool) -> bool {
         if !self.peer.forward_tsn {
-            return;
+            return false;
         }
         let swept = if marked { &mut self.swept_marked } else { &mut self.swept_ahead };
         if swept.is_some_and(|t| now.since(t) < SWEEP) {
-            return;
+            return false;
         }
         *swept = Some(now);
         loop {
@@ -307,11 +308,12 @@ impl Association {
             self.abandon_message(tsn);
         }
         self.after_abandon(now);
+        true
     }
 
     /// Gives up the message of a chunk that was chosen to be sent and is late; true when it did.
     pub(super) fn give_up_chosen(&mut self, now: Instant, c: &ChunkView) -> bool {
-        let late = self.peer.forward_tsn && self.is_late(&self.facts(now), c);
+        let late = self.peer.forward_tsn && c.deadline.is_some() && self.is_late(&self.facts(now), c);
         if late {
             // Others of its age are late as well.
             (self.swept_marked, self.swept_ahead) = (None, None);

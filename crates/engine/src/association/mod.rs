@@ -22,6 +22,7 @@ mod timers;
 mod transmit;
 mod transmit_copies;
 mod transmit_data;
+mod transmit_new;
 mod views;
 
 pub use state::Phase;

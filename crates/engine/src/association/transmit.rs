@@ -30,7 +30,13 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
     if a.transmit_control(now, out) {
         return true;
     }
-    if a.state.sends_data() {
+    if a.state.sends_data() && !a.has_data_work() {
+        a.note_app_limited(now);
+        a.continue_shutdown(now);
+        if a.transmit_control(now, out) {
+            return true;
+        }
+    } else if a.state.sends_data() {
         a.refresh_views();
         if a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) || a.transmit_new(now, out) {
             return true;
@@ -58,6 +64,17 @@ pub(super) fn start_packet(a: &Association, path: PathId, out: &mut Transmit) {
 }
 
 impl Association {
+    /// Is there anything that the steps for DATA could send or settle?
+    fn has_data_work(&self) -> bool {
+        !self.queue.is_empty()
+            || !self.board.ahead().is_empty()
+            || !self.board.marked().is_empty()
+            || !self.copies_due.is_empty()
+            || self.forward_due
+            || self.policies.redundancy.enabled()
+            || self.paths.iter().any(|p| p.released > 0 || p.left_at.is_some())
+    }
+
     /// Counts a packet that is complete.
     pub(super) fn sent_packet(&mut self, _now: Instant, path: PathId, out: &Transmit) {
         if let Some(p) = self.paths.get_mut(path.index()) {

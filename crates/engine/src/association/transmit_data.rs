@@ -1,26 +1,17 @@
-//! Packets with DATA: retransmissions, new data as the path scheduler proposes.
+//! Packets with DATA: retransmissions, and how any packet with DATA is booked and built.
 
 use super::Association;
 use super::transmit::start_packet;
 use super::views::has_window;
-use crate::message::SendOptions;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
-use crate::tx::send_queue::Fragment;
-use anabranch_base::{Duration, Instant, PathId, PathSet, Rate, Tsn};
+use anabranch_base::{Instant, PathId, PathSet, Rate};
 use anabranch_policy::path_quality::Notice;
-use anabranch_policy::path_scheduler::{Decision, Occasion, Settled};
 use anabranch_policy::redundancy::SentPayload;
 use anabranch_policy::retransmission::{Binding, Retransmit, Target};
 use anabranch_policy::timer::Arm;
-use anabranch_policy::view::{ChunkView, QueueView, StreamView};
+use anabranch_policy::view::ChunkView;
 use anabranch_wire::{COMMON_HEADER_LEN, data_chunk_len};
-
-/// A policy that answers nonsense again and again is asked this often per packet at most.
-const MAX_ASKS: usize = 64;
-/// TSNs from the cumulative acknowledgement to the newest. Gap blocks have 16 bits (RFC 9260 §3.3.4), and so have
-/// SSNs: were more than half their number under way in a stream, the peer could not tell late from early (§1.6).
-const MAX_SPAN: u64 = 32_000;
 
 impl Association {
     // ---- retransmissions
@@ -141,188 +132,6 @@ impl Association {
         None
     }
 
-    // ---- new data
-
-    pub(super) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.scheduler_wakeup = None;
-        if self.scheduler_blocked {
-            return false;
-        }
-        if core::mem::take(&mut self.fresh_opportunity) {
-            let facts = self.facts(now);
-            let cx = facts.view(&self.views);
-            let queue = QueueView { chunks: self.board.ahead() };
-            self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
-        }
-        self.scratch.packet.clear();
-        let mut on: Option<PathId> = None;
-        let mut size = COMMON_HEADER_LEN;
-        for _ in 0..MAX_ASKS {
-            if on.is_none() {
-                // Not in between: what is given up takes its whole message along, chunks of this packet too.
-                self.give_up_ahead(now);
-            }
-            self.refill_look_ahead(now);
-            let Some(next) = self.board.ahead().first() else {
-                self.note_app_limited(now);
-                break;
-            };
-            let next_len = next.len;
-            let facts = self.facts(now);
-            if facts.eligible.is_empty() {
-                break;
-            }
-            let Some(shown) = self.chunks_for_window(now, next_len) else { break };
-            let decision = {
-                let cx = facts.view(&self.views);
-                let chunks = self.board.ahead().get(..shown).unwrap_or_default();
-                self.policies.path_scheduler.next(&cx, &QueueView { chunks })
-            };
-            match decision {
-                Decision::Send { index, path } => {
-                    let Some(chunk) = self.board.ahead().get(index).copied().filter(|_| facts.eligible.has(path))
-                    else {
-                        self.refuse(now);
-                        break;
-                    };
-                    if on.is_none() && self.give_up_chosen(now, &chunk) {
-                        continue;
-                    }
-                    let len = data_chunk_len(chunk.len as usize);
-                    // It need not be the one that was asked about; alone it may be a probe all the same.
-                    let hole = index < self.board.ahead_holes();
-                    if chunk.len > self.peer_rwnd() && !hole && !self.nothing_in_flight() {
-                        break;
-                    }
-                    if on.is_some_and(|p| p != path) || size + len > self.config.packet_size {
-                        break;
-                    }
-                    let tsn = self.board.extend(chunk.tsn);
-                    self.take_for_packet(now, tsn, path, on.is_none());
-                    on = Some(path);
-                    size += len;
-                    self.settle(now, &Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
-                }
-                Decision::Copies { index, paths } => {
-                    if on.is_some() {
-                        break;
-                    }
-                    let paths = paths.and(facts.eligible);
-                    let Some(chunk) = self.board.ahead().get(index).copied() else {
-                        self.refuse(now);
-                        break;
-                    };
-                    let Some(path) = paths.iter().next() else {
-                        self.refuse(now);
-                        break;
-                    };
-                    if self.give_up_chosen(now, &chunk) {
-                        continue;
-                    }
-                    let tsn = self.board.extend(chunk.tsn);
-                    self.take_for_packet(now, tsn, path, true);
-                    self.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));
-                    on = Some(path);
-                    self.settle(now, &Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
-                    break;
-                }
-                Decision::WaitUntil(t) => {
-                    if on.is_none() {
-                        self.scheduler_wakeup = Some(t.max(now + Duration::from_micros(1)));
-                        self.settle(now, &Settled::Waiting(t));
-                    }
-                    break;
-                }
-                Decision::Blocked => {
-                    if on.is_none() {
-                        self.scheduler_blocked = true;
-                        self.settle(now, &Settled::Blocked);
-                    }
-                    break;
-                }
-            }
-        }
-        let Some(path) = on else { return false };
-        self.finish_data(now, path, out);
-        true
-    }
-
-    fn refuse(&mut self, now: Instant) {
-        self.stats.decisions_refused += 1;
-        self.scheduler_blocked = true;
-        self.settle(now, &Settled::Refused);
-    }
-
-    fn settle(&mut self, now: Instant, outcome: &Settled) {
-        let facts = self.facts(now);
-        let cx = facts.view(&self.views);
-        self.policies.path_scheduler.settle(&cx, outcome);
-    }
-
-    /// Gives TSNs to as much as the scheduler wants to see ahead.
-    fn refill_look_ahead(&mut self, now: Instant) {
-        let facts = self.facts(now);
-        let want = {
-            let cx = facts.view(&self.views);
-            self.policies.path_scheduler.look_ahead(&cx)
-        };
-        if want.when_drained && !self.board.ahead().is_empty() {
-            return;
-        }
-        let mut added = false;
-        while (self.board.ahead().is_empty() || self.board.ahead_bytes() < want.bytes)
-            && self.board.end() - self.board.cumulative() < MAX_SPAN
-        {
-            let Some(f) = self.next_fragment(now) else { break };
-            self.board.append(f);
-            added = true;
-        }
-        if added && want.bytes > 0 {
-            let facts = self.facts(now);
-            let cx = facts.view(&self.views);
-            self.policies.path_scheduler.observe(&cx, &QueueView { chunks: self.board.ahead() }, Occasion::Refilled);
-        }
-    }
-
-    fn next_fragment(&mut self, now: Instant) -> Option<Fragment> {
-        let facts = self.facts(now);
-        let cx = facts.view(&self.views);
-        let abandon = &self.policies.abandon;
-        let may_give_up = self.peer.forward_tsn;
-        let groups = &mut self.groups;
-        let mut expired = |s: &StreamView, message: u64, o: &SendOptions| {
-            let view = ChunkView {
-                stream: s.id,
-                message,
-                len: s.head_len,
-                class: s.class,
-                deadline: s.head_deadline,
-                queued_at: s.head_queued,
-                group_broken: groups.is_broken(o.group),
-                group_unsent: groups.unsent(o.group),
-                ..ChunkView::waiting(Tsn(0))
-            };
-            let gone = may_give_up && s.head_deadline.is_some() && abandon.give_up(&cx, &view);
-            if gone {
-                groups.break_up(o.group);
-                groups.taken(o.group, s.head_len);
-            }
-            gone
-        };
-        let max = self.mtu as usize;
-        let (f, given_up) = self.queue.next(now, max, self.policies.stream_scheduler.as_mut(), &mut expired);
-        self.stats.abandoned_unsent += given_up;
-        f
-    }
-
-    fn note_app_limited(&mut self, now: Instant) {
-        for p in &mut self.paths {
-            if has_window(p, now) {
-                p.rate.app_limited(p.flight.bytes());
-            }
-        }
-    }
-
     // ---- building
 
     /// Sends the chunks of `scratch.packet` on `path`.
@@ -336,7 +145,7 @@ impl Association {
         self.finish_data(now, path, out);
     }
 
-    fn take_for_packet(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
+    pub(super) fn take_for_packet(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
         self.account(now, tsn, path, first);
         self.scratch.packet.push(tsn);
     }
@@ -363,7 +172,7 @@ impl Association {
     }
 
     /// Encodes the booked packet, adds a SACK when it fits, starts timers.
-    fn finish_data(&mut self, now: Instant, path: PathId, out: &mut Transmit) {
+    pub(super) fn finish_data(&mut self, now: Instant, path: PathId, out: &mut Transmit) {
         start_packet(self, path, out);
         self.scratch.packet.sort_unstable();
         let list = core::mem::take(&mut self.scratch.packet);

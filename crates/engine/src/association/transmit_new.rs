@@ -1,0 +1,226 @@
+//! New data: the path scheduler proposes a chunk and a path, again and again until a packet is full; each answer is
+//! checked here and carried out or refused (DESIGN decision 4).
+
+use super::Association;
+use super::views::{Facts, has_window};
+use crate::message::SendOptions;
+use crate::transmit::Transmit;
+use crate::tx::send_queue::Fragment;
+use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
+use anabranch_policy::path_scheduler::{Decision, Occasion, Settled};
+use anabranch_policy::view::{ChunkView, QueueView, StreamView};
+use anabranch_wire::{COMMON_HEADER_LEN, data_chunk_len};
+
+/// A policy that answers nonsense again and again is asked this often per packet at most.
+const MAX_ASKS: usize = 64;
+/// TSNs from the cumulative acknowledgement to the newest. Gap blocks have 16 bits (RFC 9260 §3.3.4), and so have
+/// SSNs: were more than half their number under way in a stream, the peer could not tell late from early (§1.6).
+const MAX_SPAN: u64 = 32_000;
+
+/// What came of one answer of the scheduler.
+#[derive(PartialEq, Eq)]
+enum Step {
+    /// There may be room for more, or it is worth asking again.
+    Again,
+    /// The packet is complete, or there is none.
+    Done,
+}
+
+/// The packet under construction.
+struct Building {
+    on: Option<PathId>,
+    size: usize,
+}
+
+impl Association {
+    pub(super) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        self.scheduler_wakeup = None;
+        if self.scheduler_blocked {
+            return false;
+        }
+        let mut facts = self.facts(now);
+        if core::mem::take(&mut self.fresh_opportunity) {
+            let cx = facts.view(&self.views);
+            let queue = QueueView { chunks: self.board.ahead() };
+            self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
+        }
+        self.scratch.packet.clear();
+        let mut packet = Building { on: None, size: COMMON_HEADER_LEN };
+        for _ in 0..MAX_ASKS {
+            if packet.on.is_none() && self.give_up_ahead(now) {
+                facts = self.facts(now);
+            }
+            self.refill_look_ahead(now, &mut facts);
+            if self.ask_scheduler(now, &mut facts, &mut packet) == Step::Done {
+                break;
+            }
+        }
+        let Some(path) = packet.on else { return false };
+        self.finish_data(now, path, out);
+        true
+    }
+
+    /// One question to the scheduler, and what its answer leads to. Keeps `facts` true.
+    fn ask_scheduler(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building) -> Step {
+        let Some(next_len) = self.board.ahead().first().map(|c| c.len) else {
+            self.note_app_limited(now);
+            return Step::Done;
+        };
+        if facts.eligible.is_empty() {
+            return Step::Done;
+        }
+        let Some(shown) = self.chunks_for_window(now, next_len) else { return Step::Done };
+        let decision = {
+            let cx = facts.view(&self.views);
+            let chunks = self.board.ahead().get(..shown).unwrap_or_default();
+            self.policies.path_scheduler.next(&cx, &QueueView { chunks })
+        };
+        match decision {
+            Decision::Send { index, path } => self.take_one(now, facts, packet, index, path),
+            Decision::Copies { index, paths } => self.take_copies(now, facts, packet, index, paths),
+            Decision::WaitUntil(t) => {
+                if packet.on.is_none() {
+                    self.scheduler_wakeup = Some(t.max(now + Duration::from_micros(1)));
+                    self.settle(now, &Settled::Waiting(t));
+                }
+                Step::Done
+            }
+            Decision::Blocked => {
+                if packet.on.is_none() {
+                    self.scheduler_blocked = true;
+                    self.settle(now, &Settled::Blocked);
+                }
+                Step::Done
+            }
+        }
+    }
+
+    fn take_one(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building, index: usize, path: PathId) -> Step {
+        let Some(chunk) = self.board.ahead().get(index).copied().filter(|_| facts.eligible.has(path)) else {
+            return self.refuse(now);
+        };
+        // Not in between: what is given up takes its whole message along, chunks of this packet too.
+        if packet.on.is_none() && self.give_up_chosen(now, &chunk) {
+            *facts = self.facts(now);
+            return Step::Again;
+        }
+        let len = data_chunk_len(chunk.len as usize);
+        // It need not be the one that was asked about; alone it may be a probe all the same.
+        let hole = index < self.board.ahead_holes();
+        if chunk.len > self.peer_rwnd() && !hole && !self.nothing_in_flight() {
+            return Step::Done;
+        }
+        if packet.on.is_some_and(|p| p != path) || packet.size + len > self.config.packet_size {
+            return Step::Done;
+        }
+        let tsn = self.board.extend(chunk.tsn);
+        self.take_for_packet(now, tsn, path, packet.on.is_none());
+        packet.on = Some(path);
+        packet.size += len;
+        *facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        self.policies.path_scheduler.settle(&cx, &Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
+        Step::Again
+    }
+
+    fn take_copies(
+        &mut self,
+        now: Instant,
+        facts: &mut Facts,
+        packet: &mut Building,
+        index: usize,
+        paths: PathSet,
+    ) -> Step {
+        if packet.on.is_some() {
+            return Step::Done;
+        }
+        let paths = paths.and(facts.eligible);
+        let Some(chunk) = self.board.ahead().get(index).copied() else { return self.refuse(now) };
+        let Some(path) = paths.iter().next() else { return self.refuse(now) };
+        if self.give_up_chosen(now, &chunk) {
+            *facts = self.facts(now);
+            return Step::Again;
+        }
+        let tsn = self.board.extend(chunk.tsn);
+        self.take_for_packet(now, tsn, path, true);
+        self.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));
+        packet.on = Some(path);
+        self.settle(now, &Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
+        Step::Done
+    }
+
+    fn refuse(&mut self, now: Instant) -> Step {
+        self.stats.decisions_refused += 1;
+        self.scheduler_blocked = true;
+        self.settle(now, &Settled::Refused);
+        Step::Done
+    }
+
+    fn settle(&mut self, now: Instant, outcome: &Settled) {
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        self.policies.path_scheduler.settle(&cx, outcome);
+    }
+
+    /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.
+    fn refill_look_ahead(&mut self, now: Instant, facts: &mut Facts) {
+        let want = {
+            let cx = facts.view(&self.views);
+            self.policies.path_scheduler.look_ahead(&cx)
+        };
+        if want.when_drained && !self.board.ahead().is_empty() {
+            return;
+        }
+        let before = self.board.end();
+        while (self.board.ahead().is_empty() || self.board.ahead_bytes() < want.bytes)
+            && self.board.end() - self.board.cumulative() < MAX_SPAN
+        {
+            let Some(f) = self.next_fragment(now, facts) else { break };
+            self.board.append(f);
+        }
+        // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
+        if self.board.end() > before && want.bytes > 0 {
+            *facts = self.facts(now);
+            let cx = facts.view(&self.views);
+            self.policies.path_scheduler.observe(&cx, &QueueView { chunks: self.board.ahead() }, Occasion::Refilled);
+        }
+    }
+
+    fn next_fragment(&mut self, now: Instant, facts: &Facts) -> Option<Fragment> {
+        let cx = facts.view(&self.views);
+        let abandon = &self.policies.abandon;
+        let may_give_up = self.peer.forward_tsn;
+        let groups = &mut self.groups;
+        let mut expired = |s: &StreamView, message: u64, o: &SendOptions| {
+            let view = ChunkView {
+                stream: s.id,
+                message,
+                len: s.head_len,
+                class: s.class,
+                deadline: s.head_deadline,
+                queued_at: s.head_queued,
+                group_broken: groups.is_broken(o.group),
+                group_unsent: groups.unsent(o.group),
+                ..ChunkView::waiting(Tsn(0))
+            };
+            let gone = may_give_up && s.head_deadline.is_some() && abandon.give_up(&cx, &view);
+            if gone {
+                groups.break_up(o.group);
+                groups.taken(o.group, s.head_len);
+            }
+            gone
+        };
+        let max = self.mtu as usize;
+        let (f, given_up) = self.queue.next(now, max, self.policies.stream_scheduler.as_mut(), &mut expired);
+        self.stats.abandoned_unsent += given_up;
+        f
+    }
+
+    pub(super) fn note_app_limited(&mut self, now: Instant) {
+        for p in &mut self.paths {
+            if has_window(p, now) {
+                p.rate.app_limited(p.flight.bytes());
+            }
+        }
+    }
+}
