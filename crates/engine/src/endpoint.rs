@@ -3,20 +3,20 @@
 //! A driver's loop: hand in datagrams with [`Endpoint::handle`], hand in time with [`Endpoint::handle_timeout`],
 //! then drain [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`], and sleep until [`Endpoint::poll_timeout`].
 
+mod arrival;
+mod cookie_echo;
+mod init;
 mod stateless;
 
-use crate::association::receive::Source;
 use crate::association::{Association, Birth, Phase, State};
 use crate::auth::AuthParams;
 use crate::config::{AssocConfig, EndpointConfig};
-use crate::cookie::{Cookie, CookieError, CookieJar};
-use crate::event::{CloseReason, Event};
+use crate::cookie::CookieJar;
+use crate::event::Event;
 use crate::path::LocalId;
 use crate::transmit::Transmit;
 use anabranch_base::{Entropy, Instant, Tsn};
 use anabranch_policy::registry::{PolicyError, PolicySet};
-use anabranch_wire::{Chunk, Packet, RawChunk, Verify, kind};
-use bytes::Bytes;
 use stateless::Replies;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -32,6 +32,9 @@ pub enum ConnectError {
     /// The profile does not fit.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// There is an association with this peer; the peer would take another for a restart (RFC 9260 §5.2.2).
+    #[error("there is an association with this peer already")]
+    Exists(AssocId),
 }
 
 struct Slot {
@@ -90,7 +93,7 @@ impl Endpoint {
     /// Begins an association over its first path. Further paths join by [`Association::add_path`].
     ///
     /// # Errors
-    /// A profile that cannot be built.
+    /// A profile that cannot be built, or a peer with which there is an association.
     pub fn connect(
         &mut self,
         now: Instant,
@@ -99,8 +102,15 @@ impl Endpoint {
         remote: SocketAddr,
         peer_port: u16,
     ) -> Result<AssocId, ConnectError> {
+        if let Some(&id) = self.by_peer.get(&(local, remote, peer_port)) {
+            return Err(ConnectError::Exists(id));
+        }
         let policies = config.profile.build(config.seed)?;
-        Ok(self.connect_with(now, config, policies, local, remote, peer_port))
+        let id = self.connect_with(now, config, policies, local, remote, peer_port);
+        if let Some(s) = self.slots.get_mut(&id) {
+            s.association.own_policies = false;
+        }
+        Ok(id)
     }
 
     /// The same with policies that were built elsewhere; the profile of `config` is not looked at.
@@ -125,6 +135,7 @@ impl Endpoint {
             remote,
         };
         let mut a = Association::new(config, policies, birth, self.entropy.as_mut(), State::CookieWait);
+        a.own_policies = true;
         a.start(now);
         self.insert(a)
     }
@@ -296,118 +307,6 @@ impl Endpoint {
             }
         }
         None
-    }
-
-    /// Handles a datagram that arrived on `local` from `remote`.
-    pub fn handle(&mut self, now: Instant, local: LocalId, remote: SocketAddr, datagram: &Bytes, verify: Verify) {
-        let Ok(packet) = Packet::parse(datagram, verify) else { return };
-        let h = packet.header;
-        if h.dst_port != self.config.port || h.src_port == 0 {
-            return;
-        }
-        let from = Source { local, remote };
-        let Some(Ok(first)) = packet.chunks().next() else { return };
-        if h.vtag == 0 {
-            if first.kind == kind::INIT && packet.chunks().count() == 1 {
-                self.on_init(now, from, &packet, &first);
-            }
-            return;
-        }
-        let reflected = matches!(first.kind, kind::ABORT | kind::SHUTDOWN_COMPLETE) && first.flags & 1 == 1;
-        if reflected {
-            return self.on_reflected(now, from, &packet, datagram);
-        }
-        let owner = self.by_tag.get(&h.vtag).copied();
-        let owner = owner.filter(|id| self.slots.get(id).is_some_and(|s| s.association.peer_port == h.src_port));
-        match owner {
-            Some(id) => {
-                if first.kind == kind::COOKIE_ECHO
-                    && let Some(s) = self.slots.get_mut(&id)
-                {
-                    s.association.on_cookie_again();
-                }
-                if let Some(s) = self.slots.get_mut(&id) {
-                    s.association.handle_packet(now, from, &packet, datagram);
-                }
-                self.touch(id);
-            }
-            None if first.kind == kind::COOKIE_ECHO => self.on_cookie_echo(now, from, &packet, &first, datagram),
-            None => self.replies.out_of_the_blue(from, &packet, &first),
-        }
-    }
-
-    /// ABORT or SHUTDOWN COMPLETE with the T bit: the tag is the peer's own, so the address finds it (§8.5.1).
-    fn on_reflected(&mut self, now: Instant, from: Source, packet: &Packet<'_>, datagram: &Bytes) {
-        let key = (from.local, from.remote, packet.header.src_port);
-        let Some(&id) = self.by_peer.get(&key) else { return };
-        if let Some(s) = self.slots.get_mut(&id)
-            && s.association.peer_tag == packet.header.vtag
-        {
-            s.association.handle_packet(now, from, packet, datagram);
-            self.touch(id);
-        }
-    }
-
-    /// COOKIE ECHO that belongs to no association: the cookie is all we need (§5.1 D, §5.1.5).
-    fn on_cookie_echo(
-        &mut self,
-        now: Instant,
-        from: Source,
-        packet: &Packet<'_>,
-        first: &RawChunk<'_>,
-        datagram: &Bytes,
-    ) {
-        if !self.config.accept || self.slots.len() >= self.config.max_associations {
-            return;
-        }
-        let Ok(Chunk::CookieEcho(echo)) = first.decode() else { return };
-        let h = packet.header;
-        let cookie = match self.jar.open(now, echo.cookie) {
-            Ok(c) => c,
-            Err(CookieError::Stale { by, cookie }) => {
-                if self.cookie_fits(&cookie, from, h.vtag, h.src_port) {
-                    self.replies.stale_cookie(from, &packet.header, &cookie, by);
-                }
-                return;
-            }
-            Err(_) => return,
-        };
-        if !self.cookie_fits(&cookie, from, h.vtag, h.src_port) {
-            return;
-        }
-        let birth = Birth {
-            local_port: cookie.local_port,
-            peer_port: cookie.peer_port,
-            local_tag: cookie.local_tag,
-            peer_tag: cookie.peer_tag,
-            local_initial: cookie.local_initial_tsn,
-            local_auth: AuthParams::with_random(cookie.local_random),
-            // Where the INIT ACK went is confirmed (§5.4), but for the port, which a NAT may have changed since.
-            local: cookie.local,
-            remote: if cookie.remote.ip() == from.remote.ip() { from.remote } else { cookie.remote },
-        };
-        let config = self.config.association.clone();
-        let Ok(policies) = config.profile.build(config.seed) else { return };
-        let mut a = Association::new(config, policies, birth, self.entropy.as_mut(), State::Established);
-        a.accept(now, &cookie);
-        // The same peer with other tags has restarted (§5.2.4 A): its old association is over.
-        if let Some(old) = self.by_peer.get(&(from.local, from.remote, h.src_port)).copied() {
-            if let Some(s) = self.slots.get_mut(&old) {
-                s.association.close(CloseReason::PeerRestarted);
-            }
-            self.touch(old);
-        }
-        a.handle_packet(now, from, packet, datagram);
-        self.insert(a);
-    }
-
-    /// Tags, ports, and the host that the INIT came from. The UDP port may differ: NATs change it (RFC 6951 §5.4).
-    fn cookie_fits(&self, c: &Cookie, from: Source, vtag: u32, src_port: u16) -> bool {
-        c.local_tag == vtag
-            && c.local_port == self.config.port
-            && c.peer_port == src_port
-            && (c.remote.ip() == from.remote.ip() || c.listed.contains(&from.remote.ip()))
-            && !self.by_tag.contains_key(&vtag)
     }
 }
 

@@ -21,9 +21,6 @@ pub enum CloseReason {
     /// Association.Max.Retrans exceeded.
     #[error("the peer is gone: nothing was acknowledged any more on any path")]
     PeerGone,
-    /// The peer restarted and a new association took over.
-    #[error("the peer restarted")]
-    PeerRestarted,
     /// The peer broke the protocol.
     #[error("the peer broke the protocol: {0}")]
     ProtocolViolation(&'static str),
@@ -68,6 +65,9 @@ impl PathReason {
 pub enum Event {
     /// The handshake is complete; data may flow.
     Connected,
+    /// The peer lost its memory and began anew: the association goes on from its beginning, with new paths. What was
+    /// sent and not acknowledged may be lost (RFC 9260 §5.2.4 A).
+    Restarted,
     /// A path was added (ours or the peer's); not confirmed yet.
     PathAdded {
         /// Which.

@@ -13,10 +13,6 @@ fn ip(text: &str) -> IpAddr {
     text.parse().expect("an address")
 }
 
-fn listing(list: &[IpAddr]) -> Vec<u8> {
-    list.iter().flat_map(|a| bytes(&Parameter::from(*a))).collect()
-}
-
 fn addresses_in(sent: &Sent) -> Vec<IpAddr> {
     let (_, params) = init_of(sent);
     Params::new(&params).iter().flatten().filter_map(|p| p.address()).collect()

@@ -299,7 +299,7 @@ fn packets_for_nobody_get_one_answer_at_most() {
         (&[&[kind::SHUTDOWN_COMPLETE, 0, 0, 4]], &[]),
         (&[&[kind::COOKIE_ACK, 0, 0, 4]], &[]),
         (&[&stale], &[]),
-        (&[&[kind::INIT, 0, 0, 20, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0, 1, 0, 0, 0, 1]], &[]),
+        (&[&[kind::INIT, 0, 0, 20, 0, 0, 0, 1, 0, 0, 16, 0, 0, 1, 0, 1, 0, 0, 0, 1]], &[kind::ABORT]),
     ];
     for (chunks, wanted) in cases {
         let p = packet(0x0bad_cafe, chunks);

@@ -147,7 +147,10 @@ fn begin(shared: &Arc<Shared>, options: &ConnectOptions, over: Candidate) -> Res
         let id = core
             .engine
             .connect(clock::now(), config, over.local, over.remote, options.peer_port)
-            .map_err(|ConnectError::Policy(e)| Error::Policy(e))?;
+            .map_err(|e| match e {
+                ConnectError::Policy(e) => Error::Policy(e),
+                ConnectError::Exists(_) => Error::AlreadyConnected(over.remote),
+            })?;
         let entry = Entry::new(Owner::Handle);
         let signals = entry.signals.clone();
         core.connections.insert(id, entry);

@@ -80,6 +80,9 @@ pub enum Error {
     /// The connection is over.
     #[error("the connection is over: {0}")]
     Closed(CloseReason),
+    /// Two associations between the same ports of two endpoints cannot be told apart.
+    #[error("there is a connection with {0} already")]
+    AlreadyConnected(SocketAddr),
     /// The association holds as many paths as it may.
     #[error("the connection has no room for another path")]
     TooManyPaths,

@@ -3,6 +3,7 @@
 use crate::auth::AuthParams;
 use crate::config::AssocConfig;
 use crate::cookie::{Cookie, MAX_LISTED, PeerAuth};
+use anabranch_base::Duration;
 use anabranch_wire::{Encode, Parameter, Params, UnknownAction, kind, list_u16, parameter_kind};
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -19,12 +20,16 @@ pub(crate) struct Announced {
     pub addresses: Vec<IpAddr>,
     /// Address types of "Supported Address Types", when there was one.
     pub families: Option<Vec<u16>>,
+    /// By how much longer the peer wants its cookie to live.
+    pub preservative: Option<Duration>,
     /// A parameter that we know does not have its format, or the list has no shape.
     pub broken: bool,
     /// Unknown parameters to be reported, complete and padded (§3.2.2).
     pub report: Vec<u8>,
 }
 
+/// A Host Name Address without its name: what "Unresolvable Address" carries back (§3.3.10.5).
+pub(crate) const HOST_NAME: [u8; 4] = [0, 11, 0, 4];
 /// Most bytes of unknown parameters that are reported back: the answer stays small whatever was sent.
 const MAX_REPORT: usize = 512;
 
@@ -43,6 +48,7 @@ impl Announced {
                 Parameter::Ipv4(v4) => a.address(v4.into()),
                 Parameter::Ipv6(v6) => a.address(v6.into()),
                 Parameter::SupportedAddressTypes(types) => a.families = Some(list_u16(types).take(16).collect()),
+                Parameter::CookiePreservative(ms) => a.preservative = Some(Duration::from_millis(ms.into())),
                 Parameter::ForwardTsnSupported => a.forward_tsn = true,
                 Parameter::SupportedExtensions(list) => {
                     a.forward_tsn |= list.contains(&kind::FORWARD_TSN);

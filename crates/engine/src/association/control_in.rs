@@ -29,14 +29,7 @@ impl Association {
     pub(super) fn on_error(&mut self, now: Instant, e: &ErrorChunk<'_>) {
         for c in e.causes.iter().flatten() {
             match c {
-                // The cookie came too late: begin again (§5.2.6).
-                Cause::StaleCookie { .. } if matches!(self.state, State::CookieEchoed { .. }) => {
-                    if self.control_attempts <= self.config.max_init_retrans {
-                        self.state = State::CookieWait;
-                        self.peer_tag = 0;
-                        self.start(now);
-                    }
-                }
+                Cause::StaleCookie { .. } => self.on_stale_cookie(now),
                 // The peer lost its memory of an extension: stop using it (RFC 3758 §3.3.1, RFC 5061 §5.1).
                 Cause::UnrecognizedChunk(c) => match c.first() {
                     Some(&kind::FORWARD_TSN) => self.stop_partial_reliability(now),

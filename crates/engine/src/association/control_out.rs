@@ -3,6 +3,7 @@
 use super::Association;
 use super::receive::Source;
 use super::transmit::start_packet;
+use crate::path::{Origin, PendingHeartbeat};
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId};
 use anabranch_wire::{
@@ -24,6 +25,7 @@ pub(crate) struct Control {
 #[derive(Clone, Debug)]
 pub(crate) enum What {
     Init,
+    /// First in its packet; an ERROR about the INIT ACK and the probe of an unconfirmed address may follow.
     CookieEcho(Bytes),
     CookieAck,
     Heartbeat(u64),
@@ -33,6 +35,8 @@ pub(crate) enum What {
     ShutdownAck,
     ShutdownComplete,
     Abort(Bytes),
+    /// To a peer that has no tag.
+    AbortReflected,
     Error(Bytes),
     Asconf {
         serial: u32,
@@ -48,7 +52,8 @@ pub(crate) enum What {
 impl What {
     /// Stands alone in its packet: by rule (RFC 9260 §5.1), because nothing may follow it, or because AUTH covers it.
     fn alone(&self) -> bool {
-        !matches!(self, What::CookieAck | What::HeartbeatAck(_) | What::Error(_) | What::Heartbeat(_))
+        use What::{CookieAck, Error, Heartbeat, HeartbeatAck, Shutdown, ShutdownAck};
+        !matches!(self, CookieAck | HeartbeatAck(_) | Error(_) | Heartbeat(_) | Shutdown | ShutdownAck)
     }
     /// The peer's own chunk asks for it, so that the peer could ask for any number.
     fn is_answer(&self) -> bool {
@@ -71,6 +76,13 @@ impl What {
 
 /// Our HEARTBEAT: chunk and parameter header, path and nonce, padding.
 const HEARTBEAT_LEN: usize = 20;
+
+fn heartbeat_info(path: PathId, nonce: u64) -> [u8; 9] {
+    let mut info = [0; 9];
+    info[0] = path.0;
+    info[1..].copy_from_slice(&nonce.to_be_bytes());
+    info
+}
 
 /// Encoded error causes.
 pub(super) fn causes(c: &[Cause<'_>]) -> Bytes {
@@ -132,8 +144,8 @@ impl Association {
             if let Some(to) = c.to {
                 (out.local, out.remote, out.path) = (to.local, to.remote, None);
             }
-            if matches!(c.what, What::Init) {
-                out.packet.start(anabranch_wire::CommonHeader { vtag: 0, ..out.packet.header() });
+            if let Some(vtag) = self.other_tag(&c.what) {
+                out.packet.start(anabranch_wire::CommonHeader { vtag, ..out.packet.header() });
             }
             self.encode_control(&c, out);
             if !alone {
@@ -161,6 +173,36 @@ impl Association {
         }
     }
 
+    /// The tag of packets that do not carry the peer's (§8.5.1).
+    fn other_tag(&self, what: &What) -> Option<u32> {
+        match what {
+            What::Init => Some(0),
+            What::AbortReflected => Some(self.local_tag),
+            _ => None,
+        }
+    }
+
+    /// COOKIE ECHO, what the INIT ACK had that we do not know (§3.2.2), and a probe where the address is not
+    /// confirmed (§5.4).
+    fn encode_cookie_echo(&mut self, path: PathId, cookie: &[u8], out: &mut Transmit) {
+        out.packet.push(&CookieEcho { cookie });
+        let mut room = self.config.packet_size.saturating_sub(out.packet.len());
+        let timeout = self.rto(path);
+        if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Listed)
+            && room >= HEARTBEAT_LEN
+        {
+            let nonce = self.nonces.next();
+            let sent_at = self.control_sent_at;
+            p.heartbeat = Some(PendingHeartbeat { nonce, sent_at, deadline: sent_at + timeout });
+            out.packet.push(&Heartbeat::new(&heartbeat_info(path, nonce)));
+            room -= HEARTBEAT_LEN;
+        }
+        if !self.echo_report.is_empty() && room >= 4 + self.echo_report.len() {
+            out.packet.push(&ErrorOut { causes: &self.echo_report });
+            self.echo_report = Bytes::new();
+        }
+    }
+
     fn encode_control(&mut self, c: &Control, out: &mut Transmit) {
         let p = &mut out.packet;
         match &c.what {
@@ -168,18 +210,16 @@ impl Association {
                 let params = self.handshake_params();
                 p.push(&InitOut { ack: false, fields: self.init_fields(), params: &params });
             }
-            What::CookieEcho(cookie) => p.push(&CookieEcho { cookie }),
+            What::CookieEcho(cookie) => self.encode_cookie_echo(c.path, cookie, out),
             What::CookieAck => p.push(&CookieAck),
             What::Heartbeat(nonce) => {
-                let mut info = [0; 9];
-                info[0] = c.path.0;
-                info[1..].copy_from_slice(&nonce.to_be_bytes());
-                p.push(&Heartbeat::new(&info));
+                p.push(&Heartbeat::new(&heartbeat_info(c.path, *nonce)));
             }
             What::HeartbeatAck(raw) => p.push(&HeartbeatAck { info: &[], params_raw: raw }),
             What::Shutdown => p.push(&Shutdown { cum_tsn: self.tracker.cum() }),
             What::ShutdownAck => p.push(&ShutdownAck),
             What::ShutdownComplete => p.push(&ShutdownComplete { tag_reflected: false }),
+            What::AbortReflected => p.push(&AbortOut { tag_reflected: true, causes: &[] }),
             What::Abort(causes) => p.push(&AbortOut { tag_reflected: false, causes }),
             What::Error(causes) => p.push(&ErrorOut { causes }),
             What::Asconf { serial, address, params } => {

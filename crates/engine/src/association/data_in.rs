@@ -95,7 +95,7 @@ impl Association {
             AckWhen::By(t) => self.sack_timer = Some(self.sack_timer.map_or(t, |o| o.min(t))),
         }
         if matches!(self.state, super::State::ShutdownSent) {
-            self.on_data_in_shutdown_sent(now);
+            self.on_data_in_shutdown_sent();
         }
     }
 

@@ -1,17 +1,23 @@
 //! The four-way handshake (§5.1), seen from an association. The stateless half of it is in `endpoint`.
 
-use super::announced::{Announced, announce};
-use super::control_out::What;
+use super::announced::{Announced, HOST_NAME, announce};
+use super::control_out::{What, causes};
 use super::receive::Source;
 use super::{Association, State};
 use crate::auth::AssociationKey;
 use crate::cookie::Cookie;
 use crate::event::{CloseReason, Event, PathReason};
+use crate::path::Origin;
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
-use anabranch_wire::{InitAck, InitFields};
+use anabranch_wire::{Cause, Encode, InitAck, InitFields, Parameter};
+use bytes::Bytes;
+use std::net::IpAddr;
+
+/// Type of the State Cookie, as "Missing Mandatory Parameter" lists it.
+const MISSING_COOKIE: [u8; 2] = [0, 7];
 
 impl Association {
     pub(super) fn init_fields(&self) -> InitFields {
@@ -25,14 +31,19 @@ impl Association {
     }
 
     pub(super) fn handshake_params(&self) -> Vec<u8> {
-        announce(&self.config, &self.local_auth, None)
+        let mut out = announce(&self.config, &self.local_auth, None);
+        if let Some(wish) = self.cookie_wish {
+            let ms = u32::try_from(wish.as_millis()).unwrap_or(u32::MAX);
+            Parameter::CookiePreservative(ms).encode(&mut out);
+        }
+        out
     }
 
     /// Sends the INIT and starts T1.
     pub(crate) fn start(&mut self, now: Instant) {
-        self.push_control(PathId(0), What::Init);
         self.control_attempts = 0;
-        self.control_timer = Some(now + self.config.rto_initial);
+        self.push_control(self.handshake_path, What::Init);
+        self.start_control_timer(now, self.handshake_path);
         self.control_sent_at = now;
     }
 
@@ -41,38 +52,82 @@ impl Association {
             return;
         }
         let f = i.fields;
-        let a = Announced::read(i.params);
-        if f.tag == 0 || f.outbound_streams == 0 || f.inbound_streams == 0 || f.a_rwnd < 1_500 || a.host_name {
-            self.peer_tag = f.tag;
-            self.abort_with(
-                now,
-                &[anabranch_wire::Cause::InvalidParameter],
-                CloseReason::ProtocolViolation("INIT ACK with impossible values"),
-            );
-            return;
-        }
-        let Some(cookie) = a.cookie.clone() else {
-            self.peer_tag = f.tag;
-            self.abort_with(
-                now,
-                &[anabranch_wire::Cause::MissingParameters(&[0, 7])],
-                CloseReason::ProtocolViolation("INIT ACK without cookie"),
-            );
-            return;
-        };
+        let mut a = Announced::read(i.params);
+        let Some(cookie) = self.check_init_ack(now, f, &mut a) else { return };
         tracing::debug!(peer = %from.remote, "INIT ACK");
         let sample = (self.control_attempts == 0).then(|| now.since(self.control_sent_at));
-        self.adopt_peer(f, &a);
-        if let (Some(rtt), Some(p)) = (sample, self.paths.first_mut()) {
+        self.begin_on_answer(from, &mut a.addresses);
+        self.adopt_peer(f, &a, &a.addresses);
+        let path = self.handshake_path;
+        if let (Some(rtt), Some(p)) = (sample, self.paths.get_mut(path.index())) {
             p.rtt.sample(now, rtt);
         }
+        if !a.report.is_empty() {
+            self.echo_report = causes(&[Cause::UnrecognizedParameters(&a.report)]);
+        }
         self.state = State::CookieEchoed { cookie: cookie.clone() };
-        self.push_control(PathId(0), What::CookieEcho(cookie));
+        self.control.clear();
         self.control_attempts = 0;
-        self.control_timer = Some(now + self.config.rto_initial);
+        self.push_control(path, What::CookieEcho(cookie));
+        self.start_control_timer(now, path);
+        self.control_sent_at = now;
     }
 
-    fn adopt_peer(&mut self, f: InitFields, a: &Announced) {
+    /// The cookie of an INIT ACK with which an association can begin; any other ends this one (§3.3.3, §5.1).
+    fn check_init_ack(&mut self, now: Instant, f: InitFields, a: &mut Announced) -> Option<Bytes> {
+        let (cause, why) = if f.tag == 0 {
+            (None, "INIT ACK with tag 0")
+        } else if a.host_name {
+            (Some(Cause::UnresolvableAddress(&HOST_NAME)), "INIT ACK with a host name")
+        } else if a.broken {
+            (Some(Cause::ProtocolViolation(b"a parameter without its format")), "INIT ACK without its format")
+        } else if f.outbound_streams == 0 || f.inbound_streams == 0 || f.a_rwnd < 1_500 {
+            (Some(Cause::InvalidParameter), "INIT ACK with impossible values")
+        } else if let Some(cookie) = a.cookie.take() {
+            return Some(cookie);
+        } else {
+            (Some(Cause::MissingParameters(&MISSING_COOKIE)), "INIT ACK without cookie")
+        };
+        self.peer_tag = f.tag;
+        let why = CloseReason::ProtocolViolation(why);
+        match cause {
+            Some(c) => self.abort_with(now, &[c], why),
+            None => self.abort_reflected(why),
+        }
+        None
+    }
+
+    /// The path an INIT ACK came by is the one of the handshake; what other paths said is not known to the peer.
+    fn begin_on_answer(&mut self, from: Source, listed: &mut Vec<IpAddr>) {
+        let known = self.paths.iter().any(|p| p.local == from.local && p.remote == from.remote);
+        let asked = self.paths.get(self.handshake_path.index()).map(|p| p.remote.ip());
+        if known {
+            self.begin_on(from);
+        } else if asked.is_some_and(|ip| listed.contains(&ip)) {
+            // It answers from another of its addresses (§5.1.2 C).
+            listed.push(from.remote.ip());
+        } else if let Some(p) = self.paths.get_mut(self.handshake_path.index()) {
+            // The source is the only address there is (§5.1.2 A). Nobody has named it: it is to be confirmed.
+            (p.local, p.remote, p.origin) = (from.local, from.remote, Origin::Listed);
+            self.addresses_changed += 1;
+        }
+    }
+
+    /// Makes the path of `from` the one of the handshake.
+    pub(super) fn begin_on(&mut self, from: Source) {
+        let here = |p: &&mut crate::path::Path| p.local == from.local && p.remote == from.remote;
+        let Some(id) = self.paths.iter_mut().find(here).map(|p| p.id) else { return };
+        self.handshake_path = id;
+        for p in &mut self.paths {
+            let chosen = p.id == id;
+            if chosen || p.origin == Origin::Handshake {
+                p.origin = if chosen { Origin::Handshake } else { Origin::AddedByUs };
+                p.known_to_peer = chosen;
+            }
+        }
+    }
+
+    pub(super) fn adopt_peer(&mut self, f: InitFields, a: &Announced, addresses: &[IpAddr]) {
         self.peer_tag = f.tag;
         self.outbound_streams = self.config.outbound_streams.max(1).min(f.inbound_streams);
         self.inbound_streams = self.config.inbound_streams.max(1).min(f.outbound_streams);
@@ -81,46 +136,42 @@ impl Association {
         self.reassembly = Reassembly::new(self.inbound_streams);
         self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
         self.asconf.peer_starts_at(f.initial_tsn.0);
-        if let Some(auth) = a.auth.as_ref().filter(|_| self.config.dynamic_addresses) {
-            self.key = AssociationKey::new(&self.local_auth, auth, &[]);
-        }
+        let auth = a.auth.as_ref().filter(|_| self.config.dynamic_addresses);
+        self.key = auth.and_then(|auth| AssociationKey::new(&self.local_auth, auth, &[]));
         self.peer.asconf = a.asconf && self.key.is_some();
-        self.learn_addresses(&a.addresses);
+        self.learn_addresses(addresses);
     }
 
     /// The accepting side: everything comes from the cookie (§5.1 D).
     pub(crate) fn accept(&mut self, now: Instant, cookie: &Cookie) {
-        let f = InitFields {
-            tag: cookie.peer_tag,
-            a_rwnd: cookie.peer_rwnd,
-            outbound_streams: cookie.inbound_streams,
-            inbound_streams: cookie.outbound_streams,
-            initial_tsn: cookie.peer_initial_tsn,
-        };
-        self.adopt_peer(f, &Announced::of_cookie(cookie));
-        self.push_control(PathId(0), What::CookieAck);
+        self.adopt_cookie(cookie);
+        self.push_control(self.handshake_path, What::CookieAck);
         self.establish(now);
-    }
-
-    /// A COOKIE ECHO again: our COOKIE ACK was lost (§5.2.4 D).
-    pub(crate) fn on_cookie_again(&mut self) {
-        if self.state.is_connected() {
-            self.push_control(PathId(0), What::CookieAck);
-        }
     }
 
     pub(super) fn on_cookie_ack(&mut self, now: Instant) {
         if matches!(self.state, State::CookieEchoed { .. }) {
-            self.control_timer = None;
             self.establish(now);
         }
     }
 
-    fn establish(&mut self, now: Instant) {
+    pub(super) fn establish(&mut self, now: Instant) {
+        self.establish_as(now, true);
+    }
+
+    /// Data may flow; `first`: the user has not been told before.
+    pub(super) fn establish_as(&mut self, now: Instant, first: bool) {
+        self.control_timer = None;
+        self.control_attempts = 0;
         self.state = State::Established;
-        self.events.push_back(Event::Connected);
-        self.set_path_state(PathId(0), PathState::Active, PathReason::Confirmed);
-        self.schedule_heartbeat(now, PathId(0));
+        if first {
+            self.events.push_back(Event::Connected);
+        }
+        let path = self.handshake_path;
+        if self.paths.get(path.index()).is_some_and(|p| p.origin == Origin::Handshake) {
+            self.set_path_state(path, PathState::Active, PathReason::Confirmed);
+            self.schedule_heartbeat(now, path);
+        }
         let early: Vec<PathId> = self.paths.iter().filter(|p| !p.known_to_peer).map(|p| p.id).collect();
         for p in early {
             self.request_add(now, p);
@@ -128,29 +179,21 @@ impl Association {
         self.probe_listed(now);
     }
 
-    /// T1 and T2: the same chunk again, less and less often.
-    pub(super) fn on_control_timer(&mut self, now: Instant) {
-        let (what, limit, why) = match &self.state {
-            State::CookieWait => (What::Init, self.config.max_init_retrans, CloseReason::NoAnswer),
-            State::CookieEchoed { cookie } => {
-                (What::CookieEcho(cookie.clone()), self.config.max_init_retrans, CloseReason::NoAnswer)
-            }
-            State::ShutdownSent => (What::Shutdown, self.config.max_association_retrans, CloseReason::PeerGone),
-            State::ShutdownAckSent => (What::ShutdownAck, self.config.max_association_retrans, CloseReason::PeerGone),
-            _ => return,
-        };
-        self.control_attempts += 1;
-        if self.control_attempts > limit {
-            self.close(why);
+    /// Our cookie grew too old on its way: another one, with more time, or the end (§5.2.6).
+    pub(super) fn on_stale_cookie(&mut self, now: Instant) {
+        if !matches!(self.state, State::CookieEchoed { .. }) {
             return;
         }
-        let path = self.usable_paths().iter().next().unwrap_or(PathId(0));
-        self.push_control(path, what);
-        self.control_timer = Some(now + self.control_backoff());
-    }
-
-    pub(super) fn control_backoff(&self) -> Duration {
-        let doubled = self.config.rto_initial.as_nanos().saturating_mul(1 << self.control_attempts.min(16));
-        Duration::from_nanos(doubled).min(self.config.rto_max)
+        self.stale_cookies += 1;
+        if self.stale_cookies > self.config.max_init_retrans {
+            return self.close(CloseReason::NoAnswer);
+        }
+        let waited = now.since(self.control_sent_at);
+        let round_trip = if self.control_attempts == 0 { waited } else { self.rto(self.handshake_path) };
+        self.cookie_wish = Some(round_trip + Duration::from_secs(1));
+        self.state = State::CookieWait;
+        self.peer_tag = 0;
+        self.control.clear();
+        self.start(now);
     }
 }

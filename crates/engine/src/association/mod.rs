@@ -8,6 +8,7 @@ pub(crate) mod announced;
 mod asconf;
 mod control_in;
 mod control_out;
+mod control_timer;
 mod data_in;
 mod handshake;
 mod invariants;
@@ -15,6 +16,7 @@ mod loss;
 mod paths;
 mod peer_window;
 pub(crate) mod receive;
+pub(crate) mod restart;
 mod sack_in;
 mod shutdown;
 mod state;
@@ -125,11 +127,15 @@ pub struct Association {
     pub(crate) peer_tag: u32,
     pub(crate) local_initial: Tsn,
     local_auth: AuthParams,
+    /// Tie-Tags: they recognise the cookies of INITs that came while we lived (RFC 9260 §5.2.2).
+    ties: (u32, u32),
     key: Option<AssociationKey>,
     peer: PeerFeatures,
     outbound_streams: u16,
     inbound_streams: u16,
     policies: PolicySet,
+    /// The policies were built by the user and not from the profile.
+    pub(crate) own_policies: bool,
     views: Views,
     mtu: u64,
     pub(crate) paths: Vec<Path>,
@@ -181,7 +187,14 @@ pub struct Association {
     control_timer: Option<Instant>,
     control_attempts: u16,
     control_sent_at: Instant,
+    /// Stale Cookie errors of this handshake, and by how much longer the next cookie should live (§5.2.6).
+    stale_cookies: u16,
+    cookie_wish: Option<Duration>,
+    /// Causes about the INIT ACK, to leave beside the COOKIE ECHO (§3.2.2).
+    echo_report: Bytes,
     guard_timer: Option<Instant>,
+    /// Cumulative TSN when the guard was set.
+    guarded_from: u64,
     asconf: Asconf,
     nonces: views::Nonces,
     events: VecDeque<Event>,
@@ -207,11 +220,13 @@ impl Association {
             peer_tag: birth.peer_tag,
             local_initial: birth.local_initial,
             local_auth: birth.local_auth,
+            ties: (entropy.u32().max(1), entropy.u32().max(1)),
             key: None,
             peer: PeerFeatures::default(),
             outbound_streams: config.outbound_streams,
             inbound_streams: config.inbound_streams,
             policies,
+            own_policies: false,
             views: Views::default(),
             mtu,
             paths: Vec::new(),
@@ -251,7 +266,11 @@ impl Association {
             control_timer: None,
             control_attempts: 0,
             control_sent_at: Instant::ZERO,
+            stale_cookies: 0,
+            cookie_wish: None,
+            echo_report: Bytes::new(),
             guard_timer: None,
+            guarded_from: 0,
             asconf: Asconf::new(birth.local_initial.0),
             nonces: views::Nonces::new(entropy),
             events: VecDeque::new(),
@@ -262,6 +281,10 @@ impl Association {
         };
         a.new_path(birth.local, birth.remote, crate::path::Origin::Handshake);
         a
+    }
+
+    pub(crate) fn local_auth(&self) -> &AuthParams {
+        &self.local_auth
     }
 
     /// Where the association is in its life.
@@ -385,7 +408,7 @@ impl Association {
         self.sack_timer = None;
         self.sack_due = false;
         // Only what says goodbye may still leave.
-        self.control.retain(|c| matches!(c.what, What::Abort(_) | What::ShutdownComplete));
+        self.control.retain(|c| matches!(c.what, What::Abort(_) | What::AbortReflected | What::ShutdownComplete));
         self.events.push_back(Event::Closed(why));
     }
 

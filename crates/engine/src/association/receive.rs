@@ -5,7 +5,7 @@ use super::control_out::{What, causes};
 use super::data_in::Arrival;
 use crate::path::LocalId;
 use anabranch_base::{Instant, PathId};
-use anabranch_wire::{Cause, Chunk, Encode, Packet, RawChunk, UnknownAction, kind};
+use anabranch_wire::{COMMON_HEADER_LEN, Cause, Chunk, Encode, Packet, RawChunk, UnknownAction, kind};
 use bytes::Bytes;
 use std::net::SocketAddr;
 
@@ -14,6 +14,11 @@ use std::net::SocketAddr;
 pub(crate) struct Source {
     pub local: LocalId,
     pub remote: SocketAddr,
+}
+
+/// INIT, INIT ACK and SHUTDOWN COMPLETE share a packet with nothing (RFC 9260 §6.10).
+pub(crate) fn is_alone(raw: &RawChunk<'_>, datagram: &[u8]) -> bool {
+    COMMON_HEADER_LEN + raw.whole.len() == datagram.len()
 }
 
 /// Go on with the next chunk, or drop the rest of the packet.
@@ -50,6 +55,9 @@ impl Association {
             if next == Next::Stop || self.phase() == super::Phase::Closed {
                 break;
             }
+        }
+        if matches!(self.state, super::State::ShutdownSent) {
+            self.peer_is_there(now);
         }
         if let (true, Some(path)) = (seen.any, path) {
             self.after_packet_with_data(now, path, &seen);
@@ -89,13 +97,8 @@ impl Association {
         seen: &mut Arrival,
     ) -> Next {
         let Ok(chunk) = raw.decode() else { return Next::Stop };
-        // From an address nobody told us about only ASCONF counts.
-        let Some(path) = path else {
-            if let Chunk::Asconf(a) = chunk {
-                self.on_asconf(now, from, &a);
-            }
-            return Next::Continue;
-        };
+        let alone = is_alone(raw, datagram);
+        let Some(path) = path else { return self.on_chunk_from_elsewhere(now, from, chunk, alone) };
         match chunk {
             Chunk::Data(d) if self.state.accepts_data() => self.on_data(now, path, &d, datagram, seen),
             Chunk::Sack(s) if self.acknowledgements_count() => self.on_sack(now, s.cum_tsn, Some(&s)),
@@ -113,17 +116,29 @@ impl Association {
             }
             Chunk::Error(e) => self.on_error(now, &e),
             Chunk::Shutdown(s) => self.on_shutdown(now, path, s.cum_tsn),
-            Chunk::ShutdownAck => self.on_shutdown_ack(now, path),
-            Chunk::ShutdownComplete(_) => self.on_shutdown_complete(),
-            Chunk::InitAck(i) => {
-                self.on_init_ack(now, from, &i);
-                return Next::Stop;
-            }
+            Chunk::ShutdownAck => self.on_shutdown_ack(path),
+            Chunk::ShutdownComplete(_) if alone => self.on_shutdown_complete(),
+            Chunk::InitAck(i) if alone => self.on_init_ack(now, from, &i),
             Chunk::CookieAck => self.on_cookie_ack(now),
             Chunk::Asconf(a) => self.on_asconf(now, from, &a),
             Chunk::AsconfAck(a) => self.on_asconf_ack(now, from, &a),
             Chunk::Unknown(u) => return self.on_unknown(path, &u),
             // INIT and COOKIE ECHO are the endpoint's; the rest has no meaning in this state.
+            _ => {}
+        }
+        Next::Continue
+    }
+
+    /// From an address nobody told us about: ASCONF may introduce it, ABORT needs the tag only (§8.5.1), and an INIT
+    /// ACK may come from any address of the peer (§5.1.2).
+    fn on_chunk_from_elsewhere(&mut self, now: Instant, from: Source, chunk: Chunk<'_>, alone: bool) -> Next {
+        match chunk {
+            Chunk::Asconf(a) => self.on_asconf(now, from, &a),
+            Chunk::InitAck(i) if alone => self.on_init_ack(now, from, &i),
+            Chunk::Abort(a) => {
+                self.on_abort(&a);
+                return Next::Stop;
+            }
             _ => {}
         }
         Next::Continue
@@ -156,9 +171,15 @@ impl Association {
             return;
         }
         self.control.clear();
-        if let Some(path) = self.usable_paths().iter().next().or(Some(PathId(0))) {
-            self.push_control(path, What::Abort(causes));
-        }
+        let path = self.usable_paths().iter().next().unwrap_or(self.handshake_path);
+        self.push_control(path, What::Abort(causes));
+        self.close(why);
+    }
+
+    /// The same to a peer that gave no tag to abort with (§3.3.3).
+    pub(super) fn abort_reflected(&mut self, why: crate::event::CloseReason) {
+        self.control.clear();
+        self.push_control(self.handshake_path, What::AbortReflected);
         self.close(why);
     }
 

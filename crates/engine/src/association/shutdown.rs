@@ -12,11 +12,12 @@ impl Association {
         match self.state {
             State::Established => {
                 self.state = State::ShutdownPending;
-                // T5: a peer that never lets us finish does not hold us for ever (§9.2).
-                self.guard_timer = Some(now + self.config.rto_max * 5);
+                self.start_guard(now);
                 self.continue_shutdown(now);
             }
-            State::CookieWait | State::CookieEchoed { .. } => self.close(CloseReason::Aborted),
+            State::CookieWait => self.close(CloseReason::Aborted),
+            // The peer may have what it needs for an association: it is told that none will be.
+            State::CookieEchoed { .. } => self.abort(now, b""),
             _ => {}
         }
     }
@@ -25,12 +26,33 @@ impl Association {
     pub fn abort(&mut self, now: Instant, reason: &[u8]) {
         match self.state.phase() {
             Phase::Closed => {}
-            Phase::Connecting => self.close(CloseReason::Aborted),
+            Phase::Connecting if self.peer_tag == 0 => self.close(CloseReason::Aborted),
             _ => {
                 let reason = reason.get(..reason.len().min(256)).unwrap_or(reason);
                 self.abort_raw(now, causes(&[Cause::UserAbort(reason)]), CloseReason::Aborted);
             }
         }
+    }
+
+    /// T5: a peer that never lets us finish does not hold us for ever (§9.2).
+    fn start_guard(&mut self, now: Instant) {
+        self.guard_timer = Some(now + self.config.rto_max * 5);
+        self.guarded_from = self.board.cumulative();
+    }
+
+    /// The peer had its time; but data that still flows is given more.
+    pub(super) fn on_guard_timer(&mut self, now: Instant) {
+        if matches!(self.state, State::ShutdownPending) && self.board.cumulative() != self.guarded_from {
+            return self.start_guard(now);
+        }
+        self.abort_with(now, &[], CloseReason::PeerGone);
+    }
+
+    /// Any packet gives the peer of our SHUTDOWN all its time again (§9.2).
+    pub(super) fn peer_is_there(&mut self, now: Instant) {
+        self.control_attempts = 0;
+        let path = self.control_path();
+        self.start_control_timer(now, path);
     }
 
     fn all_delivered(&self) -> bool {
@@ -42,20 +64,19 @@ impl Association {
         if !self.all_delivered() {
             return;
         }
-        let path = self.usable_paths().iter().next().unwrap_or(PathId(0));
-        match self.state {
-            State::ShutdownPending => {
-                self.state = State::ShutdownSent;
-                self.push_control(path, What::Shutdown);
-            }
-            State::ShutdownReceived => {
-                self.state = State::ShutdownAckSent;
-                self.push_control(path, What::ShutdownAck);
-            }
+        let (state, what) = match self.state {
+            State::ShutdownPending => (State::ShutdownSent, What::Shutdown),
+            State::ShutdownReceived => (State::ShutdownAckSent, What::ShutdownAck),
             _ => return,
-        }
+        };
+        self.state = state;
         self.control_attempts = 0;
-        self.control_timer = Some(now + self.control_backoff());
+        let path = self.control_path();
+        self.push_control(path, what);
+        self.start_control_timer(now, path);
+        if matches!(self.state, State::ShutdownSent) {
+            self.start_guard(now);
+        }
     }
 
     pub(super) fn on_shutdown(&mut self, now: Instant, path: PathId, cum: Tsn) {
@@ -74,15 +95,14 @@ impl Association {
                 self.state = State::ShutdownAckSent;
                 self.push_control(path, What::ShutdownAck);
                 self.control_attempts = 0;
-                self.control_timer = Some(now + self.control_backoff());
+                self.start_control_timer(now, path);
             }
             State::ShutdownAckSent => self.push_control(path, What::ShutdownAck),
             _ => {}
         }
     }
 
-    pub(super) fn on_shutdown_ack(&mut self, now: Instant, path: PathId) {
-        let _ = now;
+    pub(super) fn on_shutdown_ack(&mut self, path: PathId) {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.control.clear();
             self.push_control(path, What::ShutdownComplete);
@@ -97,11 +117,10 @@ impl Association {
         }
     }
 
-    /// DATA while our SHUTDOWN is under way: SHUTDOWN again with the new point, and the timer again (§9.2).
-    pub(super) fn on_data_in_shutdown_sent(&mut self, now: Instant) {
+    /// DATA while our SHUTDOWN is under way: SHUTDOWN again with the new point (§9.2).
+    pub(super) fn on_data_in_shutdown_sent(&mut self) {
         let path = self.sack_path;
         self.push_control(path, What::Shutdown);
-        self.control_timer = Some(now + self.control_backoff());
         if !self.tracker.has_gap() && !self.tracker.pending_duplicates() {
             self.sack_due = false;
             self.sack_timer = None;

@@ -60,7 +60,7 @@ impl Association {
         }
         if due(self.guard_timer) {
             self.guard_timer = None;
-            self.abort_with(now, &[], crate::event::CloseReason::PeerGone);
+            self.on_guard_timer(now);
         }
         if due(self.asconf.deadline()) {
             self.on_asconf_timer(now);

@@ -172,6 +172,12 @@ impl Reassembly {
         self.complete(extended_tsn, Shared::of(h), h.ppid, Payload::single(payload))
     }
 
+    /// Takes over what another association left to be read, before anything of its own.
+    pub fn keep_ready(&mut self, before: &mut Reassembly) {
+        self.held += before.ready.iter().map(charge_of).sum::<usize>();
+        self.ready.append(&mut before.ready);
+    }
+
     /// The next complete message in delivery order.
     pub fn pop(&mut self) -> Option<Message> {
         let m = self.ready.pop_front()?;

@@ -2,13 +2,14 @@
 //! time.
 
 use super::{PORT, assoc_config, ms};
-use anabranch_base::{Duration, Instant, RandomStream, Tsn};
-use anabranch_engine::{AssocConfig, AssocId, Endpoint, EndpointConfig, Event, LocalId, Transmit};
+use anabranch_base::{Duration, Instant, RandomStream, Ssn, StreamId, Tsn};
+use anabranch_engine::{AssocConfig, AssocId, Endpoint, EndpointConfig, Event, LocalId, Phase, SendOptions, Transmit};
 use anabranch_wire::{
-    Chunk, CommonHeader, CookieEcho, Encode, InitFields, InitOut, Packet, PacketSlices, Parameter, Verify, kind,
+    Chunk, CommonHeader, CookieEcho, Data, DataFlags, DataHeader, Encode, InitFields, InitOut, Packet, PacketSlices,
+    Parameter, SackOut, Verify, kind,
 };
 use bytes::Bytes;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// The peer's SCTP port.
 pub const PEER_PORT: u16 = 7_000;
@@ -277,6 +278,38 @@ impl Raw {
         self.give_to(to.local, to.remote, self.tag, &[&ack]);
     }
 
+    /// The user hands a message over.
+    pub fn send(&mut self, id: AssocId, payload: &[u8]) {
+        let now = self.now;
+        let mut a = self.endpoint.association_mut(id).expect("alive");
+        a.send(now, SendOptions::default(), Bytes::copy_from_slice(payload)).expect("taken");
+        drop(a);
+        self.drain();
+    }
+
+    /// What the user can read.
+    pub fn read(&mut self, id: AssocId) -> Vec<Vec<u8>> {
+        let mut a = self.endpoint.association_mut(id).expect("alive");
+        std::iter::from_fn(|| a.recv()).map(|m| m.payload.into_bytes().to_vec()).collect()
+    }
+
+    pub fn shutdown(&mut self, id: AssocId) {
+        let now = self.now;
+        self.endpoint.association_mut(id).expect("alive").shutdown(now);
+        self.drain();
+    }
+
+    pub fn abort(&mut self, id: AssocId, reason: &[u8]) {
+        let now = self.now;
+        self.endpoint.association_mut(id).expect("alive").abort(now, reason);
+        self.drain();
+    }
+
+    /// Closed when it is forgotten.
+    pub fn phase(&self, id: AssocId) -> Phase {
+        self.endpoint.association(id).map_or(Phase::Closed, |a| a.phase())
+    }
+
     pub fn only(&self) -> AssocId {
         let all: Vec<_> = self.endpoint.associations().collect();
         assert_eq!(all.len(), 1, "associations");
@@ -287,4 +320,33 @@ impl Raw {
     pub fn events_of(&self, id: AssocId) -> Vec<Event> {
         self.events.iter().filter(|(i, _)| *i == id).map(|(_, e)| e.clone()).collect()
     }
+}
+
+/// The causes of an ABORT or ERROR that was sent.
+pub fn causes_of(sent: &Sent) -> Vec<(u16, Vec<u8>)> {
+    let mut out = vec![];
+    for c in sent.packet().chunks().flatten().filter(|c| matches!(c.kind, kind::ABORT | kind::ERROR)) {
+        let mut rest = c.value;
+        while let Some((head, _)) = rest.split_first_chunk::<4>() {
+            let len = usize::from(u16::from_be_bytes([head[2], head[3]]));
+            out.push((u16::from_be_bytes([head[0], head[1]]), rest[4..len].to_vec()));
+            rest = rest.get(len.next_multiple_of(4)..).unwrap_or(&[]);
+        }
+    }
+    out
+}
+
+/// One whole message.
+pub fn data(tsn: Tsn, ssn: u16, payload: &[u8]) -> Vec<u8> {
+    let flags = DataFlags { immediate: false, unordered: false, begin: true, end: true };
+    bytes(&Data { header: DataHeader { tsn, stream: StreamId(0), ssn: Ssn(ssn), ppid: 0, flags }, payload })
+}
+
+pub fn sack(cum: Tsn) -> Vec<u8> {
+    bytes(&SackOut { cum_tsn: cum, a_rwnd: 100_000, gaps: &[], duplicates: &[] })
+}
+
+/// Parameters that list these addresses.
+pub fn listing(list: &[IpAddr]) -> Vec<u8> {
+    list.iter().flat_map(|a| bytes(&Parameter::from(*a))).collect()
 }

@@ -1,0 +1,94 @@
+//! A datagram that arrives: its owner by verification tag and addresses, or nobody (§8.4, §8.5).
+
+use super::{AssocId, Endpoint};
+use crate::association::receive::{Source, is_alone};
+use crate::path::LocalId;
+use anabranch_base::Instant;
+use anabranch_wire::{Packet, RawChunk, Verify, kind};
+use bytes::Bytes;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+
+/// T bit of ABORT and SHUTDOWN COMPLETE (§3.3.7, §3.3.13).
+const REFLECTED: u8 = 1;
+
+impl Endpoint {
+    /// Handles a datagram that arrived on `local` from `remote`.
+    pub fn handle(&mut self, now: Instant, local: LocalId, remote: SocketAddr, datagram: &Bytes, verify: Verify) {
+        let Ok(packet) = Packet::parse(datagram, verify) else { return };
+        let h = packet.header;
+        if h.dst_port != self.config.port || !is_unicast(remote.ip()) {
+            return;
+        }
+        let from = Source { local, remote };
+        let Some(Ok(first)) = packet.chunks().next() else { return };
+        if h.vtag == 0 {
+            if first.kind == kind::INIT && is_alone(&first, datagram) {
+                self.on_init(now, from, &packet, &first);
+            }
+            return;
+        }
+        if first.kind == kind::COOKIE_ECHO {
+            return self.on_cookie_echo(now, from, &packet, &first, datagram);
+        }
+        if packet.chunks().flatten().any(|c| is_reflected(&c)) {
+            return self.on_reflected(now, from, &packet, datagram);
+        }
+        match self.owner(h.vtag, h.src_port) {
+            Some(id) if self.is_out_of_the_blue(id, &packet) => self.replies.out_of_the_blue(from, &packet),
+            Some(id) => self.hand_over(now, id, from, &packet, datagram),
+            None => self.replies.out_of_the_blue(from, &packet),
+        }
+    }
+
+    /// The association whose tag and peer's port these are.
+    pub(super) fn owner(&self, vtag: u32, peer_port: u16) -> Option<AssocId> {
+        let id = *self.by_tag.get(&vtag)?;
+        self.slots.get(&id).filter(|s| s.association.peer_port == peer_port).map(|_| id)
+    }
+
+    pub(super) fn hand_over(
+        &mut self,
+        now: Instant,
+        id: AssocId,
+        from: Source,
+        packet: &Packet<'_>,
+        datagram: &Bytes,
+    ) {
+        if let Some(s) = self.slots.get_mut(&id) {
+            s.association.handle_packet(now, from, packet, datagram);
+        }
+        self.touch(id);
+    }
+
+    /// SHUTDOWN ACK before the handshake is complete answers an association of before (§8.5.1 E, §9.2).
+    fn is_out_of_the_blue(&self, id: AssocId, packet: &Packet<'_>) -> bool {
+        let begins = |s: &super::Slot| s.association.phase() == super::Phase::Connecting;
+        self.slots.get(&id).is_some_and(|s| begins(s))
+            && packet.chunks().flatten().any(|c| c.kind == kind::SHUTDOWN_ACK)
+    }
+
+    /// ABORT or SHUTDOWN COMPLETE with the T bit: the tag is the peer's own, so the address finds it (§8.5.1).
+    fn on_reflected(&mut self, now: Instant, from: Source, packet: &Packet<'_>, datagram: &Bytes) {
+        let key = (from.local, from.remote, packet.header.src_port);
+        let Some(&id) = self.by_peer.get(&key) else { return };
+        if self.slots.get(&id).is_some_and(|s| s.association.peer_tag == packet.header.vtag) {
+            self.hand_over(now, id, from, packet, datagram);
+        }
+    }
+
+    /// The association that any of these addresses of a peer would find (§5.1.2 D).
+    pub(super) fn find_by_addresses(&self, at: Source, listed: &[IpAddr], peer_port: u16) -> Option<AssocId> {
+        let more = listed.iter().map(|ip| SocketAddr::new(*ip, at.remote.port()));
+        let mut all = std::iter::once(at.remote).chain(more);
+        all.find_map(|remote| self.by_peer.get(&(at.local, remote, peer_port)).copied())
+    }
+}
+
+fn is_reflected(c: &RawChunk<'_>) -> bool {
+    matches!(c.kind, kind::ABORT | kind::SHUTDOWN_COMPLETE) && c.flags & REFLECTED != 0
+}
+
+/// Packets from addresses that stand for many or nobody are dropped without a word (§8.4).
+fn is_unicast(ip: IpAddr) -> bool {
+    !(ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST))
+}
