@@ -144,13 +144,12 @@ async fn attempt(
 fn begin(shared: &Arc<Shared>, options: &ConnectOptions, over: Candidate) -> Result<Connection, Error> {
     let config = options.association.clone();
     let begun = shared.act(|core| {
-        let id = core
-            .engine
-            .connect(clock::now(), config, over.local, over.remote, options.peer_port)
-            .map_err(|e| match e {
+        let id = core.engine.connect(clock::now(), config, over.local, over.remote, options.peer_port).map_err(
+            |e| match e {
                 ConnectError::Policy(e) => Error::Policy(e),
                 ConnectError::Exists(_) => Error::AlreadyConnected(over.remote),
-            })?;
+            },
+        )?;
         let entry = Entry::new(Owner::Handle);
         let signals = entry.signals.clone();
         core.connections.insert(id, entry);

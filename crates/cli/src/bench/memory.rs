@@ -7,7 +7,6 @@ use anabranch_base::{Duration, Instant, RandomStream};
 use anabranch_engine::{Endpoint, EndpointConfig, Event, LocalId, Transmit};
 use anabranch_wire::Verify;
 use bytes::Bytes;
-use std::net::SocketAddr;
 
 /// Packets handed over at a time.
 const BATCH: usize = 16;
@@ -96,11 +95,11 @@ fn associations(profile: &str, n: usize) -> Result<(Endpoint, Endpoint), String>
         c.max_associations = n;
         Endpoint::new(c, Box::new(RandomStream::named(3, if accept { "server" } else { "client" })), now)
     });
-    let server_addr = SocketAddr::from(([127, 0, 0, 1], PORT));
     let (mut up, mut transmit, mut buffer) = (0, Transmit::default(), Vec::new());
     for i in 0..n {
         let [_, b, c, d] = (i as u32).to_be_bytes();
-        let client_addr = SocketAddr::from(([10, b, c, d], 40_000));
+        // Two associations between the same addresses and ports could not be told apart.
+        let (client_addr, server_addr) = (([10, b, c, d], 40_000).into(), ([11, b, c, d], PORT).into());
         ends[0].connect(now, config.clone(), LocalId(0), server_addr, PORT).map_err(|e| e.to_string())?;
         for _ in 0..4 {
             for side in [0, 1] {

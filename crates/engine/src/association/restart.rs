@@ -50,7 +50,8 @@ impl Association {
         }
         let known = |ip: &IpAddr| self.paths.iter().any(|p| p.remote.ip() == *ip);
         let source = from.remote.ip();
-        let added: Vec<IpAddr> = std::iter::once(source).chain(listed.iter().copied()).filter(|ip| !known(ip)).collect();
+        let added: Vec<IpAddr> =
+            std::iter::once(source).chain(listed.iter().copied()).filter(|ip| !known(ip)).collect();
         if !added.is_empty() {
             return InitAnswer::NewAddresses(added);
         }

@@ -46,14 +46,7 @@ impl Endpoint {
         self.slots.get(&id).filter(|s| s.association.peer_port == peer_port).map(|_| id)
     }
 
-    pub(super) fn hand_over(
-        &mut self,
-        now: Instant,
-        id: AssocId,
-        from: Source,
-        packet: &Packet<'_>,
-        datagram: &Bytes,
-    ) {
+    pub(super) fn hand_over(&mut self, now: Instant, id: AssocId, from: Source, packet: &Packet<'_>, datagram: &Bytes) {
         if let Some(s) = self.slots.get_mut(&id) {
             s.association.handle_packet(now, from, packet, datagram);
         }
