@@ -295,6 +295,8 @@ pub struct ChunkView {
     pub live_on: PathSet,
     /// Was fast-retransmitted (RFC 9260 §7.2.4: once).
     pub fast_retransmitted: bool,
+    /// Its newest loss was noticed by a timer, not by reports.
+    pub timed_out: bool,
 }
 
 impl ChunkView {
@@ -317,6 +319,7 @@ impl ChunkView {
             live_copies: 0,
             live_on: PathSet::EMPTY,
             fast_retransmitted: false,
+            timed_out: false,
         }
     }
 }

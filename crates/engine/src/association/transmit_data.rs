@@ -117,7 +117,9 @@ impl Association {
             {
                 c.bound = Some(id);
             }
-            if has_window(p, now) || pass.is_some() {
+            // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
+            let alone = p.consecutive_timeouts == 0 || p.flight.packets() == 0;
+            if has_window(p, now) || pass.is_some() && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
                     self.paths[lossy].free_pass = false;

@@ -78,6 +78,7 @@ pub(crate) fn dormant(cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
 }
 
 pub mod predicted_arrival;
+pub mod rfc9260;
 pub mod rtx_asap;
 pub mod rtx_csi;
 pub mod rtx_cwnd;
@@ -87,6 +88,7 @@ pub mod rtx_ssthresh;
 
 /// Its policies: one line each.
 pub static POLICIES: &[Policy<dyn RetransmissionPolicy>] = &[
+    rfc9260::POLICY,
     rtx_same::POLICY,
     rtx_asap::POLICY,
     rtx_loss_rate::POLICY,
