@@ -190,6 +190,8 @@ pub struct AssocView<'a> {
     /// Paths on which the engine would accept new data now: usable, window, burst and peer window open.
     /// A wrapper narrows it; a policy may still look at all of `paths`.
     pub eligible: PathSet,
+    /// The user's choice for new data where one path carries all (RFC 9260 §6.4).
+    pub primary: PathId,
     /// Peer's window less what is outstanding, bytes.
     pub peer_rwnd: u64,
     /// Bytes outstanding on all paths, each chunk once.

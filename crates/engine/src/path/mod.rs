@@ -17,6 +17,18 @@ use std::net::SocketAddr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LocalId(pub u16);
 
+/// How often a path is probed while nothing else tells of it (RFC 9260 §8.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum HeartbeatSetting {
+    /// As the association is configured.
+    #[default]
+    Configured,
+    /// HB.interval of this path.
+    Every(Duration),
+    /// Never, once the path is confirmed.
+    Off,
+}
+
 /// An unanswered HEARTBEAT.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingHeartbeat {
@@ -90,6 +102,7 @@ pub(crate) struct Path {
     pub newest_at_send: rate::DeliveredAtSend,
     pub suspect_timer: Option<Instant>,
     pub heartbeat_timer: Option<Instant>,
+    pub heartbeat_setting: HeartbeatSetting,
     pub heartbeat: Option<PendingHeartbeat>,
     pub pair: Option<HeartbeatPair>,
     pub burst_left: u16,
@@ -156,6 +169,7 @@ impl Path {
             newest_at_send: rate::DeliveredAtSend::default(),
             suspect_timer: None,
             heartbeat_timer: None,
+            heartbeat_setting: HeartbeatSetting::default(),
             heartbeat: None,
             pair: None,
             burst_left: 0,
@@ -189,7 +203,7 @@ impl Path {
 
     /// Idle, with a window that is worth a look.
     pub fn may_decay(&self, mtu: u64) -> bool {
-        self.flight.bytes() == 0 && self.cwnd > 4 * mtu
+        self.flight.bytes() == 0 && self.cwnd > 4 * mtu && self.window.decays_while_idle()
     }
 
     /// An idle path knows less and less about its network: half the window for each `rto` without DATA, down to four
