@@ -29,7 +29,7 @@ fn the_initial_window_and_one_packet_at_most_beyond_it() {
         }
         m.packets();
         let in_flight = m.path(0).in_flight;
-        assert!(in_flight >= INITIAL && in_flight < INITIAL + MTU, "messages of {size}: {in_flight}");
+        assert!((INITIAL..INITIAL + MTU).contains(&in_flight), "messages of {size}: {in_flight}");
     }
 }
 
