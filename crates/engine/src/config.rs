@@ -27,7 +27,8 @@ pub struct AssocConfig {
     pub inbound_streams: u16,
     /// Receive buffer, bytes; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2).
     pub receive_buffer: usize,
-    /// Send buffer, bytes: unsent and outstanding payload. `send` is refused above it.
+    /// Send buffer, bytes: unsent and outstanding payload, and 128 for each message or chunk. `send` is refused above
+    /// it; into an empty one goes any message that is not larger.
     pub send_buffer: usize,
     /// Largest SCTP packet, common header included, bytes (ours: 1200, safe on every path without probing).
     pub packet_size: usize,
@@ -51,8 +52,6 @@ pub struct AssocConfig {
     pub rto_max: Duration,
     /// Paths the association may hold; older inactive ones make room.
     pub max_paths: usize,
-    /// Cut messages that do not fit a packet; otherwise `send` refuses them (RFC 9260 §6.9).
-    pub fragmentation: bool,
     /// Announce and use PR-SCTP (RFC 3758).
     pub partial_reliability: bool,
     /// Announce and use ASCONF under AUTH (RFC 5061, RFC 4895).
@@ -83,7 +82,6 @@ impl AssocConfig {
             rto_initial: Duration::from_secs(1),
             rto_max: Duration::from_secs(60),
             max_paths: 16,
-            fragmentation: true,
             partial_reliability: true,
             dynamic_addresses: true,
             addresses: Vec::new(),

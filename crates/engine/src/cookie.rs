@@ -19,6 +19,8 @@ const VERSION: u8 = 2;
 pub const MAX_LISTED: usize = 15;
 /// Bytes of the MAC.
 const MAC_LEN: usize = 32;
+/// No cookie of ours is longer, bytes: a forged one costs the MAC of so much at most.
+const MAX_LEN: usize = 768;
 /// How long a secret seals cookies; for as long again it still opens them (RFC 9260 §5.1.3: hourly).
 const ROTATION: Duration = Duration::from_secs(3_600);
 /// In place of the length of CHUNKS: the parameter was not sent.
@@ -344,7 +346,7 @@ impl CookieJar {
     }
 
     /// Appends the sealed cookie: about 100 bytes, 170 with AUTH, 5 or 17 more for each address the peer lists;
-    /// never above 761.
+    /// never above 768.
     pub fn seal(&self, cookie: &Cookie, out: &mut Vec<u8>) {
         let start = out.len();
         out.extend_from_slice(&[VERSION, self.current.number]);
@@ -359,6 +361,9 @@ impl CookieJar {
     /// # Errors
     /// See [`CookieError`]; nothing is read from a cookie whose MAC is wrong.
     pub fn open(&self, now: Instant, bytes: &[u8]) -> Result<Cookie, CookieError> {
+        if bytes.len() > MAX_LEN {
+            return Err(CookieError::Malformed);
+        }
         let (signed, mac) = bytes.split_last_chunk::<MAC_LEN>().ok_or(CookieError::Malformed)?;
         let [VERSION, number, fields @ ..] = signed else { return Err(CookieError::Malformed) };
         let secret = [Some(&self.current), self.previous.as_ref()]

@@ -57,10 +57,17 @@ fn what_is_sealed_opens_again() {
         Cookie { peer_auth: Some(peer_auth(None)), ..plain.clone() },
         Cookie { peer_auth: Some(peer_auth(Some(&[]))), ..plain.clone() },
         Cookie { peer_auth: Some(peer_auth(Some(&[7; 256]))), ..plain.clone() },
+        // The longest there is.
+        Cookie {
+            remote: SocketAddrV6::new("fe80::1".parse().unwrap(), 5, 6, 7).into(),
+            peer_auth: PeerAuth::new(&[9; 32], &[7; 256][..], &[0, 3].repeat(32)),
+            listed: vec![ip6; MAX_LISTED],
+            ..cookie()
+        },
     ];
     for c in variants {
         let bytes = sealed(&jar, &c);
-        assert!(bytes.len() <= 512, "{} bytes", bytes.len());
+        assert!(bytes.len() <= MAX_LEN, "{} bytes", bytes.len());
         assert_eq!(jar.open(now, &bytes), Ok(c));
     }
     assert_eq!(sealed(&jar, &plain).len(), 99);
@@ -84,6 +91,9 @@ fn every_flipped_bit_and_every_other_length_is_refused() {
     }
     let longer = [&good[..], &[0]].concat();
     assert_eq!(jar.open(now, &longer), Err(CookieError::BadMac));
+    // Not even looked at: a MAC costs by the byte.
+    let much_longer = [&good[..], &[0; MAX_LEN]].concat();
+    assert_eq!(jar.open(now, &much_longer), Err(CookieError::Malformed));
 }
 
 #[test]

@@ -19,7 +19,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
 
 /// Bytes in front of the answers in a packet: common header, AUTH with its longest MAC, ASCONF-ACK with its serial.
-pub(super) const ANSWER_HEADERS: usize = 12 + 8 + 32 + 8;
+const ANSWER_HEADERS: usize = 12 + 8 + 32 + 8;
 /// The longest answer to one request, bytes.
 const ANSWER_MAX: usize = 16;
 
@@ -43,12 +43,21 @@ pub(crate) struct Asconf {
     wanted: Vec<PathId>,
     peer_next: u32,
     answered: Option<(u32, Bytes)>,
+    /// The packet at hand had its request already.
+    pub(super) one_answered: bool,
 }
 
 impl Asconf {
     /// Serials start at the Initial TSN (RFC 5061 §5.1).
     pub fn new(initial: u32) -> Self {
-        Asconf { next_serial: initial, request: None, wanted: Vec::new(), peer_next: 0, answered: None }
+        Asconf {
+            next_serial: initial,
+            request: None,
+            wanted: Vec::new(),
+            peer_next: 0,
+            answered: None,
+            one_answered: false,
+        }
     }
     pub fn peer_starts_at(&mut self, serial: u32) {
         self.peer_next = serial;
@@ -175,6 +184,10 @@ impl Association {
 
     pub(super) fn on_asconf(&mut self, now: Instant, from: Source, a: &AsconfChunk<'_>) {
         if !self.state.is_connected() || self.key.is_none() {
+            return;
+        }
+        // One packet answers one packet (RFC 9260 §12.4), and an ASCONF-ACK fills it; the peer repeats the others.
+        if core::mem::replace(&mut self.asconf.one_answered, true) {
             return;
         }
         if let Some((serial, params)) = self.asconf.answered.clone().filter(|(s, _)| *s == a.serial) {

@@ -57,13 +57,12 @@ impl What {
     }
     /// The peer's own chunk asks for it, so that the peer could ask for any number.
     fn is_answer(&self) -> bool {
-        matches!(self, What::HeartbeatAck(_) | What::Error(_) | What::AsconfAck { .. })
+        matches!(self, What::HeartbeatAck(_) | What::Error(_))
     }
     /// Bytes in a packet, of chunks that may share one and of answers.
     fn len(&self) -> usize {
         match self {
             What::HeartbeatAck(b) | What::Error(b) => 4 + b.len().next_multiple_of(4),
-            What::AsconfAck { params, .. } => super::asconf::ANSWER_HEADERS - COMMON_HEADER_LEN + params.len(),
             _ => HEARTBEAT_LEN,
         }
     }
@@ -113,23 +112,24 @@ impl Association {
 
     /// Queues an answer to an address that is no path.
     pub(super) fn push_answer_to(&mut self, to: Source, what: What) {
-        if self.answer_fits(&what) {
+        if self.control.len() < MAX_CONTROL {
             self.control.push_back(Control { path: PathId(0), what, to: Some(to) });
         }
     }
 
     /// Is there room for an answer in the queue, and in the one packet that answers the packet at hand (§12.4)?
     fn answer_fits(&mut self, what: &What) -> bool {
-        let Some(left) = self.answer_room.checked_sub(what.len()) else { return false };
         if self.control.len() >= MAX_CONTROL {
-            return false;
+            self.answer_room = 0;
         }
-        self.answer_room = left;
-        true
+        let left = self.answer_room.checked_sub(what.len());
+        self.answer_room = left.unwrap_or(self.answer_room);
+        left.is_some()
     }
 
     /// A packet came: its answers have one packet's room.
     pub(super) fn begin_answers(&mut self) {
+        self.asconf.one_answered = false;
         self.answer_room = self.config.packet_size - COMMON_HEADER_LEN;
     }
 

@@ -11,7 +11,6 @@ mod control_out;
 mod control_timer;
 mod data_in;
 mod handshake;
-mod heartbeat;
 mod invariants;
 mod loss;
 mod paths;
@@ -54,6 +53,10 @@ use std::collections::VecDeque;
 use std::net::SocketAddr;
 use views::Views;
 
+/// Charged to the send buffer for each message and each chunk of one on top of its payload, bytes: without it a peer
+/// that shuts its window would make a user of small messages hold a hundred times the buffer.
+const PIECE_CHARGE: u64 = 128;
+
 /// Why a message was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SendError {
@@ -66,8 +69,8 @@ pub enum SendError {
     /// A message has at least one byte (RFC 9260 §6.2).
     #[error("a message needs at least one byte")]
     Empty,
-    /// Larger than the send buffer can ever hold, or than a packet where fragmentation is off.
-    #[error("the message is larger than can be sent")]
+    /// Larger than the send buffer can ever hold.
+    #[error("the message is larger than the send buffer")]
     TooLarge,
     /// The association is closing or closed.
     #[error("the association is closed")]
@@ -144,8 +147,6 @@ pub struct Association {
     pub(crate) handshake_path: PathId,
     /// Counts changes of the addresses in `paths`.
     pub(crate) addresses_changed: u32,
-    /// The user's choice for new data (§6.4).
-    primary: PathId,
     // Sending.
     queue: SendQueue,
     groups: Groups,
@@ -235,7 +236,6 @@ impl Association {
             paths: Vec::new(),
             handshake_path: PathId(0),
             addresses_changed: 0,
-            primary: PathId(0),
             queue: SendQueue::default(),
             groups: Groups::default(),
             board: Scoreboard::new(birth.local_initial),
@@ -310,10 +310,10 @@ impl Association {
         if self.state.is_connected() && options.stream.0 >= self.outbound_streams {
             return Err(SendError::InvalidStream(self.outbound_streams));
         }
-        if payload.len() > self.config.send_buffer || (!self.config.fragmentation && payload.len() as u64 > self.mtu) {
+        if payload.len() > self.config.send_buffer {
             return Err(SendError::TooLarge);
         }
-        let held = self.queue.bytes() + self.board.held_bytes();
+        let held = self.held_for_sending();
         if held + payload.len() as u64 > self.config.send_buffer as u64 {
             self.want_writable = true;
             return Err(SendError::WouldBlock);
@@ -324,6 +324,12 @@ impl Association {
         self.queue.push(now, options, payload);
         self.opportunity();
         Ok(())
+    }
+
+    /// What fills the send buffer: payload, and what it costs to hold it in small pieces.
+    fn held_for_sending(&self) -> u64 {
+        let pieces = self.queue.waiting() + self.board.chunks();
+        self.queue.bytes() + self.board.held_bytes() + PIECE_CHARGE * pieces
     }
 
     /// The next complete message, in delivery order.
@@ -345,7 +351,6 @@ impl Association {
         AssocStats {
             unsent: self.queue.bytes() + self.board.ahead_bytes(),
             outstanding: self.board.outstanding_bytes(),
-            retransmission_stages: self.policies.retransmission.stages(),
             ..self.stats
         }
     }
@@ -388,7 +393,7 @@ impl Association {
             self.readable_told = true;
             return Some(Event::Readable);
         }
-        if self.want_writable && self.queue.bytes() + self.board.held_bytes() <= self.config.send_buffer as u64 / 2 {
+        if self.want_writable && self.held_for_sending() <= self.config.send_buffer as u64 / 2 {
             self.want_writable = false;
             return Some(Event::Writable);
         }

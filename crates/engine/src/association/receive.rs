@@ -21,6 +21,9 @@ pub(crate) fn is_alone(raw: &RawChunk<'_>, datagram: &[u8]) -> bool {
     COMMON_HEADER_LEN + raw.whole.len() == datagram.len()
 }
 
+/// Bytes of an ERROR that reports a chunk of nothing but its header.
+const SMALLEST_REPORT: usize = 12;
+
 /// Go on with the next chunk, or drop the rest of the packet.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Next {
@@ -105,8 +108,8 @@ impl Association {
             Chunk::ForwardTsn(_) if !self.peer.forward_tsn => return self.on_unknown(path, raw),
             Chunk::ForwardTsn(f) if self.state.accepts_data() => self.on_forward_tsn(now, &f),
             Chunk::Heartbeat(_) if matches!(self.state, super::State::CookieWait) => {}
-            // Larger than our packets: it would have to be cut.
-            Chunk::Heartbeat(h) if h.params_raw.len() + 16 > self.config.packet_size => {}
+            // Larger than our packets, or than what is left of the one that answers: it would have to be cut.
+            Chunk::Heartbeat(h) if h.params_raw.len() + 4 > self.answer_room => {}
             // Copied: waiting, it must not hold the datagram it came in.
             Chunk::Heartbeat(h) => self.push_control(path, What::HeartbeatAck(Bytes::copy_from_slice(h.params_raw))),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
@@ -151,7 +154,8 @@ impl Association {
     /// Unknown chunk types by their two high bits (§3.2).
     fn on_unknown(&mut self, path: PathId, raw: &RawChunk<'_>) -> Next {
         let action = raw.unknown_action();
-        if matches!(action, UnknownAction::StopReport | UnknownAction::SkipReport) {
+        let reports = matches!(action, UnknownAction::StopReport | UnknownAction::SkipReport);
+        if reports && self.answer_room >= SMALLEST_REPORT {
             let shown = raw.without_padding();
             let shown = shown.get(..shown.len().min(256)).unwrap_or(shown);
             let mut out = Vec::new();

@@ -14,7 +14,7 @@ use thiserror::Error;
 
 /// Charged for each chunk inside on top of its payload, bytes: about what its handle, its map entry and the
 /// allocator take. Without it one-byte chunks would cost the peer one byte of window and us a hundred of memory.
-pub const CHUNK_CHARGE: usize = 128;
+pub const CHUNK_CHARGE: usize = 192;
 /// Payloads shorter than this many bytes are copied. A slice keeps its whole datagram alive, so a few small chunks
 /// held back could pin many times their size; for larger ones the copy would cost more than it saves.
 const COPY_BELOW: usize = 256;

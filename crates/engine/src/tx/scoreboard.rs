@@ -89,8 +89,6 @@ pub(crate) struct Chunk {
     pub last_sent: Option<Instant>,
     pub transmissions: u16,
     pub fast_retransmitted: bool,
-    /// The newest loss was noticed by a timer.
-    pub timed_out: bool,
     /// Path bound at loss, when the retransmission policy binds early.
     pub bound: Option<PathId>,
     /// Was in a gap block and is not any more.
@@ -120,7 +118,6 @@ impl Chunk {
             live_copies: self.copies.len() as u8,
             live_on: self.copies.iter().map(|c| c.path).collect(),
             fast_retransmitted: self.fast_retransmitted,
-            timed_out: self.timed_out,
         }
     }
 }
@@ -197,6 +194,10 @@ impl Scoreboard {
     pub fn held_bytes(&self) -> u64 {
         self.ahead_bytes + self.outstanding_bytes + self.marked_bytes
     }
+    /// Chunks that have a TSN and are not behind the cumulative acknowledgement.
+    pub fn chunks(&self) -> u64 {
+        self.chunks.len() as u64
+    }
     pub fn is_empty(&self) -> bool {
         self.chunks.is_empty()
     }
@@ -235,7 +236,6 @@ impl Scoreboard {
             last_sent: None,
             transmissions: 0,
             fast_retransmitted: false,
-            timed_out: false,
             bound: None,
             reneged: false,
             copies: Copies::default(),

@@ -49,12 +49,17 @@ pub(crate) struct SendQueue {
     cutting: Option<Cutting>,
     bytes: u64,
     messages: u64,
+    waiting: u64,
 }
 
 impl SendQueue {
     /// Payload bytes that have no TSN yet.
     pub fn bytes(&self) -> u64 {
         self.bytes
+    }
+    /// Messages of which no piece has a TSN yet.
+    pub fn waiting(&self) -> u64 {
+        self.waiting
     }
     pub fn is_empty(&self) -> bool {
         self.cutting.is_none() && self.ready.is_empty()
@@ -64,6 +69,7 @@ impl SendQueue {
     pub fn push(&mut self, now: Instant, options: SendOptions, payload: Bytes) -> u64 {
         let message = self.messages;
         self.messages += 1;
+        self.waiting += 1;
         self.bytes += payload.len() as u64;
         let queued = Queued { payload, options, queued_at: now, message };
         let s = self.streams.entry(options.stream.0).or_default();
@@ -152,6 +158,7 @@ impl SendQueue {
         let id = self.ready[i].id.0;
         let s = self.streams.get_mut(&id)?;
         let head = s.queue.pop_front();
+        self.waiting -= u64::from(head.is_some());
         match s.queue.front() {
             Some(next) => self.ready[i] = head_view(next),
             None => {
