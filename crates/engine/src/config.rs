@@ -52,6 +52,8 @@ pub struct AssocConfig {
     pub rto_max: Duration,
     /// Paths the association may hold; older inactive ones make room.
     pub max_paths: usize,
+    /// Cut messages that do not fit a packet; otherwise `send` refuses them (RFC 9260 §6.9).
+    pub fragmentation: bool,
     /// Announce and use PR-SCTP (RFC 3758).
     pub partial_reliability: bool,
     /// Announce and use ASCONF under AUTH (RFC 5061, RFC 4895).
@@ -82,6 +84,7 @@ impl AssocConfig {
             rto_initial: Duration::from_secs(1),
             rto_max: Duration::from_secs(60),
             max_paths: 16,
+            fragmentation: true,
             partial_reliability: true,
             dynamic_addresses: true,
             addresses: Vec::new(),

@@ -22,6 +22,6 @@ pub use config::{AssocConfig, EndpointConfig, ListedAddress};
 pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
 pub use event::{CloseReason, Event, PathReason};
 pub use message::{Message, Payload, SendOptions};
-pub use path::LocalId;
+pub use path::{HeartbeatSetting, LocalId};
 pub use stats::{AssocStats, PathCounters, PathStats};
 pub use transmit::Transmit;

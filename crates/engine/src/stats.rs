@@ -1,6 +1,7 @@
 //! Counters, for people and for tests.
 
 use anabranch_base::{Duration, Rate};
+use anabranch_policy::retransmission::StageCounts;
 use anabranch_policy::view::PathState;
 use std::net::SocketAddr;
 
@@ -83,6 +84,8 @@ pub struct AssocStats {
     pub abandoned_sent: u64,
     /// Chunks sent again.
     pub retransmissions: u64,
+    /// How the retransmission policy came to its answers, if it keeps count (RTX-CSI).
+    pub retransmission_stages: Option<StageCounts>,
     /// DATA chunks received twice or more.
     pub duplicates_received: u64,
     /// DATA chunks dropped for lack of buffer.

@@ -141,8 +141,8 @@ pub enum SendError {
     /// A message has at least one byte (RFC 9260 §6.2).
     #[error("a message needs at least one byte")]
     Empty,
-    /// Larger than the send buffer can ever hold.
-    #[error("the message is larger than the send buffer")]
+    /// Larger than the send buffer can ever hold, or than a packet where fragmentation is off.
+    #[error("the message is larger than can be sent")]
     TooLarge,
     /// The connection is closing or over; no reason while it is closing.
     #[error("the connection {}", .0.as_ref().map_or("is closing".to_owned(), |r| format!("is over: {r}")))]

@@ -13,6 +13,7 @@ pub(crate) struct Scene {
     pub unsent: u64,
     pub peer_rwnd: u64,
     pub fill: Ppm,
+    pub primary: PathId,
 }
 
 pub(crate) const fn ms(n: u64) -> Duration {
@@ -31,6 +32,7 @@ impl Scene {
             unsent: u64::from(chunks) * 1_144,
             peer_rwnd: 1 << 20,
             fill: Ppm(0),
+            primary: PathId(0),
         }
     }
     pub fn cx(&self) -> AssocView<'_> {
@@ -38,6 +40,7 @@ impl Scene {
             now: self.now,
             paths: &self.paths,
             eligible: self.eligible,
+            primary: self.primary,
             peer_rwnd: self.peer_rwnd,
             outstanding: self.paths.iter().map(|p| p.in_flight).sum(),
             unsent: self.unsent,

@@ -190,6 +190,8 @@ pub struct AssocView<'a> {
     /// Paths on which the engine would accept new data now: usable, window, burst and peer window open.
     /// A wrapper narrows it; a policy may still look at all of `paths`.
     pub eligible: PathSet,
+    /// The user's choice for new data where one path carries all (RFC 9260 §6.4).
+    pub primary: PathId,
     /// Peer's window less what is outstanding, bytes.
     pub peer_rwnd: u64,
     /// Bytes outstanding on all paths, each chunk once.
@@ -295,6 +297,8 @@ pub struct ChunkView {
     pub live_on: PathSet,
     /// Was fast-retransmitted (RFC 9260 §7.2.4: once).
     pub fast_retransmitted: bool,
+    /// Its newest loss was noticed by a timer, not by reports.
+    pub timed_out: bool,
 }
 
 impl ChunkView {
@@ -317,6 +321,7 @@ impl ChunkView {
             live_copies: 0,
             live_on: PathSet::EMPTY,
             fast_retransmitted: false,
+            timed_out: false,
         }
     }
 }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 /// Every scheduler, and every one that can be wrapped.
 fn schedulers() -> Vec<(String, Box<dyn PathScheduler>)> {
     let mut specs: Vec<String> = Hook::PathScheduler.policies().iter().map(|p| p.name.to_owned()).collect();
-    specs.extend(["round_robin:strict=1", "confluent:variant=1,rounds=0", "primary_only:primary=31"].map(String::from));
+    specs.extend(["round_robin:strict=1", "confluent:variant=1,rounds=0"].map(String::from));
     specs.extend(["equal", "rate"].map(|w| format!("weighted_round_robin:weights={w}")));
     specs.extend(["queue_cost=5,guard=0", "forward=1,risk=0,look_ahead=0"].map(|w| format!("earliest_arrival:{w}")));
     for inner in ["confluent", "weighted_round_robin", "round_robin", "min_rtt", "redundant"] {
@@ -48,6 +48,7 @@ impl World {
             now: self.now,
             paths: &self.paths,
             eligible,
+            primary: PathId(0),
             peer_rwnd: self.peer_rwnd,
             outstanding: self.in_flight(),
             unsent: self.unsent,

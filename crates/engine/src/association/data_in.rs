@@ -17,6 +17,8 @@ pub(super) struct Arrival {
     pub new: bool,
     pub immediate: bool,
     pub dropped: bool,
+    /// Something was missing before one of them or after.
+    pub gap: bool,
 }
 
 impl Association {
@@ -30,6 +32,8 @@ impl Association {
         seen.any = true;
         seen.immediate |= d.header.flags.immediate || !self.received_any;
         self.received_any = true;
+        // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
+        seen.gap |= self.tracker.has_gap();
         match self.tracker.check(d.header.tsn) {
             Received::Duplicate => {
                 self.tracker.receive(d.header.tsn); // notes the duplicate for the next SACK
@@ -85,7 +89,7 @@ impl Association {
         let view = ReceiveView {
             now,
             packets_since_sack: self.packets_since_sack,
-            gap: self.tracker.has_gap(),
+            gap: seen.gap || self.tracker.has_gap(),
             duplicates_only: !seen.new,
             immediate: seen.immediate || seen.dropped,
             delay: self.config.sack_delay.min(Duration::from_millis(500)),

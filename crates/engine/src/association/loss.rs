@@ -51,6 +51,10 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         if lost > 0 {
+            if sack.cumulative_advanced {
+                // A window about to be cut grows first by what the same SACK acknowledged (§7.2.4).
+                self.grow_path(now, path, true);
+            }
             self.react(now, path, LossKind::FastRetransmit, lost);
         }
     }
@@ -99,6 +103,7 @@ impl Association {
         }
         let len = chunk.len();
         chunk.fast_retransmitted |= fast;
+        chunk.timed_out = !fast;
         let last = chunk.copies.len() == 0;
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.flight_remove(c.tx_seq, len, true);

@@ -11,6 +11,7 @@ mod control_out;
 mod control_timer;
 mod data_in;
 mod handshake;
+mod heartbeat;
 mod invariants;
 mod loss;
 mod paths;
@@ -69,8 +70,8 @@ pub enum SendError {
     /// A message has at least one byte (RFC 9260 §6.2).
     #[error("a message needs at least one byte")]
     Empty,
-    /// Larger than the send buffer can ever hold.
-    #[error("the message is larger than the send buffer")]
+    /// Larger than the send buffer can ever hold, or than a packet where fragmentation is off.
+    #[error("the message is larger than can be sent")]
     TooLarge,
     /// The association is closing or closed.
     #[error("the association is closed")]
@@ -147,6 +148,8 @@ pub struct Association {
     pub(crate) handshake_path: PathId,
     /// Counts changes of the addresses in `paths`.
     pub(crate) addresses_changed: u32,
+    /// The user's choice for new data (§6.4).
+    primary: PathId,
     // Sending.
     queue: SendQueue,
     groups: Groups,
@@ -236,6 +239,7 @@ impl Association {
             paths: Vec::new(),
             handshake_path: PathId(0),
             addresses_changed: 0,
+            primary: PathId(0),
             queue: SendQueue::default(),
             groups: Groups::default(),
             board: Scoreboard::new(birth.local_initial),
@@ -310,7 +314,7 @@ impl Association {
         if self.state.is_connected() && options.stream.0 >= self.outbound_streams {
             return Err(SendError::InvalidStream(self.outbound_streams));
         }
-        if payload.len() > self.config.send_buffer {
+        if payload.len() > self.config.send_buffer || (!self.config.fragmentation && payload.len() as u64 > self.mtu) {
             return Err(SendError::TooLarge);
         }
         let held = self.held_for_sending();
@@ -351,6 +355,7 @@ impl Association {
         AssocStats {
             unsent: self.queue.bytes() + self.board.ahead_bytes(),
             outstanding: self.board.outstanding_bytes(),
+            retransmission_stages: self.policies.retransmission.stages(),
             ..self.stats
         }
     }

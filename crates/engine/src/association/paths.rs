@@ -1,15 +1,11 @@
 //! Paths: coming, going, and how their health changes.
 
 use super::Association;
-use super::control_out::What;
 use crate::event::{Event, PathReason};
-use crate::path::{LocalId, Origin, Path, PendingHeartbeat};
-use anabranch_base::{Duration, Instant, PathId};
+use crate::path::{LocalId, Origin, Path};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState, Signals, TimeoutLog};
 use std::net::SocketAddr;
-
-/// Floor of the time a HEARTBEAT may take: T3's own floor may be a second, far too slow to confirm a path.
-const MIN_PROBE: Duration = Duration::from_millis(100);
 
 impl Association {
     /// Adds a path; an inactive one makes room when the association is full.
@@ -65,6 +61,16 @@ impl Association {
         Some(id)
     }
 
+    /// Where new data goes while one path carries all (§6.4). False when there is no such path.
+    pub fn set_primary(&mut self, path: PathId) -> bool {
+        let known = path.index() < self.paths.len();
+        if known {
+            self.primary = path;
+            self.opportunity();
+        }
+        known
+    }
+
     /// The driver says that an interface is gone: its paths carry nothing until [`Association::interface_up`].
     pub fn interface_down(&mut self, now: Instant, local: LocalId) {
         for i in 0..self.paths.len() {
@@ -113,10 +119,8 @@ impl Association {
         } else {
             self.request_add(now, id);
         }
-        if let Some(p) = self.paths.get_mut(id.index())
-            && p.known_to_peer
-        {
-            p.heartbeat_timer = Some(now);
+        if self.paths.get(id.index()).is_some_and(|p| p.known_to_peer) {
+            self.probe_soon(now, id);
         }
     }
 
@@ -165,7 +169,10 @@ impl Association {
         let Some(p) = self.paths.get(id.index()) else { return };
         let signals = self.views.signals(id);
         let to = self.policies.path_state.after_timeout(&p.view(self.mtu, signals), max);
-        if to == PathState::Active || to == p.state {
+        // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
+        let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.interface_down;
+        let alone = to == PathState::PotentiallyFailed && !self.paths.iter().any(elsewhere);
+        if to == PathState::Active || to == p.state || alone {
             return;
         }
         self.leave_path(now, id, to, reason);
@@ -185,7 +192,7 @@ impl Association {
                 p.left_at = Some(now);
             }
             if p.heartbeat.is_none() {
-                p.heartbeat_timer = Some(now);
+                self.probe_soon(now, id);
             }
         }
         self.opportunity();
@@ -216,88 +223,6 @@ impl Association {
         }
     }
 
-    // ---- heartbeats (§8.3)
-
-    /// Sets the next HEARTBEAT of a path.
-    pub(super) fn schedule_heartbeat(&mut self, now: Instant, id: PathId) {
-        let rto = self.probe_timeout(id);
-        let jitter = self.nonces.below(rto.as_nanos().max(1));
-        let interval = self.config.heartbeat_interval;
-        let signals = self.views.signals(id);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
-        let delay = if p.state == PathState::Unconfirmed {
-            Some(rto)
-        } else {
-            self.policies.path_state.heartbeat(&p.view(self.mtu, signals), rto, interval)
-        };
-        // Half an RTO of jitter to either side (§8.3).
-        p.heartbeat_timer = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
-    }
-
-    /// How long a probe may take: the path's own round trips, not the floor of T3, doubled by each error; but a
-    /// policy that looks after a lost path more often is asked.
-    fn probe_timeout(&self, id: PathId) -> Duration {
-        let Some(p) = self.paths.get(id.index()) else { return self.config.rto_initial };
-        let base = if p.rtt.srtt().is_zero() {
-            self.config.rto_initial
-        } else {
-            (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
-        };
-        let doubled = Duration::from_nanos(base.as_nanos().saturating_mul(1 << p.errors.min(10)));
-        let doubled = doubled.min(self.config.rto_max);
-        if matches!(p.state, PathState::Active | PathState::Unconfirmed) {
-            return doubled;
-        }
-        let view = p.view(self.mtu, self.views.signals(id));
-        let revisit = self.policies.path_state.heartbeat(&view, doubled, self.config.heartbeat_interval);
-        revisit.map_or(doubled, |r| doubled.min(r.max(base)))
-    }
-
-    pub(super) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
-        let max_path_retrans = self.config.max_path_retrans;
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.heartbeat_timer = None;
-        if !self.state.is_connected() || p.interface_down {
-            return;
-        }
-        let lost = p.heartbeat.take().filter(|h| h.deadline <= now);
-        if let Some(h) = lost {
-            self.heartbeat_lost(now, id, h.deadline.since(h.sent_at));
-        }
-        let lost = lost.is_some();
-        let Some(p) = self.paths.get(id.index()) else { return };
-        if !p.known_to_peer {
-            return;
-        }
-        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.errors > max_path_retrans {
-            // An address that never answered may be a bystander's: it hears no more of us unless it is added again.
-            return;
-        }
-        let pause = if lost { self.probe_pause(id) } else { Duration::ZERO };
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if !pause.is_zero() {
-            p.heartbeat_timer = Some(now + pause);
-            return;
-        }
-        // Data that is answered makes a heartbeat needless; "idle" means no unambiguous acknowledgement.
-        let recent = p.last_heard.is_some_and(|t| now.since(t) < self.config.heartbeat_interval);
-        if p.state == PathState::Active && recent && p.flight.bytes() > 0 {
-            self.schedule_heartbeat(now, id);
-            return;
-        }
-        self.send_heartbeat(now, id);
-    }
-
-    fn heartbeat_lost(&mut self, now: Instant, id: PathId, waited: Duration) {
-        // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
-        // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept.
-        let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial;
-        self.path_error(now, id, PathReason::HeartbeatLost);
-        if counts {
-            self.association_error(now);
-        }
-    }
-
     /// One more error in a row of the association; too many end it (§8.1). Counted once per RTO.Initial at most:
     /// what a short blackout costs must not depend on how many paths there are nor on how quick their timers are.
     pub(super) fn association_error(&mut self, now: Instant) {
@@ -308,60 +233,6 @@ impl Association {
         self.errors = self.errors.saturating_add(1);
         if self.errors > self.config.max_association_retrans {
             self.close(crate::event::CloseReason::PeerGone);
-        }
-    }
-
-    pub(super) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
-        let nonce = self.nonces.next();
-        let timeout = self.probe_timeout(id);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.heartbeat = Some(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout });
-        p.heartbeat_timer = Some(now + timeout);
-        p.counters.heartbeats_sent += 1;
-        self.push_control(id, What::Heartbeat(nonce));
-    }
-
-    pub(super) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
-        let Some((&path, nonce)) = info.split_first() else { return };
-        let Ok(nonce) = nonce.try_into().map(u64::from_be_bytes) else { return };
-        let id = PathId(path);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if let Some(pair) = p.pair.filter(|pair| pair.nonces.contains(&nonce)) {
-            let rtt = now.since(pair.sent_at);
-            p.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
-            p.pair = pair.first.is_none().then_some(crate::path::HeartbeatPair { first: Some(rtt), ..pair });
-            p.rtt.sample(now, rtt);
-            p.counters.heartbeats_answered += 1;
-            self.path_answered(now, id);
-            return;
-        }
-        let Some(h) = p.heartbeat.filter(|h| h.nonce == nonce) else { return };
-        p.heartbeat = None;
-        p.counters.heartbeats_answered += 1;
-        p.rtt.sample(now, now.since(h.sent_at));
-        p.backoff = 0;
-        self.errors = 0;
-        if p.state == PathState::Unconfirmed {
-            p.errors = 0;
-            p.last_heard = Some(now);
-            self.settle_standby(id);
-            self.set_path_state(id, PathState::Active, PathReason::Confirmed);
-        }
-        self.path_answered(now, id);
-        self.schedule_heartbeat(now, id);
-    }
-
-    /// Two HEARTBEATs back to back, asked for by the quality estimator.
-    pub(super) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
-        let nonces = [self.nonces.next(), self.nonces.next()];
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if p.state == PathState::Unconfirmed || p.interface_down {
-            return;
-        }
-        p.pair = Some(crate::path::HeartbeatPair { nonces, sent_at: now, first: None });
-        p.counters.heartbeats_sent += 2;
-        for n in nonces {
-            self.push_control(id, What::Heartbeat(n));
         }
     }
 }

@@ -59,6 +59,8 @@ pub(crate) struct PathTally {
     pub oldest_before: Option<u64>,
     pub fully_used: bool,
     pub touched: bool,
+    /// Its window grew already.
+    pub grown: bool,
 }
 
 /// Ranges of `a` that are not in `b`; both sorted and disjoint.
@@ -308,41 +310,49 @@ impl Association {
 
     fn grow(&mut self, now: Instant, advanced: bool) {
         for i in 0..self.paths.len() {
-            let Some(t) = self.scratch.acks.get(i).copied().filter(|t| t.bytes > 0) else { continue };
-            let path = PathId(i as u8);
-            let oldest_now = self.paths[i].flight.oldest_seq();
-            let ack = PathAck {
-                path,
-                bytes: t.bytes,
-                oldest_advanced: oldest_now != t.oldest_before,
-                cumulative_advanced: advanced,
-            };
-            self.refresh_view(path);
-            let facts = self.facts(now);
-            let cx = facts.view(&self.views);
-            let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
-            let on_path = AckOnPath {
-                bytes: credited,
-                acked: t.bytes,
-                packets: t.packets.max(1),
-                fully_used: t.fully_used,
-                newest_seq: t.proven,
-                rtt: t.newest.map(|n| now.since(n.sent_at)),
-            };
-            let Some(p) = self.paths.get_mut(i) else { continue };
-            let change = p.window.on_ack(&cx, path, &on_path);
-            let recovering = p.recovery_exit.is_some();
-            let grow = if recovering { 0 } else { change.grow };
-            let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
-            let share = self.policies.coupling.scale(&cx, &g);
-            if recovering {
-                p.ssthresh = change.ssthresh;
-                continue;
-            }
-            p.apply_growth(change, share);
-            if p.flight.bytes() == 0 {
-                p.partial_bytes_acked = 0;
-            }
+            self.grow_path(now, PathId(i as u8), advanced);
+        }
+    }
+
+    /// Credit and growth of one path, once for each SACK.
+    pub(super) fn grow_path(&mut self, now: Instant, path: PathId, advanced: bool) {
+        let i = path.index();
+        let (Some(p), Some(slot)) = (self.paths.get(i), self.scratch.acks.get_mut(i)) else { return };
+        if slot.bytes == 0 || core::mem::replace(&mut slot.grown, true) {
+            return;
+        }
+        let t = *slot;
+        let ack = PathAck {
+            path,
+            bytes: t.bytes,
+            oldest_advanced: p.flight.oldest_seq() != t.oldest_before,
+            cumulative_advanced: advanced,
+        };
+        self.refresh_view(path);
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
+        let on_path = AckOnPath {
+            bytes: credited,
+            acked: t.bytes,
+            packets: t.packets.max(1),
+            fully_used: t.fully_used,
+            newest_seq: t.proven,
+            rtt: t.newest.map(|n| now.since(n.sent_at)),
+        };
+        let Some(p) = self.paths.get_mut(i) else { return };
+        let change = p.window.on_ack(&cx, path, &on_path);
+        let recovering = p.recovery_exit.is_some();
+        let grow = if recovering { 0 } else { change.grow };
+        let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
+        let share = self.policies.coupling.scale(&cx, &g);
+        if recovering {
+            p.ssthresh = change.ssthresh;
+            return;
+        }
+        p.apply_growth(change, share);
+        if p.flight.bytes() == 0 {
+            p.partial_bytes_acked = 0;
         }
     }
 

@@ -37,6 +37,7 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
             return true;
         }
     } else if a.state.sends_data() {
+        a.decay_idle_windows(now);
         a.refresh_views();
         if a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) || a.transmit_new(now, out) {
             return true;
@@ -73,6 +74,16 @@ impl Association {
             || self.forward_due
             || self.policies.redundancy.enabled()
             || self.paths.iter().any(|p| p.released > 0 || p.left_at.is_some())
+    }
+
+    /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
+    fn decay_idle_windows(&mut self, now: Instant) {
+        for i in 0..self.paths.len() {
+            if self.paths[i].may_decay(self.mtu) {
+                let rto = self.rto(PathId(i as u8));
+                self.paths[i].decay_while_idle(now, rto, self.mtu);
+            }
+        }
     }
 
     /// Counts a packet that is complete.

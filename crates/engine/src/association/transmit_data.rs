@@ -117,7 +117,9 @@ impl Association {
             {
                 c.bound = Some(id);
             }
-            if has_window(p, now) || pass.is_some() {
+            // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
+            let alone = p.consecutive_timeouts == 0 || p.flight.packets() == 0;
+            if has_window(p, now) || pass.is_some() && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
                     self.paths[lossy].free_pass = false;
@@ -180,10 +182,13 @@ impl Association {
             list.iter().filter_map(|&t| self.board.get(t)).map(|c| data_chunk_len(c.payload.len())).sum();
         self.bundle_sack(path, out, data_len);
         let (mut payload, taps) = (0, self.policies.redundancy.enabled());
-        for &tsn in &list {
-            let Some(c) = self.board.get(tsn) else { continue };
+        let last_of_all = if self.ends_with_this_packet() { list.last() } else { None };
+        for tsn in &list {
+            let Some(c) = self.board.get(*tsn) else { continue };
             payload += c.len();
-            out.packet.push_data(&c.header, c.payload.clone());
+            let mut header = c.header;
+            header.flags.immediate |= last_of_all == Some(tsn);
+            out.packet.push_data(&header, c.payload.clone());
             if taps {
                 self.policies.redundancy.sent(&SentPayload { chunk: &c.view(), payload: &c.payload, at: now });
             }
@@ -191,6 +196,12 @@ impl Association {
         self.scratch.packet = list;
         self.sent_packet(now, path, out);
         self.after_data(now, path, payload);
+    }
+
+    /// Nothing is left to be sent before the end: an acknowledgement at once ends it sooner (RFC 7053 §5.1).
+    fn ends_with_this_packet(&self) -> bool {
+        let ending = matches!(self.state, super::State::ShutdownPending | super::State::ShutdownReceived);
+        ending && self.queue.is_empty() && self.board.ahead().is_empty() && self.board.marked().is_empty()
     }
 
     fn after_data(&mut self, now: Instant, path: PathId, payload: u64) {

@@ -111,6 +111,7 @@ pub(super) fn has_window(p: &Path, now: Instant) -> bool {
 pub(super) struct Facts {
     pub now: Instant,
     pub eligible: PathSet,
+    pub primary: PathId,
     pub peer_rwnd: u64,
     pub outstanding: u64,
     pub unsent: u64,
@@ -125,6 +126,7 @@ impl Facts {
             now: self.now,
             paths: &v.paths,
             eligible: self.eligible,
+            primary: self.primary,
             peer_rwnd: self.peer_rwnd,
             outstanding: self.outstanding,
             unsent: self.unsent,
@@ -145,6 +147,7 @@ impl Association {
         Facts {
             now,
             eligible: self.eligible(now),
+            primary: self.primary,
             peer_rwnd: self.peer_rwnd(),
             outstanding: self.board.outstanding_bytes(),
             unsent,

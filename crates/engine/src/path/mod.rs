@@ -17,6 +17,18 @@ use std::net::SocketAddr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct LocalId(pub u16);
 
+/// How often a path is probed while nothing else tells of it (RFC 9260 §8.3).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum HeartbeatSetting {
+    /// As the association is configured.
+    #[default]
+    Configured,
+    /// HB.interval of this path.
+    Every(Duration),
+    /// Never, once the path is confirmed.
+    Off,
+}
+
 /// An unanswered HEARTBEAT.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingHeartbeat {
@@ -90,6 +102,7 @@ pub(crate) struct Path {
     pub newest_at_send: rate::DeliveredAtSend,
     pub suspect_timer: Option<Instant>,
     pub heartbeat_timer: Option<Instant>,
+    pub heartbeat_setting: HeartbeatSetting,
     pub heartbeat: Option<PendingHeartbeat>,
     pub pair: Option<HeartbeatPair>,
     pub burst_left: u16,
@@ -101,6 +114,8 @@ pub(crate) struct Path {
     /// Something waits for `next_paced`.
     pub pace_pending: bool,
     pub last_data_sent: Option<Instant>,
+    /// Until when the window's decay while idle is accounted for.
+    pub decayed_until: Instant,
     pub counters: PathCounters,
 }
 
@@ -154,6 +169,7 @@ impl Path {
             newest_at_send: rate::DeliveredAtSend::default(),
             suspect_timer: None,
             heartbeat_timer: None,
+            heartbeat_setting: HeartbeatSetting::default(),
             heartbeat: None,
             pair: None,
             burst_left: 0,
@@ -162,6 +178,7 @@ impl Path {
             next_paced: Instant::ZERO,
             pace_pending: false,
             last_data_sent: None,
+            decayed_until: Instant::ZERO,
             counters: PathCounters::default(),
         }
     }
@@ -182,6 +199,30 @@ impl Path {
         self.rate.restart();
         self.recovery_exit = None;
         self.backoff = 0;
+    }
+
+    /// Idle, with a window that is worth a look.
+    pub fn may_decay(&self, mtu: u64) -> bool {
+        self.flight.bytes() == 0 && self.cwnd > 4 * mtu && self.window.decays_while_idle()
+    }
+
+    /// An idle path knows less and less about its network: half the window for each `rto` without DATA, down to four
+    /// packets, and a threshold that remembers where it was (RFC 9260 §7.2.1).
+    pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64) {
+        let Some(last) = self.last_data_sent else { return };
+        let first = self.decayed_until <= last;
+        let since = self.decayed_until.max(last);
+        let rounds = now.since(since).as_nanos() / rto.as_nanos().max(1);
+        if rounds == 0 {
+            return;
+        }
+        self.decayed_until = since + rto * rounds;
+        if first {
+            self.ssthresh = self.cwnd;
+        }
+        self.cwnd = (self.cwnd >> rounds.min(63)).max(4 * mtu);
+        self.partial_bytes_acked = 0;
+        self.growth_carry = 0;
     }
 
     pub fn view(&self, mtu: u64, signals: Signals) -> PathView {

@@ -89,6 +89,8 @@ pub(crate) struct Chunk {
     pub last_sent: Option<Instant>,
     pub transmissions: u16,
     pub fast_retransmitted: bool,
+    /// The newest loss was noticed by a timer.
+    pub timed_out: bool,
     /// Path bound at loss, when the retransmission policy binds early.
     pub bound: Option<PathId>,
     /// Was in a gap block and is not any more.
@@ -118,6 +120,7 @@ impl Chunk {
             live_copies: self.copies.len() as u8,
             live_on: self.copies.iter().map(|c| c.path).collect(),
             fast_retransmitted: self.fast_retransmitted,
+            timed_out: self.timed_out,
         }
     }
 }
@@ -236,6 +239,7 @@ impl Scoreboard {
             last_sent: None,
             transmissions: 0,
             fast_retransmitted: false,
+            timed_out: false,
             bound: None,
             reneged: false,
             copies: Copies::default(),

@@ -21,7 +21,8 @@ fn all_lost(profile: &Profile, classes: &[u8], size: usize, kbit: u64) -> (Vec<D
     let mut b = bench(41, policies(profile, 1), &[both_ways(link(10, 20))]);
     let mut flow = Flow::new(Side::Client, 9, 1_000);
     flow.transfer(&mut b, 400, ms(20_000)).expect("a window that takes them all, and round trips");
-    b.run_for(ms(2_000));
+    // Less than a timeout: an idle window decays.
+    b.run_for(ms(500));
     b.tap = Some(vec![]);
     let (now, slow) = (b.now, Setting::Rate(Some(Rate::from_bits_per_sec(kbit * 1_000))));
     b.paths.get_mut(0).expect("a path").apply(now, Direction::Forward, slow);

@@ -10,7 +10,7 @@ pub struct ReceiveView {
     pub now: Instant,
     /// DATA packets since the last SACK, this one included.
     pub packets_since_sack: u32,
-    /// There is a gap.
+    /// There is a gap, or this packet closed one.
     pub gap: bool,
     /// This packet held only duplicates.
     pub duplicates_only: bool,

@@ -1,11 +1,11 @@
 //! One path carries everything, the others stand by.
 //!
-//! Source: RFC 9260 §6.4. The primary path takes all new data; while it is not active the next active path in
-//! list order takes over, and it gets the traffic back as soon as it is active again.
-//! Parameters: `primary`, index of the primary path.
+//! Source: RFC 9260 §6.4. The primary path, which the user may choose at any time, takes all new data; while it is
+//! not active the next active path in list order takes over, and it gets the traffic back as soon as it is active
+//! again. No parameters.
 
 use super::{Decision, PathScheduler};
-use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::{AssocView, QueueView};
 use anabranch_base::PathId;
 
@@ -16,29 +16,22 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
         source: "RFC 9260 §6.4",
         file: file!(),
         summary: "All new data on the primary path; the next active path while the primary is not active.",
-        params: &[ParamInfo::count("primary", 0, "", 0, 31, "index of the primary path")],
+        params: &[],
     },
-    build: |p| Box::new(PrimaryOnly::new(p)),
+    build: |_| Box::new(PrimaryOnly),
 };
 
-struct PrimaryOnly {
-    primary: u8,
-}
+struct PrimaryOnly;
 
-impl PrimaryOnly {
-    fn new(p: &Params) -> Self {
-        PrimaryOnly { primary: p.count("primary") as u8 }
-    }
-    fn chosen(&self, cx: &AssocView<'_>) -> Option<PathId> {
-        let from_primary = |id: PathId| id.0.wrapping_sub(self.primary);
-        cx.active().map(|p| p.id).min_by_key(|&id| from_primary(id))
-    }
+fn chosen(cx: &AssocView<'_>) -> Option<PathId> {
+    let from_primary = |id: PathId| id.0.wrapping_sub(cx.primary.0);
+    cx.active().map(|p| p.id).min_by_key(|&id| from_primary(id))
 }
 
 impl PathScheduler for PrimaryOnly {
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         // Without an active path the engine decides which dormant one it opens.
-        match self.chosen(cx).or_else(|| cx.eligible.iter().next()) {
+        match chosen(cx).or_else(|| cx.eligible.iter().next()) {
             Some(path) if cx.eligible.has(path) => Decision::Send { index: 0, path },
             _ => Decision::Blocked,
         }
@@ -54,7 +47,7 @@ mod tests {
     #[test]
     fn stays_on_the_primary_even_when_another_is_open() {
         let mut s = Scene::new(2, 3);
-        let policy = PrimaryOnly { primary: 0 };
+        let policy = PrimaryOnly;
         assert_eq!(s.ask(&policy), Decision::Send { index: 0, path: PathId(0) });
         s.close(0);
         assert_eq!(s.ask(&policy), Decision::Blocked);
@@ -63,7 +56,8 @@ mod tests {
     #[test]
     fn next_active_path_stands_in_and_gives_way_again() {
         let mut s = Scene::new(3, 1);
-        let policy = PrimaryOnly { primary: 1 };
+        s.primary = PathId(1);
+        let policy = PrimaryOnly;
         s.paths[1].state = PathState::Inactive;
         s.close(1);
         assert_eq!(s.ask(&policy), Decision::Send { index: 0, path: PathId(2) });

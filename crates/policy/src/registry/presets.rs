@@ -12,7 +12,7 @@ pub(super) struct Preset {
 /// Plain RFC 9260, one choice per hook in the order of [`Hook::ALL`].
 pub(super) const BASE: [(Hook, &str); 17] = [
     (Hook::PathScheduler, "primary_only"),
-    (Hook::Retransmission, "rtx_same"),
+    (Hook::Retransmission, "rfc9260"),
     (Hook::RetransmissionOrder, "tsn"),
     (Hook::LossCount, "tsn"),
     (Hook::LossThreshold, "three"),

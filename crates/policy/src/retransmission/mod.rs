@@ -33,6 +33,32 @@ pub struct Retransmit<'a> {
     pub free_pass: bool,
 }
 
+/// Which criterion of a cascade decided, counted (P0).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StageCounts {
+    /// There was one candidate only.
+    pub alone: u64,
+    /// A single path had the largest window.
+    pub cwnd: u64,
+    /// Then the largest threshold.
+    pub ssthresh: u64,
+    /// Then the fewest recent timeouts.
+    pub timeouts: u64,
+    /// Then the oldest last timeout.
+    pub age: u64,
+    /// All criteria tied, and a draw decided.
+    pub draw: u64,
+    /// No active path had been offered.
+    pub dormant: u64,
+}
+
+impl StageCounts {
+    /// Decisions between several paths, those that a criterion or the draw had to make.
+    pub fn contested(&self) -> u64 {
+        self.cwnd + self.ssthresh + self.timeouts + self.age + self.draw
+    }
+}
+
 /// Chooses the destination of retransmissions (P0).
 pub trait RetransmissionPolicy: Send {
     /// When paths are chosen.
@@ -42,6 +68,10 @@ pub trait RetransmissionPolicy: Send {
     /// When the chosen path is full: ask again without it, instead of waiting.
     fn if_full_next(&self) -> bool {
         false
+    }
+    /// How often each criterion decided, for a policy that has several.
+    fn stages(&self) -> Option<StageCounts> {
+        None
     }
     /// Where to.
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target;
@@ -78,6 +108,7 @@ pub(crate) fn dormant(cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
 }
 
 pub mod predicted_arrival;
+pub mod rfc9260;
 pub mod rtx_asap;
 pub mod rtx_csi;
 pub mod rtx_cwnd;
@@ -87,6 +118,7 @@ pub mod rtx_ssthresh;
 
 /// Its policies: one line each.
 pub static POLICIES: &[Policy<dyn RetransmissionPolicy>] = &[
+    rfc9260::POLICY,
     rtx_same::POLICY,
     rtx_asap::POLICY,
     rtx_loss_rate::POLICY,

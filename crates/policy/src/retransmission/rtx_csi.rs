@@ -7,9 +7,10 @@
 //! `scope=tied` narrows the set from criterion to criterion, as the prose ranks them; `scope=global` is the print,
 //! where each criterion looks for a single best among all active paths. With two paths they agree.
 //! `on_full=next` (ours) asks for the next best when the chosen path is full; the paper waits.
+//! How often each criterion decided is counted (§5, remark 2 of our specification).
 //! Parameters: `tau` s (the paper's run length), `scope`, `on_full`.
 
-use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
+use super::{RetransmissionPolicy, Retransmit, StageCounts, Target, best, dormant, draw};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
 use anabranch_base::{Duration, PathId, PathSet, RandomStream};
@@ -36,6 +37,7 @@ struct RtxCsi {
     global: bool,
     next_when_full: bool,
     random: RandomStream,
+    stages: StageCounts,
 }
 
 impl RtxCsi {
@@ -45,11 +47,12 @@ impl RtxCsi {
             global: p.word("scope") == "global",
             next_when_full: p.word("on_full") == "next",
             random: p.random("retransmission"),
+            stages: StageCounts::default(),
         }
     }
 
-    /// The paths still tied after all criteria, or the single best one.
-    fn leaders(&self, cx: &AssocView<'_>, all: PathSet) -> PathSet {
+    /// The paths still tied after all criteria, or the single best one, and how many criteria it took.
+    fn leaders(&self, cx: &AssocView<'_>, all: PathSet) -> (PathSet, usize) {
         let recent = |p: &PathView| cx.timeouts_since(p.id, cx.now - self.tau);
         let age = |p: &PathView| p.last_timeout.map_or(Duration::MAX, |t| cx.now - t);
         let criteria: [&dyn Fn(PathSet) -> PathSet; 4] = [
@@ -59,16 +62,30 @@ impl RtxCsi {
             &|s| best(cx, s, age),
         ];
         let mut tied = all;
-        for criterion in criteria {
+        for (i, criterion) in criteria.iter().enumerate() {
             let leaders = criterion(tied);
             if leaders.len() <= 1 {
-                return leaders;
+                return (leaders, i);
             }
             if !self.global {
                 tied = leaders;
             }
         }
-        tied
+        (tied, criteria.len())
+    }
+
+    fn count(&mut self, candidates: usize, criteria: usize) {
+        let s = &mut self.stages;
+        let decided = match (candidates, criteria) {
+            (0, _) => &mut s.dormant,
+            (1, _) => &mut s.alone,
+            (_, 0) => &mut s.cwnd,
+            (_, 1) => &mut s.ssthresh,
+            (_, 2) => &mut s.timeouts,
+            (_, 3) => &mut s.age,
+            _ => &mut s.draw,
+        };
+        *decided += 1;
     }
 }
 
@@ -76,8 +93,12 @@ impl RetransmissionPolicy for RtxCsi {
     fn if_full_next(&self) -> bool {
         self.next_when_full
     }
+    fn stages(&self) -> Option<StageCounts> {
+        Some(self.stages)
+    }
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
-        let leaders = self.leaders(cx, r.candidates);
+        let (leaders, criteria) = self.leaders(cx, r.candidates);
+        self.count(r.candidates.len(), criteria);
         let drawn: Option<PathId> = draw(leaders, &mut self.random);
         drawn.map_or_else(|| dormant(cx, r), Target::On)
     }
@@ -91,7 +112,7 @@ mod tests {
 
     fn policy(global: bool, seed: u64) -> RtxCsi {
         let random = RandomStream::named(seed, "retransmission");
-        RtxCsi { tau: ms(30_000), global, next_when_full: false, random }
+        RtxCsi { tau: ms(30_000), global, next_when_full: false, random, stages: StageCounts::default() }
     }
     /// Three active paths with these windows and thresholds.
     fn scene(windows: [(u64, u64); 3]) -> Scene {
@@ -136,6 +157,28 @@ mod tests {
         assert_eq!(picks(&s, false), [2], "fewer timeouts, although the last is younger");
         timeouts(&mut s, 2, &[500]);
         assert_eq!(picks(&s, false), [1], "equal counts: the older last timeout");
+    }
+
+    #[test]
+    fn each_decision_is_counted_once_where_it_fell() {
+        let mut p = policy(false, 1);
+        let mut ask = |s: &Scene, candidates: PathSet| {
+            p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false });
+            p.stages
+        };
+        let all = PathSet::first(3);
+        ask(&scene([(20, 5), (10, 90), (10, 90)]), all);
+        ask(&scene([(20, 50), (20, 60), (10, 90)]), all);
+        let mut s = scene([(20, 60), (20, 60), (20, 60)]);
+        ask(&s, all);
+        timeouts(&mut s, 0, &[500]);
+        timeouts(&mut s, 1, &[700]);
+        ask(&s, all);
+        ask(&s, PathSet::first(2));
+        ask(&s, PathSet::only(PathId(2)));
+        let got = ask(&s, PathSet::EMPTY);
+        let wanted = StageCounts { alone: 1, cwnd: 1, ssthresh: 1, timeouts: 1, age: 1, draw: 1, dormant: 1 };
+        assert_eq!((got, got.contested()), (wanted, 5));
     }
 
     #[test]

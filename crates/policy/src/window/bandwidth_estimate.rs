@@ -10,6 +10,8 @@
 //! `mu=printed` multiplies by RTTmin/RTT, which understates the rate under queueing. `startup=always` applies the
 //! threshold after every round of slow start as printed, which ends it in the first round without a queue; the
 //! default waits until a round shows one. No estimate yet: RFC 9260. Not friendly towards flows that halve.
+//! The paper lets nothing decay while a path is idle, nor is it done here: what takes over from a path that fell silent
+//! would begin with four packets. The first loss brings the window to the estimate.
 //! Parameters: `mu`, `startup`, `floor` packets of the threshold.
 
 use super::{AckOnPath, Window, WindowChange, WindowState, after, half, reaction, standard_growth};
@@ -131,6 +133,9 @@ impl BandwidthEstimate {
 }
 
 impl Window for BandwidthEstimate {
+    fn decays_while_idle(&self) -> bool {
+        false
+    }
     fn on_sent(&mut self, now: Instant, tx_seq: u64, me: &PathView) {
         self.newest_sent = Some(tx_seq);
         match &mut self.round {

@@ -52,6 +52,10 @@ pub trait Window: Send {
     fn on_ack(&mut self, cx: &AssocView<'_>, me: PathId, ack: &AckOnPath) -> WindowChange;
     /// Something was lost. Called at every loss; `e.new_episode` tells whether the window may be cut.
     fn on_loss(&mut self, cx: &AssocView<'_>, me: PathId, e: &LossEvent, cause: Cause) -> WindowState;
+    /// Is the window halved for each timeout without DATA (RFC 9260 §7.2.1)? The engine keeps the clock.
+    fn decays_while_idle(&self) -> bool {
+        true
+    }
     /// Pace at which packets may leave; none means bursts up to Max.Burst.
     fn pace(&self, _me: &PathView) -> Option<Rate> {
         None

@@ -1,0 +1,202 @@
+//! HEARTBEATs (§8.3): when they leave, what an answer or its absence says.
+
+use super::Association;
+use super::control_out::What;
+use crate::event::PathReason;
+use crate::path::{HeartbeatSetting, Origin, Path, PendingHeartbeat};
+use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::view::PathState;
+
+/// Floor of the time a HEARTBEAT may take: T3's own floor may be a second, far too slow to confirm a path.
+const MIN_PROBE: Duration = Duration::from_millis(100);
+
+impl Association {
+    /// How often `path` is probed while it is idle. False when there is no such path.
+    pub fn set_heartbeat(&mut self, now: Instant, path: PathId, setting: HeartbeatSetting) -> bool {
+        let Some(p) = self.paths.get_mut(path.index()) else { return false };
+        p.heartbeat_setting = setting;
+        // An answer that is awaited decides when the next one leaves.
+        if p.state != PathState::Unconfirmed && (p.heartbeat.is_none() || setting == HeartbeatSetting::Off) {
+            p.heartbeat = None;
+            if self.state.is_connected() {
+                self.schedule_heartbeat(now, path);
+            }
+        }
+        true
+    }
+
+    /// Sends a HEARTBEAT on `path` now, whatever its setting. False when it cannot leave there.
+    pub fn request_heartbeat(&mut self, now: Instant, path: PathId) -> bool {
+        let able = |p: &Path| p.known_to_peer && !p.interface_down;
+        let can = self.state.is_connected() && self.paths.get(path.index()).is_some_and(able);
+        if can {
+            self.send_heartbeat(now, path);
+        }
+        can
+    }
+
+    /// HB.interval of a path; none where the user switched its HEARTBEATs off.
+    fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
+        match p.heartbeat_setting {
+            HeartbeatSetting::Configured => Some(self.config.heartbeat_interval),
+            HeartbeatSetting::Every(d) => Some(d),
+            HeartbeatSetting::Off => None,
+        }
+    }
+
+    /// The next HEARTBEAT leaves as soon as it can, if the path is probed at all.
+    pub(super) fn probe_soon(&mut self, now: Instant, id: PathId) {
+        if let Some(p) = self.paths.get_mut(id.index())
+            && (p.heartbeat_setting != HeartbeatSetting::Off || p.state == PathState::Unconfirmed)
+        {
+            p.heartbeat_timer = Some(now);
+        }
+    }
+
+    /// Sets the next HEARTBEAT of a path.
+    pub(super) fn schedule_heartbeat(&mut self, now: Instant, id: PathId) {
+        let rto = self.probe_timeout(id);
+        let jitter = self.nonces.below(rto.as_nanos().max(1));
+        let delay = self.heartbeat_delay(id, rto);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        // Half an RTO of jitter to either side (§8.3).
+        p.heartbeat_timer = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
+    }
+
+    /// From one HEARTBEAT to the next, as the policy of path states has it; none without any.
+    fn heartbeat_delay(&self, id: PathId, rto: Duration) -> Option<Duration> {
+        let p = self.paths.get(id.index())?;
+        if p.state == PathState::Unconfirmed {
+            return Some(rto);
+        }
+        let interval = self.heartbeat_interval(p)?;
+        self.policies.path_state.heartbeat(&p.view(self.mtu, self.views.signals(id)), rto, interval)
+    }
+
+    /// How long a probe may take: the path's own round trips, not the floor of T3, doubled by each error; but a
+    /// policy that looks after a lost path more often is asked.
+    fn probe_timeout(&self, id: PathId) -> Duration {
+        let Some(p) = self.paths.get(id.index()) else { return self.config.rto_initial };
+        let base = if p.rtt.srtt().is_zero() {
+            self.config.rto_initial
+        } else {
+            (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
+        };
+        let doubled = Duration::from_nanos(base.as_nanos().saturating_mul(1 << p.errors.min(10)));
+        let doubled = doubled.min(self.config.rto_max);
+        if matches!(p.state, PathState::Active | PathState::Unconfirmed) {
+            return doubled;
+        }
+        let revisit = self.heartbeat_delay(id, doubled);
+        revisit.map_or(doubled, |r| doubled.min(r.max(base)))
+    }
+
+    pub(super) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
+        let max_path_retrans = self.config.max_path_retrans;
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.heartbeat_timer = None;
+        if !self.state.is_connected() || p.interface_down {
+            return;
+        }
+        let lost = p.heartbeat.take_if(|h| h.deadline <= now);
+        if let Some(h) = lost {
+            let waited = h.deadline.since(h.sent_at);
+            self.heartbeat_lost(now, id, waited);
+            let Some(delay) = self.heartbeat_delay(id, waited) else { return };
+            // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
+            let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+            if active && h.sent_at + delay > now {
+                let jitter = Duration::from_nanos(self.nonces.below(waited.as_nanos().max(1)));
+                if let Some(p) = self.paths.get_mut(id.index()) {
+                    p.heartbeat_timer = Some((h.sent_at + delay + jitter - waited / 2).max(now));
+                }
+                return;
+            }
+        }
+        let Some(p) = self.paths.get(id.index()) else { return };
+        if !p.known_to_peer {
+            return;
+        }
+        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.errors > max_path_retrans {
+            // An address that never answered may be a bystander's: it hears no more of us unless it is added again.
+            return;
+        }
+        let pause = if lost.is_some() { self.probe_pause(id) } else { Duration::ZERO };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        if !pause.is_zero() {
+            p.heartbeat_timer = Some(now + pause);
+            return;
+        }
+        // Data that is answered makes a heartbeat needless; "idle" means no unambiguous acknowledgement.
+        let recent = p.last_heard.is_some_and(|t| now.since(t) < self.config.heartbeat_interval);
+        if p.state == PathState::Active && recent && p.flight.bytes() > 0 {
+            self.schedule_heartbeat(now, id);
+            return;
+        }
+        self.send_heartbeat(now, id);
+    }
+
+    fn heartbeat_lost(&mut self, now: Instant, id: PathId, waited: Duration) {
+        // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
+        // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept.
+        let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial;
+        self.path_error(now, id, PathReason::HeartbeatLost);
+        if counts {
+            self.association_error(now);
+        }
+    }
+
+    pub(super) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
+        let nonce = self.nonces.next();
+        let timeout = self.probe_timeout(id);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.heartbeat = Some(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout });
+        p.heartbeat_timer = Some(now + timeout);
+        p.counters.heartbeats_sent += 1;
+        self.push_control(id, What::Heartbeat(nonce));
+    }
+
+    pub(super) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
+        let Some((&path, nonce)) = info.split_first() else { return };
+        let Ok(nonce) = nonce.try_into().map(u64::from_be_bytes) else { return };
+        let id = PathId(path);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        if let Some(pair) = p.pair.filter(|pair| pair.nonces.contains(&nonce)) {
+            let rtt = now.since(pair.sent_at);
+            p.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
+            p.pair = pair.first.is_none().then_some(crate::path::HeartbeatPair { first: Some(rtt), ..pair });
+            p.rtt.sample(now, rtt);
+            p.counters.heartbeats_answered += 1;
+            self.path_answered(now, id);
+            return;
+        }
+        let Some(h) = p.heartbeat.filter(|h| h.nonce == nonce) else { return };
+        p.heartbeat = None;
+        p.counters.heartbeats_answered += 1;
+        p.rtt.sample(now, now.since(h.sent_at));
+        p.backoff = 0;
+        self.errors = 0;
+        if p.state == PathState::Unconfirmed {
+            p.errors = 0;
+            p.last_heard = Some(now);
+            self.settle_standby(id);
+            self.set_path_state(id, PathState::Active, PathReason::Confirmed);
+        }
+        self.path_answered(now, id);
+        self.schedule_heartbeat(now, id);
+    }
+
+    /// Two HEARTBEATs back to back, asked for by the quality estimator.
+    pub(super) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
+        let nonces = [self.nonces.next(), self.nonces.next()];
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        if p.state == PathState::Unconfirmed || p.interface_down {
+            return;
+        }
+        p.pair = Some(crate::path::HeartbeatPair { nonces, sent_at: now, first: None });
+        p.counters.heartbeats_sent += 2;
+        for n in nonces {
+            self.push_control(id, What::Heartbeat(n));
+        }
+    }
+}
