@@ -152,7 +152,7 @@ fn a_cookie_again_and_again() {
         assert!(s.now.since(began) < ms(3_600_000));
     }
     println!("a replayed cookie's association: gone after {:?}, {packets} packets", s.now.since(began));
-    assert!(packets <= 64);
+    assert!(packets <= 100);
     let late = s.answers(HOME, &echo);
     assert_eq!((chunks_of(&late), s.ids().len()), (vec![vec![kind::ERROR]], 0));
 }
