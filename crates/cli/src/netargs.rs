@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::units;
 use crate::uri::{self, PeerUri};
-use anabranch_net::{AssocConfig, Local, PathSpec, Profile};
+use anabranch_net::{AssocConfig, Local, PathSpec, Profile, Transport};
 use anabranch_policy::Hook;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -32,6 +32,9 @@ pub struct PolicyArgs {
     /// Any policy by name, such as loss_threshold=thin:rto_min=200; repeatable
     #[arg(long, value_name = "HOOK=POLICY[:PARAM=VALUE,…]")]
     pub set: Vec<String>,
+    /// What carries SCTP: udp, or raw for IP itself (needs the right CAP_NET_RAW)
+    #[arg(long, value_name = "udp|raw")]
+    pub transport: Option<Transport>,
     /// A peer from whom nothing came for so long is gone
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time)]
     pub peer_timeout: Duration,
@@ -71,6 +74,11 @@ impl PolicyArgs {
             profile.set(hook.trim().parse().map_err(Failure::usage)?, spec.trim()).map_err(Failure::usage)?;
         }
         Ok(profile)
+    }
+
+    /// What carries SCTP.
+    pub fn transport(&self, uri: &PeerUri) -> Transport {
+        self.transport.or(uri.transport).unwrap_or_default()
     }
 
     /// Limits and constants for use over networks that come and go.
@@ -127,6 +135,7 @@ mod tests {
             profile: profile.map(Into::into),
             scheduler: scheduler.map(Into::into),
             set: set.iter().map(|s| s.to_string()).collect(),
+            transport: None,
             peer_timeout: Duration::from_secs(10),
             pcap: None,
         }

@@ -6,7 +6,7 @@ use crate::session::{CONTROL_STREAM, Control, ppid};
 use crate::uri::{self, PeerUri};
 use anabranch_net::{
     ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events,
-    Message, SendError, SendOptions, ServerConfig,
+    Message, SendError, SendOptions, ServerConfig, Transport,
 };
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -51,7 +51,11 @@ pub async fn connect(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) ->
     let mut options = ConnectOptions::over(paths.specs(remote)?, association);
     options.timeout = paths.connect_timeout;
     options.allow_missing = paths.allow_missing;
-    let endpoint = Endpoint::client(ClientConfig { port: None, pcap: policies.pcap.clone() })?;
+    let transport = policies.transport(peer);
+    if transport == Transport::RawIp {
+        options.peer_port = peer.port;
+    }
+    let endpoint = Endpoint::client(ClientConfig { transport, port: None, pcap: policies.pcap.clone() })?;
     let connection = endpoint.connect(options).await.map_err(|e| match e {
         Error::Unreachable { .. } => {
             Failure::network(format!("{e}; check the address, and that `anabranch recv` or `tunnel` runs there"))
@@ -73,6 +77,10 @@ impl Listener {
             Some(host) => ServerConfig::new(uri::resolve(host, at.port)?, association),
             None => ServerConfig::everywhere(at.port, association),
         };
+        config.transport = policies.transport(at);
+        if config.transport == Transport::RawIp {
+            config.port = at.port;
+        }
         config.pcap.clone_from(&policies.pcap);
         Ok(Listener(Sockets { endpoint: Endpoint::server(config)?, captured: policies.pcap.is_some() }))
     }

@@ -2,11 +2,12 @@
 
 use crate::exit::Failure;
 use crate::units;
+use anabranch_net::Transport;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// UDP port of a peer unless the address names another (RFC 6951 §5.1).
+/// UDP port of a peer, or SCTP port on raw IP, unless the address names another (RFC 6951 §5.1).
 pub const DEFAULT_PORT: u16 = 9_899;
 
 /// A peer, or where to wait for one.
@@ -14,7 +15,7 @@ pub const DEFAULT_PORT: u16 = 9_899;
 pub struct PeerUri {
     /// Host name or address; none means every address of this machine.
     pub host: Option<String>,
-    /// UDP port.
+    /// UDP port; SCTP port on raw IP.
     pub port: u16,
     /// `latency=` in milliseconds, or with a unit.
     pub latency: Option<Duration>,
@@ -24,6 +25,8 @@ pub struct PeerUri {
     pub scheduler: Option<String>,
     /// `mode=`.
     pub mode: Option<String>,
+    /// `transport=`.
+    pub transport: Option<Transport>,
 }
 
 impl PeerUri {
@@ -54,9 +57,11 @@ impl PeerUri {
             "profile" => self.profile = Some(value.into()),
             "scheduler" => self.scheduler = Some(value.into()),
             "mode" => self.mode = Some(value.into()),
+            "transport" => self.transport = Some(value.parse().map_err(Failure::usage)?),
             _ => {
                 return Err(Failure::usage(format!(
-                    "`{text}`: there is no setting called `{key}`; there are latency, profile, scheduler and mode"
+                    "`{text}`: there is no setting called `{key}`; there are latency, profile, scheduler, mode and \
+                     transport"
                 )));
             }
         }
@@ -265,7 +270,8 @@ mod tests {
         assert_eq!((u.host.as_deref(), u.port), (Some("host.example"), 1234));
         assert_eq!(u.latency, Some(Duration::from_millis(250)));
         assert_eq!((u.profile.as_deref(), u.mode.as_deref()), (Some("cmt"), Some("media")));
-        assert_eq!(u.place(), "host.example:1234");
+        assert_eq!((u.place().as_str(), u.transport), ("host.example:1234", None));
+        assert_eq!(PeerUri::parse("h?transport=raw").unwrap().transport, Some(Transport::RawIp));
         let u = PeerUri::parse("anabranch://:9899").unwrap();
         assert_eq!((u.host, u.port), (None, 9899));
         assert_eq!(PeerUri::parse(":7000").unwrap().port, 7000);
@@ -280,6 +286,7 @@ mod tests {
             "anabranch://a b:1",
             "anabranch://[x]:1",
             "anabranch://h?latency=fast",
+            "anabranch://h?transport=tcp",
         ] {
             assert!(matches!(PeerUri::parse(bad), Err(Failure::Usage(_))), "{bad}");
         }

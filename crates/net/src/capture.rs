@@ -3,6 +3,7 @@
 //! A thread of its own writes, so that a slow disk never holds up a packet; when it cannot keep up, packets are
 //! missing from the capture and counted.
 
+use crate::config::Transport;
 use crate::error::Error;
 use anabranch_engine::LocalId;
 use anabranch_wire::{Direction, Encapsulation, InterfaceId, LinkType, PcapngWriter};
@@ -50,7 +51,7 @@ pub(crate) struct Capture {
 
 impl Capture {
     /// Creates the file, replacing what is there.
-    pub fn create(path: PathBuf) -> Result<Self, Error> {
+    pub fn create(transport: Transport, path: PathBuf) -> Result<Self, Error> {
         let wrong = |source| Error::Capture { path: path.clone(), source };
         let file = File::create(&path).map_err(wrong)?;
         let mut pcap = PcapngWriter::new(BufWriter::with_capacity(256 << 10, file), "anabranch").map_err(wrong)?;
@@ -58,7 +59,7 @@ impl Capture {
         let (records, queue) = sync_channel(QUEUE);
         let shown = path.clone();
         let write = move || {
-            if let Err(error) = write_all(&mut pcap, &queue) {
+            if let Err(error) = write_all(transport, &mut pcap, &queue) {
                 tracing::warn!(%error, file = %shown.display(), "the capture ends here");
             }
         };
@@ -122,7 +123,7 @@ impl Drop for Capture {
     }
 }
 
-fn write_all<W: Write>(pcap: &mut PcapngWriter<W>, queue: &Receiver<Order>) -> io::Result<()> {
+fn write_all<W: Write>(transport: Transport, pcap: &mut PcapngWriter<W>, queue: &Receiver<Order>) -> io::Result<()> {
     let mut interfaces: BTreeMap<LocalId, InterfaceId> = BTreeMap::new();
     let mut wrapped = Vec::new();
     let mut flushed = Instant::now();
@@ -138,7 +139,11 @@ fn write_all<W: Write>(pcap: &mut PcapngWriter<W>, queue: &Receiver<Order>) -> i
                     }
                 };
                 wrapped.clear();
-                Encapsulation::udp(r.from, r.to).wrap(&r.packet, &mut wrapped);
+                let headers = match transport {
+                    Transport::Udp => Encapsulation::udp(r.from, r.to),
+                    Transport::RawIp => Encapsulation::ip(r.from.ip(), r.to.ip()),
+                };
+                headers.wrap(&r.packet, &mut wrapped);
                 pcap.packet(interface, r.nanos, r.direction, &wrapped)?;
             }
             Ok(Order::Flush(done)) => {
@@ -163,7 +168,7 @@ mod tests {
     fn packets_reach_the_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("a.pcapng");
-        let mut c = Capture::create(path.clone()).unwrap();
+        let mut c = Capture::create(Transport::Udp, path.clone()).unwrap();
         let ends = ("10.0.0.1:5".parse().unwrap(), "10.0.0.2:9899".parse().unwrap());
         for i in 0..3 {
             assert!(c.packet(Direction::Out, (LocalId(0), "wlan0"), ends, &[i; 32]));
@@ -176,7 +181,7 @@ mod tests {
 
     #[test]
     fn a_file_that_cannot_be_made_is_an_error() {
-        let e = Capture::create("/nonexistent/a.pcapng".into()).err().unwrap();
+        let e = Capture::create(Transport::Udp, "/nonexistent/a.pcapng".into()).err().unwrap();
         assert!(e.to_string().starts_with("cannot write the capture /nonexistent/a.pcapng: "));
     }
 
@@ -188,7 +193,7 @@ mod tests {
             return;
         }
         // Flushing the file header fails at once there.
-        assert!(matches!(Capture::create("/dev/full".into()), Err(Error::Capture { .. })));
+        assert!(matches!(Capture::create(Transport::Udp, "/dev/full".into()), Err(Error::Capture { .. })));
         struct Full;
         impl Write for Full {
             fn write(&mut self, b: &[u8]) -> io::Result<usize> {
@@ -200,7 +205,7 @@ mod tests {
         }
         let (records, queue) = sync_channel(QUEUE);
         let mut pcap = PcapngWriter::new(Full, "").unwrap();
-        let thread = std::thread::spawn(move || write_all(&mut pcap, &queue).map_err(|e| e.kind()));
+        let thread = std::thread::spawn(move || write_all(Transport::Udp, &mut pcap, &queue).map_err(|e| e.kind()));
         let mut c = Capture {
             records: Some(records),
             writer: None,

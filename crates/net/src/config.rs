@@ -11,6 +11,40 @@ use std::time::Duration;
 /// UDP port registered for SCTP over UDP (RFC 6951 §5.1), and our SCTP port too unless told otherwise.
 pub const DEFAULT_PORT: u16 = 9_899;
 
+/// What carries SCTP packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Transport {
+    /// UDP (RFC 6951): passes NATs and firewalls, needs no right.
+    #[default]
+    Udp,
+    /// IP itself, protocol 132, as most SCTP stacks speak it. Needs the right CAP_NET_RAW. There are no UDP ports:
+    /// those of addresses are not looked at, the SCTP ports of endpoint and peer tell everything.
+    RawIp,
+}
+
+impl Transport {
+    /// The address as the engine sees it: as the kernel reports it, and without a port where there is none.
+    pub(crate) fn normal(self, address: SocketAddr) -> SocketAddr {
+        let mut address = normal(address);
+        if self == Transport::RawIp {
+            address.set_port(0);
+        }
+        address
+    }
+}
+
+impl FromStr for Transport {
+    type Err = Error;
+
+    fn from_str(s: &str) -> Result<Self, Error> {
+        match s {
+            "udp" => Ok(Transport::Udp),
+            "raw" => Ok(Transport::RawIp),
+            _ => Err(Error::Config(format!("`{s}` carries no SCTP; there are udp and raw"))),
+        }
+    }
+}
+
 /// Where packets of a path leave.
 ///
 /// An interface or one of its addresses binds the socket to the device, so packets leave there whatever the routing
@@ -58,7 +92,7 @@ impl fmt::Display for Local {
 pub struct PathSpec {
     /// Our side.
     pub local: Local,
-    /// Address and UDP port of the peer on this path.
+    /// Address and UDP port of the peer on this path; with [`Transport::RawIp`] the port is not looked at.
     pub remote: SocketAddr,
 }
 
@@ -77,7 +111,10 @@ impl PathSpec {
 /// An endpoint that accepts associations (and may begin some).
 #[derive(Clone, Debug)]
 pub struct ServerConfig {
-    /// UDP addresses to listen on. A wildcard listens on its own family only; name both for both.
+    /// What carries the packets.
+    pub transport: Transport,
+    /// UDP addresses to listen on. A wildcard listens on its own family only; name both for both. With
+    /// [`Transport::RawIp`] their ports are not looked at.
     pub listen: Vec<SocketAddr>,
     /// Our SCTP port.
     pub port: u16,
@@ -92,7 +129,14 @@ pub struct ServerConfig {
 impl ServerConfig {
     /// Listens on one address.
     pub fn new(listen: SocketAddr, association: AssocConfig) -> Self {
-        ServerConfig { listen: vec![listen], port: DEFAULT_PORT, association, max_associations: 100_000, pcap: None }
+        ServerConfig {
+            transport: Transport::default(),
+            listen: vec![listen],
+            port: DEFAULT_PORT,
+            association,
+            max_associations: 100_000,
+            pcap: None,
+        }
     }
 
     /// Listens on UDP port `port` of every address of the machine: IPv4, and IPv6 where the machine has it.
@@ -109,6 +153,8 @@ impl ServerConfig {
 /// An endpoint that only begins associations.
 #[derive(Clone, Debug, Default)]
 pub struct ClientConfig {
+    /// What carries the packets.
+    pub transport: Transport,
     /// Our SCTP port; none draws one at random from the dynamic range.
     pub port: Option<u16>,
     /// Writes every packet to this pcapng file.
@@ -150,7 +196,7 @@ impl ConnectOptions {
         }
     }
 
-    pub(crate) fn check(&self) -> Result<(), Error> {
+    pub(crate) fn check(&self, transport: Transport) -> Result<(), Error> {
         let wrong = |what: String| Err(Error::Config(what));
         if self.peer_port == 0 {
             return wrong("SCTP port 0 cannot be reached".into());
@@ -162,7 +208,7 @@ impl ConnectOptions {
             return wrong(format!("{} paths, but at most {} allowed", self.paths.len(), self.association.max_paths));
         }
         for (i, p) in self.paths.iter().enumerate() {
-            check_path(p)?;
+            check_path(transport, p)?;
             if self.paths.iter().take(i).any(|q| q == p) {
                 return wrong(format!("path {} to {} is given twice", p.local, p.remote));
             }
@@ -171,9 +217,10 @@ impl ConnectOptions {
     }
 }
 
-pub(crate) fn check_path(p: &PathSpec) -> Result<(), Error> {
+pub(crate) fn check_path(transport: Transport, p: &PathSpec) -> Result<(), Error> {
     let remote = p.remote;
-    if remote.port() == 0 || remote.ip().is_unspecified() || remote.ip().is_multicast() {
+    let no_port = transport == Transport::Udp && remote.port() == 0;
+    if no_port || remote.ip().is_unspecified() || remote.ip().is_multicast() {
         return Err(Error::Config(format!("{remote} is no address a peer can have")));
     }
     match p.local {
@@ -184,8 +231,8 @@ pub(crate) fn check_path(p: &PathSpec) -> Result<(), Error> {
     }
 }
 
-/// The address as the kernel reports it: no flow label, a scope only where it means something.
-pub(crate) fn normal(address: SocketAddr) -> SocketAddr {
+/// No flow label, a scope only where it means something.
+fn normal(address: SocketAddr) -> SocketAddr {
     match address {
         SocketAddr::V6(mut a) => {
             a.set_flowinfo(0);
@@ -218,13 +265,25 @@ mod tests {
     }
 
     #[test]
+    fn transports() {
+        assert_eq!("raw".parse::<Transport>().unwrap(), Transport::RawIp);
+        assert!("tcp".parse::<Transport>().unwrap_err().to_string().contains("udp and raw"));
+        let a = "192.0.2.1:9899".parse().unwrap();
+        assert_eq!(Transport::Udp.normal(a), a);
+        assert_eq!(Transport::RawIp.normal(a), "192.0.2.1:0".parse().unwrap());
+    }
+
+    #[test]
     fn nonsense_is_refused_with_a_reason() {
-        let text = |o: ConnectOptions| o.check().unwrap_err().to_string();
-        assert!(options(&[("lo", "127.0.0.1:9"), ("eth0", "127.0.0.1:9")]).check().is_ok());
+        let check = |o: ConnectOptions| o.check(Transport::Udp);
+        let text = |o: ConnectOptions| check(o).unwrap_err().to_string();
+        assert!(check(options(&[("lo", "127.0.0.1:9"), ("eth0", "127.0.0.1:9")])).is_ok());
         assert!(text(options(&[])).contains("at least one path"));
         assert!(text(options(&[("lo", "127.0.0.1:9"), ("lo", "127.0.0.1:9")])).contains("twice"));
         assert!(text(options(&[("10.0.0.1", "[::1]:9")])).contains("one is IPv6"));
         assert!(text(options(&[("lo", "0.0.0.0:9")])).contains("no address a peer can have"));
+        assert!(text(options(&[("lo", "127.0.0.1:0")])).contains("no address a peer can have"));
+        assert!(options(&[("lo", "127.0.0.1:0")]).check(Transport::RawIp).is_ok(), "raw IP has no ports");
         let mut o = options(&[("lo", "127.0.0.1:9")]);
         o.peer_port = 0;
         assert!(text(o).contains("port 0"));

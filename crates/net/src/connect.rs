@@ -1,7 +1,7 @@
 //! Beginning an association: the first path that answers carries the handshake, the others join.
 
 use crate::clock;
-use crate::config::{ConnectOptions, normal};
+use crate::config::ConnectOptions;
 use crate::connection::Connection;
 use crate::error::Error;
 use crate::shared::{Entry, Owner, Shared};
@@ -34,10 +34,11 @@ enum Attempt {
 }
 
 pub(crate) async fn connect(shared: &Arc<Shared>, mut options: ConnectOptions) -> Result<Connection, Error> {
+    let transport = shared.lock().transport;
     for p in &mut options.paths {
-        p.remote = normal(p.remote);
+        p.remote = transport.normal(p.remote);
     }
-    options.check()?;
+    options.check(transport)?;
     let candidates = open_all(shared, &options)?;
     let deadline = Instant::now() + options.timeout;
     let mut round = 0;
@@ -52,7 +53,10 @@ pub(crate) async fn connect(shared: &Arc<Shared>, mut options: ConnectOptions) -
                     join_others(shared, &connection, &candidates, i);
                     return Ok(connection);
                 }
-                Attempt::Refused(reason) => refused = Some(Error::Refused { peer: first.remote, reason }),
+                Attempt::Refused(reason) => {
+                    let peer = shared.lock().shown(first.remote, options.peer_port);
+                    refused = Some(Error::Refused { peer, reason });
+                }
                 Attempt::Silent => {}
             }
             if Instant::now() >= deadline {
@@ -183,7 +187,7 @@ fn unreachable(shared: &Shared, options: &ConnectOptions, candidates: &[Candidat
     let mut troubles: Vec<String> = Vec::new();
     let core = shared.lock();
     for c in candidates {
-        let peer = c.remote.to_string();
+        let peer = core.shown(c.remote, options.peer_port).to_string();
         if !peers.contains(&peer) {
             peers.push(peer);
         }

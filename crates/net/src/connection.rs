@@ -1,7 +1,7 @@
 //! The public connection: one association.
 
 use crate::clock;
-use crate::config::{PathSpec, check_path, normal};
+use crate::config::{PathSpec, check_path};
 use crate::error::{Error, SendError};
 use crate::events::Events;
 use crate::shared::{Core, Shared, Signals};
@@ -183,10 +183,10 @@ impl Connection {
     /// # Errors
     /// A path that cannot be bound, a connection that is over or has no room.
     pub fn add_path(&self, path: &PathSpec) -> Result<PathId, Error> {
-        check_path(path)?;
-        let remote = normal(path.remote);
         let i = &*self.inner;
         i.shared.act(|core| {
+            check_path(core.transport, path)?;
+            let remote = core.transport.normal(path.remote);
             core.check_running()?;
             if let Some(reason) = closed(core, i.id) {
                 return Err(Error::Closed(reason));

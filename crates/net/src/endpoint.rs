@@ -1,17 +1,18 @@
 //! The public endpoint: sockets, a driver, and the connections over them.
 
+use crate::Local;
 use crate::capture::Capture;
 use crate::clock;
-use crate::config::{ClientConfig, ConnectOptions, ServerConfig};
+use crate::config::{ClientConfig, ConnectOptions, ServerConfig, Transport};
 use crate::connection::Connection;
 use crate::driver::{self, Command, Watch};
 use crate::entropy::SystemEntropy;
 use crate::error::Error;
 use crate::interface;
+use crate::locals::Bound;
 use crate::shared::{Core, Owner, Shared};
 use crate::socket;
 use crate::stats::DriverStats;
-use crate::{Local, config};
 use anabranch_base::{Entropy, Instant};
 use anabranch_engine::{AssocConfig, Endpoint as Engine, EndpointConfig, LocalId};
 use anabranch_policy::registry::Profile;
@@ -48,11 +49,12 @@ impl Endpoint {
         check_port(config.port)?;
         // What is wrong with the profile is said now, not to the first peer.
         config.association.profile.build(config.association.seed)?;
-        let sockets = config.listen.iter().map(|&a| socket::listen(a)).collect::<Result<Vec<_>, _>>()?;
+        let listen = |&a: &SocketAddr| socket::listen(config.transport, a);
+        let sockets = config.listen.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
         let mut engine = EndpointConfig::new(config.port, config.association);
         engine.accept = true;
         engine.max_associations = config.max_associations;
-        start(engine, config.pcap, sockets)
+        start(config.transport, engine, config.pcap, sockets)
     }
 
     /// An endpoint for [`connect`](Self::connect) only; its sockets are made when they are needed.
@@ -70,7 +72,7 @@ impl Endpoint {
         check_port(port)?;
         // Accepted associations would use this configuration; there are none.
         let unused = AssocConfig::new(Profile::named("sctp")?);
-        start(EndpointConfig::new(port, unused), config.pcap, Vec::new())
+        start(config.transport, EndpointConfig::new(port, unused), config.pcap, Vec::new())
     }
 
     /// Begins an association and waits until the peer has agreed to it.
@@ -106,7 +108,7 @@ impl Endpoint {
         }
     }
 
-    /// The UDP addresses a server listens on, with the ports it got; empty for a client.
+    /// The addresses a server listens on, with the UDP ports it got, or the SCTP port on raw IP; empty for a client.
     pub fn listening(&self) -> &[SocketAddr] {
         &self.inner.listening
     }
@@ -166,20 +168,32 @@ fn check_port(port: u16) -> Result<(), Error> {
     Ok(())
 }
 
-fn start(config: EndpointConfig, pcap: Option<PathBuf>, sockets: Vec<UdpSocket>) -> Result<Endpoint, Error> {
-    let capture = pcap.map(Capture::create).transpose()?;
+fn start(
+    transport: Transport,
+    config: EndpointConfig,
+    pcap: Option<PathBuf>,
+    sockets: Vec<UdpSocket>,
+) -> Result<Endpoint, Error> {
+    let capture = pcap.map(|path| Capture::create(transport, path)).transpose()?;
     let engine = Engine::new(config, Box::new(SystemEntropy), clock::now());
-    let shared = Arc::new(Shared::new(engine));
+    let shared = Arc::new(Shared::new(transport, engine));
     let mut listening = Vec::with_capacity(sockets.len());
     {
         let mut core = shared.lock();
         for s in sockets {
-            let address = s.local_addr().map_err(Error::Driver)?;
+            let address = socket::address_of(transport, &s).map_err(Error::Driver)?;
+            let shown = core.shown(address, core.engine.port());
+            if transport == Transport::RawIp {
+                core.claims.push(socket::claim(shown)?);
+            }
             let wildcard = address.ip().is_unspecified();
-            let name = if wildcard { Local::Any.to_string() } else { address.ip().to_string() };
-            let (slot, local) = core.locals.add(name, address, wildcard, true).ok_or_else(no_numbers)?;
+            let (name, bound) = match wildcard {
+                true => (Local::Any.to_string(), Bound::Everything),
+                false => (address.ip().to_string(), Bound::Address),
+            };
+            let (slot, local) = core.locals.add(name, address, bound, true).ok_or_else(no_numbers)?;
             core.commands.push(Command { slot, local, socket: Some(s), watch: None });
-            listening.push(address);
+            listening.push(shown);
         }
     }
     driver::spawn(shared.clone(), capture)?;
@@ -195,7 +209,7 @@ impl Core {
     ///
     /// With `allow_missing` an interface that is not there is noted, and used once it comes.
     pub fn open_local(&mut self, local: &Local, remote: SocketAddr, allow_missing: bool) -> Result<LocalId, Error> {
-        let v4 = remote.is_ipv4();
+        let (v4, transport) = (remote.is_ipv4(), self.transport);
         if let Some(id) = self.locals.requested(local, v4) {
             let up = self.locals.get(id).is_some_and(|s| s.up);
             if up || allow_missing {
@@ -206,14 +220,14 @@ impl Core {
             return interface::resolve(&all, local, remote, None).map(|_| id);
         }
         let all = interface::list().map_err(Error::Driver)?;
-        let opened = interface::resolve(&all, local, remote, None).and_then(|b| Ok((socket::open(&b)?, b)));
+        let opened = interface::resolve(&all, local, remote, None).and_then(|b| Ok((socket::open(transport, &b)?, b)));
         let (s, binding) = match opened {
             Ok((s, b)) => (Some(s), Some(b)),
             Err(e) if allow_missing && e.is_missing() => (None, None),
             Err(e) => return Err(e),
         };
         let mut address = match &s {
-            Some(s) => s.local_addr().map_err(Error::Driver)?,
+            Some(s) => socket::address_of(transport, s).map_err(Error::Driver)?,
             None => SocketAddr::new(if v4 { [0; 4].into() } else { [0; 16].into() }, 0),
         };
         if *local == Local::Any
@@ -221,9 +235,10 @@ impl Core {
         {
             address.set_ip(ip);
         }
-        let (slot, id) = self.locals.add(local.to_string(), address, false, s.is_some()).ok_or_else(no_numbers)?;
+        let bound = if *local == Local::Any { Bound::Nothing } else { Bound::Address };
+        let (slot, id) = self.locals.add(local.to_string(), address, bound, s.is_some()).ok_or_else(no_numbers)?;
         self.locals.remember(local.clone(), v4, id);
-        let watch = Watch { local: local.clone(), remote: config::normal(remote), binding };
+        let watch = Watch { local: local.clone(), remote, binding };
         self.commands.push(Command { slot, local: id, socket: s, watch: Some(watch) });
         Ok(id)
     }

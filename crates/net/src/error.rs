@@ -23,6 +23,9 @@ pub enum Error {
     /// Another program has the port.
     #[error("UDP port {} of {} is in use by another program: stop that or choose another port", .0.port(), .0.ip())]
     InUse(SocketAddr),
+    /// Another endpoint of ours serves the SCTP port on raw IP, where the kernel keeps no ports apart.
+    #[error("SCTP port {} of {} is in use by another program: stop that or choose another port", .0.port(), .0.ip())]
+    SctpPortInUse(SocketAddr),
     /// A socket could not be bound for another reason.
     #[error("cannot use {address}: {source}")]
     Bind {
@@ -31,11 +34,11 @@ pub enum Error {
         /// What the operating system says.
         source: io::Error,
     },
-    /// The right to bind to a device or port is missing.
-    #[error("binding to {what} needs the right {right}: run as root, or give it to the program by \
+    /// A right is missing: to bind to a device or port, or to send raw packets.
+    #[error("{what} needs the right {right}: run as root, or give it to the program by \
              `setcap {}+ep PROGRAM`", right.to_lowercase())]
     NoRight {
-        /// The device or address.
+        /// What needs it.
         what: String,
         /// Name of the capability.
         right: &'static str,
@@ -173,7 +176,7 @@ mod tests {
             e.to_string(),
             "UDP port 9899 of 0.0.0.0 is in use by another program: stop that or choose another port"
         );
-        let e = Error::NoRight { what: "wlan0".into(), right: "CAP_NET_RAW" };
+        let e = Error::NoRight { what: "binding to wlan0".into(), right: "CAP_NET_RAW" };
         assert_eq!(
             e.to_string(),
             "binding to wlan0 needs the right CAP_NET_RAW: run as root, or give it to the program by \

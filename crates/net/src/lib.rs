@@ -1,4 +1,4 @@
-//! SCTP over UDP (RFC 6951) on real sockets, over one or several interfaces at once.
+//! SCTP over UDP (RFC 6951), or right on IP, on real sockets, over one or several interfaces at once.
 //!
 //! An [`Endpoint`] owns sockets and a driver thread; a [`Connection`] is one association. A client connects over a
 //! list of paths: the first that answers carries the handshake, the others join.
@@ -36,7 +36,7 @@ mod socket;
 mod stats;
 
 pub use clock::{from_std, now, to_std};
-pub use config::{ClientConfig, ConnectOptions, DEFAULT_PORT, Local, PathSpec, ServerConfig};
+pub use config::{ClientConfig, ConnectOptions, DEFAULT_PORT, Local, PathSpec, ServerConfig, Transport};
 pub use connection::Connection;
 pub use endpoint::Endpoint;
 pub use error::{Error, ErrorKind, SendError};

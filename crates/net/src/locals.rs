@@ -1,6 +1,6 @@
 //! The engine's numbers of local sides: each is a socket and, where that is a wildcard, a source address.
 
-use crate::config::Local;
+use crate::config::{Local, Transport};
 use anabranch_engine::LocalId;
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
@@ -28,8 +28,20 @@ pub(crate) struct LocalSide {
     pub up: bool,
 }
 
-#[derive(Debug, Default)]
+/// What a socket is bound to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Bound {
+    /// One address.
+    Address,
+    /// None: the routing table chooses the source.
+    Nothing,
+    /// None, and it listens: answers leave from the address they were asked at.
+    Everything,
+}
+
+#[derive(Debug)]
 pub(crate) struct Locals {
+    transport: Transport,
     sides: Vec<LocalSide>,
     of_slot: Vec<SlotSides>,
     by_request: BTreeMap<(Local, bool), LocalId>,
@@ -38,18 +50,20 @@ pub(crate) struct Locals {
 #[derive(Debug)]
 struct SlotSides {
     default: LocalId,
-    /// Packets are told apart by the address they came to.
-    split: bool,
+    bound: Bound,
     by_source: BTreeMap<IpAddr, LocalId>,
 }
 
 impl Locals {
-    /// Registers a socket. `split`: a wildcard that listens, whose answers must leave from the address they were
-    /// asked at. None when the numbers are used up.
-    pub fn add(&mut self, name: String, address: SocketAddr, split: bool, up: bool) -> Option<(Slot, LocalId)> {
+    pub fn new(transport: Transport) -> Self {
+        Locals { transport, sides: Vec::new(), of_slot: Vec::new(), by_request: BTreeMap::new() }
+    }
+
+    /// Registers a socket. None when the numbers are used up.
+    pub fn add(&mut self, name: String, address: SocketAddr, bound: Bound, up: bool) -> Option<(Slot, LocalId)> {
         let slot = Slot(self.of_slot.len());
         let id = self.push(LocalSide { name, slot, source: None, address, trouble: None, up })?;
-        self.of_slot.push(SlotSides { default: id, split, by_source: BTreeMap::new() });
+        self.of_slot.push(SlotSides { default: id, bound, by_source: BTreeMap::new() });
         Some((slot, id))
     }
 
@@ -77,12 +91,25 @@ impl Locals {
         self.sides.get_mut(usize::from(id.0))
     }
 
-    /// The side that a packet to `destination` on a socket belongs to.
+    /// Raw sockets get copies: is there one bound to this address, beside which those bound to none stand back?
+    fn is_anothers(&self, bound: Bound, destination: Option<IpAddr>) -> bool {
+        let has = |s: &SlotSides| {
+            s.bound == Bound::Address && self.get(s.default).map(|side| side.address.ip()) == destination
+        };
+        self.transport == Transport::RawIp && bound != Bound::Address && self.of_slot.iter().any(has)
+    }
+
+    /// The side that a packet to `destination` on a socket belongs to; none when it is for nobody.
     pub fn arrival(&mut self, slot: Slot, destination: Option<IpAddr>) -> Option<LocalId> {
         let sides = self.of_slot.get(slot.0)?;
         let default = sides.default;
+        if self.is_anothers(sides.bound, destination) {
+            return None;
+        }
         let destination = match destination {
-            Some(d) if sides.split && !d.is_multicast() && !d.is_unspecified() => d,
+            // RFC 9260 §8.4 item 1. UDP sockets get none unless they ask for them.
+            Some(d) if self.transport == Transport::RawIp && (d.is_multicast() || is_broadcast(d)) => return None,
+            Some(d) if sides.bound == Bound::Everything && !d.is_multicast() && !d.is_unspecified() => d,
             _ => return Some(default),
         };
         if let Some(&id) = sides.by_source.get(&destination) {
@@ -108,6 +135,10 @@ impl Locals {
     }
 }
 
+fn is_broadcast(a: IpAddr) -> bool {
+    matches!(a, IpAddr::V4(a) if a.is_broadcast())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -118,8 +149,8 @@ mod tests {
 
     #[test]
     fn wildcards_are_split_by_destination() {
-        let mut l = Locals::default();
-        let (slot, default) = l.add("*".into(), "0.0.0.0:9899".parse().unwrap(), true, true).unwrap();
+        let mut l = Locals::new(Transport::Udp);
+        let (slot, default) = l.add("*".into(), "0.0.0.0:9899".parse().unwrap(), Bound::Everything, true).unwrap();
         let a = l.arrival(slot, ip("10.0.0.1")).unwrap();
         let b = l.arrival(slot, ip("10.0.0.2")).unwrap();
         assert!(a != b && a != default);
@@ -128,19 +159,37 @@ mod tests {
         assert_eq!(l.arrival(slot, ip("224.0.0.1")), Some(default));
         assert_eq!(l.get(a).unwrap().address, "10.0.0.1:9899".parse().unwrap());
         assert_eq!(l.get(a).unwrap().source, ip("10.0.0.1"));
-        let (other, fixed) = l.add("lo".into(), "127.0.0.1:1".parse().unwrap(), false, true).unwrap();
+        let (other, fixed) = l.add("lo".into(), "127.0.0.1:1".parse().unwrap(), Bound::Address, true).unwrap();
         assert_eq!(l.arrival(other, ip("127.0.0.1")), Some(fixed));
         assert_eq!(l.arrival(Slot(7), None), None);
     }
 
     #[test]
     fn strangers_cannot_use_up_the_numbers() {
-        let mut l = Locals::default();
-        let (slot, default) = l.add("*".into(), "0.0.0.0:9899".parse().unwrap(), true, true).unwrap();
+        let mut l = Locals::new(Transport::Udp);
+        let (slot, default) = l.add("*".into(), "0.0.0.0:9899".parse().unwrap(), Bound::Everything, true).unwrap();
         for i in 0..200 {
             l.arrival(slot, Some(IpAddr::from([127, 0, 1, i])));
         }
         assert_eq!(l.arrival(slot, ip("127.9.9.9")), Some(default));
         assert!(l.sides.len() <= MAX_SOURCES + 1);
+    }
+
+    #[test]
+    fn a_raw_packet_belongs_to_one_socket() {
+        let sockets = |transport| {
+            let mut l = Locals::new(transport);
+            let (any, id) = l.add("*".into(), "10.0.0.9:0".parse().unwrap(), Bound::Nothing, true).unwrap();
+            let (one, _) = l.add("eth0".into(), "10.0.0.1:0".parse().unwrap(), Bound::Address, true).unwrap();
+            (l, any, one, id)
+        };
+        let (mut l, any, one, id) = sockets(Transport::RawIp);
+        assert_eq!(l.arrival(any, ip("10.0.0.1")), None);
+        assert!(l.arrival(one, ip("10.0.0.1")).is_some());
+        assert_eq!(l.arrival(any, ip("10.0.0.9")), Some(id), "its own address is bound by nobody");
+        assert_eq!(l.arrival(any, ip("224.0.0.1")), None);
+        assert_eq!(l.arrival(any, ip("255.255.255.255")), None);
+        let (mut l, any, _, id) = sockets(Transport::Udp);
+        assert_eq!(l.arrival(any, ip("10.0.0.1")), Some(id), "UDP sockets get no copies");
     }
 }

@@ -1,5 +1,6 @@
 //! What the handles and the driver share: the engine, and one entry for each connection.
 
+use crate::config::Transport;
 use crate::driver::Command;
 use crate::error::Error;
 use crate::events::EventLog;
@@ -9,6 +10,8 @@ use anabranch_base::Instant;
 use anabranch_engine::{AssocId, CloseReason, Endpoint as Engine, Event, Phase};
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
+use std::net::SocketAddr;
+use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
 
@@ -63,10 +66,13 @@ impl Entry {
 }
 
 pub(crate) struct Core {
+    pub transport: Transport,
     pub engine: Engine,
     pub connections: BTreeMap<AssocId, Entry>,
     pub accepted: VecDeque<AssocId>,
     pub locals: Locals,
+    /// What keeps our SCTP ports on raw IP ours.
+    pub claims: Vec<UnixDatagram>,
     /// New sockets for the driver.
     pub commands: Vec<Command>,
     pub stats: DriverStats,
@@ -90,13 +96,15 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(engine: Engine) -> Self {
+    pub fn new(transport: Transport, engine: Engine) -> Self {
         Shared {
             core: Mutex::new(Core {
+                transport,
                 engine,
                 connections: BTreeMap::new(),
                 accepted: VecDeque::new(),
-                locals: Locals::default(),
+                locals: Locals::new(transport),
+                claims: Vec::new(),
                 commands: Vec::new(),
                 stats: DriverStats::default(),
                 closing: false,
@@ -123,6 +131,14 @@ impl Shared {
 }
 
 impl Core {
+    /// An address for people: on raw IP the SCTP port stands where UDP has its own.
+    pub fn shown(&self, mut address: SocketAddr, sctp_port: u16) -> SocketAddr {
+        if self.transport == Transport::RawIp {
+            address.set_port(sctp_port);
+        }
+        address
+    }
+
     /// Hands the engine's events to those who wait for them.
     pub fn dispatch(&mut self, now: Instant, shared: &Shared) {
         while let Some((id, event)) = self.engine.poll_event() {
@@ -243,10 +259,12 @@ impl Core {
 
     fn live_stats(&self, id: AssocId) -> Option<ConnectionStats> {
         let a = self.engine.association(id)?;
-        let report = |(id, stats): (_, anabranch_engine::PathStats)| {
+        let report = |(id, mut stats): (_, anabranch_engine::PathStats)| {
             let side = self.locals.get(anabranch_engine::LocalId(stats.local));
-            let unknown = (String::new(), std::net::SocketAddr::from(([0, 0, 0, 0], 0)));
+            let unknown = (String::new(), SocketAddr::from(([0, 0, 0, 0], 0)));
             let (local, address) = side.map_or(unknown, |s| (s.name.clone(), s.address));
+            let address = self.shown(address, self.engine.port());
+            stats.remote = self.shown(stats.remote, a.peer_port());
             PathReport { id, local, address, stats }
         };
         Some(ConnectionStats { association: a.stats(), paths: a.paths().map(report).collect() })

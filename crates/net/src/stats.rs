@@ -20,13 +20,13 @@ pub struct PathReport {
     pub id: PathId,
     /// The interface's name, or the local address when bound to no device.
     pub local: String,
-    /// Local address and UDP port; the address is unspecified when the routing table chooses it.
+    /// Local address and UDP port (on raw IP the SCTP port, as in `stats`); the address is unspecified when the routing table chooses it.
     pub address: SocketAddr,
     /// Counters and state.
     pub stats: PathStats,
 }
 
-/// What the driver of an endpoint has done since it began. Packets are UDP datagrams.
+/// What the driver of an endpoint has done since it began. Packets are UDP datagrams, or SCTP packets on raw IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DriverStats {
     /// Packets handed to the kernel.

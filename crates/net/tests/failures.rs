@@ -60,7 +60,7 @@ async fn the_next_path_is_tried_when_the_first_is_silent() {
 #[tokio::test]
 async fn a_peer_that_accepts_nothing_refuses() {
     // A client endpoint on a known SCTP port answers INIT with ABORT. It listens once it has a socket.
-    let a = Endpoint::client(ClientConfig { port: Some(7), pcap: None }).unwrap();
+    let a = Endpoint::client(ClientConfig { port: Some(7), ..ClientConfig::default() }).unwrap();
     let probe = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut silent = ConnectOptions::new(probe.local_addr().unwrap(), config("sctp"));
     silent.timeout = Duration::from_millis(300);
@@ -89,7 +89,9 @@ async fn usage_errors_say_what_is_wrong() {
     let e = refused(Local::Address("198.51.100.77".parse().unwrap())).await;
     assert_eq!(e.to_string(), "no interface of this machine has the address 198.51.100.77");
     assert_eq!(e.kind(), ErrorKind::Usage);
-    let e = Endpoint::client(ClientConfig { port: None, pcap: Some("/nonexistent/x.pcapng".into()) }).err().unwrap();
+    let e = Endpoint::client(ClientConfig { pcap: Some("/nonexistent/x.pcapng".into()), ..ClientConfig::default() })
+        .err()
+        .unwrap();
     assert!(e.to_string().starts_with("cannot write the capture /nonexistent/x.pcapng: "), "{e}");
 }
 

@@ -300,6 +300,11 @@ impl Association {
         self.state.phase()
     }
 
+    /// The peer's SCTP port.
+    pub fn peer_port(&self) -> u16 {
+        self.peer_port
+    }
+
     /// Hands a message over. Units of the deadline are those of `now`.
     ///
     /// # Errors

@@ -125,11 +125,14 @@ impl Driver {
 
     /// Takes over new sockets.
     fn take_commands(&mut self) {
-        let commands = std::mem::take(&mut self.shared.lock().commands);
+        let (transport, commands) = {
+            let mut core = self.shared.lock();
+            (core.transport, std::mem::take(&mut core.commands))
+        };
         for c in commands {
             // Slots are numbered in the order in which their commands are queued.
             debug_assert_eq!(c.slot.0, self.ports.len());
-            self.ports.push(Port::new(c.local, c.socket, c.watch));
+            self.ports.push(Port::new(transport, c.local, c.socket, c.watch));
             self.next_watch = Some(Instant::ZERO);
         }
     }

@@ -2,6 +2,7 @@
 
 use super::watch::{Watch, Watched};
 use crate::batch::Batch;
+use crate::config::Transport;
 use crate::socket::Io;
 use anabranch_engine::LocalId;
 use nix::errno::Errno;
@@ -31,6 +32,7 @@ pub(super) struct Sent {
 pub(super) struct Port {
     pub local: LocalId,
     pub io: Option<Io>,
+    transport: Transport,
     pub outbox: VecDeque<Batch>,
     outbox_bytes: usize,
     pub watched: Option<Watched>,
@@ -40,10 +42,11 @@ pub(super) struct Port {
 
 impl Port {
     /// Must be called within the driver's runtime.
-    pub fn new(local: LocalId, socket: Option<UdpSocket>, watch: Option<Watch>) -> Self {
+    pub fn new(transport: Transport, local: LocalId, socket: Option<UdpSocket>, watch: Option<Watch>) -> Self {
         let mut port = Port {
             local,
             io: None,
+            transport,
             outbox: VecDeque::new(),
             outbox_bytes: 0,
             watched: watch.map(Watched::new),
@@ -60,7 +63,7 @@ impl Port {
 
     /// Uses this socket from now on.
     pub fn attach(&mut self, socket: UdpSocket) -> io::Result<()> {
-        self.io = Some(Io::new(socket)?);
+        self.io = Some(Io::new(self.transport, socket)?);
         self.failures = 0;
         self.told_too_big = false;
         Ok(())
@@ -90,7 +93,7 @@ impl Port {
             return Poll::Ready(Sent { errors, errno: Some(Errno::ENODEV), ..Sent::default() });
         };
         let count = batch.count();
-        let whole = io.state.max_gso_segments() >= count;
+        let whole = io.max_segments() >= count;
         if whole {
             match send_one(io, batch, &batch.contents) {
                 Ok(()) => return Poll::Ready(Sent { packets: count, calls: 1, ..Sent::default() }),
@@ -190,7 +193,7 @@ mod tests {
 
     #[test]
     fn what_waits_is_bounded_and_keeps_its_order() {
-        let mut port = Port::new(LocalId(0), None, None);
+        let mut port = Port::new(Transport::Udp, LocalId(0), None, None);
         let to = |i: usize| SocketAddr::from(([127, 0, 0, 1], i as u16));
         let fit = OUTBOX / 50_000;
         for i in 0..fit {
@@ -211,8 +214,8 @@ mod tests {
     #[tokio::test]
     async fn a_batch_arrives_as_single_packets() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
-        let sender = crate::socket::listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let port = Port::new(LocalId(0), Some(sender), None);
+        let sender = crate::socket::listen(Transport::Udp, "127.0.0.1:0".parse().unwrap()).unwrap();
+        let port = Port::new(Transport::Udp, LocalId(0), Some(sender), None);
         writable(&port).await;
         let sent = port.send(&batch(receiver.local_addr().unwrap(), 5));
         assert!(matches!(sent, Poll::Ready(Sent { packets: 5, errors: 0, errno: None, .. })), "{sent:?}");
@@ -225,12 +228,12 @@ mod tests {
     #[tokio::test]
     async fn errors_are_of_the_interface() {
         let to = "127.0.0.1:9".parse().unwrap();
-        let gone = Port::new(LocalId(0), None, None).send(&batch(to, 3));
+        let gone = Port::new(Transport::Udp, LocalId(0), None, None).send(&batch(to, 3));
         let Poll::Ready(Sent { packets: 0, errors: 3, errno: Some(e), .. }) = gone else { panic!("{gone:?}") };
         assert!(is_interface_gone(e));
         // An IPv4 socket does not reach IPv6: an error of the packets, not of the interface.
-        let sender = crate::socket::listen("127.0.0.1:0".parse().unwrap()).unwrap();
-        let port = Port::new(LocalId(0), Some(sender), None);
+        let sender = crate::socket::listen(Transport::Udp, "127.0.0.1:0".parse().unwrap()).unwrap();
+        let port = Port::new(Transport::Udp, LocalId(0), Some(sender), None);
         writable(&port).await;
         let wrong = port.send(&batch("[::1]:9".parse().unwrap(), 3));
         let Poll::Ready(Sent { packets: 0, errors: 3, errno: Some(e), .. }) = wrong else { panic!("{wrong:?}") };

@@ -3,6 +3,7 @@
 use super::Driver;
 use crate::clock;
 use crate::locals::Slot;
+use crate::socket::{self, Io};
 use anabranch_engine::LocalId;
 use anabranch_wire::{Direction, Verify};
 use bytes::Bytes;
@@ -26,7 +27,7 @@ impl Buffers {
     }
 
     /// One call; how many buffers were filled.
-    fn fill(&mut self, io: &crate::socket::Io) -> io::Result<usize> {
+    fn fill(&mut self, io: &Io) -> io::Result<usize> {
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
         for (slice, chunk) in slices.iter_mut().zip(self.bytes.chunks_mut(BUFFER)) {
             *slice = IoSliceMut::new(chunk);
@@ -72,11 +73,14 @@ impl Driver {
     fn hand_over(&mut self, slot: Slot, n: usize) {
         let mut core = self.shared.lock();
         let now = clock::now();
+        let shows_header = self.ports.get(slot.0).and_then(|p| p.io.as_ref()).is_some_and(Io::shows_header);
         core.stats.receive_calls += 1;
         for (meta, datagrams) in self.buffers.filled(n) {
             let Some(local) = core.locals.arrival(slot, meta.dst_ip) else { continue };
-            let from = crate::config::normal(meta.addr);
+            let from = core.transport.normal(meta.addr);
             for datagram in datagrams {
+                let packet = if shows_header { socket::behind_ipv4_header(datagram) } else { Some(datagram) };
+                let Some(datagram) = packet else { continue };
                 core.stats.packets_received += 1;
                 core.stats.bytes_received += datagram.len() as u64;
                 if let Some(capture) = &mut self.capture

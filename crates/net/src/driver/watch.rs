@@ -3,7 +3,7 @@
 use super::Driver;
 use super::port::Port;
 use crate::clock;
-use crate::config::Local;
+use crate::config::{Local, Transport};
 use crate::error::Error;
 use crate::interface::{self, Binding, Interface};
 use crate::socket;
@@ -130,7 +130,8 @@ impl Driver {
             self.local_down(local, "its address changed");
         }
         let Some(port) = self.ports.get_mut(slot) else { return };
-        match replace(port, &binding) {
+        let transport = self.shared.lock().transport;
+        match replace(transport, port, &binding) {
             Ok(address) => {
                 if let Some(w) = &mut port.watched {
                     w.home = binding.device.clone().or(w.home.take());
@@ -205,10 +206,10 @@ impl Driver {
 }
 
 /// A new socket in place of the old one.
-fn replace(port: &mut Port, binding: &Binding) -> Result<SocketAddr, Error> {
+fn replace(transport: Transport, port: &mut Port, binding: &Binding) -> Result<SocketAddr, Error> {
     let wrong = |source| Error::Bind { address: binding.address, source };
-    let s = socket::open(binding)?;
-    let address = s.local_addr().map_err(wrong)?;
+    let s = socket::open(transport, binding)?;
+    let address = socket::address_of(transport, &s).map_err(wrong)?;
     port.attach(s).map_err(wrong)?;
     Ok(address)
 }
