@@ -185,6 +185,8 @@ static void end_now(void) {
         usrsctp_shutdown(association, SHUT_WR);
     } else if (o.end == END_ABORT) {
         struct sctp_sndinfo info;
+        /* Both ends have all by then. */
+        usleep(500000);
         memset(&info, 0, sizeof info);
         info.snd_flags = SCTP_ABORT;
         usrsctp_sendv(association, "interop", 7, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0);

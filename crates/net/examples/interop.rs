@@ -1,14 +1,15 @@
 //! Our side of the interoperation runs (`scripts/interop-usrsctp.sh`): the options, the content of the messages and
 //! the result are those of `interop/usrsctp/peer.c`, which describes them.
 //!
-//! Beyond those: `--paths HOST:PORT[,HOST:PORT]` names where each path of a client leads (a relay, say) instead of
-//! `--peer` and `--udp`; `--profile NAME`; `--pcap FILE`; `--no-asconf` and `--no-pr` as there.
+//! Beyond those: `--list` tells the peer all addresses in the handshake; `--paths HOST:PORT[,HOST:PORT]` names where each path of a client leads (a relay, say) instead of
+//! `--peer` and `--udp`; `--profile NAME`; `--pcap FILE`; `--linger SECONDS` stays
+//! that long after a shutdown; `--no-asconf` and `--no-pr` as there.
 
 use anabranch_net::{
     AssocConfig, ClientConfig, CloseReason, ConnectOptions, Connection, Duration, Endpoint, Event, Local, PathReason,
     PathSpec, Profile, SendOptions, ServerConfig, StreamId, Transport, now,
 };
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::net::{IpAddr, SocketAddr};
 use std::process::exit;
 use tokio::sync::watch;
@@ -40,8 +41,10 @@ struct Options {
     lifetime: Option<Duration>,
     end: End,
     seconds: u64,
+    linger: u64,
     fast: Option<(u64, u64)>,
     gaps: bool,
+    list: bool,
     no_asconf: bool,
     no_pr: bool,
     profile: String,
@@ -54,7 +57,7 @@ impl Options {
         let mut flags = Vec::new();
         let mut values = BTreeMap::new();
         while let Some(word) = words.next() {
-            if matches!(word.as_str(), "--gaps" | "--no-asconf" | "--no-pr") {
+            if matches!(word.as_str(), "--gaps" | "--list" | "--no-asconf" | "--no-pr") {
                 flags.push(word);
             } else {
                 let value = words.next().ok_or(format!("{word} needs a value"))?;
@@ -97,8 +100,10 @@ impl Options {
                 _ => End::Shutdown,
             },
             seconds: take("--seconds").map_or(Ok(60), |p| p.parse())?,
+            linger: take("--linger").map_or(Ok(0), |p| p.parse())?,
             fast: take("--rto").and_then(range).flatten().and_then(|(a, b)| a.zip(b)),
             gaps: flags.iter().any(|f| f == "--gaps"),
+            list: flags.iter().any(|f| f == "--list"),
             no_asconf: flags.iter().any(|f| f == "--no-asconf"),
             no_pr: flags.iter().any(|f| f == "--no-pr"),
             profile: take("--profile").unwrap_or("cmt".into()),
@@ -134,6 +139,7 @@ impl Options {
             let listen = self.local.iter().map(|a| SocketAddr::new(*a, self.listen_udp.unwrap_or(0)));
             let mut c = ServerConfig::new(SocketAddr::new(self.local[0], 0), self.association()?);
             (c.transport, c.listen, c.port, c.pcap) = (self.transport(), listen.collect(), self.port, pcap);
+            c.list_addresses = self.list;
             let endpoint = Endpoint::server(c)?;
             eprintln!("ready");
             let connection = endpoint.accept().await.ok_or("the endpoint has ended")?;
@@ -148,6 +154,7 @@ impl Options {
         let paths = self.local.iter().enumerate().map(path).collect();
         let mut options = ConnectOptions::over(paths, self.association()?);
         options.peer_port = self.peer_port;
+        options.list_addresses = self.list;
         let connection = endpoint.connect(options).await?;
         Ok((endpoint, connection))
     }
@@ -258,7 +265,11 @@ async fn run(o: &Options) -> Result<(), Anything> {
         let sent = send_all(&c, o).await;
         if sent.is_ok() && o.end != End::Wait && is_done.wait_for(|d| *d).await.is_ok() {
             match o.end {
-                End::Abort => c.abort("interop"),
+                End::Abort => {
+                    // Both ends have all by then.
+                    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+                    c.abort("interop");
+                }
                 _ => drop(c.shutdown().await),
             }
         }
@@ -275,13 +286,13 @@ async fn run(o: &Options) -> Result<(), Anything> {
         CloseReason::Aborted | CloseReason::PeerAborted(_) => "abort",
         _ => "lost",
     };
-    let (mut lost, mut back, mut paths) = (0, 0, 1);
+    let (mut lost, mut back, mut confirmed) = (0, 0, BTreeSet::new());
     let mut events = c.events();
     while let Some(e) = events.next().await {
         match e.event {
-            Event::PathAdded { .. } => paths += 1,
             Event::PathChanged { reason: PathReason::Answered, .. } => back += 1,
-            Event::PathChanged { reason, .. } if reason != PathReason::Confirmed => lost += 1,
+            Event::PathChanged { path, reason: PathReason::Confirmed, .. } => drop(confirmed.insert(path)),
+            Event::PathChanged { .. } => lost += 1,
             _ => {}
         }
     }
@@ -291,16 +302,19 @@ async fn run(o: &Options) -> Result<(), Anything> {
     println!(
         "{{\"stack\":\"anabranch\",\"sent\":{sent},\"received\":{},\"expected\":{expected},\"lost\":{missing},\
          \"doubled\":{},\"disordered\":{},\"corrupt\":{},\"bytes\":{},\"abandoned\":{},\"paths_lost\":{lost},\
-         \"paths_back\":{back},\"paths\":{paths},\"end\":\"{end}\",\"error\":0,\"seconds\":{:.2},\"reason\":\"{reason}\"}}",
+         \"paths_back\":{back},\"paths\":{},\"end\":\"{end}\",\"error\":0,\"seconds\":{:.2},\"reason\":\"{reason}\"}}",
         seen.received,
         seen.doubled,
         seen.disordered,
         seen.corrupt,
         seen.bytes,
         u64::from(o.messages) - sent + stats.abandoned_unsent + stats.abandoned_sent,
+        confirmed.len(),
         (now() - began).as_secs_f64(),
     );
     drop(c);
+    // Our last packet may be lost: whoever repeats what it answered gets it again.
+    tokio::time::sleep(std::time::Duration::from_secs(if o.end == End::Shutdown { o.linger } else { 0 })).await;
     tokio::time::timeout(std::time::Duration::from_secs(2), endpoint.wait_idle()).await.ok();
     Ok(())
 }

@@ -118,6 +118,9 @@ pub struct ServerConfig {
     pub listen: Vec<SocketAddr>,
     /// Our SCTP port.
     pub port: u16,
+    /// Tell peers in the handshake all addresses that we listen on (RFC 9260 §5.1.2); a wildcard stands for those the
+    /// machine has now. Otherwise a peer knows those that it asked. Not for a server behind a NAT.
+    pub list_addresses: bool,
     /// For accepted associations.
     pub association: AssocConfig,
     /// Associations that may live at once.
@@ -133,6 +136,7 @@ impl ServerConfig {
             transport: Transport::default(),
             listen: vec![listen],
             port: DEFAULT_PORT,
+            list_addresses: false,
             association,
             max_associations: 100_000,
             pcap: None,
@@ -174,6 +178,9 @@ pub struct ConnectOptions {
     pub timeout: Duration,
     /// Begin although some of the interfaces are not there (not all); they join when they appear.
     pub allow_missing: bool,
+    /// Tell the peer in the handshake the addresses that the paths leave from (RFC 9260 §5.1.2), for peers that know
+    /// no ASCONF. Not behind a NAT, where they mean nothing outside.
+    pub list_addresses: bool,
 }
 
 impl ConnectOptions {
@@ -193,6 +200,7 @@ impl ConnectOptions {
             association,
             timeout: Self::DEFAULT_TIMEOUT,
             allow_missing: false,
+            list_addresses: false,
         }
     }
 

@@ -48,7 +48,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, mut options: ConnectOptions) -
             let only = candidates.iter().filter(|c| c.present).count() == 1;
             let patience = if only { options.timeout } else { PATIENCE * (1 << u32::min(round, 8)) };
             let until = deadline.min(Instant::now() + patience);
-            match attempt(shared, &options, *first, until, deadline).await? {
+            match attempt(shared, &options, &candidates, *first, until, deadline).await? {
                 Attempt::Done(connection) => {
                     join_others(shared, &connection, &candidates, i);
                     return Ok(connection);
@@ -108,11 +108,12 @@ fn open_all(shared: &Shared, options: &ConnectOptions) -> Result<Vec<Candidate>,
 async fn attempt(
     shared: &Arc<Shared>,
     options: &ConnectOptions,
+    candidates: &[Candidate],
     over: Candidate,
     mut until: Instant,
     deadline: Instant,
 ) -> Result<Attempt, Error> {
-    let connection = begin(shared, options, over)?;
+    let connection = begin(shared, options, candidates, over)?;
     let id = connection.id();
     let signals = connection.signals().clone();
     loop {
@@ -145,13 +146,21 @@ async fn attempt(
     }
 }
 
-fn begin(shared: &Arc<Shared>, options: &ConnectOptions, over: Candidate) -> Result<Connection, Error> {
-    let config = options.association.clone();
+fn begin(
+    shared: &Arc<Shared>,
+    options: &ConnectOptions,
+    candidates: &[Candidate],
+    over: Candidate,
+) -> Result<Connection, Error> {
+    let mut config = options.association.clone();
     let begun = shared.act(|core| {
+        if options.list_addresses {
+            config.addresses = core.locals.listed(candidates.iter().filter(|c| c.present).map(|c| c.local));
+        }
         let id = core.engine.connect(clock::now(), config, over.local, over.remote, options.peer_port).map_err(
             |e| match e {
                 ConnectError::Policy(e) => Error::Policy(e),
-                ConnectError::Exists(_) => Error::AlreadyConnected(over.remote),
+                ConnectError::Exists(_) => Error::AlreadyConnected(core.shown(over.remote, options.peer_port)),
             },
         )?;
         let entry = Entry::new(Owner::Handle);

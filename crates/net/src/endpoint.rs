@@ -9,14 +9,14 @@ use crate::driver::{self, Command, Watch};
 use crate::entropy::SystemEntropy;
 use crate::error::Error;
 use crate::interface;
-use crate::locals::Bound;
+use crate::locals::{Bound, Locals};
 use crate::shared::{Core, Owner, Shared};
 use crate::socket;
 use crate::stats::DriverStats;
 use anabranch_base::{Entropy, Instant};
 use anabranch_engine::{AssocConfig, Endpoint as Engine, EndpointConfig, LocalId};
 use anabranch_policy::registry::Profile;
-use std::net::{SocketAddr, UdpSocket};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -54,7 +54,13 @@ impl Endpoint {
         let mut engine = EndpointConfig::new(config.port, config.association);
         engine.accept = true;
         engine.max_associations = config.max_associations;
-        start(config.transport, engine, config.pcap, sockets)
+        start(Beginning {
+            transport: config.transport,
+            engine,
+            pcap: config.pcap,
+            sockets,
+            list_addresses: config.list_addresses,
+        })
     }
 
     /// An endpoint for [`connect`](Self::connect) only; its sockets are made when they are needed.
@@ -72,7 +78,13 @@ impl Endpoint {
         check_port(port)?;
         // Accepted associations would use this configuration; there are none.
         let unused = AssocConfig::new(Profile::named("sctp")?);
-        start(config.transport, EndpointConfig::new(port, unused), config.pcap, Vec::new())
+        start(Beginning {
+            transport: config.transport,
+            engine: EndpointConfig::new(port, unused),
+            pcap: config.pcap,
+            sockets: Vec::new(),
+            list_addresses: false,
+        })
     }
 
     /// Begins an association and waits until the peer has agreed to it.
@@ -168,34 +180,49 @@ fn check_port(port: u16) -> Result<(), Error> {
     Ok(())
 }
 
-fn start(
+/// What an endpoint begins with.
+struct Beginning {
     transport: Transport,
-    config: EndpointConfig,
+    engine: EndpointConfig,
     pcap: Option<PathBuf>,
     sockets: Vec<UdpSocket>,
-) -> Result<Endpoint, Error> {
-    let capture = pcap.map(|path| Capture::create(transport, path)).transpose()?;
-    let engine = Engine::new(config, Box::new(SystemEntropy), clock::now());
-    let shared = Arc::new(Shared::new(transport, engine));
-    let mut listening = Vec::with_capacity(sockets.len());
-    {
-        let mut core = shared.lock();
-        for s in sockets {
-            let address = socket::address_of(transport, &s).map_err(Error::Driver)?;
-            let shown = core.shown(address, core.engine.port());
-            if transport == Transport::RawIp {
-                core.claims.push(socket::claim(shown)?);
-            }
-            let wildcard = address.ip().is_unspecified();
-            let (name, bound) = match wildcard {
-                true => (Local::Any.to_string(), Bound::Everything),
-                false => (address.ip().to_string(), Bound::Address),
-            };
-            let (slot, local) = core.locals.add(name, address, bound, true).ok_or_else(no_numbers)?;
-            core.commands.push(Command { slot, local, socket: Some(s), watch: None });
-            listening.push(shown);
-        }
+    list_addresses: bool,
+}
+
+fn start(mut b: Beginning) -> Result<Endpoint, Error> {
+    let transport = b.transport;
+    let capture = b.pcap.map(|path| Capture::create(transport, path)).transpose()?;
+    let mut locals = Locals::new(transport);
+    let mut commands = Vec::new();
+    let mut addresses = Vec::new();
+    for s in b.sockets {
+        let address = socket::address_of(transport, &s).map_err(Error::Driver)?;
+        let wildcard = address.ip().is_unspecified();
+        let (name, bound) = match wildcard {
+            true => (Local::Any.to_string(), Bound::Everything),
+            false => (address.ip().to_string(), Bound::Address),
+        };
+        let (slot, local) = locals.add(name, address, bound, true).ok_or_else(no_numbers)?;
+        commands.push(Command { slot, local, socket: Some(s), watch: None });
+        addresses.push(address);
     }
+    if b.list_addresses {
+        let machine: Vec<IpAddr> =
+            interface::list().map_err(Error::Driver)?.into_iter().flat_map(|i| i.addresses).collect();
+        let ours: Vec<LocalId> = commands.iter().flat_map(|c| locals.of_server(c.slot, &machine)).collect();
+        b.engine.association.addresses = locals.listed(ours);
+    }
+    let engine = Engine::new(b.engine, Box::new(SystemEntropy), clock::now());
+    let shared = Arc::new(Shared::new(transport, engine, locals));
+    let listening = {
+        let mut core = shared.lock();
+        let listening: Vec<SocketAddr> = addresses.into_iter().map(|a| core.shown(a, core.engine.port())).collect();
+        if transport == Transport::RawIp {
+            core.claims = listening.iter().map(|a| socket::claim(*a)).collect::<Result<_, _>>()?;
+        }
+        core.commands = commands;
+        listening
+    };
     driver::spawn(shared.clone(), capture)?;
     Ok(Endpoint { inner: Arc::new(Inner { shared, listening }) })
 }

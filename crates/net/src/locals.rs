@@ -1,7 +1,7 @@
 //! The engine's numbers of local sides: each is a socket and, where that is a wildcard, a source address.
 
 use crate::config::{Local, Transport};
-use anabranch_engine::LocalId;
+use anabranch_engine::{ListedAddress, LocalId};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
@@ -91,6 +91,33 @@ impl Locals {
         self.sides.get_mut(usize::from(id.0))
     }
 
+    /// What a peer may be told of these sides: the addresses they are bound to, that a peer elsewhere can reach.
+    pub fn listed(&self, of: impl IntoIterator<Item = LocalId>) -> Vec<ListedAddress> {
+        let mut all: Vec<ListedAddress> = Vec::new();
+        for local in of {
+            let Some(side) = self.get(local) else { continue };
+            let bound = self.of_slot.get(side.slot.0).is_some_and(|s| s.bound == Bound::Address);
+            let ip = side.address.ip();
+            let near = matches!(ip, IpAddr::V6(a) if a.is_unicast_link_local());
+            if (bound || side.source.is_some()) && !near && all.iter().all(|a| a.ip != ip) {
+                all.push(ListedAddress { local, ip });
+            }
+        }
+        all
+    }
+
+    /// The sides that a socket of a server has, one for each address that it is there for.
+    pub fn of_server(&mut self, slot: Slot, machine: &[IpAddr]) -> Vec<LocalId> {
+        let Some(sides) = self.of_slot.get(slot.0) else { return Vec::new() };
+        let default = sides.default;
+        if sides.bound == Bound::Address {
+            return vec![default];
+        }
+        let v4 = self.get(default).is_some_and(|s| s.address.is_ipv4());
+        let fits = machine.iter().filter(|a| a.is_ipv4() == v4 && !a.is_loopback());
+        fits.filter_map(|a| self.arrival(slot, Some(*a))).filter(|id| *id != default).collect()
+    }
+
     /// Raw sockets get copies: is there one bound to this address, beside which those bound to none stand back?
     fn is_anothers(&self, bound: Bound, destination: Option<IpAddr>) -> bool {
         let has = |s: &SlotSides| {
@@ -173,6 +200,22 @@ mod tests {
         }
         assert_eq!(l.arrival(slot, ip("127.9.9.9")), Some(default));
         assert!(l.sides.len() <= MAX_SOURCES + 1);
+    }
+
+    #[test]
+    fn peers_are_told_what_is_bound_and_can_be_reached() {
+        let mut l = Locals::new(Transport::Udp);
+        let (any, default) = l.add("*".into(), "0.0.0.0:9899".parse().unwrap(), Bound::Everything, true).unwrap();
+        let (one, fixed) = l.add("eth0".into(), "[2001:db8::1]:9".parse().unwrap(), Bound::Address, true).unwrap();
+        let (_, near) = l.add("eth0".into(), "[fe80::1]:9".parse().unwrap(), Bound::Address, true).unwrap();
+        let (_, client) = l.add("*".into(), "10.0.0.1:9".parse().unwrap(), Bound::Nothing, true).unwrap();
+        let machine = ["127.0.0.1", "10.0.0.1", "2001:db8::1", "10.0.0.2"].map(|a| a.parse().unwrap());
+        let mut all = l.of_server(any, &machine);
+        all.extend(l.of_server(one, &machine));
+        assert!(!all.contains(&default) && all.contains(&fixed));
+        all.extend([near, client, fixed]);
+        let told: Vec<_> = l.listed(all).iter().map(|a| a.ip.to_string()).collect();
+        assert_eq!(told, ["10.0.0.1", "10.0.0.2", "2001:db8::1"]);
     }
 
     #[test]

@@ -96,14 +96,14 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(transport: Transport, engine: Engine) -> Self {
+    pub fn new(transport: Transport, engine: Engine, locals: Locals) -> Self {
         Shared {
             core: Mutex::new(Core {
                 transport,
                 engine,
                 connections: BTreeMap::new(),
                 accepted: VecDeque::new(),
-                locals: Locals::new(transport),
+                locals,
                 claims: Vec::new(),
                 commands: Vec::new(),
                 stats: DriverStats::default(),
