@@ -2,7 +2,8 @@
 //!
 //! The peer learns the source address of the packet, as the NAT shows it. One request is outstanding at a time and
 //! is repeated unchanged; when several of our paths wait, the repetition leaves from the next one, so that one dead
-//! interface does not hold up the others. The answer comes back to the path whose packet got through.
+//! interface does not hold up the others. The answer should come back to the path whose packet got through (RFC 5061
+//! §5.2 E6), but usrsctp sends it to its primary address: where it comes from decides only between several askers.
 
 use super::Association;
 use super::control_out::What;
@@ -157,12 +158,13 @@ impl Association {
         self.send_asconf(now);
     }
 
-    /// The answer: the path it came by is known now.
+    /// The answer: the path that asked is known now.
     pub(super) fn on_asconf_ack(&mut self, now: Instant, from: Source, a: &AsconfAck<'_>) {
         let Some(request) = self.asconf.request.take_if(|r| r.serial == a.serial) else { return };
         let refused = a.params.iter().flatten().any(|p| matches!(p, Parameter::AsconfErrorCause { .. }));
-        let path = self.paths.iter_mut().find(|p| p.local == from.local && p.remote == from.remote);
-        if let Some(p) = path {
+        let came_by = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
+        let asked = if request.ambiguous { came_by.filter(|id| self.asconf.wanted.contains(id)) } else { request.from };
+        if let Some(p) = asked.and_then(|id| self.paths.get_mut(id.index())) {
             let id = p.id;
             self.asconf.wanted.retain(|w| *w != id);
             if request.ambiguous && !refused {

@@ -124,6 +124,25 @@ impl Association {
         }
     }
 
+    /// A path beside the first that has not answered yet.
+    pub(super) fn is_on_trial(&self, id: PathId) -> bool {
+        self.state.is_connected() && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Unconfirmed)
+    }
+
+    /// A probe of a path on trial was answered as one that belongs to no association. Whoever sent that knows nothing
+    /// of this address: a peer that says it learnt ours and did not (usrsctp takes the wildcard of RFC 5061 §4.2.1 for
+    /// an address unless told otherwise), or a stranger at an address that the peer lists. The association lives on
+    /// its other paths; were the peer really gone, those would say so.
+    pub(super) fn unknown_there(&mut self, id: PathId) {
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        tracing::warn!(path = ?id, remote = %p.remote, "this path is not known at its other end; it is not used");
+        p.heartbeat = None;
+        if p.origin == Origin::AddedByUs {
+            p.known_to_peer = false;
+            p.heartbeat_timer = None;
+        }
+    }
+
     // ---- state
 
     pub(super) fn set_path_state(&mut self, id: PathId, to: PathState, reason: PathReason) {

@@ -113,6 +113,10 @@ impl Association {
             // Copied: waiting, it must not hold the datagram it came in.
             Chunk::Heartbeat(h) => self.push_control(path, What::HeartbeatAck(Bytes::copy_from_slice(h.params_raw))),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
+            Chunk::Abort(a) if a.tag_reflected && self.is_on_trial(path) => {
+                self.unknown_there(path);
+                return Next::Stop;
+            }
             Chunk::Abort(a) => {
                 self.on_abort(&a);
                 return Next::Stop;

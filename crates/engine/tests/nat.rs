@@ -1,0 +1,247 @@
+//! NATs and what stands behind them: ports that are rewritten and change under way, clients that share an address,
+//! peers that know no address changes or misunderstand them.
+
+mod common;
+
+use anabranch_engine::{AssocConfig, CloseReason, Event};
+use anabranch_policy::view::PathState;
+use anabranch_sim::LinkConfig;
+use anabranch_wire::{AbortOut, CommonHeader, Packet, Verify, kind};
+use bytes::Bytes;
+use common::*;
+use std::cell::RefCell;
+use std::rc::Rc;
+
+fn two() -> Vec<(LinkConfig, LinkConfig)> {
+    vec![(link(10, 20), link(10, 20)), (link(10, 30), link(10, 30))]
+}
+
+/// Two ends with two paths, not run yet.
+fn bench(config: &AssocConfig, server: &AssocConfig) -> Bench {
+    let mut b = Bench::pair(5, config, server);
+    for (f, r) in two() {
+        b.paths.add(&format!("path{}", b.paths.len()), f, r);
+    }
+    b.strict = true;
+    b.tap = Some(vec![]);
+    b
+}
+
+fn states(b: &mut Bench, side: Side) -> Vec<PathState> {
+    b.assoc(side).paths().map(|(_, p)| p.state).collect()
+}
+
+/// Packets of the server with this chunk on path 1 do not arrive there; they are collected.
+fn catch(b: &mut Bench, chunk: u8) -> Rc<RefCell<Vec<Bytes>>> {
+    let caught = Rc::new(RefCell::new(Vec::new()));
+    let into = caught.clone();
+    b.filter = Some(Box::new(move |l| {
+        let hit = l.from == Side::Server && l.path == 1 && l.has(chunk);
+        if hit {
+            into.borrow_mut().push(l.bytes.clone());
+        }
+        !hit
+    }));
+    caught
+}
+
+/// A reflected ABORT, as a host sends it that knows no association for `packet` (RFC 9260 §8.4).
+fn abort_for(packet: &[u8]) -> Vec<u8> {
+    let h = Packet::parse(packet, Verify::Trusted).expect("a packet").header;
+    let mut out = CommonHeader { src_port: h.dst_port, dst_port: h.src_port, vtag: h.vtag }.to_bytes().to_vec();
+    anabranch_wire::Encode::encode(&AbortOut { tag_reflected: true, causes: &[] }, &mut out);
+    out
+}
+
+/// usrsctp answers ASCONF towards its primary address, not to where it came from (against RFC 5061 §5.2 E6).
+#[test]
+fn an_answer_that_comes_by_another_path_counts_for_the_one_that_asked() {
+    let config = assoc_config("cmt");
+    let mut b = bench(&config, &config);
+    let caught = catch(&mut b, kind::ASCONF_ACK);
+    b.connect(&config);
+    let until = b.now + ms(3_000);
+    while b.now < until {
+        b.run_for(ms(1));
+        let all: Vec<Bytes> = caught.borrow_mut().drain(..).collect();
+        for packet in all {
+            b.inject(Side::Client, 0, &packet);
+        }
+    }
+    assert_eq!(states(&mut b, Side::Client), [PathState::Active; 2]);
+    assert_eq!(b.tapped(Side::Client, kind::ASCONF).len(), 1, "asked once");
+    let mut flow = Flow::new(Side::Client, 0, 900);
+    flow.transfer(&mut b, 500, ms(10_000)).expect("arrives");
+    assert!(b.path(Side::Client, 1).counters.data_sent > 0);
+}
+
+/// The same when the request was repeated from several paths, so that nobody knows whom the answer means.
+#[test]
+fn answers_that_come_by_another_path_never_make_a_storm() {
+    let config = assoc_config("cmt");
+    let mut b = Bench::pair(5, &config, &config);
+    for i in 0..3 {
+        b.paths.add(&format!("path{i}"), link(10, 20), link(10, 20));
+    }
+    b.tap = Some(vec![]);
+    let caught = Rc::new(RefCell::new(Vec::new()));
+    let into = caught.clone();
+    b.filter = Some(Box::new(move |l| {
+        let hit = l.from == Side::Server && l.has(kind::ASCONF_ACK);
+        if hit {
+            into.borrow_mut().push((l.now, l.bytes.clone()));
+        }
+        !hit
+    }));
+    b.connect(&config);
+    let until = b.now + ms(60_000);
+    while b.now < until {
+        b.run_for(ms(10));
+        let now = b.now;
+        // Late: each request has left from both paths by then.
+        while caught.borrow().first().is_some_and(|(at, _)| now.since(*at) > ms(1_500)) {
+            let (_, packet) = caught.borrow_mut().remove(0);
+            b.inject(Side::Client, 0, &packet);
+        }
+    }
+    let asked = b.tapped(Side::Client, kind::ASCONF).len();
+    assert!(asked < 60, "{asked} requests in a minute");
+    assert_eq!(states(&mut b, Side::Client)[0], PathState::Active);
+}
+
+/// A peer may say that it learnt an address and not know it afterwards; and at an address that a peer lists there may
+/// be a stranger. Both answer a probe with a reflected ABORT.
+#[test]
+fn an_abort_of_a_host_that_does_not_know_a_path_on_trial_costs_that_path_only() {
+    let config = assoc_config("cmt");
+    let mut b = bench(&config, &config);
+    // The nonce never comes back, so the path stays on trial.
+    let _caught = catch(&mut b, kind::HEARTBEAT_ACK);
+    b.connect(&config);
+    let probe = |b: &Bench| b.tapped(Side::Client, kind::HEARTBEAT).into_iter().find(|t| t.2 == 1).map(|t| t.3.clone());
+    let until = b.now + ms(3_000);
+    assert!(b.run_until(until, |b| probe(b).is_some()), "the second path is probed");
+    let abort = abort_for(&probe(&b).expect("a probe"));
+    b.inject(Side::Client, 1, &abort);
+    b.run_for(ms(10));
+    b.tap = Some(vec![]);
+    let mut flow = Flow::new(Side::Client, 0, 900);
+    flow.transfer(&mut b, 500, ms(10_000)).expect("arrives");
+    b.run_for(ms(60_000));
+    assert_eq!(states(&mut b, Side::Client), [PathState::Active, PathState::Unconfirmed]);
+    // The server of this test does know it, and its probes are answered; of our own will nothing leaves from there.
+    let asked = |t: &&(_, _, _, Bytes)| kinds(&t.3).iter().any(|k| *k != kind::HEARTBEAT_ACK);
+    let tap = b.tap.take().expect("tapped");
+    assert_eq!(tap.iter().filter(|t| t.1 == Side::Client && t.2 == 1).filter(asked).count(), 0);
+}
+
+/// On a path in use it means what it says.
+#[test]
+fn an_abort_on_a_path_in_use_ends_the_association() {
+    let config = assoc_config("cmt");
+    for path in [0, 1] {
+        let mut b = bench(&config, &config);
+        b.connect(&config);
+        b.run_for(ms(3_000));
+        assert_eq!(states(&mut b, Side::Client), [PathState::Active; 2]);
+        let abort = abort_for(&b.tapped(Side::Client, kind::COOKIE_ECHO)[0].3);
+        b.inject(Side::Client, path, &abort);
+        b.run_for(ms(1));
+        assert!(
+            b.client_events.iter().any(|e| matches!(e, Event::Closed(CloseReason::PeerAborted(_)))),
+            "path {path}: {:?}",
+            b.client_events
+        );
+    }
+}
+
+/// A relay that gives each of our packets another port, as some load balancers do: the answer goes to the newest.
+#[test]
+fn a_relay_that_rewrites_the_port_of_every_packet_is_followed() {
+    for profile in ["sctp", "live"] {
+        let config = assoc_config(profile);
+        let mut b = Bench::connected(5, &config, &two()[..1]);
+        b.strict = true;
+        let mut flow = Flow::new(Side::Client, 0, 900);
+        let mut back = Flow::new(Side::Server, 0, 900);
+        for round in 0..50 {
+            b.nat[0].set_port(20_000 + round);
+            flow.send_to(&mut b, flow.sent + 20);
+            back.send_to(&mut b, back.sent + 20);
+            b.run_for(ms(40));
+        }
+        flow.transfer(&mut b, 1, ms(20_000)).expect("arrives");
+        back.transfer(&mut b, 1, ms(20_000)).expect("arrives");
+        let paths: Vec<_> = b.assoc(Side::Server).paths().map(|(_, p)| p.remote).collect();
+        assert_eq!(paths, [b.nat[0]], "{profile}: one path all the time");
+    }
+}
+
+/// Both our paths leave through one NAT and share its address: their ports tell them apart, and a port that changes
+/// under way costs one of them a moment, never the other.
+#[test]
+fn two_paths_behind_one_address_keep_apart_when_a_port_changes() {
+    for profile in ["cmt", "live"] {
+        let config = assoc_config(profile);
+        let mut b = bench(&config, &config);
+        b.nat[1] = (b.nat[0].ip(), 41_111).into();
+        b.connect(&config);
+        b.run_for(ms(3_000));
+        assert_eq!(states(&mut b, Side::Server), [PathState::Active; 2], "{profile}");
+        let mut flow = Flow::new(Side::Client, 0, 900);
+        let mut back = Flow::new(Side::Server, 0, 900);
+        flow.transfer(&mut b, 500, ms(10_000)).expect("arrives");
+        b.nat[1].set_port(42_222);
+        flow.stream(&mut b, ms(5), ms(20_000));
+        back.stream(&mut b, ms(5), ms(20_000));
+        flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
+        back.transfer(&mut b, 500, ms(20_000)).expect("arrives");
+        assert_eq!(states(&mut b, Side::Client), [PathState::Active; 2], "{profile}");
+        let mut active: Vec<_> = b.assoc(Side::Server).paths().map(|(_, p)| (p.state, p.remote)).collect();
+        active.retain(|(s, _)| *s == PathState::Active);
+        let mut remotes: Vec<_> = active.into_iter().map(|(_, r)| r).collect();
+        remotes.sort();
+        assert_eq!(remotes, [b.nat[0], b.nat[1]], "{profile}");
+    }
+}
+
+/// A rebinding NAT while nothing is sent but heartbeats: the next one carries the news.
+#[test]
+fn an_idle_path_whose_port_changes_is_found_again_by_its_heartbeats() {
+    let mut config = assoc_config("cmt");
+    config.heartbeat_interval = ms(1_000);
+    let mut b = Bench::connected(5, &config, &two()[..1]);
+    b.nat[0].set_port(60_001);
+    b.run_for(ms(5_000));
+    assert_eq!(b.path(Side::Server, 0).remote, b.nat[0]);
+    b.to_nowhere = 0;
+    let mut back = Flow::new(Side::Server, 0, 900);
+    back.transfer(&mut b, 100, ms(5_000)).expect("arrives");
+    assert_eq!(b.to_nowhere, 0, "nothing was sent to the port that is gone");
+}
+
+/// Without ASCONF, AUTH or both the association lives on its one path, whatever becomes of the others.
+#[test]
+fn a_peer_without_address_changes_keeps_its_association_and_one_path() {
+    let config = assoc_config("cmt");
+    let server = AssocConfig { dynamic_addresses: false, ..config.clone() };
+    let mut b = bench(&config, &server);
+    b.connect(&config);
+    b.run_for(ms(3_000));
+    let mut flow = Flow::new(Side::Client, 0, 900);
+    flow.stream(&mut b, ms(5), ms(2_000));
+    b.cut(1);
+    flow.stream(&mut b, ms(5), ms(2_000));
+    b.restore(1);
+    // The NAT of the one path rebinds: the port may change even towards such a peer.
+    b.nat[0].set_port(50_505);
+    flow.stream(&mut b, ms(5), ms(2_000));
+    // A blackout of the one path cannot be helped by the other, and is survived.
+    b.cut(0);
+    b.run_for(ms(4_000));
+    b.restore(0);
+    flow.transfer(&mut b, 100, ms(60_000)).expect("arrives");
+    assert_eq!(states(&mut b, Side::Client), [PathState::Active, PathState::Unconfirmed]);
+    assert_eq!(b.assoc(Side::Server).paths().count(), 1);
+    assert!(b.tap.take().expect("tapped").iter().all(|t| t.2 == 0), "nothing left from the other address");
+}
