@@ -65,6 +65,11 @@ run_pair() {
 
 # ---- one address on each side, over UDP on loopback, without root
 
+# usrsctp opens raw sockets where it may, and answers a path that joins over UDP right on IP first: on one machine it
+# hears itself, and ends the association as one that it does not know.
+them=("$peer")
+[ "$(id -u)" != 0 ] || them=(setpriv --bounding-set=-net_raw --inh-caps=-net_raw "$peer")
+
 relays=()
 # relay WORDS...: a bad network; packets to $relay_port come out at $udp.
 relay() {
@@ -108,9 +113,9 @@ over_udp() {
     local opening=(client --local 127.0.0.1 --peer 127.0.0.1 --peer-port $sctp --udp "$((udp + 3)):$to")
     if [ "$we" = client ]; then
         client=("$ours" "${opening[@]}" "${both[@]}" "${mine[@]}")
-        server=("$peer" "${listening[@]}" "${both[@]}" "${theirs[@]}")
+        server=("${them[@]}" "${listening[@]}" "${both[@]}" "${theirs[@]}")
     else
-        client=("$peer" "${opening[@]}" "${both[@]}" "${theirs[@]}")
+        client=("${them[@]}" "${opening[@]}" "${both[@]}" "${theirs[@]}")
         server=("$ours" "${listening[@]}" "${both[@]}" "${mine[@]}")
     fi
     run_pair "$name" "$@"
@@ -141,7 +146,9 @@ over_udp "udp, they send without retransmissions" client "delay 5ms loss 5%" "${
 over_udp "udp, they know no PR-SCTP" client "delay 5ms loss 2%" "${few[@]}" near:"--pr ttl:50" far:"--no-pr" \
     -- messages=1000
 two='--local 127.0.0.1,127.0.0.2'
-over_udp "udp, our second path joins by ASCONF" client "" "${few[@]}" --rate 500 near:"$two" -- messages=1000 paths=2
+over_udp "udp, our second path joins by ASCONF" client "" "${few[@]}" --rate 250 near:"$two" far:--nat \
+    -- messages=1000 paths=2
+over_udp "udp, they misunderstand the wildcard" client "" "${few[@]}" --rate 500 near:"$two" -- messages=1000 paths=1
 over_udp "udp, they know neither ASCONF nor AUTH" client "" "${few[@]}" --rate 500 near:"$two" far:--no-asconf \
     -- messages=1000 paths=1
 
@@ -184,23 +191,26 @@ silent() {
 
 # between NAME WE raw|udp ADDRESSES MEANWHILE OPTION... -- JUDGE...
 between() {
-    local name=$1 how=$3 addresses=$4 options=() mine theirs udp_server=() udp_client=() near_to=()
+    local name=$1 how=$3 addresses=$4 options=() mine theirs udp_server=() udp_client=() near_to=() far_to=()
     we=$2 meanwhile=$5
     shift 5
     while [ "$1" != -- ]; do options+=("$1") && shift; done
     shift
     wanted "$name" || return 0
     mine=10.88.1.1 theirs=10.88.1.2
-    if [ "$addresses" = 2 ]; then mine=$mine,10.88.2.1 theirs=$theirs,10.88.2.2; fi
+    case $addresses in
+    2) mine=$mine,10.88.2.1 theirs=$theirs,10.88.2.2 near_to=(--list) ;;
+    # Both our links lead to their one address: by the second only with a route of its own.
+    2:1) mine=$mine,10.88.2.1 far_to=(--nat) ;;
+    esac
     if [ "$how" = udp ]; then udp_server=(--udp 9899) udp_client=(--udp 9898:9899); fi
     local listening=(server --port $sctp "${udp_server[@]}" --end wait "${options[@]}")
     local opening=(client --peer-port $sctp "${udp_client[@]}" --end shutdown "${options[@]}")
     local us=(ip netns exec $near "$ours") them=(ip netns exec $far "$peer")
-    if [ "$addresses" = 2 ]; then near_to=(--list); fi
     verb_pause=1
     if [ "$we" = client ]; then
         client=("${us[@]}" "${opening[@]}" --local "$mine" --peer "$theirs" "${near_to[@]}" --linger 1)
-        server=("${them[@]}" "${listening[@]}" --local "$theirs")
+        server=("${them[@]}" "${listening[@]}" --local "$theirs" "${far_to[@]}")
     else
         client=("${them[@]}" "${opening[@]}" --local "$theirs" --peer "$mine")
         server=("${us[@]}" "${listening[@]}" --local "$mine" "${near_to[@]}")
@@ -219,6 +229,7 @@ namespaces() {
     local steady=(--messages 4000 --streams 10 --rate 400 --seconds 40 --rto 200:1000) how
     between "raw, we open" client raw 1 "" "${few[@]:0:6}" -- messages=1000
     between "raw, they open" server raw 1 "" "${few[@]:0:6}" -- messages=1000
+    between "raw, our second path joins by ASCONF" client raw 2:1 "" "${few[@]:0:6}" --rate 250 -- messages=1000 paths=2
     for how in raw udp; do
         between "$how, two addresses, we open" client $how 2 "" "${few[@]:0:6}" --rate 500 -- messages=1000 paths=2
         between "$how, two addresses, we open, a link down" client $how 2 taken_down "${steady[@]}" \

@@ -18,6 +18,7 @@
  *   --seconds N            give up after so long (default 60)
  *   --rto MIN:MAX          milliseconds, and paths that fail after two errors
  *   --no-asconf            neither ASCONF nor AUTH
+ *   --nat                  ASCONF with the wildcard address means the source address
  *   --no-pr                no PR-SCTP
  *
  * Every message says its stream, its number there and its length; the rest follows from these, so that the receiver
@@ -56,7 +57,7 @@ static struct {
     struct sctp_prinfo pr;
     enum end end;
     uint32_t rto_min, rto_max;
-    int gaps, no_asconf, no_pr;
+    int gaps, nat, no_asconf, no_pr;
 } o;
 
 static struct {
@@ -468,6 +469,8 @@ static void read_options(int argc, char **argv) {
     for (int i = 2; i < argc; i++) {
         if (strcmp(argv[i], "--gaps") == 0) {
             o.gaps = 1;
+        } else if (strcmp(argv[i], "--nat") == 0) {
+            o.nat = 1;
         } else if (strcmp(argv[i], "--no-asconf") == 0) {
             o.no_asconf = 1;
         } else if (strcmp(argv[i], "--no-pr") == 0) {
@@ -494,6 +497,7 @@ int main(int argc, char **argv) {
         usrsctp_sysctl_set_sctp_asconf_enable(0);
         usrsctp_sysctl_set_sctp_auth_enable(0);
     }
+    usrsctp_sysctl_set_sctp_nat_friendly((uint32_t)o.nat);
     if (o.no_pr) {
         usrsctp_sysctl_set_sctp_pr_enable(0);
     }
