@@ -107,6 +107,8 @@ pub struct Raw {
     pub events: Vec<(AssocId, Event)>,
     /// Tag of packets to the endpoint, as the last handshake left it.
     pub tag: u32,
+    /// The endpoint's first TSN in its newest handshake.
+    pub first_tsn: Tsn,
     /// Where [`Raw::give`] comes from and to.
     pub from: SocketAddr,
     pub to: LocalId,
@@ -124,7 +126,7 @@ impl Raw {
         change(&mut e);
         let now = Instant::from_millis(1_000);
         let endpoint = Endpoint::new(e, Box::new(RandomStream::named(1, "raw")), now);
-        Raw { now, endpoint, sent: vec![], events: vec![], tag: 0, from: peer(1), to: LocalId(0) }
+        Raw { now, endpoint, sent: vec![], events: vec![], tag: 0, first_tsn: Tsn(0), from: peer(1), to: LocalId(0) }
     }
 
     /// Accepted by the endpoint: the peer's INIT was answered and its cookie taken.
@@ -146,7 +148,7 @@ impl Raw {
         self.give_tagged(0, &[&init(init_fields(tag), params)]);
         let answer = self.take_one();
         assert_eq!(answer.kinds(), [kind::INIT_ACK]);
-        self.tag = init_of(&answer).0.tag;
+        (self.tag, self.first_tsn) = (init_of(&answer).0.tag, init_of(&answer).0.initial_tsn);
         cookie_of(&answer)
     }
 
@@ -165,7 +167,7 @@ impl Raw {
     pub fn answer_init(&mut self, to: &Sent, fields: InitFields, cookie: &[u8], more: &[u8]) {
         let mut params = bytes(&Parameter::Cookie(cookie));
         params.extend_from_slice(more);
-        self.tag = init_of(to).0.tag;
+        (self.tag, self.first_tsn) = (init_of(to).0.tag, init_of(to).0.initial_tsn);
         self.give(&[&bytes(&InitOut { ack: true, fields, params: &params })]);
     }
 
