@@ -41,7 +41,8 @@ fn what_belongs_to_nobody_is_answered_as_section_8_4_says() {
     let refused = &[(kind::ABORT, STRANGE, true)][..];
     let complete = &[(kind::SHUTDOWN_COMPLETE, STRANGE, true)][..];
     let other_error = chunk(kind::ERROR, 0, &[0, 1, 0, 8, 0, 0, 0, 0]);
-    let cases: &[(&[&[u8]], &[(u8, u32, bool)])] = &[
+    type Answers = [(u8, u32, bool)];
+    let cases: &[(&[&[u8]], &Answers)] = &[
         // 2: never an answer to ABORT, wherever it stands.
         (&[&abort(false)], nothing),
         (&[&abort(true)], nothing),

@@ -92,6 +92,23 @@ impl Announced {
         }
     }
 
+    /// Unknown parameters of a chunk that is no INIT and no ASCONF, to be reported (§3.2.1). `own`: a type that only
+    /// this chunk knows.
+    pub fn unknown_beside(own: u16, params: Params<'_>) -> Vec<u8> {
+        let mut a = Announced::default();
+        for p in params.iter().flatten() {
+            if let Parameter::Unknown(raw) = p
+                && raw.kind != own
+            {
+                a.report(raw.unknown_action(), raw.whole);
+                if raw.unknown_action().stops() {
+                    break;
+                }
+            }
+        }
+        a.report
+    }
+
     fn report(&mut self, action: UnknownAction, whole: &[u8]) {
         if action.reports() && self.report.len() + whole.len() <= MAX_REPORT {
             self.report.extend_from_slice(whole);

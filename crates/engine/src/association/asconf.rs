@@ -23,6 +23,8 @@ const MAX_BACKOFF: Duration = Duration::from_secs(8);
 const ANSWER_HEADERS: usize = 12 + 8 + 32 + 8;
 /// The longest answer to one request, bytes.
 const ANSWER_MAX: usize = 16;
+/// What such an answer says of a request that we do not know: its type and length.
+const UNKNOWN_SHOWN: usize = 4;
 
 #[derive(Debug)]
 struct Request {
@@ -215,6 +217,17 @@ impl Association {
                     self.peer_deletes(now, from, correlation, address, &mut out);
                 }
                 Parameter::AsconfSetPrimary { correlation, .. } => success(correlation, &mut out),
+                Parameter::Unknown(raw) => {
+                    if raw.unknown_action().reports() {
+                        // Requests begin with their correlation id, and this may be one.
+                        let correlation = raw.value.first_chunk().map_or(0, |b| u32::from_be_bytes(*b));
+                        let shown = raw.whole.get(..UNKNOWN_SHOWN).unwrap_or(raw.whole);
+                        refuse(correlation, &Cause::UnrecognizedParameters(shown), &mut out);
+                    }
+                    if raw.unknown_action().stops() {
+                        break;
+                    }
+                }
                 _ => {}
             }
         }

@@ -1,11 +1,14 @@
 //! A packet for this association: path, authentication, then chunk by chunk.
 
 use super::Association;
+use super::announced::Announced;
 use super::control_out::{What, causes};
 use super::data_in::Arrival;
 use crate::path::LocalId;
 use anabranch_base::{Instant, PathId};
-use anabranch_wire::{COMMON_HEADER_LEN, Cause, Chunk, Encode, Packet, RawChunk, UnknownAction, kind};
+use anabranch_wire::{
+    COMMON_HEADER_LEN, Cause, Chunk, Encode, Packet, Params, RawChunk, UnknownAction, kind, parameter_kind,
+};
 use bytes::Bytes;
 use std::net::SocketAddr;
 
@@ -111,7 +114,7 @@ impl Association {
             // Larger than our packets, or than what is left of the one that answers: it would have to be cut.
             Chunk::Heartbeat(h) if h.params_raw.len() + 4 > self.answer_room => {}
             // Copied: waiting, it must not hold the datagram it came in.
-            Chunk::Heartbeat(h) => self.push_control(path, What::HeartbeatAck(Bytes::copy_from_slice(h.params_raw))),
+            Chunk::Heartbeat(h) => self.on_heartbeat(path, h.params_raw),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
             Chunk::Abort(a) if a.tag_reflected && self.is_on_trial(path) => {
                 self.unknown_there(path);
@@ -153,6 +156,15 @@ impl Association {
 
     fn acknowledgements_count(&self) -> bool {
         self.state.is_connected()
+    }
+
+    /// HEARTBEAT: returned as it is (§8.3), with a word about what else stood in it (§3.2.2).
+    fn on_heartbeat(&mut self, path: PathId, params: &[u8]) {
+        self.push_control(path, What::HeartbeatAck(Bytes::copy_from_slice(params)));
+        let report = Announced::unknown_beside(parameter_kind::HEARTBEAT_INFO, Params::new(params));
+        if !report.is_empty() {
+            self.push_control(path, What::Error(causes(&[Cause::UnrecognizedParameters(&report)])));
+        }
     }
 
     /// Unknown chunk types by their two high bits (§3.2).

@@ -20,6 +20,7 @@ impl Endpoint {
         datagram: &Bytes,
     ) {
         let Ok(Chunk::CookieEcho(echo)) = first.decode() else { return };
+        self.jar.rotate_if_due(now, self.entropy.as_mut());
         let (cookie, stale) = match self.jar.open(now, echo.cookie) {
             Ok(c) => (c, None),
             Err(CookieError::Stale { by, cookie }) => (*cookie, Some(by)),

@@ -28,6 +28,7 @@ impl Endpoint {
         if f.tag == 0 {
             return;
         }
+        self.jar.rotate_if_due(now, self.entropy.as_mut());
         let h = packet.header;
         let back = CommonHeader { src_port: h.dst_port, dst_port: h.src_port, vtag: f.tag };
         let announced = Announced::read(init.params);
