@@ -96,7 +96,7 @@ struct MachineRow {
     overflow: u64,
 }
 
-fn config(args: &EmulateArgs) -> Result<EmulatorConfig, Failure> {
+pub(crate) fn config(args: &EmulateArgs) -> Result<EmulatorConfig, Failure> {
     let Some(path) = &args.config else {
         let config = EmulatorConfig::from_texts(args.paths.iter().map(String::as_str));
         return Ok(config.map_err(Failure::usage)?.with_seed(args.seed));

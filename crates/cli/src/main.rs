@@ -5,6 +5,8 @@
 mod bench;
 mod demo;
 mod emulate;
+#[cfg(test)]
+mod examples;
 mod exit;
 mod input;
 mod interrupt;

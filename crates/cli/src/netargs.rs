@@ -29,7 +29,7 @@ pub struct PolicyArgs {
     /// Path scheduler, instead of the profile's
     #[arg(long, value_name = "NAME")]
     pub scheduler: Option<String>,
-    /// Any policy by name, such as loss_threshold=thin:rto_min=200; repeatable
+    /// Any policy by name, such as timer=thin:rto_min=200; repeatable
     #[arg(long, value_name = "HOOK=POLICY[:PARAM=VALUE,…]")]
     pub set: Vec<String>,
     /// What carries SCTP: udp, or raw for IP itself (needs the right CAP_NET_RAW)

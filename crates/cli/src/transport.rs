@@ -174,6 +174,12 @@ impl Link {
         self.connection.abort(reason);
     }
 
+    /// Ends at once, and waits a moment until that has been sent.
+    pub async fn end(&self, reason: &str) {
+        self.abort(reason);
+        self.sockets.settle().await;
+    }
+
     /// Waits until it is over, but no longer than `limit`; true when it is.
     pub async fn closed(&self, limit: Duration) -> bool {
         tokio::time::timeout(limit, self.connection.closed()).await.is_ok()

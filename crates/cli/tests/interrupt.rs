@@ -23,6 +23,7 @@ fn at_the_sender() {
     assert!(began.elapsed() < Duration::from_secs(6), "{:?}", began.elapsed());
     s.check(130, None);
     r.check(0, None);
+    assert!(r.out().contains("recv: interrupted by the sender"), "{}", r.out());
     let got = std::fs::read(&out).unwrap();
     assert!(s.out().contains(&format!("sent {}", "")) && s.out().contains("interrupted"), "{}", s.out());
     assert!(r.out().contains(&format!("{} bytes", got.len())), "{}", r.out());
@@ -83,4 +84,53 @@ fn time_is_over() {
     let got = std::fs::read(&out).unwrap();
     assert!(got.len() < clip().len());
     same(&got, &clip()[..got.len()]);
+}
+
+/// A file through a slow link; returns once some of it has arrived.
+fn slow_file(out: &std::path::Path, dir: &tempfile::TempDir) -> (Run, Run, Run) {
+    let (port, relay) = (port(), port());
+    let path = format!("listen 127.0.0.1:{relay} to 127.0.0.1:{port} rate 4mbit delay 10ms");
+    let emulator = start(&["emulate", "--stats", "none", "--path", &path]);
+    listening(relay);
+    let input = file(dir, "in", &noise(20_000_000, 3));
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let s = start(&["send", &input, &format!("127.0.0.1:{relay}"), "--mode", "file"]);
+    grown(out, 100_000);
+    (s, r, emulator)
+}
+
+#[test]
+fn a_file_cut_short_by_its_sender_is_no_success() {
+    let (dir, out) = scratch();
+    let (s, r, _emulator) = slow_file(&out, &dir);
+    s.signal("INT");
+    s.wait().check(130, None);
+    let r = r.wait();
+    let got = std::fs::metadata(&out).unwrap().len();
+    r.check(1, Some(&format!("the sender was interrupted; the {got} bytes received are in")));
+    assert!(r.out().contains("recv: the sender was interrupted"), "{}", r.out());
+}
+
+#[test]
+fn a_file_cut_short_by_its_receiver_is_no_success() {
+    let (dir, out) = scratch();
+    let (s, r, _emulator) = slow_file(&out, &dir);
+    r.signal("INT");
+    s.wait().check(1, Some("ended the session before the whole file had come (interrupted)"));
+    r.wait().check(130, None);
+}
+
+#[test]
+fn a_file_cut_short_by_time_is_no_success() {
+    let (_dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let to = format!("127.0.0.1:{port}");
+    let args = ["send", "-", &to, "--mode", "file", "--duration", "700ms"];
+    let mut s = start_with(&args, std::process::Stdio::piped());
+    let mut pipe = s.stdin();
+    std::io::Write::write_all(&mut pipe, &noise(50_000, 8)).unwrap();
+    s.wait().check(1, Some("the time is over before the whole file has been sent"));
+    r.wait().check(1, Some("the 50000 bytes received are in"));
+    drop(pipe);
 }

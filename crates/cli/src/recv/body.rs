@@ -109,7 +109,8 @@ impl Body {
     /// What should have come and did not, where nothing may be missing.
     pub fn missing(&self, end: &End) -> Option<String> {
         match self {
-            Body::Plain(p) if p.is_file && p.bytes != end.bytes && !end.interrupted => {
+            Body::Plain(p) if p.is_file && end.interrupted => Some("the sender was interrupted".into()),
+            Body::Plain(p) if p.is_file && p.bytes != end.bytes => {
                 Some(format!("{} of {} bytes came", p.bytes, end.bytes))
             }
             _ => None,

@@ -58,7 +58,7 @@ pub struct RecvArgs {
 }
 
 impl RecvArgs {
-    fn places(&self) -> Result<(PeerUri, OutputUri), Failure> {
+    pub(crate) fn places(&self) -> Result<(PeerUri, OutputUri), Failure> {
         let (listen, output) = match (&self.listen, self.places.as_slice()) {
             (Some(listen), [output]) => (listen, output),
             (None, [listen, output]) => (listen, output),

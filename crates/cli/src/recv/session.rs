@@ -42,6 +42,8 @@ struct Session<'a> {
     output: &'a mut Output,
     body: Body,
     end: Option<End>,
+    /// The sender's user ended it, not the end of its input.
+    cut: bool,
     last_news: Instant,
 }
 
@@ -71,12 +73,17 @@ pub(super) async fn run(
         output,
         body: Body::new(mode, latency),
         end: None,
+        cut: false,
         last_news: Instant::now(),
     };
     let finish = session.receive().await;
     let asked = stop.get().filter(|c| !matches!(c, Cause::Lost(_)));
     let result = session.conclude(finish, asked.is_some()).await;
-    monitor.finish("recv", describe(asked.as_ref(), result.as_ref().err()), None);
+    let how = match (&asked, &result) {
+        (None, Ok(())) if session.cut => "interrupted by the sender".into(),
+        _ => describe(asked.as_ref(), result.as_ref().err()),
+    };
+    monitor.finish("recv", how, None);
     ended(asked, result)
 }
 
@@ -120,10 +127,13 @@ impl Session<'_> {
     }
 
     /// The connection is over; nothing more will come.
-    fn closed(&self, failure: Option<Failure>) -> Finish {
+    fn closed(&mut self, failure: Option<Failure>) -> Finish {
         match (self.end, failure) {
             (Some(end), None) => Finish::Complete(end),
-            (_, Some(Failure::Interrupted)) => Finish::Complete(End { interrupted: true, ..End::default() }),
+            (_, Some(Failure::Interrupted)) => {
+                self.cut = true;
+                Finish::Complete(End { interrupted: true, ..End::default() })
+            }
             (_, failure) => Finish::Gone(failure),
         }
     }
@@ -140,6 +150,7 @@ impl Session<'_> {
         match Control::decode(&message.payload.into_bytes()) {
             Ok(Some(Control::End(end))) => {
                 self.end = Some(end);
+                self.cut = end.interrupted;
                 self.body.on_end(&end);
             }
             Ok(other) => tracing::debug!(?other, "unexpected control message"),
@@ -172,7 +183,8 @@ impl Session<'_> {
                 if let Err(failure) = self.link.control(&Control::Done(self.done())).await {
                     tracing::debug!("{failure}");
                 }
-                self.verdict(&end)
+                // What is missing because our user wanted to end is no fault of the sender's.
+                if asked { Ok(()) } else { self.verdict(&end) }
             }
             (Ok(Finish::Gone(_)), Ok(())) if asked => {
                 self.link.abort("interrupted");

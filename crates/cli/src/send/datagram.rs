@@ -16,8 +16,8 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
             biased;
             cause = pump.stop.wait() => match cause {
                 Cause::Lost(failure) => return Err(failure),
-                _ => {
-                    end.interrupted = true;
+                cause => {
+                    end.interrupted = cause != Cause::Time;
                     return Ok(end);
                 }
             },
@@ -44,7 +44,7 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
                 if let Cause::Lost(failure) = cause {
                     return Err(failure);
                 }
-                end.interrupted = true;
+                end.interrupted = cause != Cause::Time;
                 return Ok(end);
             }
         };

@@ -37,7 +37,9 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
     }
     let end = sender.packetiser.finish(now());
     sender.send_all().await?;
-    let end = End { interrupted: cause.is_some(), messages: end.messages, frames: end.frames, bytes: sender.bytes };
+    // The end of a stream that was to last so long is no interruption.
+    let interrupted = cause.is_some_and(|c| c != Cause::Time);
+    let end = End { interrupted, messages: end.messages, frames: end.frames, bytes: sender.bytes };
     failed.map_or(Ok(end), Err)
 }
 

@@ -2,6 +2,7 @@
 
 mod bytes;
 mod datagram;
+mod ending;
 mod media;
 
 use crate::exit::{Failure, Outcome};
@@ -9,7 +10,7 @@ use crate::input::{Input, Pace};
 use crate::interrupt::Interrupt;
 use crate::monitor::{Monitor, Progress, SharedReporter, Watch};
 use crate::netargs::{PathArgs, PolicyArgs};
-use crate::session::{Control, ControlError, Done, End, Hello, Mode, ppid};
+use crate::session::{Control, ControlError, Hello, Mode, ppid};
 use crate::stats::{Reporter, StatsArgs};
 use crate::stop::{Cause, Stop};
 use crate::transport::{self, Link};
@@ -18,6 +19,8 @@ use crate::uri::{InputUri, PeerUri};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
+
+pub use ending::{describe, ended};
 
 /// Latency unless one is named.
 pub const DEFAULT_LATENCY: Duration = Duration::from_millis(300);
@@ -127,7 +130,7 @@ pub async fn run(args: SendArgs) -> Outcome {
         Ok(Some(agreed)) => agreed,
         other => {
             let cause = stop.get();
-            link.close(PATIENCE).await;
+            close(&link, &stop).await;
             return ended(cause, other.map(drop));
         }
     };
@@ -145,12 +148,19 @@ pub async fn run(args: SendArgs) -> Outcome {
         Mode::Datagram => datagram::pump(&pump, &mut input).await,
         Mode::File | Mode::Tunnel => bytes::pump(&pump, &mut input).await,
     };
-    let (result, done) = conclude(pumped, &pump, mode, &mut inbox).await;
-    // Closing ends the connection, which says nothing any more about how the session ended.
-    let cause = stop.get().filter(|c| done.is_none() || !matches!(c, Cause::Lost(_)));
-    link.close(PATIENCE).await;
-    monitor.finish("send", describe(cause.as_ref(), result.as_ref().err()), done);
-    ended(cause, result)
+    let ending = ending::conclude(pumped, &pump, mode, &mut inbox).await;
+    close(&link, &stop).await;
+    monitor.finish("send", describe(ending.cause.as_ref(), ending.result.as_ref().err()), ending.done);
+    ended(ending.cause, ending.result)
+}
+
+/// Says goodbye; to a peer that is gone there is nobody to say it to.
+async fn close(link: &Link, stop: &Stop) {
+    if matches!(stop.get(), Some(Cause::Lost(_))) {
+        link.end("gone").await;
+    } else {
+        link.close(PATIENCE).await;
+    }
 }
 
 /// What the user wants, as far as it is known before the input has been seen.
@@ -266,79 +276,4 @@ fn listen(link: &Link, stop: &Stop) -> mpsc::Receiver<Control> {
         stop.set(Cause::Lost(ended));
     });
     rx
-}
-
-/// Tells the receiver that that was all, and waits until it has written everything.
-async fn conclude(
-    pumped: Result<End, Failure>,
-    pump: &Pump,
-    mode: Mode,
-    inbox: &mut mpsc::Receiver<Control>,
-) -> (Outcome, Option<Done>) {
-    let (end, result) = match pumped {
-        Ok(end) => (end, Ok(())),
-        // The input failed: what was sent before is brought to a clean end.
-        Err(failure @ Failure::Usage(_)) => {
-            let row = pump.progress.get();
-            (End { interrupted: true, messages: row.messages, frames: row.frames, bytes: row.bytes }, Err(failure))
-        }
-        Err(failure) => return (Err(failure), None),
-    };
-    if let Err(failure) = pump.link.control(&Control::End(end)).await {
-        return (result.and(Err(failure)), None);
-    }
-    let asked = pump.stop.get().is_some();
-    let limit = async {
-        match mode {
-            _ if asked => tokio::time::sleep(PATIENCE + pump.latency).await,
-            // An interrupt while waiting for the rest to arrive.
-            Mode::File | Mode::Datagram | Mode::Tunnel => {
-                pump.stop.wait().await;
-                tokio::time::sleep(PATIENCE).await;
-            }
-            Mode::Media => tokio::time::sleep(pump.latency + PATIENCE * 3).await,
-        }
-    };
-    let done = async {
-        loop {
-            match inbox.recv().await {
-                Some(Control::Done(done)) => return Some(done),
-                Some(_) => {}
-                None => return None,
-            }
-        }
-    };
-    tokio::select! {
-        biased;
-        done = done => match done {
-            Some(done) => (result, Some(done)),
-            None => (result.and(Err(pump.stop.lost().await)), None),
-        },
-        failure = pump.stop.lost() => (result.and(Err(failure)), None),
-        () = limit => {
-            let late = Failure::network(format!("{} did not say that everything was written", pump.link.peer()));
-            (result.and(if asked { Ok(()) } else { Err(late) }), None)
-        }
-    }
-}
-
-/// How the session ended, in a few words.
-pub fn describe(cause: Option<&Cause>, failure: Option<&Failure>) -> String {
-    match (cause, failure) {
-        (_, Some(failure)) | (Some(Cause::Lost(failure)), None) => failure.to_string(),
-        (Some(Cause::Interrupted), None) => "interrupted".into(),
-        (Some(Cause::Time), None) => "time is over".into(),
-        (Some(Cause::Peer(why)), None) => format!("ended by the peer ({why})"),
-        (None, None) => "done".into(),
-    }
-}
-
-/// What to return.
-pub fn ended(cause: Option<Cause>, result: Outcome) -> Outcome {
-    result?;
-    match cause {
-        Some(Cause::Interrupted) => Err(Failure::Interrupted),
-        Some(Cause::Lost(failure)) => Err(failure),
-        Some(Cause::Time | Cause::Peer(_)) | None => Ok(()),
-    }
 }

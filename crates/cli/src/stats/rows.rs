@@ -167,7 +167,7 @@ pub struct Totals {
     pub command: &'static str,
     /// How long it took, seconds.
     pub duration_s: f64,
-    /// How it ended: `end`, `interrupted`, `stopped by the peer`, or what failed.
+    /// How it ended, in a few words, or what failed.
     pub ended: String,
     /// The stream.
     pub stream: StreamRow,

@@ -94,14 +94,16 @@ pub(super) async fn run(args: &TunnelArgs, listen: &str, peer: &str) -> Outcome 
         failure = inwards => Err(failure),
     };
     let cause = stop.get();
-    if !matches!(cause, Some(Cause::Lost(_))) {
+    if matches!(cause, Some(Cause::Lost(_))) {
+        link.end("gone").await;
+    } else {
         let row = progress.get();
         let end = End { interrupted: true, messages: row.messages, frames: 0, bytes: row.bytes };
         if let Err(failure) = link.control(&Control::End(end)).await {
             tracing::debug!("{failure}");
         }
+        link.close(PATIENCE).await;
     }
-    link.close(PATIENCE).await;
     monitor.finish("tunnel", describe(cause.as_ref(), result.as_ref().err()), None);
     ended(cause, result)
 }
