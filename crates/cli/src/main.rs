@@ -8,6 +8,7 @@ mod emulate;
 #[cfg(test)]
 mod examples;
 mod exit;
+mod filemark;
 mod input;
 mod interrupt;
 mod monitor;

@@ -5,6 +5,7 @@ use crate::session::Done;
 use crate::stats::{Reporter, StreamRow};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
+use anabranch_net::ConnectionStats;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::task::JoinHandle;
@@ -29,13 +30,51 @@ impl Progress {
 /// Statistics that several sessions may write to, one after another or at once.
 pub type SharedReporter = Arc<Mutex<Reporter>>;
 
-/// What to watch for.
-#[derive(Clone, Copy, Debug)]
-pub struct Watch {
-    /// Time between statistics.
-    pub interval: Duration,
-    /// A peer from whom nothing came for so long is gone.
-    pub peer_timeout: Duration,
+/// Notices a peer that is gone, as long as it lives.
+pub struct Watchdog(JoinHandle<()>);
+
+impl Watchdog {
+    /// A peer from whom nothing came for `limit` is lost, and `stop` is told.
+    pub fn start(link: &Link, limit: Duration, stop: &Stop) -> Self {
+        let (link, stop) = (link.clone(), stop.clone());
+        Watchdog(tokio::spawn(async move {
+            silence(&link, limit).await;
+            let (peer, seconds) = (link.peer(), limit.as_secs_f64());
+            stop.set(Cause::Lost(Failure::network(format!(
+                "{peer} is gone: nothing has come from it for {seconds} s on any path"
+            ))));
+        }))
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// Returns once nothing at all, not even an answer to a heartbeat, has come from the peer for so long.
+pub async fn silence(link: &Link, limit: Duration) {
+    while !quiet_for(link, limit).await {}
+}
+
+/// Waits so long for a packet from the peer; true when none comes.
+pub async fn quiet_for(link: &Link, limit: Duration) -> bool {
+    let every = (limit / 20).clamp(Duration::from_millis(10), Duration::from_millis(100));
+    let (heard, since) = (packets_received(&link.stats()), Instant::now());
+    loop {
+        tokio::time::sleep(every).await;
+        if packets_received(&link.stats()) != heard {
+            return false;
+        }
+        if since.elapsed() > limit {
+            return true;
+        }
+    }
+}
+
+fn packets_received(stats: &ConnectionStats) -> u64 {
+    stats.paths.iter().map(|p| p.stats.counters.packets_received).fold(0, u64::wrapping_add)
 }
 
 /// A running monitor.
@@ -47,16 +86,9 @@ pub struct Monitor {
 }
 
 impl Monitor {
-    /// Begins to watch. A lost peer is told to `stop`.
-    pub fn start(link: &Link, reporter: &SharedReporter, progress: &Progress, watch: Watch, stop: &Stop) -> Self {
-        let state = State {
-            link: link.clone(),
-            reporter: reporter.clone(),
-            progress: progress.clone(),
-            watch,
-            stop: stop.clone(),
-            heard: (0, Instant::now()),
-        };
+    /// Begins to watch, with a row of statistics every `interval`.
+    pub fn start(link: &Link, reporter: &SharedReporter, progress: &Progress, interval: Duration) -> Self {
+        let state = State { link: link.clone(), reporter: reporter.clone(), progress: progress.clone(), interval };
         Monitor {
             task: tokio::spawn(state.run()),
             link: link.clone(),
@@ -80,27 +112,23 @@ struct State {
     link: Link,
     reporter: SharedReporter,
     progress: Progress,
-    watch: Watch,
-    stop: Stop,
-    /// Packets received so far, and when the last of them was noticed.
-    heard: (u64, Instant),
+    interval: Duration,
 }
 
 impl State {
-    async fn run(mut self) {
-        let every = (self.watch.interval / 20).clamp(Duration::from_millis(10), Duration::from_millis(100));
+    async fn run(self) {
+        let every = (self.interval / 20).clamp(Duration::from_millis(10), Duration::from_millis(100));
         let mut tick = tokio::time::interval(every);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut next_row = Instant::now() + self.watch.interval;
+        let mut next_row = Instant::now() + self.interval;
         let mut events = self.link.events();
         let mut events_end = false;
         loop {
             tokio::select! {
                 _ = tick.tick() => {
-                    let packets = take_sample(&self.link, &self.reporter, &self.progress);
-                    self.listen(packets);
+                    take_sample(&self.link, &self.reporter, &self.progress);
                     if Instant::now() >= next_row {
-                        next_row += self.watch.interval;
+                        next_row += self.interval;
                         lock(&self.reporter).interval(anabranch_net::now(), self.progress.get());
                     }
                 }
@@ -111,30 +139,14 @@ impl State {
             }
         }
     }
-
-    /// Nothing at all from the peer, not even answers to heartbeats, means that it is gone.
-    fn listen(&mut self, packets: u64) {
-        let now = Instant::now();
-        if packets != self.heard.0 {
-            self.heard = (packets, now);
-        } else if now - self.heard.1 > self.watch.peer_timeout {
-            let seconds = self.watch.peer_timeout.as_secs_f64();
-            let peer = self.link.peer();
-            self.stop.set(Cause::Lost(Failure::network(format!(
-                "{peer} is gone: nothing has come from it for {seconds} s on any path"
-            ))));
-        }
-    }
 }
 
-/// Returns the packets received so far.
-fn take_sample(link: &Link, reporter: &SharedReporter, progress: &Progress) -> u64 {
+fn take_sample(link: &Link, reporter: &SharedReporter, progress: &Progress) {
     let stats = link.stats();
     progress.update(|row| {
         row.abandoned = stats.association.abandoned_unsent + stats.association.abandoned_sent + row.expired;
     });
     lock(reporter).sample(anabranch_net::now(), &stats.paths);
-    stats.paths.iter().map(|p| p.stats.counters.packets_received).fold(0, u64::wrapping_add)
 }
 
 /// A poisoned lock only means that another task panicked while counting.

@@ -4,11 +4,12 @@
 //! system, so that the part received is on disk whatever happens to this program.
 
 use crate::exit::Failure;
+use crate::filemark::FileMark;
 use crate::input::plain;
 use crate::udp;
 use crate::uri::OutputUri;
 use bytes::Bytes;
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -24,6 +25,9 @@ pub struct Output {
     name: String,
     sink: Sink,
     bytes: u64,
+    /// A file whose earlier content is still there.
+    old: Option<File>,
+    file: Option<FileMark>,
 }
 
 enum Sink {
@@ -42,21 +46,41 @@ enum Job {
 }
 
 impl Output {
-    /// Opens a sink; what cannot be opened is told at once.
+    /// Opens a sink; what cannot be opened is told at once. A file keeps what it holds until [`Output::begin`].
     pub fn open(uri: &OutputUri) -> Result<Self, Failure> {
+        let (mut old, mut mark) = (None, None);
         let (name, sink) = match uri {
             OutputUri::Udp { address, ttl, interface } => {
                 let socket = udp::sender(*address, *ttl, interface.as_deref())?;
                 (format!("udp://{address}"), Sink::Udp { socket, to: *address })
             }
             OutputUri::File(path) => {
-                let file = File::create(path)
-                    .map_err(|e| Failure::usage(format!("cannot write {}: {}", path.display(), plain(&e))))?;
-                (path.display().to_string(), start(file)?)
+                let name = path.display().to_string();
+                let wrong = |e: io::Error| cannot_write(&name, &e);
+                let file = OpenOptions::new().write(true).create(true).truncate(false).open(path).map_err(wrong)?;
+                // Pipes and devices have nothing to lose.
+                if file.metadata().map_err(wrong)?.is_file() {
+                    old = Some(file.try_clone().map_err(wrong)?);
+                    mark = FileMark::of(&file);
+                }
+                (name, start(file)?)
             }
             OutputUri::Stdout => ("standard output".into(), start(io::stdout())?),
         };
-        Ok(Output { name, sink, bytes: 0 })
+        Ok(Output { name, sink, bytes: 0, old, file: mark })
+    }
+
+    /// What comes now replaces what an earlier file of this name held.
+    pub fn begin(&mut self) -> Result<(), Failure> {
+        match self.old.take() {
+            Some(file) => file.set_len(0).map_err(|e| cannot_write(&self.name, &e)),
+            None => Ok(()),
+        }
+    }
+
+    /// Tells its file from all others of this machine.
+    pub fn file(&self) -> Option<FileMark> {
+        self.file
     }
 
     /// Bytes put out so far.
@@ -110,8 +134,12 @@ impl Output {
             Ok(()) => rx.await.unwrap_or_else(|_| ended()),
             Err(_) => ended(),
         };
-        result.map_err(|e| Failure::usage(format!("cannot write {}: {}", self.name, plain(&e))))
+        result.map_err(|e| cannot_write(&self.name, &e))
     }
+}
+
+fn cannot_write(name: &str, e: &io::Error) -> Failure {
+    Failure::usage(format!("cannot write {name}: {}", plain(e)))
 }
 
 fn is_too_long(e: &io::Error) -> bool {
@@ -177,7 +205,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_disk_is_told() {
-        let mut out = Output { name: "x".into(), sink: start(Full(600 << 10)).unwrap(), bytes: 0 };
+        let mut out =
+            Output { name: "x".into(), sink: start(Full(600 << 10)).unwrap(), bytes: 0, old: None, file: None };
         out.write(Bytes::from(vec![1; 500 << 10])).await.unwrap();
         out.flush().await.unwrap();
         let full = Failure::Usage("cannot write x: no space is left".into());

@@ -6,6 +6,7 @@
 //!
 //! ```text
 //! sender                         receiver
+//!   Here ──────────────────────────▶           holds the place until there is something to say
 //!   Hello(mode, latency) ──────────▶
 //!   ◀────────── Welcome(latency) or Refuse(why)
 //!   stream ────────────────────────▶
@@ -15,8 +16,10 @@
 //!   shuts the association down
 //! ```
 
+use crate::filemark::FileMark;
 use anabranch_net::StreamId;
 use bytes::{BufMut, Bytes, BytesMut};
+use std::num::NonZeroU64;
 use std::time::Duration;
 
 /// Stream of control messages; 0 to 2 carry the media classes.
@@ -151,6 +154,8 @@ pub enum Control {
     End(End),
     /// Receiver: everything is written.
     Done(Done),
+    /// Sender: is here and will say hello once its input has come; the file it reads, if it is one.
+    Here(Option<FileMark>),
 }
 
 /// Why a control message is not understood.
@@ -203,6 +208,10 @@ impl Control {
                 let all = [d.messages, d.bytes, d.frames, d.frames_unusable, d.late, d.lost];
                 all.iter().for_each(|n| b.put_u64(*n));
             }
+            Control::Here(file) => {
+                b.put_u8(7);
+                b.put_u64(file.map_or(0, |f| f.0.get()));
+            }
         }
         b.freeze()
     }
@@ -237,6 +246,7 @@ impl Control {
                 late: r.u64()?,
                 lost: r.u64()?,
             }),
+            7 => Control::Here(NonZeroU64::new(r.u64()?).map(FileMark)),
             _ => return Ok(None),
         }))
     }
@@ -289,6 +299,8 @@ mod tests {
             Control::Stop { failed: true, why: "no space is left".into() },
             Control::End(End { interrupted: true, messages: 1, frames: 2, bytes: 3 }),
             Control::Done(Done { messages: 1, bytes: 2, frames: 3, frames_unusable: 4, late: 5, lost: 6 }),
+            Control::Here(None),
+            Control::Here(NonZeroU64::new(7).map(FileMark)),
         ]
     }
 

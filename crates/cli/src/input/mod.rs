@@ -9,6 +9,7 @@ pub use paced::Pace;
 pub use stream::plain;
 
 use crate::exit::Failure;
+use crate::filemark::FileMark;
 use crate::session::Mode;
 use crate::uri::InputUri;
 use anabranch_net::Instant;
@@ -33,6 +34,7 @@ pub struct Input {
     /// Where it comes from, for messages.
     name: String,
     uri: InputUri,
+    file: Option<FileMark>,
     rx: mpsc::Receiver<Result<Chunk, Failure>>,
     /// Read ahead to find out what it is.
     ahead: VecDeque<Chunk>,
@@ -42,21 +44,20 @@ impl Input {
     /// Opens a source; what cannot be opened is told at once.
     pub fn open(uri: &InputUri) -> Result<Self, Failure> {
         let (tx, rx) = mpsc::channel(QUEUE);
-        let name = match uri {
+        let (name, file) = match uri {
             InputUri::Udp { address, interface } => {
                 udp::start(*address, interface.as_deref(), tx)?;
-                format!("udp://{address}")
+                (format!("udp://{address}"), None)
             }
-            InputUri::File(path) => {
-                stream::start_file(path, tx)?;
-                path.display().to_string()
-            }
-            InputUri::Stdin => {
-                stream::start_stdin(tx)?;
-                "standard input".into()
-            }
+            InputUri::File(path) => (path.display().to_string(), stream::start_file(path, tx)?),
+            InputUri::Stdin => ("standard input".into(), stream::start_stdin(tx)?),
         };
-        Ok(Input { name, uri: uri.clone(), rx, ahead: VecDeque::new() })
+        Ok(Input { name, uri: uri.clone(), file, rx, ahead: VecDeque::new() })
+    }
+
+    /// Tells its file from all others of this machine.
+    pub fn file(&self) -> Option<FileMark> {
+        self.file
     }
 
     /// What it is called.
@@ -97,8 +98,8 @@ impl Input {
     /// Sends the pieces at the pace of the stream's own clock from now on.
     pub fn paced(self, pace: Pace) -> Self {
         let (tx, rx) = mpsc::channel(QUEUE);
-        let (name, uri) = (self.name.clone(), self.uri.clone());
+        let (name, uri, file) = (self.name.clone(), self.uri.clone(), self.file);
         tokio::spawn(paced::run(self, pace, tx));
-        Input { name, uri, rx, ahead: VecDeque::new() }
+        Input { name, uri, file, rx, ahead: VecDeque::new() }
     }
 }

@@ -2,9 +2,11 @@
 
 use super::Chunk;
 use crate::exit::Failure;
+use crate::filemark::FileMark;
 use bytes::Bytes;
 use std::fs::File;
 use std::io::{self, Read};
+use std::os::fd::AsFd;
 use std::path::Path;
 use tokio::sync::mpsc;
 
@@ -14,18 +16,23 @@ const READ: usize = 32 << 10;
 type Sender = mpsc::Sender<Result<Chunk, Failure>>;
 
 /// Opens a file and reads it.
-pub(super) fn start_file(path: &Path, tx: Sender) -> Result<(), Failure> {
+pub(super) fn start_file(path: &Path, tx: Sender) -> Result<Option<FileMark>, Failure> {
     let wrong = |e: io::Error| Failure::usage(format!("cannot read {}: {}", path.display(), plain(&e)));
     let file = File::open(path).map_err(wrong)?;
     if file.metadata().map_err(wrong)?.is_dir() {
         return Err(Failure::usage(format!("cannot read {}: it is a directory", path.display())));
     }
-    start(path.display().to_string(), file, tx)
+    let mark = FileMark::of(&file);
+    start(path.display().to_string(), file, tx)?;
+    Ok(mark)
 }
 
 /// Reads standard input.
-pub(super) fn start_stdin(tx: Sender) -> Result<(), Failure> {
-    start("standard input".into(), io::stdin(), tx)
+pub(super) fn start_stdin(tx: Sender) -> Result<Option<FileMark>, Failure> {
+    // It may be a file: `send - … <file`.
+    let mark = io::stdin().as_fd().try_clone_to_owned().ok().and_then(|fd| FileMark::of(&fd.into()));
+    start("standard input".into(), io::stdin(), tx)?;
+    Ok(mark)
 }
 
 fn start(name: String, mut from: impl Read + Send + 'static, tx: Sender) -> Result<(), Failure> {

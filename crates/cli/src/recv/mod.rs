@@ -16,7 +16,7 @@ use crate::uri::{OutputUri, PeerUri};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-pub use guest::{Guest, Guests};
+pub use guest::{Door, Guest, Guests};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -46,7 +46,8 @@ pub struct RecvArgs {
     /// At least this latency, whatever the sender asks for
     #[arg(long, value_name = "TIME", value_parser = units::latency)]
     pub latency: Option<Duration>,
-    /// Go on with the next sender when one has ended; the output continues
+    /// Go on with the next sender when one has ended, or when one has been silent for 3 s and another asks; the output
+    /// continues
     #[arg(long)]
     pub keep: bool,
     /// Policies.
@@ -77,7 +78,7 @@ pub async fn run(args: RecvArgs) -> Outcome {
     let mut output = Output::open(&uri)?;
     let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, uri == OutputUri::Stdout)?));
     tracing::info!("listening on {:?}, writing to {}", listener.addresses(), output.name());
-    let mut guests = Guests::start(listener, 1, false);
+    let mut guests = Guests::start(listener, Door { replaces: args.keep, output: output.file(), ..Door::default() });
     let outcome = serve(&args, &at, &interrupt, &mut guests, &mut output, &reporter).await;
     guests.settle().await;
     outcome

@@ -4,7 +4,7 @@ use super::Guest;
 use super::body::Body;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::monitor::{Monitor, Progress, SharedReporter, Watch};
+use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog};
 use crate::output::Output;
 use crate::send::{describe, ended};
 use crate::session::{Control, Done, End, ppid};
@@ -57,6 +57,7 @@ pub(super) async fn run(
 ) -> Outcome {
     let link = guest.link.clone();
     let latency = guest.hello.latency.max(wish.latency.unwrap_or_default());
+    output.begin()?;
     link.control(&Control::Welcome(latency)).await?;
     let mode = guest.hello.mode;
     let latency_ms = latency.as_millis() as u64;
@@ -64,8 +65,8 @@ pub(super) async fn run(
     tracing::info!("{}: {} with profile {}", link.peer(), mode.name(), guest.hello.profile);
     let stop = Stop::new(interrupt, None);
     let progress = Progress::default();
-    let watch = Watch { interval: wish.interval, peer_timeout: wish.peer_timeout };
-    let monitor = Monitor::start(&link, reporter, &progress, watch, &stop);
+    let _watchdog = Watchdog::start(&link, wish.peer_timeout, &stop);
+    let monitor = Monitor::start(&link, reporter, &progress, wish.interval);
     let mut session = Session {
         link: link.clone(),
         stop: stop.clone(),

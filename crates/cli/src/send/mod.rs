@@ -8,7 +8,7 @@ mod media;
 use crate::exit::{Failure, Outcome};
 use crate::input::{Input, Pace};
 use crate::interrupt::Interrupt;
-use crate::monitor::{Monitor, Progress, SharedReporter, Watch};
+use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog};
 use crate::netargs::{PathArgs, PolicyArgs};
 use crate::session::{Control, ControlError, Hello, Mode, ppid};
 use crate::stats::{Reporter, StatsArgs};
@@ -125,6 +125,7 @@ pub async fn run(args: SendArgs) -> Outcome {
         () = interrupt.wait() => return Err(Failure::Interrupted),
     };
     let stop = Stop::new(&interrupt, args.duration);
+    let watchdog = Watchdog::start(&link, args.policies.peer_timeout, &stop);
     let mut inbox = listen(&link, &stop);
     let (mode, latency) = match plan.agree(&mut input, &link, &stop, &mut inbox).await {
         Ok(Some(agreed)) => agreed,
@@ -136,8 +137,7 @@ pub async fn run(args: SendArgs) -> Outcome {
     };
     crate::monitor::lock(&reporter).begin("send", mode.name(), link.peer().into(), latency.as_millis() as u64);
     let progress = Progress::default();
-    let watch = Watch { interval: args.stats.stats_interval, peer_timeout: args.policies.peer_timeout };
-    let monitor = Monitor::start(&link, &reporter, &progress, watch, &stop);
+    let monitor = Monitor::start(&link, &reporter, &progress, args.stats.stats_interval);
     if mode == Mode::Media && input.is_recording() && !args.no_pace {
         input = input.paced(Pace { fallback: args.rate });
     }
@@ -149,6 +149,7 @@ pub async fn run(args: SendArgs) -> Outcome {
         Mode::File | Mode::Tunnel => bytes::pump(&pump, &mut input).await,
     };
     let ending = ending::conclude(pumped, &pump, mode, &mut inbox).await;
+    drop(watchdog);
     close(&link, &stop).await;
     monitor.finish("send", describe(ending.cause.as_ref(), ending.result.as_ref().err()), ending.done);
     ended(ending.cause, ending.result)
@@ -191,6 +192,7 @@ impl Plan {
         stop: &Stop,
         inbox: &mut mpsc::Receiver<Control>,
     ) -> Result<Option<(Mode, Duration)>, Failure> {
+        link.control(&Control::Here(input.file())).await?;
         let mode = match self.mode {
             ModeChoice::Fixed(mode) => mode,
             ModeChoice::Auto => tokio::select! {
@@ -223,7 +225,6 @@ pub async fn greet(
             biased;
             message = inbox.recv() => match message {
                 Some(Control::Welcome(latency)) => return Ok(Some(latency)),
-                Some(Control::Refuse(why)) => return Err(Failure::network(format!("{} refuses: {why}", link.peer()))),
                 Some(_) => {}
                 None => return lost_or_none(stop.wait().await),
             },
@@ -255,6 +256,9 @@ fn listen(link: &Link, stop: &Stop) -> mpsc::Receiver<Control> {
                     Ok(Some(Control::Stop { failed: false, why })) => stop.set(Cause::Peer(why)),
                     Ok(Some(Control::Stop { failed: true, why })) => {
                         stop.set(Cause::Lost(Failure::network(format!("{}: the receiver failed: {why}", link.peer()))));
+                    }
+                    Ok(Some(Control::Refuse(why))) => {
+                        stop.set(Cause::Lost(Failure::network(format!("{} refuses: {why}", link.peer()))));
                     }
                     Ok(Some(message)) => {
                         if tx.send(message).await.is_err() {

@@ -4,7 +4,7 @@ use super::flows::Flows;
 use super::{Manner, TunnelArgs, unwrap, wrap};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
-use crate::monitor::{Monitor, Progress, SharedReporter, Watch, lock};
+use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog, lock};
 use crate::send::{describe, ended, greet};
 use crate::session::{Control, End, Hello, Mode, ppid};
 use crate::stats::Reporter;
@@ -84,8 +84,8 @@ pub(super) async fn run(args: &TunnelArgs, listen: &str, peer: &str) -> Outcome 
     }
     lock(&reporter).begin("tunnel", "tunnel", link.peer().into(), args.latency.as_millis() as u64);
     let progress = Progress::default();
-    let watch = Watch { interval: args.stats.stats_interval, peer_timeout: args.policies.peer_timeout };
-    let monitor = Monitor::start(&link, &reporter, &progress, watch, &stop);
+    let _watchdog = Watchdog::start(&link, args.policies.peer_timeout, &stop);
+    let monitor = Monitor::start(&link, &reporter, &progress, args.stats.stats_interval);
     let manner = Manner { latency: args.latency, ordered: args.ordered };
     let inwards = inwards(&link, &socket, &clients, manner, &progress);
     let result = tokio::select! {
@@ -161,6 +161,9 @@ fn outwards(
             if message.ppid == ppid::CONTROL {
                 match Control::decode(&message.payload.into_bytes()) {
                     Ok(Some(Control::Stop { why, .. })) => stop.set(Cause::Peer(why)),
+                    Ok(Some(Control::Refuse(why))) => {
+                        stop.set(Cause::Lost(Failure::network(format!("{} refuses: {why}", link.peer()))));
+                    }
                     Ok(Some(message)) => {
                         // Only the beginning waits for these.
                         let _ = tx.try_send(message);

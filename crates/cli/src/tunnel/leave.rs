@@ -4,8 +4,8 @@ use super::flows::Flows;
 use super::{Manner, TunnelArgs, unwrap, wrap};
 use crate::exit::{Failure, Outcome, warning};
 use crate::interrupt::Interrupt;
-use crate::monitor::{Monitor, Progress, SharedReporter, Watch, lock};
-use crate::recv::{Guest, Guests};
+use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog, lock};
+use crate::recv::{Door, Guest, Guests};
 use crate::send::describe;
 use crate::session::{Control, ppid};
 use crate::stats::Reporter;
@@ -40,18 +40,18 @@ pub(super) async fn run(args: &TunnelArgs, accept: &str, forward: &str) -> Outco
     let listener = Listener::open(&at, &args.policies)?;
     let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, false)?));
     tracing::info!("listening on {:?}, forwarding to {target}", listener.addresses());
-    let mut guests = Guests::start(listener, PEERS, true);
+    let mut guests = Guests::start(listener, Door { places: PEERS, tunnels: true, ..Door::default() });
     let mut sessions = JoinSet::new();
     loop {
         tokio::select! {
             guest = guests.next() => {
                 let Some(guest) = guest else { return Err(Failure::network("the socket driver has stopped")) };
-                let watch = Watch { interval: args.stats.stats_interval, peer_timeout: args.policies.peer_timeout };
                 let session = Session {
                     stop: Stop::new(&interrupt, None),
                     reporter: Arc::new(Mutex::new(lock(&reporter).another())),
                     target,
-                    watch,
+                    interval: args.stats.stats_interval,
+                    peer_timeout: args.policies.peer_timeout,
                     manner: Manner { latency: guest.hello.latency, ordered: args.ordered },
                     progress: Progress::default(),
                 };
@@ -82,7 +82,8 @@ struct Session {
     stop: Stop,
     reporter: SharedReporter,
     target: SocketAddr,
-    watch: Watch,
+    interval: Duration,
+    peer_timeout: Duration,
     manner: Manner,
     progress: Progress,
 }
@@ -94,7 +95,8 @@ impl Session {
             return warning(&failure.to_string());
         }
         lock(&self.reporter).begin("tunnel", "tunnel", link.peer().into(), self.manner.latency.as_millis() as u64);
-        let monitor = Monitor::start(&link, &self.reporter, &self.progress, self.watch, &self.stop);
+        let _watchdog = Watchdog::start(&link, self.peer_timeout, &self.stop);
+        let monitor = Monitor::start(&link, &self.reporter, &self.progress, self.interval);
         let result = tokio::select! {
             biased;
             cause = self.stop.wait() => match cause {
