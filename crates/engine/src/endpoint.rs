@@ -210,6 +210,7 @@ impl Endpoint {
     fn touch(&mut self, id: AssocId) {
         self.index_addresses(id);
         let Some(s) = self.slots.get_mut(&id) else { return };
+        s.association.views_stale = true;
         if !s.ready {
             s.ready = true;
             self.ready.push_back(id);

@@ -53,6 +53,7 @@ impl Association {
         if lost > 0 {
             if sack.cumulative_advanced {
                 // A window about to be cut grows first by what the same SACK acknowledged (§7.2.4).
+                self.refresh_view(path);
                 self.grow_path(now, path, true);
             }
             self.react(now, path, LossKind::FastRetransmit, lost);

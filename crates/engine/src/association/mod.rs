@@ -142,6 +142,8 @@ pub struct Association {
     /// The policies were built by the user and not from the profile.
     pub(crate) own_policies: bool,
     views: Views,
+    /// Something happened from outside since the views were made. What is sent keeps them fresh itself.
+    pub(crate) views_stale: bool,
     mtu: u64,
     pub(crate) paths: Vec<Path>,
     /// The path the handshake runs over.
@@ -235,6 +237,7 @@ impl Association {
             policies,
             own_policies: false,
             views: Views::default(),
+            views_stale: true,
             mtu,
             paths: Vec::new(),
             handshake_path: PathId(0),

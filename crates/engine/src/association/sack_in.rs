@@ -117,7 +117,7 @@ impl Association {
         self.notify_acked(now);
         self.detect(now, advanced);
         self.grow(now, advanced);
-        self.adjust_coupling(now);
+        self.couple(now);
         self.rearm_timers(now);
         if progress || advanced {
             self.errors = 0;
@@ -328,7 +328,6 @@ impl Association {
             oldest_advanced: p.flight.oldest_seq() != t.oldest_before,
             cumulative_advanced: advanced,
         };
-        self.refresh_view(path);
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
@@ -348,12 +347,14 @@ impl Association {
         let share = self.policies.coupling.scale(&cx, &g);
         if recovering {
             p.ssthresh = change.ssthresh;
-            return;
+        } else {
+            p.apply_growth(change, share);
+            if p.flight.bytes() == 0 {
+                p.partial_bytes_acked = 0;
+            }
         }
-        p.apply_growth(change, share);
-        if p.flight.bytes() == 0 {
-            p.partial_bytes_acked = 0;
-        }
+        // The next path's growth sees it.
+        self.refresh_view(path);
     }
 
     /// The windows are coupled over the paths in use: these changed.
@@ -364,8 +365,13 @@ impl Association {
     }
 
     pub(super) fn adjust_coupling(&mut self, now: Instant) {
-        self.paths_changed = false;
         self.refresh_views();
+        self.couple(now);
+    }
+
+    /// Coupling's adjustment of all windows, from views that are fresh.
+    fn couple(&mut self, now: Instant) {
+        self.paths_changed = false;
         let facts = self.facts(now);
         let mut out = core::mem::take(&mut self.scratch.adjust);
         out.clear();
@@ -379,13 +385,13 @@ impl Association {
                 p.ssthresh = a.to.ssthresh;
                 p.partial_bytes_acked = a.to.partial_bytes_acked;
             }
+            self.refresh_view(a.path);
         }
         self.scratch.adjust = out;
     }
 
     /// T3 and its companions after an acknowledgement (§6.3.2).
     fn rearm_timers(&mut self, now: Instant) {
-        self.refresh_views();
         let facts = self.facts(now);
         for i in 0..self.paths.len() {
             let oldest_before = self.scratch.acks.get(i).and_then(|t| t.oldest_before);

@@ -38,7 +38,9 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
         }
     } else if a.state.sends_data() {
         a.decay_idle_windows(now);
-        a.refresh_views();
+        if core::mem::take(&mut a.views_stale) {
+            a.refresh_views();
+        }
         if a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) || a.transmit_new(now, out) {
             return true;
         }
@@ -82,6 +84,7 @@ impl Association {
             if self.paths[i].may_decay(self.mtu) {
                 let rto = self.rto(PathId(i as u8));
                 self.paths[i].decay_while_idle(now, rto, self.mtu);
+                self.views_stale = true;
             }
         }
     }

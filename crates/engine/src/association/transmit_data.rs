@@ -205,7 +205,6 @@ impl Association {
     }
 
     fn after_data(&mut self, now: Instant, path: PathId, payload: u64) {
-        self.refresh_view(path);
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         let Some(v) = self.views.paths.get(path.index()) else { return };
