@@ -263,7 +263,12 @@ impl Endpoint {
     fn retime(&mut self, id: AssocId) {
         let Some(s) = self.slots.get_mut(&id) else { return };
         let next = s.association.poll_timeout().map(|(t, _)| t);
-        if next != s.timeout {
+        // A timer that moved away, as T3 does with each acknowledgement, is found out when the old time comes.
+        let sooner = match (next, s.timeout) {
+            (Some(next), Some(noted)) => next < noted,
+            (next, noted) => next != noted,
+        };
+        if sooner {
             if let Some(t) = s.timeout {
                 self.timeouts.remove(&(t, id));
             }
@@ -285,11 +290,18 @@ impl Endpoint {
         // Each association once: one that asks for the same instant again is served in the next call.
         let due: Vec<AssocId> = self.timeouts.iter().take_while(|(t, _)| *t <= now).map(|(_, id)| *id).collect();
         for id in due {
-            if let Some(s) = self.slots.get_mut(&id) {
+            let Some(s) = self.slots.get_mut(&id) else { continue };
+            let fires = s.association.poll_timeout().is_some_and(|(t, _)| t <= now);
+            if fires {
                 s.association.handle_timeout(now);
             }
+            if let Some(t) = s.timeout.take() {
+                self.timeouts.remove(&(t, id));
+            }
             self.retime(id);
-            self.touch(id);
+            if fires {
+                self.touch(id);
+            }
         }
     }
 

@@ -289,13 +289,12 @@ impl Association {
     /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
     /// (RFC 9260 §6.4; DESIGN decision 2).
     fn sack_target(&self) -> Option<PathId> {
-        let usable = self.usable_paths();
         let confirmed = |p: &crate::path::Path| p.state.usable() && !p.interface_down;
-        if self.paths.get(self.sack_path.index()).is_some_and(confirmed) || usable.has(self.sack_path) {
-            Some(self.sack_path)
-        } else {
-            usable.iter().next()
+        if self.paths.get(self.sack_path.index()).is_some_and(confirmed) {
+            return Some(self.sack_path);
         }
+        let usable = self.usable_paths();
+        if usable.has(self.sack_path) { Some(self.sack_path) } else { usable.iter().next() }
     }
 }
 

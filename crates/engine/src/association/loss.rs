@@ -299,7 +299,8 @@ impl Association {
     }
 
     fn give_up(&mut self, now: Instant, marked: bool) -> bool {
-        if !self.peer.forward_tsn {
+        let empty = if marked { self.board.marked().is_empty() } else { self.board.ahead().is_empty() };
+        if !self.peer.forward_tsn || empty {
             return false;
         }
         let swept = if marked { &mut self.swept_marked } else { &mut self.swept_ahead };

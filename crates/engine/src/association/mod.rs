@@ -145,6 +145,8 @@ pub struct Association {
     /// Something happened from outside since the views were made. What is sent keeps them fresh itself.
     pub(crate) views_stale: bool,
     mtu: u64,
+    /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
+    fill_scale: u64,
     pub(crate) paths: Vec<Path>,
     /// The path the handshake runs over.
     pub(crate) handshake_path: PathId,
@@ -239,6 +241,7 @@ impl Association {
             views: Views::default(),
             views_stale: true,
             mtu,
+            fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
             paths: Vec::new(),
             handshake_path: PathId(0),
             addresses_changed: 0,

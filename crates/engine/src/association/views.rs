@@ -53,16 +53,23 @@ impl Association {
     /// Paths on which new data may leave now.
     pub(super) fn eligible(&self, now: Instant) -> PathSet {
         let usable = self.usable_paths();
-        usable.iter().filter(|id| self.paths.get(id.index()).is_some_and(|p| has_window(p, now))).collect()
+        let mut open = PathSet::EMPTY;
+        for p in self.paths.iter().filter(|p| usable.has(p.id) && has_window(p, now)) {
+            open = open.with(p.id);
+        }
+        open
     }
 
     /// Active paths; when there is none, the best of the others, so that an association never stands still
     /// (RFC 7829 §3.2, RFC 9260 §8.2: dormant state).
     pub(super) fn usable_paths(&self) -> PathSet {
-        let active: PathSet =
-            self.paths.iter().filter(|p| p.state.usable() && !p.interface_down).map(|p| p.id).collect();
+        let (mut active, mut any_standby) = (PathSet::EMPTY, false);
+        for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
+            active = active.with(p.id);
+            any_standby |= p.standby;
+        }
         if !active.is_empty() {
-            return self.without_standby(active);
+            return if any_standby { self.without_standby(active) } else { active };
         }
         let rank = |p: &&Path| {
             let state = match p.state {
@@ -82,9 +89,6 @@ impl Association {
 impl Association {
     /// An interface's standby pairs leave when it has a better one, and all but one of them when it has not.
     fn without_standby(&self, active: PathSet) -> PathSet {
-        if self.paths.iter().all(|p| !p.standby) {
-            return active;
-        }
         let of = |id: &PathId| self.paths.get(id.index());
         let preferred = |a: &Path, b: &Path| a.local == b.local && (a.standby, a.id) < (b.standby, b.id);
         let beaten = |a: &Path| a.standby && active.iter().any(|o| of(&o).is_some_and(|b| preferred(b, a)));
@@ -94,9 +98,12 @@ impl Association {
 
 /// The view of `p`, with the quality estimator's send rate when it has one.
 fn shown(p: &Path, mtu: u64, signals: Signals, quality: &dyn PathQuality) -> PathView {
-    let v = p.view(mtu, signals);
+    let mut v = p.view(mtu, signals);
     let estimate = quality.send_rate(p.id);
-    if estimate == Rate::ZERO { v } else { PathView { send_rate: estimate, ..v } }
+    if estimate != Rate::ZERO {
+        v.send_rate = estimate;
+    }
+    v
 }
 
 /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
@@ -143,7 +150,7 @@ impl Association {
     pub(super) fn facts(&self, now: Instant) -> Facts {
         let unsent = self.queue.bytes() + self.board.ahead_bytes();
         let held = unsent + self.board.outstanding_bytes();
-        let fill = (held * 1_000_000 / (self.config.send_buffer as u64).max(1)).min(1_000_000);
+        let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
         Facts {
             now,
             eligible: self.eligible(now),
@@ -153,7 +160,7 @@ impl Association {
             unsent,
             initial_cwnd: self.paths.first().map_or(0, |p| crate::path::initial_window(self.mtu, p.remote)),
             aggregate_window: self.policies.coupling.aggregate_window(),
-            send_buffer_fill: Ppm(fill as u32),
+            send_buffer_fill: Ppm(fill.min(1_000_000) as u32),
         }
     }
 }

@@ -40,19 +40,17 @@ pub(crate) struct Flight {
 struct LossHistory {
     bits: u128,
     seen: u32,
+    /// Zero while fewer than 20 packets have met their fate; at most one half.
+    share: Ppm,
 }
 
 impl LossHistory {
     fn push(&mut self, lost: bool) {
         self.bits = self.bits << 1 | u128::from(lost);
         self.seen = (self.seen + 1).min(128);
-    }
-    /// Zero while fewer than 20 packets have met their fate; at most one half.
-    fn share(&self) -> Ppm {
-        if self.seen < 20 {
-            return Ppm(0);
+        if self.seen >= 20 {
+            self.share = Ppm((self.bits.count_ones() * 1_000_000 / self.seen).min(500_000));
         }
-        Ppm((self.bits.count_ones() * 1_000_000 / self.seen).min(500_000))
     }
 }
 
@@ -67,7 +65,7 @@ impl Flight {
         self.live_packets
     }
     pub fn loss(&self) -> Ppm {
-        self.history.share()
+        self.history.share
     }
 
     /// A packet leaves; its chunks follow by [`Self::add_copy`].
