@@ -15,9 +15,6 @@ use thiserror::Error;
 /// Charged for each chunk inside on top of its payload, bytes: about what its handle, its map entry and the
 /// allocator take. Without it one-byte chunks would cost the peer one byte of window and us a hundred of memory.
 pub const CHUNK_CHARGE: usize = 192;
-/// Payloads shorter than this many bytes are copied. A slice keeps its whole datagram alive, so a few small chunks
-/// held back could pin many times their size; for larger ones the copy would cost more than it saves.
-const COPY_BELOW: usize = 256;
 /// From here on an SSN ahead of the expected one is behind it (RFC 9260 §1.6).
 const HALF_SSN_SPACE: u16 = 1 << 15;
 
@@ -161,7 +158,6 @@ impl Reassembly {
         if h.stream.0 >= self.inbound_streams {
             return Err(Violation::NoSuchStream { stream: h.stream });
         }
-        let payload = if payload.len() < COPY_BELOW { Bytes::copy_from_slice(&payload) } else { payload };
         if !(h.flags.begin && h.flags.end) {
             return self.insert_fragment(extended_tsn, h, payload);
         }
@@ -176,6 +172,12 @@ impl Reassembly {
     pub fn keep_ready(&mut self, before: &mut Reassembly) {
         self.held += before.ready.iter().map(charge_of).sum::<usize>();
         self.ready.append(&mut before.ready);
+    }
+
+    /// Would a chunk with this header be a message for the user at once?
+    pub fn delivers_at_once(&self, h: &DataHeader) -> bool {
+        let next = || self.next.get(usize::from(h.stream.0)).copied().unwrap_or(Ssn(0));
+        h.flags.begin && h.flags.end && (h.flags.unordered || h.ssn == next())
     }
 
     /// The next complete message in delivery order.

@@ -93,15 +93,12 @@ fn the_ppid_is_the_first_fragments() {
 }
 
 #[test]
-fn small_payloads_do_not_hold_the_datagram() {
-    let datagram = Bytes::from(vec![1u8; 1_200]);
-    let mut r = Reassembly::new(1);
-    r.insert(T0, &header(T0, 0, 0, "UBE"), datagram.slice(0..COPY_BELOW - 1)).unwrap();
-    let small = r.pop().unwrap().payload.into_bytes();
-    assert!(!datagram.as_ptr_range().contains(&small.as_ptr()));
-    r.insert(T0 + 1, &header(T0 + 1, 0, 0, "UBE"), datagram.slice(0..COPY_BELOW)).unwrap();
-    let large = r.pop().unwrap().payload.into_bytes();
-    assert!(datagram.as_ptr_range().contains(&large.as_ptr()));
+fn it_knows_what_the_user_gets_at_once() {
+    let mut r = Reassembly::new(4);
+    put(&mut r, 0, 2, 0, "BE").unwrap();
+    let at_once = |stream, ssn, spec| r.delivers_at_once(&header(T0 + 1, stream, ssn, spec));
+    assert!(at_once(2, 1, "BE") && at_once(3, 0, "BE") && at_once(2, 9, "UBE"));
+    assert!(!at_once(2, 2, "BE") && !at_once(2, 0, "BE") && !at_once(2, 1, "B") && !at_once(2, 1, "UE"));
 }
 
 #[test]
