@@ -21,12 +21,6 @@ pub(super) struct Arrival {
     pub gap: bool,
 }
 
-/// May a payload of `len` bytes be a slice of its datagram, which holds all of it? What waits must be the larger part
-/// of it. What the user gets at once must have paid for an eighth: then the receive buffer bounds what is held.
-fn may_hold(datagram: usize, len: usize, at_once: bool) -> bool {
-    if at_once { 8 * (len + CHUNK_CHARGE) >= datagram } else { 2 * len >= datagram }
-}
-
 impl Association {
     /// One DATA chunk (§6.2). `datagram` owns the payload.
     pub(super) fn on_data(&mut self, now: Instant, path: PathId, d: &Data<'_>, datagram: &Bytes, seen: &mut Arrival) {
@@ -67,8 +61,9 @@ impl Association {
             self.push_control(path, What::Error(causes(&[Cause::InvalidStream(d.header.stream)])));
             return;
         }
-        let slice = may_hold(datagram.len(), d.payload.len(), self.reassembly.delivers_at_once(&d.header));
-        let payload = if slice { datagram.slice_ref(d.payload) } else { Bytes::copy_from_slice(d.payload) };
+        // A slice holds the whole datagram: a chunk that is the smaller part of it is copied.
+        let mostly = 2 * d.payload.len() >= datagram.len();
+        let payload = if mostly { datagram.slice_ref(d.payload) } else { self.reassembly.copy(&d.header, d.payload) };
         let outcome = self.reassembly.insert(tsn, &d.header, payload);
         let outcome = outcome.and_then(|()| self.reassembly.check_cum(self.tracker.cum_extended()));
         if outcome.is_err() {
@@ -123,17 +118,5 @@ impl Association {
 
     fn tracker_moved(&self, f: &ForwardTsn<'_>) -> bool {
         f.new_cum.at_or_before(self.tracker.cum())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::may_hold;
-
-    #[test]
-    fn small_payloads_hold_no_large_datagram() {
-        assert!(may_hold(1_200, 100, true) && !may_hold(1_200, 100, false));
-        assert!(may_hold(1_200, 600, false) && !may_hold(1_200, 599, false));
-        assert!(!may_hold(1_600, 1, true) && !may_hold(65_000, 1_172, true) && may_hold(65_000, 64_000, true));
     }
 }

@@ -7,7 +7,7 @@
 use crate::message::{Message, Payload};
 use anabranch_base::{Ssn, StreamId, Tsn};
 use anabranch_wire::DataHeader;
-use bytes::Bytes;
+use bytes::{Bytes, BytesMut};
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
@@ -15,6 +15,8 @@ use thiserror::Error;
 /// Charged for each chunk inside on top of its payload, bytes: about what its handle, its map entry and the
 /// allocator take. Without it one-byte chunks would cost the peer one byte of window and us a hundred of memory.
 pub const CHUNK_CHARGE: usize = 192;
+/// Bytes that small messages share.
+const CRUMBS: usize = 8_192;
 /// From here on an SSN ahead of the expected one is behind it (RFC 9260 §1.6).
 const HALF_SSN_SPACE: u16 = 1 << 15;
 
@@ -125,6 +127,8 @@ pub struct Reassembly {
     /// touch are of different messages, or the association is over.
     runs: BTreeMap<u64, Run>,
     ready: VecDeque<Message>,
+    /// Room left for small messages that are ready at once.
+    crumbs: BytesMut,
     held: usize,
     /// Last TSN of the message completed last: what follows must begin one.
     last_end: u64,
@@ -143,6 +147,7 @@ impl Reassembly {
             waiting: BTreeMap::new(),
             runs: BTreeMap::new(),
             ready: VecDeque::new(),
+            crumbs: BytesMut::new(),
             held: 0,
             last_end: 0,
             given_up: 0,
@@ -174,15 +179,31 @@ impl Reassembly {
         self.ready.append(&mut before.ready);
     }
 
+    /// A payload in memory of its own. Small messages that follow each other to the user share some: they are read in
+    /// this order, so little of it is ever held for one of them.
+    pub fn copy(&mut self, h: &DataHeader, payload: &[u8]) -> Bytes {
+        if self.ready.is_empty() || payload.len() > CRUMBS / 8 || !self.delivers_at_once(h) {
+            return Bytes::copy_from_slice(payload);
+        }
+        if self.crumbs.capacity() < payload.len() {
+            self.crumbs = BytesMut::with_capacity(CRUMBS);
+        }
+        self.crumbs.extend_from_slice(payload);
+        self.crumbs.split().freeze()
+    }
+
     /// Would a chunk with this header be a message for the user at once?
-    pub fn delivers_at_once(&self, h: &DataHeader) -> bool {
+    fn delivers_at_once(&self, h: &DataHeader) -> bool {
         let next = || self.next.get(usize::from(h.stream.0)).copied().unwrap_or(Ssn(0));
         h.flags.begin && h.flags.end && (h.flags.unordered || h.ssn == next())
     }
 
     /// The next complete message in delivery order.
     pub fn pop(&mut self) -> Option<Message> {
-        let m = self.ready.pop_front()?;
+        let Some(m) = self.ready.pop_front() else {
+            self.crumbs = BytesMut::new();
+            return None;
+        };
         self.held -= charge_of(&m);
         Some(m)
     }
