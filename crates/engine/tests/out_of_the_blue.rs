@@ -176,6 +176,12 @@ fn abort_and_shutdown_complete_need_our_tag_or_the_peers_with_the_t_bit() {
         assert_eq!(closed(&r, id), None);
     }
 
+    // Under the peer's own tag nothing else counts, not even beside a SHUTDOWN COMPLETE that would.
+    let mut r = Raw::accepted();
+    let id = r.only();
+    r.give_tagged(PEER_TAG, &[&data(PEER_TSN, 0, b"beside"), &complete(true)]);
+    assert!(r.read(id).is_empty() && r.take().is_empty());
+
     for reflected in [false, true] {
         let mut r = Raw::accepted();
         let id = r.only();

@@ -331,3 +331,37 @@ fn a_program_that_starts_again_reaches_its_peer_at_once() {
     let got: Vec<_> = std::iter::from_fn(|| a.recv()).map(|m| m.payload.into_bytes()[0]).collect();
     assert_eq!(got, [0, 1, 2], "one message of each run");
 }
+
+/// The two Tie-Tags in a cookie of ours: behind version, secret, time, life and the two tags.
+fn ties(cookie: &[u8]) -> (u32, u32) {
+    let word = |at: usize| u32::from_be_bytes([cookie[at], cookie[at + 1], cookie[at + 2], cookie[at + 3]]);
+    assert_ne!(word(18), 0, "the local tag stands where it is looked for");
+    (word(26), word(30))
+}
+
+/// Shows: 9260/A24, 9260/A22, 9260/A23.
+#[test]
+fn tie_tags_are_0_until_there_is_an_association() {
+    // CLOSED.
+    let mut r = Raw::new();
+    let normal = r.ask(PEER_TAG, &[]);
+    assert_eq!(normal[22..26], PEER_TAG.to_be_bytes());
+    assert_eq!(ties(&normal), (0, 0));
+    // ESTABLISHED: random values that are not its tags, the same for each INIT.
+    r.echo(&normal);
+    r.take();
+    let (one, two) = (ties(&cookie_of(&begin_anew(&mut r))), ties(&cookie_of(&begin_anew(&mut r))));
+    assert_eq!(one, two);
+    assert!(one.0 != 0 && one.1 != 0);
+    assert!(![one.0, one.1].contains(&r.tag) && ![one.0, one.1].contains(&PEER_TAG));
+    // COOKIE-WAIT and COOKIE-ECHOED.
+    let config = assoc_config("sctp");
+    let mut r = Raw::with(&config, |e| e.accept = false);
+    r.connect(&config);
+    let ours = r.take_one();
+    assert_eq!(ties(&cookie_of(&begin_anew(&mut r))), (0, 0));
+    r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &[]);
+    r.take();
+    let echoed = ties(&cookie_of(&begin_anew(&mut r)));
+    assert!(echoed.0 != 0 && echoed.1 != 0);
+}

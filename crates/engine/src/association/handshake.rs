@@ -7,7 +7,7 @@ use super::{Association, State};
 use crate::auth::AssociationKey;
 use crate::cookie::Cookie;
 use crate::event::{CloseReason, Event, PathReason};
-use crate::path::Origin;
+use crate::path::{Origin, Path};
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
 use anabranch_base::{Duration, Instant, PathId};
@@ -115,8 +115,9 @@ impl Association {
 
     /// Makes the path of `from` the one of the handshake.
     pub(super) fn begin_on(&mut self, from: Source) {
-        let here = |p: &&mut crate::path::Path| p.local == from.local && p.remote == from.remote;
-        let Some(id) = self.paths.iter_mut().find(here).map(|p| p.id) else { return };
+        // What only a list named has to be confirmed first.
+        let here = |p: &&Path| p.local == from.local && p.remote == from.remote && p.origin != Origin::Listed;
+        let Some(id) = self.paths.iter().find(here).map(|p| p.id) else { return };
         self.handshake_path = id;
         for p in &mut self.paths {
             let chosen = p.id == id;

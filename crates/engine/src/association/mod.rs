@@ -6,6 +6,7 @@
 mod addresses;
 pub(crate) mod announced;
 mod asconf;
+mod birth;
 mod control_in;
 mod control_out;
 mod control_timer;
@@ -28,6 +29,7 @@ mod transmit_data;
 mod transmit_new;
 mod views;
 
+pub(crate) use birth::Birth;
 pub use state::Phase;
 pub(crate) use state::State;
 
@@ -35,7 +37,7 @@ use crate::auth::{AssociationKey, AuthParams};
 use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
 use crate::message::{Message, SendOptions};
-use crate::path::{LocalId, Path};
+use crate::path::Path;
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
 use crate::stats::{AssocStats, PathStats};
@@ -43,7 +45,7 @@ use crate::transmit::Transmit;
 use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
-use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
+use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::registry::PolicySet;
 use asconf::Asconf;
 use bytes::Bytes;
@@ -51,7 +53,6 @@ use control_out::{Control, What};
 use peer_window::PeerWindow;
 use sack_in::GapMemory;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use views::Views;
 
 /// Charged to the send buffer for each message and each chunk of one on top of its payload, bytes: without it a peer
@@ -108,18 +109,6 @@ pub enum TimerReason {
     ForwardTsn,
     /// One chunk to see whether the peer's window is still closed.
     WindowProbe,
-}
-
-/// What an association starts from: both ways into life, connecting and accepting, end here.
-pub(crate) struct Birth {
-    pub local_port: u16,
-    pub peer_port: u16,
-    pub local_tag: u32,
-    pub peer_tag: u32,
-    pub local_initial: Tsn,
-    pub local_auth: AuthParams,
-    pub local: LocalId,
-    pub remote: SocketAddr,
 }
 
 /// An SCTP association over one or more paths.
@@ -215,88 +204,6 @@ pub struct Association {
 }
 
 impl Association {
-    pub(crate) fn new(
-        config: AssocConfig,
-        policies: PolicySet,
-        birth: Birth,
-        entropy: &mut dyn Entropy,
-        state: State,
-    ) -> Self {
-        let mtu = config.max_payload() as u64;
-        let mut a = Association {
-            state,
-            local_port: birth.local_port,
-            peer_port: birth.peer_port,
-            local_tag: birth.local_tag,
-            peer_tag: birth.peer_tag,
-            local_initial: birth.local_initial,
-            local_auth: birth.local_auth,
-            ties: (entropy.u32().max(1), entropy.u32().max(1)),
-            key: None,
-            peer: PeerFeatures::default(),
-            outbound_streams: config.outbound_streams,
-            inbound_streams: config.inbound_streams,
-            policies,
-            own_policies: false,
-            views: Views::default(),
-            views_stale: true,
-            mtu,
-            fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
-            paths: Vec::new(),
-            handshake_path: PathId(0),
-            addresses_changed: 0,
-            primary: PathId(0),
-            queue: SendQueue::default(),
-            groups: Groups::default(),
-            board: Scoreboard::new(birth.local_initial),
-            peer_window: PeerWindow::default(),
-            gaps: GapMemory::default(),
-            copies_due: VecDeque::new(),
-            scheduler_wakeup: None,
-            redundancy_wakeup: None,
-            scheduler_blocked: false,
-            fresh_opportunity: false,
-            quality_floor: Instant::ZERO,
-            forward_timer: None,
-            forward_due: false,
-            swept_marked: None,
-            swept_ahead: None,
-            forward_sent: None,
-            errors: 0,
-            last_error: None,
-            want_writable: false,
-            paths_changed: false,
-            tracker: TsnTracker::new(Tsn(0)),
-            reassembly: Reassembly::new(config.inbound_streams),
-            received_any: false,
-            packets_since_sack: 0,
-            sack_due: false,
-            sack_timer: None,
-            sack_path: PathId(0),
-            announced_rwnd: config.receive_buffer as u64,
-            readable_told: false,
-            control: VecDeque::new(),
-            answer_room: 0,
-            control_timer: None,
-            control_attempts: 0,
-            control_sent_at: Instant::ZERO,
-            stale_cookies: 0,
-            cookie_wish: None,
-            echo_report: Bytes::new(),
-            guard_timer: None,
-            guarded_from: 0,
-            asconf: Asconf::new(birth.local_initial.0),
-            nonces: views::Nonces::new(entropy),
-            events: VecDeque::new(),
-            abandoned_told: 0,
-            stats: AssocStats::default(),
-            scratch: transmit::Scratch::default(),
-            config,
-        };
-        a.new_path(birth.local, birth.remote, crate::path::Origin::Handshake);
-        a
-    }
-
     pub(crate) fn local_auth(&self) -> &AuthParams {
         &self.local_auth
     }

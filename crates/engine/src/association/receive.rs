@@ -154,6 +154,16 @@ impl Association {
         Next::Continue
     }
 
+    /// ABORT or SHUTDOWN COMPLETE with the T bit and the peer's own tag (§8.5.1).
+    pub(crate) fn on_reflected(&mut self, now: Instant, chunk: &RawChunk<'_>, alone: bool) {
+        match chunk.decode() {
+            Ok(Chunk::Abort(a)) => self.on_abort(&a),
+            Ok(Chunk::ShutdownComplete(_)) if alone => self.on_shutdown_complete(),
+            _ => {}
+        }
+        self.couple_changed_paths(now);
+    }
+
     fn acknowledgements_count(&self) -> bool {
         self.state.is_connected()
     }

@@ -137,8 +137,10 @@ impl Association {
             (a.queue, a.groups) = (self.queue, self.groups);
         }
         for (local, remote) in ours {
-            if a.paths.iter().all(|p| (p.local, p.remote) != (local, remote)) {
-                a.new_path(local, remote, Origin::AddedByUs);
+            if a.paths.iter().all(|p| (p.local, p.remote) != (local, remote))
+                && let Some(path) = a.new_path(local, remote, Origin::AddedByUs)
+            {
+                a.events.push_back(Event::PathAdded { path });
             }
         }
         for p in a.paths.iter_mut().filter(|p| down.contains(&p.local)) {

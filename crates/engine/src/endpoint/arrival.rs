@@ -4,7 +4,7 @@ use super::{AssocId, Endpoint};
 use crate::association::receive::{Source, is_alone};
 use crate::path::LocalId;
 use anabranch_base::Instant;
-use anabranch_wire::{Packet, RawChunk, Verify, kind};
+use anabranch_wire::{CommonHeader, Packet, RawChunk, Verify, kind};
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -30,8 +30,8 @@ impl Endpoint {
         if first.kind == kind::COOKIE_ECHO {
             return self.on_cookie_echo(now, from, &packet, &first, datagram);
         }
-        if packet.chunks().flatten().any(|c| is_reflected(&c)) {
-            return self.on_reflected(now, from, &packet, datagram);
+        if let Some(c) = packet.chunks().flatten().find(is_reflected) {
+            return self.on_reflected(now, from, h, &c, is_alone(&c, datagram));
         }
         match self.owner(h.vtag, h.src_port) {
             Some(id) if self.is_out_of_the_blue(id, &packet) => self.replies.out_of_the_blue(from, &packet),
@@ -60,12 +60,13 @@ impl Endpoint {
             && packet.chunks().flatten().any(|c| c.kind == kind::SHUTDOWN_ACK)
     }
 
-    /// ABORT or SHUTDOWN COMPLETE with the T bit: the tag is the peer's own, so the address finds it (§8.5.1).
-    fn on_reflected(&mut self, now: Instant, from: Source, packet: &Packet<'_>, datagram: &Bytes) {
-        let key = (from.local, from.remote, packet.header.src_port);
-        let Some(&id) = self.by_peer.get(&key) else { return };
-        if self.slots.get(&id).is_some_and(|s| s.association.peer_tag == packet.header.vtag) {
-            self.hand_over(now, id, from, packet, datagram);
+    /// ABORT or SHUTDOWN COMPLETE with the T bit: the tag is the peer's own, so the address finds it (§8.5.1). Under
+    /// such a tag no other chunk counts.
+    fn on_reflected(&mut self, now: Instant, from: Source, h: CommonHeader, chunk: &RawChunk<'_>, alone: bool) {
+        let Some(&id) = self.by_peer.get(&(from.local, from.remote, h.src_port)) else { return };
+        if let Some(s) = self.slots.get_mut(&id).filter(|s| s.association.peer_tag == h.vtag) {
+            s.association.on_reflected(now, chunk, alone);
+            self.touch(id);
         }
     }
 

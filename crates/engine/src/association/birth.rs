@@ -1,0 +1,117 @@
+//! An association at its beginning.
+
+use super::asconf::Asconf;
+use super::peer_window::PeerWindow;
+use super::sack_in::GapMemory;
+use super::views::Views;
+use super::{Association, PeerFeatures, State, transmit, views};
+use crate::auth::AuthParams;
+use crate::config::AssocConfig;
+use crate::path::{LocalId, Origin};
+use crate::rx::reassembly::Reassembly;
+use crate::rx::tsn_tracker::TsnTracker;
+use crate::stats::AssocStats;
+use crate::tx::groups::Groups;
+use crate::tx::scoreboard::Scoreboard;
+use crate::tx::send_queue::SendQueue;
+use anabranch_base::{Entropy, Instant, PathId, Tsn};
+use anabranch_policy::registry::PolicySet;
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::net::SocketAddr;
+
+/// What an association starts from: both ways into life, connecting and accepting, end here.
+pub(crate) struct Birth {
+    pub local_port: u16,
+    pub peer_port: u16,
+    pub local_tag: u32,
+    pub peer_tag: u32,
+    pub local_initial: Tsn,
+    pub local_auth: AuthParams,
+    pub local: LocalId,
+    pub remote: SocketAddr,
+}
+
+impl Association {
+    pub(crate) fn new(
+        config: AssocConfig,
+        policies: PolicySet,
+        birth: Birth,
+        entropy: &mut dyn Entropy,
+        state: State,
+    ) -> Self {
+        let mtu = config.max_payload() as u64;
+        let mut a = Association {
+            state,
+            local_port: birth.local_port,
+            peer_port: birth.peer_port,
+            local_tag: birth.local_tag,
+            peer_tag: birth.peer_tag,
+            local_initial: birth.local_initial,
+            local_auth: birth.local_auth,
+            ties: (entropy.u32().max(1), entropy.u32().max(1)),
+            key: None,
+            peer: PeerFeatures::default(),
+            outbound_streams: config.outbound_streams,
+            inbound_streams: config.inbound_streams,
+            policies,
+            own_policies: false,
+            views: Views::default(),
+            views_stale: true,
+            mtu,
+            fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
+            paths: Vec::new(),
+            handshake_path: PathId(0),
+            addresses_changed: 0,
+            primary: PathId(0),
+            queue: SendQueue::default(),
+            groups: Groups::default(),
+            board: Scoreboard::new(birth.local_initial),
+            peer_window: PeerWindow::default(),
+            gaps: GapMemory::default(),
+            copies_due: VecDeque::new(),
+            scheduler_wakeup: None,
+            redundancy_wakeup: None,
+            scheduler_blocked: false,
+            fresh_opportunity: false,
+            quality_floor: Instant::ZERO,
+            forward_timer: None,
+            forward_due: false,
+            swept_marked: None,
+            swept_ahead: None,
+            forward_sent: None,
+            errors: 0,
+            last_error: None,
+            want_writable: false,
+            paths_changed: false,
+            tracker: TsnTracker::new(Tsn(0)),
+            reassembly: Reassembly::new(config.inbound_streams),
+            received_any: false,
+            packets_since_sack: 0,
+            sack_due: false,
+            sack_timer: None,
+            sack_path: PathId(0),
+            announced_rwnd: config.receive_buffer as u64,
+            readable_told: false,
+            control: VecDeque::new(),
+            answer_room: 0,
+            control_timer: None,
+            control_attempts: 0,
+            control_sent_at: Instant::ZERO,
+            stale_cookies: 0,
+            cookie_wish: None,
+            echo_report: Bytes::new(),
+            guard_timer: None,
+            guarded_from: 0,
+            asconf: Asconf::new(birth.local_initial.0),
+            nonces: views::Nonces::new(entropy),
+            events: VecDeque::new(),
+            abandoned_told: 0,
+            stats: AssocStats::default(),
+            scratch: transmit::Scratch::default(),
+            config,
+        };
+        a.new_path(birth.local, birth.remote, Origin::Handshake);
+        a
+    }
+}
