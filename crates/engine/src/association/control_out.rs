@@ -289,11 +289,15 @@ impl Association {
     /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
     /// (RFC 9260 §6.4; DESIGN decision 2).
     fn sack_target(&self) -> Option<PathId> {
-        let confirmed = |p: &crate::path::Path| p.state.usable() && !p.interface_down;
-        if self.paths.get(self.sack_path.index()).is_some_and(confirmed) {
+        let works = |p: &crate::path::Path| p.state.usable() && !p.interface_down && !p.answers_lost;
+        if self.paths.get(self.sack_path.index()).is_some_and(works) {
             return Some(self.sack_path);
         }
         let usable = self.usable_paths();
+        let heard = usable.iter().find(|id| self.paths.get(id.index()).is_some_and(works));
+        if heard.is_some() {
+            return heard;
+        }
         if usable.has(self.sack_path) { Some(self.sack_path) } else { usable.iter().next() }
     }
 }

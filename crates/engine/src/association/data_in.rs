@@ -84,6 +84,7 @@ impl Association {
 
     /// After all chunks of a packet: acknowledge now or later (§6.2).
     pub(super) fn after_packet_with_data(&mut self, now: Instant, path: PathId, seen: &Arrival) {
+        self.doubt_answers(now, path, seen);
         self.sack_path = path;
         self.packets_since_sack += 1;
         let view = ReceiveView {
@@ -100,6 +101,22 @@ impl Association {
         }
         if matches!(self.state, super::State::ShutdownSent) {
             self.on_data_in_shutdown_sent();
+        }
+    }
+
+    /// Nothing but repetitions, and by another path than the one we answered on: perhaps the peer did not hear us there.
+    /// A HEARTBEAT finds out; while it stays unanswered acknowledgements prefer another path (§6.4).
+    fn doubt_answers(&mut self, now: Instant, path: PathId, seen: &Arrival) {
+        let said = self.sack_path;
+        if seen.new || seen.dropped || said == path {
+            return;
+        }
+        let patience = self.config.rto_initial;
+        let quiet =
+            |p: &crate::path::Path| p.heartbeat.is_none() && p.doubted_at.is_none_or(|t| now.since(t) >= patience);
+        if let Some(p) = self.paths.get_mut(said.index()).filter(|p| !p.answers_lost && quiet(p)) {
+            p.doubted_at = Some(now);
+            self.request_heartbeat(now, said);
         }
     }
 

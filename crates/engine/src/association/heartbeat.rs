@@ -140,6 +140,9 @@ impl Association {
         // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
         // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept.
         let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial;
+        if let Some(p) = self.paths.get_mut(id.index()) {
+            p.answers_lost = true;
+        }
         self.path_error(now, id, PathReason::HeartbeatLost);
         if counts {
             self.association_error(now);

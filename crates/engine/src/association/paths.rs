@@ -161,6 +161,7 @@ impl Association {
         p.last_heard = Some(now);
         p.errors = 0;
         p.left_at = None;
+        p.answers_lost = false;
         if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).

@@ -68,6 +68,9 @@ impl Association {
     /// A chunk of `len` may leave: the window has room, or nothing is in flight and it is time to probe a closed one.
     /// The first probe leaves one RTO after the window was found closed, the next ones less and less often.
     fn peer_takes(&mut self, now: Instant, len: u64) -> bool {
+        if self.would_dribble() {
+            return false;
+        }
         if len <= self.peer_rwnd() {
             self.peer_window.probe = Probe::Idle;
             self.peer_window.backoff = 0;
@@ -90,6 +93,14 @@ impl Association {
                 false
             }
         }
+    }
+
+    /// A packet that begins now could not be filled for lack of window, although there is enough to fill it with, and
+    /// an answer is on its way that may open the window (§6.1 A, silly window avoidance).
+    fn would_dribble(&self) -> bool {
+        let room = self.peer_rwnd();
+        let begins = self.scratch.packet.is_empty();
+        begins && room < self.mtu && self.queue.bytes() + self.board.ahead_bytes() > room && !self.nothing_in_flight()
     }
 
     /// Neither outstanding nor waiting to be sent again.

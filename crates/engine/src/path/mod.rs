@@ -91,6 +91,10 @@ pub(crate) struct Path {
     pub last_heard: Option<Instant>,
     /// Newest arrival of any packet.
     pub last_received: Option<Instant>,
+    /// Its last HEARTBEAT was not answered; what arrives by it shows that only the way back is dead.
+    pub answers_lost: bool,
+    /// When repetitions last made us ask whether it is.
+    pub doubted_at: Option<Instant>,
     /// Left because it fell silent; closed when nothing of it is left to send again.
     pub left_at: Option<Instant>,
     pub t3: Option<Instant>,
@@ -160,6 +164,8 @@ impl Path {
             last_timeout: None,
             last_heard: None,
             last_received: None,
+            answers_lost: false,
+            doubted_at: None,
             left_at: None,
             t3: None,
             loss_timer: None,

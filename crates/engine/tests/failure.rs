@@ -1,0 +1,128 @@
+//! Paths and peers that fail (§6.4, §8.1, §8.2): where data goes then, and when it is over.
+
+mod common;
+
+use anabranch_base::PathId;
+use anabranch_engine::{AssocConfig, CloseReason, Event};
+use anabranch_policy::view::PathState;
+use anabranch_sim::Direction;
+use anabranch_wire::kind;
+use common::manual::*;
+use common::*;
+
+fn connected(profile: &str, paths: usize) -> Bench {
+    let links: Vec<_> = (0..paths).map(|i| (link(10, 20 + 5 * i as u64), link(10, 20 + 5 * i as u64))).collect();
+    let mut b = Bench::connected(5, &assoc_config(profile), &links);
+    b.strict = true;
+    b
+}
+
+/// Paths that carried DATA of the client since the tap was opened, each once.
+fn carried(b: &mut Bench) -> Vec<usize> {
+    let mut list: Vec<usize> = b.tapped(Side::Client, kind::DATA).iter().map(|t| t.2).collect();
+    list.sort_unstable();
+    list.dedup();
+    b.tap = Some(vec![]);
+    list
+}
+
+/// Shows: 9260/H1.
+#[test]
+fn new_data_takes_the_primary_path_and_the_user_chooses_it() {
+    let mut b = connected("sctp", 3);
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    b.tap = Some(vec![]);
+    flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
+    assert_eq!(carried(&mut b), [0], "the first one unless told otherwise");
+    for path in [2, 1, 0] {
+        assert!(b.assoc(Side::Client).set_primary(PathId(path)));
+        flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
+        assert_eq!(carried(&mut b), [usize::from(path)]);
+    }
+    assert!(!b.assoc(Side::Client).set_primary(PathId(3)), "there is no such path");
+}
+
+/// Shows: 9260/H5.
+#[test]
+fn one_alternate_stands_in_while_the_primary_is_inactive() {
+    let mut b = connected("sctp", 3);
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    flow.transfer(&mut b, 100, ms(5_000)).expect("arrives");
+    b.cut(0);
+    let until = b.now + ms(200_000);
+    flow.send_to(&mut b, flow.sent + 100);
+    let inactive = |e: &Event| matches!(e, Event::PathChanged { path: PathId(0), to: PathState::Inactive, .. });
+    while !b.client_events.iter().any(inactive) {
+        assert!(b.now < until, "{:?}", b.client_events);
+        flow.stream(&mut b, ms(50), ms(1_000));
+    }
+    b.tap = Some(vec![]);
+    flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
+    assert_eq!(carried(&mut b), [1], "one of them, not both");
+    b.restore(0);
+    b.run_for(ms(130_000));
+    b.tap = Some(vec![]);
+    flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
+    assert_eq!(carried(&mut b), [0], "and the primary again");
+}
+
+/// Shows: 9260/H6.
+#[test]
+fn more_errors_than_the_limit_end_it_and_nothing_is_sent_any_more() {
+    let config = AssocConfig { max_association_retrans: 4, ..assoc_config("sctp") };
+    let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
+    m.send(3, 1_000);
+    m.b.run_for(ms(14_999));
+    assert!(!m.b.client_events.iter().any(|e| matches!(e, Event::Closed(_))), "four expiries are allowed");
+    m.b.run_for(ms(16_002));
+    assert!(m.b.client_events.contains(&Event::Closed(CloseReason::PeerGone)), "{:?}", m.b.client_events);
+    m.packets();
+    assert!(m.during(ms(600_000)).is_empty());
+}
+
+/// Shows: 9260/H7.
+#[test]
+fn each_acknowledgement_of_data_begins_the_count_again() {
+    let config = AssocConfig { max_association_retrans: 4, ..assoc_config("sctp") };
+    let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
+    for round in 0..5 {
+        m.send(1, 1_000);
+        // Three expiries, one short of the limit.
+        m.b.run_for(ms(7_500));
+        m.sack(2 * round + 1, &[]);
+        // Something sent once ends the back-off.
+        m.send(1, 1_000);
+        m.b.run_for(ms(50));
+        m.sack(2 * round + 2, &[]);
+    }
+    assert!(!m.b.client_events.iter().any(|e| matches!(e, Event::Closed(_))), "{:?}", m.b.client_events);
+    assert_eq!(m.path(0).counters.timeouts, 15);
+}
+
+/// Another stack lost its association when only the way back of one path died: its acknowledgements kept leaving
+/// into the dead direction.
+#[test]
+fn the_way_back_of_one_path_dies_and_the_association_goes_on() {
+    for profile in ["sctp", "cmt", "live"] {
+        for dead in [0, 1] {
+            let mut b = connected(profile, 2);
+            let mut flow = Flow::new(Side::Client, 0, 1_000);
+            let mut back = Flow::new(Side::Server, 0, 1_000);
+            flow.transfer(&mut b, 200, ms(10_000)).expect("arrives");
+            back.transfer(&mut b, 200, ms(10_000)).expect("arrives");
+            b.set_up(dead, Direction::Backward, false);
+            let what = format!("{profile}, path {dead}");
+            assert!(flow.transfer(&mut b, 1_000, ms(60_000)).is_some(), "{what}: {} of {}", flow.got, flow.sent);
+            assert!(back.transfer(&mut b, 1_000, ms(60_000)).is_some(), "{what}: {} of {}", back.got, back.sent);
+            b.run_for(ms(400_000));
+            let closed = |e: &Event| matches!(e, Event::Closed(_));
+            assert!(!b.client_events.iter().chain(&b.server_events).any(closed), "{what}");
+            assert!(flow.transfer(&mut b, 500, ms(30_000)).is_some(), "{what}: still");
+            // Once the path is known to be dead, acknowledgements leave on the other one.
+            b.tap = Some(vec![]);
+            flow.transfer(&mut b, 200, ms(20_000)).expect("arrives");
+            let sacks: Vec<usize> = b.tapped(Side::Server, kind::SACK).iter().map(|t| t.2).collect();
+            assert!(sacks.iter().any(|p| *p != dead), "{what}: {sacks:?}");
+        }
+    }
+}

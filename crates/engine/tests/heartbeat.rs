@@ -1,0 +1,229 @@
+//! HEARTBEATs (§8.3): when they leave, who answers, what an answer tells, what the user may set.
+
+mod common;
+
+use anabranch_base::{Duration, PathId};
+use anabranch_engine::{AssocConfig, Event, HeartbeatSetting, PathReason};
+use anabranch_policy::view::PathState;
+use anabranch_wire::{Heartbeat, kind};
+use common::manual::*;
+use common::*;
+
+fn two(profile: &str) -> Bench {
+    Bench::connected(5, &assoc_config(profile), &[(link(10, 20), link(10, 20)), (link(10, 30), link(10, 30))])
+}
+
+/// Times between the HEARTBEATs of the client on `path` during `time`.
+fn gaps(b: &mut Bench, path: usize, time: Duration) -> Vec<u64> {
+    b.tap = Some(vec![]);
+    b.run_for(time);
+    let sent: Vec<_> = b.tapped(Side::Client, kind::HEARTBEAT).iter().filter(|t| t.2 == path).map(|t| t.0).collect();
+    b.tap = None;
+    sent.windows(2).map(|w| w[1].since(w[0]).as_millis()).collect()
+}
+
+/// Shows: 9260/H9.
+#[test]
+fn an_idle_path_is_probed_once_per_interval_with_jitter() {
+    let mut b = two("sctp");
+    for path in [0, 1] {
+        let list = gaps(&mut b, path, Duration::from_secs(1_000));
+        assert!(list.len() > 25, "{list:?}");
+        assert!(list.iter().all(|g| (29_500..=31_700).contains(g)), "{list:?}");
+        let mut different = list.clone();
+        different.sort_unstable();
+        different.dedup();
+        assert!(different.len() > 10, "jitter: {list:?}");
+    }
+}
+
+/// Shows: 9260/H9, 9260/H8.
+#[test]
+fn an_unanswered_one_backs_off_and_an_inactive_path_is_still_probed() {
+    let mut b = two("sctp");
+    b.run_for(ms(1_000));
+    b.cut(1);
+    b.client_events.clear();
+    let list = gaps(&mut b, 1, Duration::from_secs(900));
+    // Never more often than once per interval while it is in use, and each is one error.
+    assert!(list[..4].iter().all(|g| *g >= 29_500), "{list:?}");
+    let inactive = |e: &Event| {
+        matches!(
+            e,
+            Event::PathChanged { path: PathId(1), to: PathState::Inactive, reason: PathReason::HeartbeatLost, .. }
+        )
+    };
+    assert_eq!(b.client_events.iter().filter(|e| inactive(e)).count(), 1, "told once: {:?}", b.client_events);
+    assert!(b.path(Side::Client, 1).errors > 5);
+    assert!(list.len() > 8 && list.iter().all(|g| *g <= 125_000), "it goes on: {list:?}");
+    b.restore(1);
+    let until = b.now + ms(125_000);
+    let back = |e: &Event| {
+        matches!(e, Event::PathChanged { path: PathId(1), to: PathState::Active, reason: PathReason::Answered, .. })
+    };
+    assert!(b.run_until(until, |b| b.client_events.iter().any(back)), "{:?}", b.client_events);
+    assert_eq!(b.path(Side::Client, 1).errors, 0, "cleared by the answer");
+    assert_eq!(b.path(Side::Client, 0).state, PathState::Active, "the other one had nothing to do with it");
+}
+
+/// Shows: 9260/H8.
+#[test]
+fn timeouts_count_up_to_path_max_retrans_and_an_acknowledgement_clears_them() {
+    let config = AssocConfig { max_path_retrans: 3, ..assoc_config("sctp") };
+    let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
+    m.b.client_events.clear();
+    m.send(1, 100);
+    m.packets();
+    m.b.run_for(ms(1_001));
+    assert_eq!((m.path(0).errors, m.path(1).errors), (1, 0));
+    m.send(1, 100);
+    m.packets();
+    m.sack(0, &[(1, 1)]);
+    assert_eq!(m.path(0).errors, 0, "something of that path was acknowledged");
+    // It expires again and again, on both paths in turn.
+    m.b.run_for(ms(30_000));
+    let gone: Vec<usize> =
+        m.b.client_events
+            .iter()
+            .filter_map(|e| match e {
+                Event::PathChanged { path, to: PathState::Inactive, .. } => Some(path.index()),
+                _ => None,
+            })
+            .collect();
+    assert!(gone.contains(&0) || gone.contains(&1), "{:?}", m.b.client_events);
+    assert!(m.path(gone[0]).errors > 3);
+}
+
+/// Shows: 9260/H2, 9260/P15.
+#[test]
+fn an_answer_goes_back_where_the_question_came_from_and_says_the_same() {
+    let mut m = Manual::new(&assoc_config("sctp"), &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
+    for path in [1, 0, 1] {
+        let asked = encoded(&Heartbeat::new(b"anything at all"));
+        m.receive(path, &[&asked]);
+        m.b.flush();
+        let tap = m.b.tap.replace(vec![]).expect("tapped");
+        let answers: Vec<_> = tap.iter().filter(|t| t.1 == Side::Client).collect();
+        assert_eq!((answers.len(), answers[0].2), (1, path));
+        let (chunk, question) = (&answers[0].3[12..], &asked[..]);
+        assert_eq!((chunk[0], &chunk[1..]), (kind::HEARTBEAT_ACK, &question[1..]));
+    }
+}
+
+/// Shows: 9260/H10.
+#[test]
+fn answered_from_the_cookie_to_the_last_chunk() {
+    let heartbeat = encoded(&Heartbeat::new(&[5; 8]));
+    let answered = |m: &mut Manual| {
+        m.packets();
+        m.receive(0, &[&heartbeat]);
+        m.packets().iter().any(|p| p.has(kind::HEARTBEAT_ACK))
+    };
+    let mut m = Manual::single("sctp");
+    assert!(answered(&mut m), "ESTABLISHED");
+    m.send(1, 100);
+    let now = m.b.now;
+    m.b.assoc(Side::Client).shutdown(now);
+    assert!(answered(&mut m), "SHUTDOWN-PENDING");
+    m.sack(1, &[]);
+    assert!(m.packets().iter().any(|p| p.has(kind::SHUTDOWN)));
+    assert!(answered(&mut m), "SHUTDOWN-SENT");
+    let shutdown =
+        |m: &Manual, next: u32| encoded(&anabranch_wire::Shutdown { cum_tsn: m.client_first.plus(next).minus(1) });
+    let bytes = shutdown(&m, 1);
+    m.receive(0, &[&bytes]);
+    assert!(answered(&mut m), "SHUTDOWN-ACK-SENT");
+    let mut m = Manual::single("sctp");
+    m.send(1, 100);
+    m.packets();
+    let bytes = shutdown(&m, 0);
+    m.receive(0, &[&bytes]);
+    assert!(answered(&mut m), "SHUTDOWN-RECEIVED");
+    // COOKIE ACK is lost: COOKIE-ECHOED.
+    let config = assoc_config("sctp");
+    let mut b = Bench::new(3, &config);
+    b.paths.add("path0", link(10, 20), link(10, 20));
+    b.filter = Some(Box::new(|l| !l.has(kind::COOKIE_ACK)));
+    b.tap = Some(vec![]);
+    b.connect(&config);
+    b.run_for(ms(200));
+    let init = b.tapped(Side::Client, kind::INIT)[0].3.clone();
+    let mut packet = vec![0; 12];
+    packet[..4].copy_from_slice(&init[..4]);
+    packet[4..8].copy_from_slice(&init[16..20]);
+    packet.extend_from_slice(&heartbeat);
+    b.inject(Side::Client, 0, &packet);
+    b.flush();
+    assert_eq!(b.tapped(Side::Client, kind::HEARTBEAT_ACK).len(), 1, "COOKIE-ECHOED");
+}
+
+/// Shows: 9260/H11, 9260/H7.
+#[test]
+fn an_answer_measures_the_path_and_clears_the_errors() {
+    let mut b = two("sctp");
+    b.cut(0);
+    b.cut(1);
+    let mut flow = Flow::new(Side::Client, 0, 500);
+    flow.send_to(&mut b, 1);
+    b.run_for(ms(20_000));
+    assert!(b.path(Side::Client, 0).errors > 0);
+    b.restore(0);
+    let before = b.path(Side::Client, 0);
+    let now = b.now;
+    b.filter = Some(Box::new(|l| !l.has(kind::DATA)));
+    assert!(b.assoc(Side::Client).request_heartbeat(now, PathId(0)));
+    b.run_for(ms(100));
+    let p = b.path(Side::Client, 0);
+    assert_eq!(p.counters.heartbeats_answered, before.counters.heartbeats_answered + 1);
+    assert_eq!(p.errors, 0);
+    assert!(p.last_rtt >= ms(40) && p.last_rtt < ms(45), "{}", p.last_rtt);
+}
+
+/// Shows: 9260/H11.
+#[test]
+fn the_user_sets_the_interval_switches_off_and_asks() {
+    let mut b = two("sctp");
+    let now = b.now;
+    assert!(b.assoc(Side::Client).set_heartbeat(now, PathId(1), HeartbeatSetting::Every(ms(5_000))));
+    let list = gaps(&mut b, 1, ms(100_000));
+    assert!(list.len() >= 15 && list.iter().all(|g| (4_500..=6_700).contains(g)), "{list:?}");
+    let list = gaps(&mut b, 0, ms(100_000));
+    assert!(list.iter().all(|g| *g > 29_000), "the other path is as it was: {list:?}");
+    let now = b.now;
+    b.assoc(Side::Client).set_heartbeat(now, PathId(1), HeartbeatSetting::Off);
+    b.tap = Some(vec![]);
+    b.cut(1);
+    b.run_for(ms(200_000));
+    assert!(b.tapped(Side::Client, kind::HEARTBEAT).iter().all(|t| t.2 == 0), "none at all");
+    b.restore(1);
+    let now = b.now;
+    assert!(b.assoc(Side::Client).request_heartbeat(now, PathId(1)));
+    b.run_for(ms(100));
+    assert_eq!(b.tapped(Side::Client, kind::HEARTBEAT).iter().filter(|t| t.2 == 1).count(), 1, "on demand");
+    b.run_for(ms(100_000));
+    assert_eq!(b.tapped(Side::Client, kind::HEARTBEAT).iter().filter(|t| t.2 == 1).count(), 1, "and only then");
+    let now = b.now;
+    b.assoc(Side::Client).set_heartbeat(now, PathId(1), HeartbeatSetting::Configured);
+    assert!(!gaps(&mut b, 1, ms(100_000)).is_empty());
+    assert!(!b.assoc(Side::Client).set_heartbeat(now, PathId(9), HeartbeatSetting::Off), "no such path");
+}
+
+/// A potentially failed path is probed at once and again after each timeout, unless HEARTBEATs are off.
+#[test]
+fn a_path_in_doubt_is_probed_without_waiting_for_the_interval() {
+    for off in [false, true] {
+        let mut b = two("cmt");
+        let now = b.now;
+        if off {
+            b.assoc(Side::Client).set_heartbeat(now, PathId(1), HeartbeatSetting::Off);
+        }
+        b.tap = Some(vec![]);
+        let mut flow = Flow::new(Side::Client, 0, 1_000);
+        flow.stream(&mut b, ms(5), ms(500));
+        b.cut(1);
+        flow.stream(&mut b, ms(5), ms(3_000));
+        assert_eq!(b.path(Side::Client, 1).state, PathState::PotentiallyFailed);
+        let probes = b.tapped(Side::Client, kind::HEARTBEAT).iter().filter(|t| t.2 == 1).count();
+        assert!(if off { probes == 0 } else { probes >= 3 }, "off: {off}, {probes} probes");
+    }
+}
