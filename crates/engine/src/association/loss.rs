@@ -35,10 +35,10 @@ impl Association {
                 Suspects::Holes => self.copies_in_holes(path, &mut list),
             }
         }
-        let facts = self.facts(now);
+        let facts = (!list.is_empty()).then(|| self.facts(now));
         let mut lost = 0;
-        for c in &list {
-            match self.judge(path, c, sack, &facts) {
+        for (c, facts) in list.iter().zip(facts.iter().cycle()) {
+            match self.judge(path, c, sack, facts) {
                 Verdict::Waiting => {}
                 Verdict::Lost => lost += self.copy_lost(now, path, c, true),
                 Verdict::LostAt(t) => {

@@ -262,6 +262,9 @@ impl Association {
 
     /// The quality estimator hears what was acknowledged.
     fn notify_acked(&mut self, now: Instant) {
+        if !self.policies.path_quality.enabled() {
+            return;
+        }
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         for (i, t) in self.scratch.acks.iter().enumerate().filter(|(_, t)| t.bytes > 0) {

@@ -102,6 +102,9 @@ impl Association {
         if self.paths.iter().all(|p| p.released == 0) {
             return;
         }
+        if !self.policies.path_quality.enabled() {
+            return self.paths.iter_mut().for_each(|p| p.released = 0);
+        }
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         for p in &mut self.paths {

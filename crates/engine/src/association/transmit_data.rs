@@ -221,7 +221,9 @@ impl Association {
         }
         p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
         p.suspect_timer = self.policies.path_state.suspect_at(&cx, v);
-        self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
-        p.released += payload;
+        if self.policies.path_quality.enabled() {
+            self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
+            p.released += payload;
+        }
     }
 }

@@ -38,6 +38,10 @@ impl Association {
         if self.scheduler_blocked {
             return false;
         }
+        if self.queue.is_empty() && self.board.ahead().is_empty() {
+            self.note_app_limited(now);
+            return false;
+        }
         let mut facts = self.facts(now);
         if core::mem::take(&mut self.fresh_opportunity) {
             let cx = facts.view(&self.views);

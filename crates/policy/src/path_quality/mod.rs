@@ -48,6 +48,10 @@ pub struct Board {
 
 /// Estimates path quality.
 pub trait PathQuality: Send {
+    /// Never told of anything when false.
+    fn enabled(&self) -> bool {
+        true
+    }
     /// Something happened.
     fn observe(&mut self, _cx: &AssocView<'_>, _n: Notice) {}
     /// When it wants [`PathQuality::tick`].

@@ -17,7 +17,11 @@ pub(super) const POLICY: Policy<dyn PathQuality> = Policy {
 
 struct NoQuality;
 
-impl PathQuality for NoQuality {}
+impl PathQuality for NoQuality {
+    fn enabled(&self) -> bool {
+        false
+    }
+}
 
 #[cfg(test)]
 mod tests {
