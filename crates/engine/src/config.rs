@@ -112,6 +112,11 @@ pub struct EndpointConfig {
     pub association: AssocConfig,
     /// Valid.Cookie.Life.
     pub cookie_life: Duration,
+    /// A peer that restarts (RFC 9260 §5.2.4 A) keeps its association's id, and the user is told by
+    /// [`Event::Restarted`](crate::Event::Restarted). False ends the old one with
+    /// [`CloseReason::PeerRestarted`](crate::CloseReason::PeerRestarted) and begins another, for users to whom an
+    /// association is a session.
+    pub restart_keeps_id: bool,
     /// Associations that may live at once; further COOKIE ECHOes are dropped.
     pub max_associations: usize,
 }
@@ -124,6 +129,7 @@ impl EndpointConfig {
             accept: false,
             association,
             cookie_life: Duration::from_secs(60),
+            restart_keeps_id: true,
             max_associations: 100_000,
         }
     }

@@ -21,6 +21,9 @@ pub enum CloseReason {
     /// Association.Max.Retrans exceeded.
     #[error("the peer is gone: nothing was acknowledged any more on any path")]
     PeerGone,
+    /// The peer restarted, and another association has begun.
+    #[error("the peer restarted")]
+    PeerRestarted,
     /// The peer broke the protocol.
     #[error("the peer broke the protocol: {0}")]
     ProtocolViolation(&'static str),

@@ -3,7 +3,7 @@
 mod common;
 
 use anabranch_base::Tsn;
-use anabranch_engine::{AssocConfig, AssocId, Event, ListedAddress, LocalId, PathStats, Phase};
+use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event, ListedAddress, LocalId, PathStats, Phase};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{InitFields, cause_code, kind};
 use common::raw::*;
@@ -252,6 +252,37 @@ fn a_cookie_restarts_once() {
     r.echo(&cookie_of(&one));
     assert_eq!(r.take_one().kinds(), [kind::COOKIE_ACK]);
     assert_eq!(r.events_of(id).iter().filter(|e| **e == Event::Restarted).count(), 1);
+}
+
+/// For users to whom an association is a session.
+#[test]
+fn a_restart_may_end_the_association_and_begin_another() {
+    let mut r = Raw::with(&assoc_config("sctp"), |e| e.restart_keeps_id = false);
+    r.handshake(PEER_TAG, &[]);
+    let id = r.only();
+    r.give(&[&data(PEER_TSN, 0, b"unread")]);
+    r.take();
+    let answer = begin_anew(&mut r);
+    let old_tag = r.tag;
+    r.tag = init_of(&answer).0.tag;
+    r.echo(&cookie_of(&answer));
+    let sent = r.take();
+    assert_eq!(sent.iter().flat_map(Sent::kinds).collect::<Vec<_>>(), [kind::COOKIE_ACK], "and no ABORT");
+    assert!(r.events_of(id).contains(&Event::Closed(CloseReason::PeerRestarted)));
+    assert_eq!(r.read(id), [b"unread"], "what had arrived can still be read");
+    r.drain();
+    let other = r.only();
+    assert_ne!(other, id);
+    assert!(r.events_of(other).contains(&Event::Connected));
+    r.give(&[&data(Tsn(500_000), 0, b"new")]);
+    assert_eq!(r.read(other), [b"new"]);
+    r.take();
+    r.give_tagged(old_tag, &[&data(PEER_TSN.plus(1), 1, b"late")]);
+    assert_eq!(r.take_one().kinds(), [kind::ABORT]);
+    // And once more: the new one is as good as the old.
+    let cookie = r.ask(NEW_TAG + 1, &[]);
+    r.echo(&cookie);
+    assert!(r.events_of(other).contains(&Event::Closed(CloseReason::PeerRestarted)));
 }
 
 #[test]

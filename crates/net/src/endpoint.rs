@@ -53,6 +53,8 @@ impl Endpoint {
         let sockets = config.listen.iter().map(listen).collect::<Result<Vec<_>, _>>()?;
         let mut engine = EndpointConfig::new(config.port, config.association);
         engine.accept = true;
+        // A connection is a session: one that begins anew is another one.
+        engine.restart_keeps_id = false;
         engine.max_associations = config.max_associations;
         start(Beginning {
             transport: config.transport,

@@ -6,6 +6,7 @@ use crate::association::restart::CookieAction;
 use crate::association::{Association, Birth, State};
 use crate::auth::AuthParams;
 use crate::cookie::{Cookie, CookieError};
+use crate::event::CloseReason;
 use anabranch_base::{Duration, Instant};
 use anabranch_wire::{Cause, Chunk, CommonHeader, Packet, RawChunk};
 use bytes::Bytes;
@@ -43,7 +44,7 @@ impl Endpoint {
             return self.replies.stale_cookie(from, back, by);
         }
         match action {
-            CookieAction::Restart => return self.restart(now, id, from, back, &cookie, packet, datagram),
+            CookieAction::Restart => return self.restart(now, id, from, &cookie, packet, datagram),
             CookieAction::Collision => s.association.on_collision(now, from, &cookie),
             CookieAction::Again => s.association.on_cookie_again(now, from),
             CookieAction::Drop => return,
@@ -82,6 +83,10 @@ impl Endpoint {
         if self.slots.len() >= self.config.max_associations {
             return self.replies.abort(from, back, &[Cause::OutOfResource]);
         }
+        self.begin(now, from, cookie, packet, datagram);
+    }
+
+    fn begin(&mut self, now: Instant, from: Source, cookie: &Cookie, packet: &Packet<'_>, datagram: &Bytes) {
         let config = self.config.association.clone();
         let Ok(policies) = config.profile.build(config.seed) else { return };
         let birth = birth(cookie, from);
@@ -91,29 +96,31 @@ impl Endpoint {
         self.hand_over(now, id, from, packet, datagram);
     }
 
-    /// The peer has lost its memory and begins anew: so do we, under the same id (§5.2.4 A).
-    #[allow(clippy::too_many_arguments)]
+    /// The peer has lost its memory and begins anew: so do we (§5.2.4 A).
     fn restart(
         &mut self,
         now: Instant,
         id: AssocId,
         from: Source,
-        back: CommonHeader,
         cookie: &Cookie,
         packet: &Packet<'_>,
         datagram: &Bytes,
     ) {
-        let Some(mut slot) = self.slots.remove(&id) else { return };
+        let Some(slot) = self.slots.get_mut(&id) else { return };
         if slot.association.refuses_restart() {
-            self.slots.insert(id, slot);
             return self.touch(id);
         }
+        if !self.config.restart_keeps_id {
+            slot.association.close(CloseReason::PeerRestarted);
+            self.touch(id);
+            return self.begin(now, from, cookie, packet, datagram);
+        }
+        let Some(mut slot) = self.slots.remove(&id) else { return };
         self.by_tag.remove(&slot.association.local_tag);
         self.by_tag.insert(cookie.local_tag, id);
         slot.keys_of = None;
         slot.association = slot.association.restarted(now, birth(cookie, from), cookie, self.entropy.as_mut());
         self.slots.insert(id, slot);
-        let _ = back;
         self.hand_over(now, id, from, packet, datagram);
     }
 }
