@@ -37,6 +37,14 @@ demo-repeated times="5":
 bulk megabytes="1024":
     ANABRANCH_BULK_MB={{megabytes}} cargo test --release -p anabranch-engine --test bulk
 
+# A virtual day on two bad paths, every message accounted for
+day hours="24":
+    ANABRANCH_DAY_HOURS={{hours}} cargo test --release -p anabranch-engine --test day -- --nocapture
+
+# Attacks, with what they cost
+attacks:
+    cargo test -p anabranch-engine --test attacks -- --nocapture --test-threads 1
+
 # Fuzz one target or all of them; needs nightly and cargo-fuzz
 fuzz target="all" seconds="600":
     scripts/fuzz.sh {{target}} {{seconds}}
