@@ -36,6 +36,9 @@ impl Endpoint {
         match self.owner(h.vtag, h.src_port) {
             Some(id) if self.is_out_of_the_blue(id, &packet) => self.replies.out_of_the_blue(from, &packet),
             Some(id) => self.hand_over(now, id, from, &packet, datagram),
+            // The peer is known and its tag is wrong: a forgery, or what an association before this one left (§8.5);
+            // only the end of that one is helped along (§8.5.1 E).
+            None if first.kind != kind::SHUTDOWN_ACK && self.is_peer(from, h.src_port) => {}
             None => self.replies.out_of_the_blue(from, &packet),
         }
     }
@@ -68,6 +71,10 @@ impl Endpoint {
             s.association.on_reflected(now, chunk, alone);
             self.touch(id);
         }
+    }
+
+    fn is_peer(&self, from: Source, port: u16) -> bool {
+        self.find_by_addresses(from, &[], port).is_some()
     }
 
     /// The association that any of these addresses of a peer would find (§5.1.2 D).

@@ -33,10 +33,12 @@ fn data_by_guessed_tags() {
     let (mut s, p) = connected(assoc_config("cmt"));
     let mut r = RandomStream::named(2, "tags");
     let (mut bytes_in, mut bytes_out, mut most) = (0, 0, 0);
-    for _ in 0..100_000 {
+    for n in 0..100_000 {
         let tag = r.u32() | 1;
         let forged = packet(if tag == p.tag { 1 } else { tag }, &[&data(p.tsn, 0, 0, WHOLE, b"forged")]);
-        let answer = s.answers(HOME, &forged);
+        // The peer's address gets nothing (§8.5), another an ABORT with the tag reflected (§8.4).
+        let answer = s.answers(if n % 2 == 0 { HOME } else { source(n) }, &forged);
+        assert!(n % 2 == 1 || answer.is_empty());
         bytes_in += forged.len();
         bytes_out += bytes_of(&answer);
         most = most.max(answer.len());
