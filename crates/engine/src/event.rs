@@ -91,7 +91,8 @@ pub enum Event {
     TakenOver {
         /// Which path was left.
         path: PathId,
-        /// From the last packet the path delivered.
+        /// From the last packet the path delivered; from the first one it did not, when nothing was outstanding on it
+        /// before.
         after: anabranch_base::Duration,
     },
     /// Messages wait in `recv`.

@@ -64,3 +64,49 @@ fn cmt_leaves_it_only_after_its_timer() {
     let (_, taken) = cut("cmt", 0);
     assert!(taken.is_some_and(|t| t > ms(500)), "{taken:?}: the comparison means nothing");
 }
+
+/// When the client says that path 0 was taken over.
+fn taken_over(b: &Bench) -> Vec<Duration> {
+    let after = |e: &Event| match e {
+        Event::TakenOver { path: PathId(0), after } => Some(*after),
+        _ => None,
+    };
+    b.client_events.iter().filter_map(after).collect()
+}
+
+#[test]
+fn a_path_that_was_idle_is_measured_from_what_it_did_not_deliver() {
+    let mut b = Bench::connected(3, &assoc_config("live"), &[(link(6, 30), link(6, 5)), (link(6, 60), link(6, 5))]);
+    stream(&mut b, ms(1_000));
+    b.run_for(ms(5_000));
+    b.cut(0);
+    stream(&mut b, ms(1_000));
+    let taken = taken_over(&b);
+    assert!(taken.len() == 1 && taken[0] <= ms(300), "{taken:?}");
+}
+
+#[test]
+fn what_held_nothing_is_not_taken_over() {
+    let mut config = assoc_config("live");
+    config.heartbeat_interval = ms(1_000);
+    let mut b = Bench::connected(3, &config, &[(link(6, 30), link(6, 5)), (link(6, 60), link(6, 5))]);
+    stream(&mut b, ms(1_000));
+    b.run_for(ms(1_000));
+    b.cut(0);
+    b.run_for(ms(60_000));
+    assert_ne!(b.path(Side::Client, 0).state, PathState::Active, "left");
+    assert_eq!(taken_over(&b), []);
+}
+
+#[test]
+fn nobody_takes_over_the_only_path() {
+    for profile in ["live", "cmt", "sctp"] {
+        let mut b = Bench::connected(3, &assoc_config(profile), &[(link(6, 30), link(6, 5))]);
+        stream(&mut b, ms(1_000));
+        b.cut(0);
+        stream(&mut b, ms(20_000));
+        b.restore(0);
+        stream(&mut b, ms(20_000));
+        assert_eq!(taken_over(&b), [], "{profile}");
+    }
+}

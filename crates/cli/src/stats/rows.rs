@@ -153,7 +153,7 @@ pub enum Row {
         t: f64,
         /// Which path was left.
         path: u8,
-        /// Since the last packet that the path delivered.
+        /// Since the last packet that the path delivered, or the first one it did not.
         after_ms: f64,
     },
     /// The end; the last line.

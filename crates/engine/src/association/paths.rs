@@ -160,8 +160,8 @@ impl Association {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.last_heard = Some(now);
         p.errors = 0;
-        p.left_at = None;
         p.answers_lost = false;
+        p.stalled_since = None;
         if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
@@ -207,9 +207,11 @@ impl Association {
             // The timer that watched over withdrawn acknowledgements is gone with the path.
             self.mark_reneged(now);
         }
+        // What it held and no other path holds is to be taken over.
+        let holds = self.board.marked().iter().any(|c| c.last_path == Some(id));
         if let Some(p) = self.paths.get_mut(id.index()) {
-            if was_active {
-                p.left_at = Some(now);
+            if was_active && holds {
+                p.stalled_since = Some(p.unanswered_since.max(p.last_heard).unwrap_or(now));
             }
             if p.heartbeat.is_none() {
                 self.probe_soon(now, id);
@@ -233,13 +235,15 @@ impl Association {
     pub(super) fn settle_takeovers(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
-            if self.paths[i].left_at.is_none() || self.board.marked().iter().any(|c| c.last_path == Some(id)) {
+            let Some(since) = self.paths[i].stalled_since else { continue };
+            if self.board.marked().iter().any(|c| c.last_path == Some(id)) {
                 continue;
             }
-            let p = &mut self.paths[i];
-            let since = p.last_heard.or(p.left_at).unwrap_or(now);
-            p.left_at = None;
-            self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
+            self.paths[i].stalled_since = None;
+            // A path without another one beside it only repeats.
+            if self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down) {
+                self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
+            }
         }
     }
 

@@ -75,7 +75,7 @@ impl Association {
             || !self.copies_due.is_empty()
             || self.forward_due
             || self.policies.redundancy.enabled()
-            || self.paths.iter().any(|p| p.released > 0 || p.left_at.is_some())
+            || self.paths.iter().any(|p| p.released > 0 || p.stalled_since.is_some())
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).

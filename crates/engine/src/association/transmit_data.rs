@@ -158,6 +158,7 @@ impl Association {
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         if first {
+            p.notice_sending(now);
             let at_send = p.rate.on_sent(now, len, p.flight.bytes(), p.rtt.srtt());
             p.flight.begin_packet(now, at_send);
         }

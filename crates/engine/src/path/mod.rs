@@ -95,8 +95,10 @@ pub(crate) struct Path {
     pub answers_lost: bool,
     /// When repetitions last made us ask whether it is.
     pub doubted_at: Option<Instant>,
-    /// Left because it fell silent; closed when nothing of it is left to send again.
-    pub left_at: Option<Instant>,
+    /// The first packet with DATA on an empty path of which nothing has been heard yet, or had not when it left.
+    pub unanswered_since: Option<Instant>,
+    /// Left with data outstanding: since when it delivers nothing. None again when all that has left elsewhere.
+    pub stalled_since: Option<Instant>,
     pub t3: Option<Instant>,
     pub loss_timer: Option<Instant>,
     pub reorder_timer: Option<Instant>,
@@ -166,7 +168,8 @@ impl Path {
             last_received: None,
             answers_lost: false,
             doubted_at: None,
-            left_at: None,
+            unanswered_since: None,
+            stalled_since: None,
             t3: None,
             loss_timer: None,
             reorder_timer: None,
@@ -186,6 +189,14 @@ impl Path {
             last_data_sent: None,
             decayed_until: Instant::ZERO,
             counters: PathCounters::default(),
+        }
+    }
+
+    /// DATA is about to leave on this path.
+    pub fn notice_sending(&mut self, now: Instant) {
+        let answered = self.unanswered_since.is_none_or(|s| self.last_heard.is_some_and(|h| h >= s));
+        if self.flight.bytes() == 0 && answered {
+            self.unanswered_since = Some(now);
         }
     }
 
