@@ -5,7 +5,7 @@
 
 FOLDER holds send.json and recv.json (`anabranch … -J --stats-file`), and what ffmpeg wrote with `-progress`
 at both ends. Prints every switch of a path, the take-over times, the frames lost and the frames decoded.
-Ends with 1 when a path named with --left was not taken over, when one named with --returned did not carry
+Ends with 1 when a path named with --left was not left, when one named with --returned did not carry
 media again, or when more frames are missing at the decoder than the receiver knows of.
 """
 
@@ -41,7 +41,7 @@ def one(events, name, where):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", type=pathlib.Path)
-    parser.add_argument("--left", action="append", default=[], help="a path that must have been taken over")
+    parser.add_argument("--left", action="append", default=[], help="a path that must have been left")
     parser.add_argument("--returned", action="append", default=[], help="a path that must carry media at the end")
     args = parser.parse_args()
     wrong = []
@@ -62,8 +62,9 @@ def main():
             print(f"{e['t']:7.2f} s  path {name}: taken over {e['after_ms']:.0f} ms after its last delivery")
 
     for wanted in args.left:
-        if not any(e["event"] == "taken_over" and e["path"] == numbers[wanted] for e in send):
-            wrong.append(f"path {wanted} was cut but never taken over")
+        # One that held nothing at that moment is left without anything to take over.
+        if not any(e["event"] == "path" and e["from"] == "active" and e["path"] == numbers[wanted] for e in send):
+            wrong.append(f"path {wanted} was cut but never left")
     # The last whole seconds before the end.
     intervals = [e for e in send if e["event"] == "stats"]
     ends = sorted({e["t"] for e in intervals})[-3:]

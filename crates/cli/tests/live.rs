@@ -18,19 +18,18 @@ fn finish(mut encoder: std::process::Child, sender: Run, receiver: Run) -> Vec<s
     rows(&s.out())
 }
 
-/// The path was left, taken over and used again; prints what the cut cost.
+/// The path was left and used again, and taken over if it held anything; prints what the cut cost.
 #[track_caller]
 fn cut_and_back(rows: &[serde_json::Value], path: u8) {
     let states: Vec<_> = rows.iter().filter(|r| r["event"] == "path" && r["path"] == path).collect();
     assert!(states.iter().any(|r| r["from"] == "active"), "left: {states:?}");
     assert_eq!(states.last().unwrap()["to"], "active", "back: {states:?}");
-    let taken = rows.iter().find(|r| r["event"] == "taken_over").expect("taken over");
     let received = &rows.last().unwrap()["received"];
-    println!(
-        "taken over {} ms after the last delivery, {} of {} frames unusable",
-        taken["after_ms"], received["frames_unusable"], received["frames"]
-    );
-    assert!(taken["after_ms"].as_f64().unwrap() < 2_000.0, "{taken}");
+    println!("{} of {} frames unusable", received["frames_unusable"], received["frames"]);
+    for taken in rows.iter().filter(|r| r["event"] == "taken_over" && r["path"] == path) {
+        println!("taken over after {} ms", taken["after_ms"]);
+        assert!(taken["after_ms"].as_f64().unwrap() < 2_000.0, "{taken}");
+    }
 }
 
 /// Whatever was usable can be decoded.

@@ -139,6 +139,34 @@ fn a_recorded_transport_stream_byte_for_byte_at_its_own_pace() {
 }
 
 #[test]
+fn a_transport_stream_from_a_pipe_is_held_to_its_own_pace() {
+    let (_dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let began = std::time::Instant::now();
+    // A file as standard input gives all it has at once, as `cat` does.
+    let input = std::fs::File::open(CLIP).unwrap();
+    let s = start_with(&["send", "-", &format!("127.0.0.1:{port}"), "--latency", "2s"], input.into()).wait();
+    s.check(0, None);
+    assert!(began.elapsed() > Duration::from_millis(3_500), "the clip lasts 3.84 s: {:?}", began.elapsed());
+    r.wait().check(0, None);
+    same(&std::fs::read(&out).unwrap(), &clip());
+}
+
+#[test]
+fn a_stream_that_is_mostly_given_up_is_told() {
+    let (_dir, out) = scratch();
+    let (port, relay) = (port(), port());
+    let path = format!("listen 127.0.0.1:{relay} to 127.0.0.1:{port} rate 1mbit delay 20ms");
+    let _emulator = start(&["emulate", "--stats", "none", "--path", &path]);
+    listening(relay);
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let s = run(&["send", CLIP, &format!("127.0.0.1:{relay}"), "--no-pace"]);
+    s.check(0, Some("messages were given up: they could not be sent within the latency of 300 ms"));
+    r.wait().check(0, None);
+}
+
+#[test]
 fn damaged_transport_streams_pass_with_one_warning() {
     let mut content = clip()[..188 * 1_500].to_vec();
     content.splice(188 * 700..188 * 700, noise(501, 9));

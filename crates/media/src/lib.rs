@@ -4,7 +4,8 @@
 //! ```text
 //! file -> pacing::PcrPacer --+
 //! clip -> looping::LoopedClip+-> Packetiser -> OutMessage ~~ network ~~> playout::PlayoutBuffer -> bytes
-//! UDP, stdin ----------------+      |
+//! pipe -> gate::PcrGate ------+      |
+//! UDP ------------------------+      |
 //!                                   +-> truth::FrameIndex (reports that see both ends)
 //! ```
 //!
@@ -13,6 +14,7 @@
 
 mod class;
 pub mod classify;
+pub mod gate;
 mod header;
 pub mod looping;
 pub mod pacing;

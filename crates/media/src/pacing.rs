@@ -44,13 +44,13 @@ pub struct Paced {
 
 /// So many bytes take so long.
 #[derive(Clone, Copy, Debug)]
-struct Pace {
-    bytes: u64,
-    ns: u64,
+pub(crate) struct Pace {
+    pub bytes: u64,
+    pub ns: u64,
 }
 
 impl Pace {
-    fn time_for(self, bytes: u64) -> Duration {
+    pub fn time_for(self, bytes: u64) -> Duration {
         let ns = u128::from(bytes) * u128::from(self.ns) / u128::from(self.bytes.max(1));
         Duration::from_nanos(u64::try_from(ns).unwrap_or(u64::MAX))
     }

@@ -65,9 +65,13 @@ impl Input {
         &self.name
     }
 
-    /// Is it a recording, to be sent at the pace of its own clock?
-    pub fn is_recording(&self) -> bool {
-        matches!(self.uri, InputUri::File(_))
+    /// How a transport stream from here is to be paced, if at all; `rate` is for a recording without a clock.
+    pub fn pace(&self, rate: u64) -> Option<Pace> {
+        match self.uri {
+            InputUri::File(_) => Some(Pace::Recording(rate)),
+            InputUri::Stdin => Some(Pace::Pipe),
+            InputUri::Udp { .. } => None,
+        }
     }
 
     /// The next piece; none at the end.

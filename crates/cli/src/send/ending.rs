@@ -1,9 +1,11 @@
 //! How sending ends: the receiver is told that that was all, and says what it wrote.
 
 use super::{PATIENCE, Pump};
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, warning};
 use crate::session::{Control, Done, End, Mode};
+use crate::stats::StreamRow;
 use crate::stop::Cause;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How a session ended.
@@ -112,6 +114,19 @@ fn whole(end: End, done: Option<Done>, cause: Option<&Cause>, peer: &str) -> Out
 
 fn unsaid(peer: &str) -> Failure {
     Failure::network(format!("{peer} did not say that everything was written"))
+}
+
+/// A stream of which most never left is no failure of the network, but hardly what the user wanted.
+pub(super) fn warn_of_loss(row: &StreamRow, latency: Duration) {
+    if row.abandoned * 2 > row.messages {
+        warning(&format!(
+            "{} of {} messages were given up: they could not be sent within the latency of {} ms; the stream came \
+             faster than the paths carry",
+            row.abandoned,
+            row.messages,
+            latency.as_millis()
+        ));
+    }
 }
 
 /// How the session ended, in a few words.

@@ -6,7 +6,7 @@ mod ending;
 mod media;
 
 use crate::exit::{Failure, Outcome};
-use crate::input::{Input, Pace};
+use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog};
 use crate::netargs::{PathArgs, PolicyArgs};
@@ -63,7 +63,7 @@ pub struct SendArgs {
     /// Deliver datagrams in order
     #[arg(long)]
     pub ordered: bool,
-    /// Send a recorded transport stream as fast as it goes, not at its own pace
+    /// Send a transport stream from a file or a pipe as fast as it comes, not at the pace of its own clock
     #[arg(long)]
     pub no_pace: bool,
     /// Pace of a recorded transport stream without a clock
@@ -138,8 +138,11 @@ pub async fn run(args: SendArgs) -> Outcome {
     crate::monitor::lock(&reporter).begin("send", mode.name(), link.peer().into(), latency.as_millis() as u64);
     let progress = Progress::default();
     let monitor = Monitor::start(&link, &reporter, &progress, args.stats.stats_interval);
-    if mode == Mode::Media && input.is_recording() && !args.no_pace {
-        input = input.paced(Pace { fallback: args.rate });
+    if mode == Mode::Media
+        && !args.no_pace
+        && let Some(pace) = input.pace(args.rate)
+    {
+        input = input.paced(pace);
     }
     let (strip_null, ordered) = (args.strip_null, args.ordered);
     let pump = Pump { link: link.clone(), stop: stop.clone(), progress, latency, strip_null, ordered };
@@ -152,6 +155,9 @@ pub async fn run(args: SendArgs) -> Outcome {
     drop(watchdog);
     close(&link, &stop).await;
     monitor.finish("send", describe(ending.cause.as_ref(), ending.result.as_ref().err()), ending.done);
+    if ending.result.is_ok() {
+        ending::warn_of_loss(&pump.progress.get(), latency);
+    }
     ended(ending.cause, ending.result)
 }
 
