@@ -85,7 +85,7 @@ impl PcrGate {
         match step.filter(believed) {
             Some(ns) => {
                 self.pace = Some(Pace { bytes: self.since, ns });
-                self.at = self.at + Duration::from_nanos(ns);
+                self.at += Duration::from_nanos(ns);
             }
             // Says nothing about time: what came since went at the known rate.
             None => self.at = self.position(),
