@@ -220,6 +220,31 @@ fn an_older_sack_is_no_news_and_the_window_counts_from_the_newest() {
     assert!(m.packets().is_empty());
 }
 
+/// Shows: 9260/S13.
+#[test]
+fn a_withdrawal_is_a_report_and_two_more_are_a_loss() {
+    let mut m = Manual::single("sctp");
+    m.send(45, 100);
+    assert!(m.sent().len() >= 40);
+    m.sack(0, &[(1, 3)]);
+    m.sack(0, &[(2, 4)]);
+    m.sack(1, &[(1, 4)]);
+    assert!(!m.sent().contains(&1), "two reports");
+    m.sack(1, &[(1, 5)]);
+    assert_eq!(m.sent().first(), Some(&1), "three");
+    // Taken back and given again before that: nothing happened.
+    let mut m = Manual::single("sctp");
+    m.send(45, 100);
+    m.sent();
+    m.sack(0, &[(1, 3)]);
+    m.sack(0, &[(2, 4)]);
+    m.sack(1, &[(0, 4)]);
+    m.sack(1, &[(0, 5)]);
+    m.sack(1, &[(0, 6)]);
+    assert!(!m.sent().contains(&1));
+}
+
+/// Shows: 9260/S13.
 #[test]
 fn what_the_peer_withdraws_is_sent_again() {
     let mut m = Manual::single("sctp");

@@ -197,6 +197,28 @@ impl Association {
         lost
     }
 
+    /// A withdrawn acknowledgement is one report that the chunk is missing, and each later SACK that acknowledges
+    /// something above it is another (§6.2.1 D iv).
+    pub(super) fn judge_withdrawn(&mut self, now: Instant) {
+        let mut list = core::mem::take(&mut self.gaps.withdrawn);
+        let highest = self.scratch.highest_acked;
+        let mut lost: Vec<(PathId, u64)> = Vec::new();
+        list.retain_mut(|(tsn, reports)| {
+            let Some(c) = self.board.get(*tsn).filter(|c| c.reneged) else { return false };
+            *reports += u8::from(*reports == 0 || highest.is_some_and(|h| h > *tsn));
+            if *reports < 3 {
+                return true;
+            }
+            lost.extend(c.last_path.map(|p| (p, c.len())));
+            self.board.mark(*tsn, now);
+            false
+        });
+        self.gaps.withdrawn = list;
+        for (path, bytes) in lost {
+            self.react(now, path, LossKind::FastRetransmit, bytes);
+        }
+    }
+
     /// Chunks that the peer acknowledged and then withdrew are sent again, once nothing else moves.
     pub(super) fn mark_reneged(&mut self, now: Instant) {
         if self.board.reneged() == 0 {

@@ -23,7 +23,12 @@ pub(crate) struct GapMemory {
     next: Vec<(u64, u64)>,
     added: Vec<(u64, u64)>,
     gone: Vec<(u64, u64)>,
+    /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
+    pub withdrawn: Vec<(u64, u8)>,
 }
+
+/// Most withdrawn TSNs whose reports are counted.
+const MAX_WITHDRAWN: usize = 64;
 
 impl GapMemory {
     /// Ranges remembered.
@@ -116,6 +121,7 @@ impl Association {
         self.refresh_views();
         self.notify_acked(now);
         self.detect(now, advanced);
+        self.judge_withdrawn(now);
         self.grow(now, advanced);
         self.couple(now);
         self.rearm_timers(now);
@@ -185,6 +191,9 @@ impl Association {
         for &(from, to) in &g.gone {
             for tsn in from.max(cum + 1)..=to {
                 self.board.set_reneged(tsn, true);
+                if g.withdrawn.len() < MAX_WITHDRAWN {
+                    g.withdrawn.push((tsn, 0));
+                }
             }
         }
         core::mem::swap(&mut g.ranges, &mut g.next);
