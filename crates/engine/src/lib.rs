@@ -23,5 +23,5 @@ pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
 pub use event::{CloseReason, Event, PathReason};
 pub use message::{Message, Payload, SendOptions};
 pub use path::{HeartbeatSetting, LocalId};
-pub use stats::{AssocStats, PathCounters, PathStats};
+pub use stats::{AbandonedCount, AbandonedStats, AssocStats, PathCounters, PathStats};
 pub use transmit::Transmit;

@@ -14,6 +14,11 @@ pub struct SendOptions {
     pub ppid: u32,
     /// Worthless after this instant: given up by PR-SCTP (RFC 3758, RFC 7496 timed reliability).
     pub deadline: Option<Instant>,
+    /// Given up rather than sent again more often than this, 0 is never (RFC 7496 limited retransmissions).
+    pub max_retransmissions: Option<u16>,
+    /// While unsent it may be dropped for the room of something more important, a smaller number or none (RFC 7496
+    /// priority).
+    pub discard_priority: Option<u32>,
     /// Importance, 0 first.
     pub class: u8,
     /// Messages that are only useful together, such as the parts of a video frame, share a number here.
@@ -29,6 +34,8 @@ impl Default for SendOptions {
             unordered: false,
             ppid: 0,
             deadline: None,
+            max_retransmissions: None,
+            discard_priority: None,
             class: 2,
             group: None,
             immediate_ack: false,

@@ -1,6 +1,7 @@
 //! Counters, for people and for tests.
 
 use anabranch_base::{Duration, Rate};
+use anabranch_policy::abandon::Reason;
 use anabranch_policy::retransmission::StageCounts;
 use anabranch_policy::view::PathState;
 use std::net::SocketAddr;
@@ -67,6 +68,37 @@ pub struct PathStats {
     pub counters: PathCounters,
 }
 
+/// Messages given up by one policy.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AbandonedCount {
+    /// After a part left.
+    pub sent: u64,
+    /// Before any part left.
+    pub unsent: u64,
+}
+
+/// Messages given up, by the policy that did (RFC 7496 §4).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AbandonedStats {
+    /// Their deadline passed.
+    pub lifetime: AbandonedCount,
+    /// Sent again as often as they were worth.
+    pub retransmissions: AbandonedCount,
+    /// Dropped for something more important.
+    pub priority: AbandonedCount,
+}
+
+impl AbandonedStats {
+    pub(crate) fn count(&mut self, why: Reason, sent: bool) {
+        let c = match why {
+            Reason::Lifetime => &mut self.lifetime,
+            Reason::Retransmissions => &mut self.retransmissions,
+            Reason::Priority => &mut self.priority,
+        };
+        if sent { c.sent += 1 } else { c.unsent += 1 }
+    }
+}
+
 /// Counters of one association.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct AssocStats {
@@ -82,6 +114,8 @@ pub struct AssocStats {
     pub abandoned_unsent: u64,
     /// Messages given up after a part left.
     pub abandoned_sent: u64,
+    /// The same by policy.
+    pub abandoned: AbandonedStats,
     /// Chunks sent again.
     pub retransmissions: u64,
     /// How the retransmission policy came to its answers, if it keeps count (RTX-CSI).

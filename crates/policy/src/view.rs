@@ -281,6 +281,8 @@ pub struct ChunkView {
     pub group_broken: bool,
     /// Bytes of its group that the user handed over and that have not left yet.
     pub group_unsent: u64,
+    /// Retransmissions its message is worth (RFC 7496 §3.1); none sets no limit.
+    pub max_retransmissions: Option<u16>,
     /// When the user handed it over.
     pub queued_at: Instant,
     /// When it was marked for retransmission.
@@ -302,6 +304,10 @@ pub struct ChunkView {
 }
 
 impl ChunkView {
+    /// Sent as often as its message is worth.
+    pub fn retransmissions_used_up(&self) -> bool {
+        self.max_retransmissions.is_some_and(|most| self.transmissions > most)
+    }
     /// A chunk that waits for its first transmission, as a starting point for tests.
     pub fn waiting(tsn: Tsn) -> Self {
         ChunkView {
@@ -313,6 +319,7 @@ impl ChunkView {
             deadline: None,
             group_broken: false,
             group_unsent: 0,
+            max_retransmissions: None,
             queued_at: Instant::ZERO,
             marked_at: None,
             last_path: None,

@@ -107,6 +107,7 @@ impl Association {
             nonces: views::Nonces::new(entropy),
             events: VecDeque::new(),
             abandoned_told: 0,
+            abandoned: super::give_up::Abandoned::default(),
             stats: AssocStats::default(),
             scratch: transmit::Scratch::default(),
             config,

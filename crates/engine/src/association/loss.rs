@@ -4,15 +4,12 @@ use super::Association;
 use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
-use anabranch_base::{Duration, Instant, PathId};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
-use anabranch_policy::view::{ChunkView, CopyView, SackView};
-
-/// Lists are searched for what is late this often at most; what is chosen to be sent is asked about anyway.
-const SWEEP: Duration = Duration::from_millis(1);
+use anabranch_policy::view::{CopyView, SackView};
 
 /// Which copies of a path may be missing.
 #[derive(Clone, Copy, Debug)]
@@ -304,104 +301,6 @@ impl Association {
         });
         if let Some(c) = newest {
             self.copies_due.push_back((c.tsn, path));
-        }
-    }
-
-    // ---- giving up (RFC 3758)
-
-    /// Gives up marked chunks that came too late.
-    pub(super) fn give_up_marked(&mut self, now: Instant) {
-        self.give_up(now, true);
-    }
-
-    /// Gives up look-ahead chunks that came too late: they have a TSN and need FORWARD-TSN.
-    /// True when it searched.
-    pub(super) fn give_up_ahead(&mut self, now: Instant) -> bool {
-        self.give_up(now, false)
-    }
-
-    fn give_up(&mut self, now: Instant, marked: bool) -> bool {
-        let empty = if marked { self.board.marked().is_empty() } else { self.board.ahead().is_empty() };
-        if !self.peer.forward_tsn || empty {
-            return false;
-        }
-        let swept = if marked { &mut self.swept_marked } else { &mut self.swept_ahead };
-        if swept.is_some_and(|t| now.since(t) < SWEEP) {
-            return false;
-        }
-        *swept = Some(now);
-        loop {
-            let facts = self.facts(now);
-            let list = if marked { self.board.marked() } else { self.board.ahead() };
-            let Some(tsn) = list.iter().find(|c| self.is_late(&facts, c)).map(|c| c.tsn) else { break };
-            self.abandon_message(tsn);
-        }
-        self.after_abandon(now);
-        true
-    }
-
-    /// Gives up the message of a chunk that was chosen to be sent and is late; true when it did.
-    pub(super) fn give_up_chosen(&mut self, now: Instant, c: &ChunkView) -> bool {
-        let late = self.peer.forward_tsn && c.deadline.is_some() && self.is_late(&self.facts(now), c);
-        if late {
-            // Others of its age are late as well.
-            (self.swept_marked, self.swept_ahead) = (None, None);
-            self.abandon_message(c.tsn);
-            self.after_abandon(now);
-        }
-        late
-    }
-
-    fn is_late(&self, facts: &super::views::Facts, c: &ChunkView) -> bool {
-        c.deadline.is_some() && {
-            let group = self.board.get(self.board.extend(c.tsn)).and_then(|c| c.group);
-            let (group_broken, group_unsent) = (self.groups.is_broken(group), self.groups.unsent(group));
-            let c = ChunkView { group_broken, group_unsent, ..*c };
-            self.policies.abandon.give_up(&facts.view(&self.views), &c)
-        }
-    }
-
-    /// All chunks of the message go together (RFC 3758 §3.5 A3); what was in flight counts no longer.
-    fn abandon_message(&mut self, tsn: anabranch_base::Tsn) {
-        let tsn = self.board.extend(tsn);
-        let Some((message, group)) = self.board.get(tsn).map(|c| (c.message, c.group)) else { return };
-        self.groups.break_up(group);
-        let mut sent = false;
-        for t in self.board.message_span(tsn) {
-            let Some(c) = self.board.get(t) else { continue };
-            sent |= c.transmissions > 0;
-            let len = c.len();
-            let copies = self.board.settle(t, ChunkState::Abandoned);
-            for l in copies.iter() {
-                if let Some(p) = self.paths.get_mut(l.path.index()) {
-                    p.flight_remove(l.tx_seq, len, false);
-                }
-            }
-        }
-        if self.queue.cutting_message() == Some(message) {
-            self.board.append_given_up_end(tsn);
-            self.queue.drop_rest_of(message);
-        }
-        if sent { self.stats.abandoned_sent += 1 } else { self.stats.abandoned_unsent += 1 }
-    }
-
-    /// FORWARD-TSN is due whenever given-up chunks stand right behind the cumulative point (RFC 3758 §3.5 C3).
-    ///
-    /// Not with every SACK: again only when the point moved, or when the last one should have been answered by now.
-    pub(super) fn after_abandon(&mut self, now: Instant) {
-        let point = self.board.advance_ack_point(now);
-        if point <= self.board.cumulative() {
-            self.forward_timer = None;
-            self.forward_sent = None;
-        } else {
-            let srtt = self.paths.iter().map(|p| p.rtt.srtt()).max().filter(|t| !t.is_zero());
-            let patience = srtt.unwrap_or(self.config.rto_initial);
-            self.forward_due = self.forward_sent.is_none_or(|(to, at)| to < point || at + patience <= now);
-        }
-        for p in &mut self.paths {
-            if p.flight.bytes() == 0 && self.board.reneged() == 0 {
-                p.t3 = None;
-            }
         }
     }
 }

@@ -11,6 +11,7 @@ mod control_in;
 mod control_out;
 mod control_timer;
 mod data_in;
+mod give_up;
 mod handshake;
 mod heartbeat;
 mod invariants;
@@ -199,6 +200,7 @@ pub struct Association {
     nonces: views::Nonces,
     events: VecDeque<Event>,
     abandoned_told: u64,
+    abandoned: give_up::Abandoned,
     stats: AssocStats,
     scratch: transmit::Scratch,
 }
@@ -236,7 +238,8 @@ impl Association {
             return Err(SendError::TooLarge);
         }
         let held = self.held_for_sending();
-        if held + payload.len() as u64 > self.config.send_buffer as u64 {
+        let excess = (held + payload.len() as u64).saturating_sub(self.config.send_buffer as u64);
+        if excess > 0 && !self.make_room(&options, excess) {
             self.want_writable = true;
             return Err(SendError::WouldBlock);
         }
@@ -273,6 +276,7 @@ impl Association {
         AssocStats {
             unsent: self.queue.bytes() + self.board.ahead_bytes(),
             outstanding: self.board.outstanding_bytes(),
+            abandoned: self.abandoned.total,
             retransmission_stages: self.policies.retransmission.stages(),
             ..self.stats
         }

@@ -129,6 +129,7 @@ impl Association {
         a.stats = self.stats;
         a.events = core::mem::take(&mut self.events);
         a.abandoned_told = self.abandoned_told;
+        a.abandoned = self.abandoned;
         a.want_writable = self.want_writable;
         a.adopt_cookie(cookie);
         a.reassembly.keep_ready(&mut self.reassembly);

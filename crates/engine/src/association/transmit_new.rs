@@ -194,7 +194,7 @@ impl Association {
         let cx = facts.view(&self.views);
         let abandon = &self.policies.abandon;
         let may_give_up = self.peer.forward_tsn;
-        let groups = &mut self.groups;
+        let (groups, abandoned) = (&mut self.groups, &mut self.abandoned);
         let mut expired = |s: &StreamView, message: u64, o: &SendOptions| {
             let view = ChunkView {
                 stream: s.id,
@@ -207,12 +207,13 @@ impl Association {
                 group_unsent: groups.unsent(o.group),
                 ..ChunkView::waiting(Tsn(0))
             };
-            let gone = may_give_up && s.head_deadline.is_some() && abandon.give_up(&cx, &view);
-            if gone {
+            let why = if may_give_up && s.head_deadline.is_some() { abandon.give_up(&cx, &view) } else { None };
+            if let Some(why) = why {
+                abandoned.count(s.id, why, false);
                 groups.break_up(o.group);
                 groups.taken(o.group, s.head_len);
             }
-            gone
+            why.is_some()
         };
         let max = self.mtu as usize;
         let (f, given_up) = self.queue.next(now, max, self.policies.stream_scheduler.as_mut(), &mut expired);

@@ -5,7 +5,7 @@ use anabranch_base::{Instant, Ssn, StreamId};
 use anabranch_policy::stream_scheduler::StreamScheduler;
 use anabranch_policy::view::StreamView;
 use bytes::Bytes;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 #[derive(Debug)]
 struct Queued {
@@ -50,6 +50,8 @@ pub(crate) struct SendQueue {
     bytes: u64,
     messages: u64,
     waiting: u64,
+    /// Messages that may be dropped for room, the least important last: priority, message, stream.
+    droppable: BTreeSet<(u32, u64, u16)>,
 }
 
 impl SendQueue {
@@ -71,6 +73,9 @@ impl SendQueue {
         self.messages += 1;
         self.waiting += 1;
         self.bytes += payload.len() as u64;
+        if let Some(p) = options.discard_priority {
+            self.droppable.insert((p, message, options.stream.0));
+        }
         let queued = Queued { payload, options, queued_at: now, message };
         let s = self.streams.entry(options.stream.0).or_default();
         s.queue.push_back(queued);
@@ -153,12 +158,56 @@ impl SendQueue {
         Some(fragment)
     }
 
+    fn queued(&self, stream: u16, message: u64) -> Option<(usize, &Queued)> {
+        let q = &self.streams.get(&stream)?.queue;
+        let i = q.binary_search_by_key(&message, |m| m.message).ok()?;
+        q.get(i).map(|m| (i, m))
+    }
+
+    /// Drops messages of a lower priority than `than` (a larger number; none is above all), the lowest and newest
+    /// first, until `bytes` are free; each is told to `dropped` with its length. Nothing when they do not suffice.
+    pub fn discard_below(&mut self, than: Option<u32>, bytes: u64, dropped: &mut dyn FnMut(&SendOptions, u64)) -> bool {
+        let (mut victims, mut free) = (Vec::new(), 0);
+        for &(p, message, stream) in self.droppable.iter().rev() {
+            if free >= bytes || than.is_some_and(|than| p <= than) {
+                break;
+            }
+            free += self.queued(stream, message).map_or(0, |(_, m)| m.payload.len() as u64);
+            victims.push((p, message, stream));
+        }
+        if free < bytes {
+            return false;
+        }
+        for (p, message, stream) in victims {
+            self.droppable.remove(&(p, message, stream));
+            let Some((i, _)) = self.queued(stream, message) else { continue };
+            let Some(s) = self.streams.get_mut(&stream) else { continue };
+            let Some(m) = s.queue.remove(i) else { continue };
+            let head = s.queue.front().map(head_view);
+            self.bytes -= m.payload.len() as u64;
+            self.waiting -= 1;
+            dropped(&m.options, m.payload.len() as u64);
+            if i == 0
+                && let Some(at) = self.ready.iter().position(|v| v.id.0 == stream)
+            {
+                match head {
+                    Some(next) => self.ready[at] = next,
+                    None => drop(self.ready.remove(at)),
+                }
+            }
+        }
+        true
+    }
+
     /// Takes the head of the stream at `ready[i]` and shows its next message instead.
     fn pop_head(&mut self, i: usize) -> Option<(Queued, Ssn)> {
         let id = self.ready[i].id.0;
         let s = self.streams.get_mut(&id)?;
         let head = s.queue.pop_front();
         self.waiting -= u64::from(head.is_some());
+        if let Some((h, p)) = head.as_ref().and_then(|h| Some((h, h.options.discard_priority?))) {
+            self.droppable.remove(&(p, h.message, id));
+        }
         match s.queue.front() {
             Some(next) => self.ready[i] = head_view(next),
             None => {

@@ -8,7 +8,7 @@
 //! Parameters: `predictive` switches that on; `whole` and `drain` as said; `margin` ms is added to the flight time,
 //! for links whose data direction takes more than half of the round trip.
 
-use super::Abandon;
+use super::{Abandon, Reason};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView};
 use anabranch_base::{Duration, Rate};
@@ -66,8 +66,10 @@ impl Lifetime {
 }
 
 impl Abandon for Lifetime {
-    fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> bool {
-        (self.whole && c.group_broken) || c.deadline.is_some_and(|d| cx.now + self.flight(cx) + self.rest(cx, c) > d)
+    fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> Option<Reason> {
+        let deadline = c.deadline?;
+        let late = (self.whole && c.group_broken) || cx.now + self.flight(cx) + self.rest(cx, c) > deadline;
+        late.then_some(Reason::Lifetime)
     }
 }
 
@@ -78,17 +80,17 @@ mod tests {
 
     fn at(s: &mut Scene, left: u64, p: &Lifetime) -> bool {
         s.chunks[0].deadline = Some(s.now + ms(left));
-        p.give_up(&s.cx(), &s.chunks[0])
+        p.give_up(&s.cx(), &s.chunks[0]) == Some(Reason::Lifetime)
     }
 
     #[test]
     fn after_the_deadline() {
         let mut s = Scene::new(2, 1);
         let p = Lifetime { predictive: false, whole: false, drain: false, margin: Duration::ZERO };
-        assert!(!p.give_up(&s.cx(), &s.chunks[0]), "no deadline");
+        assert!(p.give_up(&s.cx(), &s.chunks[0]).is_none(), "no deadline");
         assert!(!at(&mut s, 0, &p));
         s.chunks[0].deadline = Some(s.now - ms(1));
-        assert!(p.give_up(&s.cx(), &s.chunks[0]));
+        assert!(p.give_up(&s.cx(), &s.chunks[0]).is_some());
     }
 
     #[test]

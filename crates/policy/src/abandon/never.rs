@@ -2,7 +2,7 @@
 //!
 //! Source: RFC 9260: every message is delivered, however late. No parameters.
 
-use super::Abandon;
+use super::{Abandon, Reason};
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView};
 
@@ -21,8 +21,8 @@ pub(super) const POLICY: Policy<dyn Abandon> = Policy {
 struct Never;
 
 impl Abandon for Never {
-    fn give_up(&self, _cx: &AssocView<'_>, _c: &ChunkView) -> bool {
-        false
+    fn give_up(&self, _cx: &AssocView<'_>, _c: &ChunkView) -> Option<Reason> {
+        None
     }
 }
 
@@ -35,6 +35,6 @@ mod tests {
     fn not_even_late() {
         let mut s = Scene::new(1, 1);
         s.chunks[0].deadline = Some(s.now - ms(1));
-        assert!(!Never.give_up(&s.cx(), &s.chunks[0]));
+        assert_eq!(Never.give_up(&s.cx(), &s.chunks[0]), None);
     }
 }

@@ -23,7 +23,7 @@ pub(super) const BASE: [(Hook, &str); 17] = [
     (Hook::AckCredit, "sack_bytes"),
     (Hook::Timer, "rfc9260"),
     (Hook::StreamScheduler, "fcfs"),
-    (Hook::Abandon, "lifetime"),
+    (Hook::Abandon, "rfc7496"),
     (Hook::Acknowledge, "rfc9260"),
     (Hook::PathState, "rfc9260"),
     (Hook::Redundancy, "none"),

@@ -1,0 +1,149 @@
+//! Messages given up (RFC 3758, RFC 7496), and what the peer is to skip.
+
+use super::Association;
+use crate::message::SendOptions;
+use crate::stats::AbandonedStats;
+use crate::tx::scoreboard::ChunkState;
+use anabranch_base::{Duration, Instant, StreamId};
+use anabranch_policy::abandon::Reason;
+use anabranch_policy::view::ChunkView;
+use std::collections::BTreeMap;
+
+/// Lists are searched for what is late this often at most; what is chosen to be sent is asked about anyway.
+const SWEEP: Duration = Duration::from_millis(1);
+
+/// What was given up: the association's totals by policy, and the same for each stream that lost something.
+#[derive(Default)]
+pub(super) struct Abandoned {
+    pub total: AbandonedStats,
+    by_stream: BTreeMap<StreamId, AbandonedStats>,
+}
+
+impl Abandoned {
+    pub fn count(&mut self, stream: StreamId, why: Reason, sent: bool) {
+        self.total.count(why, sent);
+        self.by_stream.entry(stream).or_default().count(why, sent);
+    }
+}
+
+impl Association {
+    /// Messages of `stream` that were given up, by policy (RFC 7496 §4.3).
+    pub fn abandoned_on(&self, stream: StreamId) -> AbandonedStats {
+        self.abandoned.by_stream.get(&stream).copied().unwrap_or_default()
+    }
+
+    /// Drops unsent messages that are less important than one with `options`, until `bytes` more fit. False, and
+    /// nothing dropped, when they do not suffice.
+    pub(super) fn make_room(&mut self, options: &SendOptions, bytes: u64) -> bool {
+        if !self.policies.abandon.makes_room() {
+            return false;
+        }
+        let (groups, abandoned, stats) = (&mut self.groups, &mut self.abandoned, &mut self.stats);
+        self.queue.discard_below(options.discard_priority, bytes, &mut |o, len| {
+            groups.break_up(o.group);
+            groups.taken(o.group, len);
+            abandoned.count(o.stream, Reason::Priority, false);
+            stats.abandoned_unsent += 1;
+        })
+    }
+
+    /// Gives up marked chunks that came too late.
+    pub(super) fn give_up_marked(&mut self, now: Instant) {
+        self.give_up(now, true);
+    }
+
+    /// Gives up look-ahead chunks that came too late: they have a TSN and need FORWARD-TSN.
+    /// True when it searched.
+    pub(super) fn give_up_ahead(&mut self, now: Instant) -> bool {
+        self.give_up(now, false)
+    }
+
+    fn give_up(&mut self, now: Instant, marked: bool) -> bool {
+        let empty = if marked { self.board.marked().is_empty() } else { self.board.ahead().is_empty() };
+        if !self.peer.forward_tsn || empty {
+            return false;
+        }
+        let swept = if marked { &mut self.swept_marked } else { &mut self.swept_ahead };
+        if swept.is_some_and(|t| now.since(t) < SWEEP) {
+            return false;
+        }
+        *swept = Some(now);
+        loop {
+            let facts = self.facts(now);
+            let list = if marked { self.board.marked() } else { self.board.ahead() };
+            let found = list.iter().find_map(|c| self.worthless(&facts, c).map(|why| (c.tsn, why)));
+            let Some((tsn, why)) = found else { break };
+            self.abandon_message(tsn, why);
+        }
+        self.after_abandon(now);
+        true
+    }
+
+    /// Gives up the message of a chunk that was chosen to be sent and is late; true when it did.
+    pub(super) fn give_up_chosen(&mut self, now: Instant, c: &ChunkView) -> bool {
+        let partial = c.deadline.is_some() || c.max_retransmissions.is_some();
+        let why = if self.peer.forward_tsn && partial { self.worthless(&self.facts(now), c) } else { None };
+        let Some(why) = why else { return false };
+        // Others of its age are late as well.
+        (self.swept_marked, self.swept_ahead) = (None, None);
+        self.abandon_message(c.tsn, why);
+        self.after_abandon(now);
+        true
+    }
+
+    fn worthless(&self, facts: &super::views::Facts, c: &ChunkView) -> Option<Reason> {
+        if c.deadline.is_none() && c.max_retransmissions.is_none() {
+            return None;
+        }
+        let group = self.board.get(self.board.extend(c.tsn)).and_then(|c| c.group);
+        let (group_broken, group_unsent) = (self.groups.is_broken(group), self.groups.unsent(group));
+        let c = ChunkView { group_broken, group_unsent, ..*c };
+        self.policies.abandon.give_up(&facts.view(&self.views), &c)
+    }
+
+    /// All chunks of the message go together (RFC 3758 §3.5 A3); what was in flight counts no longer.
+    fn abandon_message(&mut self, tsn: anabranch_base::Tsn, why: Reason) {
+        let tsn = self.board.extend(tsn);
+        let of = |c: &crate::tx::scoreboard::Chunk| (c.message, c.group, c.header.stream);
+        let Some((message, group, stream)) = self.board.get(tsn).map(of) else { return };
+        self.groups.break_up(group);
+        let mut sent = false;
+        for t in self.board.message_span(tsn) {
+            let Some(c) = self.board.get(t) else { continue };
+            sent |= c.transmissions > 0;
+            let len = c.len();
+            let copies = self.board.settle(t, ChunkState::Abandoned);
+            for l in copies.iter() {
+                if let Some(p) = self.paths.get_mut(l.path.index()) {
+                    p.flight_remove(l.tx_seq, len, false);
+                }
+            }
+        }
+        if self.queue.cutting_message() == Some(message) {
+            self.board.append_given_up_end(tsn);
+            self.queue.drop_rest_of(message);
+        }
+        self.abandoned.count(stream, why, sent);
+        if sent { self.stats.abandoned_sent += 1 } else { self.stats.abandoned_unsent += 1 }
+    }
+
+    /// FORWARD-TSN is due whenever given-up chunks stand right behind the cumulative point (RFC 3758 §3.5 C3).
+    ///
+    /// Not with every SACK: again only when the point moved, or when the last one should have been answered by now.
+    pub(super) fn after_abandon(&mut self, now: Instant) {
+        let point = self.board.advance_ack_point(now);
+        if point <= self.board.cumulative() {
+            self.forward_timer = None;
+            self.forward_sent = None;
+        } else {
+            let srtt = self.paths.iter().map(|p| p.rtt.srtt()).max().filter(|t| !t.is_zero());
+            let patience = srtt.unwrap_or(self.config.rto_initial);
+            self.forward_due = self.forward_sent.is_none_or(|(to, at)| to < point || at + patience <= now);
+        }
+        for p in &mut self.paths {
+            if p.flight.bytes() == 0 && self.board.reneged() == 0 {
+                p.t3 = None;
+            }
+        }
+    }
+}
