@@ -277,7 +277,7 @@ fn a_restart_may_end_the_association_and_begin_another() {
     assert_eq!(r.read(other), [b"new"]);
     r.take();
     r.give_tagged(old_tag, &[&data(PEER_TSN.plus(1), 1, b"late")]);
-    assert_eq!(r.take_one().kinds(), [kind::ABORT]);
+    assert!(r.take().is_empty(), "the peer is known, its tag is wrong");
     // And once more: the new one is as good as the old.
     let cookie = r.ask(NEW_TAG + 1, &[]);
     r.echo(&cookie);
