@@ -52,7 +52,7 @@ struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
-    Bench(bench::BenchArgs),
+    Bench(Box<bench::BenchArgs>),
     Demo(demo::DemoArgs),
     Send(Box<send::SendArgs>),
     Recv(Box<recv::RecvArgs>),
@@ -81,7 +81,7 @@ async fn run(command: Command) -> ExitCode {
     let outcome: Outcome = match command {
         // It has an exit code of its own: 3 when its control failed.
         Command::Demo(args) => return demo::run(args).await,
-        Command::Bench(args) => bench::run(&args).await,
+        Command::Bench(args) => bench::run(*args).await,
         Command::Send(args) => send::run(*args).await,
         Command::Recv(args) => recv::run(*args).await,
         Command::Tunnel(args) => tunnel::run(*args).await,
