@@ -33,6 +33,14 @@ demo *args:
 demo-repeated times="5":
     scripts/demo-repeated.sh {{times}}
 
+# What the engine costs beside other stacks, interleaved; needs libusrsctp-dev for usrsctp
+bench *args:
+    benches/run.sh {{args}}
+
+# What our stack costs, in a few seconds
+bench-quick:
+    cargo run --release -- bench --quick
+
 # A gigabyte through loss and reordering, checked by content
 bulk megabytes="1024":
     ANABRANCH_BULK_MB={{megabytes}} cargo test --release -p anabranch-engine --test bulk
