@@ -277,3 +277,34 @@ fn an_interface_whose_pair_never_answers_uses_another() {
     let used: std::collections::BTreeSet<_> = r.take().iter().map(|s| (s.local.0, s.remote)).collect();
     assert_eq!(used.into_iter().collect::<Vec<_>>(), [(0, peer(1)), (1, peer(1))]);
 }
+
+/// What the user named joins without ASCONF when our list tells of its interface.
+#[test]
+fn a_path_that_the_user_named_is_probed_at_once() {
+    let config = AssocConfig { addresses: ours(2), ..assoc_config("cmt") };
+    for listed in [vec![], vec![peer(1).ip(), peer(2).ip()]] {
+        let mut r = Raw::with(&config, |e| e.accept = false);
+        let id = r.connect(&config);
+        let now = r.now;
+        r.endpoint.association_mut(id).expect("alive").add_path(now, LocalId(1), peer(2));
+        let first = r.take_one();
+        r.answer_init(&first, init_fields(PEER_TAG), b"cookie", &listing(&listed));
+        r.take();
+        r.give(&[&chunk(kind::COOKIE_ACK, 0, &[])]);
+        let sent = r.take();
+        let probe = sent.iter().find(|s| s.local == LocalId(1)).expect("a probe");
+        assert_eq!((probe.remote, probe.kinds()), (peer(2), vec![kind::HEARTBEAT]));
+        r.answer_heartbeat(probe);
+        let used = paths(&r, id).into_iter().find(|p| p.local == 1 && p.remote == peer(2)).expect("a path");
+        assert_eq!(used.state, PathState::Active);
+    }
+    // Later, too.
+    let (mut r, id) = connected_to(&AssocConfig { addresses: ours(3), ..assoc_config("cmt") }, &[]);
+    r.run_for(ms(1));
+    r.take();
+    let now = r.now;
+    r.endpoint.association_mut(id).expect("alive").add_path(now, LocalId(2), peer(4));
+    r.drain();
+    let probe = r.take_one();
+    assert_eq!((probe.local, probe.remote, probe.kinds()), (LocalId(2), peer(4), vec![kind::HEARTBEAT]));
+}

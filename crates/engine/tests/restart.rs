@@ -233,6 +233,41 @@ fn no_restart_while_we_wait_for_shutdown_complete() {
     assert_eq!(r.take()[0].kinds(), [kind::COOKIE_ACK]);
 }
 
+/// Shows: 9260/A26.
+#[test]
+fn a_restart_ends_a_shutdown_that_is_under_way() {
+    for which in ["pending", "sent", "received"] {
+        let (mut r, id) = used();
+        let cookie = cookie_of(&{
+            let answer = begin_anew(&mut r);
+            r.take();
+            answer
+        });
+        let old = r.tag;
+        match which {
+            "pending" => {
+                r.send(id, b"outstanding");
+                r.shutdown(id);
+            }
+            "sent" => r.shutdown(id),
+            _ => {
+                let last = newest(&mut r, id);
+                r.send(id, b"outstanding");
+                r.give(&[&bytes(&anabranch_wire::Shutdown { cum_tsn: last })]);
+            }
+        }
+        assert_eq!(r.phase(id), Phase::Closing, "{which}");
+        r.take();
+        r.tag = u32::from_be_bytes([cookie[18], cookie[19], cookie[20], cookie[21]]);
+        assert_ne!(r.tag, old);
+        r.echo(&cookie);
+        assert_eq!(r.take()[0].kinds(), [kind::COOKIE_ACK], "{which}");
+        assert_eq!(r.phase(id), Phase::Established, "{which}");
+        r.send(id, b"new");
+        assert_eq!(r.take()[0].vtag(), NEW_TAG);
+    }
+}
+
 #[test]
 fn a_cookie_restarts_once() {
     let (mut r, id) = used();

@@ -26,6 +26,10 @@ impl Association {
             }
         }
         let several = locals.len() > 1;
+        for p in &mut self.paths {
+            // Paths that the user named need not be asked for when the list tells of their interface.
+            p.known_to_peer |= self.config.addresses.iter().any(|a| a.local == p.local);
+        }
         // Pairs that share nothing come first: when there is no room for all, they are the ones worth having.
         for shift in 0..remotes.len() {
             for (i, (local, ip)) in locals.iter().enumerate() {
@@ -38,9 +42,7 @@ impl Association {
     }
 
     fn learn_pair(&mut self, local: LocalId, remote: SocketAddr, several: bool) {
-        if let Some(p) = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote) {
-            // The user named it, and the list makes asking needless.
-            p.known_to_peer = true;
+        if self.paths.iter().any(|p| p.local == local && p.remote == remote) {
             return;
         }
         if self.paths.len() >= self.config.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {

@@ -173,9 +173,14 @@ impl Association {
             self.set_path_state(path, PathState::Active, PathReason::Confirmed);
             self.schedule_heartbeat(now, path);
         }
-        let early: Vec<PathId> = self.paths.iter().filter(|p| !p.known_to_peer).map(|p| p.id).collect();
-        for p in early {
-            self.request_add(now, p);
+        let named = |p: &&Path| p.state == PathState::Unconfirmed && p.origin == Origin::AddedByUs;
+        let named: Vec<(PathId, bool)> = self.paths.iter().filter(named).map(|p| (p.id, p.known_to_peer)).collect();
+        for (p, known) in named {
+            if known {
+                self.send_heartbeat(now, p);
+            } else {
+                self.request_add(now, p);
+            }
         }
         self.probe_listed(now);
     }
