@@ -308,3 +308,66 @@ fn a_path_that_the_user_named_is_probed_at_once() {
     let probe = r.take_one();
     assert_eq!((probe.local, probe.remote, probe.kinds()), (LocalId(2), peer(4), vec![kind::HEARTBEAT]));
 }
+
+/// A connected pair of addresses, both confirmed.
+fn two_confirmed() -> (Raw, AssocId) {
+    let (mut r, id) = connected_to(&assoc_config("sctp"), &[peer(1).ip(), peer(2).ip()]);
+    let probe = r.run_until_sent(kind::HEARTBEAT, ms(5_000)).expect("a probe");
+    assert_eq!(probe.remote, peer(2));
+    r.answer_heartbeat(&probe);
+    r.take();
+    (r, id)
+}
+
+fn has_data(s: &Sent) -> bool {
+    s.kinds().contains(&kind::DATA)
+}
+
+#[test]
+fn data_leaves_for_the_first_address_and_moves_when_that_is_silent() {
+    let (mut r, id) = two_confirmed();
+    r.send(id, b"one");
+    assert!(r.take().iter().filter(|s| has_data(s)).all(|s| s.remote == peer(1)));
+    // Nothing comes back: what timed out is tried at the other address (§6.4.1).
+    r.run_for(ms(1_100));
+    let again = r.take().into_iter().find(has_data).expect("T3");
+    assert_eq!(again.remote, peer(2));
+    r.give_from(peer(2), r.tag, &[&sack(r.first_tsn)]);
+    // Six losses in a row and the first is not used any more (Path.Max.Retrans).
+    let mut newest = r.first_tsn;
+    for _ in 0..6 {
+        r.send(id, b"more");
+        newest = newest.next();
+        let moved = |r: &mut Raw| r.take().iter().any(|s| has_data(s) && s.remote == peer(2));
+        while !moved(&mut r) {
+            r.run_for(ms(100));
+        }
+        r.give_from(peer(2), r.tag, &[&sack(newest)]);
+    }
+    assert_ne!(paths(&r, id)[0].state, PathState::Active);
+    r.send(id, b"elsewhere");
+    let sent: Vec<_> = r.take().into_iter().filter(has_data).map(|s| s.remote).collect();
+    assert_eq!(sent, [peer(2)]);
+}
+
+#[test]
+fn acknowledgements_go_back_to_a_confirmed_address_only() {
+    // From the second address while it is not confirmed: taken, and acknowledged to the first.
+    let (mut r, id) = connected_to(&assoc_config("sctp"), &[peer(1).ip(), peer(2).ip()]);
+    r.run_for(ms(1));
+    r.take();
+    r.give_from(peer(2), r.tag, &[&data(PEER_TSN, 0, b"one")]);
+    assert_eq!(r.read(id), [b"one"]);
+    let answer = r.take_one();
+    assert_eq!((answer.remote, answer.kinds()), (peer(1), vec![kind::SACK]));
+    // A HEARTBEAT is answered where it came from (§5.4).
+    r.give_from(peer(2), r.tag, &[&bytes(&anabranch_wire::Heartbeat::new(&[1; 8]))]);
+    let answer = r.take_one();
+    assert_eq!((answer.remote, answer.kinds()), (peer(2), vec![kind::HEARTBEAT_ACK]));
+    // Confirmed, it gets what it asked for.
+    let (mut r, id) = two_confirmed();
+    r.give_from(peer(2), r.tag, &[&data(PEER_TSN, 0, b"one")]);
+    let answer = r.take_one();
+    assert_eq!((answer.remote, answer.kinds()), (peer(2), vec![kind::SACK]));
+    assert_eq!(r.read(id), [b"one"]);
+}
