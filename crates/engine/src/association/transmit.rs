@@ -138,14 +138,15 @@ impl Association {
         true
     }
 
-    /// Streams with skipped ordered messages, each once with its largest SSN (RFC 3758 §3.5 C4). When they would not
-    /// fit the packet the point is lowered.
+    /// Streams with skipped ordered messages, each once with its largest SSN (RFC 3758 §3.5 C4). What arrived and is
+    /// only passed is not named: usrsctp throws away what is named and waits for its turn. When they would not fit the
+    /// packet the point is lowered.
     fn collect_skipped(&mut self, point: u64) -> u64 {
         let room = (self.config.packet_size - 12 - 8) / 4;
         self.scratch.skipped.clear();
         let mut reached = self.board.cumulative();
         for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {
-            if !c.header.flags.unordered {
+            if !c.arrived && !c.header.flags.unordered {
                 let (stream, ssn) = (c.header.stream, c.header.ssn);
                 let skipped = &mut self.scratch.skipped;
                 match skipped.iter().position(|(s, _)| *s == stream) {

@@ -96,6 +96,8 @@ pub(crate) struct Chunk {
     pub bound: Option<PathId>,
     /// Was in a gap block and is not any more.
     pub reneged: bool,
+    /// Given up although the whole message had arrived, for FORWARD-TSN to pass it: nothing of it is skipped.
+    pub arrived: bool,
     pub copies: Copies,
 }
 
@@ -245,6 +247,7 @@ impl Scoreboard {
             timed_out: false,
             bound: None,
             reneged: false,
+            arrived: false,
             copies: Copies::default(),
         };
         self.ahead_bytes += chunk.len();
@@ -264,6 +267,7 @@ impl Scoreboard {
             header: DataHeader { tsn: Tsn(tsn as u32), flags, ..c.header },
             payload: Bytes::new(),
             reneged: false,
+            arrived: false,
             copies: Copies::default(),
             ..*c
         };
@@ -397,8 +401,12 @@ impl Scoreboard {
                     if !self.settled_and_late(&span, now) {
                         break;
                     }
+                    let arrived = span.clone().all(|t| self.get(t).is_some_and(|c| c.state == ChunkState::Acked));
                     for t in span {
                         self.settle(t, ChunkState::Abandoned);
+                        if let Some(c) = self.get_mut(t) {
+                            c.arrived = arrived;
+                        }
                     }
                 }
                 _ => break,
