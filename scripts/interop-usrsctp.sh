@@ -178,22 +178,32 @@ lay_out() {
 
 # What becomes of the first link while messages are on their way.
 taken_down() {
-    sleep 3
+    sleep 2
     ip -n $far link set link1 down
-    sleep 5
+    sleep 3
     ip -n $far link set link1 up
 }
 silent() {
     local ns verb
     for verb in add del; do
-        sleep $((verb_pause += 2))
+        sleep 2
         for ns in $near $far; do ip -n $ns rule $verb pref 10 iif link1 blackhole; done
     done
 }
 
+# One direction of the first link dies, and stays dead.
+no_way_back() {
+    sleep 2
+    ip -n $near rule add pref 10 iif link1 blackhole
+}
+no_way_there() {
+    sleep 2
+    ip -n $far rule add pref 10 iif link1 blackhole
+}
+
 # between NAME WE raw|udp ADDRESSES MEANWHILE OPTION... -- JUDGE...
 between() {
-    local name=$1 how=$3 addresses=$4 options=() mine theirs udp_server=() udp_client=() near_to=() far_to=()
+    local name=$1 how=$3 addresses=$4 options=() mine theirs udp_server=() udp_client=() near_to=() far_to=() word
     we=$2 meanwhile=$5
     shift 5
     while [ "$1" != -- ]; do options+=("$1") && shift; done
@@ -209,7 +219,6 @@ between() {
     local listening=(server --port $sctp "${udp_server[@]}" --end wait "${options[@]}")
     local opening=(client --peer-port $sctp "${udp_client[@]}" --end shutdown "${options[@]}")
     local us=(ip netns exec $near "$ours") them=(ip netns exec $far "$peer")
-    verb_pause=1
     if [ "$we" = client ]; then
         client=("${us[@]}" "${opening[@]}" --local "$mine" --peer "$theirs" "${near_to[@]}" --linger 1)
         server=("${them[@]}" "${listening[@]}" --local "$theirs" "${far_to[@]}")
@@ -219,6 +228,7 @@ between() {
     fi
     run_pair "$name" "$@"
     meanwhile=
+    for word in $near $far; do ip -n $word rule del pref 10 2>/dev/null || true; done
     children=()
 }
 
@@ -228,16 +238,20 @@ namespaces() {
         echo "SKIPPED interop-usrsctp over raw IP and two addresses: ip is not installed" && return
     fi
     lay_out || { echo "SKIPPED interop-usrsctp over raw IP and two addresses: $(cat "$work/ip.log")" && return; }
-    local steady=(--messages 4000 --streams 10 --rate 400 --seconds 40 --rto 200:1000) how
+    local steady=(--messages 3200 --streams 10 --rate 400 --seconds 40 --rto 200:1000) how
     between "raw, we open" client raw 1 "" "${few[@]:0:6}" -- messages=1000
     between "raw, they open" server raw 1 "" "${few[@]:0:6}" -- messages=1000
     between "raw, our second path joins by ASCONF" client raw 2:1 "" "${few[@]:0:6}" --rate 250 -- messages=1000 paths=2
     for how in raw udp; do
         between "$how, two addresses, we open" client $how 2 "" "${few[@]:0:6}" --rate 500 -- messages=1000 paths=2
         between "$how, two addresses, we open, a link down" client $how 2 taken_down "${steady[@]}" \
-            -- messages=4000 lost=1 back=1 paths=2
+            -- messages=3200 lost=1 back=1 paths=2
         between "$how, two addresses, they open, one silent" server $how 2 silent "${steady[@]}" \
-            -- messages=4000 lost=1 back=1 paths=2
+            -- messages=3200 lost=1 back=1 paths=2
+        between "$how, two addresses, we open, no way back" client $how 2 no_way_back "${steady[@]}" \
+            -- messages=3200 paths=2
+        between "$how, two addresses, they open, no way there" server $how 2 no_way_there "${steady[@]}" \
+            -- messages=3200 paths=2
     done
 }
 namespaces

@@ -135,6 +135,34 @@ fn an_abort_of_a_host_that_does_not_know_a_path_on_trial_costs_that_path_only() 
     assert_eq!(tap.iter().filter(|t| t.1 == Side::Client && t.2 == 1).filter(asked).count(), 0);
 }
 
+/// The same on a path that answers no more: its address may have changed, or been taken by somebody else.
+#[test]
+fn an_abort_on_a_dead_path_ends_the_association_only_when_no_other_answers() {
+    let config = assoc_config("cmt");
+    for others_live in [true, false] {
+        let mut b = bench(&config, &config);
+        b.connect(&config);
+        b.run_for(ms(3_000));
+        let mut flow = Flow::new(Side::Client, 0, 900);
+        b.cut(1);
+        if !others_live {
+            b.cut(0);
+        }
+        flow.stream(&mut b, ms(5), ms(8_000));
+        assert_ne!(states(&mut b, Side::Client)[1], PathState::Active);
+        let abort = abort_for(&b.tapped(Side::Client, kind::COOKIE_ECHO)[0].3);
+        b.inject(Side::Client, 1, &abort);
+        b.run_for(ms(1));
+        let ended = b.client_events.iter().any(|e| matches!(e, Event::Closed(CloseReason::PeerAborted(_))));
+        assert_eq!(ended, !others_live);
+        if others_live {
+            b.restore(1);
+            flow.stream(&mut b, ms(5), ms(20_000));
+            assert_eq!(states(&mut b, Side::Client), [PathState::Active; 2]);
+        }
+    }
+}
+
 /// On a path in use it means what it says.
 #[test]
 fn an_abort_on_a_path_in_use_ends_the_association() {

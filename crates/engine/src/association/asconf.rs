@@ -174,10 +174,13 @@ impl Association {
                 self.asconf.wanted.insert(0, id);
                 return self.begin_asconf(now);
             }
-            p.known_to_peer |= !refused;
+            // One that was in use may be known still: usrsctp refuses what it has.
+            let try_it = !refused || p.state != PathState::Unconfirmed;
+            p.known_to_peer |= try_it;
             if refused {
                 tracing::warn!(path = ?id, "the peer refuses our address");
-            } else {
+            }
+            if try_it {
                 self.send_heartbeat(now, id);
             }
         }

@@ -124,21 +124,24 @@ impl Association {
         }
     }
 
-    /// A path beside the first that has not answered yet.
+    /// A path that does not answer, or not yet, beside one that does.
     pub(super) fn is_on_trial(&self, id: PathId) -> bool {
-        self.state.is_connected() && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Unconfirmed)
+        let in_use = |p: &Path| p.state == PathState::Active && !p.interface_down;
+        self.state.is_connected()
+            && self.paths.get(id.index()).is_some_and(|p| p.state != PathState::Active)
+            && self.paths.iter().any(|p| p.id != id && in_use(p))
     }
 
     /// A probe of a path on trial was answered as one that belongs to no association. Whoever sent that knows nothing
     /// of this address: a peer that says it learnt ours and did not (usrsctp takes the wildcard of RFC 5061 §4.2.1 for
-    /// an address unless told otherwise), or a stranger at an address that the peer lists. The association lives on
-    /// its other paths; were the peer really gone, those would say so.
+    /// an address unless told otherwise), one to which our address has changed, or a stranger at an address that the
+    /// peer lists. The association lives on its other paths; were the peer really gone, those would say so.
     pub(super) fn unknown_there(&mut self, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        tracing::warn!(path = ?id, remote = %p.remote, "this path is not known at its other end; it is not used");
-        p.heartbeat = None;
-        if p.origin == Origin::AddedByUs {
+        tracing::debug!(path = ?id, remote = %p.remote, "this path is not known at its other end");
+        if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
             p.known_to_peer = false;
+            p.heartbeat = None;
             p.heartbeat_timer = None;
         }
     }

@@ -116,10 +116,6 @@ impl Association {
             // Copied: waiting, it must not hold the datagram it came in.
             Chunk::Heartbeat(h) => self.on_heartbeat(path, h.params_raw),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
-            Chunk::Abort(a) if a.tag_reflected && self.is_on_trial(path) => {
-                self.unknown_there(path);
-                return Next::Stop;
-            }
             Chunk::Abort(a) => {
                 self.on_abort(&a);
                 return Next::Stop;
@@ -155,10 +151,12 @@ impl Association {
     }
 
     /// ABORT or SHUTDOWN COMPLETE with the T bit and the peer's own tag (§8.5.1).
-    pub(crate) fn on_reflected(&mut self, now: Instant, chunk: &RawChunk<'_>, alone: bool) {
-        match chunk.decode() {
-            Ok(Chunk::Abort(a)) => self.on_abort(&a),
-            Ok(Chunk::ShutdownComplete(_)) if alone => self.on_shutdown_complete(),
+    pub(crate) fn on_reflected(&mut self, now: Instant, from: Source, chunk: &RawChunk<'_>, alone: bool) {
+        let path = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
+        match (chunk.decode(), path) {
+            (Ok(Chunk::Abort(_)), Some(path)) if self.is_on_trial(path) => self.unknown_there(path),
+            (Ok(Chunk::Abort(a)), _) => self.on_abort(&a),
+            (Ok(Chunk::ShutdownComplete(_)), _) if alone => self.on_shutdown_complete(),
             _ => {}
         }
         self.couple_changed_paths(now);

@@ -68,7 +68,7 @@ impl Endpoint {
     fn on_reflected(&mut self, now: Instant, from: Source, h: CommonHeader, chunk: &RawChunk<'_>, alone: bool) {
         let Some(&id) = self.by_peer.get(&(from.local, from.remote, h.src_port)) else { return };
         if let Some(s) = self.slots.get_mut(&id).filter(|s| s.association.peer_tag == h.vtag) {
-            s.association.on_reflected(now, chunk, alone);
+            s.association.on_reflected(now, from, chunk, alone);
             self.touch(id);
         }
     }
