@@ -54,6 +54,9 @@ pub struct AssocConfig {
     pub max_paths: usize,
     /// Cut messages that do not fit a packet; otherwise `send` refuses them (RFC 9260 §6.9).
     pub fragmentation: bool,
+    /// Hand a message that does not fit the receive buffer to the user in parts, see [`crate::Part`] (RFC 9260 §6.9).
+    /// Otherwise it ends the association.
+    pub partial_delivery: bool,
     /// Announce and use PR-SCTP (RFC 3758).
     pub partial_reliability: bool,
     /// Announce and use ASCONF under AUTH (RFC 5061, RFC 4895).
@@ -85,6 +88,7 @@ impl AssocConfig {
             rto_max: Duration::from_secs(60),
             max_paths: 16,
             fragmentation: true,
+            partial_delivery: false,
             partial_reliability: true,
             dynamic_addresses: true,
             addresses: Vec::new(),

@@ -21,7 +21,7 @@ pub use association::{Association, Phase, SendError, TimerReason};
 pub use config::{AssocConfig, EndpointConfig, ListedAddress};
 pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
 pub use event::{CloseReason, Event, PathReason};
-pub use message::{Message, Payload, SendOptions};
+pub use message::{Message, Part, Payload, SendOptions};
 pub use path::{HeartbeatSetting, LocalId};
 pub use stats::{AbandonedCount, AbandonedStats, AssocStats, PathCounters, PathStats};
 pub use transmit::Transmit;

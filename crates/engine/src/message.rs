@@ -85,6 +85,20 @@ impl Payload {
     }
 }
 
+/// How much of a message this is. Anything but [`Part::Whole`] comes with partial delivery only.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Part {
+    /// All of it.
+    #[default]
+    Whole,
+    /// A part; more of the same message follows on its stream.
+    More,
+    /// The end of the message that came in parts.
+    Last,
+    /// The peer gave up the rest of the message that came in parts; no payload.
+    Abandoned,
+}
+
 /// A message from the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Message {
@@ -96,4 +110,6 @@ pub struct Message {
     pub ppid: u32,
     /// What was sent.
     pub payload: Payload,
+    /// Whole, or which part.
+    pub part: Part,
 }

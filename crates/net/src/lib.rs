@@ -45,7 +45,8 @@ pub use stats::{ConnectionStats, DriverStats, PathReport};
 
 pub use anabranch_base::{Duration, Instant, PathId, StreamId};
 pub use anabranch_engine::{
-    AssocConfig, AssocStats, CloseReason, Event, Message, PathCounters, PathReason, PathStats, Payload, SendOptions,
+    AbandonedCount, AbandonedStats, AssocConfig, AssocStats, CloseReason, Event, Message, Part, PathCounters,
+    PathReason, PathStats, Payload, SendOptions,
 };
 pub use anabranch_policy::registry::Profile;
 pub use anabranch_policy::view::PathState;

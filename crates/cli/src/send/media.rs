@@ -80,6 +80,7 @@ impl Sender<'_> {
                 class: class as u8,
                 group: Some(m.header.frame),
                 immediate_ack: false,
+                ..SendOptions::default()
             };
             let sent = tokio::select! {
                 biased;

@@ -109,12 +109,17 @@ fn unwrap(message: Message) -> Option<(u32, Bytes)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_net::{Payload, StreamId};
+    use anabranch_net::{Part, Payload, StreamId};
 
     #[test]
     fn there_and_back() {
-        let message =
-            |ppid, payload: Bytes| Message { stream: StreamId(4), ssn: None, ppid, payload: Payload::single(payload) };
+        let message = |ppid, payload: Bytes| Message {
+            stream: StreamId(4),
+            ssn: None,
+            ppid,
+            payload: Payload::single(payload),
+            part: Part::Whole,
+        };
         let wrapped = wrap(7, b"abc");
         assert_eq!(unwrap(message(ppid::TUNNEL, wrapped.clone())), Some((7, Bytes::from_static(b"abc"))));
         assert_eq!(unwrap(message(ppid::TUNNEL, wrap(1, b""))), Some((1, Bytes::new())));

@@ -50,7 +50,7 @@ impl Association {
             self.stats.dropped_no_buffer += 1;
             seen.dropped = true;
             if d.header.tsn == self.tracker.cum().next() && self.reassembly.ready_len() == 0 {
-                self.abort_for_room(now);
+                self.make_do(now);
             }
             return;
         }
@@ -73,11 +73,15 @@ impl Association {
                 CloseReason::ProtocolViolation("fragments that do not fit together"),
             );
         } else if self.receiver_is_stuck() {
-            self.abort_for_room(now);
+            self.make_do(now);
         }
     }
 
-    fn abort_for_room(&mut self, now: Instant) {
+    /// No room, and no reading would make any: the first part of the message goes to the user, or it is over.
+    fn make_do(&mut self, now: Instant) {
+        if self.config.partial_delivery && self.reassembly.deliver_part(self.tracker.cum_extended()) {
+            return;
+        }
         let why = CloseReason::ProtocolViolation("a message larger than the receive buffer");
         self.abort_raw(now, causes(&[Cause::OutOfResource]), why);
     }

@@ -37,7 +37,7 @@ pub(crate) use state::State;
 use crate::auth::{AssociationKey, AuthParams};
 use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
-use crate::message::{Message, SendOptions};
+use crate::message::{Message, Part, SendOptions};
 use crate::path::Path;
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
@@ -262,7 +262,7 @@ impl Association {
         let m = self.reassembly.pop();
         match &m {
             Some(m) => {
-                self.stats.messages_received += 1;
+                self.stats.messages_received += u64::from(matches!(m.part, Part::Whole | Part::Last));
                 self.stats.bytes_received += m.payload.len() as u64;
                 self.maybe_update_window();
             }

@@ -4,10 +4,13 @@
 //! A chunk that is a whole message and next in its stream, or unordered, goes straight to the ready queue. Others
 //! wait in two maps: runs of fragments by TSN, and complete messages of the future by stream and SSN.
 
-use crate::message::{Message, Payload};
+mod partial;
+
+use crate::message::{Message, Part, Payload};
 use anabranch_base::{Ssn, StreamId, Tsn};
 use anabranch_wire::DataHeader;
 use bytes::{Bytes, BytesMut};
+use partial::Partial;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
@@ -136,6 +139,8 @@ pub struct Reassembly {
     given_up: u64,
     /// The peer has skipped something, so that late SSNs may be honest.
     forwarded: bool,
+    /// The message that the user has a part of.
+    partial: Option<Partial>,
 }
 
 impl Reassembly {
@@ -152,6 +157,7 @@ impl Reassembly {
             last_end: 0,
             given_up: 0,
             forwarded: false,
+            partial: None,
         }
     }
 
@@ -163,6 +169,9 @@ impl Reassembly {
         if h.stream.0 >= self.inbound_streams {
             return Err(Violation::NoSuchStream { stream: h.stream });
         }
+        if let Some(outcome) = self.continue_part(extended_tsn, h, &payload) {
+            return outcome;
+        }
         if !(h.flags.begin && h.flags.end) {
             return self.insert_fragment(extended_tsn, h, payload);
         }
@@ -170,7 +179,9 @@ impl Reassembly {
             self.neighbours(extended_tsn, h)?;
         }
         self.held += charge(&payload);
-        self.complete(extended_tsn, Shared::of(h), h.ppid, Payload::single(payload))
+        let Shared { stream, ssn } = Shared::of(h);
+        let m = Message { stream, ssn, ppid: h.ppid, payload: Payload::single(payload), part: Part::Whole };
+        self.complete(extended_tsn, m)
     }
 
     /// Takes over what another association left to be read, before anything of its own.
@@ -241,6 +252,7 @@ impl Reassembly {
     pub fn forward(&mut self, new_cum_extended: u64, skipped: &mut dyn Iterator<Item = (StreamId, Ssn)>) {
         self.forwarded = true;
         self.given_up = self.given_up.max(new_cum_extended);
+        self.abandon_part(new_cum_extended);
         let mut from = 0;
         while let Some((first, run)) = self.runs.range(from..).next()
             && *first <= new_cum_extended + 1
@@ -340,7 +352,9 @@ impl Reassembly {
             && let Some(run) = self.runs.remove(&first)
         {
             let last = run.after(first) - 1;
-            return self.complete(last, run.shared, run.ppid, Payload::from_pieces(run.pieces));
+            let Shared { stream, ssn } = run.shared;
+            let payload = Payload::from_pieces(run.pieces);
+            return self.complete(last, Message { stream, ssn, ppid: run.ppid, payload, part: Part::Whole });
         }
         Ok(())
     }
@@ -354,11 +368,10 @@ impl Reassembly {
     }
 
     /// A message is whole, its charge already counted.
-    fn complete(&mut self, last: u64, shared: Shared, ppid: u32, payload: Payload) -> Result<(), Violation> {
-        let Shared { stream, ssn } = shared;
+    fn complete(&mut self, last: u64, m: Message) -> Result<(), Violation> {
         self.last_end = last;
-        let m = Message { stream, ssn, ppid, payload };
-        let Some(ssn) = ssn else {
+        let stream = m.stream;
+        let Some(ssn) = m.ssn else {
             self.ready.push_back(m);
             return Ok(());
         };

@@ -1,0 +1,75 @@
+//! Partial delivery (RFC 9260 §6.9): a message that does not fit the buffer reaches the user in parts.
+
+use super::{Reassembly, Shared, Violation, charge, charge_of};
+use crate::message::{Message, Part, Payload};
+use anabranch_wire::DataHeader;
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// A message of which the user has the beginning.
+#[derive(Debug)]
+pub(super) struct Partial {
+    shared: Shared,
+    ppid: u32,
+    /// TSN of its next fragment.
+    next: u64,
+}
+
+impl Reassembly {
+    /// Hands on what is there of the message that the cumulative TSN ends in. False when that is not the message the
+    /// user waits for, or when another one is half delivered.
+    pub fn deliver_part(&mut self, cum_extended: u64) -> bool {
+        let Some((&first, run)) = self.runs.first_key_value() else { return false };
+        let (shared, begins) = (run.shared, run.begins && first <= cum_extended);
+        let turn = shared.ssn.is_none_or(|ssn| *self.next_of(shared.stream) == ssn);
+        if self.partial.is_some() || !begins || !turn {
+            return false;
+        }
+        let Some(run) = self.runs.remove(&first) else { return false };
+        self.partial = Some(Partial { shared, ppid: run.ppid, next: run.after(first) });
+        self.ready.push_back(part(shared, run.ppid, run.pieces, Part::More));
+        true
+    }
+
+    /// Takes the next fragment of the message that is half delivered; none when this chunk is something else.
+    pub(super) fn continue_part(&mut self, tsn: u64, h: &DataHeader, payload: &Bytes) -> Option<Result<(), Violation>> {
+        let p = self.partial.as_ref().filter(|p| p.next == tsn)?;
+        let (shared, ppid) = (p.shared, p.ppid);
+        if h.flags.begin {
+            return Some(Err(Violation::BeginInside { tsn: h.tsn }));
+        }
+        if Shared::of(h) != shared {
+            return Some(Err(Violation::Mismatch { tsn: h.tsn }));
+        }
+        if let Err(e) = self.neighbours(tsn, h) {
+            return Some(Err(e));
+        }
+        self.held += charge(payload);
+        let (mut pieces, mut ends, mut next) = (VecDeque::from([payload.clone()]), h.flags.end, tsn + 1);
+        if !ends && let Some(mut run) = self.runs.remove(&next) {
+            (ends, next) = (run.ends, run.after(next));
+            pieces.append(&mut run.pieces);
+        }
+        if ends {
+            self.partial = None;
+            return Some(self.complete(next - 1, part(shared, ppid, pieces, Part::Last)));
+        }
+        self.partial = Some(Partial { shared, ppid, next });
+        self.ready.push_back(part(shared, ppid, pieces, Part::More));
+        Some(Ok(()))
+    }
+
+    /// The peer gave up everything to `new_cum_extended`; when the rest of a half delivered message is among it, the
+    /// user is told that no more will come.
+    pub(super) fn abandon_part(&mut self, new_cum_extended: u64) {
+        if let Some(p) = self.partial.take_if(|p| p.next <= new_cum_extended) {
+            let notice = part(p.shared, p.ppid, VecDeque::new(), Part::Abandoned);
+            self.held += charge_of(&notice);
+            self.ready.push_back(notice);
+        }
+    }
+}
+
+fn part(shared: Shared, ppid: u32, pieces: VecDeque<Bytes>, part: Part) -> Message {
+    Message { stream: shared.stream, ssn: shared.ssn, ppid, payload: Payload::from_pieces(pieces), part }
+}
