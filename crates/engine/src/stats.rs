@@ -44,6 +44,8 @@ pub struct PathStats {
     pub remote: SocketAddr,
     /// Health.
     pub state: PathState,
+    /// Confirmed and kept warm, but its interface uses another pair.
+    pub standby: bool,
     /// Congestion window, bytes.
     pub cwnd: u64,
     /// Slow-start threshold, bytes.

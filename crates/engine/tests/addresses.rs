@@ -247,6 +247,7 @@ fn each_interface_uses_one_pair_and_keeps_the_others_warm() {
     }
     assert_eq!(confirmed, pairs[1..]);
     assert!(paths(&r, id).iter().all(|p| p.state == PathState::Active));
+    assert_eq!(paths(&r, id).iter().map(|p| p.standby).collect::<Vec<_>>(), [false, false, true, true]);
     r.take();
     let now = r.now;
     for _ in 0..20 {

@@ -157,17 +157,15 @@ impl Association {
     }
 
     pub(super) fn establish(&mut self, now: Instant) {
-        self.establish_as(now, true);
+        self.events.push_back(Event::Connected);
+        self.open(now);
     }
 
-    /// Data may flow; `first`: the user has not been told before.
-    pub(super) fn establish_as(&mut self, now: Instant, first: bool) {
+    /// Data may flow, and further paths join.
+    pub(super) fn open(&mut self, now: Instant) {
         self.control_timer = None;
         self.control_attempts = 0;
         self.state = State::Established;
-        if first {
-            self.events.push_back(Event::Connected);
-        }
         let path = self.handshake_path;
         if self.paths.get(path.index()).is_some_and(|p| p.origin == Origin::Handshake) {
             self.set_path_state(path, PathState::Active, PathReason::Confirmed);

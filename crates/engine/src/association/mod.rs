@@ -292,6 +292,7 @@ impl Association {
             local: p.local.0,
             remote: p.remote,
             state: p.state,
+            standby: p.standby,
             cwnd: p.cwnd,
             ssthresh: p.ssthresh,
             in_flight: p.flight.bytes(),

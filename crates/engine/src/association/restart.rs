@@ -112,9 +112,9 @@ impl Association {
     }
 
     /// A: as if the peer had sent ABORT and begun anew, but under the same id, and the user is told of a restart.
-    /// Messages that wait to be read stay; what was on its way to the peer is lost with the peer's memory.
+    /// Messages that wait to be read stay; what was on its way to the peer is lost with the peer's memory. The user
+    /// knows the association by then: cookies with Tie-Tags and a new tag are made for connected ones only.
     pub(crate) fn restarted(mut self, now: Instant, birth: Birth, cookie: &Cookie, entropy: &mut dyn Entropy) -> Self {
-        let was_connected = self.state.is_connected();
         let ours: Vec<(LocalId, SocketAddr)> =
             self.paths.iter().filter(|p| p.origin == Origin::AddedByUs).map(|p| (p.local, p.remote)).collect();
         let down: Vec<LocalId> = self.paths.iter().filter(|p| p.interface_down).map(|p| p.local).collect();
@@ -128,15 +128,12 @@ impl Association {
         a.own_policies = own_policies;
         a.stats = self.stats;
         a.events = core::mem::take(&mut self.events);
+        a.events.push_back(Event::Restarted);
         a.abandoned_told = self.abandoned_told;
         a.abandoned = self.abandoned;
         a.want_writable = self.want_writable;
         a.adopt_cookie(cookie);
         a.reassembly.keep_ready(&mut self.reassembly);
-        if !was_connected {
-            // Nothing of this has been sent.
-            (a.queue, a.groups) = (self.queue, self.groups);
-        }
         for (local, remote) in ours {
             if a.paths.iter().all(|p| (p.local, p.remote) != (local, remote))
                 && let Some(path) = a.new_path(local, remote, Origin::AddedByUs)
@@ -148,10 +145,7 @@ impl Association {
             p.interface_down = true;
         }
         a.push_control(a.handshake_path, What::CookieAck);
-        if was_connected {
-            a.events.push_back(Event::Restarted);
-        }
-        a.establish_as(now, !was_connected);
+        a.open(now);
         a
     }
 
