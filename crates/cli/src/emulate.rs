@@ -10,10 +10,31 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 use std::time::Duration;
 
-const EXAMPLES: &str = "\
-A path is written in netem's words: `listen ADDRESS:PORT to ADDRESS:PORT`, then rate, delay, jitter, loss, limit and
-others; `up.` or `down.` before a word makes it hold for one direction; `at TIME` begins a schedule.
+const WORDS: &str = "\
+Words of a path, each with its value; a later word wins:
+  listen ADDRESS:PORT     where the relay takes datagrams
+  to ADDRESS:PORT         where it passes them on to
+  from ADDRESS            address it sends from, towards the target
+  name WORD               name in statistics and of the random streams
+  rate 6mbit              speed, a second: bit, kbit, mbit, gbit, byte, kbyte, …, or unlimited
+  delay 30ms [4ms [distribution normal]]
+                          time on the way, with jitter
+  jitter 4ms [normal]     even spread of plus or minus this, or a normal one
+  order kept|free         may jitter make packets overtake each other?
+  loss FORM               0.1%; 1% burst 5; gemodel p=1% r=20%; timed good=450ms bad=50ms; packets 3,17; none
+  loss-at wire|entry      is a lost packet lost after it used the rate, or before?
+  limit 40, limit-bytes 60000
+                          packets and bytes held; none for no limit
+  overhead 28             header bytes that count for the rate
+  mtu 1400                largest datagram taken
+  duplicate 1%, reorder 5%
+                          share of packets that arrive twice, that skip the delay
+  up.WORD, down.WORD      for one direction: up is from the senders to the target
+  at TIME WORDS…          what follows happens then; also down or cut, up or restore, and rebind (other ports)
+  every TIME              the schedule starts again each time
+docs/EMULATE.md has them in full, with the keys of a TOML file.";
 
+const EXAMPLES: &str = "\
 Examples:
   A Wi-Fi and a 3G link in front of a receiver on port 9899:
     anabranch emulate \\
@@ -28,7 +49,7 @@ Exit codes: 0 done; 1 the network failed (port in use); 2 wrong flags or configu
 
 /// Emulate links between two ports of this machine: UDP relays, no root
 #[derive(Clone, Debug, clap::Args)]
-#[command(after_help = EXAMPLES)]
+#[command(after_help = format!("All words of a path are in --help.\n\n{EXAMPLES}"), after_long_help = format!("{WORDS}\n\n{EXAMPLES}"))]
 pub struct EmulateArgs {
     /// A path in netem's words; repeatable
     #[arg(long = "path", value_name = "TEXT", required_unless_present = "config")]

@@ -83,6 +83,15 @@ fn examples_in_help_texts() {
 }
 
 #[test]
+fn every_word_of_emulate_is_in_its_help() {
+    let help = helps().into_iter().find(|(name, _)| name == "emulate").expect("it is there").1;
+    for word in anabranch_emulator::config::all_words() {
+        let there = help.split(|c: char| !c.is_alphanumeric() && c != '-').any(|w| w == word);
+        assert!(there, "`{word}` is not in `emulate --help`");
+    }
+}
+
+#[test]
 fn examples_in_pages() {
     for (page, text, least) in
         [("USE.md", include_str!("../../../docs/USE.md"), 6), ("README.md", include_str!("../../../README.md"), 3)]

@@ -15,6 +15,9 @@ pub(super) fn value(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
         "random" => share_and_burst(words.value("loss random", "a share such as 0.1%")?, words)?,
         "gemodel" => LossConfig::GilbertElliott(gemodel(words)?),
         "timed" => timed(words)?,
+        "state" => {
+            return Err(ParseError::new("netem's `loss state` is not supported; `loss gemodel` has two states".into()));
+        }
         "packets" => packets(words.value("loss packets", "numbers such as 3,17")?)?,
         share => share_and_burst(share, words)?,
     };

@@ -1,74 +1,8 @@
 //! What to emulate: in Rust, as text in netem's words, or as TOML.
 //!
-//! # Text
+//! The grammar, for users and here:
 //!
-//! Words and their values, separated by spaces (`word=value` works too). A later word wins.
-//!
-//! | word | value | meaning | default |
-//! |---|---|---|---|
-//! | `listen` | `address:port` | where the relay takes datagrams; port 0 chooses one | needed |
-//! | `to` | `address:port` | where it passes them on to | needed |
-//! | `from` | `address` | address it sends from, towards the target | the system's choice |
-//! | `name` | a word | name of the path in statistics and random streams | `path0`, `path1`, … |
-//! | `rate` | `6mbit`, `800kbit`, `1mbyte`, `unlimited` | speed, a second | `unlimited` |
-//! | `delay` | `30ms`, or `30ms 4ms`, or `30ms 4ms distribution normal` | time on the way, with jitter | `0ms` |
-//! | `jitter` | `4ms` or `4ms normal` | even spread of ± this, or a normal one of this standard deviation | `0ms` |
-//! | `order` | `kept` or `free` | may jitter make packets overtake each other? | `kept` |
-//! | `loss` | see below | random loss | `none` |
-//! | `loss-at` | `wire` or `entry` | is a lost packet lost after it used the rate, or before (as netem does)? | `wire` |
-//! | `limit` | `40`, `none` | packets held, waiting or in transmission | `1000` |
-//! | `limit-bytes` | `60000`, `none` | bytes held, headers included | `none` |
-//! | `overhead` | `28` | header bytes that count for rate and `limit-bytes` in each packet | 28, with IPv6 48 |
-//! | `mtu` | `1400`, `none` | largest datagram taken, in bytes of payload | `none` |
-//! | `duplicate` | `1%` | share of packets that arrive twice | `0%` |
-//! | `reorder` | `5%` | share of packets that skip the delay | `0%` |
-//! | `down`, `up` | | the path is cut, is restored; `cut` and `restore` are the same | `up` |
-//! | `at` | a time | everything after it, up to the next `at` or `every`, happens then | |
-//! | `every` | a time | the schedule given by `at` starts again each time | once |
-//! | `rebind` | | after `at`: the relay changes the ports it sends from, as a translator may | |
-//!
-//! `loss` takes one of
-//! - `0.1%` or `random 0.1%`: each packet independently;
-//! - `1% burst 5`: two states, 1 % lost in the mean, in bursts of 5 packets in the mean;
-//! - `gemodel p=1% r=20%`, with `1-h=100%` and `1-k=0%` if wanted, or the four by position: the
-//!   chain by its transition probabilities, as netem has it;
-//! - `timed good=450ms bad=50ms`: two states that change with time, everything lost in the bad one;
-//! - `packets 3,17`: exactly these, counted from 0;
-//! - `none`.
-//!
-//! `up.` or `down.` before a word makes it hold for one direction only: up is from the sender to the
-//! target, down is back. Without it a word holds for both. Times in a schedule count from the start
-//! of the emulator.
-//!
-//! ```text
-//! name wlan listen 127.0.0.1:9101 to 127.0.0.1:9899 rate 6mbit delay 30ms loss 0.1% limit 40 down.delay 5ms
-//! name 3g listen 127.0.0.1:9102 to 127.0.0.1:9899 rate 4mbit delay 160ms at 7s down at 10s up at 16s delay 280ms
-//! ```
-//!
-//! # TOML
-//!
-//! The same words as keys. A word for one direction goes into a table `up` or `down`.
-//!
-//! ```toml
-//! seed = 1                      # of all random streams
-//!
-//! [[path]]
-//! name = "wlan"
-//! listen = "127.0.0.1:9101"
-//! to = "127.0.0.1:9899"
-//! rate = "6mbit"
-//! delay = "30ms"
-//! loss = "1% burst 5"
-//! limit = 40
-//! down = { delay = "5ms" }
-//! schedule = ["7s down", "10s up", "16s delay 280ms"]
-//! every = "60s"                 # optional
-//!
-//! [[path]]
-//! listen = "127.0.0.1:9102"
-//! to = "127.0.0.1:9899"
-//! link = "rate 4mbit delay 160ms"   # text, before the other keys
-//! ```
+#![doc = include_str!("../../../../docs/EMULATE.md")]
 
 mod file;
 mod loss;
@@ -80,6 +14,7 @@ mod words;
 mod tests;
 
 pub use text::{PathChange, parse_changes, parse_link, parse_path};
+pub use words::all_words;
 
 use anabranch_base::Duration;
 use anabranch_sim::{ConfigError, LinkConfig};

@@ -229,20 +229,6 @@ fn errors_in_files_are_one_clear_line() {
     assert!(EmulatorConfig::from_toml("[[path]]\nlisten = \"127.0.0.1:1\"").unwrap_err().to_string().contains("path0"));
 }
 
-#[test]
-fn the_example_of_the_documentation_is_read() {
-    // Cut out of the module's own documentation, so that it stays true.
-    let doc: Vec<&str> =
-        include_str!("mod.rs").lines().filter_map(|l| l.strip_prefix("//! ").or(l.strip_prefix("//!"))).collect();
-    let block = |start: &str| {
-        let lines = doc.iter().skip_while(|l| **l != start).skip(1).take_while(|l| **l != "```");
-        lines.copied().collect::<Vec<_>>().join("\n")
-    };
-    let file = EmulatorConfig::from_toml(&block("```toml")).unwrap();
-    assert_eq!((file.paths.len(), file.seed), (2, 1));
-    assert_eq!(EmulatorConfig::from_texts(block("```text").lines()).unwrap().paths.len(), 2);
-}
-
 proptest::proptest! {
     /// No text makes the reader panic.
     #[test]
@@ -253,5 +239,48 @@ proptest::proptest! {
         ]), 0..12)) {
         let text = words.join(" ");
         let _ = (parse_link(&text), parse_path(&text), parse_changes(&text), EmulatorConfig::from_toml(&text));
+    }
+}
+
+/// Blocks of the page in this language.
+fn blocks(language: &str) -> Vec<String> {
+    let page = include_str!("../../../../docs/EMULATE.md");
+    let fence = format!("```{language}\n");
+    page.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect()
+}
+
+#[test]
+fn the_page_says_what_is_taken() {
+    let mut lines = 0;
+    for line in blocks("text").iter().flat_map(|b| b.lines()) {
+        let taken = if line.contains("listen") { parse_path(line).map(drop) } else { parse_link(line).map(drop) };
+        assert_eq!(taken, Ok(()), "{line}");
+        lines += 1;
+    }
+    assert!(lines >= 9, "{lines}");
+    let files = blocks("toml");
+    assert_eq!(files.len(), 1);
+    for file in files {
+        assert_eq!(EmulatorConfig::from_toml(&file).map(drop), Ok(()), "{file}");
+    }
+    let page = include_str!("../../../../docs/EMULATE.md");
+    for word in words::all_words() {
+        assert!(page.contains(&format!("`{word}`")), "`{word}` is not on the page");
+    }
+}
+
+#[test]
+fn what_netem_has_and_this_has_not_is_refused_by_name() {
+    for (text, needle) in [
+        ("loss 1% 25%", "`25%`: netem's correlations are not supported"),
+        ("delay 30ms 4ms 25%", "correlations are not supported"),
+        ("duplicate 1% 50%", "correlations are not supported"),
+        ("loss state 1%", "`loss state` is not supported"),
+        ("corrupt 0.1%", "netem's `corrupt` is not supported"),
+        ("reorder 25% gap 5", "netem's `gap` is not supported"),
+        ("delay 30ms 4ms distribution pareto", "`pareto` is not supported"),
+    ] {
+        let message = error(text);
+        assert!(message.contains(needle), "{text}: {message}");
     }
 }

@@ -380,7 +380,9 @@ fn distribution(span: Duration, words: &mut Cursor<'_>) -> Result<Jitter, ParseE
     } else if words.take_if("uniform") || !named {
         Jitter::Uniform(span)
     } else {
-        return Err(ParseError::new("`distribution` is `normal` or `uniform`".into()));
+        let other = words.peek().filter(|w| w.starts_with("pareto"));
+        let other = other.map_or(String::new(), |w| format!("; netem's `{w}` is not supported"));
+        return Err(ParseError::new(format!("`distribution` is `normal` or `uniform`{other}")));
     };
     Ok(if span.is_zero() { Jitter::None } else { jitter })
 }

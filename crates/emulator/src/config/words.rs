@@ -24,6 +24,14 @@ const LINK_WORDS: &[&str] = &[
 ];
 const PATH_WORDS: &[&str] = &["listen", "to", "from", "name", "rebind"];
 
+/// Words of netem that have no meaning here.
+const UNSUPPORTED: &[&str] = &["corrupt", "gap", "slot", "ecn", "seed"];
+
+/// Every word of the grammar.
+pub fn all_words() -> impl Iterator<Item = &'static str> {
+    LINK_WORDS.iter().chain(PATH_WORDS).copied()
+}
+
 /// Is this, with or without the prefix of a direction, a word of the grammar?
 pub(super) fn is_word(word: &str) -> bool {
     let bare = word.strip_prefix("up.").or_else(|| word.strip_prefix("down.")).unwrap_or(word);
@@ -91,6 +99,9 @@ pub(super) fn unknown(word: &str, whole_path: bool) -> ParseError {
     if PATH_WORDS.contains(&word) && !whole_path {
         return ParseError::new(format!("`{word}` is a word for a whole path and has no place here"));
     }
+    if let Some(e) = unsupported(word) {
+        return e;
+    }
     let known = LINK_WORDS.iter().chain(PATH_WORDS.iter().filter(|_| whole_path)).copied();
     let bare = word.rsplit('.').next().unwrap_or(word);
     let near = known.clone().map(|k| (distance(bare, k), k)).min().filter(|(d, _)| *d <= 2);
@@ -99,6 +110,17 @@ pub(super) fn unknown(word: &str, whole_path: bool) -> ParseError {
         Some((_, near)) => format!("unknown word `{word}`; did you mean `{near}`?"),
         None => format!("unknown word `{word}`; known are {}", known.collect::<Vec<_>>().join(", ")),
     })
+}
+
+/// An error for what netem has and this grammar has not.
+fn unsupported(word: &str) -> Option<ParseError> {
+    let bare = word.rsplit('.').next().unwrap_or(word);
+    if word.strip_suffix('%').is_some_and(|n| n.parse::<f64>().is_ok()) {
+        return Some(ParseError::new(format!(
+            "`{word}`: netem's correlations are not supported; losses in a row are written `loss 1% burst 5`"
+        )));
+    }
+    UNSUPPORTED.contains(&bare).then(|| ParseError::new(format!("netem's `{bare}` is not supported")))
 }
 
 /// Edits between two words.
