@@ -1,4 +1,4 @@
-//! Ctrl-C and the polite kill: the first asks for a clean end, the second ends at once.
+//! Ctrl-C, the polite kill and a terminal that goes: the first asks for a clean end, the second ends at once.
 
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
@@ -8,11 +8,12 @@ use tokio::sync::watch;
 pub struct Interrupt(watch::Receiver<bool>);
 
 impl Interrupt {
-    /// Starts listening to SIGINT and SIGTERM.
+    /// Starts listening to SIGINT, SIGTERM and SIGHUP.
     pub fn install() -> Self {
         let (tx, rx) = watch::channel(false);
         tokio::spawn(async move {
-            let (Ok(mut int), Ok(mut term)) = (signal(SignalKind::interrupt()), signal(SignalKind::terminate())) else {
+            let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
+            let [Ok(mut int), Ok(mut term), Ok(mut hangup)] = kinds.map(signal) else {
                 tracing::warn!("signals cannot be caught; Ctrl-C ends at once");
                 return std::future::pending().await;
             };
@@ -20,6 +21,7 @@ impl Interrupt {
                 tokio::select! {
                     _ = int.recv() => {}
                     _ = term.recv() => {}
+                    _ = hangup.recv() => {}
                 }
                 if tx.send_replace(true) {
                     std::process::exit(i32::from(crate::exit::Failure::Interrupted.code()));

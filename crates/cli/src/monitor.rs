@@ -1,6 +1,6 @@
 //! Watches a connection: takes samples, writes statistics, notices a peer that has fallen silent.
 
-use crate::exit::Failure;
+use crate::exit::{Failure, warning};
 use crate::session::Done;
 use crate::stats::{Reporter, StreamRow};
 use crate::stop::{Cause, Stop};
@@ -30,6 +30,9 @@ impl Progress {
 /// Statistics that several sessions may write to, one after another or at once.
 pub type SharedReporter = Arc<Mutex<Reporter>>;
 
+/// After so long without a packet the user is told, once: silence may last longer before the peer counts as gone.
+const WORRY: Duration = Duration::from_secs(5);
+
 /// Notices a peer that is gone, as long as it lives.
 pub struct Watchdog(JoinHandle<()>);
 
@@ -38,7 +41,15 @@ impl Watchdog {
     pub fn start(link: &Link, limit: Duration, stop: &Stop) -> Self {
         let (link, stop) = (link.clone(), stop.clone());
         Watchdog(tokio::spawn(async move {
-            silence(&link, limit).await;
+            let worried = async {
+                silence(&link, WORRY).await;
+                warning(&format!("nothing comes from {} any more; still trying", link.peer()));
+                std::future::pending().await
+            };
+            tokio::select! {
+                () = silence(&link, limit) => {}
+                () = worried => {}
+            }
             let (peer, seconds) = (link.peer(), limit.as_secs_f64());
             stop.set(Cause::Lost(Failure::network(format!(
                 "{peer} is gone: nothing has come from it for {seconds} s on any path"

@@ -36,7 +36,7 @@ pub struct PolicyArgs {
     #[arg(long, value_name = "udp|raw")]
     pub transport: Option<Transport>,
     /// A peer from whom nothing came for so long is gone
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::patience)]
     pub peer_timeout: Duration,
     /// Write every packet to a pcapng file
     #[arg(long, value_name = "FILE")]
@@ -52,7 +52,7 @@ pub struct PathArgs {
     #[arg(long = "path", value_name = "IFACE|ADDRESS[,via=HOST:PORT]")]
     pub paths: Vec<String>,
     /// Give up when the peer has not answered for so long
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::time)]
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::patience)]
     pub connect_timeout: Duration,
     /// Begin although some interfaces are not there; they join when they appear
     #[arg(long)]

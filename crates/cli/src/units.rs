@@ -7,6 +7,15 @@ pub fn time(text: &str) -> Result<Duration, String> {
     parse(text, None)
 }
 
+/// A span that is to be waited for, so not nothing.
+pub fn patience(text: &str) -> Result<Duration, String> {
+    let t = time(text)?;
+    if t < Duration::from_millis(1) {
+        return Err(format!("{text} is no time to wait; write for example 10s"));
+    }
+    Ok(t)
+}
+
 /// A latency: like [`time`], and a bare number is milliseconds, as in the URIs of this field.
 pub fn latency(text: &str) -> Result<Duration, String> {
     let t = parse(text, Some(1e-3))?;
@@ -43,7 +52,9 @@ fn parse(text: &str, bare: Option<f64>) -> Result<Duration, String> {
         "s" => 1.0,
         "min" => 60.0,
         "h" => 3600.0,
-        "" => bare.or((number == 0.0).then_some(1.0)).ok_or_else(wrong)?,
+        "" => bare
+            .or((number == 0.0).then_some(1.0))
+            .ok_or_else(|| format!("`{text}` has no unit; write {text}s or {text}ms"))?,
         _ => return Err(wrong()),
     };
     Duration::try_from_secs_f64(number * seconds).map_err(|_| wrong())
@@ -68,6 +79,13 @@ mod tests {
         for bad in ["", "5", "ms", "-1s", "1d", "1e400s", "nan", "9999999999999999999999s"] {
             assert!(time(bad).is_err(), "{bad}");
         }
+    }
+
+    #[test]
+    fn patiences() {
+        assert_eq!(patience("1s"), Ok(Duration::from_secs(1)));
+        assert!(patience("0").is_err() && patience("0s").is_err());
+        assert_eq!(patience("5"), Err("`5` has no unit; write 5s or 5ms".into()));
     }
 
     #[test]

@@ -245,6 +245,9 @@ fn host_and_port(place: &str, text: &str) -> Result<(Option<String>, Option<u16>
         }
         None => place.rsplit_once(':').unwrap_or((place, "")),
     };
+    if port.is_empty() && !host.is_empty() && host.chars().all(|c| c.is_ascii_digit()) {
+        return Err(Failure::usage(format!("`{text}` is only a number; a port is written :{host}, or HOST:{host}")));
+    }
     let odd = |c: char| c.is_whitespace() || "/@?#".contains(c);
     if (host.contains(':') && !place.starts_with('[')) || host.contains(odd) {
         return Err(wrong());

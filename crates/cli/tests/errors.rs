@@ -3,7 +3,9 @@
 mod common;
 
 use common::*;
+use std::io::Write;
 use std::net::UdpSocket;
+use std::process::Stdio;
 use std::time::{Duration, Instant};
 
 #[test]
@@ -20,6 +22,10 @@ fn wrong_flags() {
         (&["send", "rtsp://a", "anabranch://127.0.0.1"], "neither an input nor an output"),
         (&["recv", "out.ts"], "two places"),
         (&["recv", "--listen", ":1", "a", "b"], "one more argument"),
+        (&["recv", "--listen", "21003", "a"], "`21003` is only a number; a port is written :21003"),
+        (&["send", "a", "anabranch://b", "--connect-timeout", "0"], "no time to wait"),
+        (&["send", "a", "anabranch://b", "--connect-timeout", "1"], "`1` has no unit; write 1s or 1ms"),
+        (&["recv", ":1", "a", "--peer-timeout", "0s"], "no time to wait"),
         (&["tunnel", "--accept", "anabranch://:1"], "--forward"),
         (&["emulate"], "--path"),
         (&["emulate", "--path", "listen 127.0.0.1:0"], "`to`"),
@@ -134,6 +140,25 @@ fn a_killed_receiver_is_noticed() {
     sender.wait().check(1, Some("is gone"));
     let got = std::fs::read(&out).unwrap();
     same(&got, &clip()[..got.len()]);
+}
+
+#[test]
+fn a_silent_peer_is_told_before_it_counts_as_gone() {
+    let (_dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let mut s = start_with(&["send", "-", &format!("127.0.0.1:{port}"), "--peer-timeout", "7s"], Stdio::piped());
+    let mut pipe = s.stdin();
+    pipe.write_all(&noise(10_000, 1)).unwrap();
+    grown(&out, 10_000);
+    r.signal("KILL");
+    let began = Instant::now();
+    let s = s.wait();
+    assert!(began.elapsed() < Duration::from_secs(11), "{:?}", began.elapsed());
+    assert_eq!(s.code(), Some(1));
+    let lines: Vec<_> = s.stderr.lines().collect();
+    assert!(lines.len() == 2 && lines[0].contains("warning: nothing comes from"), "{}", s.stderr);
+    assert!(lines[1].contains("is gone"), "{}", s.stderr);
 }
 
 #[test]

@@ -47,6 +47,15 @@ fn at_the_receiver() {
 }
 
 #[test]
+fn a_terminal_that_goes_is_an_interrupt() {
+    let (_dir, out) = scratch();
+    let (s, r) = pair(&out, &[]);
+    s.signal("HUP");
+    s.wait().check(130, None);
+    r.wait().check(0, None);
+}
+
+#[test]
 fn before_anything_began() {
     let (_dir, out) = scratch();
     let port = port();

@@ -81,6 +81,20 @@ fn datagrams_with_their_edges() {
 }
 
 #[test]
+fn a_file_as_datagrams_may_be_scrambled_and_that_is_told() {
+    let (dir, out) = scratch();
+    let input = file(&dir, "in", &noise(200_000, 6));
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &["--keep"]);
+    let to = format!("127.0.0.1:{port}");
+    let s = run(&["send", &input, &to, "--mode", "datagram"]);
+    s.check(0, Some("may arrive in another order; --ordered keeps it"));
+    run(&["send", &input, &to, "--mode", "datagram", "--ordered"]).check(0, None);
+    r.signal("INT");
+    r.wait().check(130, None);
+}
+
+#[test]
 fn a_live_transport_stream_is_recognised() {
     let (port, input) = (port(), port());
     let (_dir, out) = scratch();

@@ -74,6 +74,11 @@ impl Input {
         }
     }
 
+    /// Are its pieces parts of one stream, rather than messages of their own?
+    pub fn is_one_stream(&self) -> bool {
+        !matches!(self.uri, InputUri::Udp { .. })
+    }
+
     /// The next piece; none at the end.
     pub async fn next(&mut self) -> Result<Option<Chunk>, Failure> {
         if let Some(chunk) = self.ahead.pop_front() {

@@ -5,7 +5,7 @@ mod datagram;
 mod ending;
 mod media;
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, warning};
 use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog};
@@ -175,6 +175,7 @@ struct Plan {
     mode: ModeChoice,
     latency: Option<Duration>,
     profile: &'static str,
+    ordered: bool,
     timeout: Duration,
 }
 
@@ -187,7 +188,13 @@ impl Plan {
         };
         args.stats.check()?;
         let profile = args.policies.profile(peer)?.name();
-        Ok(Plan { mode, latency: args.latency.or(peer.latency), profile, timeout: args.paths.connect_timeout })
+        Ok(Plan {
+            mode,
+            latency: args.latency.or(peer.latency),
+            profile,
+            ordered: args.ordered,
+            timeout: args.paths.connect_timeout,
+        })
     }
 
     /// Finds out what to send and agrees on it with the receiver; none when the user ends it before.
@@ -207,6 +214,12 @@ impl Plan {
             },
         };
         tracing::info!("sending {} as {}", input.name(), mode.name());
+        if mode == Mode::Datagram && !self.ordered && input.is_one_stream() {
+            warning(&format!(
+                "the pieces of {} may arrive in another order; --ordered keeps it, --mode file is byte for byte",
+                input.name()
+            ));
+        }
         let latency = match mode {
             Mode::Media => self.latency.unwrap_or(DEFAULT_LATENCY),
             Mode::Datagram => self.latency.unwrap_or_default(),

@@ -276,7 +276,7 @@ fn totals_text(t: &Totals) -> String {
         let rtt = p.srtt_ms.map_or("-".into(), |r| format!("{:.1}/{:.1}/{:.1}", r.min, r.avg, r.max));
         let _ = write!(
             out,
-            "\n  path {} {} to {}: {}, sent {} packets {} bytes ({} repeated), received {} packets {} bytes, \
+            "\n  path {} {} to {}: {}, sent {} packets {} bytes ({} bytes repeated), received {} packets {} bytes, \
              rtt {rtt} ms, lost {}",
             p.path,
             p.local,
