@@ -328,3 +328,38 @@ fn without_room_both_chunks_of_a_handshake_are_refused() {
     assert_eq!((abort.kinds(), abort.vtag(), abort.flags() & 1), (vec![kind::ABORT], 77, 0));
     assert_eq!(causes_of(&abort), [(cause_code::OUT_OF_RESOURCE, vec![])]);
 }
+
+/// The two Tie-Tags in a cookie of ours: behind version, secret, time, life and the two tags.
+fn ties(cookie: &[u8]) -> (u32, u32) {
+    let word = |at: usize| u32::from_be_bytes([cookie[at], cookie[at + 1], cookie[at + 2], cookie[at + 3]]);
+    assert_ne!(word(18), 0, "the local tag stands where it is looked for");
+    (word(26), word(30))
+}
+
+/// Shows: 9260/A24, 9260/A22, 9260/A23.
+#[test]
+fn tie_tags_are_0_until_there_is_an_association() {
+    // CLOSED.
+    let mut r = Raw::new();
+    let normal = r.ask(PEER_TAG, &[]);
+    assert_eq!(normal[22..26], PEER_TAG.to_be_bytes());
+    assert_eq!(ties(&normal), (0, 0));
+    // ESTABLISHED: random values that are not its tags, the same for each INIT.
+    r.echo(&normal);
+    r.take();
+    let living = r.tag;
+    let (one, two) = (ties(&r.ask(PEER_TAG + 1, &[])), ties(&r.ask(PEER_TAG + 1, &[])));
+    assert_eq!(one, two);
+    assert!(one.0 != 0 && one.1 != 0);
+    assert!(![one.0, one.1].contains(&living) && ![one.0, one.1].contains(&PEER_TAG));
+    // COOKIE-WAIT and COOKIE-ECHOED.
+    let config = assoc_config("sctp");
+    let mut r = Raw::with(&config, |e| e.accept = false);
+    r.connect(&config);
+    let ours = r.take_one();
+    assert_eq!(ties(&r.ask(PEER_TAG + 1, &[])), (0, 0));
+    r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &[]);
+    r.take();
+    let echoed = ties(&r.ask(PEER_TAG + 1, &[]));
+    assert!(echoed.0 != 0 && echoed.1 != 0);
+}

@@ -2,10 +2,10 @@
 
 mod common;
 
-use anabranch_base::Tsn;
-use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event, ListedAddress, LocalId, PathStats, Phase};
+use anabranch_base::{Ssn, StreamId, Tsn};
+use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event, ListedAddress, LocalId, Part, PathStats, Phase};
 use anabranch_policy::view::PathState;
-use anabranch_wire::{InitFields, cause_code, kind};
+use anabranch_wire::{Data, DataFlags, DataHeader, InitFields, cause_code, kind};
 use common::raw::*;
 use common::{assoc_config, ms};
 
@@ -126,6 +126,27 @@ fn what_waits_to_be_read_survives_and_what_was_never_acknowledged_does_not() {
     r.take();
     r.run_for(ms(10_000));
     assert!(r.take().iter().all(|s| tsns(s).is_empty()), "nothing old is sent again");
+}
+
+#[test]
+fn of_a_message_that_came_in_parts_no_more_comes() {
+    let config = AssocConfig { receive_buffer: 10_000, partial_delivery: true, ..assoc_config("sctp") };
+    let mut r = Raw::with(&config, |_| {});
+    r.handshake(PEER_TAG, &[]);
+    let id = r.only();
+    for i in 0..20 {
+        let flags = DataFlags { immediate: false, unordered: false, begin: i == 0, end: false };
+        let header = DataHeader { tsn: PEER_TSN.plus(i), stream: StreamId(0), ssn: Ssn(0), ppid: 0, flags };
+        r.give(&[&bytes(&Data { header, payload: &[7; 1_000] })]);
+    }
+    r.take();
+    let answer = begin_anew(&mut r);
+    r.tag = init_of(&answer).0.tag;
+    r.echo(&cookie_of(&answer));
+    r.give(&[&data(Tsn(500_000), 0, b"new")]);
+    let mut a = r.endpoint.association_mut(id).expect("alive");
+    let parts: Vec<_> = std::iter::from_fn(|| a.recv()).map(|m| m.part).collect();
+    assert_eq!(parts, [Part::More, Part::Abandoned, Part::Whole]);
 }
 
 /// Shows: 9260/A23, 9260/V6.
@@ -395,38 +416,4 @@ fn a_program_that_starts_again_reaches_its_peer_at_once() {
     let mut a = server.association_mut(id).expect("alive");
     let got: Vec<_> = std::iter::from_fn(|| a.recv()).map(|m| m.payload.into_bytes()[0]).collect();
     assert_eq!(got, [0, 1, 2], "one message of each run");
-}
-
-/// The two Tie-Tags in a cookie of ours: behind version, secret, time, life and the two tags.
-fn ties(cookie: &[u8]) -> (u32, u32) {
-    let word = |at: usize| u32::from_be_bytes([cookie[at], cookie[at + 1], cookie[at + 2], cookie[at + 3]]);
-    assert_ne!(word(18), 0, "the local tag stands where it is looked for");
-    (word(26), word(30))
-}
-
-/// Shows: 9260/A24, 9260/A22, 9260/A23.
-#[test]
-fn tie_tags_are_0_until_there_is_an_association() {
-    // CLOSED.
-    let mut r = Raw::new();
-    let normal = r.ask(PEER_TAG, &[]);
-    assert_eq!(normal[22..26], PEER_TAG.to_be_bytes());
-    assert_eq!(ties(&normal), (0, 0));
-    // ESTABLISHED: random values that are not its tags, the same for each INIT.
-    r.echo(&normal);
-    r.take();
-    let (one, two) = (ties(&cookie_of(&begin_anew(&mut r))), ties(&cookie_of(&begin_anew(&mut r))));
-    assert_eq!(one, two);
-    assert!(one.0 != 0 && one.1 != 0);
-    assert!(![one.0, one.1].contains(&r.tag) && ![one.0, one.1].contains(&PEER_TAG));
-    // COOKIE-WAIT and COOKIE-ECHOED.
-    let config = assoc_config("sctp");
-    let mut r = Raw::with(&config, |e| e.accept = false);
-    r.connect(&config);
-    let ours = r.take_one();
-    assert_eq!(ties(&cookie_of(&begin_anew(&mut r))), (0, 0));
-    r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &[]);
-    r.take();
-    let echoed = ties(&cookie_of(&begin_anew(&mut r)));
-    assert!(echoed.0 != 0 && echoed.1 != 0);
 }

@@ -184,8 +184,10 @@ impl Reassembly {
         self.complete(extended_tsn, m)
     }
 
-    /// Takes over what another association left to be read, before anything of its own.
+    /// Takes over what another association left to be read, before anything of its own. Of a message that came in
+    /// parts no more will come.
     pub fn keep_ready(&mut self, before: &mut Reassembly) {
+        before.abandon_part(u64::MAX);
         self.held += before.ready.iter().map(charge_of).sum::<usize>();
         self.ready.append(&mut before.ready);
     }
