@@ -100,7 +100,12 @@ impl AssocConfig {
 
     /// The largest DATA payload of one packet.
     pub(crate) fn max_payload(&self) -> usize {
-        let room = self.packet_size.max(Self::MIN_PACKET_SIZE);
+        Self::payload_of(self.packet_size)
+    }
+
+    /// The same for packets of `size` bytes.
+    pub(crate) fn payload_of(size: usize) -> usize {
+        let room = size.max(Self::MIN_PACKET_SIZE);
         (room - anabranch_wire::COMMON_HEADER_LEN - anabranch_wire::DATA_HEADER_LEN) & !3
     }
 }

@@ -100,3 +100,50 @@ fn fragments_are_neighbours_and_say_where_they_stand() {
     let joined: Vec<u8> = all[..4].iter().flat_map(|d| d.payload.to_vec()).collect();
     assert_eq!(joined, pattern(1, 3 * FULL + 17));
 }
+
+/// Shows: 9260/C12.
+#[test]
+fn each_path_has_a_size_and_messages_are_cut_for_the_smallest() {
+    let config = anabranch_engine::AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+    let links = [(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))];
+    let mut b = Bench::connected(5, &config, &links);
+    assert!(b.assoc(Side::Client).set_path_mtu(anabranch_base::PathId(1), 700));
+    b.tap = Some(vec![]);
+    let mut flow = Flow::new(Side::Client, 1, 3_000);
+    flow.transfer(&mut b, 200, ms(20_000)).expect("arrives");
+    // Short messages fill each path's packets as far as they go.
+    let mut short = Flow::new(Side::Client, 2, 100);
+    short.transfer(&mut b, 3_000, ms(20_000)).expect("arrives");
+    let tap = b.tap.take().expect("tapped");
+    let seen: Vec<Seen> = tap.iter().filter(|t| t.1 == Side::Client).map(|t| Seen::read(t.0, t.2, &t.3)).collect();
+    let largest = |path| seen.iter().filter(|p| p.path == path).map(|p| p.len).max().unwrap_or(0);
+    assert!((600..=700).contains(&largest(1)), "{}", largest(1));
+    assert!((1_000..=1_200).contains(&largest(0)), "{}", largest(0));
+    let chunks = seen.iter().flat_map(|p| &p.data).map(|d| d.payload.len()).max();
+    assert_eq!(chunks, Some(672), "a fragment fits either path");
+}
+
+/// Shows: 9260/D15.
+#[test]
+fn what_is_cut_already_is_not_cut_again() {
+    let config = anabranch_engine::AssocConfig { max_burst: 0, ..assoc_config("sctp") };
+    let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
+    m.send(1, 20_000);
+    let first = m.packets();
+    assert!(first.iter().all(|p| p.data[0].payload.len() == FULL));
+    assert!(m.b.assoc(Side::Client).set_path_mtu(anabranch_base::PathId(0), 600));
+    let again = m.during(ms(1_001));
+    assert_eq!(
+        (again[0].data.len(), &again[0].data[0]),
+        (1, &first[0].data[0]),
+        "the same chunk, larger than the path"
+    );
+    m.sack(4, &[]);
+    let rest = m.packets();
+    assert_eq!(m.offsets(&rest), [4]);
+    m.sack(5, &[]);
+    let rest = m.packets();
+    let sizes: Vec<usize> = rest.iter().flat_map(|p| &p.data).map(|d| d.payload.len()).collect();
+    // The one before had its TSN already.
+    assert!(sizes.len() > 1 && sizes.iter().all(|s| *s <= 572), "{sizes:?}");
+}

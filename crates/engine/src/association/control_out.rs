@@ -160,7 +160,7 @@ impl Association {
 
     fn bundle_controls(&mut self, path: PathId, first: &What, out: &mut Transmit) {
         while let Some(next) = self.control.front() {
-            if next.path != path || next.what.alone() || out.packet.len() + next.what.len() > self.config.packet_size {
+            if next.path != path || next.what.alone() || out.packet.len() + next.what.len() > self.packet_size(path) {
                 return;
             }
             // A pair probes the path twice: two packets.
@@ -186,7 +186,7 @@ impl Association {
     /// confirmed (§5.4).
     fn encode_cookie_echo(&mut self, path: PathId, cookie: &[u8], out: &mut Transmit) {
         out.packet.push(&CookieEcho { cookie });
-        let mut room = self.config.packet_size.saturating_sub(out.packet.len());
+        let mut room = self.packet_size(path).saturating_sub(out.packet.len());
         let timeout = self.rto(path);
         if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Listed)
             && room >= HEARTBEAT_LEN
@@ -237,7 +237,7 @@ impl Association {
         if !self.sack_pending() || self.sack_target() != Some(path) || !self.state.is_connected() {
             return false;
         }
-        let room = self.config.packet_size.saturating_sub(out.packet.len() + room_needed);
+        let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
         let max_gaps = room.saturating_sub(SACK_LEN) / 4;
         self.scratch.gaps.clear();
         self.tracker.fill_gaps(&mut self.scratch.gaps, max_gaps + 1);
@@ -255,7 +255,7 @@ impl Association {
         }
         let Some(path) = self.sack_target() else { return false };
         start_packet(self, path, out);
-        let room = self.config.packet_size - out.packet.len();
+        let room = self.packet_size(path).saturating_sub(out.packet.len());
         self.scratch.gaps.clear();
         self.tracker.fill_gaps(&mut self.scratch.gaps, (room - SACK_LEN) / 4);
         self.push_sack(out, room);

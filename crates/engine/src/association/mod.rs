@@ -12,6 +12,7 @@ mod control_out;
 mod control_timer;
 mod data_in;
 mod give_up;
+mod growth;
 mod handshake;
 mod heartbeat;
 mod invariants;

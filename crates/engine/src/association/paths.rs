@@ -61,6 +61,26 @@ impl Association {
         Some(id)
     }
 
+    /// `size` bytes is the largest SCTP packet that `path` carries, as the user or path MTU discovery found (§7.3); never
+    /// above the association's packet size. Messages are cut for the smallest of all paths, so that a chunk fits any of
+    /// them. What is cut already stays as it is and is left to IP to divide (§6.9). False when there is no such path.
+    pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
+        let Some(p) = self.paths.get_mut(path.index()) else { return false };
+        p.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
+        let smallest = self.paths.iter().map(|p| self.packet_size(p.id)).min().unwrap_or(self.config.packet_size);
+        self.mtu = crate::AssocConfig::payload_of(smallest) as u64;
+        for p in &mut self.paths {
+            p.cwnd = p.cwnd.max(self.mtu);
+        }
+        true
+    }
+
+    /// Largest packet for `path`, bytes.
+    pub(super) fn packet_size(&self, path: PathId) -> usize {
+        let found = self.paths.get(path.index()).map_or(usize::MAX, |p| p.packet_size);
+        found.min(self.config.packet_size)
+    }
+
     /// Where new data goes while one path carries all (§6.4). False when there is no such path.
     pub fn set_primary(&mut self, path: PathId) -> bool {
         let known = path.index() < self.paths.len();

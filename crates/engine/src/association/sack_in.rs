@@ -7,13 +7,10 @@ use super::Association;
 use super::loss::Suspects;
 use crate::event::CloseReason;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
-use anabranch_base::{Duration, Instant, PathId, Ppm, Tsn};
-use anabranch_policy::ack_credit::PathAck;
-use anabranch_policy::coupling::Growth;
+use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::SackView;
-use anabranch_policy::window::AckOnPath;
 use anabranch_wire::{Cause, Sack};
 
 /// The gap blocks of the last SACK, as extended TSN ranges: only differences are walked.
@@ -320,88 +317,6 @@ impl Association {
         self.paths.get(path.index()).and_then(|p| p.newest_acked_seq)
     }
 
-    fn grow(&mut self, now: Instant, advanced: bool) {
-        for i in 0..self.paths.len() {
-            self.grow_path(now, PathId(i as u8), advanced);
-        }
-    }
-
-    /// Credit and growth of one path, once for each SACK.
-    pub(super) fn grow_path(&mut self, now: Instant, path: PathId, advanced: bool) {
-        let i = path.index();
-        let (Some(p), Some(slot)) = (self.paths.get(i), self.scratch.acks.get_mut(i)) else { return };
-        if slot.bytes == 0 || core::mem::replace(&mut slot.grown, true) {
-            return;
-        }
-        let t = *slot;
-        let ack = PathAck {
-            path,
-            bytes: t.bytes,
-            oldest_advanced: p.flight.oldest_seq() != t.oldest_before,
-            cumulative_advanced: advanced,
-        };
-        let facts = self.facts(now);
-        let cx = facts.view(&self.views);
-        let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
-        let on_path = AckOnPath {
-            bytes: credited,
-            acked: t.bytes,
-            packets: t.packets.max(1),
-            fully_used: t.fully_used,
-            newest_seq: t.proven,
-            rtt: t.newest.map(|n| now.since(n.sent_at)),
-        };
-        let Some(p) = self.paths.get_mut(i) else { return };
-        let change = p.window.on_ack(&cx, path, &on_path);
-        let recovering = p.recovery_exit.is_some();
-        let grow = if recovering { 0 } else { change.grow };
-        let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
-        let share = self.policies.coupling.scale(&cx, &g);
-        if recovering {
-            p.ssthresh = change.ssthresh;
-        } else {
-            p.apply_growth(change, share);
-            if p.flight.bytes() == 0 {
-                p.partial_bytes_acked = 0;
-            }
-        }
-        // The next path's growth sees it.
-        self.refresh_view(path);
-    }
-
-    /// The windows are coupled over the paths in use: these changed.
-    pub(super) fn couple_changed_paths(&mut self, now: Instant) {
-        if self.paths_changed {
-            self.adjust_coupling(now);
-        }
-    }
-
-    pub(super) fn adjust_coupling(&mut self, now: Instant) {
-        self.refresh_views();
-        self.couple(now);
-    }
-
-    /// Coupling's adjustment of all windows, from views that are fresh.
-    fn couple(&mut self, now: Instant) {
-        self.paths_changed = false;
-        let facts = self.facts(now);
-        let mut out = core::mem::take(&mut self.scratch.adjust);
-        out.clear();
-        {
-            let cx = facts.view(&self.views);
-            self.policies.coupling.adjust(&cx, &mut out);
-        }
-        for a in &out {
-            if let Some(p) = self.paths.get_mut(a.path.index()) {
-                p.cwnd = a.to.cwnd.max(self.mtu);
-                p.ssthresh = a.to.ssthresh;
-                p.partial_bytes_acked = a.to.partial_bytes_acked;
-            }
-            self.refresh_view(a.path);
-        }
-        self.scratch.adjust = out;
-    }
-
     /// T3 and its companions after an acknowledgement (§6.3.2).
     fn rearm_timers(&mut self, now: Instant) {
         let facts = self.facts(now);
@@ -439,15 +354,6 @@ impl crate::path::Path {
             self.newest_removed = Some(tx_seq);
         }
         self.flight.remove_copy(tx_seq, len, lost);
-    }
-
-    /// Applies a proposed growth by the share that coupling grants, keeping what is less than a byte.
-    fn apply_growth(&mut self, c: anabranch_policy::window::WindowChange, share: Ppm) {
-        let grant = c.grow.saturating_mul(u64::from(share.0)) + self.growth_carry;
-        self.cwnd = self.cwnd.saturating_add(grant / 1_000_000);
-        self.growth_carry = grant % 1_000_000;
-        self.partial_bytes_acked = c.partial_bytes_acked;
-        self.ssthresh = c.ssthresh;
     }
 }
 

@@ -142,7 +142,7 @@ impl Association {
     /// only passed is not named: usrsctp throws away what is named and waits for its turn. When they would not fit the
     /// packet the point is lowered.
     fn collect_skipped(&mut self, point: u64) -> u64 {
-        let room = (self.config.packet_size - 12 - 8) / 4;
+        let room = (self.mtu as usize - 8) / 4;
         self.scratch.skipped.clear();
         let mut reached = self.board.cumulative();
         for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {

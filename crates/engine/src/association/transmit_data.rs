@@ -33,7 +33,7 @@ impl Association {
         self.scratch.packet.clear();
         let mut size = COMMON_HEADER_LEN + data_chunk_len(chunk.len as usize);
         self.scratch.packet.push(self.board.extend(chunk.tsn));
-        self.bundle_marked(now, &mut size);
+        self.bundle_marked(now, path, &mut size);
         self.bundle_outstanding(path, size);
         self.stats.retransmissions += self.scratch.packet.len() as u64;
         self.emit_data(now, path, out);
@@ -48,8 +48,9 @@ impl Association {
     }
 
     /// Fills the packet with what is marked too, in the order of the policy. On the wire TSNs rise (§6.10).
-    fn bundle_marked(&mut self, now: Instant, size: &mut usize) {
-        let room = |size: usize, c: &ChunkView| size + data_chunk_len(c.len as usize) <= self.config.packet_size;
+    fn bundle_marked(&mut self, now: Instant, path: PathId, size: &mut usize) {
+        let most = self.packet_size(path);
+        let room = |size: usize, c: &ChunkView| size + data_chunk_len(c.len as usize) <= most;
         let mut rest = core::mem::take(&mut self.scratch.marked);
         rest.clear();
         let first = self.scratch.packet.first().copied();
@@ -74,16 +75,17 @@ impl Association {
         if !self.policies.retransmission_order.bundles_outstanding(v) {
             return;
         }
+        let most = self.packet_size(path);
         let Some(p) = self.paths.get(path.index()) else { return };
         for c in p.flight.copies() {
             let Some(chunk) = self.board.get(c.tsn) else { continue };
             let len = data_chunk_len(chunk.payload.len());
-            let fits = size + len <= self.config.packet_size && !chunk.copies.is_full();
+            let fits = size + len <= most && !chunk.copies.is_full();
             if chunk.state == ChunkState::Outstanding && fits && !self.scratch.packet.contains(&c.tsn) {
                 size += len;
                 self.scratch.packet.push(c.tsn);
             }
-            if size + 20 > self.config.packet_size {
+            if size + 20 > most {
                 break;
             }
         }

@@ -114,7 +114,8 @@ impl Association {
         if chunk.len > self.peer_rwnd() && !hole && !self.nothing_in_flight() {
             return Step::Done;
         }
-        if packet.on.is_some_and(|p| p != path) || packet.size + len > self.config.packet_size {
+        // The first one leaves however small the path has become since it was cut (§6.9).
+        if packet.on.is_some_and(|p| p != path || packet.size + len > self.packet_size(path)) {
             return Step::Done;
         }
         let tsn = self.board.extend(chunk.tsn);

@@ -70,6 +70,8 @@ pub(crate) struct Path {
     pub standby: bool,
     /// The driver said that the interface is down.
     pub interface_down: bool,
+    /// Largest SCTP packet the path was found to carry, bytes; at most the association's.
+    pub packet_size: usize,
     pub cwnd: u64,
     pub ssthresh: u64,
     pub partial_bytes_acked: u64,
@@ -149,6 +151,7 @@ impl Path {
             known_to_peer: origin != Origin::AddedByUs,
             standby: false,
             interface_down: false,
+            packet_size: usize::MAX,
             cwnd: initial_window(mtu, remote),
             ssthresh: u64::from(u32::MAX),
             partial_bytes_acked: 0,
