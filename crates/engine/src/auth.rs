@@ -40,9 +40,9 @@ pub struct AuthParams {
     /// RANDOM.
     pub random: [u8; RANDOM_LEN],
     /// CHUNKS: chunk types that the peer must authenticate. At most [`MAX_CHUNKS`].
-    pub chunks: Vec<u8>,
+    pub chunks: &'static [u8],
     /// HMAC-ALGO: identifiers, best first. At most [`MAX_HMACS`] / 2.
-    pub hmacs: Vec<u16>,
+    pub hmacs: &'static [u16],
 }
 
 impl AuthParams {
@@ -56,7 +56,7 @@ impl AuthParams {
     /// Our parameters with the RANDOM announced before. All but RANDOM stays the same while the endpoint lives
     /// (RFC 4895 §6.1): address changes have to be authenticated (RFC 5061 §4.1), and SHA-256 is preferred.
     pub fn with_random(random: [u8; RANDOM_LEN]) -> Self {
-        AuthParams { random, chunks: vec![kind::ASCONF, kind::ASCONF_ACK], hmacs: vec![HMAC_SHA256, HMAC_SHA1] }
+        AuthParams { random, chunks: &[kind::ASCONF, kind::ASCONF_ACK], hmacs: &[HMAC_SHA256, HMAC_SHA1] }
     }
 
     fn hmac_bytes(&self) -> Vec<u8> {
@@ -66,18 +66,18 @@ impl AuthParams {
     /// Appends the three parameters, padded, as they stand in an INIT or INIT ACK.
     pub fn encode(&self, out: &mut Vec<u8>) {
         Parameter::Random(&self.random).encode(out);
-        Parameter::ChunkList(&self.chunks).encode(out);
+        Parameter::ChunkList(self.chunks).encode(out);
         Parameter::HmacAlgo(&self.hmac_bytes()).encode(out);
     }
 
     fn key_vector(&self) -> Vec<u8> {
-        key_vector(&self.random, Some(&self.chunks), &self.hmac_bytes())
+        key_vector(&self.random, Some(self.chunks), &self.hmac_bytes())
     }
 }
 
 /// What one end said: the parameters as they stood in its INIT or INIT ACK, an absent one left out.
 fn key_vector(random: &[u8], chunks: Option<&[u8]>, hmacs: &[u8]) -> Vec<u8> {
-    let mut v = Vec::new();
+    let mut v = Vec::with_capacity(64 + chunks.map_or(0, <[u8]>::len) + hmacs.len());
     put_unpadded(&mut v, parameter_kind::RANDOM, random);
     if let Some(chunks) = chunks {
         put_unpadded(&mut v, parameter_kind::CHUNK_LIST, chunks);

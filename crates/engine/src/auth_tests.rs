@@ -132,7 +132,7 @@ proptest! {
     ) {
         let a = AuthParams::with_random(a);
         let hmacs = if sha1_first { vec![HMAC_SHA1, HMAC_SHA256] } else { vec![HMAC_SHA256, HMAC_SHA1] };
-        let b = AuthParams { random: b, chunks, hmacs };
+        let b = AuthParams { random: b, chunks: chunks.leak(), hmacs: hmacs.leak() };
         let at_a = AssociationKey::new(&a, &as_peer(&b), &shared).unwrap();
         let at_b = AssociationKey::new(&b, &as_peer(&a), &shared).unwrap();
         let mut bytes = unsigned(&at_a, 0, &behind);

@@ -6,6 +6,7 @@
 mod arrival;
 mod cookie_echo;
 mod init;
+mod slots;
 mod stateless;
 
 use crate::association::{Association, Birth, Phase, State};
@@ -17,6 +18,7 @@ use crate::path::LocalId;
 use crate::transmit::Transmit;
 use anabranch_base::{Entropy, Instant, Tsn};
 use anabranch_policy::registry::{PolicyError, PolicySet};
+use slots::Slots;
 use stateless::Replies;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
@@ -55,15 +57,13 @@ pub struct Endpoint {
     config: EndpointConfig,
     entropy: Box<dyn Entropy>,
     jar: CookieJar,
-    /// Boxed: a tree keeps its values in line, and leaves half of their places empty.
-    slots: BTreeMap<AssocId, Box<Slot>>,
+    slots: Slots,
     by_tag: BTreeMap<u32, AssocId>,
     by_peer: BTreeMap<PeerKey, AssocId>,
     timeouts: BTreeSet<(Instant, AssocId)>,
     ready: VecDeque<AssocId>,
     eventful: VecDeque<AssocId>,
     replies: Replies,
-    next_id: u64,
 }
 
 impl Endpoint {
@@ -74,14 +74,13 @@ impl Endpoint {
             config,
             entropy,
             jar,
-            slots: BTreeMap::new(),
+            slots: Slots::default(),
             by_tag: BTreeMap::new(),
             by_peer: BTreeMap::new(),
             timeouts: BTreeSet::new(),
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
             replies: Replies::default(),
-            next_id: 0,
         }
     }
 
@@ -141,12 +140,11 @@ impl Endpoint {
     }
 
     fn insert(&mut self, a: Association) -> AssocId {
-        let id = AssocId(self.next_id);
-        self.next_id += 1;
-        self.by_tag.insert(a.local_tag, id);
+        let tag = a.local_tag;
         let slot =
             Slot { association: a, timeout: None, ready: false, eventful: false, keys: Vec::new(), keys_of: None };
-        self.slots.insert(id, Box::new(slot));
+        let id = self.slots.insert(slot);
+        self.by_tag.insert(tag, id);
         self.touch(id);
         id
     }
@@ -201,7 +199,7 @@ impl Endpoint {
 
     /// Ids of all associations.
     pub fn associations(&self) -> impl Iterator<Item = AssocId> + '_ {
-        self.slots.keys().copied()
+        self.slots.keys()
     }
 
     /// Keeps the indices true after anything happened to an association.
@@ -332,7 +330,11 @@ pub struct AssocMut<'a> {
 impl Deref for AssocMut<'_> {
     type Target = Association;
     fn deref(&self) -> &Association {
-        &self.endpoint.slots[&self.id].association
+        // As below.
+        match self.endpoint.slots.get(&self.id) {
+            Some(s) => &s.association,
+            None => unreachable!("the guard holds the endpoint"),
+        }
     }
 }
 

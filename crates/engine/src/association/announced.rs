@@ -128,12 +128,12 @@ impl Announced {
 /// Parameters of our INIT, and of the INIT ACK to a peer that announced something from an address: an answer names
 /// only what both can do, for it goes to whoever stands as the source and shall be small (RFC 5062 §9.3).
 pub(crate) fn announce(config: &AssocConfig, auth: &AuthParams, peer: Option<(&Announced, IpAddr)>) -> Vec<u8> {
-    let mut out = Vec::new();
+    let mut out = Vec::with_capacity(96);
     let useful = |ours: IpAddr| peer.is_none_or(|(p, source)| p.supports(ours, source));
     for a in config.addresses.iter().filter(|a| useful(a.ip)).take(MAX_LISTED) {
         Parameter::from(a.ip).encode(&mut out);
     }
-    let mut extensions = Vec::new();
+    let mut extensions = Vec::with_capacity(4);
     if config.partial_reliability && peer.is_none_or(|(p, _)| p.forward_tsn) {
         Parameter::ForwardTsnSupported.encode(&mut out);
         extensions.push(kind::FORWARD_TSN);

@@ -115,12 +115,12 @@ impl Endpoint {
             self.touch(id);
             return self.begin(now, from, cookie, packet, datagram);
         }
-        let Some(mut slot) = self.slots.remove(&id) else { return };
+        let Some(mut slot) = self.slots.take(&id) else { return };
         self.by_tag.remove(&slot.association.local_tag);
         self.by_tag.insert(cookie.local_tag, id);
         slot.keys_of = None;
         slot.association = slot.association.restarted(now, birth(cookie, from), cookie, self.entropy.as_mut());
-        self.slots.insert(id, slot);
+        self.slots.put(&id, slot);
         self.hand_over(now, id, from, packet, datagram);
     }
 }

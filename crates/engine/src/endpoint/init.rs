@@ -121,9 +121,9 @@ impl Endpoint {
             local_random: if announced.auth.is_some() { ourselves.auth.random } else { Default::default() },
             peer_auth: announced.auth.clone(),
         };
-        let mut sealed = Vec::new();
+        let mut sealed = Vec::with_capacity(256);
         self.jar.seal(&cookie, &mut sealed);
-        let mut params = Vec::new();
+        let mut params = Vec::with_capacity(512);
         Parameter::Cookie(&sealed).encode(&mut params);
         params.extend_from_slice(&announce(config, &ourselves.auth, Some((announced, from.remote.ip()))));
         let room = config.packet_size.saturating_sub(INIT_ACK_LEN);

@@ -15,9 +15,14 @@ use std::net::SocketAddr;
 /// Waiting answers; more than a driver can send between two calls are dropped, as a full link would do.
 const MAX_REPLIES: usize = 512;
 
+/// Buffers kept for later.
+const MAX_SPARE: usize = 4;
+
 #[derive(Default)]
 pub(super) struct Replies {
     queue: VecDeque<(LocalId, SocketAddr, PacketSlices)>,
+    /// Buffers to build the next ones in.
+    spare: Vec<PacketSlices>,
 }
 
 impl Replies {
@@ -26,13 +31,16 @@ impl Replies {
         out.local = local;
         out.remote = remote;
         out.path = None;
-        out.packet = packet;
+        let used = core::mem::replace(&mut out.packet, packet);
+        if self.spare.len() < MAX_SPARE {
+            self.spare.push(used);
+        }
         true
     }
 
     pub fn push(&mut self, to: Source, header: CommonHeader, chunk: &impl Encode) {
         if self.queue.len() < MAX_REPLIES {
-            let mut p = PacketSlices::default();
+            let mut p = self.spare.pop().unwrap_or_default();
             p.start(header);
             p.push(chunk);
             self.queue.push_back((to.local, to.remote, p));

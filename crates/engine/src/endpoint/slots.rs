@@ -1,0 +1,74 @@
+//! The associations of an endpoint, found by id without a search.
+
+use super::{AssocId, Slot};
+
+/// A place, and how often it has been taken: an id is never used twice.
+#[derive(Default)]
+struct Place {
+    generation: u32,
+    slot: Option<Box<Slot>>,
+}
+
+/// Boxed slots in a list with holes.
+#[derive(Default)]
+pub(super) struct Slots {
+    places: Vec<Place>,
+    free: Vec<u32>,
+}
+
+impl Slots {
+    pub fn len(&self) -> usize {
+        self.places.len() - self.free.len()
+    }
+
+    pub fn insert(&mut self, slot: Slot) -> AssocId {
+        let at = self.free.pop().unwrap_or_else(|| {
+            self.places.push(Place::default());
+            (self.places.len() - 1) as u32
+        });
+        let place = &mut self.places[at as usize];
+        place.slot = Some(Box::new(slot));
+        AssocId(u64::from(place.generation) << 32 | u64::from(at))
+    }
+
+    pub fn get(&self, id: &AssocId) -> Option<&Slot> {
+        let place = self.places.get(id.0 as u32 as usize)?;
+        place.slot.as_deref().filter(|_| u64::from(place.generation) == id.0 >> 32)
+    }
+
+    pub fn get_mut(&mut self, id: &AssocId) -> Option<&mut Slot> {
+        let place = self.places.get_mut(id.0 as u32 as usize)?;
+        place.slot.as_deref_mut().filter(|_| u64::from(place.generation) == id.0 >> 32)
+    }
+
+    pub fn contains_key(&self, id: &AssocId) -> bool {
+        self.get(id).is_some()
+    }
+
+    pub fn remove(&mut self, id: &AssocId) -> Option<Box<Slot>> {
+        self.get(id)?;
+        let at = id.0 as u32;
+        let place = self.places.get_mut(at as usize)?;
+        place.generation = place.generation.wrapping_add(1);
+        self.free.push(at);
+        place.slot.take()
+    }
+
+    /// Takes the slot out while its place is kept for [`Slots::put`].
+    pub fn take(&mut self, id: &AssocId) -> Option<Box<Slot>> {
+        self.get(id)?;
+        self.places.get_mut(id.0 as u32 as usize)?.slot.take()
+    }
+
+    /// Puts back what [`Slots::take`] gave.
+    pub fn put(&mut self, id: &AssocId, slot: Box<Slot>) {
+        if let Some(place) = self.places.get_mut(id.0 as u32 as usize) {
+            place.slot = Some(slot);
+        }
+    }
+
+    pub fn keys(&self) -> impl Iterator<Item = AssocId> + '_ {
+        let taken = self.places.iter().enumerate().filter(|(_, p)| p.slot.is_some());
+        taken.map(|(at, p)| AssocId(u64::from(p.generation) << 32 | at as u64))
+    }
+}
