@@ -62,7 +62,7 @@ impl World {
         let tag = self.pick(&tags).unwrap_or(1);
         let ids: Vec<AssocId> = self.r.endpoint.associations().collect();
         let id = self.pick(&ids);
-        match self.random.below(16) {
+        match self.random.below(18) {
             0..3 => {
                 let params = self.some_list();
                 let fields = InitFields { initial_tsn: Tsn(self.random.below(9) as u32), ..init_fields(peer_tag) };
@@ -118,6 +118,23 @@ impl World {
                     }
                     self.r.drain();
                 }
+            }
+            15 | 16 => {
+                // A setup chunk with some bytes changed, under a tag that may be right.
+                let all = self.cookies.clone();
+                let (tag, mut chunk) = match (self.random.below(3), self.pick(&all)) {
+                    (0, Some((tag, _, cookie))) => (tag, bytes(&CookieEcho { cookie: &cookie })),
+                    (1, _) => {
+                        let params = [bytes(&Parameter::Cookie(b"theirs")), self.some_list()].concat();
+                        (tag, bytes(&InitOut { ack: true, fields: init_fields(peer_tag), params: &params }))
+                    }
+                    _ => (0, init(init_fields(peer_tag), &self.some_list())),
+                };
+                for _ in 0..1 + self.random.below(4) {
+                    let at = self.random.below(chunk.len() as u64) as usize;
+                    chunk[at] = self.random.below(256) as u8;
+                }
+                self.r.give_tagged(tag, &[&chunk]);
             }
             _ => {
                 let time = [1, 50, 1_100, 70_000][self.random.below(4) as usize];
