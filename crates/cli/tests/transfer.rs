@@ -257,6 +257,34 @@ fn statistics_as_a_table() {
 }
 
 #[test]
+fn statistics_as_a_page_for_prometheus() {
+    let (dir, out) = scratch();
+    let (page, port) = (dir.path().join("page.prom"), port());
+    let more = ["--stats", "prometheus", "--stats-interval", "100ms", "--stats-file", page.to_str().unwrap()];
+    let r = receiver(port, out.to_str().unwrap(), &more);
+    let input = file(&dir, "in", &noise(300_000, 5));
+    let s = run(&["send", &input, &format!("127.0.0.1:{port}"), "--stats", "prometheus"]);
+    s.check(0, None);
+    let e = r.wait();
+    e.check(0, None);
+    assert_eq!(e.out(), "", "all of it is in the file");
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("anabranch_stream_bytes_total{session=\"0\",command=\"recv\",mode=\"file\","), "{page}");
+    for text in [page, s.out()] {
+        let (comments, values): (Vec<_>, Vec<_>) =
+            text.lines().filter(|l| !l.is_empty()).partition(|l| l.starts_with('#'));
+        assert!(comments.iter().all(|l| l.starts_with("# HELP ") || l.starts_with("# TYPE ")), "{text}");
+        let bytes = values.iter().rev().find(|l| l.starts_with("anabranch_stream_bytes_total")).unwrap();
+        assert!(bytes.ends_with(" 300000"), "{bytes}");
+        assert!(values.iter().all(|l| l.rsplit_once("} ").is_some_and(|(_, v)| v.parse::<f64>().is_ok())), "{text}");
+        assert!(
+            values.iter().any(|l| l.starts_with("anabranch_path_srtt_seconds{session=\"0\",path=\"0\",")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn captures() {
     let (dir, out) = scratch();
     let input = file(&dir, "in", &noise(50_000, 4));

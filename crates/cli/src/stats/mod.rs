@@ -1,6 +1,7 @@
 //! Statistics: per interval and path, events as they happen, totals at the end. `docs/STATS.md` has the fields.
 
 mod collect;
+mod prometheus;
 mod range;
 mod rows;
 mod writer;
@@ -22,6 +23,8 @@ pub enum Format {
     Csv,
     /// For people.
     Text,
+    /// A page in Prometheus' text format, written anew each interval; with --stats-file the file is replaced.
+    Prometheus,
 }
 
 /// What the user wants to see.

@@ -1,6 +1,7 @@
 //! Writes rows as JSON, CSV or text.
 
 use super::collect::Collector;
+use super::prometheus::{Page, Told};
 use super::range::Range;
 use super::rows::{PathRow, Row, StreamRow, Totals, VERSION};
 use super::{Format, StatsArgs};
@@ -12,6 +13,7 @@ use serde::Serialize;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex};
 
 const CSV_HEADER: &str = "session,t,path,local,remote,state,\
@@ -29,6 +31,7 @@ pub struct Reporter {
     intervals: Option<Format>,
     quiet: bool,
     began: Instant,
+    who: (&'static str, &'static str, String),
     collector: Collector,
 }
 
@@ -36,6 +39,30 @@ pub struct Reporter {
 struct Sink {
     out: Box<dyn Write + Send>,
     sessions: u32,
+    page: Page,
+    /// The file that holds the page, replaced whole.
+    page_file: Option<PathBuf>,
+}
+
+impl Sink {
+    fn write_page(&mut self) {
+        let text = self.page.render();
+        let written = match &self.page_file {
+            Some(path) => replace(path, &text),
+            None => writeln!(self.out, "{text}").and_then(|()| self.out.flush()),
+        };
+        if let Err(error) = written {
+            tracing::debug!(%error, "statistics cannot be written");
+        }
+    }
+}
+
+/// A reader sees the old page or the new one, never a half.
+fn replace(path: &Path, text: &str) -> io::Result<()> {
+    let mut beside = path.as_os_str().to_owned();
+    beside.push(".new");
+    std::fs::write(&beside, text)?;
+    std::fs::rename(&beside, path)
 }
 
 /// A row and whose it is.
@@ -51,20 +78,24 @@ impl Reporter {
     /// standard output.
     pub fn open(args: &StatsArgs, stdout_taken: bool) -> Result<Self, Failure> {
         args.check()?;
+        let page_file = args.stats_file.clone().filter(|_| args.intervals() == Some(Format::Prometheus));
+        let wrong = |path: &Path, e| Failure::usage(format!("cannot write {}: {}", path.display(), plain(&e)));
         let out: Box<dyn Write + Send> = match &args.stats_file {
-            Some(path) => Box::new(BufWriter::new(
-                File::create(path)
-                    .map_err(|e| Failure::usage(format!("cannot write {}: {}", path.display(), plain(&e))))?,
-            )),
+            Some(path) if page_file.is_some() => {
+                replace(path, "").map_err(|e| wrong(path, e))?;
+                Box::new(io::sink())
+            }
+            Some(path) => Box::new(BufWriter::new(File::create(path).map_err(|e| wrong(path, e))?)),
             None if stdout_taken => Box::new(io::stderr()),
             None => Box::new(io::stdout()),
         };
         Ok(Reporter {
-            sink: Arc::new(Mutex::new(Sink { out, sessions: 0 })),
+            sink: Arc::new(Mutex::new(Sink { out, sessions: 0, page: Page::default(), page_file })),
             session: 0,
             intervals: args.intervals(),
             quiet: args.quiet,
             began: anabranch_net::now(),
+            who: Default::default(),
             collector: Collector::default(),
         })
     }
@@ -77,6 +108,7 @@ impl Reporter {
             intervals: self.intervals,
             quiet: self.quiet,
             began: anabranch_net::now(),
+            who: Default::default(),
             collector: Collector::default(),
         }
     }
@@ -87,9 +119,11 @@ impl Reporter {
         self.collector = Collector::default();
         self.session = {
             let mut sink = lock(&self.sink);
+            sink.page.begin();
             sink.sessions += 1;
             sink.sessions - 1
         };
+        self.who = (command, mode, peer.clone());
         if self.intervals == Some(Format::Csv) && self.session == 0 {
             self.line(CSV_HEADER);
         }
@@ -105,8 +139,10 @@ impl Reporter {
     pub fn interval(&mut self, now: Instant, stream: StreamRow) {
         let t = self.seconds(now);
         let rows = self.collector.rows(t);
-        if self.intervals.is_none() {
-            return;
+        match self.intervals {
+            None => return,
+            Some(Format::Prometheus) => return self.page(t, &rows, &stream),
+            _ => {}
         }
         for row in rows {
             self.row(&Row::Stats(row));
@@ -144,11 +180,26 @@ impl Reporter {
     ) {
         let duration_s = self.seconds(anabranch_net::now());
         let paths = self.collector.totals();
+        if self.intervals == Some(Format::Prometheus) {
+            // The last interval has told everything.
+            lock(&self.sink).page.end(self.session);
+            return;
+        }
         let totals = Totals { command, duration_s, ended, stream, received, paths };
         if !self.quiet {
             self.row(&Row::Totals(totals));
         }
         self.flush();
+    }
+
+    /// Tells the state of all sessions anew.
+    fn page(&self, t: f64, rows: &[PathRow], stream: &StreamRow) {
+        let (command, mode, peer) = &self.who;
+        let totals = self.collector.totals();
+        let (session, totals) = (self.session, totals.as_slice());
+        let mut sink = lock(&self.sink);
+        sink.page.set(&Told { session, command, mode, peer, t, rows, totals, stream });
+        sink.write_page();
     }
 
     fn seconds(&self, at: Instant) -> f64 {
@@ -165,7 +216,7 @@ impl Reporter {
             (Some(Format::Json), row) => json(row),
             (Some(Format::Csv), Row::Stats(r)) => csv(self.session, r),
             (Some(Format::Csv), row) => format!("# {}", json(row)),
-            (None, Row::Begin { .. }) => return,
+            (None, Row::Begin { .. }) | (Some(Format::Prometheus), _) => return,
             (Some(Format::Text) | None, row) => text(row),
         };
         self.line(&line);

@@ -1,0 +1,206 @@
+//! The state of all sessions in Prometheus' text format: one page, written anew each interval.
+
+use super::range::Range;
+use super::rows::{PathRow, PathTotals, StreamRow};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// A value of one path or session.
+struct Sample {
+    labels: String,
+    value: f64,
+}
+
+/// What is told of a session.
+pub(super) struct Told<'a> {
+    pub session: u32,
+    pub command: &'static str,
+    pub mode: &'static str,
+    pub peer: &'a str,
+    /// Seconds since it began.
+    pub t: f64,
+    pub rows: &'a [PathRow],
+    pub totals: &'a [PathTotals],
+    pub stream: &'a StreamRow,
+}
+
+/// Sessions that run, and the last that ended.
+#[derive(Default)]
+pub(super) struct Page {
+    sessions: BTreeMap<u32, Session>,
+}
+
+#[derive(Default)]
+struct Session {
+    over: bool,
+    /// By metric.
+    samples: BTreeMap<&'static str, Vec<Sample>>,
+}
+
+const COUNTER: &str = "counter";
+const GAUGE: &str = "gauge";
+
+/// Name, kind and meaning of every metric.
+const METRICS: &[(&str, &str, &str)] = &[
+    ("anabranch_session_seconds", GAUGE, "Time since the session began."),
+    ("anabranch_stream_messages_total", COUNTER, "Messages handed over (sender) or put out (receiver)."),
+    ("anabranch_stream_bytes_total", COUNTER, "Bytes of the source handed over or put out."),
+    ("anabranch_stream_frames_total", COUNTER, "Frames begun (sender), put out or missed (receiver)."),
+    ("anabranch_stream_frames_unusable_total", COUNTER, "Frames with a part missing at play-out."),
+    ("anabranch_stream_late_total", COUNTER, "Messages that came after their instant."),
+    ("anabranch_stream_lost_total", COUNTER, "Messages that had not come at their instant."),
+    ("anabranch_stream_abandoned_total", COUNTER, "Messages given up because their deadline passed."),
+    ("anabranch_path_active", GAUGE, "1 while the path is active."),
+    ("anabranch_path_srtt_seconds", GAUGE, "Smoothed round-trip time, mean of the interval."),
+    ("anabranch_path_rto_seconds", GAUGE, "Retransmission timeout, mean of the interval."),
+    ("anabranch_path_cwnd_bytes", GAUGE, "Congestion window, mean of the interval."),
+    ("anabranch_path_in_flight_bytes", GAUGE, "Payload in flight, mean of the interval."),
+    ("anabranch_path_delivery_bytes_per_second", GAUGE, "Payload acknowledged, mean of the interval."),
+    ("anabranch_path_packets_sent_total", COUNTER, "Packets sent."),
+    ("anabranch_path_bytes_sent_total", COUNTER, "Bytes sent, with SCTP headers."),
+    ("anabranch_path_data_sent_bytes_total", COUNTER, "Payload sent, repetitions included."),
+    ("anabranch_path_data_retransmitted_bytes_total", COUNTER, "Payload sent again."),
+    ("anabranch_path_packets_received_total", COUNTER, "Packets received."),
+    ("anabranch_path_bytes_received_total", COUNTER, "Bytes received, with SCTP headers."),
+    ("anabranch_path_lost_by_report_total", COUNTER, "Chunks taken as lost by the peer's reports."),
+    ("anabranch_path_lost_by_timeout_total", COUNTER, "Chunks taken as lost by T3."),
+    ("anabranch_path_timeouts_total", COUNTER, "T3 expiries."),
+];
+
+impl Page {
+    /// A session begins: those that are over have been told long enough.
+    pub fn begin(&mut self) {
+        self.sessions.retain(|_, s| !s.over);
+    }
+
+    /// A session is over; what it came to stays until the next begins.
+    pub fn end(&mut self, session: u32) {
+        if let Some(s) = self.sessions.get_mut(&session) {
+            s.over = true;
+        }
+    }
+
+    /// Takes in the state of a session.
+    pub fn set(&mut self, told: &Told<'_>) {
+        let mut session = Session::default();
+        let labels = format!(
+            "session=\"{}\",command=\"{}\",mode=\"{}\",peer=\"{}\"",
+            told.session,
+            told.command,
+            told.mode,
+            escaped(told.peer)
+        );
+        let s = told.stream;
+        for (name, value) in [
+            ("anabranch_session_seconds", told.t),
+            ("anabranch_stream_messages_total", s.messages as f64),
+            ("anabranch_stream_bytes_total", s.bytes as f64),
+            ("anabranch_stream_frames_total", s.frames as f64),
+            ("anabranch_stream_frames_unusable_total", s.frames_unusable as f64),
+            ("anabranch_stream_late_total", s.late as f64),
+            ("anabranch_stream_lost_total", s.lost as f64),
+            ("anabranch_stream_abandoned_total", s.abandoned as f64),
+        ] {
+            session.add(name, &labels, value);
+        }
+        for p in told.totals {
+            let labels = format!(
+                "session=\"{}\",path=\"{}\",local=\"{}\",remote=\"{}\"",
+                told.session,
+                p.path,
+                escaped(&p.local),
+                escaped(&p.remote)
+            );
+            session.path(&labels, p, told.rows.iter().find(|r| r.path == p.path));
+        }
+        self.sessions.insert(told.session, session);
+    }
+
+    /// As text. All values of one metric stand together, whatever session they are of.
+    pub fn render(&self) -> String {
+        let mut out = String::new();
+        for (name, kind, help) in METRICS {
+            let mut samples = self.sessions.values().filter_map(|s| s.samples.get(name)).flatten().peekable();
+            if samples.peek().is_none() {
+                continue;
+            }
+            // Writing to a String cannot fail.
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} {kind}");
+            for s in samples {
+                let _ = writeln!(out, "{name}{{{}}} {}", s.labels, s.value);
+            }
+        }
+        out
+    }
+}
+
+impl Session {
+    fn add(&mut self, name: &'static str, labels: &str, value: f64) {
+        self.samples.entry(name).or_default().push(Sample { labels: labels.to_owned(), value });
+    }
+
+    fn path(&mut self, labels: &str, p: &PathTotals, row: Option<&PathRow>) {
+        let c = &p.counters;
+        for (name, value) in [
+            ("anabranch_path_packets_sent_total", c.packets_sent),
+            ("anabranch_path_bytes_sent_total", c.bytes_sent),
+            ("anabranch_path_data_sent_bytes_total", c.data_sent),
+            ("anabranch_path_data_retransmitted_bytes_total", c.data_retransmitted),
+            ("anabranch_path_packets_received_total", c.packets_received),
+            ("anabranch_path_bytes_received_total", c.bytes_received),
+            ("anabranch_path_lost_by_report_total", c.lost_by_report),
+            ("anabranch_path_lost_by_timeout_total", c.lost_by_timeout),
+            ("anabranch_path_timeouts_total", c.timeouts),
+            ("anabranch_path_active", u64::from(p.state == "active")),
+        ] {
+            self.add(name, labels, value as f64);
+        }
+        let Some(row) = row else { return };
+        for (name, range, unit) in [
+            ("anabranch_path_srtt_seconds", row.srtt_ms, 1e3),
+            ("anabranch_path_rto_seconds", row.rto_ms, 1e3),
+            ("anabranch_path_cwnd_bytes", row.cwnd_bytes, 1.0),
+            ("anabranch_path_in_flight_bytes", row.in_flight_bytes, 1.0),
+            ("anabranch_path_delivery_bytes_per_second", row.delivery_bps, 8.0),
+        ] {
+            if let Some(Range { avg, .. }) = range {
+                self.add(name, labels, avg / unit);
+            }
+        }
+    }
+}
+
+/// A label's value may hold anything but these three as they are.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn told<'a>(session: u32, stream: &'a StreamRow) -> Told<'a> {
+        Told { session, command: "recv", mode: "file", peer: "a\"b", t: 1.5, rows: &[], totals: &[], stream }
+    }
+
+    #[test]
+    fn values_of_a_metric_stand_together_and_old_sessions_go() {
+        let stream = StreamRow { bytes: 7, ..StreamRow::default() };
+        let mut page = Page::default();
+        page.begin();
+        page.set(&told(0, &stream));
+        page.begin();
+        page.set(&told(1, &stream));
+        let text = page.render();
+        let want = "# HELP anabranch_stream_bytes_total Bytes of the source handed over or put out.\n\
+            # TYPE anabranch_stream_bytes_total counter\n\
+            anabranch_stream_bytes_total{session=\"0\",command=\"recv\",mode=\"file\",peer=\"a\\\"b\"} 7\n\
+            anabranch_stream_bytes_total{session=\"1\",command=\"recv\",mode=\"file\",peer=\"a\\\"b\"} 7\n# HELP ";
+        assert!(text.contains(want), "{text}");
+        page.end(0);
+        assert!(page.render().contains("session=\"0\""), "still there");
+        page.begin();
+        assert!(!page.render().contains("session=\"0\""));
+        assert!(page.render().contains("session=\"1\""));
+    }
+}
