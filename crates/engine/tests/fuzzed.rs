@@ -14,7 +14,8 @@ fn nothing_at_all() {
 
 #[test]
 fn random_bytes() {
-    for n in 0..150 {
+    let rounds: u64 = std::env::var("ANABRANCH_FUZZED").ok().and_then(|v| v.parse().ok()).unwrap_or(300);
+    for n in 0..rounds {
         let mut r = anabranch_base::RandomStream::named(n, "bytes");
         let bytes: Vec<u8> = (0..2_000).map(|_| r.below(256) as u8).collect();
         drive(&bytes);

@@ -7,8 +7,8 @@ use anabranch_base::{Duration, Instant, RandomStream, Ssn, StreamId, Tsn};
 use anabranch_engine::{AssocConfig, AssocId, Association, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
 use anabranch_policy::registry::Profile;
 use anabranch_wire::{
-    AbortOut, Chunk, CommonHeader, Data, DataFlags, DataHeader, Encode, ForwardTsnOut, GapBlock, Packet, SackOut,
-    Verify,
+    AbortOut, Chunk, CommonHeader, Data, DataFlags, DataHeader, Encode, ForwardTsnOut, GapBlock, Heartbeat, Packet,
+    SackOut, Verify, kind,
 };
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -24,6 +24,9 @@ fn server_addr() -> SocketAddr {
 fn client_addr(local: u16) -> SocketAddr {
     ([192, 0, 2, local as u8], 40_000).into()
 }
+
+/// Packets that are kept to be sent again: setup, shutdown, address changes.
+const KEPT: usize = 32;
 
 /// Takes the input apart; zeros behind its end.
 struct Input<'a>(&'a [u8]);
@@ -55,10 +58,10 @@ struct End {
 }
 
 impl End {
-    fn new(name: &str, accept: bool, config: &AssocConfig) -> End {
+    fn new(name: &str, life: u64, accept: bool, config: &AssocConfig, now: Instant) -> End {
         let mut c = EndpointConfig::new(PORT, config.clone());
         c.accept = accept;
-        let endpoint = Endpoint::new(c, Box::new(RandomStream::named(1, name)), Instant::ZERO);
+        let endpoint = Endpoint::new(c, Box::new(RandomStream::named(life, name)), now);
         End { endpoint, id: None, inbox: VecDeque::new(), tag: 0, tsn: Tsn(0) }
     }
     fn with(&mut self, f: impl FnOnce(&mut Association)) {
@@ -72,7 +75,39 @@ impl End {
     }
 }
 
+/// Chunks of which one packet may hold very many.
+fn flooded(what: u8, input: &mut Input<'_>) -> Vec<u8> {
+    let (times, n) = (1 + usize::from(input.u8()), usize::from(input.u8()));
+    let one = match what {
+        240..=243 => {
+            let mut hb = Vec::new();
+            Heartbeat::new(&vec![what; 4 * n]).encode(&mut hb);
+            hb
+        }
+        244..=247 => {
+            let len = (4 + n) as u16;
+            let mut unknown = [&[0x3f | what << 6, 0][..], &len.to_be_bytes(), &vec![0; n]].concat();
+            unknown.resize(unknown.len().next_multiple_of(4), 0);
+            unknown
+        }
+        // AUTH and ASCONF, never with the right MAC.
+        248..=251 => {
+            [&[kind::AUTH, 0, 0, 40, 0, 0, 0, 3][..], &[what; 32], &[kind::ASCONF, 0, 0, 8, 0, 0, 0, 1]].concat()
+        }
+        252 => vec![kind::COOKIE_ACK, 0, 0, 4],
+        253 => vec![kind::SHUTDOWN_ACK, 0, 0, 4],
+        _ => [&[kind::ERROR, 0, 0, 12, 0, n as u8, 0, 8][..], &[0; 4]].concat(),
+    };
+    one.repeat(times)
+}
+
 pub struct Driven {
+    config: AssocConfig,
+    /// The client's interfaces as the server sees them.
+    nat: [SocketAddr; IFACES as usize],
+    /// Control packets of both ends, newest last: to the server?, path, bytes.
+    kept: VecDeque<(bool, u16, Bytes)>,
+    lives: u64,
     now: Instant,
     client: End,
     server: End,
@@ -86,23 +121,46 @@ impl Driven {
         let profile = Profile::named(name).expect("registered");
         let config = AssocConfig { receive_buffer: 30_000, send_buffer: 100_000, ..AssocConfig::new(profile) };
         let mut d = Driven {
+            nat: [client_addr(0), client_addr(1), client_addr(2)],
+            kept: VecDeque::new(),
+            lives: 1,
             now: Instant::ZERO,
-            client: End::new("client", false, &config),
-            server: End::new("server", true, &config),
+            client: End::new("client", 1, false, &config, Instant::ZERO),
+            server: End::new("server", 1, true, &config, Instant::ZERO),
             transmit: Transmit::default(),
             sent: 0,
+            config,
         };
-        let id = d.client.endpoint.connect(d.now, config, LocalId(0), server_addr(), PORT).expect("a profile");
-        d.client.id = Some(id);
-        for i in 1..IFACES {
-            d.client.with(|a| {
-                let _ = a.add_path(Instant::ZERO, LocalId(i), server_addr());
-            });
-        }
+        d.connect();
         for _ in 0..8 {
             d.exchange(usize::MAX, 0);
         }
         d
+    }
+
+    fn connect(&mut self) {
+        let now = self.now;
+        // Refused while there is an association with this peer.
+        let Ok(id) = self.client.endpoint.connect(now, self.config.clone(), LocalId(0), server_addr(), PORT) else {
+            return;
+        };
+        self.client.id = Some(id);
+        for i in 1..IFACES {
+            self.client.with(|a| {
+                let _ = a.add_path(now, LocalId(i), server_addr());
+            });
+        }
+    }
+
+    /// One end loses its memory.
+    fn restart(&mut self, server: bool) {
+        self.lives += 1;
+        if server {
+            self.server = End::new("server", self.lives, true, &self.config, self.now);
+        } else {
+            self.client = End::new("client", self.lives, false, &self.config, self.now);
+            self.connect();
+        }
     }
 
     /// Collects what both ends have to send.
@@ -121,12 +179,17 @@ impl Driven {
                 let path = if to_server {
                     Some(self.transmit.local.0)
                 } else {
-                    (0..IFACES).find(|i| client_addr(*i) == self.transmit.remote)
+                    (0..IFACES).find(|i| self.nat[usize::from(*i)] == self.transmit.remote)
                 };
                 let bytes = Bytes::from(bytes);
                 if let Ok(p) = Packet::parse(&bytes, Verify::Trusted) {
                     if p.header.vtag != 0 {
                         to.tag = p.header.vtag;
+                    }
+                    let first = p.chunks().flatten().next().map_or(0, |c| c.kind);
+                    if !matches!(first, kind::DATA | kind::SACK | kind::HEARTBEAT | kind::HEARTBEAT_ACK) {
+                        self.kept.truncate(KEPT - 1);
+                        self.kept.push_front((to_server, path.unwrap_or(0), bytes.clone()));
                     }
                     for c in p.chunks().flatten() {
                         if let Ok(Chunk::Data(d)) = c.decode() {
@@ -146,7 +209,8 @@ impl Driven {
 
     fn handle(&mut self, at_server: bool, path: u16, bytes: &Bytes) {
         if at_server {
-            self.server.endpoint.handle(self.now, LocalId(0), client_addr(path), bytes, Verify::Trusted);
+            let from = self.nat.get(usize::from(path)).copied().unwrap_or(client_addr(path));
+            self.server.endpoint.handle(self.now, LocalId(0), from, bytes, Verify::Trusted);
         } else {
             self.client.endpoint.handle(self.now, LocalId(path), server_addr(), bytes, Verify::Trusted);
         }
@@ -195,7 +259,11 @@ impl Driven {
         let (me, other) = if at_server { (&self.server, &self.client) } else { (&self.client, &self.server) };
         let near = |t: Tsn, by: u16| t.plus(u32::from(by)).minus(32);
         let mut out = Vec::new();
-        match input.u8() % 6 {
+        let what = input.u8();
+        if what >= 240 {
+            return flooded(what, input);
+        }
+        match what % 6 {
             0 => {
                 let gaps: Vec<_> = (0..input.u8() % 6)
                     .map(|_| GapBlock { start: u16::from(input.u8()), end: u16::from(input.u8()) })
@@ -290,6 +358,15 @@ impl Driven {
                 let end = if at_server { &mut self.server } else { &mut self.client };
                 match b {
                     0..=20 => end.with(|a| a.shutdown(now)),
+                    100..=139 => self.nat[usize::from(b) % 3].set_port(40_000 + u16::from(b)),
+                    140..=169 => self.nat[usize::from(b) % 3] = ([203, 0, 113, b], 40_000).into(),
+                    170..=219 if !self.kept.is_empty() => {
+                        let (to_server, path, bytes) = self.kept[usize::from(b) % self.kept.len()].clone();
+                        self.handle(to_server, path, &bytes);
+                    }
+                    220..=235 => self.restart(false),
+                    236..=245 => self.restart(true),
+                    246..=250 => self.connect(),
                     255 => end.with(|a| a.abort(now, b"enough")),
                     _ => {}
                 }
