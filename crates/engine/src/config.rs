@@ -98,6 +98,11 @@ impl AssocConfig {
     /// Smallest packet the engine can work with: a SACK, an INIT ACK with its cookie and one byte of DATA fit.
     pub const MIN_PACKET_SIZE: usize = 512;
 
+    /// Its way of counting losses uses how many packets a SACK answers.
+    pub(crate) fn reads_packet_counts(&self) -> bool {
+        self.profile.spec(anabranch_policy::registry::Hook::LossCount) == "delayed_ack_cmt"
+    }
+
     /// The largest DATA payload of one packet.
     pub(crate) fn max_payload(&self) -> usize {
         Self::payload_of(self.packet_size)

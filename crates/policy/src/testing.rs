@@ -94,6 +94,7 @@ impl Scene {
 pub(crate) fn sack(highest: Option<Tsn>) -> crate::view::SackView<'static> {
     crate::view::SackView {
         newest_seq: &[],
+        oldest_seq: &[],
         highest_newly_acked: highest,
         cumulative_advanced: false,
         flight_before: &[],
@@ -146,6 +147,7 @@ pub(crate) fn received(n: u32) -> crate::acknowledge::ReceiveView {
         packets_since_sack: n,
         gap: false,
         duplicates_only: false,
+        counted: false,
         immediate: false,
         delay: ms(200),
     }

@@ -360,6 +360,8 @@ pub struct CopyView {
 pub struct SackView<'a> {
     /// Per path: largest packet serial newly acknowledged by unambiguous evidence.
     pub newest_seq: &'a [Option<u64>],
+    /// Per path: smallest packet serial newly acknowledged.
+    pub oldest_seq: &'a [Option<u64>],
     /// Highest TSN newly acknowledged (RFC 9260's HTNA).
     pub highest_newly_acked: Option<Tsn>,
     /// Did the cumulative TSN advance?

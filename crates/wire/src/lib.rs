@@ -25,9 +25,9 @@ pub use cause::{Cause, CauseIter, Causes, code as cause_code};
 pub use checksum::packet_checksum;
 pub use chunk::{
     Abort, AbortOut, Asconf, AsconfAck, AsconfAckOut, AsconfOut, Auth, AuthOut, CHUNK_HEADER_LEN, Chunk, CookieAck,
-    CookieEcho, DATA_HEADER_LEN, Data, DataFlags, DataHeader, ErrorChunk, ErrorOut, ForwardTsn, ForwardTsnOut,
-    GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, InitFields, InitOut, RawChunk, Sack, SackOut, Shutdown,
-    ShutdownAck, ShutdownComplete, data_chunk_len, is_reserved,
+    CookieEcho, CountedSack, DATA_HEADER_LEN, Data, DataFlags, DataHeader, ErrorChunk, ErrorOut, ForwardTsn,
+    ForwardTsnOut, GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, InitFields, InitOut, RawChunk, Sack, SackOut,
+    Shutdown, ShutdownAck, ShutdownComplete, data_chunk_len, is_reserved,
 };
 pub use encapsulate::{Encapsulation, IpPair};
 pub use encode::Encode;

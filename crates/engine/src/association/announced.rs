@@ -14,6 +14,8 @@ pub(crate) struct Announced {
     pub cookie: Option<Bytes>,
     pub forward_tsn: bool,
     pub asconf: bool,
+    /// It reads how many packets a SACK answers.
+    pub packet_count: bool,
     pub auth: Option<PeerAuth>,
     pub host_name: bool,
     /// Addresses that can be sent to, each once, at most [`MAX_LISTED`].
@@ -50,6 +52,7 @@ impl Announced {
                 Parameter::SupportedAddressTypes(types) => a.families = Some(list_u16(types).take(16).collect()),
                 Parameter::CookiePreservative(ms) => a.preservative = Some(Duration::from_millis(ms.into())),
                 Parameter::ForwardTsnSupported => a.forward_tsn = true,
+                Parameter::PacketCount => a.packet_count = true,
                 Parameter::SupportedExtensions(list) => {
                     a.forward_tsn |= list.contains(&kind::FORWARD_TSN);
                     a.asconf |= list.contains(&kind::ASCONF) && list.contains(&kind::ASCONF_ACK);
@@ -77,6 +80,7 @@ impl Announced {
         Announced {
             forward_tsn: cookie.features.forward_tsn,
             asconf: cookie.features.asconf,
+            packet_count: cookie.features.packet_count,
             auth: cookie.peer_auth.clone(),
             addresses: cookie.listed.clone(),
             ..Announced::default()
@@ -137,6 +141,9 @@ pub(crate) fn announce(config: &AssocConfig, auth: &AuthParams, peer: Option<(&A
     if config.partial_reliability && peer.is_none_or(|(p, _)| p.forward_tsn) {
         Parameter::ForwardTsnSupported.encode(&mut out);
         extensions.push(kind::FORWARD_TSN);
+    }
+    if config.reads_packet_counts() && peer.is_none_or(|(p, _)| p.packet_count) {
+        Parameter::PacketCount.encode(&mut out);
     }
     if config.dynamic_addresses && peer.is_none_or(|(p, _)| p.auth.is_some()) {
         extensions.extend([kind::AUTH, kind::ASCONF, kind::ASCONF_ACK]);

@@ -7,8 +7,8 @@ use crate::path::{Origin, PendingHeartbeat};
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId};
 use anabranch_wire::{
-    AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, Encode, ErrorOut, Heartbeat,
-    HeartbeatAck, InitOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
+    AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, CountedSack, Encode, ErrorOut,
+    Heartbeat, HeartbeatAck, InitOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
 };
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -270,12 +270,14 @@ impl Association {
         self.scratch.duplicates.truncate(left);
         let a_rwnd = self.window_to_announce();
         self.announced_rwnd = a_rwnd;
-        out.packet.push(&SackOut {
+        let packets = if self.peer.packet_count { self.packets_since_sack.min(3) as u8 } else { 0 };
+        let sack = SackOut {
             cum_tsn: self.tracker.cum(),
             a_rwnd: u32::try_from(a_rwnd).unwrap_or(u32::MAX),
             gaps: &self.scratch.gaps,
             duplicates: &self.scratch.duplicates,
-        });
+        };
+        out.packet.push(&CountedSack { sack, packets });
         self.stats.sacks_sent += 1;
         self.sack_due = false;
         self.sack_timer = None;

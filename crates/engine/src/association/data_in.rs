@@ -96,6 +96,7 @@ impl Association {
             packets_since_sack: self.packets_since_sack,
             gap: seen.gap || self.tracker.has_gap(),
             duplicates_only: !seen.new,
+            counted: self.peer.packet_count,
             immediate: seen.immediate || seen.dropped,
             delay: self.config.sack_delay.min(Duration::from_millis(500)),
         };

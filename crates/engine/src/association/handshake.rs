@@ -136,6 +136,7 @@ impl Association {
         self.tracker = TsnTracker::new(f.initial_tsn);
         self.reassembly = Reassembly::new(self.inbound_streams);
         self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
+        self.peer.packet_count = a.packet_count;
         self.asconf.peer_starts_at(f.initial_tsn.0);
         let auth = a.auth.as_ref().filter(|_| self.config.dynamic_addresses);
         self.key = auth.and_then(|auth| AssociationKey::new(&self.local_auth, auth, &[]));

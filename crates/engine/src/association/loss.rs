@@ -254,6 +254,7 @@ impl Association {
         let newest = vec![None; self.paths.len()];
         let sack = SackView {
             newest_seq: &newest,
+            oldest_seq: &newest,
             highest_newly_acked: None,
             cumulative_advanced: false,
             flight_before: &flight,

@@ -86,6 +86,8 @@ pub enum SendError {
 pub(crate) struct PeerFeatures {
     pub forward_tsn: bool,
     pub asconf: bool,
+    /// It reads how many packets a SACK answers.
+    pub packet_count: bool,
 }
 
 /// Reasons to wake up, for logs and tests.

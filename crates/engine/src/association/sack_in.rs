@@ -57,6 +57,8 @@ pub(crate) struct PathTally {
     pub newest: Option<LiveCopy>,
     /// Largest packet serial that this SACK proves to have arrived.
     pub proven: Option<u64>,
+    /// Smallest one it newly acknowledges.
+    pub lowest: Option<u64>,
     pub oldest_sent: Option<Instant>,
     pub oldest_before: Option<u64>,
     pub fully_used: bool,
@@ -105,6 +107,7 @@ impl Association {
             return;
         }
         self.stats.sacks_received += 1;
+        self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(1));
         let advanced = cum > self.board.cumulative();
         self.begin_tally();
         self.account_cumulative(now, cum);
@@ -226,6 +229,7 @@ impl Association {
             let same_path = sent == copies.len() && copies.iter().all(|c| c.path == copy.path);
             if once || same_path {
                 t.proven = t.proven.max(Some(copy.tx_seq));
+                t.lowest = Some(t.lowest.map_or(copy.tx_seq, |l| l.min(copy.tx_seq)));
             }
             if once && t.newest.is_none_or(|n| copy.tx_seq >= n.tx_seq) {
                 if t.newest.is_none_or(|n| copy.tx_seq > n.tx_seq) {
@@ -283,8 +287,10 @@ impl Association {
     /// Misses and verdicts, path by path, losses included.
     fn detect(&mut self, now: Instant, advanced: bool) {
         self.scratch.newest.clear();
+        self.scratch.oldest.clear();
         for t in &self.scratch.acks {
             self.scratch.newest.push(t.proven);
+            self.scratch.oldest.push(t.lowest);
         }
         let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
         for i in 0..self.paths.len() {
@@ -297,16 +303,19 @@ impl Association {
             let suspects = if by_order { bound.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
             if let Some(suspects) = suspects {
                 let newest = core::mem::take(&mut self.scratch.newest);
+                let oldest = core::mem::take(&mut self.scratch.oldest);
                 let flight = core::mem::take(&mut self.scratch.flight_before);
                 let sack = SackView {
                     newest_seq: &newest,
+                    oldest_seq: &oldest,
                     highest_newly_acked: highest,
                     cumulative_advanced: advanced,
                     flight_before: &flight,
-                    packets_reported: 1,
+                    packets_reported: self.scratch.packets_reported,
                 };
                 self.judge_path(now, path, suspects, &sack);
                 self.scratch.newest = newest;
+                self.scratch.oldest = oldest;
                 self.scratch.flight_before = flight;
             }
         }

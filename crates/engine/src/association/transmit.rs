@@ -20,6 +20,9 @@ pub(crate) struct Scratch {
     pub adjust: Vec<anabranch_policy::coupling::Adjust>,
     pub acks: Vec<super::sack_in::PathTally>,
     pub newest: Vec<Option<u64>>,
+    pub oldest: Vec<Option<u64>>,
+    /// DATA packets the SACK at hand answers, as the peer counted them.
+    pub packets_reported: u8,
     /// Highest TSN that the SACK at hand newly acknowledged.
     pub highest_acked: Option<u64>,
     pub flight_before: Vec<u32>,

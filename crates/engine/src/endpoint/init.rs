@@ -117,7 +117,12 @@ impl Endpoint {
             remote: from.remote,
             local: from.local,
             listed: announced.addresses.clone(),
-            features: Features { forward_tsn: announced.forward_tsn, asconf: announced.asconf, ..Features::default() },
+            features: Features {
+                forward_tsn: announced.forward_tsn,
+                asconf: announced.asconf,
+                packet_count: announced.packet_count,
+                ..Features::default()
+            },
             local_random: if announced.auth.is_some() { ourselves.auth.random } else { Default::default() },
             peer_auth: announced.auth.clone(),
         };

@@ -14,6 +14,8 @@ pub struct ReceiveView {
     pub gap: bool,
     /// This packet held only duplicates.
     pub duplicates_only: bool,
+    /// The peer reads how many packets a SACK answers.
+    pub counted: bool,
     /// A chunk asked for it (RFC 9260 §3.3.1 I bit), or it is the association's first DATA.
     pub immediate: bool,
     /// The user's delay bound, at most 500 ms (RFC 9260 §6.2).
@@ -35,8 +37,9 @@ pub trait Acknowledge: Send {
     fn decide(&self, v: &ReceiveView) -> AckWhen;
 }
 
+pub mod delayed_ack_cmt;
 pub mod immediate;
 pub mod rfc9260;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Acknowledge>] = &[rfc9260::POLICY, immediate::POLICY];
+pub static POLICIES: &[Policy<dyn Acknowledge>] = &[rfc9260::POLICY, delayed_ack_cmt::POLICY, immediate::POLICY];

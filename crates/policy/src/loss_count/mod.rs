@@ -19,8 +19,9 @@ pub(crate) fn hole_in_recovery(cx: &AssocView<'_>, sack: &SackView<'_>, copy: &C
     sack.cumulative_advanced && copy.misses > 0 && cx.path(copy.path).is_some_and(|p| p.in_recovery)
 }
 
+pub mod delayed_ack_cmt;
 pub mod per_path;
 pub mod tsn;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn LossCount>] = &[tsn::POLICY, per_path::POLICY];
+pub static POLICIES: &[Policy<dyn LossCount>] = &[tsn::POLICY, per_path::POLICY, delayed_ack_cmt::POLICY];

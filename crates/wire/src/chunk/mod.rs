@@ -33,7 +33,7 @@ pub use heartbeat_ack::HeartbeatAck;
 pub use init::{Init, InitFields, InitOut};
 pub use init_ack::InitAck;
 pub use reserved::is_reserved;
-pub use sack::{GapBlock, Sack, SackOut};
+pub use sack::{CountedSack, GapBlock, Sack, SackOut};
 pub use shutdown::Shutdown;
 pub use shutdown_ack::ShutdownAck;
 pub use shutdown_complete::ShutdownComplete;

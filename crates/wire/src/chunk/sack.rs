@@ -9,6 +9,8 @@ use anabranch_base::Tsn;
 
 /// Length of the fixed fields behind the chunk header, in bytes.
 const FIXED: usize = 12;
+/// Bits of the chunk flags that count packets.
+const COUNT_MASK: u8 = 3;
 /// Most gap blocks and duplicates together that a length field can count.
 const MAX_ENTRIES: usize = (MAX_ITEM - CHUNK_HEADER_LEN - FIXED) / 4;
 
@@ -28,6 +30,8 @@ pub struct Sack<'a> {
     pub cum_tsn: Tsn,
     /// Advertised receiver window in bytes.
     pub a_rwnd: u32,
+    /// Ours, see [`CountedSack`]: DATA packets since the SACK before, 0 from a peer that does not count.
+    pub packets: u8,
     gaps: &'a [[u8; 4]],
     duplicates: &'a [[u8; 4]],
 }
@@ -44,6 +48,7 @@ impl<'a> Sack<'a> {
         Ok(Sack {
             cum_tsn: Tsn(u32::from_be_bytes([c0, c1, c2, c3])),
             a_rwnd: u32::from_be_bytes([a0, a1, a2, a3]),
+            packets: raw.flags & COUNT_MASK,
             gaps,
             duplicates,
         })
@@ -65,7 +70,9 @@ impl<'a> Sack<'a> {
 
 impl Encode for Sack<'_> {
     fn encode(&self, out: &mut Vec<u8>) {
+        let at = out.len();
         put_sack(out, self.cum_tsn, self.a_rwnd, self.gaps(), self.duplicates());
+        set_count(out, at, self.packets);
     }
 }
 
@@ -80,6 +87,31 @@ pub struct SackOut<'a> {
     pub gaps: &'a [GapBlock],
     /// TSNs received more than once.
     pub duplicates: &'a [Tsn],
+}
+
+/// A SACK that says in two bits of its flags how many DATA packets came since the one before, at most 3: ours, for a
+/// peer that announced to read it (delayed acknowledgement for CMT).
+#[derive(Clone, Copy, Debug)]
+pub struct CountedSack<'a> {
+    /// All else.
+    pub sack: SackOut<'a>,
+    /// Packets; 3 stands for more, too.
+    pub packets: u8,
+}
+
+impl Encode for CountedSack<'_> {
+    fn encode(&self, out: &mut Vec<u8>) {
+        let at = out.len();
+        self.sack.encode(out);
+        set_count(out, at, self.packets);
+    }
+}
+
+/// Sets the count in the flags of the SACK that begins at `at`.
+fn set_count(out: &mut [u8], at: usize, packets: u8) {
+    if let Some(flags) = out.get_mut(at + 1) {
+        *flags |= packets.min(COUNT_MASK);
+    }
 }
 
 impl SackOut<'_> {

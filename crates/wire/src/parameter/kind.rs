@@ -44,3 +44,8 @@ pub const ASCONF_SET_PRIMARY: u16 = 0xc004;
 pub const ASCONF_SUCCESS: u16 = 0xc005;
 /// Adaptation Layer Indication (RFC 5061 §4.2.6).
 pub const ADAPTATION_INDICATION: u16 = 0xc006;
+
+// Ours. The two high bits say: skip it and say nothing, when it is not known.
+
+/// Its sender reads in each SACK how many packets it answers (baselines B2, delayed acknowledgement for CMT).
+pub const PACKET_COUNT: u16 = 0xbf41;

@@ -53,6 +53,7 @@ impl<'a> RawParameter<'a> {
             kind::PADDING => Parameter::Padding,
             kind::SUPPORTED_EXTENSIONS => Parameter::SupportedExtensions(value),
             kind::FORWARD_TSN_SUPPORTED => Parameter::ForwardTsnSupported,
+            kind::PACKET_COUNT => Parameter::PacketCount,
             kind::ASCONF_ADD => {
                 let (correlation, address) = request(value)?;
                 Parameter::AsconfAdd { correlation, address }
@@ -114,6 +115,8 @@ pub enum Parameter<'a> {
     EcnCapable,
     /// RFC 3758 §3.1.
     ForwardTsnSupported,
+    /// Ours: the sender reads packet counts in SACKs.
+    PacketCount,
     /// Filler, content ignored; encodes to one without content (RFC 4820 §4).
     Padding,
     /// Chunk types (RFC 5061 §4.2.7).
@@ -201,6 +204,7 @@ impl Encode for Parameter<'_> {
             Parameter::SupportedAddressTypes(v) => put_bytes(out, kind::SUPPORTED_ADDRESS_TYPES, v),
             Parameter::EcnCapable => put_bytes(out, kind::ECN_CAPABLE, &[]),
             Parameter::ForwardTsnSupported => put_bytes(out, kind::FORWARD_TSN_SUPPORTED, &[]),
+            Parameter::PacketCount => put_bytes(out, kind::PACKET_COUNT, &[]),
             Parameter::Padding => put_bytes(out, kind::PADDING, &[]),
             Parameter::SupportedExtensions(v) => put_bytes(out, kind::SUPPORTED_EXTENSIONS, v),
             Parameter::Random(v) => put_bytes(out, kind::RANDOM, v),

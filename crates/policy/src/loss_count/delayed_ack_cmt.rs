@@ -1,0 +1,59 @@
+//! Reports by the own path, as many as the SACK answers packets.
+//!
+//! Source: Iyengar, Amer, Stewart 2006, delayed acknowledgement for CMT (DAC; baselines B2). A SACK that may answer
+//! several packets is as many reports, when all it newly acknowledges left on the copy's path and after it; else it
+//! is one, for some of those packets prove nothing about the copy. As in `per_path` only what left later on the same
+//! path testifies. Choosing it announces to the peer that its SACKs may wait and should count; a peer that does not
+//! know that counts for one. No parameters.
+
+use super::LossCount;
+use crate::registry::{Hook, Policy, PolicyInfo};
+use crate::view::{AssocView, CopyView, SackView};
+
+pub(super) const POLICY: Policy<dyn LossCount> = Policy {
+    info: PolicyInfo {
+        hook: Hook::LossCount,
+        name: "delayed_ack_cmt",
+        source: "Iyengar, Amer, Stewart 2006 (DAC)",
+        file: file!(),
+        summary: "As per_path, but a SACK counts for each packet it answers.",
+        params: &[],
+    },
+    build: |_| Box::new(DelayedAckCmt),
+};
+
+struct DelayedAckCmt;
+
+impl LossCount for DelayedAckCmt {
+    fn reports(&self, cx: &AssocView<'_>, sack: &SackView<'_>, copy: &CopyView) -> u8 {
+        let of = |list: &[Option<u64>]| list.get(copy.path.index()).copied().flatten();
+        if of(sack.newest_seq).is_none_or(|s| s <= copy.tx_seq) {
+            return u8::from(super::hole_in_recovery(cx, sack, copy));
+        }
+        let several = sack.newest_seq.iter().flatten().count() > 1;
+        let some_before = of(sack.oldest_seq).is_some_and(|s| s < copy.tx_seq);
+        if several || some_before { 1 } else { sack.packets_reported.max(1) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, copy, sack};
+
+    fn reports(newest: &[Option<u64>], oldest: &[Option<u64>], packets: u8) -> u8 {
+        let s = Scene::new(2, 0);
+        let seen = SackView { newest_seq: newest, oldest_seq: oldest, packets_reported: packets, ..sack(None) };
+        DelayedAckCmt.reports(&s.cx(), &seen, &copy(44, 0, 8))
+    }
+
+    #[test]
+    fn a_sack_counts_for_its_packets_when_all_of_them_passed() {
+        assert_eq!(reports(&[Some(10), None], &[Some(9), None], 2), 2);
+        assert_eq!(reports(&[Some(10), None], &[Some(7), None], 2), 1, "one of them left before");
+        assert_eq!(reports(&[Some(10), Some(3)], &[Some(9), Some(3)], 2), 1, "one of them came by another path");
+        assert_eq!(reports(&[Some(7), None], &[Some(6), None], 2), 0, "nothing passed it");
+        assert_eq!(reports(&[None, Some(30)], &[None, Some(30)], 3), 0, "only the own path testifies");
+        assert_eq!(reports(&[Some(9), None], &[Some(9), None], 0), 1, "a peer that does not count");
+    }
+}
