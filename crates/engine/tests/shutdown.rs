@@ -259,7 +259,7 @@ fn shutdown_complete_counts_only_where_it_is_awaited_and_alone() {
     assert_eq!(r.endpoint.poll_timeout(), None, "T2 is off");
 }
 
-/// Shows: 9260/X10.
+/// Shows: 9260/X10, 9260/P2.
 #[test]
 fn the_end_of_an_association_of_before_does_not_disturb_the_handshake() {
     let config = assoc_config("sctp");
@@ -373,7 +373,7 @@ fn tsns(s: &Sent) -> Vec<Tsn> {
     s.chunks().iter().filter_map(of).collect()
 }
 
-/// Shows: 9260/X3.
+/// Shows: 9260/D1, 9260/X5.
 #[test]
 fn what_comes_after_our_shutdown_ack_is_not_taken() {
     let (mut r, id, _) = shutdown_ack_sent();

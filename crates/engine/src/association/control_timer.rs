@@ -27,10 +27,11 @@ impl Association {
         self.start_control_timer(now, path);
     }
 
-    /// The RTO of the path (§6.3.1), doubled for each repetition (§6.3.3 E2).
+    /// The RTO of the path (§6.3.1), once there is one, doubled for each repetition (§6.3.3 E2).
     pub(super) fn start_control_timer(&mut self, now: Instant, path: PathId) {
-        let rto = self.rto(path).as_nanos();
-        let doubled = Duration::from_nanos(rto.saturating_mul(1 << self.control_attempts.min(16)));
+        let measured = self.paths.get(path.index()).is_some_and(|p| !p.rtt.srtt().is_zero());
+        let rto = if measured { self.rto(path) } else { self.config.rto_initial };
+        let doubled = Duration::from_nanos(rto.as_nanos().saturating_mul(1 << self.control_attempts.min(16)));
         self.control_timer = Some(now + doubled.min(self.config.rto_max));
     }
 

@@ -58,8 +58,7 @@ impl Endpoint {
 
     /// SHUTDOWN ACK before the handshake is complete answers an association of before (§8.5.1 E, §9.2).
     fn is_out_of_the_blue(&self, id: AssocId, packet: &Packet<'_>) -> bool {
-        let begins = |s: &super::Slot| s.association.phase() == super::Phase::Connecting;
-        self.slots.get(&id).is_some_and(|s| begins(s))
+        self.slots.get(&id).is_some_and(|s| s.association.phase() == super::Phase::Connecting)
             && packet.chunks().flatten().any(|c| c.kind == kind::SHUTDOWN_ACK)
     }
 
