@@ -35,6 +35,9 @@ pub struct PolicyArgs {
     /// What carries SCTP: udp, or raw for IP itself (needs the right CAP_NET_RAW)
     #[arg(long, value_name = "udp|raw")]
     pub transport: Option<Transport>,
+    /// Tell the peer our addresses in the handshake, for peers that cannot learn them later (ASCONF); not behind a NAT
+    #[arg(long)]
+    pub list_addresses: bool,
     /// A peer from whom nothing came for so long is gone
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::patience)]
     pub peer_timeout: Duration,
@@ -136,6 +139,7 @@ mod tests {
             scheduler: scheduler.map(Into::into),
             set: set.iter().map(|s| s.to_string()).collect(),
             transport: None,
+            list_addresses: false,
             peer_timeout: Duration::from_secs(10),
             pcap: None,
         }

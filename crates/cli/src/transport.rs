@@ -51,6 +51,7 @@ pub async fn connect(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) ->
     let mut options = ConnectOptions::over(paths.specs(remote)?, association);
     options.timeout = paths.connect_timeout;
     options.allow_missing = paths.allow_missing;
+    options.list_addresses = policies.list_addresses;
     let transport = policies.transport(peer);
     if transport == Transport::RawIp {
         options.peer_port = peer.port;
@@ -81,6 +82,7 @@ impl Listener {
         if config.transport == Transport::RawIp {
             config.port = at.port;
         }
+        config.list_addresses = policies.list_addresses;
         config.pcap.clone_from(&policies.pcap);
         Ok(Listener(Sockets { endpoint: Endpoint::server(config)?, captured: policies.pcap.is_some() }))
     }
