@@ -65,6 +65,14 @@ live:
 netns:
     scripts/netns.sh
 
+# Associations with usrsctp; needs libusrsctp-dev, and root for raw IP and two addresses
+interop *pattern:
+    scripts/interop-usrsctp.sh {{pattern}}
+
+# What the wire shows from behind NATs; needs root, tcpdump, libusrsctp-dev
+nat-wire:
+    scripts/nat-wire.sh
+
 # Our captures, read by tshark
 captures:
     cargo test -p anabranch-wire --test tshark -- --ignored
