@@ -11,7 +11,6 @@
  *   --messages N           messages to send (default 0)
  *   --streams S            streams to send them on (default 1)
  *   --rate N               messages a second at most
- *   --largest N            bytes of a message at most
  *   --pr ttl:MS | rtx:N    partial reliability of the messages
  *   --gaps                 the other side gives messages up: numbers may be left out
  *   --end shutdown|abort|wait
@@ -53,7 +52,7 @@ static struct {
     int server;
     struct addresses local, peer;
     uint16_t port, peer_port, udp_local, udp_peer;
-    long messages, rate, largest, seconds;
+    long messages, rate, seconds;
     uint16_t streams;
     struct sctp_prinfo pr;
     enum end end;
@@ -121,8 +120,7 @@ static uint32_t get32(const uint8_t *at) {
 
 static uint32_t length_of(uint32_t stream, uint32_t number) {
     static const uint32_t lengths[] = {16, 17, 60, 100, 333, 500, 1000, 1173, 1500, 4000, 31};
-    uint32_t length = lengths[(stream * 3 + number) % 11];
-    return length < (uint32_t)o.largest ? length : (uint32_t)o.largest;
+    return lengths[(stream * 3 + number) % 11];
 }
 
 static void fill(uint8_t *m, uint32_t stream, uint32_t number, uint32_t flags, uint32_t length) {
@@ -448,8 +446,6 @@ static void read_option(const char *name, char *value) {
         o.streams = (uint16_t)atoi(value);
     } else if (strcmp(name, "--rate") == 0) {
         o.rate = atol(value);
-    } else if (strcmp(name, "--largest") == 0) {
-        o.largest = atol(value);
     } else if (strcmp(name, "--seconds") == 0) {
         o.seconds = atol(value);
     } else if (strcmp(name, "--pr") == 0) {
@@ -466,7 +462,6 @@ static void read_option(const char *name, char *value) {
 static void read_options(int argc, char **argv) {
     o.streams = 1;
     o.seconds = 60;
-    o.largest = LARGEST;
     if (argc < 2) {
         usage("server or client?");
     }

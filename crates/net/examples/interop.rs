@@ -38,7 +38,6 @@ struct Options {
     messages: u32,
     streams: u16,
     rate: f64,
-    largest: usize,
     lifetime: Option<Duration>,
     end: End,
     seconds: u64,
@@ -88,7 +87,6 @@ impl Options {
             messages: take("--messages").map_or(Ok(0), |p| p.parse())?,
             streams: take("--streams").map_or(Ok(1), |p| p.parse())?,
             rate: take("--rate").map_or(Ok(f64::INFINITY), |p| p.parse())?,
-            largest: take("--largest").map_or(Ok(usize::MAX), |p| p.parse())?,
             lifetime: match take("--pr") {
                 Some(pr) => {
                     let ms = pr.strip_prefix("ttl:").ok_or("this side knows --pr ttl:MS only")?;
@@ -230,7 +228,7 @@ async fn send_all(c: &Connection, o: &Options) -> Result<u64, Anything> {
             deadline: o.lifetime.map(|l| now() + l),
             ..SendOptions::default()
         };
-        let m = message(stream, number, 0, length_of(stream, number).min(o.largest));
+        let m = message(stream, number, 0, length_of(stream, number));
         match c.send(options, m.into()).await {
             Ok(()) => sent += 1,
             // Worthless before there was room: given up like those that were taken.
