@@ -139,7 +139,7 @@ over_udp "udp, they abort" client "" "${few[@]}" near:"--end wait" far:"--end ab
 narrow='rate 2mbit delay 20ms loss 2% limit 30'
 over_udp "udp, we send with 150 ms to live" client "$narrow" "${few[@]}" \
     near:"--messages 3000 --rate 500 --pr ttl:150" \
-    far:"--messages 100 --gaps" -- near=3000 far=100 gives_up=near
+    far:"--messages 100 --gaps" -- near=3000 far=100 gives_up=near tosses=far
 over_udp "udp, they send with 150 ms to live" client "$narrow" "${few[@]}" near:"--messages 100 --gaps" \
     far:"--messages 3000 --rate 400 --pr ttl:150" -- near=100 far=3000 gives_up=far
 over_udp "udp, they send without retransmissions" client "delay 5ms loss 5%" "${few[@]}" \

@@ -187,7 +187,7 @@ static void end_now(void) {
     } else if (o.end == END_ABORT) {
         struct sctp_sndinfo info;
         /* Both ends have all by then. */
-        usleep(500000);
+        sleep(2);
         memset(&info, 0, sizeof info);
         info.snd_flags = SCTP_ABORT;
         usrsctp_sendv(association, "interop", 7, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0);

@@ -266,8 +266,12 @@ async fn run(o: &Options) -> Result<(), Anything> {
         if sent.is_ok() && o.end != End::Wait && is_done.wait_for(|d| *d).await.is_ok() {
             match o.end {
                 End::Abort => {
-                    // Both ends have all by then.
-                    tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+                    // Both ends shall have all by then: the last message may overtake those of other streams.
+                    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                    let waiting = || c.stats().association.unsent + c.stats().association.outstanding;
+                    while waiting() > 0 && c.close_reason().is_none() {
+                        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+                    }
                     c.abort("interop");
                 }
                 _ => drop(c.shutdown().await),
