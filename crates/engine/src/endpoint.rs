@@ -6,6 +6,7 @@
 mod arrival;
 mod cookie_echo;
 mod init;
+mod peer_key;
 mod slots;
 mod stateless;
 
@@ -18,6 +19,7 @@ use crate::path::LocalId;
 use crate::transmit::Transmit;
 use anabranch_base::{Entropy, Instant, Tsn};
 use anabranch_policy::registry::{PolicyError, PolicySet};
+use peer_key::PeerKey;
 use slots::Slots;
 use stateless::Replies;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -50,7 +52,6 @@ struct Slot {
 }
 
 /// Where a packet came to and from, and the peer's SCTP port.
-type PeerKey = (LocalId, SocketAddr, u16);
 
 /// See the module's description.
 pub struct Endpoint {
@@ -101,7 +102,7 @@ impl Endpoint {
         remote: SocketAddr,
         peer_port: u16,
     ) -> Result<AssocId, ConnectError> {
-        if let Some(&id) = self.by_peer.get(&(local, remote, peer_port)) {
+        if let Some(&id) = self.by_peer.get(&PeerKey::new(local, remote, peer_port)) {
             return Err(ConnectError::Exists(id));
         }
         let policies = config.profile.build(config.seed)?;
@@ -171,7 +172,7 @@ impl Endpoint {
         }
         s.keys.reserve_exact(s.association.paths.len());
         for p in &s.association.paths {
-            let key = (p.local, p.remote, s.association.peer_port);
+            let key = PeerKey::new(p.local, p.remote, s.association.peer_port);
             if *self.by_peer.entry(key).or_insert(id) == id {
                 s.keys.push(key);
             }

@@ -136,6 +136,10 @@ impl Association {
     /// Builds one packet from waiting control chunks.
     pub(super) fn transmit_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some(c) = self.control.pop_front() {
+            if self.control.is_empty() {
+                // Seldom needed, and larger than all else that an idle association could do without.
+                self.control = std::collections::VecDeque::new();
+            }
             if self.paths.get(c.path.index()).is_none_or(|p| p.interface_down) {
                 continue;
             }

@@ -1,5 +1,6 @@
 //! A datagram that arrives: its owner by verification tag and addresses, or nobody (§8.4, §8.5).
 
+use super::peer_key::PeerKey;
 use super::{AssocId, Endpoint};
 use crate::association::receive::{Source, is_alone};
 use crate::path::LocalId;
@@ -65,7 +66,7 @@ impl Endpoint {
     /// ABORT or SHUTDOWN COMPLETE with the T bit: the tag is the peer's own, so the address finds it (§8.5.1). Under
     /// such a tag no other chunk counts.
     fn on_reflected(&mut self, now: Instant, from: Source, h: CommonHeader, chunk: &RawChunk<'_>, alone: bool) {
-        let Some(&id) = self.by_peer.get(&(from.local, from.remote, h.src_port)) else { return };
+        let Some(&id) = self.by_peer.get(&PeerKey::new(from.local, from.remote, h.src_port)) else { return };
         if let Some(s) = self.slots.get_mut(&id).filter(|s| s.association.peer_tag == h.vtag) {
             s.association.on_reflected(now, from, chunk, alone);
             self.touch(id);
@@ -80,7 +81,7 @@ impl Endpoint {
     pub(super) fn find_by_addresses(&self, at: Source, listed: &[IpAddr], peer_port: u16) -> Option<AssocId> {
         let more = listed.iter().map(|ip| SocketAddr::new(*ip, at.remote.port()));
         let mut all = std::iter::once(at.remote).chain(more);
-        all.find_map(|remote| self.by_peer.get(&(at.local, remote, peer_port)).copied())
+        all.find_map(|remote| self.by_peer.get(&PeerKey::new(at.local, remote, peer_port)).copied())
     }
 }
 
