@@ -18,7 +18,7 @@ fn peer(random: [u8; RANDOM_LEN], chunks: Option<&[u8]>, hmacs: &[u8]) -> PeerAu
 }
 
 fn as_peer(p: &AuthParams) -> PeerAuth {
-    peer(p.random, Some(&p.chunks), p.hmac_bytes())
+    peer(p.random, Some(p.chunks), &p.hmac_bytes())
 }
 
 /// AUTH with zeros for its MAC, and `behind` after it.
