@@ -146,6 +146,9 @@ over_udp "udp, they send without retransmissions" client "delay 5ms loss 5%" "${
     near:"--messages 100 --gaps" far:"--messages 1000 --pr rtx:0" -- near=100 far=1000 gives_up=far
 over_udp "udp, they know no PR-SCTP" client "delay 5ms loss 2%" "${few[@]}" near:"--pr ttl:50" far:"--no-pr" \
     -- messages=1000
+rebinds='delay 5ms at 500ms rebind at 1s rebind at 1500ms rebind'
+over_udp "udp, we open, the NAT changes ports" client "$rebinds" "${few[@]}" --rate 400 -- messages=1000
+over_udp "udp, they open, the NAT changes ports" server "$rebinds" "${few[@]}" --rate 400 -- messages=1000
 two='--local 127.0.0.1,127.0.0.2'
 over_udp "udp, our second path joins by ASCONF" client "" "${few[@]}" --rate 250 near:"$two" far:--nat \
     -- messages=1000 paths=2

@@ -3,13 +3,15 @@
 
 mod common;
 
-use anabranch_engine::{AssocConfig, CloseReason, Event};
+use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event};
 use anabranch_policy::view::PathState;
 use anabranch_sim::LinkConfig;
 use anabranch_wire::{AbortOut, CommonHeader, Packet, Verify, kind};
 use bytes::Bytes;
+use common::raw::{PEER_TAG, PEER_TSN, Raw, chunk, peer};
 use common::*;
 use std::cell::RefCell;
+use std::net::SocketAddr;
 use std::rc::Rc;
 
 fn two() -> Vec<(LinkConfig, LinkConfig)> {
@@ -246,6 +248,46 @@ fn an_idle_path_whose_port_changes_is_found_again_by_its_heartbeats() {
     let mut back = Flow::new(Side::Server, 0, 900);
     back.transfer(&mut b, 100, ms(5_000)).expect("arrives");
     assert_eq!(b.to_nowhere, 0, "nothing was sent to the port that is gone");
+}
+
+/// Two hosts behind one NAT: one address, one SCTP port, told apart by the UDP ports that the NAT gave them. A port
+/// that changes under way is found by the tag and never taken for the neighbour's or for a restart.
+#[test]
+fn two_clients_behind_one_address_are_two_associations() {
+    let port = |p: u16| SocketAddr::new(peer(1).ip(), p);
+    let mut r = Raw::new();
+    let mut tags = vec![];
+    for (i, udp) in [1_001, 1_002].into_iter().enumerate() {
+        r.from = port(udp);
+        r.handshake(PEER_TAG + i as u32, &[]);
+        tags.push(r.tag);
+    }
+    let ids: Vec<AssocId> = r.endpoint.associations().collect();
+    assert_eq!(ids.len(), 2);
+    let data = |tsn: u32, ssn: u16| {
+        let mut value = tsn.to_be_bytes().to_vec();
+        value.extend([0, 0]);
+        value.extend(ssn.to_be_bytes());
+        value.extend([0; 4]);
+        value.extend(b"x");
+        chunk(kind::DATA, 3, &value)
+    };
+    // In turn; then the first NAT entry is made anew, and then the second takes the port that the first had.
+    for (round, ports) in [[1_001, 1_002], [1_003, 1_002], [1_003, 1_001]].into_iter().enumerate() {
+        for (i, udp) in ports.into_iter().enumerate() {
+            r.give_from(port(udp), tags[i], &[&data(PEER_TSN.0 + round as u32, round as u16)]);
+            let read = |r: &mut Raw, id| r.endpoint.association_mut(id).expect("alive").recv().is_some();
+            assert!(read(&mut r, ids[i]), "round {round}, client {i}");
+            assert!(!read(&mut r, ids[1 - i]));
+            let remotes: Vec<_> =
+                r.endpoint.association(ids[i]).expect("alive").paths().map(|(_, p)| p.remote).collect();
+            assert_eq!(remotes, [port(udp)], "round {round}, client {i}");
+            r.run_for(ms(300));
+            assert!(r.take().iter().all(|s| s.remote == port(udp) && s.vtag() == PEER_TAG + i as u32));
+        }
+    }
+    let ended = |e: &(AssocId, Event)| matches!(e.1, Event::Closed(_) | Event::Restarted);
+    assert!(!r.events.iter().any(ended), "{:?}", r.events);
 }
 
 /// Without ASCONF, AUTH or both the association lives on its one path, whatever becomes of the others.
