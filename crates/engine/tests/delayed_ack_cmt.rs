@@ -42,12 +42,11 @@ fn counts(b: &Bench) -> Vec<u8> {
 fn announced(b: &Bench, side: Side, chunk: u8) -> bool {
     let t = b.tapped(side, chunk)[0];
     let p = Packet::parse(&t.3, Verify::Checksum).expect("a packet");
-    let has = p.chunks().flatten().any(|c| match c.decode() {
+    p.chunks().flatten().any(|c| match c.decode() {
         Ok(Chunk::Init(i)) => i.params.iter().flatten().any(|p| p == Parameter::PacketCount),
         Ok(Chunk::InitAck(i)) => i.params.iter().flatten().any(|p| p == Parameter::PacketCount),
         _ => false,
-    });
-    has
+    })
 }
 
 #[test]

@@ -126,3 +126,40 @@ fn the_way_back_of_one_path_dies_and_the_association_goes_on() {
         }
     }
 }
+
+#[test]
+fn with_every_path_in_doubt_the_least_doubtful_carries_on_and_stays_in_doubt() {
+    let mut b = connected("cmt", 2);
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    flow.stream(&mut b, ms(5), ms(1_000));
+    b.cut(0);
+    // Path 1 dies later, so it was heard of last and has fewer errors.
+    flow.stream(&mut b, ms(5), ms(2_500));
+    b.cut(1);
+    flow.stream(&mut b, ms(5), ms(1_500));
+    let states: Vec<PathState> = b.assoc(Side::Client).paths().map(|(_, p)| p.state).collect();
+    assert_eq!(states, [PathState::PotentiallyFailed; 2]);
+    b.tap = Some(vec![]);
+    b.client_events.clear();
+    b.run_for(ms(2_000));
+    let data: Vec<usize> = b.tapped(Side::Client, kind::DATA).iter().map(|t| t.2).collect();
+    assert!(!data.is_empty() && data.iter().all(|p| *p == 1), "{data:?}");
+    let active = |e: &Event| matches!(e, Event::PathChanged { to: PathState::Active, .. });
+    assert!(!b.client_events.iter().any(active), "being chosen is no sign of health");
+    b.restore(1);
+    flow.transfer(&mut b, 100, ms(30_000)).expect("arrives");
+}
+
+#[test]
+fn the_cascade_of_rtx_csi_tells_where_its_decisions_fell() {
+    use anabranch_sim::LossConfig;
+    let lossy = || link(10, 20).with_loss(LossConfig::bernoulli(0.03));
+    let mut b = Bench::connected(5, &assoc_config("cmt-rtx-csi"), &[(lossy(), lossy()), (lossy(), lossy())]);
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    flow.transfer(&mut b, 3_000, ms(120_000)).expect("arrives");
+    let s = b.assoc(Side::Client).stats();
+    let stages = s.retransmission_stages.expect("it counts");
+    assert!(stages.contested() > 30 && stages.cwnd > stages.contested() / 2, "{stages:?}");
+    let mut b = connected("cmt", 2);
+    assert_eq!(b.assoc(Side::Client).stats().retransmission_stages, None, "others do not");
+}

@@ -78,7 +78,8 @@ impl Association {
                 PathState::PotentiallyFailed => 2,
                 _ => 3,
             };
-            (state, p.errors, p.id)
+            // Fewest errors, then the one that answered last (RFC 7829 §3.2; baselines B3b).
+            (state, p.errors, core::cmp::Reverse(p.last_heard), p.id)
         };
         let confirmed =
             self.paths.iter().filter(|p| p.state != PathState::Unconfirmed && !p.interface_down && p.known_to_peer);
