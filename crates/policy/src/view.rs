@@ -73,6 +73,10 @@ pub struct FrameErrors {
 pub struct PathView {
     /// Index into [`AssocView::paths`].
     pub id: PathId,
+    /// Number of the local interface.
+    pub local: u16,
+    /// The peer's address; none in a test that does not care.
+    pub remote: Option<core::net::IpAddr>,
     /// Health.
     pub state: PathState,
     /// Largest DATA payload of one packet, bytes (RFC 9260 §7.3's PMDCS less headers).
@@ -128,6 +132,8 @@ impl PathView {
     pub fn idle(id: PathId) -> Self {
         PathView {
             id,
+            local: u16::from(id.0),
+            remote: None,
             state: PathState::Active,
             mtu: 1_172,
             cwnd: 4_404,

@@ -248,6 +248,8 @@ impl Path {
     pub fn view(&self, mtu: u64, signals: Signals) -> PathView {
         PathView {
             id: self.id,
+            local: self.local.0,
+            remote: Some(self.remote.ip()),
             state: self.state,
             mtu,
             cwnd: self.cwnd,

@@ -1,14 +1,14 @@
 //! What timed out goes elsewhere, what was reported missing stays.
 //!
 //! Source: RFC 9260 §6.4 and §6.4.1. A chunk whose loss a timer noticed leaves on another active path: its own may be
-//! dead, and the other one shares the least with it. Of several the one with the fewest errors is taken, then the one
-//! whose remote and local side both differ from the old one's as far as the ids tell: the next in list order. A chunk
-//! that reports gave as lost stays on its path while that is active, for the path delivers.
+//! dead, and the other one shares the least with it. Of several the one with the fewest errors is taken, then the most
+//! divergent one, whose interface and remote address both differ, then the next in list order. A chunk that reports
+//! gave as lost stays on its path while that is active, for the path delivers.
 //! No parameters.
 
 use super::{RetransmissionPolicy, Retransmit, Target, dormant};
 use crate::registry::{Hook, Policy, PolicyInfo};
-use crate::view::AssocView;
+use crate::view::{AssocView, PathView};
 use anabranch_base::PathId;
 
 pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
@@ -33,8 +33,14 @@ impl RetransmissionPolicy for Rfc9260 {
             Some(p) if !r.chunk.timed_out || others.is_empty() => Target::On(p),
             _ => {
                 let from = r.chunk.last_path.unwrap_or(PathId(0));
-                let errors = |id: PathId| cx.path(id).map_or(u16::MAX, |p| p.errors);
-                let next = others.iter().min_by_key(|id| (errors(*id), id.0.wrapping_sub(from.0)));
+                let old = cx.path(from);
+                let shared = |p: &PathView| {
+                    old.map_or(0, |o| {
+                        u8::from(o.local == p.local) + u8::from(p.remote.is_some() && o.remote == p.remote)
+                    })
+                };
+                let rank = |id: PathId| cx.path(id).map_or((u16::MAX, 0), |p| (p.errors, shared(p)));
+                let next = others.iter().min_by_key(|id| (rank(*id), id.0.wrapping_sub(from.0)));
                 next.map_or_else(|| dormant(cx, r), Target::On)
             }
         }
@@ -74,6 +80,18 @@ mod tests {
         assert_eq!(ask(&s), Target::On(PathId(1)), "nowhere else");
         s.paths[1].state = PathState::Inactive;
         assert_eq!(ask(&s), Target::On(PathId(0)), "the least broken");
+    }
+
+    #[test]
+    fn the_most_divergent_pair_first() {
+        let mut s = lost_on(0, true);
+        let (a, b) = ([192, 0, 2, 1].into(), [192, 0, 2, 2].into());
+        for (p, (local, remote)) in s.paths.iter_mut().zip([(0, a), (0, b), (1, b)]) {
+            (p.local, p.remote) = (local, Some(remote));
+        }
+        assert_eq!(ask(&s), Target::On(PathId(2)), "neither interface nor address is shared");
+        s.paths[2].remote = Some(a);
+        assert_eq!(ask(&s), Target::On(PathId(1)), "as much shared: list order");
     }
 
     #[test]
