@@ -3,6 +3,7 @@
 #![allow(rustdoc::broken_intra_doc_links, reason = "doc comments are the help text, where brackets mean optional")]
 
 mod bench;
+mod config;
 mod demo;
 mod emulate;
 #[cfg(test)]
@@ -62,7 +63,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = match Cli::try_parse() {
+    let args = match config::expand(&Cli::command(), std::env::args_os().collect()) {
+        Ok(args) => args,
+        Err(failure) => return exit::finish(Err(failure)),
+    };
+    let cli = match Cli::try_parse_from(args) {
         Ok(cli) => cli,
         Err(e) => return refuse(&e),
     };

@@ -38,6 +38,9 @@ pub struct PolicyArgs {
     /// Tell the peer our addresses in the handshake, for peers that cannot learn them later (ASCONF); not behind a NAT
     #[arg(long)]
     pub list_addresses: bool,
+    /// Flags from a TOML file, by their names without dashes in front; what the command line names wins
+    #[arg(long, value_name = "FILE")]
+    pub config: Option<PathBuf>,
     /// A peer from whom nothing came for so long is gone
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::patience)]
     pub peer_timeout: Duration,
@@ -140,6 +143,7 @@ mod tests {
             set: set.iter().map(|s| s.to_string()).collect(),
             transport: None,
             list_addresses: false,
+            config: None,
             peer_timeout: Duration::from_secs(10),
             pcap: None,
         }
