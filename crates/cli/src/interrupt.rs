@@ -1,5 +1,6 @@
 //! Ctrl-C, the polite kill and a terminal that goes: the first asks for a clean end, the second ends at once.
 
+use std::path::Path;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
@@ -10,6 +11,15 @@ pub struct Interrupt(watch::Receiver<bool>);
 impl Interrupt {
     /// Starts listening to SIGINT, SIGTERM and SIGHUP.
     pub fn install() -> Self {
+        Self::listening(true)
+    }
+
+    /// The same without SIGHUP when that reads the file of `--config` anew.
+    pub fn beside_reload(config: Option<&Path>) -> Self {
+        Self::listening(config.is_none())
+    }
+
+    fn listening(hangups: bool) -> Self {
         let (tx, rx) = watch::channel(false);
         tokio::spawn(async move {
             let kinds = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup()];
@@ -21,7 +31,7 @@ impl Interrupt {
                 tokio::select! {
                     _ = int.recv() => {}
                     _ = term.recv() => {}
-                    _ = hangup.recv() => {}
+                    _ = hangup.recv(), if hangups => {}
                 }
                 if tx.send_replace(true) {
                     std::process::exit(i32::from(crate::exit::Failure::Interrupted.code()));

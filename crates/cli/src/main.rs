@@ -17,6 +17,7 @@ mod netargs;
 mod output;
 mod policies;
 mod recv;
+mod reload;
 mod send;
 mod session;
 mod stats;

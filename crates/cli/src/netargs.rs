@@ -38,7 +38,8 @@ pub struct PolicyArgs {
     /// Tell the peer our addresses in the handshake, for peers that cannot learn them later (ASCONF); not behind a NAT
     #[arg(long)]
     pub list_addresses: bool,
-    /// Flags from a TOML file, by their names without dashes in front; what the command line names wins
+    /// Flags from a TOML file, by their names without dashes in front; what the command line names wins. SIGHUP reads
+    /// its paths anew
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
     /// A peer from whom nothing came for so long is gone

@@ -5,8 +5,8 @@ use crate::netargs::{PathArgs, PolicyArgs};
 use crate::session::{CONTROL_STREAM, Control, ppid};
 use crate::uri::{self, PeerUri};
 use anabranch_net::{
-    ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events,
-    Message, SendError, SendOptions, ServerConfig, Transport,
+    ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events, Local,
+    Message, PathSpec, SendError, SendOptions, ServerConfig, Transport,
 };
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -44,10 +44,8 @@ impl From<Error> for Failure {
 
 /// Reaches a peer over all paths the user named.
 pub async fn connect(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) -> Result<Link, Failure> {
-    let host = peer.host.as_deref();
-    let host = host.ok_or_else(|| Failure::usage("no host is named; a peer is written anabranch://host:port"))?;
     let association = policies.association(peer)?;
-    let remote = uri::resolve(host, peer.port)?;
+    let remote = peer.resolve()?;
     let mut options = ConnectOptions::over(paths.specs(remote)?, association);
     options.timeout = paths.connect_timeout;
     options.allow_missing = paths.allow_missing;
@@ -151,6 +149,18 @@ impl Link {
             CloseReason::PeerAborted(why) if why == INTERRUPTED => Failure::Interrupted,
             _ => self.gone(&reason),
         })
+    }
+
+    /// One more path.
+    pub fn add_path(&self, path: &PathSpec) -> Result<(), Failure> {
+        self.connection.add_path(path).map(drop).map_err(Failure::from)
+    }
+
+    /// No path any more that leaves from here.
+    pub fn leave_paths(&self, local: &Local) {
+        if !self.connection.leave_paths(local) {
+            tracing::debug!(%local, "there is no such path");
+        }
     }
 
     /// Everything that happens to it.

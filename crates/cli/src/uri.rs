@@ -68,6 +68,13 @@ impl PeerUri {
         Ok(())
     }
 
+    /// The address of a peer, which needs a name.
+    pub fn resolve(&self) -> Result<SocketAddr, Failure> {
+        let host = self.host.as_deref();
+        let host = host.ok_or_else(|| Failure::usage("no host is named; a peer is written anabranch://host:port"))?;
+        resolve(host, self.port)
+    }
+
     /// `host:port` for messages.
     pub fn place(&self) -> String {
         match &self.host {

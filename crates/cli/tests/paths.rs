@@ -4,6 +4,10 @@ mod common;
 
 use common::*;
 use std::collections::BTreeSet;
+use std::io::Write;
+use std::process::Stdio;
+use std::thread::sleep;
+use std::time::{Duration, Instant};
 
 /// Two relays in front of `to`.
 fn emulate(to: u16, words: [&str; 2]) -> (Run, [u16; 2]) {
@@ -79,4 +83,64 @@ fn a_path_that_is_cut_is_left_and_the_reason_told() {
     assert!(left.iter().all(|r| known.contains(r["reason"].as_str().unwrap())), "{left:?}");
     let taken = rows.iter().find(|r| r["event"] == "taken_over").expect("taken over");
     assert!(taken["after_ms"].as_f64().unwrap() < 3_000.0, "{taken}");
+}
+
+/// Waits until the statistics tell that a path has come to this state.
+#[track_caller]
+fn came_to(stats: &std::path::Path, path: u8, state: &str) {
+    let until = Instant::now() + LIMIT;
+    loop {
+        let text = std::fs::read_to_string(stats).unwrap_or_default();
+        let whole = text.rfind('\n').map_or("", |end| &text[..end]);
+        let told = rows(whole).into_iter().rev().find(|r| r["event"] == "path" && r["path"] == path);
+        if told.is_some_and(|r| r["to"] == state) {
+            return;
+        }
+        assert!(Instant::now() < until, "path {path} does not come to {state}: {text}");
+        sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn paths_are_read_anew_from_the_file() {
+    let (dir, out) = scratch();
+    let port = port();
+    let r = receiver(port, out.to_str().unwrap(), &[]);
+    let (_emulator, relays) = emulate(port, ["rate 20mbit delay 5ms", "rate 20mbit delay 5ms"]);
+    let (a, b) = (path("127.0.0.1", relays[0]), path("127.0.0.2", relays[1]));
+    let stats = dir.path().join("stats");
+    let flags = |path: &str| {
+        let text = format!(
+            "path = [\"{path}\"]\nstats = \"json\"\nstats_interval = \"100ms\"\nstats_file = \"{}\"\n",
+            stats.display()
+        );
+        file(&dir, "c.toml", text.as_bytes())
+    };
+    let config = flags(&a);
+    let mut s = start_with(&["send", "-", &format!("127.0.0.1:{port}"), "--config", &config], Stdio::piped());
+    let mut pipe = s.stdin();
+    let content = noise(600_000, 4);
+    pipe.write_all(&content[..300_000]).unwrap();
+    grown(&out, 300_000);
+
+    file(&dir, "c.toml", b"path = []");
+    s.signal("HUP");
+    sleep(Duration::from_millis(200));
+    flags(&b);
+    s.signal("HUP");
+    came_to(&stats, 1, "active");
+    came_to(&stats, 0, "inactive");
+    pipe.write_all(&content[300_000..]).unwrap();
+    drop(pipe);
+    let s = s.wait();
+    assert_eq!(s.code(), Some(0), "{}", s.stderr);
+    assert!(
+        s.stderr.contains("names no path; the paths stay as they are") && s.stderr.lines().count() == 1,
+        "{}",
+        s.stderr
+    );
+    r.wait().check(0, None);
+    same(&std::fs::read(&out).unwrap(), &content);
+    let totals = rows(&std::fs::read_to_string(&stats).unwrap()).pop().unwrap();
+    assert!(totals["paths"][1]["data_sent"].as_u64().unwrap() >= 300_000, "{totals}");
 }

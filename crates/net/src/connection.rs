@@ -192,10 +192,31 @@ impl Connection {
                 return Err(Error::Closed(reason));
             }
             let local = core.open_local(&path.local, remote, false)?;
+            if let Some(entry) = core.connections.get_mut(&i.id) {
+                entry.left.retain(|l| *l != local);
+            }
             let Some(mut a) = core.engine.association_mut(i.id) else {
                 return Err(Error::Closed(CloseReason::Aborted));
             };
             a.add_path(clock::now(), local, remote).ok_or(Error::TooManyPaths)
+        })
+    }
+
+    /// Uses no path any more that leaves from `local`, even when its interface comes back, until
+    /// [`add_path`](Self::add_path) names one. False when there is none.
+    pub fn leave_paths(&self, local: &crate::Local) -> bool {
+        let i = &*self.inner;
+        i.shared.act(|core| {
+            let mut found = false;
+            for id in [true, false].into_iter().filter_map(|v4| core.locals.requested(local, v4)).collect::<Vec<_>>() {
+                if let (Some(entry), Some(mut a)) = (core.connections.get_mut(&i.id), core.engine.association_mut(i.id))
+                {
+                    entry.left.push(id);
+                    a.interface_down(clock::now(), id);
+                    found = true;
+                }
+            }
+            found
         })
     }
 

@@ -49,6 +49,8 @@ pub(crate) struct Entry {
     pub last_stats: ConnectionStats,
     /// Bytes read since the driver was last told.
     pub read: usize,
+    /// Our sides that the user does not want any more.
+    pub left: Vec<anabranch_engine::LocalId>,
 }
 
 impl Entry {
@@ -61,6 +63,7 @@ impl Entry {
             closed: None,
             last_stats: ConnectionStats::default(),
             read: 0,
+            left: Vec::new(),
         }
     }
 }

@@ -10,6 +10,7 @@ use crate::input::Input;
 use crate::interrupt::Interrupt;
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog};
 use crate::netargs::{PathArgs, PolicyArgs};
+use crate::reload::Reload;
 use crate::session::{Control, ControlError, Hello, Mode, ppid};
 use crate::stats::{Reporter, StatsArgs};
 use crate::stop::{Cause, Stop};
@@ -117,7 +118,7 @@ pub async fn run(args: SendArgs) -> Outcome {
     let peer = PeerUri::parse(&args.peer)?;
     let uri = InputUri::parse(&args.input)?;
     let plan = Plan::new(&args, &peer)?;
-    let interrupt = Interrupt::install();
+    let interrupt = Interrupt::beside_reload(args.policies.config.as_deref());
     let mut input = Input::open(&uri)?;
     let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, false)?));
     let link = tokio::select! {
@@ -126,6 +127,7 @@ pub async fn run(args: SendArgs) -> Outcome {
     };
     let stop = Stop::new(&interrupt, args.duration);
     let watchdog = Watchdog::start(&link, args.policies.peer_timeout, &stop);
+    let _reload = Reload::start(&link, &peer, &args.paths, &args.policies)?;
     let mut inbox = listen(&link, &stop);
     let (mode, latency) = match plan.agree(&mut input, &link, &stop, &mut inbox).await {
         Ok(Some(agreed)) => agreed,

@@ -5,6 +5,7 @@ use super::{Manner, TunnelArgs, unwrap, wrap};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog, lock};
+use crate::reload::Reload;
 use crate::send::{describe, ended, greet};
 use crate::session::{Control, End, Hello, Mode, ppid};
 use crate::stats::Reporter;
@@ -59,13 +60,14 @@ pub(super) async fn run(args: &TunnelArgs, listen: &str, peer: &str) -> Outcome 
     let peer = PeerUri::parse(peer)?;
     let address = udp_address(listen, true)?;
     args.policies.profile(&peer)?;
-    let interrupt = Interrupt::install();
+    let interrupt = Interrupt::beside_reload(args.policies.config.as_deref());
     let socket = Arc::new(udp::listen(address, None)?);
     let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, false)?));
     let link = tokio::select! {
         link = transport::connect(&peer, &args.paths, &args.policies) => link?,
         () = interrupt.wait() => return Err(Failure::Interrupted),
     };
+    let _reload = Reload::start(&link, &peer, &args.paths, &args.policies)?;
     let stop = Stop::new(&interrupt, None);
     let clients = Arc::new(Mutex::new(Clients::new(CLIENTS)));
     let mut inbox = outwards(&link, &stop, &socket, &clients);

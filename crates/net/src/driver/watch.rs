@@ -196,6 +196,9 @@ impl Driver {
         }
         let all: Vec<_> = core.engine.associations().collect();
         for id in all {
+            if core.connections.get(&id).is_some_and(|c| c.left.contains(&local)) {
+                continue;
+            }
             if let Some(mut a) = core.engine.association_mut(id) {
                 a.interface_up(now, local);
             }
