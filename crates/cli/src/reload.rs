@@ -5,10 +5,14 @@ use crate::exit::{Failure, warning};
 use crate::netargs::{PathArgs, PolicyArgs};
 use crate::transport::Link;
 use crate::uri::PeerUri;
-use anabranch_net::PathSpec;
+use anabranch_net::{PathReport, PathSpec, PathState};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::task::JoinHandle;
+
+/// Time for a new path to join.
+const JOINING: Duration = Duration::from_secs(10);
 
 /// Listens as long as it lives.
 pub struct Reload(JoinHandle<()>);
@@ -35,7 +39,7 @@ impl Reload {
             let mut now = now;
             while hangup.recv().await.is_some() {
                 match state.wanted() {
-                    Ok(wanted) => now = state.change(&now, wanted),
+                    Ok(wanted) => now = state.change(&now, wanted).await,
                     Err(failure) => warning(&format!("{failure}; the paths stay as they are")),
                 }
             }
@@ -57,8 +61,8 @@ impl State {
         paths.specs(self.peer.resolve()?)
     }
 
-    /// New ones first, so that there is always one; answers those that are there now.
-    fn change(&self, now: &[PathSpec], wanted: Vec<PathSpec>) -> Vec<PathSpec> {
+    /// New ones first: they join by the old ones, which go when a new one works. Answers those that are there now.
+    async fn change(&self, now: &[PathSpec], wanted: Vec<PathSpec>) -> Vec<PathSpec> {
         let add = |spec: &PathSpec| match self.link.add_path(spec) {
             Ok(()) => true,
             Err(failure) => {
@@ -67,14 +71,24 @@ impl State {
             }
         };
         let there: Vec<_> = wanted.into_iter().filter(|spec| now.contains(spec) || add(spec)).collect();
-        if there.is_empty() {
-            return now.to_vec();
+        if there.is_empty() || tokio::time::timeout(JOINING, self.works(&there)).await.is_err() {
+            warning("none of the paths named anew works; those before stay too");
+            return now.iter().chain(&there).cloned().collect();
         }
         for gone in now.iter().filter(|old| there.iter().all(|spec| spec.local != old.local)) {
             self.link.leave_paths(&gone.local);
         }
         tracing::info!(?there, "paths read anew");
         there
+    }
+
+    /// Returns once one of these is in use.
+    async fn works(&self, paths: &[PathSpec]) {
+        let names: Vec<String> = paths.iter().map(|p| p.local.to_string()).collect();
+        let active = |p: &PathReport| p.stats.state == PathState::Active && names.contains(&p.local);
+        while !self.link.stats().paths.iter().any(active) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
     }
 }
 

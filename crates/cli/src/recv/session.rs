@@ -65,7 +65,7 @@ pub(super) async fn run(
     tracing::info!("{}: {} with profile {}", link.peer(), mode.name(), guest.hello.profile);
     let stop = Stop::new(interrupt, None);
     let progress = Progress::default();
-    let _watchdog = Watchdog::start(&link, wish.peer_timeout, &stop);
+    let watchdog = Watchdog::start(&link, wish.peer_timeout, &stop);
     let monitor = Monitor::start(&link, reporter, &progress, wish.interval);
     let mut session = Session {
         link: link.clone(),
@@ -78,6 +78,8 @@ pub(super) async fn run(
         last_news: Instant::now(),
     };
     let finish = session.receive().await;
+    // What is left has limits of its own.
+    drop(watchdog);
     let asked = stop.get().filter(|c| !matches!(c, Cause::Lost(_)));
     let result = session.conclude(finish, asked.is_some()).await;
     let how = match (&asked, &result) {
