@@ -5,8 +5,8 @@
 
 mod common;
 
-use anabranch_base::StreamId;
-use anabranch_engine::{AssocConfig, CloseReason, Event, LocalId, SendOptions};
+use anabranch_base::{RandomStream, StreamId};
+use anabranch_engine::{AssocConfig, Association, CloseReason, Endpoint, EndpointConfig, Event, LocalId, SendOptions};
 use anabranch_sim::{Direction, LossConfig, Setting};
 use common::*;
 use proptest::prelude::*;
@@ -43,6 +43,10 @@ enum Op {
     NewPort(usize, u8),
     NewAddress(usize, u8),
     Read(bool),
+    /// An end loses its memory and begins anew.
+    Restart {
+        server: bool,
+    },
 }
 
 fn op() -> impl Strategy<Value = Op> {
@@ -69,6 +73,7 @@ fn op() -> impl Strategy<Value = Op> {
         1 => (path.clone(), any::<u8>()).prop_map(|(p, n)| Op::NewPort(p, n)),
         1 => (path, any::<u8>()).prop_map(|(p, n)| Op::NewAddress(p, n)),
         2 => any::<bool>().prop_map(Op::Read),
+        1 => any::<bool>().prop_map(|server| Op::Restart { server }),
     ]
 }
 
@@ -78,7 +83,10 @@ struct Books {
     next: [u32; 3],
     reliable: BTreeSet<(u16, u32)>,
     got: BTreeSet<(u16, u32)>,
-    newest: BTreeMap<u16, u32>,
+    /// By stream and life: associations before and after a restart keep no order between them.
+    newest: BTreeMap<(u16, usize), u32>,
+    /// The first number of each stream in each life but the first.
+    lives: Vec<[u32; 3]>,
 }
 
 impl Books {
@@ -88,10 +96,17 @@ impl Books {
             assert!(id.1 < self.next[usize::from(id.0)], "{id:?} was never sent");
             assert!(self.got.insert(id), "{id:?} arrived twice");
             if id.0 < 2 {
-                let before = self.newest.insert(id.0, id.1);
+                let life = self.lives.partition_point(|first| first[usize::from(id.0)] <= id.1);
+                let before = self.newest.insert((id.0, life), id.1);
                 assert!(before < Some(id.1), "{id:?} after {before:?}");
             }
         }
+    }
+    /// A restart took what was on its way; it may still come, or not.
+    fn forgive(&mut self) {
+        let got = &self.got;
+        self.reliable.retain(|id| got.contains(id));
+        self.lives.push(self.next);
     }
     fn complete(&self) -> bool {
         self.reliable.is_subset(&self.got)
@@ -102,6 +117,12 @@ struct World {
     b: Bench,
     to_server: Books,
     to_client: Books,
+    config: AssocConfig,
+    restarts: u64,
+    /// Until the client is connected again the server may send into the void.
+    reconnecting: bool,
+    /// The server forgot its client, which has to notice.
+    orphaned: bool,
 }
 
 impl World {
@@ -117,7 +138,15 @@ impl World {
         let links: Vec<_> = (0..PATHS as u64).map(|i| (link(8, 10 + 15 * i), link(8, 10 + 15 * i))).collect();
         let mut b = Bench::connected(seed, &config, &links);
         b.strict = true;
-        World { b, to_server: Books::default(), to_client: Books::default() }
+        World {
+            b,
+            to_server: Books::default(),
+            to_client: Books::default(),
+            config,
+            restarts: 0,
+            reconnecting: false,
+            orphaned: false,
+        }
     }
 
     fn alive(&self) -> bool {
@@ -125,7 +154,68 @@ impl World {
         !over(&self.b.client_events) && !over(&self.b.server_events)
     }
 
+    fn restart(&mut self, server: bool) {
+        self.restarts += 1;
+        self.b.flush();
+        let (now, entropy) = (self.b.now, Box::new(RandomStream::named(self.restarts, "restart")));
+        self.to_server.forgive();
+        self.to_client.forgive();
+        let mut c = EndpointConfig::new(PORT, self.config.clone());
+        c.accept = server;
+        let fresh = Endpoint::new(c, entropy, now);
+        if server {
+            self.b.server = fresh;
+            self.b.server_id = None;
+            self.orphaned = true;
+        } else {
+            self.b.client = fresh;
+            self.reconnect();
+        }
+    }
+
+    fn reconnect(&mut self) {
+        self.b.client_events.retain(|e| *e != Event::Connected);
+        self.reconnecting = true;
+        let config = self.config.clone();
+        self.b.connect(&config);
+    }
+
+    /// What restarts leave behind: a client that must begin again, associations of a client that is no more.
+    fn after_restarts(&mut self) {
+        if self.restarts == 0 {
+            return;
+        }
+        let aborted = |e: &Event| matches!(e, Event::Closed(CloseReason::PeerAborted(_)));
+        if self.orphaned && self.b.client_events.iter().any(aborted) {
+            self.orphaned = false;
+            // It is there until what it has for its user is taken.
+            if let Some(mut a) = self.b.client.association_mut(self.b.client_id) {
+                self.b.at_client.extend(std::iter::from_fn(|| a.recv()));
+            }
+            while self.b.client.poll_event().is_some() {}
+            self.b.client_events.retain(|e| !aborted(e));
+            self.to_server.forgive();
+            self.reconnect();
+        }
+        if self.reconnecting && self.b.client_events.contains(&Event::Connected) {
+            self.reconnecting = false;
+            self.to_client.forgive();
+        }
+        let ids: Vec<_> = self.b.server.associations().collect();
+        self.b.server_id = ids.last().copied();
+        // The end of an association whose client is no more ends nothing that lives.
+        if !ids.is_empty() {
+            self.b.server_events.retain(|e| !matches!(e, Event::Closed(why) if *why != CloseReason::Shutdown));
+        }
+        for id in ids {
+            if let Some(mut a) = self.b.server.association_mut(id).filter(|_| self.b.auto_read) {
+                self.b.at_server.extend(std::iter::from_fn(|| a.recv()));
+            }
+        }
+    }
+
     fn books(&mut self) {
+        self.after_restarts();
         self.to_server.take(&mut self.b.at_server);
         self.to_client.take(&mut self.b.at_client);
         self.b.check();
@@ -141,7 +231,11 @@ impl World {
         match *op {
             Op::Send { server, stream, len, count, life } => {
                 let side = if server { Side::Server } else { Side::Client };
-                for _ in 0..count {
+                let there = match side {
+                    Side::Client => self.b.client.association(self.b.client_id).is_some(),
+                    Side::Server => self.b.server_id.is_some_and(|id| self.b.server.association(id).is_some()),
+                };
+                for _ in 0..if there { count } else { 0 } {
                     let books = if server { &mut self.to_client } else { &mut self.to_server };
                     let number = books.next[usize::from(stream)];
                     let o = SendOptions {
@@ -177,11 +271,20 @@ impl World {
                 self.b.set_up(path, Direction::Backward, !backward);
             }
             Op::Restore(path) => self.b.restore(path),
-            Op::InterfaceDown(i) => self.b.assoc(Side::Client).interface_down(now, LocalId(i as u16)),
-            Op::InterfaceUp(i) => self.b.assoc(Side::Client).interface_up(now, LocalId(i as u16)),
+            Op::InterfaceDown(i) => self.client(|a| a.interface_down(now, LocalId(i as u16))),
+            Op::InterfaceUp(i) => self.client(|a| a.interface_up(now, LocalId(i as u16))),
+            // One at a time: of two within a round trip the server may keep the association of the first, too.
+            Op::Restart { server } if !self.reconnecting && !self.orphaned => self.restart(server),
+            Op::Restart { .. } => {}
             Op::NewPort(i, n) => self.b.nat[i].set_port(30_000 + u16::from(n)),
             Op::NewAddress(i, n) => self.b.nat[i] = ([203, 0, 113, n], 20_000 + i as u16).into(),
             Op::Read(on) => self.b.auto_read = on,
+        }
+    }
+
+    fn client(&mut self, f: impl FnOnce(&mut Association)) {
+        if let Some(mut a) = self.b.client.association_mut(self.b.client_id) {
+            f(&mut a);
         }
     }
 
@@ -210,7 +313,8 @@ fn play(profile: &str, seed: u64, ops: &[Op], both_shut_down: bool) {
         w.heal();
         for _ in 0..1_200 {
             w.run(500);
-            if !w.alive() || w.to_server.complete() && w.to_client.complete() {
+            let settled = !w.reconnecting && !w.orphaned;
+            if !w.alive() || settled && w.to_server.complete() && w.to_client.complete() {
                 break;
             }
         }
@@ -218,7 +322,8 @@ fn play(profile: &str, seed: u64, ops: &[Op], both_shut_down: bool) {
     if !w.alive() {
         // The only honest end of a sequence without an end in it.
         let gone = Event::Closed(CloseReason::PeerGone);
-        let honest = w.b.client_events.contains(&gone) || w.b.server_events.contains(&gone);
+        let unanswered = w.restarts > 0 && w.b.client_events.contains(&Event::Closed(CloseReason::NoAnswer));
+        let honest = unanswered || w.b.client_events.contains(&gone) || w.b.server_events.contains(&gone);
         assert!(honest, "client {:?}\nserver {:?}", w.b.client_events.last(), w.b.server_events.last());
         return;
     }
@@ -248,6 +353,10 @@ fn play(profile: &str, seed: u64, ops: &[Op], both_shut_down: bool) {
         w.b.assoc(Side::Server).shutdown(now);
     }
     w.b.run_for(ms(200_000));
+    // What a restart from another address left at the server ends when its patience does.
+    for _ in 0..if w.restarts > 0 { 40 } else { 0 } {
+        w.run(100_000);
+    }
     let ended = Event::Closed(CloseReason::Shutdown);
     assert!(w.b.client_events.contains(&ended), "{:?}", w.b.client_events);
     assert!(w.b.server_events.contains(&ended), "{:?}", w.b.server_events);
