@@ -51,8 +51,6 @@ struct Slot {
     keys_of: Option<u32>,
 }
 
-/// Where a packet came to and from, and the peer's SCTP port.
-
 /// See the module's description.
 pub struct Endpoint {
     config: EndpointConfig,
