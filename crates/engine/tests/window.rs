@@ -3,7 +3,6 @@
 mod common;
 
 use common::manual::*;
-use common::*;
 
 /// Shows: 9260/D3.
 #[test]

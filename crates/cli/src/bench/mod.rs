@@ -193,7 +193,7 @@ fn tell(args: &BenchArgs, series: &[Series], stacks: &[String]) -> Outcome {
     if let Some(dir) = &args.out {
         std::fs::create_dir_all(dir).map_err(|e| Failure::usage(format!("{}: {e}", dir.display())))?;
         for (name, contents) in [("bench.json", &json), ("bench.txt", &text)] {
-            write_atomically(&dir.join(name), contents.as_bytes()).map_err(Failure::usage)?;
+            write_atomically(dir.join(name), contents.as_bytes()).map_err(Failure::usage)?;
         }
     }
     match args.format {

@@ -176,7 +176,7 @@ impl Pair {
 
     /// Time goes on by `step`, or to the next timer when nothing moves.
     pub fn advance(&mut self, step: Duration, idle: bool) {
-        self.now = self.now + step;
+        self.now += step;
         if idle {
             let next = [self.client.engine.poll_timeout(), self.server.engine.poll_timeout()];
             self.now = next.into_iter().flatten().min().map_or(self.now, |t| t.max(self.now));
