@@ -399,3 +399,16 @@ fn nothing_is_sent_on_an_interface_that_is_down() {
     });
     assert!(reason, "{:?}", b.client_events);
 }
+
+#[test]
+fn the_end_is_told_where_an_interface_is_left() {
+    let mut b = connected("cmt");
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    flow.transfer(&mut b, 10, ms(5_000)).expect("arrives");
+    let now = b.now;
+    // The server has not noticed: it still speaks to the address that the handshake was made with.
+    b.assoc(Side::Client).interface_down(now, LocalId(0));
+    b.assoc(Side::Client).shutdown(now);
+    let closed = |b: &Bench| b.server_events.iter().any(|e| matches!(e, Event::Closed(_)));
+    assert!(b.run_until(now + ms(500), closed), "{:?}", b.server_events);
+}

@@ -93,19 +93,25 @@ impl Association {
             // Both asked at once (§9.2).
             State::ShutdownSent => {
                 self.state = State::ShutdownAckSent;
-                self.push_control(path, What::ShutdownAck);
+                self.push_control(self.way_back(path), What::ShutdownAck);
                 self.control_attempts = 0;
                 self.start_control_timer(now, path);
             }
-            State::ShutdownAckSent => self.push_control(path, What::ShutdownAck),
+            State::ShutdownAckSent => self.push_control(self.way_back(path), What::ShutdownAck),
             _ => {}
         }
+    }
+
+    /// Answers go where the question came from (§6.4), but not by an interface that is gone: nothing would tell.
+    fn way_back(&self, path: PathId) -> PathId {
+        let down = self.paths.get(path.index()).is_some_and(|p| p.interface_down);
+        if down { self.control_path() } else { path }
     }
 
     pub(super) fn on_shutdown_ack(&mut self, path: PathId) {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.control.clear();
-            self.push_control(path, What::ShutdownComplete);
+            self.push_control(self.way_back(path), What::ShutdownComplete);
             self.close(CloseReason::Shutdown);
         }
     }
