@@ -138,10 +138,10 @@ over_udp "udp, we abort" client "" "${few[@]}" near:"--end abort" far:"--end wai
 over_udp "udp, they abort" client "" "${few[@]}" near:"--end wait" far:"--end abort" -- messages=1000 end=abort
 narrow='rate 2mbit delay 20ms loss 2% limit 30'
 over_udp "udp, we send with 150 ms to live" client "$narrow" "${few[@]}" \
-    near:"--messages 3000 --rate 500 --pr ttl:150" \
-    far:"--messages 100 --gaps" -- near=3000 far=100 gives_up=near tosses=far
+    near:"--messages 2000 --rate 500 --pr ttl:150" \
+    far:"--messages 100 --gaps" -- near=2000 far=100 gives_up=near tosses=far
 over_udp "udp, they send with 150 ms to live" client "$narrow" "${few[@]}" near:"--messages 100 --gaps" \
-    far:"--messages 3000 --rate 400 --pr ttl:150" -- near=100 far=3000 gives_up=far
+    far:"--messages 2000 --rate 400 --pr ttl:150" -- near=100 far=2000 gives_up=far
 over_udp "udp, they send without retransmissions" client "delay 5ms loss 5%" "${few[@]}" \
     near:"--messages 100 --gaps" far:"--messages 1000 --pr rtx:0" -- near=100 far=1000 gives_up=far
 over_udp "udp, they know no PR-SCTP" client "delay 5ms loss 2%" "${few[@]}" near:"--pr ttl:50" far:"--no-pr" \
