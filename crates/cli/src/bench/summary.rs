@@ -43,6 +43,8 @@ struct Measurement {
     #[serde(skip_serializing_if = "Option::is_none")]
     bytes_per_endpoint: Option<f64>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    bytes_per_endpoint_two_paths: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     p50_us: Option<f64>,
     rounds: usize,
     min: f64,
@@ -86,6 +88,7 @@ impl Series {
             goodput_bytes_s: self.median("goodput_bytes_s").or(self.median("GB_per_wall_s").map(|gb| gb * 1e9)),
             share_of_bound: self.median("share_of_bound"),
             bytes_per_endpoint: self.median("rss_bytes_per_endpoint"),
+            bytes_per_endpoint_two_paths: self.median("rss_bytes_per_endpoint_two_paths"),
             p50_us: self.median("p50_us"),
             rounds: of_headline.len(),
             min,
@@ -150,10 +153,10 @@ mod tests {
 
     #[test]
     fn medians_and_extremes() {
-        let s = series(0, "cpu_s_per_GB", &[0.7, 0.5, 0.9, 0.6]);
-        assert_eq!(s.median("cpu_s_per_GB"), Some(0.65));
+        let s = series(0, "cpu_s_per_GB", &[0.75, 0.5, 1.0, 0.25]);
+        assert_eq!(s.median("cpu_s_per_GB"), Some(0.625));
         let m = s.measurement().unwrap();
-        assert_eq!((m.cpu_s_per_gb, m.rounds, m.min, m.max), (Some(0.65), 4, 0.5, 0.9));
+        assert_eq!((m.cpu_s_per_gb, m.rounds, m.min, m.max), (Some(0.625), 4, 0.25, 1.0));
         assert_eq!(series(0, "other", &[1.0]).figure(), None);
     }
 
