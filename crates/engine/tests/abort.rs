@@ -2,7 +2,7 @@
 
 mod common;
 
-use anabranch_engine::{AssocId, CloseReason, Event, Phase, SendError, SendOptions};
+use anabranch_engine::{CloseReason, Phase, SendError, SendOptions};
 use anabranch_wire::{AbortOut, Cause, Encode, Heartbeat, Parameter, cause_code, kind};
 use common::raw::*;
 use common::{assoc_config, ms};
@@ -11,13 +11,6 @@ fn abort_with(causes: &[Cause<'_>]) -> Vec<u8> {
     let mut list = vec![];
     causes.iter().for_each(|c| c.encode(&mut list));
     bytes(&AbortOut { tag_reflected: false, causes: &list })
-}
-
-fn closed(r: &Raw, id: AssocId) -> Option<CloseReason> {
-    r.events_of(id).into_iter().find_map(|e| match e {
-        Event::Closed(why) => Some(why),
-        _ => None,
-    })
 }
 
 /// Shows: 9260/X1, 9260/P16, 9260/P2.

@@ -3,28 +3,11 @@
 mod common;
 
 use anabranch_base::{StreamId, Tsn};
-use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event, LocalId, Phase, SendError, SendOptions};
+use anabranch_engine::{AssocConfig, CloseReason, LocalId, Phase, SendError, SendOptions};
 use anabranch_wire::{Chunk, InitFields, InitOut, Parameter, Params, cause_code, kind};
 use common::raw::*;
 use common::{assoc_config, ms};
 use std::collections::BTreeSet;
-
-/// An endpoint in COOKIE-WAIT, and its INIT.
-fn waiting() -> (Raw, AssocId, Sent) {
-    let config = assoc_config("sctp");
-    let mut r = Raw::with(&config, |e| e.accept = false);
-    let id = r.connect(&config);
-    let sent = r.take_one();
-    r.tag = init_of(&sent).0.tag;
-    (r, id, sent)
-}
-
-fn closed(r: &Raw, id: AssocId) -> Option<CloseReason> {
-    r.events_of(id).into_iter().find_map(|e| match e {
-        Event::Closed(why) => Some(why),
-        _ => None,
-    })
-}
 
 fn cookie() -> Vec<u8> {
     bytes(&Parameter::Cookie(b"cookie"))

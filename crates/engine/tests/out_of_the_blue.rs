@@ -3,7 +3,7 @@
 mod common;
 
 use anabranch_base::Tsn;
-use anabranch_engine::{AssocId, CloseReason, Event, LocalId, Phase};
+use anabranch_engine::{CloseReason, LocalId, Phase};
 use anabranch_wire::{AbortOut, ShutdownComplete, kind};
 use common::raw::*;
 use common::{PORT, assoc_config};
@@ -146,13 +146,6 @@ fn another_tag_is_as_good_as_no_packet() {
     out.src_port = PEER_PORT;
     send(&mut r, out);
     assert_eq!(r.read(id), [b"forged"]);
-}
-
-fn closed(r: &Raw, id: AssocId) -> Option<CloseReason> {
-    r.events_of(id).into_iter().find_map(|e| match e {
-        Event::Closed(why) => Some(why),
-        _ => None,
-    })
 }
 
 /// Shows: 9260/V2.

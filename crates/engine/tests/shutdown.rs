@@ -12,13 +12,6 @@ fn connected() -> (Raw, AssocId) {
     Raw::connected(&assoc_config("sctp"))
 }
 
-fn closed(r: &Raw, id: AssocId) -> Option<CloseReason> {
-    r.events_of(id).into_iter().find_map(|e| match e {
-        Event::Closed(why) => Some(why),
-        _ => None,
-    })
-}
-
 fn shutdown(cum: Tsn) -> Vec<u8> {
     bytes(&Shutdown { cum_tsn: cum })
 }

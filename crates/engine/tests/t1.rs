@@ -2,27 +2,10 @@
 
 mod common;
 
-use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event, LocalId, Phase};
+use anabranch_engine::{AssocConfig, AssocId, CloseReason, LocalId, Phase};
 use anabranch_wire::kind;
 use common::raw::*;
 use common::{assoc_config, ms};
-
-/// An endpoint in COOKIE-WAIT, and its INIT.
-fn waiting() -> (Raw, AssocId, Sent) {
-    let config = assoc_config("sctp");
-    let mut r = Raw::with(&config, |e| e.accept = false);
-    let id = r.connect(&config);
-    let sent = r.take_one();
-    r.tag = init_of(&sent).0.tag;
-    (r, id, sent)
-}
-
-fn closed(r: &Raw, id: AssocId) -> Option<CloseReason> {
-    r.events_of(id).into_iter().find_map(|e| match e {
-        Event::Closed(why) => Some(why),
-        _ => None,
-    })
-}
 
 /// When each INIT or COOKIE ECHO left, from the first.
 fn repetitions(r: &mut Raw, id: AssocId, what: u8) -> Vec<u64> {

@@ -32,10 +32,14 @@ impl Association {
                 Suspects::Holes => self.copies_in_holes(path, &mut list),
             }
         }
-        let facts = (!list.is_empty()).then(|| self.facts(now));
+        if list.is_empty() {
+            self.scratch.copies = list;
+            return;
+        }
+        let facts = self.facts(now);
         let mut lost = 0;
-        for (c, facts) in list.iter().zip(facts.iter().cycle()) {
-            match self.judge(path, c, sack, facts) {
+        for c in &list {
+            match self.judge(path, c, sack, &facts) {
                 Verdict::Waiting => {}
                 Verdict::Lost => lost += self.copy_lost(now, path, c, true),
                 Verdict::LostAt(t) => {

@@ -3,7 +3,9 @@
 
 use super::{PORT, assoc_config, ms};
 use anabranch_base::{Duration, Instant, RandomStream, Ssn, StreamId, Tsn};
-use anabranch_engine::{AssocConfig, AssocId, Endpoint, EndpointConfig, Event, LocalId, Phase, SendOptions, Transmit};
+use anabranch_engine::{
+    AssocConfig, AssocId, CloseReason, Endpoint, EndpointConfig, Event, LocalId, Phase, SendOptions, Transmit,
+};
 use anabranch_wire::{
     Chunk, CommonHeader, CookieEcho, Data, DataFlags, DataHeader, Encode, InitFields, InitOut, Packet, PacketSlices,
     Parameter, SackOut, Verify, kind,
@@ -87,6 +89,24 @@ pub fn init_of(sent: &Sent) -> (InitFields, Vec<u8>) {
         Some(Chunk::InitAck(i)) => (i.fields, i.params.raw().to_vec()),
         other => panic!("no INIT: {other:?}"),
     }
+}
+
+/// An endpoint in COOKIE-WAIT, and its INIT.
+pub fn waiting() -> (Raw, AssocId, Sent) {
+    let config = assoc_config("sctp");
+    let mut r = Raw::with(&config, |e| e.accept = false);
+    let id = r.connect(&config);
+    let sent = r.take_one();
+    r.tag = init_of(&sent).0.tag;
+    (r, id, sent)
+}
+
+/// Why the association of an endpoint ended; none while it lives.
+pub fn closed(r: &Raw, id: AssocId) -> Option<CloseReason> {
+    r.events_of(id).into_iter().find_map(|e| match e {
+        Event::Closed(why) => Some(why),
+        _ => None,
+    })
 }
 
 /// The cookie of an INIT ACK.

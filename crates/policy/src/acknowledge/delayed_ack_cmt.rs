@@ -6,6 +6,7 @@
 //! to read the count, else as RFC 9260 §6.2. Deviation: the two bits and their announcement are our own, the draft
 //! leaves them open. Parameters: `every`, packets per SACK.
 
+use super::rfc9260::Delayed;
 use super::{AckWhen, Acknowledge, ReceiveView};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 
@@ -21,24 +22,17 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
     build: |p| Box::new(DelayedAckCmt::new(p)),
 };
 
-struct DelayedAckCmt {
-    every: u32,
-}
+struct DelayedAckCmt(Delayed);
 
 impl DelayedAckCmt {
     fn new(p: &Params) -> Self {
-        DelayedAckCmt { every: p.count("every") as u32 }
+        DelayedAckCmt(Delayed::new(p))
     }
 }
 
 impl Acknowledge for DelayedAckCmt {
     fn decide(&self, v: &ReceiveView) -> AckWhen {
-        let gap = v.gap && !v.counted;
-        if gap || v.duplicates_only || v.immediate || v.packets_since_sack >= self.every {
-            AckWhen::Now
-        } else {
-            AckWhen::By(v.now + v.delay)
-        }
+        self.0.decide(&ReceiveView { gap: v.gap && !v.counted, ..*v })
     }
 }
 
@@ -49,7 +43,7 @@ mod tests {
 
     #[test]
     fn a_gap_waits_for_the_second_packet_when_it_is_counted() {
-        let p = DelayedAckCmt { every: 2 };
+        let p = DelayedAckCmt::new(&Params::defaults(&POLICY.info, 0));
         let one = ReceiveView { gap: true, counted: true, ..received(1) };
         assert_eq!(p.decide(&one), AckWhen::By(one.now + one.delay));
         assert_eq!(p.decide(&ReceiveView { packets_since_sack: 2, ..one }), AckWhen::Now);

@@ -18,12 +18,12 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
     build: |p| Box::new(Delayed::new(p)),
 };
 
-struct Delayed {
+pub(super) struct Delayed {
     every: u32,
 }
 
 impl Delayed {
-    fn new(p: &Params) -> Self {
+    pub(super) fn new(p: &Params) -> Self {
         Delayed { every: p.count("every") as u32 }
     }
 }
