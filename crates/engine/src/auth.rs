@@ -39,11 +39,12 @@ fn put_unpadded(out: &mut Vec<u8>, parameter: u16, value: &[u8]) {
 pub struct AuthParams {
     /// RANDOM.
     pub random: [u8; RANDOM_LEN],
-    /// CHUNKS: chunk types that the peer must authenticate. At most [`MAX_CHUNKS`].
-    pub chunks: &'static [u8],
-    /// HMAC-ALGO: identifiers, best first. At most [`MAX_HMACS`] / 2.
-    pub hmacs: &'static [u16],
 }
+
+/// CHUNKS: chunk types that the peer must authenticate.
+pub const OUR_CHUNKS: &[u8] = &[kind::ASCONF, kind::ASCONF_ACK];
+/// HMAC-ALGO: identifiers in network order, best first.
+const OUR_HMACS: &[u8] = &[0, HMAC_SHA256 as u8, 0, HMAC_SHA1 as u8];
 
 impl AuthParams {
     /// Our parameters for a new association, with fresh random bytes.
@@ -56,34 +57,43 @@ impl AuthParams {
     /// Our parameters with the RANDOM announced before. All but RANDOM stays the same while the endpoint lives
     /// (RFC 4895 §6.1): address changes have to be authenticated (RFC 5061 §4.1), and SHA-256 is preferred.
     pub fn with_random(random: [u8; RANDOM_LEN]) -> Self {
-        AuthParams { random, chunks: &[kind::ASCONF, kind::ASCONF_ACK], hmacs: &[HMAC_SHA256, HMAC_SHA1] }
-    }
-
-    fn hmac_bytes(&self) -> Vec<u8> {
-        self.hmacs.iter().flat_map(|id| id.to_be_bytes()).collect()
+        AuthParams { random }
     }
 
     /// Appends the three parameters, padded, as they stand in an INIT or INIT ACK.
     pub fn encode(&self, out: &mut Vec<u8>) {
         Parameter::Random(&self.random).encode(out);
-        Parameter::ChunkList(self.chunks).encode(out);
-        Parameter::HmacAlgo(&self.hmac_bytes()).encode(out);
+        Parameter::ChunkList(OUR_CHUNKS).encode(out);
+        Parameter::HmacAlgo(OUR_HMACS).encode(out);
     }
 
-    fn key_vector(&self) -> Vec<u8> {
-        key_vector(&self.random, Some(self.chunks), &self.hmac_bytes())
+    fn lists(&self) -> Lists<'_> {
+        Lists { random: &self.random, chunks: Some(OUR_CHUNKS), hmacs: OUR_HMACS }
     }
 }
 
-/// What one end said: the parameters as they stood in its INIT or INIT ACK, an absent one left out.
-fn key_vector(random: &[u8], chunks: Option<&[u8]>, hmacs: &[u8]) -> Vec<u8> {
-    let mut v = Vec::with_capacity(64 + chunks.map_or(0, <[u8]>::len) + hmacs.len());
-    put_unpadded(&mut v, parameter_kind::RANDOM, random);
-    if let Some(chunks) = chunks {
-        put_unpadded(&mut v, parameter_kind::CHUNK_LIST, chunks);
+/// The values of the parameters in which one end said what it wants.
+#[derive(Clone, Copy)]
+struct Lists<'a> {
+    random: &'a [u8],
+    chunks: Option<&'a [u8]>,
+    hmacs: &'a [u8],
+}
+
+impl Lists<'_> {
+    /// Appends its part of the key: the parameters as they stood in INIT or INIT ACK, an absent one left out.
+    fn put_vector(&self, out: &mut Vec<u8>) {
+        put_unpadded(out, parameter_kind::RANDOM, self.random);
+        if let Some(chunks) = self.chunks {
+            put_unpadded(out, parameter_kind::CHUNK_LIST, chunks);
+        }
+        put_unpadded(out, parameter_kind::HMAC_ALGO, self.hmacs);
     }
-    put_unpadded(&mut v, parameter_kind::HMAC_ALGO, hmacs);
-    v
+
+    /// Bytes that [`Lists::put_vector`] appends.
+    fn len(&self) -> usize {
+        8 + self.random.len() + self.chunks.map_or(0, |c| 4 + c.len()) + self.hmacs.len()
+    }
 }
 
 /// What the peer said about authentication: values as they came, for the key is made of them.
@@ -127,19 +137,19 @@ impl PeerAuth {
         ids.iter().map(|id| u16::from_be_bytes(*id)).find(|id| mac_len(*id).is_some())
     }
 
-    fn key_vector(&self) -> Vec<u8> {
-        key_vector(&self.random, self.chunks(), &self.hmacs)
+    fn lists(&self) -> Lists<'_> {
+        Lists { random: &self.random, chunks: self.chunks(), hmacs: &self.hmacs }
     }
 }
 
-/// The smaller vector first: as numbers, and of equal numbers the shorter (RFC 4895 §6.1).
-fn in_order<'a>(a: &'a [u8], b: &'a [u8]) -> (&'a [u8], &'a [u8]) {
+/// Does `a` come first? The smaller vector does, as a number, and of equal numbers the shorter (RFC 4895 §6.1).
+fn in_order(a: &[u8], b: &[u8]) -> bool {
     fn rank(v: &[u8]) -> (usize, &[u8], usize) {
         let zeros = v.iter().take_while(|b| **b == 0).count();
         let digits = v.get(zeros..).unwrap_or_default();
         (digits.len(), digits, v.len())
     }
-    if rank(b) < rank(a) { (b, a) } else { (a, b) }
+    rank(a) <= rank(b)
 }
 
 /// A computed MAC; dereferences to its 20 or 32 bytes.
@@ -172,13 +182,25 @@ impl AssociationKey {
     /// The key both ends compute from what they exchanged and from `shared`, the endpoint pair shared key, which is
     /// empty without one. None when the peer lists no HMAC that we know.
     pub fn new(local: &AuthParams, peer: &PeerAuth, shared: &[u8]) -> Option<Self> {
-        let (ours, theirs) = (local.key_vector(), peer.key_vector());
-        let (first, second) = in_order(&ours, &theirs);
-        Some(Self::from_material(&[shared, first, second].concat(), peer.hmac_id()?))
+        Some(Self::from_lists(local.lists(), peer.lists(), shared, peer.hmac_id()?))
     }
 
-    fn from_material(material: &[u8], hmac_id: u16) -> Self {
-        AssociationKey { hmac_id, material: material.into() }
+    fn from_lists(ours: Lists<'_>, theirs: Lists<'_>, shared: &[u8], hmac_id: u16) -> Self {
+        let mut material = Vec::with_capacity(shared.len() + ours.len() + theirs.len());
+        material.extend_from_slice(shared);
+        ours.put_vector(&mut material);
+        theirs.put_vector(&mut material);
+        if let Some(both) = material.get_mut(shared.len()..)
+            && let Some((first, second)) = both.split_at_checked(ours.len())
+            && !in_order(first, second)
+        {
+            both.rotate_left(ours.len());
+        }
+        Self::from_material(material.into(), hmac_id)
+    }
+
+    fn from_material(material: Box<[u8]>, hmac_id: u16) -> Self {
+        AssociationKey { hmac_id, material }
     }
 
     fn key(&self, hmac_id: u16) -> hmac::Key {

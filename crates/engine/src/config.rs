@@ -1,6 +1,8 @@
 //! What an endpoint and an association are told at birth.
 
 use crate::path::LocalId;
+use crate::quirks::Quirks;
+use crate::rx::reassembly::CHUNK_CHARGE;
 use anabranch_base::Duration;
 use anabranch_policy::registry::Profile;
 use std::net::IpAddr;
@@ -57,6 +59,17 @@ pub struct AssocConfig {
     /// Hand a message that does not fit the receive buffer to the user in parts, see [`crate::Part`] (RFC 9260 §6.9).
     /// Otherwise it ends the association.
     pub partial_delivery: bool,
+    /// First window of a path, payload bytes; none is RFC 9260 §7.2.1's.
+    pub initial_window: Option<u64>,
+    /// First slow-start threshold of a path, payload bytes; arbitrarily high by default (RFC 9260 §7.2.1).
+    pub initial_ssthresh: u64,
+    /// Bytes that a received chunk costs the receive buffer beside its payload.
+    pub receive_overhead: usize,
+    /// Bytes that an outstanding chunk is taken to cost the peer's buffer beside its payload: 0 as in RFC 9260 §6.2.1.
+    pub peer_chunk_overhead: u64,
+    /// Rules of older implementations; all off. The profiles `ns2-era` and `ns2-era-cmt` bring theirs, with the limits
+    /// that belong to them.
+    pub quirks: Quirks,
     /// Announce and use PR-SCTP (RFC 3758).
     pub partial_reliability: bool,
     /// Announce and use ASCONF under AUTH (RFC 5061, RFC 4895).
@@ -69,7 +82,7 @@ pub struct AssocConfig {
 impl AssocConfig {
     /// The defaults with the given profile.
     pub fn new(profile: Profile) -> Self {
-        AssocConfig {
+        let mut config = AssocConfig {
             profile,
             seed: 0,
             outbound_streams: 64,
@@ -89,10 +102,17 @@ impl AssocConfig {
             max_paths: 16,
             fragmentation: true,
             partial_delivery: false,
+            initial_window: None,
+            initial_ssthresh: u64::from(u32::MAX),
+            receive_overhead: CHUNK_CHARGE,
+            peer_chunk_overhead: 0,
+            quirks: Quirks::default(),
             partial_reliability: true,
             dynamic_addresses: true,
             addresses: Vec::new(),
-        }
+        };
+        config.adopt_era();
+        config
     }
 
     /// Smallest packet the engine can work with: a SACK, an INIT ACK with its cookie and one byte of DATA fit.
@@ -100,7 +120,7 @@ impl AssocConfig {
 
     /// Its way of counting losses uses how many packets a SACK answers.
     pub(crate) fn reads_packet_counts(&self) -> bool {
-        self.profile.spec(anabranch_policy::registry::Hook::LossCount) == "delayed_ack_cmt"
+        self.profile.get(anabranch_policy::registry::Hook::LossCount) == "delayed_ack_cmt"
     }
 
     /// The largest DATA payload of one packet.

@@ -25,6 +25,7 @@ use stateless::Replies;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
+use std::sync::Arc;
 
 /// An association of an endpoint; never reused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -54,6 +55,8 @@ struct Slot {
 /// See the module's description.
 pub struct Endpoint {
     config: EndpointConfig,
+    /// For accepted associations.
+    accepted: Arc<AssocConfig>,
     entropy: Box<dyn Entropy>,
     jar: CookieJar,
     slots: Slots,
@@ -70,6 +73,7 @@ impl Endpoint {
     pub fn new(config: EndpointConfig, mut entropy: Box<dyn Entropy>, now: Instant) -> Self {
         let jar = CookieJar::new(entropy.as_mut(), now);
         Endpoint {
+            accepted: Arc::new(config.association.clone()),
             config,
             entropy,
             jar,
@@ -95,7 +99,7 @@ impl Endpoint {
     pub fn connect(
         &mut self,
         now: Instant,
-        config: AssocConfig,
+        config: impl Into<Arc<AssocConfig>>,
         local: LocalId,
         remote: SocketAddr,
         peer_port: u16,
@@ -103,6 +107,7 @@ impl Endpoint {
         if let Some(&id) = self.by_peer.get(&PeerKey::new(local, remote, peer_port)) {
             return Err(ConnectError::Exists(id));
         }
+        let config = config.into();
         let policies = config.profile.build(config.seed)?;
         let id = self.connect_with(now, config, policies, local, remote, peer_port);
         if let Some(s) = self.slots.get_mut(&id) {
@@ -115,7 +120,7 @@ impl Endpoint {
     pub fn connect_with(
         &mut self,
         now: Instant,
-        config: AssocConfig,
+        config: impl Into<Arc<AssocConfig>>,
         policies: PolicySet,
         local: LocalId,
         remote: SocketAddr,
@@ -132,7 +137,7 @@ impl Endpoint {
             local,
             remote,
         };
-        let mut a = Association::new(config, policies, birth, self.entropy.as_mut(), State::CookieWait);
+        let mut a = Association::new(config.into(), policies, birth, self.entropy.as_mut(), State::CookieWait);
         a.own_policies = true;
         a.start(now);
         self.insert(a)
@@ -169,7 +174,7 @@ impl Endpoint {
             self.by_peer.remove(&key);
         }
         s.keys.reserve_exact(s.association.paths.len());
-        for p in &s.association.paths {
+        for p in s.association.paths.iter() {
             let key = PeerKey::new(p.local, p.remote, s.association.peer_port);
             if *self.by_peer.entry(key).or_insert(id) == id {
                 s.keys.push(key);
@@ -193,7 +198,7 @@ impl Endpoint {
 
     /// An association, to act on. Its timers are looked at again when the guard goes.
     pub fn association_mut(&mut self, id: AssocId) -> Option<AssocMut<'_>> {
-        self.slots.contains_key(&id).then_some(AssocMut { endpoint: self, id })
+        self.slots.work_on(&id).is_some().then_some(AssocMut { endpoint: self, id })
     }
 
     /// Ids of all associations.
@@ -237,7 +242,7 @@ impl Endpoint {
             return true;
         }
         while let Some(&id) = self.ready.front() {
-            if let Some(s) = self.slots.get_mut(&id) {
+            if let Some(s) = self.slots.work_on(&id) {
                 if s.association.poll_transmit(now, out) {
                     return true;
                 }
@@ -287,7 +292,7 @@ impl Endpoint {
         // Each association once: one that asks for the same instant again is served in the next call.
         let due: Vec<AssocId> = self.timeouts.iter().take_while(|(t, _)| *t <= now).map(|(_, id)| *id).collect();
         for id in due {
-            let Some(s) = self.slots.get_mut(&id) else { continue };
+            let Some(s) = self.slots.work_on(&id) else { continue };
             let fires = s.association.poll_timeout().is_some_and(|(t, _)| t <= now);
             if fires {
                 s.association.handle_timeout(now);

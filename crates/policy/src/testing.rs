@@ -146,6 +146,7 @@ pub(crate) fn received(n: u32) -> crate::acknowledge::ReceiveView {
         now: Instant::from_millis(5),
         packets_since_sack: n,
         gap: false,
+        gap_left: false,
         duplicates_only: false,
         counted: false,
         immediate: false,

@@ -2,8 +2,9 @@
 
 use crate::bits::{round4, split};
 use crate::checksum;
-use crate::chunk::RawChunk;
+use crate::chunk::{DATA_HEADER_LEN, RawChunk};
 use crate::error::{Item, WireError};
+use crate::slices::{PacketSlices, Part};
 
 /// Length of the common header with its checksum, in bytes.
 pub const COMMON_HEADER_LEN: usize = 12;
@@ -53,8 +54,11 @@ pub enum Verify {
 pub struct Packet<'a> {
     /// Ports and verification tag.
     pub header: CommonHeader,
+    /// All of it, or all but the payloads in `parts`.
     datagram: &'a [u8],
     body: &'a [u8],
+    parts: &'a [Part],
+    len: usize,
 }
 
 impl<'a> Packet<'a> {
@@ -73,16 +77,34 @@ impl<'a> Packet<'a> {
                 return Err(WireError::Checksum { found, computed });
             }
         }
-        let header = CommonHeader::from_bytes(head);
+        Ok(Packet { header: Self::header(head)?, datagram, body, parts: &[], len: datagram.len() })
+    }
+
+    /// The packet as it left its sender, not written, copied or summed in between: as by [`Packet::parse`] from the
+    /// bytes of [`PacketSlices::write_to`], but that the [payloads](RawChunk::payload) are the sender's own. Where
+    /// AUTH stands before one of them, [`RawChunk::rest`] is not all that it signs.
+    ///
+    /// # Errors
+    /// [`WireError::Packet`], [`WireError::ZeroPort`].
+    pub fn of_slices(slices: &'a PacketSlices) -> Result<Packet<'a>, WireError> {
+        let (datagram, parts) = slices.pieces();
+        let Some((head, body)) = split::<COMMON_HEADER_LEN>(datagram) else {
+            return Err(WireError::Packet { len: datagram.len() });
+        };
+        Ok(Packet { header: Self::header(head)?, datagram, body, parts, len: slices.len() })
+    }
+
+    fn header(bytes: &[u8; COMMON_HEADER_LEN]) -> Result<CommonHeader, WireError> {
+        let header = CommonHeader::from_bytes(bytes);
         if header.src_port == 0 || header.dst_port == 0 {
             return Err(WireError::ZeroPort);
         }
-        Ok(Packet { header, datagram, body })
+        Ok(header)
     }
 
     /// The chunks in order.
     pub fn chunks(&self) -> Chunks<'a> {
-        Chunks { rest: self.body }
+        Chunks { rest: self.body, at: COMMON_HEADER_LEN, parts: self.parts }
     }
 
     /// The value of the checksum field (0 from a sender that uses RFC 9653).
@@ -90,9 +112,10 @@ impl<'a> Packet<'a> {
         checksum::field(self.datagram).unwrap_or(0)
     }
 
-    /// The whole datagram.
-    pub fn datagram(&self) -> &'a [u8] {
-        self.datagram
+    /// Length on the wire, bytes.
+    #[allow(clippy::len_without_is_empty, reason = "none is without its header")]
+    pub fn len(&self) -> usize {
+        self.len
     }
 }
 
@@ -102,6 +125,9 @@ impl<'a> Packet<'a> {
 #[derive(Clone, Debug)]
 pub struct Chunks<'a> {
     rest: &'a [u8],
+    /// Where `rest` begins in the packet but for its parts.
+    at: usize,
+    parts: &'a [Part],
 }
 
 impl<'a> Chunks<'a> {
@@ -124,6 +150,12 @@ impl<'a> Iterator for Chunks<'a> {
             return Some(Err(WireError::Header { item: Item::Chunk, left: all.len() }));
         };
         let length = u16::from_be_bytes([l0, l1]);
+        if let Some((part, parts)) = self.parts.split_first()
+            && part.at == self.at + DATA_HEADER_LEN
+        {
+            self.parts = parts;
+            return self.next_part(all, part);
+        }
         if length < 4 {
             return Some(Err(WireError::Length { item: Item::Chunk, kind: kind.into(), length }));
         }
@@ -132,7 +164,20 @@ impl<'a> Iterator for Chunks<'a> {
         };
         let (whole, rest) = all.split_at_checked(round4(usize::from(length))).unwrap_or((all, &[]));
         self.rest = rest;
-        Some(Ok(RawChunk { kind, flags, value, whole, rest: all }))
+        self.at += whole.len();
+        Some(Ok(RawChunk { kind, flags, value, whole, rest: all, payload: None }))
+    }
+}
+
+impl<'a> Chunks<'a> {
+    /// The chunk of whose value all but the fixed fields is `part`, as [`PacketSlices::push_data`] wrote it.
+    fn next_part(&mut self, all: &'a [u8], part: &'a Part) -> Option<Result<RawChunk<'a>, WireError>> {
+        let (head, rest) = all.split_first_chunk::<DATA_HEADER_LEN>()?;
+        let padding = round4(part.payload.len()) - part.payload.len();
+        self.rest = rest.get(padding..)?;
+        self.at += DATA_HEADER_LEN + padding;
+        let ([kind, flags, ..], value) = (*head, head.get(4..)?);
+        Some(Ok(RawChunk { kind, flags, value, whole: head, rest: all, payload: Some(&part.payload) }))
     }
 }
 

@@ -21,11 +21,12 @@ pub struct PacketSlices {
     kinds: Vec<u8>,
 }
 
-#[derive(Clone, Debug)]
-struct Part {
+/// The payload of a DATA chunk.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Part {
     /// Index in `head` that the payload stands before.
-    at: usize,
-    payload: Bytes,
+    pub at: usize,
+    pub payload: Bytes,
 }
 
 impl PacketSlices {
@@ -108,6 +109,11 @@ impl PacketSlices {
     /// The payloads in order.
     pub fn payloads(&self) -> impl ExactSizeIterator<Item = &Bytes> {
         self.parts.iter().map(|p| &p.payload)
+    }
+
+    /// The head, and what belongs between.
+    pub(crate) fn pieces(&self) -> (&[u8], &[Part]) {
+        (&self.head, &self.parts)
     }
 
     /// The packet in wire order, its checksum field as it stands in the head (zero).

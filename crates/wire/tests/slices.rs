@@ -53,6 +53,17 @@ proptest! {
         let read = Packet::parse(&written[3..], Verify::Checksum).unwrap();
         let kinds: Vec<u8> = read.chunks().map(|c| c.unwrap().kind).collect();
         prop_assert_eq!(slices.chunk_kinds(), &kinds[..]);
+        let carried = Packet::of_slices(&slices).unwrap();
+        prop_assert_eq!((carried.header, carried.len()), (read.header, read.len()));
+        prop_assert_eq!(carried.chunks().count(), all.len());
+        for (a, b) in carried.chunks().zip(read.chunks()) {
+            let (a, b) = (a.unwrap(), b.unwrap());
+            prop_assert_eq!((a.kind, a.flags, bytes(&a)), (b.kind, b.flags, bytes(&b)));
+            match (a.decode(), b.decode()) {
+                (Ok(Chunk::Data(a)), Ok(Chunk::Data(b))) => prop_assert_eq!(a, b),
+                (a, b) => prop_assert_eq!(a.is_ok(), b.is_ok()),
+            }
+        }
         let payload: usize = all.iter().filter(|s| s.select.is_multiple_of(2)).map(|s| s.bytes.len()).sum();
         prop_assert_eq!(slices.payload_len(), payload);
     }

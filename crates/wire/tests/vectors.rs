@@ -121,7 +121,8 @@ fn asconf_without_a_usable_address() {
     let host_name = [0, 11, 0, 6, b'a', 0, 0, 0];
     for (front, want) in [(&[][..], 1), (&host_name[..], 1)] {
         let value = [&[0, 0, 0, 9], front, &add].concat();
-        let chunk = bytes(&RawChunk { kind: kind::ASCONF, flags: 0, value: &value, whole: &[], rest: &[] });
+        let chunk =
+            bytes(&RawChunk { kind: kind::ASCONF, flags: 0, value: &value, whole: &[], rest: &[], payload: None });
         let datagram = packet(&chunk);
         let Ok(Chunk::Asconf(asconf)) = only_chunk(&datagram).decode() else { panic!() };
         assert_eq!((asconf.serial, asconf.address, asconf.params.iter().count()), (9, None, want));

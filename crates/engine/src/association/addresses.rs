@@ -26,7 +26,7 @@ impl Association {
             }
         }
         let several = locals.len() > 1;
-        for p in &mut self.paths {
+        for p in self.paths.iter_mut() {
             // Paths that the user named need not be asked for when the list tells of their interface.
             p.known_to_peer |= self.config.addresses.iter().any(|a| a.local == p.local);
         }

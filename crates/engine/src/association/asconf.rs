@@ -41,7 +41,7 @@ struct Request {
 #[derive(Debug)]
 pub(crate) struct Asconf {
     next_serial: u32,
-    request: Option<Request>,
+    request: Option<Box<Request>>,
     /// Paths that wait to be learnt, the next one to try first.
     wanted: Vec<PathId>,
     peer_next: u32,
@@ -108,14 +108,14 @@ impl Association {
         self.asconf.next_serial = serial.wrapping_add(1);
         let mut params = Vec::new();
         Parameter::AsconfAdd { correlation: serial, address: wildcard(remote.ip()) }.encode(&mut params);
-        self.asconf.request = Some(Request {
+        self.asconf.request = Some(Box::new(Request {
             serial,
             params: Bytes::from(params),
             deadline: now,
             attempts: 0,
             from: None,
             ambiguous: false,
-        });
+        }));
         self.send_asconf(now);
     }
 
@@ -240,8 +240,8 @@ impl Association {
     }
 
     fn answer_asconf(&mut self, from: Source, serial: u32, params: Bytes) {
-        if let Some(p) = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote) {
-            let id = p.id;
+        let here = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
+        if let Some(id) = here {
             self.push_control(id, What::AsconfAck { serial, params });
         } else {
             // A repetition of a request that we answered elsewhere: the answer goes where it came from (§5.2 E6).

@@ -4,9 +4,10 @@ use super::asconf::Asconf;
 use super::peer_window::PeerWindow;
 use super::sack_in::GapMemory;
 use super::views::Views;
-use super::{Association, PeerFeatures, State, transmit, views};
+use super::{Association, PeerFeatures, State, bench, nonces};
 use crate::auth::AuthParams;
 use crate::config::AssocConfig;
+use crate::path::list::Paths;
 use crate::path::{LocalId, Origin};
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
@@ -16,9 +17,9 @@ use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Entropy, Instant, PathId, Tsn};
 use anabranch_policy::registry::PolicySet;
-use bytes::Bytes;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// What an association starts from: both ways into life, connecting and accepting, end here.
 pub(crate) struct Birth {
@@ -34,7 +35,7 @@ pub(crate) struct Birth {
 
 impl Association {
     pub(crate) fn new(
-        config: AssocConfig,
+        config: Arc<AssocConfig>,
         policies: PolicySet,
         birth: Birth,
         entropy: &mut dyn Entropy,
@@ -60,7 +61,7 @@ impl Association {
             views_stale: true,
             mtu,
             fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
-            paths: Vec::new(),
+            paths: Paths::default(),
             handshake_path: PathId(0),
             addresses_changed: 0,
             primary: PathId(0),
@@ -73,6 +74,9 @@ impl Association {
             scheduler_wakeup: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
+            confirming: false,
+            burst_armed: false,
+            highest_reported: None,
             fresh_opportunity: false,
             quality_floor: Instant::ZERO,
             forward_timer: None,
@@ -85,9 +89,10 @@ impl Association {
             want_writable: false,
             paths_changed: false,
             tracker: TsnTracker::new(Tsn(0)),
-            reassembly: Reassembly::new(config.inbound_streams),
+            reassembly: Reassembly::new(config.inbound_streams, config.receive_overhead),
             received_any: false,
             packets_since_sack: 0,
+            sack_count_lost: false,
             sack_due: false,
             sack_timer: None,
             sack_path: PathId(0),
@@ -100,16 +105,16 @@ impl Association {
             control_sent_at: Instant::ZERO,
             stale_cookies: 0,
             cookie_wish: None,
-            echo_report: Bytes::new(),
+            echo_report: Box::default(),
             guard_timer: None,
             guarded_from: 0,
             asconf: Asconf::new(birth.local_initial.0),
-            nonces: views::Nonces::new(entropy),
+            nonces: nonces::Nonces::new(entropy),
             events: VecDeque::new(),
             abandoned_told: 0,
             abandoned: super::give_up::Abandoned::default(),
             stats: AssocStats::default(),
-            scratch: transmit::Scratch::default(),
+            scratch: bench::Lent::default(),
             config,
         };
         a.new_path(birth.local, birth.remote, Origin::Handshake);

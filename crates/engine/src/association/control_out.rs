@@ -136,10 +136,6 @@ impl Association {
     /// Builds one packet from waiting control chunks.
     pub(super) fn transmit_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some(c) = self.control.pop_front() {
-            if self.control.is_empty() {
-                // Seldom needed, and larger than all else that an idle association could do without.
-                self.control = std::collections::VecDeque::new();
-            }
             if self.paths.get(c.path.index()).is_none_or(|p| p.interface_down) {
                 continue;
             }
@@ -157,6 +153,10 @@ impl Association {
                 self.bundle_sack(c.path, out, 0);
             }
             self.sent_packet(now, c.path, out);
+            if self.control.is_empty() {
+                // Seldom needed, and larger than all else that an idle association could do without.
+                self.control = std::collections::VecDeque::new();
+            }
             return true;
         }
         false
@@ -203,7 +203,7 @@ impl Association {
         }
         if !self.echo_report.is_empty() && room >= 4 + self.echo_report.len() {
             out.packet.push(&ErrorOut { causes: &self.echo_report });
-            self.echo_report = Bytes::new();
+            self.echo_report = Box::default();
         }
     }
 
@@ -274,7 +274,8 @@ impl Association {
         self.scratch.duplicates.truncate(left);
         let a_rwnd = self.window_to_announce();
         self.announced_rwnd = a_rwnd;
-        let packets = if self.peer.packet_count { self.packets_since_sack.min(3) as u8 } else { 0 };
+        let counted = self.peer.packet_count && !core::mem::take(&mut self.sack_count_lost);
+        let packets = if counted { self.packets_since_sack.min(3) as u8 } else { 0 };
         let sack = SackOut {
             cum_tsn: self.tracker.cum(),
             a_rwnd: u32::try_from(a_rwnd).unwrap_or(u32::MAX),

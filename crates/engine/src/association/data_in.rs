@@ -3,7 +3,6 @@
 use super::Association;
 use super::control_out::{What, causes};
 use crate::event::CloseReason;
-use crate::rx::reassembly::CHUNK_CHARGE;
 use crate::rx::tsn_tracker::Received;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::acknowledge::{AckWhen, ReceiveView};
@@ -22,15 +21,22 @@ pub(super) struct Arrival {
 }
 
 impl Association {
-    /// One DATA chunk (§6.2). `datagram` owns the payload.
-    pub(super) fn on_data(&mut self, now: Instant, path: PathId, d: &Data<'_>, datagram: &Bytes, seen: &mut Arrival) {
+    /// One DATA chunk (§6.2). `owner` holds the payload, when it can be shared.
+    pub(super) fn on_data(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        d: &Data<'_>,
+        owner: Option<&Bytes>,
+        seen: &mut Arrival,
+    ) {
         if d.payload.is_empty() {
             let c = causes(&[Cause::NoUserData(d.header.tsn)]);
             self.abort_raw(now, c, CloseReason::ProtocolViolation("DATA without payload"));
             return;
         }
         seen.any = true;
-        seen.immediate |= d.header.flags.immediate || !self.received_any;
+        seen.immediate |= d.header.flags.immediate || !self.received_any && !self.config.quirks.first_data_waits;
         self.received_any = true;
         // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
         seen.gap |= self.tracker.has_gap();
@@ -46,7 +52,7 @@ impl Association {
             }
             Received::New(_) => {}
         }
-        if self.reassembly.held_bytes() + d.payload.len() + CHUNK_CHARGE > self.room_for(d.header.tsn) {
+        if self.reassembly.held_bytes() + d.payload.len() + self.config.receive_overhead > self.room_for(d.header.tsn) {
             self.stats.dropped_no_buffer += 1;
             seen.dropped = true;
             if d.header.tsn == self.tracker.cum().next() && self.reassembly.ready_len() == 0 {
@@ -62,8 +68,10 @@ impl Association {
             return;
         }
         // A slice holds the whole datagram: a chunk that is the smaller part of it is copied.
-        let mostly = 2 * d.payload.len() >= datagram.len();
-        let payload = if mostly { datagram.slice_ref(d.payload) } else { self.reassembly.copy(&d.header, d.payload) };
+        let payload = match owner.filter(|o| 2 * d.payload.len() >= o.len()) {
+            Some(owner) => owner.slice_ref(d.payload),
+            None => self.reassembly.copy(&d.header, d.payload),
+        };
         let outcome = self.reassembly.insert(tsn, &d.header, payload);
         let outcome = outcome.and_then(|()| self.reassembly.check_cum(self.tracker.cum_extended()));
         if outcome.is_err() {
@@ -95,13 +103,17 @@ impl Association {
             now,
             packets_since_sack: self.packets_since_sack,
             gap: seen.gap || self.tracker.has_gap(),
+            gap_left: self.tracker.has_gap(),
             duplicates_only: !seen.new,
             counted: self.peer.packet_count,
             immediate: seen.immediate || seen.dropped,
             delay: self.config.sack_delay.min(Duration::from_millis(500)),
         };
         match self.policies.acknowledge.decide(&view) {
-            AckWhen::Now => self.sack_due = true,
+            AckWhen::Now => {
+                self.sack_due = true;
+                self.sack_count_lost = false;
+            }
             AckWhen::By(t) => self.sack_timer = Some(self.sack_timer.map_or(t, |o| o.min(t))),
         }
         if matches!(self.state, super::State::ShutdownSent) {

@@ -140,7 +140,7 @@ impl Association {
             let patience = srtt.unwrap_or(self.config.rto_initial);
             self.forward_due = self.forward_sent.is_none_or(|(to, at)| to < point || at + patience <= now);
         }
-        for p in &mut self.paths {
+        for p in self.paths.iter_mut() {
             if p.flight.bytes() == 0 && self.board.reneged() == 0 {
                 p.t3 = None;
             }

@@ -24,7 +24,10 @@ impl Association {
         let ack = PathAck {
             path,
             bytes: t.bytes,
-            oldest_advanced: p.flight.oldest_seq() != t.oldest_before,
+            oldest_advanced: match self.config.quirks.cuc_by_tsn {
+                true => p.pseudo.progress,
+                false => p.flight.expected_seq() > p.expected,
+            },
             cumulative_advanced: advanced,
         };
         let facts = self.facts(now);
@@ -40,7 +43,7 @@ impl Association {
         };
         let Some(p) = self.paths.get_mut(i) else { return };
         let change = p.window.on_ack(&cx, path, &on_path);
-        let recovering = p.recovery_exit.is_some();
+        let recovering = p.recovery_exit.is_some() && !p.window.grows_in_recovery();
         let grow = if recovering { 0 } else { change.grow };
         let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
         let share = self.policies.coupling.scale(&cx, &g);

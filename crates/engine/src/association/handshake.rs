@@ -59,11 +59,12 @@ impl Association {
         self.begin_on_answer(from, &mut a.addresses);
         self.adopt_peer(f, &a, &a.addresses);
         let path = self.handshake_path;
+        let sample = sample.filter(|_| !self.config.quirks.confirm_first);
         if let (Some(rtt), Some(p)) = (sample, self.paths.get_mut(path.index())) {
             p.rtt.sample(now, rtt);
         }
         if !a.report.is_empty() {
-            self.echo_report = causes(&[Cause::UnrecognizedParameters(&a.report)]);
+            self.echo_report = causes(&[Cause::UnrecognizedParameters(&a.report)])[..].into();
         }
         self.state = State::CookieEchoed { cookie: cookie.clone() };
         self.control.clear();
@@ -119,7 +120,7 @@ impl Association {
         let here = |p: &&Path| p.local == from.local && p.remote == from.remote && p.origin != Origin::Listed;
         let Some(id) = self.paths.iter().find(here).map(|p| p.id) else { return };
         self.handshake_path = id;
-        for p in &mut self.paths {
+        for p in self.paths.iter_mut() {
             let chosen = p.id == id;
             if chosen || p.origin == Origin::Handshake {
                 p.origin = if chosen { Origin::Handshake } else { Origin::AddedByUs };
@@ -134,7 +135,7 @@ impl Association {
         self.inbound_streams = self.config.inbound_streams.max(1).min(f.outbound_streams);
         self.peer_window.starts_at(f.a_rwnd);
         self.tracker = TsnTracker::new(f.initial_tsn);
-        self.reassembly = Reassembly::new(self.inbound_streams);
+        self.reassembly = Reassembly::new(self.inbound_streams, self.config.receive_overhead);
         self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
         self.peer.packet_count = a.packet_count;
         self.asconf.peer_starts_at(f.initial_tsn.0);
@@ -170,7 +171,7 @@ impl Association {
         let path = self.handshake_path;
         if self.paths.get(path.index()).is_some_and(|p| p.origin == Origin::Handshake) {
             self.set_path_state(path, PathState::Active, PathReason::Confirmed);
-            self.schedule_heartbeat(now, path);
+            self.begin_confirming(now, path);
         }
         let named = |p: &&Path| p.state == PathState::Unconfirmed && p.origin == Origin::AddedByUs;
         let named: Vec<(PathId, bool)> = self.paths.iter().filter(named).map(|p| (p.id, p.known_to_peer)).collect();

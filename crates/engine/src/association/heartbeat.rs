@@ -3,7 +3,7 @@
 use super::Association;
 use super::control_out::What;
 use crate::event::PathReason;
-use crate::path::{HeartbeatSetting, Origin, Path, PendingHeartbeat};
+use crate::path::{HeartbeatPair, HeartbeatSetting, Origin, Path, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
 
@@ -35,6 +35,21 @@ impl Association {
         can
     }
 
+    /// The handshake's path is in use: its next HEARTBEAT is due when it has been idle, or at once where every path has
+    /// to answer one before data leave ([`crate::Quirks::confirm_first`]).
+    pub(super) fn begin_confirming(&mut self, now: Instant, id: PathId) {
+        self.confirming = self.config.quirks.confirm_first;
+        if self.confirming {
+            self.send_heartbeat(now, id);
+        } else {
+            self.schedule_heartbeat(now, id);
+        }
+    }
+
+    fn end_confirming(&mut self) {
+        self.confirming = self.paths.iter().any(|p| p.counters.heartbeats_answered == 0 && !p.interface_down);
+    }
+
     /// HB.interval of a path; none where the user switched its HEARTBEATs off.
     fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
         match p.heartbeat_setting {
@@ -56,7 +71,7 @@ impl Association {
     /// Sets the next HEARTBEAT of a path.
     pub(super) fn schedule_heartbeat(&mut self, now: Instant, id: PathId) {
         let rto = self.probe_timeout(id);
-        let jitter = self.nonces.below(rto.as_nanos().max(1));
+        let jitter = self.nonces.jitter(rto.as_nanos().max(1));
         let delay = self.heartbeat_delay(id, rto);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         // Half an RTO of jitter to either side (§8.3).
@@ -105,8 +120,8 @@ impl Association {
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
             // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
             let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
-            if active && h.sent_at + delay > now {
-                let jitter = Duration::from_nanos(self.nonces.below(waited.as_nanos().max(1)));
+            if active && !self.confirming && h.sent_at + delay > now {
+                let jitter = Duration::from_nanos(self.nonces.jitter(waited.as_nanos().max(1)));
                 if let Some(p) = self.paths.get_mut(id.index()) {
                     p.heartbeat_timer = Some((h.sent_at + delay + jitter - waited / 2).max(now));
                 }
@@ -164,10 +179,10 @@ impl Association {
         let Ok(nonce) = nonce.try_into().map(u64::from_be_bytes) else { return };
         let id = PathId(path);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if let Some(pair) = p.pair.filter(|pair| pair.nonces.contains(&nonce)) {
+        if let Some(pair) = p.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
             let rtt = now.since(pair.sent_at);
             p.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
-            p.pair = pair.first.is_none().then_some(crate::path::HeartbeatPair { first: Some(rtt), ..pair });
+            p.pair = pair.first.is_none().then(|| Box::new(HeartbeatPair { first: Some(rtt), ..pair }));
             p.rtt.sample(now, rtt);
             p.counters.heartbeats_answered += 1;
             self.path_answered(now, id);
@@ -187,6 +202,9 @@ impl Association {
         }
         self.path_answered(now, id);
         self.schedule_heartbeat(now, id);
+        if self.confirming {
+            self.end_confirming();
+        }
     }
 
     /// Two HEARTBEATs back to back, asked for by the quality estimator.
@@ -196,7 +214,7 @@ impl Association {
         if p.state == PathState::Unconfirmed || p.interface_down {
             return;
         }
-        p.pair = Some(crate::path::HeartbeatPair { nonces, sent_at: now, first: None });
+        p.pair = Some(Box::new(HeartbeatPair { nonces, sent_at: now, first: None }));
         p.counters.heartbeats_sent += 2;
         for n in nonces {
             self.push_control(id, What::Heartbeat(n));

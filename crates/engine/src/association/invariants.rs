@@ -18,7 +18,7 @@ impl Association {
         if self.phase() == Phase::Closed {
             return Ok(());
         }
-        for p in &self.paths {
+        for p in self.paths.iter() {
             if p.flight.bytes() > 0 && p.t3.is_none() {
                 return Err(format!("{:?}: {} bytes in flight and no T3", p.id, p.flight.bytes()));
             }

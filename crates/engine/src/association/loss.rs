@@ -37,11 +37,14 @@ impl Association {
             return;
         }
         let facts = self.facts(now);
-        let mut lost = 0;
+        let (mut lost, mut highest) = (0, 0);
         for c in &list {
             match self.judge(path, c, sack, &facts) {
                 Verdict::Waiting => {}
-                Verdict::Lost => lost += self.copy_lost(now, path, c, true),
+                Verdict::Lost => {
+                    lost += self.copy_lost(now, path, c, true);
+                    highest = highest.max(c.tsn);
+                }
                 Verdict::LostAt(t) => {
                     if let Some(p) = self.paths.get_mut(path.index()) {
                         p.reorder_timer = Some(p.reorder_timer.map_or(t, |o| o.min(t)));
@@ -57,7 +60,7 @@ impl Association {
                 self.refresh_view(path);
                 self.grow_path(now, path, true);
             }
-            self.react(now, path, LossKind::FastRetransmit, lost);
+            self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
         }
     }
 
@@ -77,7 +80,8 @@ impl Association {
     fn judge(&mut self, path: PathId, c: &CopyRef, sack: &SackView<'_>, facts: &super::views::Facts) -> Verdict {
         let Some(chunk) = self.board.get(c.tsn) else { return Verdict::Waiting };
         // A TSN is fast-retransmitted once (§7.2.4); only time-based detection may repeat.
-        if chunk.fast_retransmitted && !self.policies.loss_threshold.repeats() {
+        let repaired = chunk.fast_retransmitted || self.config.quirks.repaired_once && chunk.transmissions > 1;
+        if repaired && !self.policies.loss_threshold.repeats() {
             return Verdict::Waiting;
         }
         let Some(copy) = chunk.copies.iter().find(|l| l.path == path && l.tx_seq == c.tx_seq).copied() else {
@@ -117,16 +121,26 @@ impl Association {
         len
     }
 
-    /// Cause, window, coupling: once per path and event (decision 7).
+    /// The same when no TSN is asked for: whatever was lost may begin an episode.
     fn react(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64) {
+        self.react_to(now, path, kind, bytes, u64::MAX);
+    }
+
+    /// Cause, window, coupling: once per path and event (decision 7). `highest` is the highest TSN lost.
+    fn react_to(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64, highest: u64) {
         self.refresh_view(path);
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        let new_episode = kind == LossKind::Timeout || p.recovery_exit.is_none();
+        let by_tsn = self.config.quirks.recover_by_tsn;
+        let beyond = if by_tsn { highest > p.recover_tsn } else { p.recovery_exit.is_none() };
+        let new_episode = kind == LossKind::Timeout || beyond;
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
         let to = p.window.on_loss(&cx, path, &e, cause);
+        if new_episode {
+            p.timed = None;
+        }
         if new_episode && cause != Cause::Reordering {
             p.cwnd = to.cwnd.max(self.mtu);
             p.ssthresh = to.ssthresh;
@@ -137,11 +151,12 @@ impl Association {
         match kind {
             LossKind::FastRetransmit if new_episode => {
                 p.recovery_exit = p.flight.next_seq().checked_sub(1);
+                p.recover_tsn = self.board.sent_end() - 1;
                 p.free_pass = true;
             }
-            LossKind::FastRetransmit => {}
+            LossKind::FastRetransmit => p.free_pass |= self.config.quirks.pass_every_mark,
             LossKind::Timeout => {
-                p.recovery_exit = None;
+                p.recovery_exit = p.recovery_exit.filter(|_| by_tsn);
                 p.free_pass = true;
             }
         }

@@ -6,6 +6,7 @@
 mod addresses;
 pub(crate) mod announced;
 mod asconf;
+mod bench;
 mod birth;
 mod control_in;
 mod control_out;
@@ -17,6 +18,7 @@ mod handshake;
 mod heartbeat;
 mod invariants;
 mod loss;
+mod nonces;
 mod paths;
 mod peer_window;
 pub(crate) mod receive;
@@ -31,6 +33,7 @@ mod transmit_data;
 mod transmit_new;
 mod views;
 
+pub(crate) use bench::Bench;
 pub(crate) use birth::Birth;
 pub use state::Phase;
 pub(crate) use state::State;
@@ -40,6 +43,7 @@ use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
 use crate::message::{Message, Part, SendOptions};
 use crate::path::Path;
+use crate::path::list::Paths;
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
 use crate::stats::{AssocStats, PathStats};
@@ -55,6 +59,7 @@ use control_out::{Control, What};
 use peer_window::PeerWindow;
 use sack_in::GapMemory;
 use std::collections::VecDeque;
+use std::sync::Arc;
 use views::Views;
 
 /// Charged to the send buffer for each message and each chunk of one on top of its payload, bytes: without it a peer
@@ -117,7 +122,8 @@ pub enum TimerReason {
 
 /// An SCTP association over one or more paths.
 pub struct Association {
-    pub(crate) config: AssocConfig,
+    /// Shared by all associations that are configured alike.
+    pub(crate) config: Arc<AssocConfig>,
     pub(crate) state: State,
     pub(crate) local_port: u16,
     pub(crate) peer_port: u16,
@@ -140,7 +146,7 @@ pub struct Association {
     mtu: u64,
     /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
     fill_scale: u64,
-    pub(crate) paths: Vec<Path>,
+    pub(crate) paths: Paths,
     /// The path the handshake runs over.
     pub(crate) handshake_path: PathId,
     /// Counts changes of the addresses in `paths`.
@@ -157,6 +163,12 @@ pub struct Association {
     scheduler_wakeup: Option<Instant>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
+    /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
+    confirming: bool,
+    /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.
+    burst_armed: bool,
+    /// Highest TSN newly acknowledged as remembered for [`crate::Quirks::sticky_reports`].
+    highest_reported: Option<u64>,
     /// A sending opportunity began that the scheduler has not been told of.
     fresh_opportunity: bool,
     /// Least time of the quality estimator's next tick.
@@ -179,6 +191,8 @@ pub struct Association {
     reassembly: Reassembly,
     received_any: bool,
     packets_since_sack: u32,
+    /// The delay timer sends the next SACK, and it counts nothing, see [`crate::Quirks::timer_counts_none`].
+    sack_count_lost: bool,
     sack_due: bool,
     sack_timer: Option<Instant>,
     sack_path: PathId,
@@ -195,17 +209,17 @@ pub struct Association {
     stale_cookies: u16,
     cookie_wish: Option<Duration>,
     /// Causes about the INIT ACK, to leave beside the COOKIE ECHO (§3.2.2).
-    echo_report: Bytes,
+    echo_report: Box<[u8]>,
     guard_timer: Option<Instant>,
     /// Cumulative TSN when the guard was set.
     guarded_from: u64,
     asconf: Asconf,
-    nonces: views::Nonces,
+    nonces: nonces::Nonces,
     events: VecDeque<Event>,
     abandoned_told: u64,
     abandoned: give_up::Abandoned,
     stats: AssocStats,
-    scratch: transmit::Scratch,
+    scratch: bench::Lent,
 }
 
 impl Association {
@@ -250,7 +264,11 @@ impl Association {
         self.stats.bytes_sent += payload.len() as u64;
         self.groups.queued(options.group, payload.len() as u64);
         self.queue.push(now, options, payload);
-        self.opportunity();
+        if self.config.quirks.burst == crate::BurstRule::Always {
+            self.opportunity();
+        } else {
+            self.scheduler_blocked = false;
+        }
         Ok(())
     }
 
@@ -272,6 +290,21 @@ impl Association {
             None => self.readable_told = false,
         }
         m
+    }
+
+    /// Is there a message to [`recv`](Self::recv)?
+    pub fn is_readable(&self) -> bool {
+        self.reassembly.ready_len() > 0
+    }
+
+    /// What fills the receive buffer: payload, and what it costs to hold it in small pieces, bytes.
+    pub fn held_for_reading(&self) -> u64 {
+        self.reassembly.held_bytes() as u64
+    }
+
+    /// Gaps in the sequence of received TSNs: runs of missing ones below one that came.
+    pub fn gaps(&self) -> usize {
+        self.tracker.gaps()
     }
 
     /// Counters of the association.
@@ -314,6 +347,9 @@ impl Association {
         if let Some(e) = self.events.pop_front() {
             return Some(e);
         }
+        if self.events.capacity() > 0 {
+            self.events = VecDeque::new();
+        }
         let abandoned = self.stats.abandoned_sent + self.stats.abandoned_unsent;
         if abandoned > self.abandoned_told {
             let messages = abandoned - self.abandoned_told;
@@ -355,8 +391,9 @@ impl Association {
 
     /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
     pub(crate) fn opportunity(&mut self) {
-        let burst = if self.config.max_burst == 0 { u16::MAX } else { self.config.max_burst };
-        for p in &mut self.paths {
+        let applies = self.config.quirks.burst == crate::BurstRule::Always || self.burst_armed;
+        let burst = if self.config.max_burst == 0 || !applies { u16::MAX } else { self.config.max_burst };
+        for p in self.paths.iter_mut() {
             p.burst_left = burst;
         }
         self.scheduler_blocked = false;
@@ -367,7 +404,8 @@ impl Association {
     fn maybe_update_window(&mut self) {
         let now_open = self.window_to_announce();
         let quarter = self.config.receive_buffer as u64 / 4;
-        if self.received_any && self.state.is_connected() && now_open >= self.announced_rwnd + quarter {
+        let tells = self.received_any && !self.config.quirks.no_window_updates;
+        if tells && self.state.is_connected() && now_open >= self.announced_rwnd + quarter {
             self.sack_due = true;
         }
     }

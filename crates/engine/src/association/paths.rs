@@ -2,7 +2,7 @@
 
 use super::Association;
 use crate::event::{Event, PathReason};
-use crate::path::{LocalId, Origin, Path};
+use crate::path::{FirstWindow, LocalId, Origin, Path, initial_window};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState, Signals, TimeoutLog};
 use std::net::SocketAddr;
@@ -15,14 +15,20 @@ impl Association {
             return self.recycle_path(local, remote, origin);
         }
         let id = PathId(self.paths.len() as u8);
-        // Few, and each is large: a list that doubles would be empty for the most part.
-        self.paths.reserve_exact(1);
-        self.views.reserve_path(self.paths.len());
+        self.views.reserve_path();
         self.addresses_changed += 1;
-        self.paths.push(Path::new(id, local, remote, origin, self.mtu, window));
+        self.paths.push(Path::new(id, local, remote, origin, self.first_window(remote), window));
         self.views.timeouts.push(TimeoutLog::default());
         self.views.board.signals.push(Signals::default());
         Some(id)
+    }
+
+    /// Where the window of a path to `remote` begins.
+    fn first_window(&self, remote: SocketAddr) -> FirstWindow {
+        FirstWindow {
+            cwnd: initial_window(self.config.initial_window, self.mtu, remote),
+            ssthresh: self.config.initial_ssthresh,
+        }
     }
 
     /// Reuses the number of the path that has been useless for longest. Paths that carry something stay.
@@ -34,7 +40,8 @@ impl Association {
         };
         let id = self.paths.iter().filter(free).min_by_key(|p| p.last_received).map(|p| p.id)?;
         self.addresses_changed += 1;
-        self.paths[id.index()] = Path::new(id, local, remote, origin, self.mtu, (self.policies.window)());
+        let window = (self.policies.window)();
+        self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
         self.views.timeouts[id.index()] = TimeoutLog::default();
         self.views.board.signals[id.index()] = Signals::default();
         Some(id)
@@ -44,9 +51,9 @@ impl Association {
     /// its nonce came back; towards a peer without these extensions nothing is sent from it (DESIGN decision 2).
     /// None when the association has no room for another path.
     pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
-        if let Some(p) = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote) {
-            let was_down = core::mem::take(&mut p.interface_down);
-            let id = p.id;
+        let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
+        let known = known.map(|p| (p.id, core::mem::take(&mut p.interface_down)));
+        if let Some((id, was_down)) = known {
             self.readd_path(now, id, was_down);
             return Some(id);
         }
@@ -69,7 +76,7 @@ impl Association {
         p.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
         let smallest = self.paths.iter().map(|p| self.packet_size(p.id)).min().unwrap_or(self.config.packet_size);
         self.mtu = crate::AssocConfig::payload_of(smallest) as u64;
-        for p in &mut self.paths {
+        for p in self.paths.iter_mut() {
             p.cwnd = p.cwnd.max(self.mtu);
         }
         true
@@ -116,7 +123,11 @@ impl Association {
                 let id = p.id;
                 // From an address the peer has not learnt nothing but the request may leave (DESIGN decision 2).
                 p.known_to_peer &= !self.peer.asconf;
-                p.reset_congestion(self.mtu, (self.policies.window)());
+                let start = FirstWindow {
+                    cwnd: initial_window(self.config.initial_window, self.mtu, p.remote),
+                    ssthresh: self.config.initial_ssthresh,
+                };
+                p.reset_congestion(start, (self.policies.window)());
                 self.readd_path(now, id, true);
             }
         }
@@ -188,7 +199,8 @@ impl Association {
         if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
-                p.cwnd = p.cwnd.min(crate::path::initial_window(self.mtu, p.remote)).max(self.mtu);
+                let first = initial_window(self.config.initial_window, self.mtu, p.remote);
+                p.cwnd = p.cwnd.min(first).max(self.mtu);
                 p.backoff = 0;
             }
             self.set_path_state(id, PathState::Active, PathReason::Answered);

@@ -51,7 +51,10 @@ impl PeerWindow {
 impl Association {
     /// Payload bytes the peer can still take.
     pub(super) fn peer_rwnd(&self) -> u64 {
-        self.peer_window.a_rwnd.saturating_sub(self.board.outstanding_bytes())
+        let q = &self.config;
+        let held = if q.quirks.marked_hold_window { self.board.marked_bytes() } else { 0 };
+        let overhead = q.peer_chunk_overhead * (self.board.outstanding_chunks() + 1);
+        self.peer_window.a_rwnd.saturating_sub(self.board.outstanding_bytes() + held + overhead)
     }
 
     /// How many chunks of the look-ahead may leave now, the first of which has `len` bytes; none when the window is
@@ -123,7 +126,9 @@ impl Association {
         } else if let Some(since) = w.closed_since.take() {
             w.probe = Probe::Idle;
             w.backoff = 0;
-            self.resend_probes(now, since);
+            if !self.config.quirks.no_probe_repair {
+                self.resend_probes(now, since);
+            }
         }
     }
 

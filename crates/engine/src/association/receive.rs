@@ -20,8 +20,8 @@ pub(crate) struct Source {
 }
 
 /// INIT, INIT ACK and SHUTDOWN COMPLETE share a packet with nothing (RFC 9260 §6.10).
-pub(crate) fn is_alone(raw: &RawChunk<'_>, datagram: &[u8]) -> bool {
-    COMMON_HEADER_LEN + raw.whole.len() == datagram.len()
+pub(crate) fn is_alone(raw: &RawChunk<'_>, packet: &Packet<'_>) -> bool {
+    COMMON_HEADER_LEN + raw.whole.len() == packet.len()
 }
 
 /// Bytes of an ERROR that reports a chunk of nothing but its header.
@@ -35,12 +35,12 @@ enum Next {
 }
 
 impl Association {
-    /// Handles a packet whose verification tag was checked.
-    pub(crate) fn handle_packet(&mut self, now: Instant, from: Source, packet: &Packet<'_>, datagram: &Bytes) {
+    /// Handles a packet whose verification tag was checked. `whole` is the datagram it was read from, if there was one.
+    pub(crate) fn handle_packet(&mut self, now: Instant, from: Source, packet: &Packet<'_>, whole: Option<&Bytes>) {
         let path = self.source_path(now, from, packet);
         if let Some(p) = path.and_then(|p| self.paths.get_mut(p.index())) {
             p.counters.packets_received += 1;
-            p.counters.bytes_received += datagram.len() as u64;
+            p.counters.bytes_received += packet.len() as u64;
             p.last_received = Some(now);
         }
         self.opportunity();
@@ -56,7 +56,8 @@ impl Association {
             } else if self.must_be_authenticated(raw.kind) && !authenticated {
                 Next::Continue // silently dropped (RFC 4895 §6.3)
             } else {
-                self.on_chunk(now, from, path, &raw, datagram, &mut seen)
+                let alone = is_alone(&raw, packet);
+                self.on_chunk(now, from, path, &raw, alone, whole, &mut seen)
             };
             if next == Next::Stop || self.phase() == super::Phase::Closed {
                 break;
@@ -80,33 +81,36 @@ impl Association {
         }
         let adds = packet.chunks().flatten().any(|c| matches!(c.kind, kind::AUTH | kind::ASCONF));
         let mut same = self.paths.iter_mut().filter(|p| p.local == from.local && p.remote.ip() == from.remote.ip());
-        match (same.next(), same.next()) {
-            (Some(p), None) if !adds => {
-                tracing::debug!(path = ?p.id, from = %p.remote, to = %from.remote, "the peer's port changed");
-                p.remote = from.remote;
-                let id = p.id;
-                self.addresses_changed += 1;
-                self.readd_path(now, id, false);
-                Some(id)
-            }
-            _ => None,
+        let (Some(p), None) = (same.next(), same.next()) else { return None };
+        if adds {
+            return None;
         }
+        tracing::debug!(path = ?p.id, from = %p.remote, to = %from.remote, "the peer's port changed");
+        p.remote = from.remote;
+        let id = p.id;
+        drop(same);
+        self.addresses_changed += 1;
+        self.readd_path(now, id, false);
+        Some(id)
     }
 
+    #[allow(clippy::too_many_arguments, reason = "what one chunk needs; a struct for one call would only rename them")]
     fn on_chunk(
         &mut self,
         now: Instant,
         from: Source,
         path: Option<PathId>,
         raw: &RawChunk<'_>,
-        datagram: &Bytes,
+        alone: bool,
+        whole: Option<&Bytes>,
         seen: &mut Arrival,
     ) -> Next {
         let Ok(chunk) = raw.decode() else { return Next::Stop };
-        let alone = is_alone(raw, datagram);
         let Some(path) = path else { return self.on_chunk_from_elsewhere(now, from, chunk, alone) };
         match chunk {
-            Chunk::Data(d) if self.state.accepts_data() => self.on_data(now, path, &d, datagram, seen),
+            Chunk::Data(d) if self.state.accepts_data() => {
+                self.on_data(now, path, &d, raw.payload.or(whole), seen);
+            }
             Chunk::Sack(s) if self.acknowledgements_count() => self.on_sack(now, s.cum_tsn, Some(&s)),
             Chunk::ForwardTsn(_) if !self.peer.forward_tsn => return self.on_unknown(path, raw),
             Chunk::ForwardTsn(f) if self.state.accepts_data() => self.on_forward_tsn(now, &f),

@@ -6,22 +6,36 @@
 use super::Association;
 use super::loss::Suspects;
 use crate::event::CloseReason;
+use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::SackView;
 use anabranch_wire::{Cause, Sack};
+use std::collections::BTreeMap;
 
 /// The gap blocks of the last SACK, as extended TSN ranges: only differences are walked.
 #[derive(Debug, Default)]
 pub(crate) struct GapMemory {
     ranges: Vec<(u64, u64)>,
+    /// The copies that were acknowledged by gap blocks, for [`crate::Quirks::stale_sacks_count`] only.
+    settled: BTreeMap<u64, LiveCopy>,
+    /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
+    pub withdrawn: Vec<(u64, u8)>,
+}
+
+/// What the SACK at hand says, and how it differs from the last one.
+#[derive(Debug, Default)]
+pub(crate) struct GapScratch {
     next: Vec<(u64, u64)>,
     added: Vec<(u64, u64)>,
     gone: Vec<(u64, u64)>,
-    /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
-    pub withdrawn: Vec<(u64, u8)>,
+}
+
+impl GapScratch {
+    /// Nothing in it.
+    pub const EMPTY: GapScratch = GapScratch { next: Vec::new(), added: Vec::new(), gone: Vec::new() };
 }
 
 /// Most withdrawn TSNs whose reports are counted.
@@ -31,6 +45,12 @@ impl GapMemory {
     /// Ranges remembered.
     pub fn len(&self) -> usize {
         self.ranges.len()
+    }
+    /// What is acknowledged cumulatively cannot be taken back.
+    fn forget_settled(&mut self, cum: u64) {
+        while let Some(first) = self.settled.first_entry().filter(|e| *e.key() <= cum) {
+            first.remove();
+        }
     }
     /// First and last TSN of each, rising.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
@@ -61,6 +81,8 @@ pub(crate) struct PathTally {
     pub lowest: Option<u64>,
     pub oldest_sent: Option<Instant>,
     pub oldest_before: Option<u64>,
+    /// The chunk that is timed was among it, sent then.
+    pub timed_sent: Option<Instant>,
     pub fully_used: bool,
     pub touched: bool,
     /// Its window grew already.
@@ -107,7 +129,12 @@ impl Association {
             return;
         }
         self.stats.sacks_received += 1;
-        self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(1));
+        let least = u8::from(!self.config.quirks.timer_counts_none);
+        self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
+        if self.config.quirks.pass_every_mark {
+            // A pass that the SACK before gave has had its chance.
+            self.paths.iter_mut().for_each(|p| p.free_pass = false);
+        }
         let advanced = cum > self.board.cumulative();
         self.begin_tally();
         self.account_cumulative(now, cum);
@@ -117,6 +144,7 @@ impl Association {
             self.on_peer_window(now, s.a_rwnd, progress);
         }
         let progress = self.scratch.acks.iter().any(|t| t.touched);
+        self.highest_reported = self.scratch.highest_acked;
         self.finish_tally(now);
         self.refresh_views();
         self.notify_acked(now);
@@ -138,7 +166,7 @@ impl Association {
 
     /// Reads gap blocks into extended ranges.
     fn read_gaps(&mut self, cum: u64, s: &Sack<'_>) -> GapsRead {
-        let g = &mut self.gaps;
+        let g = &mut self.scratch.gap_ranges;
         g.next.clear();
         for b in s.gaps() {
             let (from, to) = (cum + u64::from(b.start), cum + u64::from(b.end));
@@ -156,9 +184,11 @@ impl Association {
 
     fn begin_tally(&mut self) {
         self.scratch.acks.clear();
-        self.scratch.highest_acked = None;
+        self.scratch.highest_acked = self.highest_reported.filter(|_| self.config.quirks.sticky_reports);
         self.scratch.flight_before.clear();
-        for p in &self.paths {
+        for p in self.paths.iter_mut() {
+            p.expected = p.expected.max(p.flight.expected_seq());
+            p.pseudo.progress = false;
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
                 fully_used: p.flight.bytes() >= p.cwnd,
@@ -171,18 +201,27 @@ impl Association {
     fn account_cumulative(&mut self, now: Instant, cum: u64) {
         while self.board.cumulative() < cum {
             let tsn = self.board.cumulative() + 1;
-            self.acknowledge(now, tsn);
+            self.note_repair(tsn);
+            if self.acknowledge(now, tsn, true) && self.config.quirks.sticky_reports {
+                self.scratch.highest_acked = Some(tsn);
+            }
             self.board.pop_front();
         }
     }
 
     fn account_gaps(&mut self, now: Instant) {
-        let mut g = core::mem::take(&mut self.gaps);
-        subtract(&g.next, &g.ranges, &mut g.added);
-        subtract(&g.ranges, &g.next, &mut g.gone);
+        self.find_expected();
+        let mut g = core::mem::take(&mut self.scratch.gap_ranges);
+        subtract(&g.next, &self.gaps.ranges, &mut g.added);
+        subtract(&self.gaps.ranges, &g.next, &mut g.gone);
         for &(from, to) in &g.added {
             for tsn in from..=to {
-                self.acknowledge(now, tsn);
+                if self.config.quirks.stale_sacks_count
+                    && let Some(copy) = self.board.get(tsn).and_then(|c| c.copies.iter().last().copied())
+                {
+                    self.gaps.settled.insert(tsn, copy);
+                }
+                self.acknowledge(now, tsn, false);
                 self.board.set_reneged(tsn, false);
             }
         }
@@ -190,27 +229,73 @@ impl Association {
         let cum = self.board.cumulative();
         for &(from, to) in &g.gone {
             for tsn in from.max(cum + 1)..=to {
+                if let Some(copy) = self.gaps.settled.remove(&tsn) {
+                    self.take_back(tsn, copy);
+                    continue;
+                }
                 self.board.set_reneged(tsn, true);
-                if g.withdrawn.len() < MAX_WITHDRAWN {
-                    g.withdrawn.push((tsn, 0));
+                if self.gaps.withdrawn.len() < MAX_WITHDRAWN {
+                    self.gaps.withdrawn.push((tsn, 0));
                 }
             }
         }
-        core::mem::swap(&mut g.ranges, &mut g.next);
-        self.gaps = g;
+        core::mem::swap(&mut self.gaps.ranges, &mut g.next);
+        self.scratch.gap_ranges = g;
+        self.gaps.forget_settled(cum);
+        self.find_expected();
     }
 
-    /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3).
-    fn acknowledge(&mut self, now: Instant, tsn: u64) {
-        let Some(c) = self.board.get(tsn) else { return };
-        if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
+    /// What CUC expects on each path, where it follows TSNs.
+    fn find_expected(&mut self) {
+        if !self.config.quirks.cuc_by_tsn {
             return;
+        }
+        for p in self.paths.iter_mut() {
+            let (board, id) = (&self.board, p.id);
+            p.pseudo.search(|from, again| board.lowest_on(id, from, again));
+        }
+    }
+
+    /// An acknowledgement is gone that an older SACK does not know of.
+    fn take_back(&mut self, tsn: u64, copy: LiveCopy) {
+        let (Some(len), Some(p)) = (self.board.unsettle(tsn, copy), self.paths.get_mut(copy.path.index())) else {
+            return;
+        };
+        p.flight.restore_copy(copy.tx_seq, tsn, len, copy.sent_at);
+        p.lowest_tsn = p.lowest_tsn.map(|l| l.min(tsn));
+        p.pseudo.taken_back(tsn);
+    }
+
+    /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
+    fn note_repair(&mut self, tsn: u64) {
+        let q = self.config.quirks;
+        if q.burst == BurstRule::Always || self.burst_armed {
+            return;
+        }
+        let repaired = |c: &crate::tx::scoreboard::Chunk| {
+            c.fast_retransmitted || q.burst == BurstRule::OnceRepaired && c.transmissions > 1
+        };
+        if self.board.get(tsn).is_some_and(repaired) {
+            self.burst_armed = true;
+            self.opportunity();
+        }
+    }
+
+    /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3). False
+    /// when that is no news.
+    fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) -> bool {
+        let Some(c) = self.board.get(tsn) else { return false };
+        if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
+            return false;
         }
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
         let once = sent == 1;
         if state == ChunkState::Outstanding {
             // The late arrival of what was given as lost says nothing about what left after that.
             self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
+        }
+        if let Some(p) = last_path.and_then(|p| self.paths.get_mut(p.index())) {
+            p.pseudo.acknowledged(tsn, cumulatively);
         }
         let copies = self.board.settle(tsn, ChunkState::Acked);
         for copy in copies.iter() {
@@ -225,6 +310,10 @@ impl Association {
             t.bytes += len;
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
             t.touched = true;
+            if let Some(p) = self.paths.get_mut(copy.path.index()).filter(|p| p.timed == Some(tsn)) {
+                p.timed = None;
+                t.timed_sent = Some(copy.sent_at).filter(|_| once);
+            }
             // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.
             let same_path = sent == copies.len() && copies.iter().all(|c| c.path == copy.path);
             if once || same_path {
@@ -245,6 +334,7 @@ impl Association {
         {
             t.touched = true;
         }
+        true
     }
 
     /// RTT, delivery rate, end of recovery.
@@ -253,18 +343,23 @@ impl Association {
             if t.bytes > 0 {
                 p.rate.on_delivered(now, t.bytes);
             }
-            if let Some(n) = t.newest {
-                p.rtt.sample(now, now.since(n.sent_at));
-                p.rate.on_newest(now, n.sent_at, &p.newest_at_send, p.rtt.srtt());
+            let timed = if self.config.quirks.one_timed { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
+            if let Some(sent_at) = timed {
+                p.rtt.sample(now, now.since(sent_at));
                 p.backoff = 0;
+            }
+            if let Some(n) = t.newest {
+                p.rate.on_newest(now, n.sent_at, &p.newest_at_send, p.rtt.srtt());
             }
             p.newest_acked_seq = p.newest_acked_seq.max(t.proven);
             if t.touched {
                 p.consecutive_timeouts = 0;
             }
-            if let Some(exit) = p.recovery_exit
-                && p.flight.oldest_seq().is_none_or(|s| s > exit)
-            {
+            let over = |exit: u64| match self.config.quirks.recover_by_tsn {
+                true => self.board.cumulative() >= p.recover_tsn,
+                false => p.flight.oldest_seq().is_none_or(|s| s > exit),
+            };
+            if p.recovery_exit.is_some_and(over) {
                 p.recovery_exit = None;
             }
         }
@@ -286,12 +381,11 @@ impl Association {
 
     /// Misses and verdicts, path by path, losses included.
     fn detect(&mut self, now: Instant, advanced: bool) {
-        self.scratch.newest.clear();
-        self.scratch.oldest.clear();
-        for t in &self.scratch.acks {
-            self.scratch.newest.push(t.proven);
-            self.scratch.oldest.push(t.lowest);
-        }
+        let s = &mut *self.scratch;
+        s.newest.clear();
+        s.oldest.clear();
+        s.newest.extend(s.acks.iter().map(|t| t.proven));
+        s.oldest.extend(s.acks.iter().map(|t| t.lowest));
         let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);
@@ -326,15 +420,40 @@ impl Association {
         self.paths.get(path.index()).and_then(|p| p.newest_acked_seq)
     }
 
+    /// Finds the lowest TSN in flight on a path, or waiting to be sent there again; true when it is another one.
+    fn lowest_moved(&mut self, path: usize) -> bool {
+        let Some(p) = self.paths.get(path) else { return false };
+        let before = p.lowest_tsn;
+        let here = |tsn: u64| {
+            self.board.get(tsn).is_some_and(|c| match c.state {
+                ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
+                ChunkState::Marked => c.last_path == Some(p.id),
+                _ => false,
+            })
+        };
+        let first = before.unwrap_or(0).max(self.board.cumulative() + 1);
+        let now = if p.flight.bytes() == 0 { None } else { (first..self.board.sent_end()).find(|t| here(*t)) };
+        if let Some(p) = self.paths.get_mut(path) {
+            p.lowest_tsn = now;
+        }
+        now != before
+    }
+
     /// T3 and its companions after an acknowledgement (§6.3.2).
     fn rearm_timers(&mut self, now: Instant) {
         let facts = self.facts(now);
+        let by_tsn = self.config.quirks.t3_by_tsn;
         for i in 0..self.paths.len() {
-            let oldest_before = self.scratch.acks.get(i).and_then(|t| t.oldest_before);
+            let moved = if by_tsn {
+                self.lowest_moved(i)
+            } else {
+                let oldest = self.paths.get(i).and_then(|p| p.flight.oldest_seq());
+                oldest != self.scratch.acks.get(i).and_then(|t| t.oldest_before)
+            };
             let cx = facts.view(&self.views);
             let (Some(p), Some(v)) = (self.paths.get_mut(i), self.views.paths.get(i)) else { continue };
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
-                (Some(seq), Some(oldest_sent)) if Some(seq) != oldest_before => {
+                (Some(_), Some(oldest_sent)) if moved => {
                     let why = Arm::Progress { oldest_sent, old_deadline: p.t3 };
                     p.t3 = Some(self.policies.timer.arm(&cx, v, why).max(now + Duration::from_micros(1)));
                 }

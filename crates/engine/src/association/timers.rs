@@ -34,7 +34,7 @@ impl Association {
             offer(self.quality_wakeup(), TimerReason::Policy);
         }
         let waiting = !self.queue.is_empty() || !self.board.ahead().is_empty() || !self.board.marked().is_empty();
-        for p in &self.paths {
+        for p in self.paths.iter() {
             offer(p.t3, TimerReason::Retransmission(p.id));
             offer(p.loss_timer, TimerReason::Loss(p.id));
             offer(p.reorder_timer, TimerReason::Loss(p.id));
@@ -68,6 +68,7 @@ impl Association {
         if due(self.sack_timer) {
             self.sack_timer = None;
             self.sack_due = true;
+            self.sack_count_lost = self.config.quirks.timer_counts_none;
         }
         if due(self.forward_timer) {
             self.forward_timer = None;

@@ -1,6 +1,7 @@
 //! The next packet, in four steps from the first day: control, retransmission, new data, acknowledgement and repair.
 
 use super::Association;
+use super::sack_in::GapScratch;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
@@ -26,6 +27,27 @@ pub(crate) struct Scratch {
     /// Highest TSN that the SACK at hand newly acknowledged.
     pub highest_acked: Option<u64>,
     pub flight_before: Vec<u32>,
+    pub gap_ranges: GapScratch,
+}
+
+impl Scratch {
+    /// Nothing in it.
+    pub const EMPTY: Scratch = Scratch {
+        gaps: Vec::new(),
+        duplicates: Vec::new(),
+        packet: Vec::new(),
+        skipped: Vec::new(),
+        marked: Vec::new(),
+        copies: Vec::new(),
+        adjust: Vec::new(),
+        acks: Vec::new(),
+        newest: Vec::new(),
+        oldest: Vec::new(),
+        packets_reported: 0,
+        highest_acked: None,
+        flight_before: Vec::new(),
+        gap_ranges: GapScratch::EMPTY,
+    };
 }
 
 /// Builds the next packet into `out`; false when there is none now.
@@ -84,9 +106,9 @@ impl Association {
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
     fn decay_idle_windows(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
-            if self.paths[i].may_decay(self.mtu) {
+            if self.paths[i].may_decay(now, self.mtu) {
                 let rto = self.rto(PathId(i as u8));
-                self.paths[i].decay_while_idle(now, rto, self.mtu);
+                self.paths[i].decay_while_idle(now, rto, self.mtu, self.config.quirks.decay_keeps_threshold);
                 self.views_stale = true;
             }
         }
@@ -110,7 +132,7 @@ impl Association {
         }
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
-        for p in &mut self.paths {
+        for p in self.paths.iter_mut() {
             let bytes = core::mem::take(&mut p.released);
             if bytes > 0 {
                 self.policies.path_quality.observe(&cx, Notice::Released { path: p.id, bytes });

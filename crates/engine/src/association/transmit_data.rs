@@ -2,7 +2,7 @@
 
 use super::Association;
 use super::transmit::start_packet;
-use super::views::has_window;
+use super::views::{Facts, has_window};
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, PathSet, Rate};
@@ -121,7 +121,8 @@ impl Association {
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
             let alone = p.consecutive_timeouts == 0 || p.flight.packets() == 0;
-            if has_window(p, now) || pass.is_some() && alone {
+            let passes = pass.is_some() && (p.free_pass || !self.config.quirks.pass_on_lossy_path);
+            if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
                     self.paths[lossy].free_pass = false;
@@ -146,7 +147,8 @@ impl Association {
             self.account(now, tsn, path, i == 0);
         }
         self.scratch.packet = list;
-        self.finish_data(now, path, out);
+        let facts = self.facts(now);
+        self.finish_data(now, path, &facts, out);
     }
 
     pub(super) fn take_for_packet(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
@@ -166,18 +168,39 @@ impl Association {
         }
         let tx_seq = p.flight.next_seq() - 1;
         p.flight.add_copy(tsn, len);
+        if again {
+            let old = self.board.get(tsn).and_then(|c| c.last_path);
+            if let Some(p) = old.and_then(|o| self.paths.get_mut(o.index())) {
+                p.timed = p.timed.filter(|t| *t != tsn);
+                p.pseudo.sent_again(old == Some(path));
+            }
+            self.paths[path.index()].pseudo.repairs();
+        } else {
+            p.timed.get_or_insert(tsn);
+        }
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        if self.config.quirks.t3_by_tsn && p.lowest_tsn.is_none_or(|l| tsn <= l) {
+            // It is the earliest now: T3 starts anew with it.
+            p.lowest_tsn = Some(tsn);
+            p.t3 = None;
+        }
         p.counters.data_sent += len;
         if again {
             p.counters.data_retransmitted += len;
         } else {
             self.groups.taken(chunk.group, len);
         }
+        let in_flight = p.flight.bytes();
         self.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
-        self.refresh_view(path);
+        match self.views.paths.get_mut(path.index()).filter(|_| !first) {
+            // Of what a path shows, a further chunk of the same packet changes no more.
+            Some(v) => v.in_flight = in_flight,
+            None => self.refresh_view(path),
+        }
     }
 
     /// Encodes the booked packet, adds a SACK when it fits, starts timers.
-    pub(super) fn finish_data(&mut self, now: Instant, path: PathId, out: &mut Transmit) {
+    pub(super) fn finish_data(&mut self, now: Instant, path: PathId, facts: &Facts, out: &mut Transmit) {
         start_packet(self, path, out);
         self.scratch.packet.sort_unstable();
         let list = core::mem::take(&mut self.scratch.packet);
@@ -198,7 +221,7 @@ impl Association {
         }
         self.scratch.packet = list;
         self.sent_packet(now, path, out);
-        self.after_data(now, path, payload);
+        self.after_data(now, path, facts, payload);
     }
 
     /// Nothing is left to be sent before the end: an acknowledgement at once ends it sooner (RFC 7053 §5.1).
@@ -207,12 +230,14 @@ impl Association {
         ending && self.queue.is_empty() && self.board.ahead().is_empty() && self.board.marked().is_empty()
     }
 
-    fn after_data(&mut self, now: Instant, path: PathId, payload: u64) {
-        let facts = self.facts(now);
+    fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
         let cx = facts.view(&self.views);
         let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.burst_left = p.burst_left.saturating_sub(1);
+        if p.burst_left == 0 && self.config.quirks.burst == crate::BurstRule::AfterRepair {
+            self.burst_armed = false;
+        }
         p.last_data_sent = Some(now);
         p.window.on_sent(now, p.flight.next_seq() - 1, v);
         if let Some(rate) = p.window.pace(v).filter(|r| *r > Rate::ZERO) {

@@ -35,7 +35,8 @@ struct Building {
 impl Association {
     pub(super) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.scheduler_wakeup = None;
-        if self.scheduler_blocked {
+        let repairs_wait = self.config.quirks.repairs_first && !self.board.marked().is_empty();
+        if self.scheduler_blocked || self.confirming || repairs_wait {
             return false;
         }
         if self.queue.is_empty() && self.board.ahead().is_empty() {
@@ -60,7 +61,7 @@ impl Association {
             }
         }
         let Some(path) = packet.on else { return false };
-        self.finish_data(now, path, out);
+        self.finish_data(now, path, &facts, out);
         true
     }
 
@@ -122,7 +123,7 @@ impl Association {
         self.take_for_packet(now, tsn, path, packet.on.is_none());
         packet.on = Some(path);
         packet.size += len;
-        *facts = self.facts(now);
+        self.facts_after_taking(facts, path);
         let cx = facts.view(&self.views);
         self.policies.path_scheduler.settle(&cx, &Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
         Step::Again
@@ -150,7 +151,9 @@ impl Association {
         self.take_for_packet(now, tsn, path, true);
         self.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));
         packet.on = Some(path);
-        self.settle(now, &Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
+        self.facts_after_taking(facts, path);
+        let cx = facts.view(&self.views);
+        self.policies.path_scheduler.settle(&cx, &Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
         Step::Done
     }
 
@@ -185,7 +188,7 @@ impl Association {
         }
         // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
         if self.board.end() > before && want.bytes > 0 {
-            *facts = self.facts(now);
+            self.facts_after_cutting(facts);
             let cx = facts.view(&self.views);
             self.policies.path_scheduler.observe(&cx, &QueueView { chunks: self.board.ahead() }, Occasion::Refilled);
         }
@@ -223,7 +226,7 @@ impl Association {
     }
 
     pub(super) fn note_app_limited(&mut self, now: Instant) {
-        for p in &mut self.paths {
+        for p in self.paths.iter_mut() {
             if has_window(p, now) {
                 p.rate.app_limited(p.flight.bytes());
             }

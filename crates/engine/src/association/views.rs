@@ -1,11 +1,10 @@
-//! What the policies are shown, rebuilt before each question, and the association's small secrets.
+//! What the policies are shown, rebuilt before each question.
 
 use super::Association;
 use crate::path::Path;
-use anabranch_base::{Entropy, Instant, PathId, PathSet, Ppm, Rate};
+use anabranch_base::{Instant, PathId, PathSet, Ppm, Rate};
 use anabranch_policy::path_quality::{Board, PathQuality};
 use anabranch_policy::view::{AssocView, PathState, PathView, Signals, TimeoutLog};
-use aws_lc_rs::hmac;
 
 /// Views and what outlives an exchange of policies: the board of facts and the timeout logs.
 #[derive(Default)]
@@ -16,9 +15,8 @@ pub(crate) struct Views {
 }
 
 impl Views {
-    /// Room for one path more than the `paths` there are, and for no other.
-    pub fn reserve_path(&mut self, paths: usize) {
-        self.paths.reserve_exact((paths + 1).saturating_sub(self.paths.len()));
+    /// Room for one path more, and for no other.
+    pub fn reserve_path(&mut self) {
         self.timeouts.reserve_exact(1);
         self.board.signals.reserve_exact(1);
     }
@@ -31,7 +29,7 @@ impl Association {
     /// Rebuilds the view of every path.
     pub(super) fn refresh_views(&mut self) {
         self.views.paths.clear();
-        for p in &self.paths {
+        for p in self.paths.iter() {
             let mut s = self.views.board.signals.get(p.id.index()).copied().unwrap_or_default();
             s.direction = self.policies.path_scheduler.direction(p.id);
             s.bound_bytes = self.policies.path_scheduler.bound_bytes(p.id);
@@ -52,12 +50,29 @@ impl Association {
 
     /// Paths on which new data may leave now.
     pub(super) fn eligible(&self, now: Instant) -> PathSet {
-        let usable = self.usable_paths();
-        let mut open = PathSet::EMPTY;
-        for p in self.paths.iter().filter(|p| usable.has(p.id) && has_window(p, now)) {
-            open = open.with(p.id);
+        let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
+        for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
+            (active, standby) = (true, standby | p.standby);
+            if self.has_room(p, now) {
+                open = open.with(p.id);
+            }
         }
-        open
+        if active && !standby {
+            return open;
+        }
+        let usable = self.usable_paths();
+        self.paths.iter().filter(|p| usable.has(p.id) && self.has_room(p, now)).map(|p| p.id).collect()
+    }
+
+    /// One more packet of new data may leave on this path.
+    fn has_room(&self, p: &Path, now: Instant) -> bool {
+        let held = if self.config.quirks.marked_hold_window { self.marked_on(p.id) } else { 0 };
+        has_window(p, now) && p.flight.bytes() + held < p.cwnd
+    }
+
+    /// Payload given as lost on a path and not sent again yet, bytes.
+    fn marked_on(&self, path: PathId) -> u64 {
+        self.board.marked().iter().filter(|c| c.last_path == Some(path)).map(|c| c.len).sum()
     }
 
     /// Active paths; when there is none, the best of the others, so that an association never stands still
@@ -149,9 +164,7 @@ impl Facts {
 
 impl Association {
     pub(super) fn facts(&self, now: Instant) -> Facts {
-        let unsent = self.queue.bytes() + self.board.ahead_bytes();
-        let held = unsent + self.board.outstanding_bytes();
-        let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
+        let (unsent, send_buffer_fill) = self.unsent_and_fill();
         Facts {
             now,
             eligible: self.eligible(now),
@@ -159,35 +172,35 @@ impl Association {
             peer_rwnd: self.peer_rwnd(),
             outstanding: self.board.outstanding_bytes(),
             unsent,
-            initial_cwnd: self.paths.first().map_or(0, |p| crate::path::initial_window(self.mtu, p.remote)),
+            initial_cwnd: self
+                .paths
+                .first()
+                .map_or(0, |p| crate::path::initial_window(self.config.initial_window, self.mtu, p.remote)),
             aggregate_window: self.policies.coupling.aggregate_window(),
-            send_buffer_fill: Ppm(fill.min(1_000_000) as u32),
+            send_buffer_fill,
         }
     }
-}
 
-/// Nonces of HEARTBEATs (RFC 9260 §5.4: 64 bits, unpredictable), and jitter.
-pub(crate) struct Nonces {
-    secret: [u8; 32],
-    counter: u64,
-}
+    /// Payload that has not left, bytes, and how much of the send buffer is in use.
+    fn unsent_and_fill(&self) -> (u64, Ppm) {
+        let unsent = self.queue.bytes() + self.board.ahead_bytes();
+        let held = unsent + self.board.outstanding_bytes();
+        let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
+        (unsent, Ppm(fill.min(1_000_000) as u32))
+    }
 
-impl Nonces {
-    pub fn new(entropy: &mut dyn Entropy) -> Self {
-        let mut secret = [0; 32];
-        entropy.fill(&mut secret);
-        Nonces { secret, counter: 0 }
+    /// `facts` after messages were cut, of which some may have been given up: nothing else differs.
+    pub(super) fn facts_after_cutting(&self, facts: &mut Facts) {
+        (facts.unsent, facts.send_buffer_fill) = self.unsent_and_fill();
     }
-    /// Never the same twice, and not to be guessed from earlier ones.
-    pub fn next(&mut self) -> u64 {
-        self.counter += 1;
-        // The key is made anew each time: they are seldom asked for, and ready it takes more than a kilobyte.
-        let key = hmac::Key::new(hmac::HMAC_SHA256, &self.secret);
-        let tag = hmac::sign(&key, &self.counter.to_be_bytes());
-        tag.as_ref().iter().take(8).fold(0, |n, &b| n << 8 | u64::from(b))
-    }
-    /// Uniform in `0..n`.
-    pub fn below(&mut self, n: u64) -> u64 {
-        ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
+
+    /// `facts` after a chunk of the look-ahead was booked on `path`.
+    pub(super) fn facts_after_taking(&self, facts: &mut Facts, path: PathId) {
+        (facts.unsent, facts.send_buffer_fill) = self.unsent_and_fill();
+        facts.outstanding = self.board.outstanding_bytes();
+        facts.peer_rwnd = self.peer_rwnd();
+        if !self.paths.get(path.index()).is_some_and(|p| self.has_room(p, facts.now)) {
+            facts.eligible = facts.eligible.without(path);
+        }
     }
 }

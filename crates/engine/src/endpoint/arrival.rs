@@ -5,7 +5,7 @@ use super::{AssocId, Endpoint};
 use crate::association::receive::{Source, is_alone};
 use crate::path::LocalId;
 use anabranch_base::Instant;
-use anabranch_wire::{CommonHeader, Packet, RawChunk, Verify, kind};
+use anabranch_wire::{CommonHeader, Packet, PacketSlices, RawChunk, Verify, kind};
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -15,32 +15,52 @@ const REFLECTED: u8 = 1;
 impl Endpoint {
     /// Handles a datagram that arrived on `local` from `remote`.
     pub fn handle(&mut self, now: Instant, local: LocalId, remote: SocketAddr, datagram: &Bytes, verify: Verify) {
-        let Ok(packet) = Packet::parse(datagram, verify) else { return };
+        if let Ok(packet) = Packet::parse(datagram, verify) {
+            self.arrived(now, Source { local, remote }, &packet, Some(datagram));
+        }
+    }
+
+    /// The same for a packet as another endpoint of this program made it ([`Transmit::packet`](crate::Transmit)): a
+    /// simulated link need neither write nor sum it, and payloads are shared with the sender's messages. What comes of
+    /// it is what [`Endpoint::handle`] would make of the bytes that
+    /// [`PacketSlices::write_to`](anabranch_wire::PacketSlices::write_to) writes.
+    pub fn handle_slices(&mut self, now: Instant, local: LocalId, remote: SocketAddr, packet: &PacketSlices) {
+        // A signature runs over what stands between the payloads and over them: that needs one piece.
+        if packet.payload_len() > 0 && packet.chunk_kinds().contains(&kind::AUTH) {
+            let mut bytes = Vec::new();
+            packet.write_to(&mut bytes);
+            return self.handle(now, local, remote, &Bytes::from(bytes), Verify::Trusted);
+        }
+        if let Ok(packet) = Packet::of_slices(packet) {
+            self.arrived(now, Source { local, remote }, &packet, None);
+        }
+    }
+
+    fn arrived(&mut self, now: Instant, from: Source, packet: &Packet<'_>, whole: Option<&Bytes>) {
         let h = packet.header;
-        if h.dst_port != self.config.port || !is_unicast(remote.ip()) {
+        if h.dst_port != self.config.port || !is_unicast(from.remote.ip()) {
             return;
         }
-        let from = Source { local, remote };
         let Some(Ok(first)) = packet.chunks().next() else { return };
         if h.vtag == 0 {
-            if first.kind == kind::INIT && is_alone(&first, datagram) {
-                self.on_init(now, from, &packet, &first);
+            if first.kind == kind::INIT && is_alone(&first, packet) {
+                self.on_init(now, from, packet, &first);
             }
             return;
         }
         if first.kind == kind::COOKIE_ECHO {
-            return self.on_cookie_echo(now, from, &packet, &first, datagram);
+            return self.on_cookie_echo(now, from, packet, &first, whole);
         }
         if let Some(c) = packet.chunks().flatten().find(is_reflected) {
-            return self.on_reflected(now, from, h, &c, is_alone(&c, datagram));
+            return self.on_reflected(now, from, h, &c, is_alone(&c, packet));
         }
         match self.owner(h.vtag, h.src_port) {
-            Some(id) if self.is_out_of_the_blue(id, &packet) => self.replies.out_of_the_blue(from, &packet),
-            Some(id) => self.hand_over(now, id, from, &packet, datagram),
+            Some(id) if self.is_out_of_the_blue(id, packet) => self.replies.out_of_the_blue(from, packet),
+            Some(id) => self.hand_over(now, id, from, packet, whole),
             // The peer is known and its tag is wrong: a forgery, or what an association before this one left (§8.5);
             // only the end of that one is helped along (§8.5.1 E).
             None if first.kind != kind::SHUTDOWN_ACK && self.is_peer(from, h.src_port) => {}
-            None => self.replies.out_of_the_blue(from, &packet),
+            None => self.replies.out_of_the_blue(from, packet),
         }
     }
 
@@ -50,9 +70,16 @@ impl Endpoint {
         self.slots.get(&id).filter(|s| s.association.peer_port == peer_port).map(|_| id)
     }
 
-    pub(super) fn hand_over(&mut self, now: Instant, id: AssocId, from: Source, packet: &Packet<'_>, datagram: &Bytes) {
-        if let Some(s) = self.slots.get_mut(&id) {
-            s.association.handle_packet(now, from, packet, datagram);
+    pub(super) fn hand_over(
+        &mut self,
+        now: Instant,
+        id: AssocId,
+        from: Source,
+        packet: &Packet<'_>,
+        whole: Option<&Bytes>,
+    ) {
+        if let Some(s) = self.slots.work_on(&id) {
+            s.association.handle_packet(now, from, packet, whole);
         }
         self.touch(id);
     }
@@ -67,7 +94,7 @@ impl Endpoint {
     /// such a tag no other chunk counts.
     fn on_reflected(&mut self, now: Instant, from: Source, h: CommonHeader, chunk: &RawChunk<'_>, alone: bool) {
         let Some(&id) = self.by_peer.get(&PeerKey::new(from.local, from.remote, h.src_port)) else { return };
-        if let Some(s) = self.slots.get_mut(&id).filter(|s| s.association.peer_tag == h.vtag) {
+        if let Some(s) = self.slots.work_on(&id).filter(|s| s.association.peer_tag == h.vtag) {
             s.association.on_reflected(now, from, chunk, alone);
             self.touch(id);
         }

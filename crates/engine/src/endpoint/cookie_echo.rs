@@ -18,7 +18,7 @@ impl Endpoint {
         from: Source,
         packet: &Packet<'_>,
         first: &RawChunk<'_>,
-        datagram: &Bytes,
+        whole: Option<&Bytes>,
     ) {
         let Ok(Chunk::CookieEcho(echo)) = first.decode() else { return };
         self.jar.rotate_if_due(now, self.entropy.as_mut());
@@ -35,21 +35,21 @@ impl Endpoint {
         let Some(id) = self.owner_of_cookie(&cookie, from) else {
             return match stale {
                 Some(by) => self.replies.stale_cookie(from, back, by),
-                None => self.accept(now, from, back, &cookie, packet, datagram),
+                None => self.accept(now, from, back, &cookie, packet, whole),
             };
         };
-        let Some(s) = self.slots.get_mut(&id) else { return };
+        let Some(s) = self.slots.work_on(&id) else { return };
         let action = s.association.judge_cookie(&cookie);
         if let Some(by) = stale.filter(|_| action != CookieAction::Again) {
             return self.replies.stale_cookie(from, back, by);
         }
         match action {
-            CookieAction::Restart => return self.restart(now, id, from, &cookie, packet, datagram),
+            CookieAction::Restart => return self.restart(now, id, from, &cookie, packet, whole),
             CookieAction::Collision => s.association.on_collision(now, from, &cookie),
             CookieAction::Again => s.association.on_cookie_again(now, from),
             CookieAction::Drop => return,
         }
-        self.hand_over(now, id, from, packet, datagram);
+        self.hand_over(now, id, from, packet, whole);
     }
 
     /// Tags, ports, and a host that the INIT named. The UDP port may differ: NATs change it (RFC 6951 §5.4).
@@ -75,7 +75,7 @@ impl Endpoint {
         back: CommonHeader,
         cookie: &Cookie,
         packet: &Packet<'_>,
-        datagram: &Bytes,
+        whole: Option<&Bytes>,
     ) {
         if !self.config.accept {
             return self.replies.abort(from, back, &[]);
@@ -83,17 +83,17 @@ impl Endpoint {
         if self.slots.len() >= self.config.max_associations {
             return self.replies.abort(from, back, &[Cause::OutOfResource]);
         }
-        self.begin(now, from, cookie, packet, datagram);
+        self.begin(now, from, cookie, packet, whole);
     }
 
-    fn begin(&mut self, now: Instant, from: Source, cookie: &Cookie, packet: &Packet<'_>, datagram: &Bytes) {
-        let config = self.config.association.clone();
+    fn begin(&mut self, now: Instant, from: Source, cookie: &Cookie, packet: &Packet<'_>, whole: Option<&Bytes>) {
+        let config = self.accepted.clone();
         let Ok(policies) = config.profile.build(config.seed) else { return };
         let birth = birth(cookie, from);
         let mut a = Association::new(config, policies, birth, self.entropy.as_mut(), State::Established);
         a.accept(now, cookie);
         let id = self.insert(a);
-        self.hand_over(now, id, from, packet, datagram);
+        self.hand_over(now, id, from, packet, whole);
     }
 
     /// The peer has lost its memory and begins anew: so do we (§5.2.4 A).
@@ -104,16 +104,16 @@ impl Endpoint {
         from: Source,
         cookie: &Cookie,
         packet: &Packet<'_>,
-        datagram: &Bytes,
+        whole: Option<&Bytes>,
     ) {
-        let Some(slot) = self.slots.get_mut(&id) else { return };
+        let Some(slot) = self.slots.work_on(&id) else { return };
         if slot.association.refuses_restart() {
             return self.touch(id);
         }
         if !self.config.restart_keeps_id {
             slot.association.close(CloseReason::PeerRestarted);
             self.touch(id);
-            return self.begin(now, from, cookie, packet, datagram);
+            return self.begin(now, from, cookie, packet, whole);
         }
         let Some(mut slot) = self.slots.take(&id) else { return };
         self.by_tag.remove(&slot.association.local_tag);
@@ -121,7 +121,7 @@ impl Endpoint {
         slot.keys_of = None;
         slot.association = slot.association.restarted(now, birth(cookie, from), cookie, self.entropy.as_mut());
         self.slots.put(&id, slot);
-        self.hand_over(now, id, from, packet, datagram);
+        self.hand_over(now, id, from, packet, whole);
     }
 }
 

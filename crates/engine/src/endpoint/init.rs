@@ -64,7 +64,7 @@ impl Endpoint {
     /// An association with this peer exists. `Err` with the parameters of addresses that the INIT would add, or with
     /// nothing when there is no answer to it.
     fn as_we_are(&mut self, id: AssocId, from: Source, listed: &[IpAddr]) -> Result<Ourselves, Option<Vec<u8>>> {
-        let Some(s) = self.slots.get_mut(&id) else { return Err(None) };
+        let Some(s) = self.slots.work_on(&id) else { return Err(None) };
         match s.association.answer_to_init(from, listed) {
             InitAnswer::SameTag { ties } => Ok(Ourselves {
                 tag: s.association.local_tag,
@@ -97,7 +97,7 @@ impl Endpoint {
         ourselves: &Ourselves,
     ) {
         let existing = ourselves.of.and_then(|id| self.slots.get(&id)).map(|s| &s.association.config);
-        let config = existing.unwrap_or(&self.config.association);
+        let config = existing.unwrap_or(&self.accepted);
         // A peer for which our cookies grow old too soon may have twice the time (§3.3.2.1.3).
         let longer = announced.preservative.unwrap_or(Duration::ZERO).min(self.config.cookie_life);
         let cookie = Cookie {

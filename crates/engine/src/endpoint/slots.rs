@@ -1,6 +1,7 @@
 //! The associations of an endpoint, found by id without a search.
 
 use super::{AssocId, Slot};
+use crate::association::Bench;
 
 /// A place, and how often it has been taken: an id is never used twice.
 #[derive(Default)]
@@ -14,6 +15,9 @@ struct Place {
 pub(super) struct Slots {
     places: Vec<Place>,
     free: Vec<u32>,
+    /// The bench of all associations while none has it, and the one that does.
+    bench: Option<Bench>,
+    bench_with: Option<AssocId>,
 }
 
 impl Slots {
@@ -41,12 +45,37 @@ impl Slots {
         place.slot.as_deref_mut().filter(|_| u64::from(place.generation) == id.0 >> 32)
     }
 
-    pub fn contains_key(&self, id: &AssocId) -> bool {
-        self.get(id).is_some()
+    /// The same for work on the association itself, which may need the bench.
+    pub fn work_on(&mut self, id: &AssocId) -> Option<&mut Slot> {
+        if self.bench_with != Some(*id) {
+            self.get(id)?;
+            self.fetch_bench();
+            let bench = self.bench.take().unwrap_or_default();
+            self.bench_with = Some(*id);
+            self.get_mut(id)?.association.take_bench(bench);
+        }
+        self.get_mut(id)
+    }
+
+    /// Takes the bench back from whoever has it.
+    fn fetch_bench(&mut self) {
+        if let Some(with) = self.bench_with.take()
+            && let Some(s) = self.get_mut(&with)
+        {
+            self.bench = Some(s.association.give_bench());
+        }
+    }
+
+    /// Before an association leaves its place.
+    fn keep_bench(&mut self, id: &AssocId) {
+        if self.bench_with == Some(*id) {
+            self.fetch_bench();
+        }
     }
 
     pub fn remove(&mut self, id: &AssocId) -> Option<Box<Slot>> {
         self.get(id)?;
+        self.keep_bench(id);
         let at = id.0 as u32;
         let place = self.places.get_mut(at as usize)?;
         place.generation = place.generation.wrapping_add(1);
@@ -57,6 +86,7 @@ impl Slots {
     /// Takes the slot out while its place is kept for [`Slots::put`].
     pub fn take(&mut self, id: &AssocId) -> Option<Box<Slot>> {
         self.get(id)?;
+        self.keep_bench(id);
         self.places.get_mut(id.0 as u32 as usize)?.slot.take()
     }
 

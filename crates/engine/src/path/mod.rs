@@ -1,6 +1,8 @@
 //! One path: a pair of local interface and remote address with its own window, timers and estimators.
 
 pub(crate) mod flight;
+pub(crate) mod list;
+pub(crate) mod pseudo_cumulative;
 pub(crate) mod rate;
 pub(crate) mod rtt;
 
@@ -9,6 +11,7 @@ use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState, PathView, Signals};
 use anabranch_policy::window::Window;
 use flight::Flight;
+use pseudo_cumulative::PseudoCumulative;
 use rate::RateEstimator;
 use rtt::RttEstimator;
 use std::net::SocketAddr;
@@ -84,6 +87,10 @@ pub(crate) struct Path {
     pub reference_rtt: Duration,
     /// Fast recovery ends when nothing sent at or before this serial is in flight.
     pub recovery_exit: Option<u64>,
+    /// Highest TSN sent when the last recovery began, for [`crate::Quirks::recover_by_tsn`] only.
+    pub recover_tsn: u64,
+    /// For [`crate::Quirks::cuc_by_tsn`] only.
+    pub pseudo: PseudoCumulative,
     /// One packet may ignore the window (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
     pub free_pass: bool,
     pub backoff: u8,
@@ -112,7 +119,8 @@ pub(crate) struct Path {
     pub heartbeat_timer: Option<Instant>,
     pub heartbeat_setting: HeartbeatSetting,
     pub heartbeat: Option<PendingHeartbeat>,
-    pub pair: Option<HeartbeatPair>,
+    /// Seldom asked for.
+    pub pair: Option<Box<HeartbeatPair>>,
     pub burst_left: u16,
     /// Payload bytes that left in the current sending opportunity.
     pub released: u64,
@@ -122,13 +130,30 @@ pub(crate) struct Path {
     /// Something waits for `next_paced`.
     pub pace_pending: bool,
     pub last_data_sent: Option<Instant>,
+    /// Lowest TSN in flight, kept for [`crate::Quirks::t3_by_tsn`] only.
+    pub lowest_tsn: Option<u64>,
+    /// TSN of the chunk that is timed, for [`crate::Quirks::one_timed`] only.
+    pub timed: Option<u64>,
+    /// Serial whose acknowledgement is the path's next progress (CUC): nothing that was taken back lowers it.
+    pub expected: u64,
     /// Until when the window's decay while idle is accounted for.
     pub decayed_until: Instant,
     pub counters: PathCounters,
 }
 
-/// The initial window of RFC 9260 §7.2.1, in bytes, for packets that carry `mtu` bytes of payload.
-pub(crate) fn initial_window(mtu: u64, remote: SocketAddr) -> u64 {
+/// Where the window of a path begins, bytes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct FirstWindow {
+    pub cwnd: u64,
+    pub ssthresh: u64,
+}
+
+/// The initial window of RFC 9260 §7.2.1, in bytes, for packets that carry `mtu` bytes of payload; or the one that was
+/// configured.
+pub(crate) fn initial_window(configured: Option<u64>, mtu: u64, remote: SocketAddr) -> u64 {
+    if let Some(bytes) = configured {
+        return bytes.max(mtu);
+    }
     let fixed = if remote.is_ipv4() { 4_404 } else { 4_344 };
     (4 * mtu).min((2 * mtu).max(fixed))
 }
@@ -139,7 +164,7 @@ impl Path {
         local: LocalId,
         remote: SocketAddr,
         origin: Origin,
-        mtu: u64,
+        start: FirstWindow,
         window: Box<dyn Window>,
     ) -> Self {
         Path {
@@ -152,8 +177,8 @@ impl Path {
             standby: false,
             interface_down: false,
             packet_size: usize::MAX,
-            cwnd: initial_window(mtu, remote),
-            ssthresh: u64::from(u32::MAX),
+            cwnd: start.cwnd,
+            ssthresh: start.ssthresh,
             partial_bytes_acked: 0,
             growth_carry: 0,
             window,
@@ -162,6 +187,8 @@ impl Path {
             rate: RateEstimator::default(),
             reference_rtt: Duration::ZERO,
             recovery_exit: None,
+            recover_tsn: 0,
+            pseudo: PseudoCumulative::default(),
             free_pass: false,
             backoff: 0,
             consecutive_timeouts: 0,
@@ -190,6 +217,9 @@ impl Path {
             next_paced: Instant::ZERO,
             pace_pending: false,
             last_data_sent: None,
+            lowest_tsn: None,
+            timed: None,
+            expected: 0,
             decayed_until: Instant::ZERO,
             counters: PathCounters::default(),
         }
@@ -209,9 +239,9 @@ impl Path {
     }
 
     /// Congestion state back to where it began (RFC 9260 §7.2.5: another route).
-    pub fn reset_congestion(&mut self, mtu: u64, window: Box<dyn Window>) {
-        self.cwnd = initial_window(mtu, self.remote);
-        self.ssthresh = u64::from(u32::MAX);
+    pub fn reset_congestion(&mut self, start: FirstWindow, window: Box<dyn Window>) {
+        self.cwnd = start.cwnd;
+        self.ssthresh = start.ssthresh;
         self.partial_bytes_acked = 0;
         self.growth_carry = 0;
         self.window = window;
@@ -221,14 +251,15 @@ impl Path {
         self.backoff = 0;
     }
 
-    /// Idle, with a window that is worth a look.
-    pub fn may_decay(&self, mtu: u64) -> bool {
-        self.flight.bytes() == 0 && self.cwnd > 4 * mtu && self.window.decays_while_idle()
+    /// Idle for longer than a round trip, which no RTO is below, with a window that is worth a look.
+    pub fn may_decay(&self, now: Instant, mtu: u64) -> bool {
+        let idle = self.flight.bytes() == 0 && self.last_data_sent.is_some_and(|t| now.since(t) >= self.rtt.srtt());
+        idle && self.cwnd > 4 * mtu && self.window.decays_while_idle()
     }
 
     /// An idle path knows less and less about its network: half the window for each `rto` without DATA, down to four
     /// packets, and a threshold that remembers where it was (RFC 9260 §7.2.1).
-    pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64) {
+    pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64, keeps_threshold: bool) {
         let Some(last) = self.last_data_sent else { return };
         let first = self.decayed_until <= last;
         let since = self.decayed_until.max(last);
@@ -237,7 +268,7 @@ impl Path {
             return;
         }
         self.decayed_until = since + rto * rounds;
-        if first {
+        if first && !keeps_threshold {
             self.ssthresh = self.cwnd;
         }
         self.cwnd = (self.cwnd >> rounds.min(63)).max(4 * mtu);

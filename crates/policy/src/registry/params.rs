@@ -2,7 +2,7 @@
 
 use super::{PolicyInfo, Value};
 use anabranch_base::{Duration, RandomStream};
-use core::cell::RefCell;
+use core::cell::{Cell, RefCell};
 use std::sync::Arc;
 
 /// The resolved parameters of a policy. Notes which were read, so a test can find knobs that nobody reads.
@@ -10,24 +10,31 @@ use std::sync::Arc;
 pub struct Params {
     values: Arc<[(&'static str, Value)]>,
     seed: u64,
-    asked: RefCell<Vec<&'static str>>,
+    /// One bit for each value that was asked for; and what is not among them.
+    asked: Cell<u64>,
+    missed: RefCell<Vec<&'static str>>,
 }
 
 impl Params {
     /// The given values; what is missing stays at zero.
     pub fn new(values: impl Into<Arc<[(&'static str, Value)]>>, seed: u64) -> Self {
-        Params { values: values.into(), seed, asked: RefCell::default() }
+        Params { values: values.into(), seed, asked: Cell::default(), missed: RefCell::default() }
     }
     /// The defaults of `info`.
     pub fn defaults(info: &PolicyInfo, seed: u64) -> Self {
         Params::new(info.params.iter().map(|p| (p.name, p.default)).collect::<Arc<[_]>>(), seed)
     }
     fn get(&self, name: &'static str) -> Option<Value> {
-        let mut asked = self.asked.borrow_mut();
-        if !asked.contains(&name) {
-            asked.push(name);
+        match self.values.iter().position(|(n, _)| *n == name) {
+            Some(i) => {
+                self.asked.set(self.asked.get() | 1 << (i % 64));
+                self.values.get(i).map(|&(_, v)| v)
+            }
+            None => {
+                self.missed.borrow_mut().push(name);
+                None
+            }
         }
-        self.values.iter().find(|(n, _)| *n == name).map(|&(_, v)| v)
     }
     /// A number; zero when it is not declared.
     pub fn number(&self, name: &'static str) -> f64 {
@@ -73,6 +80,7 @@ impl Params {
     }
     /// Names asked for so far.
     pub fn asked(&self) -> Vec<&'static str> {
-        self.asked.borrow().clone()
+        let found = self.values.iter().enumerate().filter(|(i, _)| self.asked.get() >> (i % 64) & 1 == 1);
+        found.map(|(_, (n, _))| *n).chain(self.missed.borrow().iter().copied()).collect()
     }
 }

@@ -49,6 +49,30 @@ pub(super) const PRESETS: &[Preset] = &[
         ],
     },
     Preset {
+        name: "ns2-era",
+        summary: "Agent/SCTP of ns-2.35, with its constants, rules and bugs, for comparison with its results.",
+        choices: &[
+            (Hook::Retransmission, "rfc9260:reports_move=1"),
+            (Hook::Window, "rfc9260:cut_one=0"),
+            (Hook::AckCredit, "cumulative"),
+            (Hook::Timer, "rfc9260:rto_initial=3000"),
+            (Hook::Acknowledge, "rfc9260:hurry_fill=0"),
+        ],
+    },
+    Preset {
+        name: "ns2-era-cmt",
+        summary: "Agent/SCTP/CMT of ns-2.35 without CMT-PF, for comparison with its results.",
+        choices: &[
+            (Hook::PathScheduler, "round_robin"),
+            (Hook::Retransmission, "rtx_cwnd"),
+            (Hook::LossCount, "delayed_ack_cmt:recovery=0"),
+            (Hook::Window, "rfc9260:floor=2,in_recovery=1"),
+            (Hook::AckCredit, "cuc"),
+            (Hook::Timer, "rfc9260:rto_initial=3000"),
+            (Hook::Acknowledge, "delayed_ack_cmt"),
+        ],
+    },
+    Preset {
         name: "thin",
         summary: "Sparse message streams on one path at a time: all mechanisms of Petlund et al. 2009.",
         choices: &[

@@ -4,10 +4,10 @@
 //! dead, and the other one shares the least with it. Of several the one with the fewest errors is taken, then the most
 //! divergent one, whose interface and remote address both differ, then the next in list order. A chunk that reports
 //! gave as lost stays on its path while that is active, for the path delivers.
-//! No parameters.
+//! Parameter `reports_move` 1 sends those elsewhere too, as RFC 4960 §6.4.1 was often read.
 
 use super::{RetransmissionPolicy, Retransmit, Target, dormant};
-use crate::registry::{Hook, Policy, PolicyInfo};
+use crate::registry::{Hook, ParamInfo, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
 use anabranch_base::PathId;
 
@@ -18,19 +18,21 @@ pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
         source: "RFC 9260 §6.4, §6.4.1",
         file: file!(),
         summary: "Another active path after a timeout, the same one after reports.",
-        params: &[],
+        params: &[ParamInfo::flag("reports_move", false, "what reports gave as lost takes another path as well")],
     },
-    build: |_| Box::new(Rfc9260),
+    build: |p| Box::new(Rfc9260 { reports_move: p.flag("reports_move") }),
 };
 
-struct Rfc9260;
+struct Rfc9260 {
+    reports_move: bool,
+}
 
 impl RetransmissionPolicy for Rfc9260 {
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
         let last = r.chunk.last_path.filter(|p| r.candidates.has(*p));
         let others = last.map_or(r.candidates, |p| r.candidates.without(p));
         match last {
-            Some(p) if !r.chunk.timed_out || others.is_empty() => Target::On(p),
+            Some(p) if !(r.chunk.timed_out || self.reports_move) || others.is_empty() => Target::On(p),
             _ => {
                 let from = r.chunk.last_path.unwrap_or(PathId(0));
                 let old = cx.path(from);
@@ -55,7 +57,8 @@ mod tests {
 
     fn ask(s: &Scene) -> Target {
         let candidates = s.cx().active().map(|p| p.id).collect();
-        Rfc9260.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+        Rfc9260 { reports_move: false }
+            .target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
     }
     fn lost_on(path: u8, timed_out: bool) -> Scene {
         let mut s = Scene::new(3, 1);
@@ -68,6 +71,14 @@ mod tests {
         assert_eq!(ask(&lost_on(1, false)), Target::On(PathId(1)));
         assert_eq!(ask(&lost_on(1, true)), Target::On(PathId(2)));
         assert_eq!(ask(&lost_on(2, true)), Target::On(PathId(0)), "round the list");
+    }
+
+    #[test]
+    fn reports_may_move_too() {
+        let s = lost_on(1, false);
+        let r =
+            Retransmit { chunk: &s.chunks[0], candidates: s.cx().active().map(|p| p.id).collect(), free_pass: false };
+        assert_eq!(Rfc9260 { reports_move: true }.target(&s.cx(), &r), Target::On(PathId(2)));
     }
 
     #[test]

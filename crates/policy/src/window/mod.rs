@@ -52,6 +52,10 @@ pub trait Window: Send {
     fn on_ack(&mut self, cx: &AssocView<'_>, me: PathId, ack: &AckOnPath) -> WindowChange;
     /// Something was lost. Called at every loss; `e.new_episode` tells whether the window may be cut.
     fn on_loss(&mut self, cx: &AssocView<'_>, me: PathId, e: &LossEvent, cause: Cause) -> WindowState;
+    /// May it grow in fast recovery? RFC 9260 §7.2.2 says no.
+    fn grows_in_recovery(&self) -> bool {
+        false
+    }
     /// Is the window halved for each timeout without DATA (RFC 9260 §7.2.1)? The engine keeps the clock.
     fn decays_while_idle(&self) -> bool {
         true
@@ -64,10 +68,15 @@ pub trait Window: Send {
 
 /// Growth of RFC 9260 §7.2.1 and §7.2.2 from the credited bytes.
 pub(crate) fn standard_growth(p: &PathView, ack: &AckOnPath) -> WindowChange {
-    let mut change = WindowChange { grow: 0, partial_bytes_acked: p.partial_bytes_acked, ssthresh: p.ssthresh };
     if p.in_recovery {
-        return change;
+        return WindowChange { grow: 0, partial_bytes_acked: p.partial_bytes_acked, ssthresh: p.ssthresh };
     }
+    growth(p, ack)
+}
+
+/// The same, in recovery or not.
+pub(crate) fn growth(p: &PathView, ack: &AckOnPath) -> WindowChange {
+    let mut change = WindowChange { grow: 0, partial_bytes_acked: p.partial_bytes_acked, ssthresh: p.ssthresh };
     if p.in_slow_start() {
         if ack.fully_used {
             change.grow = ack.bytes.min(p.mtu);
@@ -125,7 +134,12 @@ pub(crate) fn after(r: Reaction, p: &PathView, ssthresh: u64, cwnd_after_cut: u6
 
 /// `max(cwnd / 2, 4 PMDCS)` of RFC 9260 §7.2.3.
 pub(crate) fn half(p: &PathView) -> u64 {
-    (p.cwnd / 2).max(4 * p.mtu)
+    half_above(p, 4)
+}
+
+/// The same with another floor, in packets.
+pub(crate) fn half_above(p: &PathView, floor: u64) -> u64 {
+    (p.cwnd / 2).max(floor * p.mtu)
 }
 
 pub mod bandwidth_estimate;

@@ -4,11 +4,15 @@
 //! acknowledged, both only while the window is used in full and outside fast recovery; half on a loss, one packet
 //! after a timeout. A loss that the cause hook does not put down to congestion leaves the window alone, unless it
 //! was noticed by a timeout. The decay of an idle window (§7.2.1) needs a clock and is the engine's.
-//! No parameters.
+//! Parameters, for comparison with older implementations: `floor`, packets below which no threshold falls (2 before
+//! RFC 4960); `in_recovery` 1 lets the window grow in fast recovery too; `cut_one` 0 leaves the threshold alone when a
+//! window that is one packet already times out again.
 
-use super::{AckOnPath, Window, WindowChange, WindowState, after, half, reaction, standard_growth};
+use super::{
+    AckOnPath, Reaction, Window, WindowChange, WindowState, after, growth, half_above, reaction, standard_growth,
+};
 use crate::loss_cause::{Cause, LossEvent};
-use crate::registry::{Hook, Policy, PolicyInfo};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::AssocView;
 use anabranch_base::PathId;
 
@@ -19,19 +23,41 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
         source: "RFC 9260 §7.2",
         file: file!(),
         summary: "Slow start, one packet per round trip, half on a loss, one packet after a timeout.",
-        params: &[],
+        params: &[
+            ParamInfo::count("floor", 4, "packets", 1, 64, "least threshold after a loss"),
+            ParamInfo::flag("in_recovery", false, "the window grows in fast recovery too"),
+            ParamInfo::flag("cut_one", true, "a timeout with a window of one packet cuts the threshold again"),
+        ],
     },
-    build: |_| Box::new(Rfc9260),
+    build: |p| Box::new(Rfc9260::new(p)),
 };
 
-struct Rfc9260;
+struct Rfc9260 {
+    floor: u64,
+    in_recovery: bool,
+    cut_one: bool,
+}
+
+impl Rfc9260 {
+    fn new(p: &Params) -> Self {
+        Rfc9260 { floor: p.count("floor"), in_recovery: p.flag("in_recovery"), cut_one: p.flag("cut_one") }
+    }
+}
 
 impl Window for Rfc9260 {
     fn on_ack(&mut self, cx: &AssocView<'_>, me: PathId, ack: &AckOnPath) -> WindowChange {
-        cx.path(me).map_or_else(WindowChange::default, |p| standard_growth(p, ack))
+        let rule = if self.in_recovery { growth } else { standard_growth };
+        cx.path(me).map_or_else(WindowChange::default, |p| rule(p, ack))
     }
     fn on_loss(&mut self, cx: &AssocView<'_>, me: PathId, e: &LossEvent, cause: Cause) -> WindowState {
-        cx.path(me).map_or_else(WindowState::default, |p| after(reaction(e, cause), p, half(p), half(p)))
+        let Some(p) = cx.path(me) else { return WindowState::default() };
+        let r = reaction(e, cause);
+        let spared = r == Reaction::Restart && !self.cut_one && p.cwnd <= p.mtu;
+        let ssthresh = if spared { p.ssthresh } else { half_above(p, self.floor) };
+        after(r, p, ssthresh, ssthresh)
+    }
+    fn grows_in_recovery(&self) -> bool {
+        self.in_recovery
     }
 }
 
@@ -43,6 +69,10 @@ mod tests {
 
     const MTU: u64 = 1_172;
 
+    fn standard() -> Rfc9260 {
+        Rfc9260::new(&Params::defaults(&POLICY.info, 0))
+    }
+
     fn scene(cwnd: u64, ssthresh: u64, partial: u64) -> Scene {
         let mut s = Scene::new(1, 0);
         let p = &mut s.paths[0];
@@ -51,7 +81,7 @@ mod tests {
     }
     fn ack(s: &Scene, bytes: u64, fully_used: bool) -> (u64, u64) {
         let ack = AckOnPath { bytes, acked: bytes, fully_used, ..AckOnPath::default() };
-        let c = Rfc9260.on_ack(&s.cx(), PathId(0), &ack);
+        let c = standard().on_ack(&s.cx(), PathId(0), &ack);
         assert_eq!(c.ssthresh, s.paths[0].ssthresh);
         (c.grow, c.partial_bytes_acked)
     }
@@ -95,7 +125,7 @@ mod tests {
     fn losses() {
         let s = scene(20_000, 50_000, 700);
         let on = |e: LossEvent, cause| {
-            let w = Rfc9260.on_loss(&s.cx(), PathId(0), &e, cause);
+            let w = standard().on_loss(&s.cx(), PathId(0), &e, cause);
             (w.cwnd, w.ssthresh, w.partial_bytes_acked)
         };
         assert_eq!(on(loss(0), Cause::Congestion), (10_000, 10_000, 0));
@@ -111,7 +141,28 @@ mod tests {
     #[test]
     fn four_packets_are_the_floor_of_the_threshold() {
         let s = scene(5_000, 50_000, 0);
-        let w = Rfc9260.on_loss(&s.cx(), PathId(0), &loss(0), Cause::Congestion);
+        let w = standard().on_loss(&s.cx(), PathId(0), &loss(0), Cause::Congestion);
         assert_eq!((w.cwnd, w.ssthresh), (4 * MTU, 4 * MTU));
+        let w = Rfc9260 { floor: 2, ..standard() }.on_loss(&s.cx(), PathId(0), &loss(0), Cause::Congestion);
+        assert_eq!((w.cwnd, w.ssthresh), (2_500, 2_500), "another floor");
+    }
+
+    #[test]
+    fn growth_in_recovery_is_a_choice() {
+        let mut s = scene(4_404, u64::MAX, 0);
+        s.paths[0].in_recovery = true;
+        let ack = AckOnPath { bytes: 500, acked: 500, fully_used: true, ..AckOnPath::default() };
+        let mut p = Rfc9260 { in_recovery: true, ..standard() };
+        assert_eq!((p.on_ack(&s.cx(), PathId(0), &ack).grow, p.grows_in_recovery()), (500, true));
+        assert!(!standard().grows_in_recovery());
+    }
+
+    #[test]
+    fn a_second_timeout_may_spare_the_threshold() {
+        let s = scene(MTU, 50_000, 0);
+        let timeout = LossEvent { kind: LossKind::Timeout, ..loss(0) };
+        let after = |mut p: Rfc9260| p.on_loss(&s.cx(), PathId(0), &timeout, Cause::Congestion).ssthresh;
+        assert_eq!(after(standard()), 4 * MTU);
+        assert_eq!(after(Rfc9260 { cut_one: false, ..standard() }), 50_000);
     }
 }

@@ -92,7 +92,7 @@ impl<'a> Data<'a> {
             ppid: u32::from_be_bytes([p0, p1, p2, p3]),
             flags: DataFlags::from_bits(raw.flags),
         };
-        Ok(Data { header, payload })
+        Ok(Data { header, payload: raw.payload.map_or(payload, |p| p) })
     }
 }
 

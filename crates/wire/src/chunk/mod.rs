@@ -42,6 +42,7 @@ use crate::encode::{Encode, put_chunk};
 use crate::error::{Item, WireError};
 use crate::kind;
 use crate::unknown::UnknownAction;
+use bytes::Bytes;
 
 /// Length of a chunk's type, flags and length fields, in bytes (RFC 9260 §3.2).
 pub const CHUNK_HEADER_LEN: usize = 4;
@@ -62,6 +63,8 @@ pub struct RawChunk<'a> {
     pub whole: &'a [u8],
     /// The packet from this chunk's header to its end: what an AUTH chunk signs (RFC 4895 §6.2).
     pub rest: &'a [u8],
+    /// What follows `value` but stands elsewhere: the payload of a DATA chunk that arrived as slices.
+    pub payload: Option<&'a Bytes>,
 }
 
 impl<'a> RawChunk<'a> {
@@ -111,7 +114,10 @@ impl<'a> RawChunk<'a> {
 
 impl Encode for RawChunk<'_> {
     fn encode(&self, out: &mut Vec<u8>) {
-        put_chunk(out, self.kind, self.flags, |o| o.extend_from_slice(self.value));
+        put_chunk(out, self.kind, self.flags, |o| {
+            o.extend_from_slice(self.value);
+            o.extend_from_slice(self.payload.map_or(&[], |p| p));
+        });
     }
 }
 

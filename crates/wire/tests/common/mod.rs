@@ -168,7 +168,7 @@ pub fn chunk(s: &Stuff) -> Vec<u8> {
         14 => bytes(&Auth { key_id: s.a as u16, hmac_id: s.b as u16, mac: &s.bytes }),
         15 => bytes(&AsconfOut { serial, address: s.address, params: &params }),
         16 => bytes(&AsconfAckOut { serial, params: &params }),
-        _ => bytes(&RawChunk { kind: 0xfe, flags: s.select, value: &s.bytes, whole: &[], rest: &[] }),
+        _ => bytes(&RawChunk { kind: 0xfe, flags: s.select, value: &s.bytes, whole: &[], rest: &[], payload: None }),
     }
 }
 

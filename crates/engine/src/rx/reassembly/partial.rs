@@ -1,6 +1,6 @@
 //! Partial delivery (RFC 9260 §6.9): a message that does not fit the buffer reaches the user in parts.
 
-use super::{Reassembly, Shared, Violation, charge, charge_of};
+use super::{Reassembly, Shared, Violation, charge_of};
 use crate::message::{Message, Part, Payload};
 use anabranch_wire::DataHeader;
 use bytes::Bytes;
@@ -44,7 +44,7 @@ impl Reassembly {
         if let Err(e) = self.neighbours(tsn, h) {
             return Some(Err(e));
         }
-        self.held += charge(payload);
+        self.held += payload.len() + self.overhead;
         let (mut pieces, mut ends, mut next) = (VecDeque::from([payload.clone()]), h.flags.end, tsn + 1);
         if !ends && let Some(mut run) = self.runs.remove(&next) {
             (ends, next) = (run.ends, run.after(next));
@@ -64,7 +64,7 @@ impl Reassembly {
     pub(super) fn abandon_part(&mut self, new_cum_extended: u64) {
         if let Some(p) = self.partial.take_if(|p| p.next <= new_cum_extended) {
             let notice = part(p.shared, p.ppid, VecDeque::new(), Part::Abandoned);
-            self.held += charge_of(&notice);
+            self.held += charge_of(&notice, self.overhead);
             self.ready.push_back(notice);
         }
     }

@@ -1,0 +1,222 @@
+//! Rules of ns-2.35's SCTP that RFC 9260 does not have, and some of its bugs.
+//!
+//! Results of two decades were obtained with `Agent/SCTP` and `Agent/SCTP/CMT`; to compare with them the engine can
+//! follow the same rules. Each is a switch of its own, off by default, found by reading that simulator's behaviour
+//! and checked by `experiments/crosscheck-ns2`. The profiles `ns2-era` and `ns2-era-cmt` choose what each agent has.
+
+use crate::config::AssocConfig;
+use anabranch_base::Duration;
+
+/// When Max.Burst applies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum BurstRule {
+    /// At every sending opportunity (RFC 9260 §6.1 D).
+    #[default]
+    Always,
+    /// From a SACK that acknowledges what was sent again until the limit was met once (`Agent/SCTP`).
+    AfterRepair,
+    /// Always, once such a SACK has come (`Agent/SCTP/CMT`).
+    OnceRepaired,
+}
+
+/// The switches. All off is RFC 9260.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Quirks {
+    /// When Max.Burst applies.
+    pub burst: BurstRule,
+    /// No DATA before a HEARTBEAT was answered on every path, the handshake's own included, and no RTT sample from
+    /// the handshake.
+    pub confirm_first: bool,
+    /// T3 follows the lowest TSN outstanding on a path and not the packet that left first. So a fast retransmission
+    /// restarts it, and nothing later does until that chunk is acknowledged (RFC 9260 §6.3.2 R3, §7.2.4 4 by the letter).
+    pub t3_by_tsn: bool,
+    /// Fast recovery ends when everything up to the highest TSN sent at its start is acknowledged cumulatively; a timeout
+    /// does not end it. Only what has a higher TSN begins another one.
+    pub recover_by_tsn: bool,
+    /// CUC expects the lowest TSN of a path and not the packet that left first: one that was lost and sent again on the
+    /// same path holds the window until it arrives.
+    pub cuc_by_tsn: bool,
+    /// The highest TSN newly acknowledged is remembered from SACK to SACK: one that only fills a hole reports the
+    /// other holes too. SACKs without gap blocks report nothing.
+    pub sticky_reports: bool,
+    /// A chunk that was sent again, for whatever reason, is not fast-retransmitted any more.
+    pub repaired_once: bool,
+    /// Each SACK that gives something as lost, and not only the first of an episode, lets one packet leave whatever
+    /// the window says.
+    pub pass_every_mark: bool,
+    /// That packet goes to the path that lost it or not at all.
+    pub pass_on_lossy_path: bool,
+    /// What was given as lost keeps its place in the window of its path and in the peer's until it was sent again, as
+    /// far as new data are concerned.
+    pub marked_hold_window: bool,
+    /// No new data on any path while something waits to be sent again.
+    pub repairs_first: bool,
+    /// The first DATA of the association may wait for its SACK like any other (against RFC 4960 §5.1).
+    pub first_data_waits: bool,
+    /// A SACK sent by the delay timer counts no packet (DAC).
+    pub timer_counts_none: bool,
+    /// A SACK that was overtaken takes back what it does not know: those chunks are outstanding again.
+    pub stale_sacks_count: bool,
+    /// One chunk per path is timed at a time, none once it is sent again or the window was cut; only its answer gives
+    /// an RTT sample and ends the back-off of T3.
+    pub one_timed: bool,
+    /// The decay of an idle window leaves the threshold alone (RFC 4960 §7.2.1).
+    pub decay_keeps_threshold: bool,
+    /// Chunks that left while the peer's window was closed are not sent again when it opens.
+    pub no_probe_repair: bool,
+    /// The receiver tells nobody that its window opened.
+    pub no_window_updates: bool,
+}
+
+impl Quirks {
+    /// What `Agent/SCTP` does.
+    pub fn ns2() -> Self {
+        Quirks {
+            burst: BurstRule::AfterRepair,
+            confirm_first: true,
+            t3_by_tsn: true,
+            recover_by_tsn: true,
+            sticky_reports: true,
+            pass_every_mark: true,
+            repairs_first: true,
+            one_timed: true,
+            decay_keeps_threshold: true,
+            no_probe_repair: true,
+            no_window_updates: true,
+            ..Quirks::default()
+        }
+    }
+
+    /// What `Agent/SCTP/CMT` does.
+    pub fn ns2_cmt() -> Self {
+        Quirks {
+            burst: BurstRule::OnceRepaired,
+            confirm_first: true,
+            t3_by_tsn: true,
+            recover_by_tsn: true,
+            cuc_by_tsn: true,
+            repaired_once: true,
+            pass_every_mark: true,
+            pass_on_lossy_path: true,
+            marked_hold_window: true,
+            first_data_waits: true,
+            timer_counts_none: true,
+            stale_sacks_count: true,
+            one_timed: true,
+            decay_keeps_threshold: true,
+            no_probe_repair: true,
+            no_window_updates: true,
+            ..Quirks::default()
+        }
+    }
+
+    /// Names of the switches that [`Quirks::set`] knows.
+    pub const NAMES: [&'static str; 17] = [
+        "confirm_first",
+        "t3_by_tsn",
+        "recover_by_tsn",
+        "cuc_by_tsn",
+        "sticky_reports",
+        "repaired_once",
+        "pass_every_mark",
+        "pass_on_lossy_path",
+        "marked_hold_window",
+        "repairs_first",
+        "first_data_waits",
+        "timer_counts_none",
+        "stale_sacks_count",
+        "one_timed",
+        "decay_keeps_threshold",
+        "no_probe_repair",
+        "no_window_updates",
+    ];
+
+    /// Turns the switch called `name` on or off. False when there is none of that name.
+    pub fn set(&mut self, name: &str, on: bool) -> bool {
+        let Some(switch) = self.switch(name) else { return false };
+        *switch = on;
+        true
+    }
+
+    fn switch(&mut self, name: &str) -> Option<&mut bool> {
+        Some(match name {
+            "confirm_first" => &mut self.confirm_first,
+            "t3_by_tsn" => &mut self.t3_by_tsn,
+            "recover_by_tsn" => &mut self.recover_by_tsn,
+            "cuc_by_tsn" => &mut self.cuc_by_tsn,
+            "sticky_reports" => &mut self.sticky_reports,
+            "repaired_once" => &mut self.repaired_once,
+            "pass_every_mark" => &mut self.pass_every_mark,
+            "pass_on_lossy_path" => &mut self.pass_on_lossy_path,
+            "marked_hold_window" => &mut self.marked_hold_window,
+            "repairs_first" => &mut self.repairs_first,
+            "first_data_waits" => &mut self.first_data_waits,
+            "timer_counts_none" => &mut self.timer_counts_none,
+            "stale_sacks_count" => &mut self.stale_sacks_count,
+            "one_timed" => &mut self.one_timed,
+            "decay_keeps_threshold" => &mut self.decay_keeps_threshold,
+            "no_probe_repair" => &mut self.no_probe_repair,
+            "no_window_updates" => &mut self.no_window_updates,
+            _ => return None,
+        })
+    }
+}
+
+/// Bytes of a DATA chunk's header, which ns-2 counts in every window.
+const CHUNK_HEADER: u64 = 16;
+/// Payload of its only packet size: 1500 less 20 for IP, 12 for SCTP and the chunk's header.
+const PAYLOAD: u64 = 1_452;
+
+/// Its windows count chunks with their headers; ours count payload. All its chunks have one size, so that scaling by
+/// it makes both the same.
+fn without_headers(bytes: u64) -> u64 {
+    bytes * PAYLOAD / (PAYLOAD + CHUNK_HEADER)
+}
+
+impl AssocConfig {
+    /// The limits and rules that go with the profiles of ns-2's time; nothing for other profiles.
+    pub(crate) fn adopt_era(&mut self) {
+        self.quirks = match self.profile.name() {
+            "ns2-era" => Quirks::ns2(),
+            "ns2-era-cmt" => Quirks::ns2_cmt(),
+            _ => return,
+        };
+        self.packet_size = 1_480;
+        self.receive_overhead = CHUNK_HEADER as usize;
+        self.peer_chunk_overhead = CHUNK_HEADER;
+        self.initial_window = Some(without_headers(4_380));
+        self.initial_ssthresh = without_headers(65_536);
+        self.rto_initial = Duration::from_secs(3);
+        self.outbound_streams = 1;
+        self.partial_reliability = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_policy::registry::Profile;
+
+    #[test]
+    fn every_switch_has_its_name() {
+        for name in Quirks::NAMES {
+            let mut q = Quirks::default();
+            assert!(q.set(name, true) && q != Quirks::default(), "{name}");
+            assert!(q.set(name, false) && q == Quirks::default(), "{name}");
+        }
+        assert!(!Quirks::default().set("t3", true));
+    }
+
+    #[test]
+    fn an_era_comes_with_its_profile_and_with_no_other() {
+        let config = |name: &str| AssocConfig::new(Profile::named(name).expect("a profile"));
+        let era = config("ns2-era");
+        assert_eq!((era.quirks, era.max_payload()), (Quirks::ns2(), 1_452));
+        assert_eq!((era.initial_window, era.initial_ssthresh), (Some(4_332), 64_821));
+        assert_eq!(config("ns2-era-cmt").quirks, Quirks::ns2_cmt());
+        for name in Profile::names().into_iter().filter(|n| !n.starts_with("ns2-era")) {
+            let c = config(name);
+            assert_eq!((c.quirks, c.initial_window, c.peer_chunk_overhead), (Quirks::default(), None, 0), "{name}");
+        }
+    }
+}

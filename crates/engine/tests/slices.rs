@@ -1,0 +1,312 @@
+//! Packets that are handed over as slices do what their bytes would do, and need no allocation each.
+
+use anabranch_base::{Duration, Instant, RandomStream, StreamId};
+use anabranch_engine::{AssocConfig, AssocId, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
+use anabranch_policy::registry::Profile;
+use anabranch_wire::{PacketSlices, Verify};
+use bytes::Bytes;
+use proptest::prelude::*;
+use std::net::{IpAddr, SocketAddr};
+
+const PORT: u16 = 9_899;
+
+#[derive(Clone, Debug)]
+enum Op {
+    /// By client or server, on a stream.
+    Send {
+        server: bool,
+        stream: u16,
+        len: usize,
+        unordered: bool,
+        lifetime_ms: Option<u64>,
+    },
+    /// One of the packets that are under way to client or server arrives, is lost, or arrives and stays.
+    Deliver {
+        server: bool,
+        which: prop::sample::Index,
+    },
+    Lose {
+        server: bool,
+        which: prop::sample::Index,
+    },
+    Repeat {
+        server: bool,
+        which: prop::sample::Index,
+    },
+    Pass {
+        ms: u64,
+    },
+    Read,
+    AddPath,
+    Shutdown {
+        server: bool,
+    },
+    Forget,
+}
+
+fn op() -> impl Strategy<Value = Op> {
+    let which = any::<prop::sample::Index>;
+    prop_oneof![
+        6 => (any::<bool>(), 0..3_u16, 1..6_000_usize, any::<bool>(), prop::option::of(1..400_u64)).prop_map(
+            |(server, stream, len, unordered, lifetime_ms)| Op::Send { server, stream, len, unordered, lifetime_ms }
+        ),
+        20 => (any::<bool>(), which()).prop_map(|(server, which)| Op::Deliver { server, which }),
+        2 => (any::<bool>(), which()).prop_map(|(server, which)| Op::Lose { server, which }),
+        2 => (any::<bool>(), which()).prop_map(|(server, which)| Op::Repeat { server, which }),
+        6 => (1..1_500_u64).prop_map(|ms| Op::Pass { ms }),
+        3 => Just(Op::Read),
+        1 => Just(Op::AddPath),
+        1 => any::<bool>().prop_map(|server| Op::Shutdown { server }),
+        1 => Just(Op::Forget),
+    ]
+}
+
+fn config() -> AssocConfig {
+    AssocConfig { send_buffer: 64 << 10, receive_buffer: 32 << 10, ..AssocConfig::new(Profile::named("cmt").unwrap()) }
+}
+
+/// A packet under way: the interface it left from, and as what it is carried.
+#[derive(Clone)]
+enum Load {
+    Bytes(Bytes),
+    Slices(PacketSlices),
+}
+
+/// Packets that were delivered, to be built in again.
+#[derive(Default)]
+struct SlicesPool(Vec<PacketSlices>);
+
+impl SlicesPool {
+    /// What `packet` holds, which it leaves empty and with buffers for the next one.
+    fn swap(&mut self, packet: &mut PacketSlices) -> PacketSlices {
+        core::mem::replace(packet, self.0.pop().unwrap_or_default())
+    }
+    fn put(&mut self, mut packet: PacketSlices) {
+        packet.clear();
+        self.0.push(packet);
+    }
+}
+
+struct World {
+    /// Client and server.
+    ends: [Endpoint; 2],
+    id: [Option<AssocId>; 2],
+    /// To the client, to the server.
+    under_way: [Vec<(LocalId, Load)>; 2],
+    now: Instant,
+    slices: bool,
+    pool: SlicesPool,
+    transmit: Transmit,
+    /// Everything there is to be seen from outside.
+    trace: Vec<String>,
+}
+
+impl World {
+    fn new(slices: bool) -> World {
+        let now = Instant::from_millis(5_000);
+        let end = |accept, name| {
+            let c = EndpointConfig { accept, ..EndpointConfig::new(PORT, config()) };
+            Endpoint::new(c, Box::new(RandomStream::named(7, name)), now)
+        };
+        World {
+            ends: [end(false, "client"), end(true, "server")],
+            id: [None; 2],
+            under_way: Default::default(),
+            now,
+            slices,
+            pool: SlicesPool::default(),
+            transmit: Transmit::default(),
+            trace: Vec::new(),
+        }
+    }
+
+    /// Addresses of the client's interface `local` and of the server.
+    fn addresses(local: LocalId) -> (SocketAddr, SocketAddr) {
+        (([10, 0, local.0 as u8, 1], 40_000).into(), ([10, 9, 9, 9], PORT).into())
+    }
+
+    fn connect(&mut self) {
+        let to = Self::addresses(LocalId(0)).1;
+        self.id[0] = self.ends[0].connect(self.now, config(), LocalId(0), to, PORT).ok();
+        self.settle();
+    }
+
+    /// Fetches all there is to send and to tell.
+    fn settle(&mut self) {
+        for side in 0..2 {
+            while self.ends[side].poll_transmit(self.now, &mut self.transmit) {
+                let mut bytes = Vec::new();
+                self.transmit.packet.write_to(&mut bytes);
+                self.trace.push(format!("{side} {:?} {} {bytes:?}", self.transmit.local, self.transmit.remote));
+                // The server answers to where the client's interface is.
+                let IpAddr::V4(ip) = self.transmit.remote.ip() else { unreachable!("all addresses here are IPv4") };
+                let client = if side == 0 { self.transmit.local } else { LocalId(u16::from(ip.octets()[2])) };
+                let load = match self.slices {
+                    true => Load::Slices(self.pool.swap(&mut self.transmit.packet)),
+                    false => Load::Bytes(bytes.into()),
+                };
+                self.under_way[1 - side].push((client, load));
+            }
+            while let Some((id, e)) = self.ends[side].poll_event() {
+                self.trace.push(format!("{side} {e:?}"));
+                self.id[side] = Some(id);
+            }
+            self.trace.push(format!("{side} {:?}", self.ends[side].poll_timeout()));
+        }
+    }
+
+    fn arrive(&mut self, to: usize, (client, load): (LocalId, Load)) {
+        let (ours, servers) = Self::addresses(client);
+        let (local, from) = if to == 0 { (client, servers) } else { (LocalId(0), ours) };
+        match load {
+            Load::Bytes(b) => self.ends[to].handle(self.now, local, from, &b, Verify::Checksum),
+            Load::Slices(p) => {
+                self.ends[to].handle_slices(self.now, local, from, &p);
+                self.pool.put(p);
+            }
+        }
+    }
+
+    fn take(&mut self, server: bool, which: &prop::sample::Index) -> Option<(LocalId, Load)> {
+        let list = &mut self.under_way[usize::from(server)];
+        // Mostly the oldest, as on a network.
+        let at = if which.index(4) == 0 { which.index(list.len().max(1)) } else { 0 };
+        (at < list.len()).then(|| list.remove(at))
+    }
+
+    fn apply(&mut self, op: &Op) {
+        match op {
+            Op::Send { server, stream, len, unordered, lifetime_ms } => {
+                let side = usize::from(*server);
+                let payload: Vec<u8> = (0..*len).map(|i| (i * 7 + len) as u8).collect();
+                let now = self.now;
+                let options = SendOptions {
+                    stream: StreamId(*stream),
+                    unordered: *unordered,
+                    deadline: lifetime_ms.map(|ms| now + Duration::from_millis(ms)),
+                    ..SendOptions::default()
+                };
+                if let Some(mut a) = self.id[side].and_then(|id| self.ends[side].association_mut(id)) {
+                    let taken = a.send(now, options, payload.into());
+                    self.trace.push(format!("{taken:?}"));
+                }
+            }
+            Op::Deliver { server, which } => {
+                if let Some(p) = self.take(*server, which) {
+                    self.arrive(usize::from(*server), p);
+                }
+            }
+            Op::Lose { server, which } => drop(self.take(*server, which)),
+            Op::Repeat { server, which } => {
+                if let Some(p) = self.take(*server, which) {
+                    self.under_way[usize::from(*server)].push(p.clone());
+                    self.arrive(usize::from(*server), p);
+                }
+            }
+            Op::Pass { ms } => {
+                self.now += Duration::from_millis(*ms);
+                self.ends.iter_mut().for_each(|e| e.handle_timeout(self.now));
+            }
+            Op::Read => self.read(),
+            Op::AddPath => {
+                let now = self.now;
+                if let Some(mut a) = self.id[0].and_then(|id| self.ends[0].association_mut(id)) {
+                    a.add_path(now, LocalId(1), Self::addresses(LocalId(1)).1);
+                }
+            }
+            Op::Shutdown { server } => {
+                let (side, now) = (usize::from(*server), self.now);
+                if let Some(mut a) = self.id[side].and_then(|id| self.ends[side].association_mut(id)) {
+                    a.shutdown(now);
+                }
+            }
+            // The client's host starts anew: what is under way is out of the blue.
+            Op::Forget => {
+                let fresh = World::new(self.slices);
+                let [client, _] = fresh.ends;
+                self.ends[0] = client;
+                self.connect();
+            }
+        }
+        self.settle();
+    }
+
+    fn read(&mut self) {
+        for side in 0..2 {
+            let Some(mut a) = self.id[side].and_then(|id| self.ends[side].association_mut(id)) else { continue };
+            while let Some(m) = a.recv() {
+                self.trace.push(format!("{side} {m:?}"));
+            }
+            let seen = format!("{side} {:?} {:?}", a.stats(), a.paths().collect::<Vec<_>>());
+            drop(a);
+            self.trace.push(seen);
+        }
+    }
+}
+
+fn life(ops: &[Op], slices: bool) -> Vec<String> {
+    let mut w = World::new(slices);
+    w.connect();
+    for op in ops {
+        w.apply(op);
+    }
+    w.read();
+    w.trace
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
+    #[test]
+    fn slices_do_what_their_bytes_do(ops in prop::collection::vec(op(), 1..250)) {
+        let (bytes, slices) = (life(&ops, false), life(&ops, true));
+        for (i, (a, b)) in bytes.iter().zip(&slices).enumerate() {
+            prop_assert_eq!(a, b, "at {}", i);
+        }
+        prop_assert_eq!(bytes.len(), slices.len());
+    }
+}
+
+/// Full packets one way and acknowledgements back, without a word to the allocator once all buffers are there.
+#[test]
+fn packets_are_carried_without_allocations() {
+    let mut w = World::new(true);
+    w.connect();
+    for side in [1, 0, 1, 0] {
+        let p = w.under_way[side].remove(0);
+        w.arrive(side, p);
+        w.settle();
+    }
+    let payload = Bytes::from(vec![9; 1_100]);
+    let mut under_way = std::collections::VecDeque::new();
+    let (mut packets, mut messages) = (0, 0);
+    let mut carry = |w: &mut World, rounds: usize| {
+        for _ in 0..rounds {
+            w.now += Duration::from_millis(1);
+            if let Some(mut a) = w.id[0].and_then(|id| w.ends[0].association_mut(id)) {
+                a.send(w.now, SendOptions::default(), payload.clone()).unwrap();
+            }
+            for (side, other) in [(0, 1), (1, 0)] {
+                w.ends.iter_mut().for_each(|e| e.handle_timeout(w.now));
+                while w.ends[side].poll_transmit(w.now, &mut w.transmit) {
+                    under_way.push_back(w.pool.swap(&mut w.transmit.packet));
+                }
+                let (ours, servers) = World::addresses(LocalId(0));
+                for p in under_way.drain(..) {
+                    packets += 1;
+                    w.ends[other].handle_slices(w.now, LocalId(0), if other == 0 { servers } else { ours }, &p);
+                    w.pool.put(p);
+                }
+                while w.ends[other].poll_event().is_some() {}
+            }
+            if let Some(mut a) = w.id[1].and_then(|id| w.ends[1].association_mut(id)) {
+                messages += std::iter::from_fn(|| a.recv()).count();
+            }
+        }
+    };
+    carry(&mut w, 1_000);
+    let used = allocation_counter::measure(|| carry(&mut w, 1_000));
+    assert_eq!(messages, 2_000);
+    assert!(packets >= 3_000, "{packets}");
+    // Seldom a list grows or a timer is kept elsewhere in its tree.
+    assert!(used.count_total < 20, "{} allocations", used.count_total);
+}
