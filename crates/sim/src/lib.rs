@@ -17,17 +17,26 @@
 //! assert_eq!(path.poll(at), Some((Direction::Forward, "hello")));
 //! ```
 
+mod draw;
 mod event_queue;
 pub mod link;
 pub mod loss;
+pub mod netem;
+pub mod network;
 mod pipe;
 pub mod queue;
+pub mod topology;
+mod trace;
+pub mod traffic;
+pub mod transport;
 
 pub use event_queue::EventQueue;
 pub use link::{
-    Change, ConfigError, Delivery, DropReason, Jitter, Link, LinkConfig, LinkCounters, LossPoint, Schedule, Setting,
-    Tally, Verdict,
+    Change, ConfigError, Delivery, DeliveryTrace, DropReason, Jitter, Link, LinkConfig, LinkCounters, LossPoint,
+    Notice, Schedule, Setting, Tally, Verdict,
 };
 pub use loss::LossConfig;
 pub use pipe::{Direction, DuplexPath, Paths};
 pub use queue::{Discipline, Limit};
+pub use trace::TraceError;
+pub use traffic::{Emission, Source, TrafficConfig};

@@ -191,6 +191,24 @@ mod tests {
         assert_eq!((path.poll(late), path.next_event()), (None, None));
     }
 
+    /// Whoever polls when told to gets past packets that are lost on the wire.
+    #[test]
+    fn a_lost_packet_is_no_event_for_ever() {
+        let lossy = delay(30).with_loss(LossConfig::Packets(vec![0, 1, 3]));
+        let mut path = DuplexPath::new("p", 1, lossy, delay(5));
+        for i in 0..5 {
+            path.send(Instant::ZERO, Direction::Forward, 100, i);
+        }
+        let (mut got, mut polls) = (Vec::new(), 0);
+        while let Some(at) = path.next_event() {
+            got.extend(std::iter::from_fn(|| path.poll(at)).map(|(_, i)| i));
+            polls += 1;
+            assert!(polls < 10, "still {at:?}");
+        }
+        assert_eq!(got, [2, 4]);
+        assert_eq!(path.counters(Direction::Forward).dropped_loss.packets, 3);
+    }
+
     #[test]
     fn cut_and_restore() {
         let mut path = DuplexPath::new("p", 1, delay(30), delay(5));

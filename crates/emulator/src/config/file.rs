@@ -1,8 +1,9 @@
 //! TOML, turned into the words of the text so that both mean the same.
 
+use super::relay::PATH_WORDS;
 use super::text::path_of_words;
-use super::words::{canonical, is_word, split, unknown};
 use super::{EmulatorConfig, ParseError, PathConfig};
+use anabranch_sim::netem::{canonical, is_word, split, unknown};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -39,7 +40,9 @@ fn path(table: &Table, index: usize) -> Result<PathConfig, ParseError> {
 
 fn words(table: &Table) -> Result<Vec<String>, ParseError> {
     let mut words = match table.get("link") {
-        Some(link) => split(link.as_str().ok_or_else(|| wrong("link", "a text such as \"rate 6mbit delay 30ms\""))?),
+        Some(link) => {
+            split(link.as_str().ok_or_else(|| wrong("link", "a text such as \"rate 6mbit delay 30ms\""))?, PATH_WORDS)
+        }
         None => Vec::new(),
     };
     // The text may end in a schedule; the plain words belong in front of it.
@@ -63,7 +66,7 @@ fn words(table: &Table) -> Result<Vec<String>, ParseError> {
         let texts = texts.flatten().ok_or_else(|| wrong("schedule", "a list of texts such as [\"7s down\"]"))?;
         for text in texts {
             tail.push("at".into());
-            tail.extend(split(text));
+            tail.extend(split(text, PATH_WORDS));
         }
     }
     if let Some(every) = table.get("every") {
@@ -80,15 +83,15 @@ fn word(prefix: &str, key: &str, value: &Value, words: &mut Vec<String>) -> Resu
     if matches!(key, "at" | "rebind" | "cut" | "restore") {
         return Err(ParseError::new(format!("`{key}` belongs into `schedule`, such as schedule = [\"7s down\"]")));
     }
-    if !is_word(&name) {
-        return Err(unknown(&name, true));
+    if !is_word(&name, PATH_WORDS) {
+        return Err(unknown(&name, PATH_WORDS));
     }
     words.push(name);
     match value {
         Value::Integer(n) => words.push(n.to_string()),
         // A name is one word even with a space in it.
         Value::String(text) if key == "name" => words.push(text.clone()),
-        Value::String(text) => words.extend(split(text)),
+        Value::String(text) => words.extend(split(text, PATH_WORDS)),
         _ => return Err(wrong(key, "a text or a whole number")),
     }
     Ok(())

@@ -5,16 +5,15 @@
 #![doc = include_str!("../../../../docs/EMULATE.md")]
 
 mod file;
-mod loss;
+mod relay;
 mod text;
-mod units;
-mod words;
 
 #[cfg(test)]
 mod tests;
 
+pub use anabranch_sim::netem::ParseError;
+pub use relay::all_words;
 pub use text::{PathChange, parse_changes, parse_link, parse_path};
-pub use words::all_words;
 
 use anabranch_base::Duration;
 use anabranch_sim::{ConfigError, LinkConfig};
@@ -129,21 +128,5 @@ impl EmulatorConfig {
             }
         }
         Ok(())
-    }
-}
-
-/// Why a text or file is not understood: one line that names the word and says what to do.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct ParseError(String);
-
-impl ParseError {
-    pub(crate) fn new(message: String) -> Self {
-        ParseError(message)
-    }
-
-    /// The same, with the place it happened in front.
-    pub(crate) fn inside(self, place: &str) -> Self {
-        ParseError(format!("{place}: {}", self.0))
     }
 }

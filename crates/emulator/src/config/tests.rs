@@ -2,7 +2,7 @@
 
 use super::*;
 use anabranch_base::Rate;
-use anabranch_sim::loss::GilbertElliottParams;
+use anabranch_sim::loss::{GilbertElliottParams, Outages};
 use anabranch_sim::{Change, Direction, Jitter, Limit, LossConfig, LossPoint, Schedule, Setting};
 
 fn ms(n: u64) -> Duration {
@@ -44,11 +44,12 @@ fn defaults_and_variants() {
     assert_eq!(link("delay 30ms 4ms distribution normal").jitter, Jitter::Normal(ms(4)));
     assert_eq!(link("delay 30ms 4ms limit 3").jitter, Jitter::Uniform(ms(4)));
     assert_eq!(link("jitter 4ms normal").jitter, Jitter::Normal(ms(4)));
+    assert_eq!(link("jitter 4ms exponential").jitter, Jitter::Exponential(ms(4)));
     assert_eq!(link("jitter 0ms normal rate=1mbit").rate, mbit(1));
     assert_eq!(link("overhead 0").overhead, 0);
     assert!(link("order free").jitter_reorders);
     assert_eq!(link("loss-at entry").loss_point, LossPoint::Entry);
-    assert_eq!(link("limit_bytes=9000 limit 5").limit, Limit { packets: Some(5), bytes: Some(9000) });
+    assert_eq!(link("limit_bytes=9000 limit 5").limit, Limit { packets: Some(5), bytes: Some(9000), ..Limit::NONE });
     assert_eq!(link("limit none").limit, Limit::NONE);
     assert_eq!(link("rate 1mbit rate 2mbit").rate, mbit(2));
 }
@@ -68,6 +69,11 @@ fn losses() {
     let timed = LossConfig::TimedTwoState { mean_good: ms(450), mean_bad: ms(50) };
     assert_eq!(loss("timed good=450ms bad=50ms"), timed);
     assert_eq!(loss("packets 3,17"), LossConfig::Packets(vec![3, 17]));
+    assert_eq!(loss("pattern 0110"), LossConfig::Pattern(vec![false, true, true, false]));
+    let times = vec![(ms(2_000), ms(4_000)), (ms(7_000), ms(8_000))];
+    let outages = |period| LossConfig::Outages(Outages { times: times.clone(), period });
+    assert_eq!(loss("outages 2s-4s,7s-8s"), outages(None));
+    assert_eq!(loss("outages 2s-4s,7s-8s period=10s"), outages(Some(ms(10_000))));
 }
 
 #[test]
@@ -85,7 +91,7 @@ fn schedules() {
     assert_eq!((link.delay, link.schedule), (ms(1), want));
     // Packets and bytes of a limit change apart.
     let link = parse_link("limit 40 at 1s limit-bytes 100 at 2s limit 3").unwrap();
-    let limit = |packets, bytes| Setting::Limit(Limit { packets: Some(packets), bytes });
+    let limit = |packets, bytes| Setting::Limit(Limit { packets: Some(packets), bytes, ..Limit::NONE });
     assert_eq!(link.schedule.changes(), [change(1_000, limit(40, Some(100))), change(2_000, limit(3, Some(100)))]);
     let down_at_first = parse_link("down at 1s up").unwrap().schedule;
     assert_eq!(down_at_first.changes(), [change(0, Setting::Down), change(1_000, Setting::Up)]);
@@ -131,6 +137,10 @@ fn errors_name_the_word_and_the_way_out() {
         ("loss gemodel p=1% b=5", "loss 1% burst 5"),
         ("loss gemodel p=1% r=2% q=3%", "not `q=3%`"),
         ("loss timed good=1s", "both mean stays"),
+        ("loss pattern 0120", "`2` is neither 0 (arrived) nor 1 (lost)"),
+        ("loss outages 2s", "such as 2s-4s"),
+        ("loss outages 4s-2s", "end after they begin"),
+        ("loss outages 2s-4s period=3s", "within their period"),
         ("limit 0", "use `down`"),
         ("limit many", "whole number"),
         ("order maybe", "`kept` or `free`"),
@@ -264,7 +274,7 @@ fn the_page_says_what_is_taken() {
         assert_eq!(EmulatorConfig::from_toml(&file).map(drop), Ok(()), "{file}");
     }
     let page = include_str!("../../../../docs/EMULATE.md");
-    for word in words::all_words() {
+    for word in all_words() {
         assert!(page.contains(&format!("`{word}`")), "`{word}` is not on the page");
     }
 }

@@ -1,6 +1,6 @@
 //! What a link is like, in netem's words.
 
-use super::{Jitter, Schedule};
+use super::{DeliveryTrace, Jitter, Schedule};
 use crate::loss::LossConfig;
 use crate::queue::{Discipline, Limit};
 use anabranch_base::{Duration, Rate};
@@ -11,6 +11,8 @@ use core::fmt;
 pub struct LinkConfig {
     /// Speed of the transmitter; `None` sends at once. At [`Rate::ZERO`] everything waits.
     pub rate: Option<Rate>,
+    /// Recorded delivery opportunities in place of a rate.
+    pub deliveries: Option<DeliveryTrace>,
     /// Time on the way after the last bit left.
     pub delay: Duration,
     /// Variation of the delay, drawn per packet. A sum below zero is zero.
@@ -24,7 +26,8 @@ pub struct LinkConfig {
     /// Where random loss strikes.
     pub loss_point: LossPoint,
     /// How many packets and bytes the link holds before the last bit leaves: waiting and in
-    /// transmission. Unlike netem's `limit`, packets on the way do not count.
+    /// transmission, or waiting alone ([`Limit::waiting_only`]). Unlike netem's `limit`, packets on
+    /// the way do not count.
     pub limit: Limit,
     /// How the queue behaves.
     pub discipline: Discipline,
@@ -55,6 +58,7 @@ impl LinkConfig {
     pub const fn ideal() -> Self {
         LinkConfig {
             rate: None,
+            deliveries: None,
             delay: Duration::ZERO,
             jitter: Jitter::None,
             jitter_reorders: false,
@@ -75,6 +79,16 @@ impl LinkConfig {
         LinkConfig { rate, delay, ..LinkConfig::ideal() }
     }
 
+    /// A link paced by a recorded trace, with this delay, perfect in all else.
+    pub fn traced(deliveries: DeliveryTrace, delay: Duration) -> Self {
+        LinkConfig { deliveries: Some(deliveries), delay, ..LinkConfig::ideal() }
+    }
+
+    /// The rate, or the mean rate of the trace.
+    pub fn mean_rate(&self) -> Option<Rate> {
+        self.deliveries.as_ref().map(DeliveryTrace::mean_rate).or(self.rate)
+    }
+
     /// The same link with this loss.
     #[must_use]
     pub fn with_loss(mut self, loss: LossConfig) -> Self {
@@ -86,6 +100,13 @@ impl LinkConfig {
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
         self.limit = limit;
+        self
+    }
+
+    /// The same link with this queue discipline.
+    #[must_use]
+    pub fn with_discipline(mut self, discipline: Discipline) -> Self {
+        self.discipline = discipline;
         self
     }
 
@@ -103,8 +124,12 @@ impl LinkConfig {
         share(self.duplicate, "duplicate must lie between 0 and 100 %")?;
         share(self.reorder, "reorder must lie between 0 and 100 %")?;
         self.loss.check().map_err(ConfigError)?;
+        self.discipline.check().map_err(ConfigError)?;
         if self.rate == Some(Rate::ZERO) {
             return Err(ConfigError("a rate of zero sends nothing: use down to cut a link"));
+        }
+        if self.rate.is_some() && self.deliveries.is_some() {
+            return Err(ConfigError("a link has a rate or a trace of deliveries, not both"));
         }
         self.schedule.check()
     }

@@ -9,10 +9,14 @@
 //! to its `now` (packets that left, scheduled changes). So results do not depend on how often it is
 //! polled, and [`Link::next_event`] need only name the times at which something can come out.
 
+mod arrivals;
 mod config;
 mod counters;
+mod general;
 mod jitter;
+mod mahimahi;
 mod schedule;
+mod steady;
 mod transmitter;
 
 #[cfg(test)]
@@ -21,13 +25,16 @@ mod tests;
 pub use config::{ConfigError, LinkConfig, LossPoint};
 pub use counters::{LinkCounters, Tally};
 pub use jitter::Jitter;
+pub use mahimahi::DeliveryTrace;
 pub use schedule::{Change, Schedule, Setting};
 
-use crate::EventQueue;
-use crate::loss::LossModel;
-use crate::queue::{Packet, Queue};
-use anabranch_base::{Instant, RandomStream};
+use crate::loss::{LossConfig, LossModel};
+use crate::queue::{AnyQueue, Line, Packet, Queue};
+use anabranch_base::{Duration, Instant, RandomStream};
+use arrivals::Travelling;
 use schedule::Progress;
+use std::collections::VecDeque;
+use steady::Steady;
 use transmitter::Transmitter;
 
 /// What became of a packet at the entrance.
@@ -69,17 +76,44 @@ pub struct Delivery<P> {
 
 /// One direction of a path. `P` is what a packet carries.
 pub struct Link<P> {
+    /// All that a packet touches as long as nothing is to change, and what is on the way.
+    steady: Steady<P>,
+    rest: Box<Rest<P>>,
+}
+
+/// What is rarely touched.
+struct Rest<P> {
+    /// Is the link steady whenever its transmitter is free?
+    may_be_steady: bool,
     config: LinkConfig,
     up: bool,
-    clock: Instant,
     progress: Progress,
-    queue: Box<dyn Queue<P>>,
+    /// When `progress` has its next change; [`Instant::FAR`] if never.
+    next_change: Instant,
+    /// Nothing is lost at random: no model need be asked.
+    lossless: bool,
+    queue: AnyQueue<P>,
     transmitter: Transmitter<P>,
-    on_the_way: EventQueue<Delivery<P>>,
     last_arrival: Instant,
     loss: Box<dyn LossModel>,
     random: Streams,
     counters: LinkCounters,
+    /// Filled by the queue when it drops; kept for its room.
+    dropped: Vec<Packet<P>>,
+    notices: Option<Vec<Notice<P>>>,
+    /// Fates on the wire of the packets that have not left, as far as they were decided when the link was steady.
+    decided: VecDeque<bool>,
+}
+
+/// What happened to a packet inside a link; see [`Link::record`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Notice<P> {
+    /// When.
+    pub at: Instant,
+    /// `None` when the packet left the queue and its transmission began.
+    pub dropped: Option<DropReason>,
+    /// What it carries.
+    pub payload: P,
 }
 
 /// One named stream per question, so that switching one feature on leaves the others' numbers alone.
@@ -91,7 +125,7 @@ struct Streams {
 }
 
 impl<P: Clone + Send + 'static> Link<P> {
-    /// A link called `name`: its random streams are `{name}.loss`, `{name}.jitter`,
+    /// A link called `name`: its random streams are `{name}.loss`, `{name}.jitter`, `{name}.queue`,
     /// `{name}.duplicate` and `{name}.reorder` of `seed`. It starts empty and up at [`Instant::ZERO`].
     pub fn new(name: &str, seed: u64, config: LinkConfig) -> Self {
         let stream = |of: &str| RandomStream::named(seed, &format!("{name}.{of}"));
@@ -101,223 +135,239 @@ impl<P: Clone + Send + 'static> Link<P> {
             duplicate: stream("duplicate"),
             reorder: stream("reorder"),
         };
-        Link {
+        let progress = Progress::new(config.schedule.clone());
+        let line = Line { rate: config.mean_rate(), delay: config.delay };
+        let rest = Rest {
+            may_be_steady: false,
             up: true,
-            clock: Instant::ZERO,
-            progress: Progress::new(config.schedule.clone()),
-            queue: config.discipline.build(config.limit),
-            transmitter: Transmitter::new(config.rate),
-            on_the_way: EventQueue::new(),
+            next_change: progress.next_at().unwrap_or(Instant::FAR),
+            progress,
+            lossless: config.loss == LossConfig::None,
+            queue: config.discipline.build(config.limit, line, stream("queue")),
+            transmitter: Transmitter::new(config.rate, config.deliveries.clone()),
             last_arrival: Instant::ZERO,
             loss: config.loss.build(&mut random.loss),
             random,
             counters: LinkCounters::default(),
             config,
-        }
+            dropped: Vec::new(),
+            notices: None,
+            decided: VecDeque::new(),
+        };
+        let mut link = Link { steady: Steady::new(), rest: Box::new(rest) };
+        link.judge();
+        link
+    }
+
+    /// From now on keeps a [`Notice`] of each packet that leaves the queue or is dropped, until they
+    /// are taken.
+    pub fn record(&mut self) {
+        self.unsettle();
+        self.rest.notices.get_or_insert_default();
+    }
+
+    /// The notices since the last call, in the order of their times.
+    pub fn take_notices(&mut self) -> impl Iterator<Item = Notice<P>> + '_ {
+        self.rest.notices.iter_mut().flat_map(|n| n.drain(..))
     }
 
     /// Replaces the loss model by one of the caller's own.
     pub fn set_loss_model(&mut self, model: Box<dyn LossModel>) {
-        self.loss = model;
+        self.unsettle();
+        self.rest.decided.clear();
+        self.rest.loss = model;
+        self.rest.lossless = false;
+        self.judge();
     }
 
     /// Gives a packet of `size` bytes to the link. A `now` before that of an earlier call counts as
     /// that one.
+    #[inline]
     pub fn enqueue(&mut self, now: Instant, size: u32, payload: P) -> Verdict {
         let now = self.advance(now);
-        self.counters.offered.add(size);
-        if !self.up {
-            return self.drop_packet(size, DropReason::Down);
+        self.steady.offered.add(size);
+        if !self.steady.plain {
+            return self.enqueue_general(now, size, payload);
         }
-        if self.config.mtu.is_some_and(|mtu| size > mtu) {
-            return self.drop_packet(size, DropReason::Mtu);
+        if !self.steady.fits_mtu(size) {
+            return self.refuse(now, size, payload, DropReason::Mtu);
         }
-        if self.config.loss_point == LossPoint::Entry && self.loss.loses(now, &mut self.random.loss) {
-            return self.drop_packet(size, DropReason::Loss);
+        let Some(left) = self.steady.admit(now, size) else {
+            return self.refuse(now, size, payload, DropReason::Queue);
+        };
+        let at = self.steady.arrival(left);
+        self.steady.enter(Travelling { at, entered: now, size, duplicate: false, lost: false, payload });
+        Verdict::Queued
+    }
+
+    fn enqueue_general(&mut self, now: Instant, size: u32, payload: P) -> Verdict {
+        if !self.rest.up {
+            return self.refuse(now, size, payload, DropReason::Down);
         }
-        let charged = u64::from(size) + u64::from(self.config.overhead);
+        if self.rest.config.mtu.is_some_and(|mtu| size > mtu) {
+            return self.refuse(now, size, payload, DropReason::Mtu);
+        }
+        if !self.rest.lossless
+            && self.rest.config.loss_point == LossPoint::Entry
+            && self.rest.loss.loses(now, &mut self.rest.random.loss)
+        {
+            return self.refuse(now, size, payload, DropReason::Loss);
+        }
+        if self.steady.on {
+            let Some(left) = self.steady.admit(now, size) else {
+                return self.refuse(now, size, payload, DropReason::Queue);
+            };
+            let lost = self.rest.config.loss_point == LossPoint::Wire && self.is_lost(left);
+            let at = self.steady.arrival(left);
+            self.steady.enter(Travelling { at, entered: now, size, duplicate: false, lost, payload });
+            return Verdict::Queued;
+        }
+        let charged = u64::from(size) + u64::from(self.rest.config.overhead);
         let packet = Packet { size, charged, entered: now, payload };
-        if self.queue.push(now, packet, self.transmitter.load()).is_err() {
-            return self.drop_packet(size, DropReason::Queue);
+        if let Err(packet) = self.rest.queue.push(now, packet, self.rest.transmitter.load_found(now)) {
+            return self.refuse(now, size, packet.payload, DropReason::Queue);
         }
         self.pump(now);
         Verdict::Queued
     }
 
+    /// Is the next packet, which leaves at `at`, lost on the wire?
+    fn is_lost(&mut self, at: Instant) -> bool {
+        self.rest
+            .decided
+            .pop_front()
+            .unwrap_or_else(|| !self.rest.lossless && self.rest.loss.loses(at, &mut self.rest.random.loss))
+    }
+
     /// The next packet that has arrived by `now`.
+    #[inline]
     pub fn poll_deliver(&mut self, now: Instant) -> Option<P> {
+        if self.steady.plain {
+            return self.steady.take(now);
+        }
         self.poll_delivery(now).map(|d| d.payload)
     }
 
     /// The next packet that has arrived by `now`, with its times.
+    #[inline]
     pub fn poll_delivery(&mut self, now: Instant) -> Option<Delivery<P>> {
         let now = self.advance(now);
-        let (_, delivery) = self.on_the_way.pop_due(now)?;
-        self.counters.delivered.add(delivery.size);
-        Some(delivery)
+        self.forget_lost(now);
+        let p = self.steady.row.pop_due(now)?;
+        if self.steady.on {
+            self.steady.taken(p.size);
+        }
+        self.steady.delivered.add(p.size);
+        let Travelling { at, entered, size, duplicate, payload, .. } = p;
+        Some(Delivery { at, entered, size, duplicate, payload })
+    }
+
+    /// Drops what was lost and would have arrived by `now`, up to the first packet that does arrive: else it would be
+    /// the next event for ever.
+    fn forget_lost(&mut self, now: Instant) {
+        while self.steady.row.get(0).is_some_and(|p| p.lost && p.at <= now) {
+            let Some(p) = self.steady.row.pop_due(now) else { return };
+            if self.steady.on {
+                self.steady.taken(p.size);
+            }
+            self.rest.counters.dropped_loss.add(p.size);
+        }
     }
 
     /// When the next packet that has arrived by `now` did so.
     pub fn peek_arrival(&mut self, now: Instant) -> Option<Instant> {
         let now = self.advance(now);
-        self.on_the_way.next_at().filter(|at| *at <= now)
+        self.forget_lost(now);
+        self.steady.row.next_at().filter(|at| *at <= now)
     }
 
     /// When to poll next: nothing comes out before. `None` while the link is empty or stalled for
     /// good.
+    #[inline]
     pub fn next_event(&self) -> Option<Instant> {
-        let arrival = self.on_the_way.next_at();
-        let Some(finish) = self.transmitter.finish() else { return arrival };
-        // The packet in transmission cannot arrive before this, unless a change comes in between.
-        let soonest =
-            if self.config.reorder > 0.0 { finish } else { finish + self.config.jitter.shortest(self.config.delay) };
-        let change = self.progress.next_at().filter(|at| *at < soonest);
-        [arrival, Some(soonest), change].into_iter().flatten().min().filter(|at| *at < Instant::FAR)
+        if self.steady.on {
+            return self.steady.row.next_at();
+        }
+        let mut next = self.steady.row.next_at().unwrap_or(Instant::FAR);
+        if self.rest.transmitter.busy() {
+            // The packet in transmission cannot arrive before this, unless a change comes in between.
+            let shortest = if self.rest.config.reorder > 0.0 {
+                Duration::ZERO
+            } else {
+                self.rest.config.jitter.shortest(self.rest.config.delay)
+            };
+            next = next.min(self.rest.transmitter.finish_at() + shortest).min(self.rest.next_change);
+        }
+        (next < Instant::FAR).then_some(next)
+    }
+
+    /// Is it certain that what comes later arrives later, and that nothing will change by itself?
+    #[inline]
+    pub(crate) fn keeps_order(&self) -> bool {
+        self.steady.on
     }
 
     /// Changes one thing now.
     pub fn apply(&mut self, now: Instant, set: Setting) {
         let now = self.advance(now);
+        self.unsettle();
         self.set(now, set);
+        self.judge();
     }
 
     /// Is the link up, as of the last call that handed in a time?
     pub fn is_up(&self) -> bool {
-        self.up
+        self.rest.up
     }
 
     /// The link as it is now (changes included), as of the last call that handed in a time.
     pub fn config(&self) -> &LinkConfig {
-        &self.config
+        &self.rest.config
     }
 
     /// Counters as of the last call that handed in a time.
     pub fn counters(&self) -> LinkCounters {
-        self.counters
+        let dropped_loss = self.rest.counters.dropped_loss.plus(self.steady.lost_by_now());
+        LinkCounters {
+            offered: self.steady.offered,
+            delivered: self.steady.delivered,
+            dropped_loss,
+            ..self.rest.counters
+        }
     }
 
     /// What waits or is in transmission, in charged bytes (overhead included).
     pub fn backlog(&self) -> Tally {
-        self.queue.waiting().plus(self.transmitter.load())
+        if self.steady.on {
+            self.steady.backlog()
+        } else {
+            self.rest.queue.waiting().plus(self.rest.transmitter.load())
+        }
     }
 
     /// How many packets have left and not arrived.
     pub fn on_the_way(&self) -> usize {
-        self.on_the_way.len()
+        self.steady.left_by_now() - self.steady.lost_by_now().packets as usize
     }
 
     /// Brings the link to `now` and returns the time it then stands at.
+    #[inline]
     pub fn advance(&mut self, now: Instant) -> Instant {
-        loop {
-            let finish = self.transmitter.finish().filter(|at| *at <= now);
-            let change = self.progress.next_at().filter(|at| *at <= now);
-            match (finish, change) {
-                // What leaves at the very instant of a change has left.
-                (Some(f), c) if c.is_none_or(|c| f <= c) => self.pump(f),
-                (_, Some(c)) => {
-                    if let Some((at, set)) = self.progress.take_due(c) {
-                        self.set(at, set);
-                    }
-                }
-                _ => break,
-            }
+        if !self.steady.on && (self.rest.transmitter.finish_at() <= now || self.rest.next_change <= now) {
+            self.catch_up(now);
         }
-        self.clock = self.clock.max(now);
-        self.clock
-    }
-
-    /// Lets the transmitter work at `now`: what has finished leaves, what waits starts.
-    fn pump(&mut self, now: Instant) {
-        loop {
-            if let Some((at, packet)) = self.transmitter.take_finished(now) {
-                self.launch(at, packet);
-            }
-            if self.transmitter.busy() {
-                return;
-            }
-            let mut dropped = Tally::default();
-            let next = self.queue.pop(now, &mut dropped);
-            self.counters.dropped_queue = self.counters.dropped_queue.plus(dropped);
-            match next {
-                Some(packet) => self.transmitter.start(now, packet),
-                None => return,
-            }
-        }
-    }
-
-    /// A packet's last bit has left at `at`.
-    fn launch(&mut self, at: Instant, packet: Packet<P>) {
-        if self.config.loss_point == LossPoint::Wire && self.loss.loses(at, &mut self.random.loss) {
-            self.drop_packet(packet.size, DropReason::Loss);
-            return;
-        }
-        let delivery =
-            Delivery { at, entered: packet.entered, size: packet.size, duplicate: false, payload: packet.payload };
-        let twice = self.config.duplicate > 0.0 && self.random.duplicate.chance(self.config.duplicate);
-        if twice {
-            self.counters.duplicated.add(packet.size);
-            self.travel(at, delivery.clone());
-        }
-        self.travel(at, Delivery { duplicate: twice, ..delivery });
-    }
-
-    fn travel(&mut self, at: Instant, mut delivery: Delivery<P>) {
-        if self.config.reorder > 0.0 && self.random.reorder.chance(self.config.reorder) {
-            delivery.at = at;
-        } else {
-            delivery.at = at + self.config.jitter.vary(self.config.delay, &mut self.random.jitter);
-            if !self.config.jitter_reorders {
-                delivery.at = delivery.at.max(self.last_arrival);
-                self.last_arrival = delivery.at;
-            }
-        }
-        self.on_the_way.push(delivery.at, delivery);
-    }
-
-    fn set(&mut self, now: Instant, set: Setting) {
-        match set {
-            Setting::Rate(rate) => {
-                self.config.rate = rate;
-                self.transmitter.set_rate(now, rate);
-                self.pump(now);
-            }
-            Setting::Delay(delay) => self.config.delay = delay,
-            Setting::Jitter(jitter) => self.config.jitter = jitter,
-            Setting::Loss(loss) => {
-                self.loss = loss.build(&mut self.random.loss);
-                self.config.loss = loss;
-            }
-            Setting::Limit(limit) => {
-                self.config.limit = limit;
-                self.queue.set_limit(limit);
-            }
-            Setting::Duplicate(p) => self.config.duplicate = p,
-            Setting::Reorder(p) => self.config.reorder = p,
-            Setting::Mtu(mtu) => self.config.mtu = mtu,
-            Setting::Up => self.up = true,
-            Setting::Down => {
-                self.up = false;
-                if let Some(packet) = self.transmitter.abort() {
-                    self.drop_packet(packet.size, DropReason::Down);
-                }
-                self.counters.dropped_down = self.counters.dropped_down.plus(self.queue.clear());
-            }
-        }
-    }
-
-    fn drop_packet(&mut self, size: u32, reason: DropReason) -> Verdict {
-        self.counters.of(reason).add(size);
-        Verdict::Dropped(reason)
+        self.steady.clock = self.steady.clock.max(now);
+        self.steady.clock
     }
 }
 
 impl<P> core::fmt::Debug for Link<P> {
     fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
         f.debug_struct("Link")
-            .field("up", &self.up)
-            .field("clock", &self.clock)
-            .field("on_the_way", &self.on_the_way.len())
-            .field("counters", &self.counters)
+            .field("up", &self.rest.up)
+            .field("clock", &self.steady.clock)
+            .field("on_the_way", &self.steady.row.len())
+            .field("counters", &self.rest.counters)
             .finish_non_exhaustive()
     }
 }

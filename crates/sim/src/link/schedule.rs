@@ -8,7 +8,8 @@ use anabranch_base::{Duration, Instant, Rate};
 /// One thing about a link that can change while it runs.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Setting {
-    /// Speed. The packet in transmission goes on at the new one.
+    /// Speed. The packet in transmission goes on at the new one. On a link with a trace of deliveries
+    /// this ends the trace, and the packet begins again.
     Rate(Option<Rate>),
     /// Delay of what leaves from now on.
     Delay(Duration),

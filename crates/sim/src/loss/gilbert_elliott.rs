@@ -86,23 +86,6 @@ impl LossModel for GilbertElliott {
 mod tests {
     use super::*;
 
-    /// Losses, and lengths of the runs of lost packets, of `n` packets.
-    fn run(params: GilbertElliottParams, seed: u64, n: usize) -> (f64, Vec<f64>) {
-        let mut random = RandomStream::named(seed, "ge");
-        let mut model = GilbertElliott::new(params, &mut random);
-        let (mut lost, mut bursts, mut length) = (0.0, Vec::new(), 0.0);
-        for _ in 0..n {
-            if model.loses(Instant::ZERO, &mut random) {
-                lost += 1.0;
-                length += 1.0;
-            } else if length > 0.0 {
-                bursts.push(length);
-                length = 0.0;
-            }
-        }
-        (lost / n as f64, bursts)
-    }
-
     #[test]
     fn parameters_follow_the_closed_form() {
         let p = GilbertElliottParams::from_mean(0.01, 5.0);
@@ -113,39 +96,5 @@ mod tests {
         assert!(GilbertElliottParams::from_mean(0.1, 0.5).check().is_err());
         assert!(GilbertElliottParams::from_mean(1.0, 5.0).check().is_err());
         assert!(GilbertElliottParams::from_mean(f64::NAN, 5.0).check().is_err());
-    }
-
-    #[test]
-    fn mean_loss_and_mean_burst() {
-        for (p, burst, seed) in [(0.01, 5.0, 1), (0.05, 3.0, 2), (0.2, 10.0, 3)] {
-            let n = 400_000;
-            let (share, bursts) = run(GilbertElliottParams::from_mean(p, burst), seed, n);
-            let mean = bursts.iter().sum::<f64>() / bursts.len() as f64;
-            // A burst is geometric with mean b, so its variance is b(b-1).
-            let sd = (burst * (burst - 1.0) / bursts.len() as f64).sqrt();
-            assert!((mean - burst).abs() < 4.0 * sd, "burst {mean} for {burst}");
-            // Two-state chain: the variance of the mean is p(1-p)(1+c)/(1-c)/n, c = 1 - to_bad - to_good.
-            let g = GilbertElliottParams::from_mean(p, burst);
-            let c = 1.0 - g.to_bad - g.to_good;
-            let sd = (p * (1.0 - p) * (1.0 + c) / (1.0 - c) / n as f64).sqrt();
-            assert!((share - p).abs() < 4.0 * sd, "loss {share} for {p}");
-        }
-    }
-
-    #[test]
-    fn both_states_may_lose_in_part() {
-        let g = GilbertElliottParams { to_bad: 0.02, to_good: 0.08, loss_bad: 0.5, loss_good: 0.01 };
-        assert!((g.mean_loss() - (0.2 * 0.5 + 0.8 * 0.01)).abs() < 1e-12);
-        let (share, _) = run(g, 4, 400_000);
-        assert!((share - g.mean_loss()).abs() < 0.004, "{share}");
-    }
-
-    #[test]
-    fn starts_in_the_stationary_state() {
-        let g = GilbertElliottParams::from_mean(0.3, 20.0);
-        let n = 4_000u32;
-        let first = (0..n).filter(|s| run(g, u64::from(*s), 1).0 > 0.5).count() as f64;
-        let sd = (f64::from(n) * 0.3 * 0.7).sqrt();
-        assert!((first - 0.3 * f64::from(n)).abs() < 4.0 * sd, "{first}");
     }
 }

@@ -3,12 +3,16 @@
 mod bernoulli;
 mod gilbert_elliott;
 mod mask;
+mod outages;
 mod timed_two_state;
+mod trace;
 
 pub use bernoulli::Bernoulli;
 pub use gilbert_elliott::{GilbertElliott, GilbertElliottParams};
 pub use mask::Mask;
+pub use outages::Outages;
 pub use timed_two_state::TimedTwoState;
+pub use trace::LossTrace;
 
 use anabranch_base::{Duration, Instant, RandomStream};
 
@@ -42,6 +46,10 @@ pub enum LossConfig {
     Packets(Vec<u64>),
     /// A pattern of packets (`true` is lost) that repeats without end.
     Pattern(Vec<bool>),
+    /// Packet by packet as recorded.
+    Trace(LossTrace),
+    /// Everything at certain times.
+    Outages(Outages),
 }
 
 impl LossConfig {
@@ -67,10 +75,12 @@ impl LossConfig {
             }
             LossConfig::Packets(numbers) => Box::new(Mask::packets(numbers)),
             LossConfig::Pattern(pattern) => Box::new(Mask::pattern(pattern.clone())),
+            LossConfig::Trace(trace) => Box::new(trace::Model::new(trace.clone())),
+            LossConfig::Outages(outages) => Box::new(outages.clone()),
         }
     }
 
-    /// Share of packets lost in the long run; for [`LossConfig::Packets`] zero.
+    /// Share of packets lost in the long run; zero for losses that happen once.
     pub fn mean(&self) -> f64 {
         match self {
             LossConfig::None | LossConfig::Packets(_) => 0.0,
@@ -79,6 +89,8 @@ impl LossConfig {
             LossConfig::TimedTwoState { mean_good, mean_bad } => timed_two_state::share_bad(*mean_good, *mean_bad),
             LossConfig::Pattern(pattern) if pattern.is_empty() => 0.0,
             LossConfig::Pattern(pattern) => pattern.iter().filter(|lost| **lost).count() as f64 / pattern.len() as f64,
+            LossConfig::Trace(trace) => trace.mean(),
+            LossConfig::Outages(outages) => outages.mean(),
         }
     }
 
@@ -90,6 +102,7 @@ impl LossConfig {
             LossConfig::TimedTwoState { mean_good, mean_bad } if mean_good.is_zero() || mean_bad.is_zero() => {
                 Err("mean stays in the good and the bad state must be longer than zero")
             }
+            LossConfig::Outages(outages) => outages.check(),
             _ => Ok(()),
         }
     }

@@ -51,28 +51,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn share_and_mean_stay() {
-        let (good, bad) = (Duration::from_millis(450), Duration::from_millis(50));
-        let mut random = RandomStream::named(9, "timed");
-        let mut model = TimedTwoState::new(good, bad, &mut random);
-        // A packet each 100 us: 400 s hold about 800 stays of each kind.
-        let step = Duration::from_micros(100);
-        let (mut now, mut lost, mut stays, mut was) = (Instant::ZERO, 0u32, 0u32, false);
-        let n = 4_000_000;
-        for _ in 0..n {
-            let is = model.loses(now, &mut random);
-            lost += u32::from(is);
-            stays += u32::from(is && !was);
-            was = is;
-            now += step;
-        }
-        let share = f64::from(lost) / f64::from(n);
-        assert!((share - 0.1).abs() < 0.012, "share {share}");
-        let stay = f64::from(lost) * step.as_secs_f64() / f64::from(stays);
-        assert!((stay - 0.05).abs() < 0.008, "stay {stay}");
-    }
-
-    #[test]
     fn idle_time_counts() {
         // Packets a long time apart see independent states.
         let mut random = RandomStream::named(5, "idle");

@@ -1,11 +1,17 @@
 //! Queues in front of a transmitter, one discipline per file.
 
+mod codel;
 mod drop_tail;
+mod limit;
+mod red;
 
+pub use codel::{CoDel, CoDelParams};
 pub use drop_tail::DropTail;
+pub use limit::Limit;
+pub use red::{Red, RedParams};
 
 use crate::link::Tally;
-use anabranch_base::Instant;
+use anabranch_base::{Duration, Instant, RandomStream, Rate};
 
 /// A packet as it waits: what it carries and what it counts.
 #[derive(Clone, Debug)]
@@ -20,55 +26,44 @@ pub struct Packet<P> {
     pub payload: P,
 }
 
-/// How much may be held, waiting or in transmission. `None` means no limit.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Limit {
-    /// Packets.
-    pub packets: Option<u64>,
-    /// Bytes, overhead included.
-    pub bytes: Option<u64>,
-}
-
-impl Limit {
-    /// Everything is held.
-    pub const NONE: Limit = Limit { packets: None, bytes: None };
-
-    /// At most `n` packets.
-    pub const fn packets(n: u64) -> Self {
-        Limit { packets: Some(n), bytes: None }
-    }
-    /// At most `n` bytes.
-    pub const fn bytes(n: u64) -> Self {
-        Limit { packets: None, bytes: Some(n) }
-    }
-    /// Does a packet of `bytes` still fit beside `held`?
-    pub const fn admits(self, held: Tally, bytes: u64) -> bool {
-        let packets = match self.packets {
-            Some(limit) => held.packets < limit,
-            None => true,
-        };
-        packets
-            && match self.bytes {
-                Some(limit) => held.bytes.saturating_add(bytes) <= limit,
-                None => true,
-            }
-    }
-}
-
 /// Which discipline a link's queue has.
-#[derive(Clone, PartialEq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[non_exhaustive]
 pub enum Discipline {
     /// First in, first out; what does not fit is dropped ([`DropTail`]).
     #[default]
     DropTail,
+    /// Random early detection ([`Red`]).
+    Red(RedParams),
+    /// Controlled delay ([`CoDel`]).
+    CoDel(CoDelParams),
+}
+
+/// What a queue stands in front of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Line {
+    /// Rate of the transmitter; `None` sends at once.
+    pub rate: Option<Rate>,
+    /// Delay behind it.
+    pub delay: Duration,
 }
 
 impl Discipline {
     /// An empty queue of this discipline.
-    pub fn build<P: Send + 'static>(&self, limit: Limit) -> Box<dyn Queue<P>> {
+    pub fn build<P>(&self, limit: Limit, line: Line, random: RandomStream) -> AnyQueue<P> {
         match self {
-            Discipline::DropTail => Box::new(DropTail::new(limit)),
+            Discipline::DropTail => AnyQueue::DropTail(DropTail::new(limit)),
+            Discipline::Red(params) => AnyQueue::Red(Box::new(Red::new(*params, limit, line, random))),
+            Discipline::CoDel(params) => AnyQueue::CoDel(Box::new(CoDel::new(*params, limit))),
+        }
+    }
+
+    /// What is wrong with the parameters, in words for a user.
+    pub fn check(&self) -> Result<(), &'static str> {
+        match self {
+            Discipline::DropTail => Ok(()),
+            Discipline::Red(params) => params.check(),
+            Discipline::CoDel(params) => params.check(),
         }
     }
 }
@@ -76,14 +71,15 @@ impl Discipline {
 /// A queue in front of a transmitter.
 ///
 /// `now` never runs backwards from call to call.
-pub trait Queue<P>: Send {
+pub trait Queue<P> {
     /// Takes a packet, or gives it back when it must be dropped. `serving` is what the transmitter
-    /// holds at this moment; limits count it.
+    /// holds at this moment; limits count it unless told otherwise.
     fn push(&mut self, now: Instant, packet: Packet<P>, serving: Tally) -> Result<(), Packet<P>>;
 
-    /// The next packet to transmit. A discipline that drops at the head adds what it dropped to
-    /// `dropped` (sizes as given by the sender).
-    fn pop(&mut self, now: Instant, dropped: &mut Tally) -> Option<Packet<P>>;
+    /// The next packet to transmit. A discipline that drops at the head puts what it dropped into
+    /// `dropped`. The transmitter asks whenever it is free, so an
+    /// answer of `None` also says that the line falls idle.
+    fn pop(&mut self, now: Instant, dropped: &mut Vec<Packet<P>>) -> Option<Packet<P>>;
 
     /// Packets that wait, in charged bytes.
     fn waiting(&self) -> Tally;
@@ -91,6 +87,68 @@ pub trait Queue<P>: Send {
     /// Changes the limit. What is already held stays.
     fn set_limit(&mut self, limit: Limit);
 
-    /// Drops everything and says how much (sizes as given by the sender).
-    fn clear(&mut self) -> Tally;
+    /// Says that the rate of the transmitter has changed.
+    fn set_rate(&mut self, _rate: Option<Rate>) {}
+
+    /// Drops everything into `dropped`.
+    fn clear(&mut self, now: Instant, dropped: &mut Vec<Packet<P>>);
+}
+
+/// A queue of any discipline. A choice among few, made per packet, costs less than a call through a
+/// table.
+#[derive(Debug)]
+pub enum AnyQueue<P> {
+    /// See [`DropTail`].
+    DropTail(DropTail<P>),
+    /// See [`Red`].
+    Red(Box<Red<P>>),
+    /// See [`CoDel`].
+    CoDel(Box<CoDel<P>>),
+}
+
+macro_rules! each {
+    ($any:expr, $queue:ident => $do:expr) => {
+        match $any {
+            AnyQueue::DropTail($queue) => $do,
+            AnyQueue::Red($queue) => $do,
+            AnyQueue::CoDel($queue) => $do,
+        }
+    };
+}
+
+impl<P> AnyQueue<P> {
+    /// Puts a packet that was admitted before into a drop-tail queue.
+    pub(crate) fn put(&mut self, packet: Packet<P>) {
+        if let AnyQueue::DropTail(queue) = self {
+            queue.put(packet);
+        }
+    }
+}
+
+impl<P> Queue<P> for AnyQueue<P> {
+    #[inline]
+    fn push(&mut self, now: Instant, packet: Packet<P>, serving: Tally) -> Result<(), Packet<P>> {
+        each!(self, q => q.push(now, packet, serving))
+    }
+
+    #[inline]
+    fn pop(&mut self, now: Instant, dropped: &mut Vec<Packet<P>>) -> Option<Packet<P>> {
+        each!(self, q => q.pop(now, dropped))
+    }
+
+    fn waiting(&self) -> Tally {
+        each!(self, q => q.waiting())
+    }
+
+    fn set_limit(&mut self, limit: Limit) {
+        each!(self, q => q.set_limit(limit));
+    }
+
+    fn set_rate(&mut self, rate: Option<Rate>) {
+        each!(self, q => q.set_rate(rate));
+    }
+
+    fn clear(&mut self, now: Instant, dropped: &mut Vec<Packet<P>>) {
+        each!(self, q => q.clear(now, dropped));
+    }
 }

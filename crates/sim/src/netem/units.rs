@@ -12,7 +12,10 @@ fn number_and_unit(text: &str) -> Option<(f64, &str)> {
 }
 
 /// A span such as `30ms`, `0.5s`, `200us`.
-pub(super) fn time(word: &str, text: &str) -> Result<Duration, ParseError> {
+///
+/// # Errors
+/// The word, and what it needs.
+pub fn time(word: &str, text: &str) -> Result<Duration, ParseError> {
     let wrong = || ParseError::new(format!("`{word}` needs a time with its unit, such as 30ms or 1.5s, not `{text}`"));
     let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
     let nanos = match unit {
@@ -28,7 +31,10 @@ pub(super) fn time(word: &str, text: &str) -> Result<Duration, ParseError> {
 }
 
 /// A rate such as `6mbit`; `unlimited` is none.
-pub(super) fn rate(word: &str, text: &str) -> Result<Option<Rate>, ParseError> {
+///
+/// # Errors
+/// The word, and what it needs.
+pub fn rate(word: &str, text: &str) -> Result<Option<Rate>, ParseError> {
     let lower = text.to_ascii_lowercase();
     if lower == "unlimited" || lower == "none" {
         return Ok(None);
@@ -65,7 +71,10 @@ pub(super) fn rate(word: &str, text: &str) -> Result<Option<Rate>, ParseError> {
 }
 
 /// A share such as `0.1%`, as a fraction of one.
-pub(super) fn share(word: &str, text: &str) -> Result<f64, ParseError> {
+///
+/// # Errors
+/// The word, and what it needs.
+pub fn share(word: &str, text: &str) -> Result<f64, ParseError> {
     let wrong = || ParseError::new(format!("`{word}` needs a share in percent, such as 0.1%, not `{text}`"));
     let number = match text.strip_suffix('%') {
         Some(number) => number,
@@ -79,8 +88,30 @@ pub(super) fn share(word: &str, text: &str) -> Result<f64, ParseError> {
     }
 }
 
+/// Bytes such as `64KB` (1,024 each), `1.5MB` or `1500`. Unlike rates, which count thousands, sizes of buffers are
+/// counted in powers of two.
+///
+/// # Errors
+/// The word, and what it needs.
+pub fn bytes(word: &str, text: &str) -> Result<u64, ParseError> {
+    let wrong = || ParseError::new(format!("`{word}` needs a number of bytes, such as 64KB or 1500, not `{text}`"));
+    let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
+    let factor = match unit.to_ascii_lowercase().as_str() {
+        "" | "b" => 1.0,
+        "kb" | "k" | "kib" => 1024.0,
+        "mb" | "m" | "mib" => 1024.0 * 1024.0,
+        "gb" | "g" | "gib" => 1024.0 * 1024.0 * 1024.0,
+        _ => return Err(wrong()),
+    };
+    let bytes = number * factor;
+    if bytes.fract() != 0.0 || bytes > 1e15 { Err(wrong()) } else { Ok(bytes as u64) }
+}
+
 /// A whole number.
-pub(super) fn count(word: &str, text: &str, of: &str) -> Result<u64, ParseError> {
+///
+/// # Errors
+/// The word, and what it needs.
+pub fn count(word: &str, text: &str, of: &str) -> Result<u64, ParseError> {
     text.parse().map_err(|_| ParseError::new(format!("`{word}` needs a whole number of {of}, not `{text}`")))
 }
 
@@ -125,5 +156,12 @@ mod tests {
         }
         assert_eq!(count("limit", "40", "packets"), Ok(40));
         assert!(count("limit", "4.5", "packets").is_err());
+        assert_eq!(
+            (bytes("b", "64KB"), bytes("b", "1500"), bytes("b", "1.5mb")),
+            (Ok(65_536), Ok(1_500), Ok(1_572_864))
+        );
+        for bad in ["64kbit", "0.3", "-1", "KB", ""] {
+            assert!(bytes("b", bad).is_err(), "{bad}");
+        }
     }
 }

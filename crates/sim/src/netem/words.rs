@@ -2,7 +2,8 @@
 
 use super::ParseError;
 
-const LINK_WORDS: &[&str] = &[
+/// Words of a link.
+pub const LINK_WORDS: &[&str] = &[
     "rate",
     "delay",
     "jitter",
@@ -11,6 +12,7 @@ const LINK_WORDS: &[&str] = &[
     "loss-at",
     "limit",
     "limit-bytes",
+    "queue",
     "overhead",
     "mtu",
     "duplicate",
@@ -22,28 +24,21 @@ const LINK_WORDS: &[&str] = &[
     "at",
     "every",
 ];
-const PATH_WORDS: &[&str] = &["listen", "to", "from", "name", "rebind"];
-
 /// Words of netem that have no meaning here.
 const UNSUPPORTED: &[&str] = &["corrupt", "gap", "slot", "ecn", "seed"];
 
-/// Every word of the grammar.
-pub fn all_words() -> impl Iterator<Item = &'static str> {
-    LINK_WORDS.iter().chain(PATH_WORDS).copied()
-}
-
-/// Is this, with or without the prefix of a direction, a word of the grammar?
-pub(super) fn is_word(word: &str) -> bool {
+/// Is this, with or without the prefix of a direction, a word of the grammar, or one of `guests`?
+pub fn is_word(word: &str, guests: &[&str]) -> bool {
     let bare = word.strip_prefix("up.").or_else(|| word.strip_prefix("down.")).unwrap_or(word);
-    LINK_WORDS.contains(&bare) || PATH_WORDS.contains(&bare)
+    LINK_WORDS.contains(&bare) || guests.contains(&bare)
 }
 
-/// Words of a text; `word=value` becomes two.
-pub(super) fn split(text: &str) -> Vec<String> {
+/// Words of a text; `word=value` becomes two, if it is a word of the grammar or one of `guests`.
+pub fn split(text: &str, guests: &[&str]) -> Vec<String> {
     let mut words = Vec::new();
     for word in text.split_whitespace() {
         match word.split_once('=') {
-            Some((name, value)) if is_word(&canonical(name)) => {
+            Some((name, value)) if is_word(&canonical(name), guests) => {
                 words.push(canonical(name));
                 if !value.is_empty() {
                     words.push(value.into());
@@ -56,36 +51,45 @@ pub(super) fn split(text: &str) -> Vec<String> {
 }
 
 /// TOML likes underscores where netem likes dashes; both are taken.
-pub(super) fn canonical(word: &str) -> String {
+pub fn canonical(word: &str) -> String {
     word.replace('_', "-")
 }
 
 /// A place in a list of words.
-pub(super) struct Cursor<'a> {
+#[derive(Debug)]
+pub struct Cursor<'a> {
     words: &'a [String],
 }
 
 impl<'a> Cursor<'a> {
-    pub(super) fn new(words: &'a [String]) -> Self {
+    /// The beginning of `words`.
+    pub fn new(words: &'a [String]) -> Self {
         Cursor { words }
     }
-    pub(super) fn peek(&self) -> Option<&'a str> {
+    /// The next word.
+    pub fn peek(&self) -> Option<&'a str> {
         self.words.first().map(String::as_str)
     }
-    pub(super) fn skip(&mut self) {
+    /// Goes past the next word.
+    pub fn skip(&mut self) {
         self.words = self.words.get(1..).unwrap_or(&[]);
     }
-    pub(super) fn next(&mut self) -> Option<&'a str> {
+    /// Takes the next word.
+    #[expect(clippy::should_implement_trait, reason = "a cursor is more than an iterator")]
+    pub fn next(&mut self) -> Option<&'a str> {
         let word = self.peek()?;
         self.skip();
         Some(word)
     }
     /// The value of `word`, of which `what` gives the kind.
-    pub(super) fn value(&mut self, word: &str, what: &str) -> Result<&'a str, ParseError> {
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn value(&mut self, word: &str, what: &str) -> Result<&'a str, ParseError> {
         self.next().ok_or_else(|| ParseError::new(format!("`{word}` needs {what}")))
     }
     /// Goes past the next word if it is this one.
-    pub(super) fn take_if(&mut self, word: &str) -> bool {
+    pub fn take_if(&mut self, word: &str) -> bool {
         let is = self.peek() == Some(word);
         if is {
             self.skip();
@@ -94,22 +98,24 @@ impl<'a> Cursor<'a> {
     }
 }
 
-/// An error for a word that has no meaning here, with the nearest one that has.
-pub(super) fn unknown(word: &str, whole_path: bool) -> ParseError {
-    if PATH_WORDS.contains(&word) && !whole_path {
-        return ParseError::new(format!("`{word}` is a word for a whole path and has no place here"));
-    }
+/// An error for a word that has no meaning here, with the nearest one that has; `guests` are known too.
+pub fn unknown(word: &str, guests: &[&str]) -> ParseError {
     if let Some(e) = unsupported(word) {
         return e;
     }
-    let known = LINK_WORDS.iter().chain(PATH_WORDS.iter().filter(|_| whole_path)).copied();
+    let known = LINK_WORDS.iter().chain(guests).copied();
     let bare = word.rsplit('.').next().unwrap_or(word);
-    let near = known.clone().map(|k| (distance(bare, k), k)).min().filter(|(d, _)| *d <= 2);
+    let near = nearest(bare, known.clone());
     ParseError::new(match near {
-        Some((0, near)) => format!("`{word}`: `{near}` holds for both directions; leave out the prefix"),
-        Some((_, near)) => format!("unknown word `{word}`; did you mean `{near}`?"),
+        Some(near) if near == bare => format!("`{word}`: `{near}` holds for both directions; leave out the prefix"),
+        Some(near) => format!("unknown word `{word}`; did you mean `{near}`?"),
         None => format!("unknown word `{word}`; known are {}", known.collect::<Vec<_>>().join(", ")),
     })
+}
+
+/// The known word that is at most two edits away.
+pub fn nearest<'k>(word: &str, known: impl Iterator<Item = &'k str>) -> Option<&'k str> {
+    known.map(|k| (distance(word, k), k)).min().filter(|(d, _)| *d <= 2).map(|(_, k)| k)
 }
 
 /// An error for what netem has and this grammar has not.
@@ -158,7 +164,7 @@ mod tests {
     #[test]
     fn equal_signs_separate_words_of_the_grammar_only() {
         assert_eq!(
-            split("rate=6mbit up.limit_bytes=9 loss gemodel p=1%"),
+            split("rate=6mbit up.limit_bytes=9 loss gemodel p=1%", &[]),
             ["rate", "6mbit", "up.limit-bytes", "9", "loss", "gemodel", "p=1%"]
         );
     }

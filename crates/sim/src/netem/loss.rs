@@ -3,13 +3,13 @@
 use super::ParseError;
 use super::units;
 use super::words::Cursor;
+use crate::loss::{GilbertElliottParams, LossConfig, LossTrace, Outages};
 use anabranch_base::Duration;
-use anabranch_sim::LossConfig;
-use anabranch_sim::loss::GilbertElliottParams;
 
 /// Reads what follows `loss`.
 pub(super) fn value(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
-    let first = words.value("loss", "a share such as 0.1%, `gemodel`, `timed`, `packets` or `none`")?;
+    let first =
+        words.value("loss", "a share such as 0.1%, `gemodel`, `timed`, `packets`, `pattern`, `outages` or `none`")?;
     let loss = match first {
         "none" => LossConfig::None,
         "random" => share_and_burst(words.value("loss random", "a share such as 0.1%")?, words)?,
@@ -18,6 +18,8 @@ pub(super) fn value(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
         "state" => {
             return Err(ParseError::new("netem's `loss state` is not supported; `loss gemodel` has two states".into()));
         }
+        "pattern" => pattern(words.value("loss pattern", "0 and 1 such as 00100")?)?,
+        "outages" => outages(words)?,
         "packets" => packets(words.value("loss packets", "numbers such as 3,17")?)?,
         share => share_and_burst(share, words)?,
     };
@@ -94,4 +96,27 @@ fn timed(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
 fn packets(list: &str) -> Result<LossConfig, ParseError> {
     let numbers = list.split(',').map(|n| units::count("loss packets", n, "packets, separated by commas"));
     Ok(LossConfig::Packets(numbers.collect::<Result<_, _>>()?))
+}
+
+/// `00100`, over and over.
+fn pattern(signs: &str) -> Result<LossConfig, ParseError> {
+    let trace = LossTrace::parse(signs, true);
+    Ok(LossConfig::Pattern(trace.map_err(|e| ParseError::new(format!("`loss pattern`: {}", e.what)))?.lost))
+}
+
+/// `2s-4s,7s-8s`, with `period=10s` again and again.
+fn outages(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
+    let what = "times such as 2s-4s,7s-8s";
+    let list = words.value("loss outages", what)?;
+    let one = |span: &str| match span.split_once('-') {
+        Some((from, until)) => Ok((units::time("loss outages", from)?, units::time("loss outages", until)?)),
+        None => Err(ParseError::new(format!("`loss outages` needs {what}, not `{span}`"))),
+    };
+    let times = list.split(',').map(one).collect::<Result<_, _>>()?;
+    let period = words.peek().and_then(|w| w.strip_prefix("period="));
+    let period = period.map(|t| units::time("period", t)).transpose()?;
+    if period.is_some() {
+        words.skip();
+    }
+    Ok(LossConfig::Outages(Outages { times, period }))
 }

@@ -1,0 +1,326 @@
+//! A link on which nothing will change: the moment a packet comes, all its times are known.
+//!
+//! That is most links most of the time: first in, first out, at one rate, with one delay. Then nothing need happen
+//! when a packet begins to leave or has left, and the whole link is one row of packets: on the way, in transmission,
+//! waiting. [`Link`](super::Link) falls back to its general form as soon as something is to change.
+
+use super::arrivals::{Arrivals, Travelling};
+use super::{Link, LinkConfig, Tally};
+use crate::queue::{Discipline, Packet, Queue};
+use anabranch_base::{Duration, Instant, Rate};
+
+/// What a packet touches on its way through a steady link, and no more.
+#[derive(Debug)]
+pub(super) struct Steady<P> {
+    /// Is the link steady now? Then its transmitter is idle and its schedule empty.
+    pub on: bool,
+    /// Is it steady, and loses nothing at random?
+    pub plain: bool,
+    pub row: Arrivals<P>,
+    pub clock: Instant,
+    pub offered: Tally,
+    pub delivered: Tally,
+    mtu: u32,
+    overhead: u32,
+    /// Bytes per second; 0 sends at once.
+    rate: u64,
+    delay: Duration,
+    /// The most packets and bytes.
+    limit: (u64, u64),
+    /// How many at the head of the row have left before the latest arrival.
+    gone: usize,
+    /// The others: packets, and bytes with overhead.
+    held: Tally,
+    /// When the last packet will have left.
+    free_at: Instant,
+    /// Work done beyond it, as the transmitter counts it.
+    surplus: u64,
+}
+
+impl<P> Steady<P> {
+    pub fn new() -> Self {
+        Steady {
+            on: false,
+            plain: false,
+            row: Arrivals::new(),
+            clock: Instant::ZERO,
+            offered: Tally::default(),
+            delivered: Tally::default(),
+            mtu: u32::MAX,
+            overhead: 0,
+            rate: 0,
+            delay: Duration::ZERO,
+            limit: (u64::MAX, u64::MAX),
+            gone: 0,
+            held: Tally::default(),
+            free_at: Instant::FAR,
+            surplus: 0,
+        }
+    }
+
+    /// Can a link like this be steady, its schedule aside?
+    pub fn fits(config: &LinkConfig) -> bool {
+        config.discipline == Discipline::DropTail
+            && config.deliveries.is_none()
+            && config.rate != Some(Rate::ZERO)
+            && config.jitter == super::Jitter::None
+            && !config.jitter_reorders
+            && config.duplicate == 0.0
+            && config.reorder == 0.0
+            && !config.limit.waiting_only
+    }
+
+    /// From now on steady. The transmitter is free; it last had `surplus` to spare, at that instant.
+    pub fn begin(&mut self, config: &LinkConfig, lossless: bool, surplus: (Instant, u64)) {
+        self.on = true;
+        self.plain = lossless;
+        self.mtu = config.mtu.unwrap_or(u32::MAX);
+        self.overhead = config.overhead;
+        self.rate = config.rate.map_or(0, Rate::bytes_per_sec);
+        self.delay = config.delay;
+        self.limit = (config.limit.packets.unwrap_or(u64::MAX), config.limit.bytes.unwrap_or(u64::MAX));
+        (self.free_at, self.surplus) = surplus;
+        self.gone = self.row.len();
+        self.held = Tally::default();
+        // What left at this very instant still counts for what comes at it.
+        while self.gone > 0 && self.left(self.gone - 1).is_some_and(|left| left >= self.clock && self.rate > 0) {
+            self.gone -= 1;
+            self.held = self.held.with(self.charged(self.gone));
+        }
+    }
+
+    /// The larger of size and MTU decides.
+    #[inline]
+    pub fn fits_mtu(&self, size: u32) -> bool {
+        size <= self.mtu
+    }
+
+    fn left(&self, place: usize) -> Option<Instant> {
+        Some(self.row.get(place)?.at - self.delay)
+    }
+
+    fn charged(&self, place: usize) -> u32 {
+        self.row.get(place).map_or(0, |p| p.size).saturating_add(self.overhead)
+    }
+
+    /// When a packet of `size` bytes that comes now will have left; `None` if there is no room.
+    #[inline]
+    pub fn admit(&mut self, now: Instant, size: u32) -> Option<Instant> {
+        let latest = now + self.delay;
+        while let Some(packet) = self.row.get(self.gone)
+            && (packet.at < latest || self.rate == 0)
+        {
+            self.held.packets -= 1;
+            self.held.bytes -= u64::from(packet.size) + u64::from(self.overhead);
+            self.gone += 1;
+        }
+        let charged = u64::from(size) + u64::from(self.overhead);
+        if self.held.packets >= self.limit.0 || self.held.bytes + charged > self.limit.1 {
+            return None;
+        }
+        if self.rate == 0 {
+            return Some(now);
+        }
+        let (since, surplus) =
+            if self.free_at == Instant::FAR || now > self.free_at { (now, 0) } else { (self.free_at, self.surplus) };
+        let work = (charged * 1_000_000_000).saturating_sub(surplus);
+        let time = work.div_ceil(self.rate);
+        self.free_at = since + Duration::from_nanos(time);
+        self.surplus = time.saturating_mul(self.rate).saturating_sub(work);
+        Some(self.free_at)
+    }
+
+    /// Puts an admitted packet into the row.
+    #[inline]
+    pub fn enter(&mut self, packet: Travelling<P>) {
+        self.held.packets += 1;
+        self.held.bytes += u64::from(packet.size) + u64::from(self.overhead);
+        self.row.push(packet);
+    }
+
+    /// Arrival of what leaves at `left`.
+    #[inline]
+    pub fn arrival(&self, left: Instant) -> Instant {
+        left + self.delay
+    }
+
+    /// The next packet that has arrived by `now`, where none is lost.
+    #[inline]
+    pub fn take(&mut self, now: Instant) -> Option<P> {
+        self.clock = self.clock.max(now);
+        let packet = self.row.pop_due(self.clock)?;
+        self.taken(packet.size);
+        self.delivered.add(packet.size);
+        Some(packet.payload)
+    }
+
+    /// The head of the row has been taken.
+    #[inline]
+    pub fn taken(&mut self, size: u32) {
+        if self.gone > 0 {
+            self.gone -= 1;
+        } else {
+            self.held.packets = self.held.packets.saturating_sub(1);
+            self.held.bytes = self.held.bytes.saturating_sub(u64::from(size) + u64::from(self.overhead));
+        }
+    }
+
+    /// How many at the head of the row have left by now.
+    pub fn left_by_now(&self) -> usize {
+        if !self.on {
+            return self.row.len();
+        }
+        self.row.iter().take_while(|p| p.at - self.delay <= self.clock).count()
+    }
+
+    /// What waits or is in transmission now, in bytes with overhead.
+    pub fn backlog(&self) -> Tally {
+        (self.left_by_now()..self.row.len()).fold(Tally::default(), |sum, i| sum.with(self.charged(i)))
+    }
+
+    /// What has left and will not arrive.
+    pub fn lost_by_now(&self) -> Tally {
+        let lost = self.row.iter().take(self.left_by_now()).filter(|p| p.lost);
+        lost.fold(Tally::default(), |sum, p| sum.with(p.size))
+    }
+
+    /// No longer steady: gives back what has been lost, and what has not left, in order.
+    pub fn end(&mut self) -> (Tally, Vec<Travelling<P>>, Sending) {
+        let (from, lost) = (self.left_by_now(), self.lost_by_now());
+        let before = from.checked_sub(1).and_then(|i| self.left(i)).unwrap_or(Instant::ZERO);
+        let waiting = self.row.split_off(from);
+        let left = |p: &Travelling<P>| p.at - self.delay;
+        // Each begins when the one before has left, with what that had to spare; so backwards from the last.
+        let mut surplus = self.surplus;
+        for pair in waiting.windows(2).rev() {
+            let time = left(&pair[1]).since(left(&pair[0])).as_nanos();
+            let work = (u64::from(pair[1].size) + u64::from(self.overhead)) * 1_000_000_000;
+            surplus = (surplus + work).saturating_sub(time.saturating_mul(self.rate));
+        }
+        let first = waiting.first().map_or(Sending::default(), |p| {
+            let (since, finish) = (before.max(p.entered), left(p));
+            let work = finish.since(since).as_nanos().saturating_mul(self.rate).saturating_sub(surplus);
+            Sending { since, finish, work }
+        });
+        (self.on, self.plain) = (false, false);
+        self.row.forget_lost();
+        (lost, waiting, first)
+    }
+}
+
+/// How far the transmission of a packet has come.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Sending {
+    pub since: Instant,
+    pub finish: Instant,
+    pub work: u64,
+}
+
+impl<P: Clone + Send + 'static> Link<P> {
+    /// Finds out whether the link may be steady from now on.
+    pub(super) fn judge(&mut self) {
+        self.rest.may_be_steady = self.rest.up
+            && self.rest.next_change == Instant::FAR
+            && self.rest.notices.is_none()
+            && Steady::<P>::fits(&self.rest.config);
+        self.settle_down(self.steady.clock);
+    }
+
+    /// Becomes steady if it may and the transmitter is free.
+    pub(super) fn settle_down(&mut self, now: Instant) {
+        let order_holds = self.rest.last_arrival <= now + self.rest.config.delay;
+        if self.rest.may_be_steady
+            && !self.rest.transmitter.busy()
+            && self.rest.queue.waiting().packets == 0
+            && order_holds
+        {
+            self.steady.begin(&self.rest.config, self.rest.lossless, self.rest.transmitter.surplus());
+        }
+    }
+
+    /// Takes the general form, in which anything may change.
+    pub(super) fn unsettle(&mut self) {
+        self.rest.may_be_steady = false;
+        if !self.steady.on {
+            return;
+        }
+        let (lost, rest, first) = self.steady.end();
+        self.rest.counters.dropped_loss = self.rest.counters.dropped_loss.plus(lost);
+        self.rest.last_arrival = self.steady.row.last_at().unwrap_or(Instant::ZERO);
+        let overhead = u64::from(self.rest.config.overhead);
+        for p in rest {
+            self.rest.decided.push_back(p.lost);
+            let charged = u64::from(p.size) + overhead;
+            let packet = Packet { size: p.size, charged, entered: p.entered, payload: p.payload };
+            if self.rest.transmitter.busy() {
+                // It was admitted when it came.
+                self.rest.queue.put(packet);
+            } else {
+                self.rest.transmitter.resume(packet, first);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{Change, Limit, Link, LinkConfig, LossConfig, LossPoint, Schedule, Setting};
+    use anabranch_base::{Duration, Instant, Rate};
+    use proptest::prelude::*;
+
+    fn config(rate: Option<u64>, loss: bool, entry: bool) -> LinkConfig {
+        LinkConfig {
+            loss: if loss { LossConfig::bernoulli(0.3) } else { LossConfig::None },
+            loss_point: if entry { LossPoint::Entry } else { LossPoint::Wire },
+            mtu: Some(1_400),
+            overhead: 20,
+            limit: Limit { packets: Some(5), bytes: Some(4_000), waiting_only: false },
+            ..LinkConfig::fixed(rate.map(Rate::from_bytes_per_sec), Duration::from_nanos(3_000))
+        }
+    }
+
+    proptest! {
+        /// A link that could be steady does what one does that waits for a change, which never comes in time; whatever
+        /// is asked of it in between, and when it is changed by hand.
+        #[test]
+        fn nobody_can_tell(
+            rate in proptest::option::of(prop_oneof![Just(1_000_000_000u64), Just(700_000_001), Just(333_333_333)]),
+            (loss, entry) in any::<(bool, bool)>(),
+            steps in proptest::collection::vec((0u64..4_000, 1u32..1_500, 0u8..4), 1..80),
+            cut in proptest::option::of(0usize..80),
+        ) {
+            let plain = config(rate, loss, entry);
+            let never = Change { at: Duration::from_secs(3_600), set: Setting::Up };
+            let waiting = plain.clone().with_schedule(Schedule::once(vec![never]));
+            let mut links = [plain, waiting].map(|c| Link::new("l", 1, c));
+            prop_assert!(links[0].steady.on && !links[1].steady.on);
+            let mut now = Instant::ZERO;
+            for (i, (gap, size, looks)) in steps.into_iter().enumerate() {
+                now += Duration::from_nanos(gap);
+                if cut == Some(i) {
+                    links.iter_mut().for_each(|l| l.apply(now, Setting::Delay(Duration::from_nanos(2_000))));
+                }
+                let [a, b] = &mut links;
+                prop_assert_eq!(a.enqueue(now, size, i), b.enqueue(now, size, i), "packet {}", i);
+                for _ in 0..looks {
+                    prop_assert_eq!(a.poll_delivery(now), b.poll_delivery(now));
+                }
+                prop_assert_eq!((a.backlog(), a.counters()), (b.backlog(), b.counters()));
+            }
+            let [a, b] = &mut links;
+            loop {
+                let next = [a.next_event(), b.next_event()].into_iter().flatten().min();
+                let Some(next) = next else { break };
+                now = now.max(next);
+                let got = a.poll_delivery(now);
+                prop_assert_eq!(&got, &b.poll_delivery(now));
+                if got.is_none() && now < Instant::from_millis(1) {
+                    now += Duration::from_nanos(100);
+                } else if got.is_none() {
+                    break;
+                }
+            }
+            prop_assert_eq!(a.counters(), b.counters());
+        }
+    }
+}

@@ -1,0 +1,55 @@
+//! What stands on a host and talks: a transport, a source, a sink.
+
+use super::{Address, AgentId, Packet};
+use anabranch_base::Instant;
+use core::any::Any;
+
+/// One end of a conversation, in the engine's own shape: inputs with their time, outputs asked for.
+///
+/// `X` is what packets of transports outside this crate carry.
+pub trait Agent<X>: Any + Send {
+    /// Its start time has come. Called once, before anything else.
+    fn start(&mut self, cx: &mut Context<'_, X>);
+
+    /// A packet for it has arrived.
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>);
+
+    /// The time named by [`next_timeout`](Self::next_timeout) has come.
+    fn timeout(&mut self, cx: &mut Context<'_, X>);
+
+    /// When to call [`timeout`](Self::timeout); asked after each of the calls above.
+    fn next_timeout(&self) -> Option<Instant>;
+}
+
+/// What an agent may use while it is called.
+pub struct Context<'a, X> {
+    pub(super) now: Instant,
+    pub(super) id: AgentId,
+    pub(super) out: &'a mut Vec<Packet<X>>,
+}
+
+impl<X> Context<'_, X> {
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// The agent that is called.
+    pub fn id(&self) -> AgentId {
+        self.id
+    }
+
+    /// Sends a packet from one of the host's addresses. It enters that address's link when the call returns.
+    pub fn send(&mut self, packet: Packet<X>) {
+        self.out.push(packet);
+    }
+}
+
+/// Where a conversation goes: an address and the agent behind it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Peer {
+    /// Address of the agent's host.
+    pub address: Address,
+    /// The agent.
+    pub agent: AgentId,
+}

@@ -1,0 +1,315 @@
+//! A network of hosts and routers in virtual time.
+//!
+//! [`Topology`] says what there is, [`Network`] runs it: agents on hosts hand in packets, links carry them, routers
+//! pass them on by the shortest way. A host has one address per cable; a packet leaves by the cable of its source
+//! address, so a host with several cables has several paths.
+
+mod agent;
+mod observer;
+mod packet;
+mod routes;
+mod wakes;
+
+pub use agent::{Agent, Context, Peer};
+pub use observer::{Event, Observer, Place, What};
+pub use packet::{Body, Packet};
+
+use crate::Direction;
+use crate::link::Link;
+pub use crate::topology::TopologyError;
+use crate::topology::{CableId, NodeId, Role, Topology};
+use anabranch_base::Instant;
+use core::any::Any;
+use routes::Routes;
+use wakes::Wakes;
+
+/// A host's end of a cable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Address(pub u32);
+
+/// An agent in a [`Network`].
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct AgentId(pub u32);
+
+/// One direction of a cable.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct LinkId(pub u32);
+
+impl LinkId {
+    /// The link of this cable in this direction.
+    pub const fn of(cable: CableId, direction: Direction) -> Self {
+        LinkId(cable.0 * 2 + matches!(direction, Direction::Backward) as u32)
+    }
+}
+
+/// Hosts, routers, links and agents, running.
+pub struct Network<X> {
+    links: Vec<Line<X>>,
+    roles: Vec<Role>,
+    routes: Routes,
+    agents: Vec<Slot<X>>,
+    events: Wakes<Wake>,
+    now: Instant,
+    sent: u64,
+    out: Vec<Packet<X>>,
+    names: Vec<String>,
+    observer: Option<Box<dyn Observer<X>>>,
+}
+
+/// Aligned to the lines of a cache: with many links, fetching them is what a packet costs.
+#[repr(align(64))]
+struct Line<X> {
+    /// The wake-up that is in the queue.
+    wake: Instant,
+    /// The node it leads to.
+    to: NodeId,
+    link: Link<Packet<X>>,
+}
+
+struct Slot<X> {
+    agent: Box<dyn Agent<X>>,
+    started: bool,
+    /// The wake-up that is in the queue.
+    wake: Instant,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Wake {
+    Link(LinkId),
+    Agent(AgentId),
+}
+
+impl<X: Clone + Send + 'static> Network<X> {
+    /// A network over `topology`; its links draw from `seed`, each by its own name.
+    ///
+    /// # Errors
+    /// [`TopologyError`] names the part that is wrong.
+    pub fn new(topology: &Topology, seed: u64) -> Result<Self, TopologyError> {
+        topology.check()?;
+        let mut links = Vec::new();
+        for c in &topology.cables {
+            for (to, way, config) in [(c.b, "forward", &c.forward), (c.a, "backward", &c.backward)] {
+                let link = Link::new(&format!("{}.{way}", c.name), seed, config.clone());
+                links.push(Line { wake: Instant::FAR, to, link });
+            }
+        }
+        Ok(Network {
+            links,
+            roles: topology.nodes.iter().map(|n| n.role).collect(),
+            routes: Routes::new(topology),
+            agents: Vec::new(),
+            events: Wakes::new(),
+            now: Instant::ZERO,
+            sent: 0,
+            out: Vec::new(),
+            names: topology.nodes.iter().map(|n| n.name.clone()).collect(),
+            observer: None,
+        })
+    }
+
+    /// The node of this name.
+    pub fn node(&self, name: &str) -> Option<NodeId> {
+        self.names.iter().position(|n| n == name).map(|i| NodeId(i as u32))
+    }
+
+    /// The addresses of a host, in the order of its cables.
+    pub fn addresses(&self, node: NodeId) -> &[Address] {
+        self.routes.addresses(node)
+    }
+
+    /// Does a packet that leaves from `from` find a way to `to`?
+    pub fn reaches(&self, from: Address, to: Address) -> bool {
+        let Some(target) = self.routes.host(to) else { return false };
+        let mut link = self.routes.first(from);
+        // A way visits no node twice.
+        for _ in 0..=self.roles.len() {
+            let Some(at) = link.and_then(|l| Some(self.links.get(l.0 as usize)?.to)) else { return false };
+            if self.roles.get(at.0 as usize) == Some(&Role::Host) {
+                return at == target;
+            }
+            link = self.routes.next(at, to);
+        }
+        false
+    }
+
+    /// Puts an agent on the network; it starts at `start`. Its id is [`next_id`](Self::next_id) from before the call.
+    pub fn add(&mut self, agent: Box<dyn Agent<X>>, start: Instant) -> AgentId {
+        let (id, start) = (self.next_id(), start.max(self.now));
+        self.agents.push(Slot { agent, started: false, wake: start });
+        self.events.push(start, Wake::Agent(id));
+        id
+    }
+
+    /// The id of the agent that is added next: ids count agents from 0, so two agents can know each other before
+    /// either exists.
+    pub fn next_id(&self) -> AgentId {
+        AgentId(self.agents.len() as u32)
+    }
+
+    /// The agent, as what it is.
+    pub fn agent<A: Agent<X>>(&self, id: AgentId) -> Option<&A> {
+        (self.agents.get(id.0 as usize)?.agent.as_ref() as &dyn Any).downcast_ref()
+    }
+
+    /// The agent, as what it is. What is done to it takes effect when it is called next.
+    pub fn agent_mut<A: Agent<X>>(&mut self, id: AgentId) -> Option<&mut A> {
+        (self.agents.get_mut(id.0 as usize)?.agent.as_mut() as &mut dyn Any).downcast_mut()
+    }
+
+    /// A link. Between two events it may lag behind [`now`](Self::now): [`settle`](Self::settle) brings it there.
+    pub fn link(&self, id: LinkId) -> Option<&Link<Packet<X>>> {
+        Some(&self.links.get(id.0 as usize)?.link)
+    }
+
+    /// How many links there are: two for each cable.
+    pub fn links(&self) -> usize {
+        self.links.len()
+    }
+
+    /// The time.
+    pub fn now(&self) -> Instant {
+        self.now
+    }
+
+    /// Has every packet told to `observer` from now on; it takes the place of the one before. Costs time in
+    /// proportion to the number of links.
+    pub fn observe(&mut self, observer: Box<dyn Observer<X>>) {
+        self.links.iter_mut().for_each(|l| l.link.record());
+        self.observer = Some(observer);
+    }
+
+    /// The observer, as what it is.
+    pub fn observer_mut<O: Observer<X>>(&mut self) -> Option<&mut O> {
+        (self.observer.as_mut()?.as_mut() as &mut dyn Any).downcast_mut()
+    }
+
+    /// Runs until `until` inclusive, or until nothing is left to happen.
+    pub fn run_until(&mut self, until: Instant) {
+        while let Some((at, wake)) = self.events.pop_until(until) {
+            self.now = self.now.max(at);
+            if self.observer.is_some() {
+                self.settle();
+            }
+            match wake {
+                Wake::Link(id) => self.wake_link(id, at),
+                Wake::Agent(id) => self.wake_agent(id, at),
+            }
+        }
+        self.now = self.now.max(until);
+        self.settle();
+    }
+
+    /// Brings every link to [`now`](Self::now), so that its counters and backlog are of this moment.
+    pub fn settle(&mut self) {
+        let mut notices = Vec::new();
+        for (i, Line { link, .. }) in self.links.iter_mut().enumerate() {
+            link.advance(self.now);
+            notices.extend(link.take_notices().map(|n| (LinkId(i as u32), n)));
+        }
+        notices.sort_by_key(|(_, n)| n.at);
+        let Some(observer) = &mut self.observer else { return };
+        for (id, n) in &notices {
+            let what = n.dropped.map_or(What::Dequeued, What::Dropped);
+            observer.observe(Event { at: n.at, place: Place::Link(*id), what, packet: &n.payload });
+        }
+    }
+
+    fn tell(&mut self, place: Place, what: What, packet: &Packet<X>) {
+        if let Some(observer) = &mut self.observer {
+            observer.observe(Event { at: self.now, place, what, packet });
+        }
+    }
+
+    fn wake_link(&mut self, id: LinkId, at: Instant) {
+        let Some(line) = self.links.get_mut(id.0 as usize).filter(|l| l.wake == at) else { return };
+        line.wake = Instant::FAR;
+        let to = line.to;
+        let mut next = line.link.poll_deliver(self.now);
+        while let Some(packet) = next {
+            self.tell(Place::Link(id), What::Arrived, &packet);
+            self.arrive(to, packet);
+            next = self.links[id.0 as usize].link.poll_deliver(self.now);
+        }
+        self.watch(id);
+    }
+
+    /// Puts the link's next event into the queue, unless an earlier one is there.
+    fn watch(&mut self, id: LinkId) {
+        let line = &mut self.links[id.0 as usize];
+        if let Some(next) = line.link.next_event() {
+            let next = next.max(self.now);
+            if next < line.wake {
+                line.wake = next;
+                self.events.push(next, Wake::Link(id));
+            }
+        }
+    }
+
+    fn arrive(&mut self, at: NodeId, packet: Packet<X>) {
+        let host = self.roles.get(at.0 as usize) == Some(&Role::Host);
+        if !host && let Some(link) = self.routes.next(at, packet.destination) {
+            self.enter(link, packet);
+        } else if host
+            && self.routes.host(packet.destination) == Some(at)
+            && self.agents.get(packet.to.0 as usize).is_some_and(|s| s.started)
+        {
+            self.tell(Place::Node(at), What::Received, &packet);
+            self.call(packet.to, |agent, cx| agent.receive(cx, packet));
+        } else {
+            self.tell(Place::Node(at), What::Lost, &packet);
+        }
+    }
+
+    fn enter(&mut self, link: LinkId, packet: Packet<X>) {
+        self.tell(Place::Link(link), What::Enqueued, &packet);
+        let line = &mut self.links[link.0 as usize];
+        line.link.enqueue(self.now, packet.size, packet);
+        // What stands behind others in a row changes nothing about the first.
+        if line.wake == Instant::FAR || !line.link.keeps_order() {
+            self.watch(link);
+        }
+    }
+
+    fn wake_agent(&mut self, id: AgentId, at: Instant) {
+        let Some(slot) = self.agents.get_mut(id.0 as usize).filter(|s| s.wake == at) else { return };
+        slot.wake = Instant::FAR;
+        if !slot.started {
+            slot.started = true;
+            self.call(id, |agent, cx| agent.start(cx));
+        } else if slot.agent.next_timeout().is_some_and(|t| t <= self.now) {
+            self.call(id, |agent, cx| agent.timeout(cx));
+        } else {
+            self.call(id, |_, _| {});
+        }
+    }
+
+    fn call(&mut self, id: AgentId, f: impl FnOnce(&mut dyn Agent<X>, &mut Context<'_, X>)) {
+        let Some(slot) = self.agents.get_mut(id.0 as usize) else { return };
+        let mut out = core::mem::take(&mut self.out);
+        f(slot.agent.as_mut(), &mut Context { now: self.now, id, out: &mut out });
+        let next = slot.agent.next_timeout().map(|t| t.max(self.now));
+        if let Some(next) = next.filter(|t| *t < slot.wake) {
+            slot.wake = next;
+            self.events.push(next, Wake::Agent(id));
+        }
+        for packet in out.drain(..) {
+            self.depart(id, packet);
+        }
+        self.out = out;
+    }
+
+    fn depart(&mut self, from: AgentId, mut packet: Packet<X>) {
+        (packet.from, packet.number) = (from, self.sent);
+        self.sent += 1;
+        let Some(link) = self.routes.first(packet.source) else { return };
+        if self.observer.is_some()
+            && let Some(host) = self.routes.host(packet.source)
+        {
+            self.tell(Place::Node(host), What::Sent, &packet);
+        }
+        self.enter(link, packet);
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,48 @@
+//! What travels.
+
+use super::{Address, AgentId, Peer};
+use crate::transport::tcp::Segment;
+use anabranch_base::Instant;
+
+/// A packet on its way.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Packet<X> {
+    /// Address it left from.
+    pub source: Address,
+    /// Address it goes to.
+    pub destination: Address,
+    /// The agent it is for, at the destination.
+    pub to: AgentId,
+    /// The agent that sent it; the network fills it in.
+    pub from: AgentId,
+    /// Number of the packet in this network, from 0; the network fills it in.
+    pub number: u64,
+    /// Length in bytes, IP header included.
+    pub size: u32,
+    /// What it carries.
+    pub body: Body<X>,
+}
+
+/// What a packet carries.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Body<X> {
+    /// A datagram of a traffic source: its number in the flow and when it left.
+    Datagram {
+        /// Number in the flow, from 0.
+        number: u64,
+        /// When it left.
+        sent: Instant,
+    },
+    /// A segment of one of this crate's TCPs.
+    Tcp(Segment),
+    /// A packet of a transport outside this crate.
+    Other(X),
+}
+
+impl<X> Packet<X> {
+    /// A packet from `source` to `peer`.
+    pub fn new(source: Address, peer: Peer, size: u32, body: Body<X>) -> Self {
+        let Peer { address: destination, agent: to } = peer;
+        Packet { source, destination, to, from: AgentId(0), number: 0, size, body }
+    }
+}

@@ -1,0 +1,157 @@
+use super::*;
+use crate::link::{DropReason, LinkConfig};
+use crate::traffic::{Cbr, TrafficConfig};
+use crate::transport::{DatagramSink, DatagramSource};
+use crate::{Limit, LossConfig, LossPoint, Setting};
+use anabranch_base::{Duration, Rate};
+
+/// Remembers when what arrived, and where.
+#[derive(Default)]
+struct Sink(Vec<(Instant, Address)>);
+
+impl Agent<()> for Sink {
+    fn start(&mut self, _: &mut Context<'_, ()>) {}
+    fn receive(&mut self, cx: &mut Context<'_, ()>, p: Packet<()>) {
+        self.0.push((cx.now(), p.destination));
+    }
+    fn timeout(&mut self, _: &mut Context<'_, ()>) {}
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+}
+
+/// A packet of 1,000 bytes each millisecond.
+fn cbr(source: Address, peer: Peer) -> DatagramSource {
+    let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(972_000), size: 972 });
+    DatagramSource::new(source, peer, cbr.build(1, "cbr"))
+}
+
+fn line(ms: u64) -> LinkConfig {
+    LinkConfig::fixed(Some(Rate::from_bits_per_sec(8_000_000)), Duration::from_millis(ms))
+}
+
+/// Two hosts, two routers in a row, and a second, direct cable.
+fn dumbbell() -> Topology {
+    let mut t = Topology::new();
+    let (a, r, s, b) = (t.host("a"), t.router("r"), t.router("s"), t.host("b"));
+    t.cable("left", a, r, line(1), line(1));
+    t.cable("middle", r, s, line(10), line(10));
+    t.cable("right", s, b, line(1), line(1));
+    t.cable("direct", a, b, line(3), line(3));
+    t
+}
+
+#[test]
+fn packets_leave_by_their_source_and_pass_the_routers() {
+    let t = dumbbell();
+    let mut n = Network::<()>::new(&t, 1).unwrap();
+    let (a, b) = (t.find("a").unwrap(), t.find("b").unwrap());
+    let (from, to) = (n.addresses(a).to_vec(), n.addresses(b).to_vec());
+    assert_eq!((from.len(), to.len()), (2, 2));
+    let sink = n.add(Box::new(Sink::default()), Instant::ZERO);
+    for path in 0..2 {
+        let peer = Peer { address: to[path], agent: sink };
+        n.add(Box::new(cbr(from[path], peer)), Instant::ZERO);
+    }
+    n.run_until(Instant::from_millis(16));
+    let got = &n.agent::<Sink>(sink).unwrap().0;
+    // 1 ms to send 1000 bytes on each link and its delay.
+    let ms = Instant::from_millis;
+    let direct = (4..=16).map(|t| (ms(t), to[1]));
+    let mut want: Vec<_> = direct.chain([(ms(15), to[0]), (ms(16), to[0])]).collect();
+    want.sort();
+    assert_eq!(got.iter().copied().collect::<std::collections::BTreeSet<_>>(), want.into_iter().collect());
+    assert_eq!(n.now(), ms(16));
+}
+
+/// Keeps everything.
+#[derive(Default)]
+struct Log(Vec<(Instant, Place, What, u64)>);
+
+impl Observer<()> for Log {
+    fn observe(&mut self, e: Event<'_, ()>) {
+        self.0.push((e.at, e.place, e.what, e.packet.number));
+    }
+}
+
+/// Two hosts, a cable that holds two packets and loses the fourth offered to it.
+fn narrow() -> Topology {
+    let mut there = line(10).with_limit(Limit::packets(2)).with_loss(LossConfig::Packets(vec![3]));
+    there.loss_point = LossPoint::Entry;
+    there.mtu = Some(1_000);
+    there.schedule.push(crate::Change { at: Duration::from_micros(5_500), set: Setting::Down });
+    Topology::single_path((there, line(10)))
+}
+
+#[test]
+fn an_observer_sees_every_fate_in_order_of_time() {
+    let run = |watched: bool| {
+        let mut n = Network::<()>::new(&narrow(), 1).unwrap();
+        if watched {
+            n.observe(Box::new(Log::default()));
+        }
+        let ends = ["sender", "receiver"].map(|host| n.addresses(n.node(host).unwrap())[0]);
+        let peer = Peer { address: ends[1], agent: n.next_id() };
+        let sink = n.add(Box::new(DatagramSink::new(28)), Instant::ZERO);
+        // Twice the rate of the link; the last is larger than it takes.
+        n.add(Box::new(cbr(ends[0], peer)), Instant::ZERO);
+        n.add(Box::new(cbr(ends[0], peer)), Instant::ZERO);
+        n.add(Box::new(cbr(ends[0], peer).with_sizes(40, 972)), Instant::from_millis(4));
+        n.run_until(Instant::from_millis(30));
+        let counters = n.agent::<DatagramSink>(sink).unwrap().counters();
+        let log = n.observer_mut::<Log>().map(|l| core::mem::take(&mut l.0)).unwrap_or_default();
+        (log, counters, n.link(LinkId(0)).unwrap().counters())
+    };
+    let (log, counters, link) = run(true);
+    assert_eq!((counters, link), (run(false).1, run(false).2));
+    assert!(log.is_sorted_by_key(|e| e.0));
+    let count = |what: What| log.iter().filter(|e| e.2 == what).count() as u64;
+    assert_eq!(count(What::Sent), link.offered.packets);
+    assert_eq!(count(What::Enqueued), link.offered.packets);
+    for (reason, tally) in [
+        (DropReason::Queue, link.dropped_queue),
+        (DropReason::Loss, link.dropped_loss),
+        (DropReason::Down, link.dropped_down),
+        (DropReason::Mtu, link.dropped_mtu),
+    ] {
+        assert!(tally.packets > 0, "{reason:?}");
+        assert_eq!(count(What::Dropped(reason)), tally.packets, "{reason:?}");
+    }
+    assert_eq!((count(What::Arrived), count(What::Received)), (counters.received.packets, counters.received.packets));
+    // The second packet waits 1 ms for the first, then 1 ms to leave, then 10 ms on the way.
+    let ms = Instant::from_millis;
+    let second: Vec<_> = log.iter().filter(|e| e.3 == 1).map(|e| (e.0, e.2)).collect();
+    let want = [
+        (ms(0), What::Sent),
+        (ms(0), What::Enqueued),
+        (ms(1), What::Dequeued),
+        (ms(12), What::Arrived),
+        (ms(12), What::Received),
+    ];
+    assert_eq!(second, want);
+}
+
+#[test]
+fn a_datagram_sink_counts_and_times() {
+    let path = (line(10), line(10));
+    let mut n = Network::<()>::new(&Topology::single_path(path), 1).unwrap();
+    let ends = ["sender", "receiver"].map(|host| n.addresses(n.node(host).unwrap())[0]);
+    let sink = n.next_id();
+    let big = TrafficConfig::Bulk(crate::traffic::Bulk { size: 3_000, total: Some(3_000) }).build(1, "big");
+    n.add(Box::new(DatagramSink::new(28)), Instant::ZERO);
+    let source =
+        n.add(Box::new(DatagramSource::new(ends[0], Peer { address: ends[1], agent: sink }, big)), Instant::ZERO);
+    n.run_until(Instant::from_millis(100));
+    assert_eq!(n.agent::<DatagramSource>(source).unwrap().sent().bytes, 3_000);
+    let got = n.agent::<DatagramSink>(sink).unwrap().counters();
+    assert_eq!((got.received.packets, got.received.bytes), (3, 3_000));
+    // 1,500, 1,500 and 84 bytes at 1,000 bytes per ms.
+    let us = Duration::from_micros;
+    assert_eq!(got.delay_range(), Some((us(11_500), us(13_084))));
+    assert_eq!(got.mean_delay(), Some(Duration::from_nanos(12_528_000)));
+}
+
+#[test]
+fn a_packet_fits_a_line_of_a_cache() {
+    assert!(core::mem::size_of::<Packet<()>>() <= 64, "{}", core::mem::size_of::<Packet<()>>());
+}

@@ -1,0 +1,133 @@
+//! Bursts and silences of heavy-tailed length; many such sources together are self-similar
+//! (Willinger et al. 1997).
+
+use super::{Emission, Sizes, packet};
+use crate::draw::pareto;
+use anabranch_base::{Duration, Instant, RandomStream, Rate};
+
+/// Sends at `peak` while on and nothing while off; both last for Pareto times. The gap that the end
+/// of a burst cuts off goes on in the next burst, so the mean rate is
+/// `peak mean_on / (mean_on + mean_off)` whatever the sizes.
+#[derive(Clone, PartialEq, Debug)]
+pub struct ParetoOnOff {
+    /// Bytes of payload per second while on.
+    pub peak: Rate,
+    /// Bytes of payload per packet.
+    pub sizes: Sizes,
+    /// Mean length of a burst.
+    pub mean_on: Duration,
+    /// Mean length of a silence.
+    pub mean_off: Duration,
+    /// Shape of both, above 1; up to 2 the variance is infinite.
+    pub shape: f64,
+}
+
+impl ParetoOnOff {
+    /// Bursts and silences of half a second on average with shape 1.5, as P1's cross traffic.
+    pub const fn half_and_half(peak: Rate, sizes: Sizes) -> Self {
+        let half = Duration::from_millis(500);
+        ParetoOnOff { peak, sizes, mean_on: half, mean_off: half, shape: 1.5 }
+    }
+
+    pub(super) fn check(&self) -> Result<(), &'static str> {
+        self.sizes.check()?;
+        if self.peak == Rate::ZERO {
+            return Err("an on/off source needs a peak rate above zero");
+        }
+        if self.mean_on.is_zero() || self.mean_off.is_zero() {
+            return Err("mean lengths of bursts and silences must be longer than zero");
+        }
+        if !(self.shape > 1.0 && self.shape.is_finite()) {
+            return Err("the Pareto shape of an on/off source must be above 1: below there is no mean");
+        }
+        Ok(())
+    }
+}
+
+pub(super) struct Source {
+    config: ParetoOnOff,
+    random: RandomStream,
+    /// When the next packet leaves, if the burst lasts that long.
+    next: Option<Instant>,
+    off_at: Instant,
+}
+
+impl Source {
+    pub(super) fn new(config: ParetoOnOff, random: RandomStream) -> Self {
+        Source { config, random, next: None, off_at: Instant::ZERO }
+    }
+
+    /// A Pareto time with this mean: its least is `mean (shape - 1) / shape`.
+    fn time(&mut self, mean: Duration) -> Duration {
+        let shape = self.config.shape;
+        let least = mean.as_secs_f64() * (shape - 1.0) / shape;
+        Duration::from_secs_f64(pareto(&mut self.random, least, shape))
+    }
+
+    /// The first packet's time: now or after a silence, in proportion to their means.
+    fn start(&mut self, now: Instant) -> Instant {
+        let (on, off) = (self.config.mean_on.as_secs_f64(), self.config.mean_off.as_secs_f64());
+        let silent = self.random.unit() * (on + off) >= on;
+        let first = if silent { now + self.time(self.config.mean_off) } else { now };
+        self.off_at = first + self.time(self.config.mean_on);
+        first
+    }
+}
+
+impl super::Source for Source {
+    fn next(&mut self, now: Instant) -> Option<Emission> {
+        let mut at = match self.next {
+            Some(at) => at,
+            None => self.start(now),
+        };
+        while at >= self.off_at {
+            if self.off_at == Instant::FAR {
+                return None;
+            }
+            let silence = self.time(self.config.mean_off);
+            at += silence;
+            self.off_at = self.off_at + silence + self.time(self.config.mean_on);
+        }
+        let size = u64::from(self.config.sizes.draw(&mut self.random));
+        self.next = Some(at + self.config.peak.time_for(size));
+        Some(packet(at, size))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::TrafficConfig;
+    use super::*;
+
+    #[test]
+    fn gaps_are_those_of_the_peak_or_hold_a_silence() {
+        let config = ParetoOnOff::half_and_half(Rate::from_bits_per_sec(800_000), Sizes::Fixed(1_000));
+        let mut source = TrafficConfig::ParetoOnOff(config).build(3, "on-off");
+        let all: Vec<Instant> = (0..20_000).map(|_| source.next(Instant::ZERO).unwrap().at).collect();
+        let peak = Duration::from_millis(10);
+        // The shortest silence is a third of the mean.
+        let shortest = Duration::from_secs_f64(0.5 / 3.0);
+        let mut silences = 0;
+        for gap in all.windows(2).map(|w| w[1].since(w[0])) {
+            if gap != peak {
+                assert!(gap >= peak + shortest - Duration::from_nanos(2), "{gap}");
+                silences += 1;
+            }
+        }
+        assert!(silences > 100, "{silences}");
+    }
+
+    #[test]
+    fn nonsense_is_named() {
+        let good = ParetoOnOff::half_and_half(Rate::from_bytes_per_sec(9), Sizes::Fixed(1));
+        let bad = |c: ParetoOnOff| {
+            let config = TrafficConfig::ParetoOnOff(c);
+            assert_eq!(config.build(1, "bad").next(Instant::ZERO), None);
+            config.check().is_err()
+        };
+        assert_eq!(good.check(), Ok(()));
+        assert!(bad(ParetoOnOff { shape: 1.0, ..good.clone() }));
+        assert!(bad(ParetoOnOff { mean_on: Duration::ZERO, ..good.clone() }));
+        assert!(bad(ParetoOnOff { peak: Rate::ZERO, ..good }));
+    }
+}

@@ -1,0 +1,116 @@
+//! Datagrams: what a traffic generator makes, sent when it says so.
+
+use super::FlowCounters;
+use crate::link::Tally;
+use crate::network::{Address, Agent, Body, Context, Packet, Peer};
+use crate::traffic::{Emission, Source};
+use anabranch_base::Instant;
+
+/// Sends a generator's traffic as datagrams, as UDP does.
+///
+/// The generator needs a clock of its own: one that emits whenever it is asked, such as
+/// [`Bulk`](crate::traffic::Bulk), never lets the time go on.
+pub struct DatagramSource {
+    source: Address,
+    peer: Peer,
+    traffic: Box<dyn Source>,
+    header: u32,
+    largest: u32,
+    next: Option<Emission>,
+    sent: Tally,
+}
+
+impl DatagramSource {
+    /// Sends from `source` to `peer`. An emission of more than 1,472 bytes leaves as several datagrams, and each
+    /// carries 28 bytes of headers (IPv4 and UDP).
+    pub fn new(source: Address, peer: Peer, traffic: Box<dyn Source>) -> Self {
+        DatagramSource { source, peer, traffic, header: 28, largest: 1_472, next: None, sent: Tally::default() }
+    }
+
+    /// With `header` bytes of headers on each datagram and at most `largest` bytes of payload. ns-2's UDP agent adds
+    /// no header.
+    #[must_use]
+    pub fn with_sizes(mut self, header: u32, largest: u32) -> Self {
+        (self.header, self.largest) = (header, largest.max(1));
+        self
+    }
+
+    /// Datagrams sent, in bytes of payload.
+    pub fn sent(&self) -> Tally {
+        self.sent
+    }
+
+    fn emit<X>(&mut self, cx: &mut Context<'_, X>, mut bytes: u64) {
+        while bytes > 0 {
+            let payload = bytes.min(u64::from(self.largest)) as u32;
+            bytes -= u64::from(payload);
+            let body = Body::Datagram { number: self.sent.packets, sent: cx.now() };
+            self.sent.add(payload);
+            cx.send(Packet::new(self.source, self.peer, payload + self.header, body));
+        }
+    }
+}
+
+impl<X: 'static> Agent<X> for DatagramSource {
+    fn start(&mut self, cx: &mut Context<'_, X>) {
+        self.next = self.traffic.next(cx.now());
+        self.timeout(cx);
+    }
+
+    fn receive(&mut self, _: &mut Context<'_, X>, _: Packet<X>) {}
+
+    fn timeout(&mut self, cx: &mut Context<'_, X>) {
+        if let Some(emission) = self.next.filter(|e| e.at <= cx.now()) {
+            self.emit(cx, emission.size);
+            self.next = self.traffic.next(cx.now());
+        }
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        Some(self.next?.at)
+    }
+}
+
+/// Counts the datagrams that reach it.
+#[derive(Clone, Debug, Default)]
+pub struct DatagramSink {
+    header: u32,
+    highest: Option<u64>,
+    counters: FlowCounters,
+    late: u64,
+}
+
+impl DatagramSink {
+    /// For datagrams with `header` bytes of headers each, which do not count as payload.
+    pub fn new(header: u32) -> Self {
+        DatagramSink { header, ..DatagramSink::default() }
+    }
+
+    /// What came. A datagram that arrives twice counts twice.
+    pub fn counters(&self) -> FlowCounters {
+        self.counters
+    }
+
+    /// Datagrams that came after one sent later.
+    pub fn overtaken(&self) -> u64 {
+        self.late
+    }
+}
+
+impl<X: 'static> Agent<X> for DatagramSink {
+    fn start(&mut self, _: &mut Context<'_, X>) {}
+
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>) {
+        if let Body::Datagram { number, sent } = packet.body {
+            self.late += u64::from(self.highest.is_some_and(|h| number < h));
+            self.highest = self.highest.max(Some(number));
+            self.counters.count(cx.now(), sent, packet.size.saturating_sub(self.header), false);
+        }
+    }
+
+    fn timeout(&mut self, _: &mut Context<'_, X>) {}
+
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+}

@@ -1,0 +1,136 @@
+//! How a TCP behaves.
+
+use super::MAX_BLOCKS;
+use super::RtoConfig;
+use anabranch_base::Duration;
+
+/// How losses are repaired.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Recovery {
+    /// Fast retransmit, then slow start.
+    Tahoe,
+    /// Fast recovery until the next new acknowledgement (RFC 5681).
+    Reno,
+    /// Fast recovery until everything sent before it is acknowledged (RFC 6582).
+    NewReno,
+    /// Selective acknowledgements.
+    Sack(SackRule),
+}
+
+/// Which rules a SACK sender follows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum SackRule {
+    /// A count of packets in the pipe, moved by events (Fall and Floyd 1996); ns-2's `Sack1`.
+    Pipe,
+    /// The pipe counted from the scoreboard (RFC 6675).
+    Rfc6675,
+}
+
+/// How a TCP behaves. Windows are in segments.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct TcpConfig {
+    /// How losses are repaired.
+    pub recovery: Recovery,
+    /// Bytes of payload of a full segment.
+    pub segment: u32,
+    /// Bytes of headers on each segment and acknowledgement; a SACK block adds 8.
+    pub header: u32,
+    /// The most segments in flight, whatever the congestion window.
+    pub window: u32,
+    /// Congestion window after the SYN is acknowledged; 1 if the SYN was lost (RFC 5681 §3.1).
+    pub initial_window: u32,
+    /// Slow-start threshold at the start; `None` takes the window.
+    pub initial_ssthresh: Option<u32>,
+    /// After a silence of one time-out the congestion window falls to this (RFC 5681 §4.1); `None` leaves it.
+    pub restart_window: Option<u32>,
+    /// Sends a new segment on each of the first two duplicate acknowledgements (RFC 3042).
+    pub limited_transmit: bool,
+    /// Halves what is in flight (RFC 5681 eq. 4), or else the window that allowed it, as ns-2 does.
+    pub halve_flight: bool,
+    /// The most segments a NewReno sender sends on one acknowledgement in recovery; `None` as many as fit.
+    pub recovery_burst: Option<u32>,
+    /// The longest an acknowledgement waits for a second segment; `None` acknowledges each at once.
+    pub delayed_ack: Option<Duration>,
+    /// SACK blocks in an acknowledgement, up to [`MAX_BLOCKS`]; sent to a SACK sender only.
+    pub sack_blocks: u8,
+    /// The time-out.
+    pub rto: RtoConfig,
+}
+
+impl TcpConfig {
+    /// What ns-2.35's `Agent/TCP` and its children do unless told otherwise: 1000-byte segments, a window of 20, a
+    /// clock of 10 ms, a time-out of at least 200 ms, each segment acknowledged.
+    pub const fn ns2(recovery: Recovery) -> Self {
+        let ms = Duration::from_millis;
+        TcpConfig {
+            recovery,
+            segment: 1_000,
+            header: 40,
+            window: 20,
+            initial_window: 2,
+            initial_ssthresh: None,
+            restart_window: Some(1),
+            limited_transmit: true,
+            halve_flight: false,
+            recovery_burst: Some(2),
+            delayed_ack: None,
+            sack_blocks: MAX_BLOCKS as u8,
+            rto: RtoConfig { initial: ms(3_000), min: ms(200), max: ms(60_000), tick: ms(10) },
+        }
+    }
+
+    /// What the RFCs in force recommend: RFC 5681, 6298, 6928 and 3042, a delayed acknowledgement of 100 ms, segments
+    /// of 1448 bytes, a window no path fills.
+    pub const fn rfc(recovery: Recovery) -> Self {
+        let ms = Duration::from_millis;
+        TcpConfig {
+            recovery,
+            segment: 1_448,
+            header: 52,
+            window: 1 << 20,
+            initial_window: 10,
+            initial_ssthresh: None,
+            restart_window: Some(10),
+            limited_transmit: true,
+            halve_flight: true,
+            recovery_burst: None,
+            delayed_ack: Some(ms(100)),
+            sack_blocks: MAX_BLOCKS as u8,
+            rto: RtoConfig { initial: ms(1_000), min: ms(1_000), max: ms(60_000), tick: ms(1) },
+        }
+    }
+
+    /// With delayed acknowledgements, as ns-2's `DelAck` sinks have them.
+    #[must_use]
+    pub const fn with_delayed_ack(mut self, wait: Duration) -> Self {
+        self.delayed_ack = Some(wait);
+        self
+    }
+
+    /// With this window limit, in segments.
+    #[must_use]
+    pub const fn with_window(mut self, segments: u32) -> Self {
+        self.window = segments;
+        self
+    }
+
+    /// What is wrong with the values, in words for a user.
+    ///
+    /// # Errors
+    /// One line that says what to change.
+    pub const fn check(&self) -> Result<(), &'static str> {
+        if self.segment == 0 || self.window == 0 || self.initial_window == 0 {
+            return Err("TCP needs segments of at least one byte and windows of at least one segment");
+        }
+        if self.sack_blocks as usize > MAX_BLOCKS
+            || (self.sack_blocks == 0 && matches!(self.recovery, Recovery::Sack(_)))
+        {
+            return Err("an acknowledgement carries one to three SACK blocks");
+        }
+        let rto = &self.rto;
+        if rto.min.as_nanos() > rto.max.as_nanos() || rto.initial.is_zero() || rto.tick.is_zero() {
+            return Err("a time-out needs an initial value and a tick above zero, and min not above max");
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! What there is to send, cut into segments.
+
+use crate::traffic::{Emission, Source};
+use anabranch_base::Instant;
+use std::collections::BTreeMap;
+
+/// What a sender has to send.
+#[non_exhaustive]
+pub enum Supply {
+    /// Always more.
+    Endless,
+    /// So many bytes, then the transfer is done.
+    Finite(u64),
+    /// What a generator makes, when it says so. Each emission begins a segment of its own and is sent at once if the
+    /// window allows (no Nagle algorithm).
+    Source(Box<dyn Source>),
+}
+
+/// The data of one connection. Segment 0 is the SYN; data begin at 1.
+pub(super) struct Data {
+    segment: u32,
+    feed: Feed,
+}
+
+enum Feed {
+    Endless,
+    /// How many segments follow the SYN, and the bytes of the last.
+    Finite(u64, u32),
+    Source(Box<Stream>),
+}
+
+struct Stream {
+    source: Box<dyn Source>,
+    pending: Option<Emission>,
+    ended: bool,
+    /// Segments cut so far, the SYN included.
+    cut: u64,
+    /// Sizes of segments that are not full and may still be sent again.
+    short: BTreeMap<u64, u32>,
+}
+
+impl Data {
+    pub fn new(supply: Supply, segment: u32) -> Self {
+        let segment = segment.max(1);
+        let feed = match supply {
+            Supply::Endless => Feed::Endless,
+            Supply::Finite(bytes) => {
+                let count = bytes.div_ceil(u64::from(segment));
+                let last = bytes - count.saturating_sub(1) * u64::from(segment);
+                Feed::Finite(count, last as u32)
+            }
+            Supply::Source(source) => {
+                Feed::Source(Box::new(Stream { source, pending: None, ended: false, cut: 1, short: BTreeMap::new() }))
+            }
+        };
+        Data { segment, feed }
+    }
+
+    /// Is there a segment `number` by now?
+    #[inline]
+    pub fn has(&mut self, now: Instant, number: u64) -> bool {
+        match &mut self.feed {
+            Feed::Endless => true,
+            Feed::Finite(count, _) => number <= *count,
+            Feed::Source(stream) => stream.has(now, number, self.segment),
+        }
+    }
+
+    /// Bytes of payload of segment `number`.
+    #[inline]
+    pub fn bytes(&self, number: u64) -> u32 {
+        match &self.feed {
+            _ if number == 0 => 0,
+            Feed::Endless => self.segment,
+            Feed::Finite(count, last) => {
+                if number == *count {
+                    *last
+                } else {
+                    self.segment
+                }
+            }
+            Feed::Source(stream) => stream.short.get(&number).copied().unwrap_or(self.segment),
+        }
+    }
+
+    /// Is segment `number` the last of all?
+    #[inline]
+    pub fn is_last(&self, number: u64) -> bool {
+        match &self.feed {
+            Feed::Endless => false,
+            Feed::Finite(count, _) => number == *count,
+            Feed::Source(stream) => stream.ended && number + 1 == stream.cut,
+        }
+    }
+
+    /// When there will be more, once [`has`](Self::has) has said no.
+    pub fn next_at(&self) -> Option<Instant> {
+        match &self.feed {
+            Feed::Source(stream) => Some(stream.pending?.at),
+            _ => None,
+        }
+    }
+
+    /// Segments below `next` will not be sent again.
+    #[inline]
+    pub fn forget_below(&mut self, next: u64) {
+        if let Feed::Source(stream) = &mut self.feed {
+            while stream.short.first_key_value().is_some_and(|(n, _)| *n < next) {
+                stream.short.pop_first();
+            }
+        }
+    }
+}
+
+impl Stream {
+    fn has(&mut self, now: Instant, number: u64, segment: u32) -> bool {
+        while self.cut <= number {
+            if self.pending.is_none() && !self.ended {
+                self.pending = self.source.next(now);
+                self.ended = self.pending.is_none();
+            }
+            let Some(emission) = self.pending.take_if(|e| e.at <= now) else { return false };
+            let count = emission.size.div_ceil(u64::from(segment));
+            let last = emission.size - count.saturating_sub(1) * u64::from(segment);
+            self.cut += count;
+            if count > 0 && last < u64::from(segment) {
+                self.short.insert(self.cut - 1, last as u32);
+            }
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::{Bulk, Cbr, TrafficConfig};
+    use anabranch_base::Rate;
+
+    #[test]
+    fn a_transfer_ends_with_a_short_segment() {
+        let mut d = Data::new(Supply::Finite(2_500), 1_000);
+        let sizes: Vec<u32> = (0..9).map_while(|n| d.has(Instant::ZERO, n).then(|| d.bytes(n))).collect();
+        assert_eq!(sizes, [0, 1_000, 1_000, 500]);
+        assert!(d.is_last(3) && !d.is_last(2));
+        let mut exact = Data::new(Supply::Finite(2_000), 1_000);
+        assert!(exact.has(Instant::ZERO, 2) && !exact.has(Instant::ZERO, 3) && exact.bytes(2) == 1_000);
+        let mut nothing = Data::new(Supply::Finite(0), 1_000);
+        assert!(!nothing.has(Instant::ZERO, 1) && nothing.is_last(0));
+    }
+
+    #[test]
+    fn a_generator_is_cut_by_emission() {
+        let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(1_500), size: 1_500 });
+        let mut d = Data::new(Supply::Source(cbr.build(1, "cbr")), 1_000);
+        assert!(d.has(Instant::ZERO, 2) && !d.has(Instant::ZERO, 3));
+        assert_eq!(d.next_at(), Some(Instant::from_millis(1_000)));
+        assert!(d.has(Instant::from_millis(1_000), 4) && !d.has(Instant::from_millis(1_000), 5));
+        assert_eq!([1, 2, 3, 4].map(|n| d.bytes(n)), [1_000, 500, 1_000, 500]);
+        d.forget_below(3);
+        let file = TrafficConfig::Bulk(Bulk { size: 700, total: Some(1_000) });
+        let mut d = Data::new(Supply::Source(file.build(1, "file")), 1_000);
+        assert!(d.has(Instant::ZERO, 2) && !d.has(Instant::ZERO, 3) && d.is_last(2));
+        assert_eq!([d.bytes(1), d.bytes(2)], [700, 300]);
+    }
+}
