@@ -14,6 +14,12 @@ pub enum ReportError {
         /// What the operating system said.
         source: std::io::Error,
     },
+    /// The machine has no font to write with.
+    #[error("this machine has no fonts")]
+    NoFont,
+    /// A drawing could not be made into a picture.
+    #[error("a figure cannot be drawn as PNG: {0}")]
+    Png(String),
     /// A value has no JSON form (for example a map whose keys are not strings).
     #[error("cannot show a value as JSON: {0}")]
     Json(#[from] serde_json::Error),

@@ -30,6 +30,8 @@
 mod error;
 mod output;
 mod page;
+#[cfg(feature = "png")]
+mod png;
 mod section;
 mod style;
 mod svg;
@@ -39,6 +41,8 @@ mod text;
 pub use error::ReportError;
 pub use output::write_atomically;
 pub use page::Page;
+#[cfg(feature = "png")]
+pub use png::Rasteriser;
 pub use section::{Fact, Section, Verdict};
 pub use svg::{BarPlot, Drawing, LinePlot, Plot, over_time};
 pub use table::{Cell, Row, Table};

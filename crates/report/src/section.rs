@@ -1,7 +1,7 @@
 //! The pieces of a page: sections, key facts, verdicts.
 
 use crate::text::{escape, fixed};
-use crate::{Plot, ReportError, Table};
+use crate::{Drawing, Plot, ReportError, Table};
 use serde::Serialize;
 use std::fmt::Write as _;
 
@@ -29,6 +29,14 @@ impl Verdict {
     /// Nothing was judged.
     pub fn info(text: impl Into<String>) -> Self {
         Verdict { class: "info", mark: "i", text: text.into() }
+    }
+    /// What it says.
+    pub(crate) fn words(&self) -> &str {
+        &self.text
+    }
+    /// As a word in a table.
+    pub(crate) fn to_inline_html(&self) -> String {
+        format!("<span class=\"mark {}\">{}\u{a0}{}</span>", self.class, self.mark, escape(&self.text))
     }
     /// The badge as an HTML fragment.
     pub(crate) fn to_html(&self) -> String {
@@ -143,6 +151,24 @@ impl Section {
         let (summary, text) = (escape(summary.as_ref()), escape(text.as_ref()));
         // A newline right after <pre> is dropped by HTML, so this one keeps a leading newline of the text.
         let _ = writeln!(self.body, "<details><summary>{summary}</summary><pre>\n{text}</pre></details>");
+        self
+    }
+    /// Adds a table that is folded away until the reader opens it.
+    #[must_use]
+    pub fn details_table(mut self, summary: impl AsRef<str>, table: &Table) -> Self {
+        let summary = escape(summary.as_ref());
+        let _ = writeln!(self.body, "<details><summary>{summary}</summary>{}</details>", table.to_html());
+        self
+    }
+    /// Adds plots that are drawn already: one over the whole width, several side by side.
+    #[must_use]
+    pub fn drawings(mut self, drawings: &[Drawing]) -> Self {
+        let several = drawings.len() > 1;
+        self.body.push_str(if several { "<div class=\"pair\">\n" } else { "" });
+        for drawing in drawings {
+            let _ = writeln!(self.body, "<figure>{}</figure>", drawing.inline());
+        }
+        self.body.push_str(if several { "</div>\n" } else { "" });
         self
     }
     /// Adds a value as folded JSON.

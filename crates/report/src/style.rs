@@ -55,6 +55,7 @@ font-size:12px;font-variant-numeric:tabular-nums}
 .plot .l{fill:none;stroke:var(--c);stroke-width:1.75;stroke-linejoin:round;stroke-linecap:round}
 .plot .f{fill:var(--c);stroke:none}
 .plot .p{fill:var(--c);fill-opacity:.8;stroke:var(--bg);stroke-width:.75}
+.plot .o{fill:var(--bg);stroke:var(--c);stroke-width:1.5}
 .plot .b{fill:var(--c);fill-opacity:.2;stroke:none}
 .plot .e{fill:none;stroke:var(--c);stroke-width:1.25}
 .plot .whisker{fill:none;stroke:var(--ink);stroke-width:1.25}
@@ -103,15 +104,23 @@ font-variant-numeric:tabular-nums}
 .scroll{overflow-x:auto;margin:1rem 0 1.5rem}
 table{border-collapse:collapse;font-size:.94rem;font-variant-numeric:tabular-nums;min-width:60%}
 caption{text-align:left;font-weight:600;padding-bottom:.45rem}
+td{white-space:pre-line}
 th,td{padding:.4rem .85rem .42rem;text-align:left;vertical-align:baseline;border-bottom:1px solid var(--grid)}
 thead th{color:var(--soft);font-size:.84rem;font-weight:600;line-height:1.3;vertical-align:bottom;\
 border-bottom:1.5px solid var(--axis)}
 th span{font-weight:400;white-space:nowrap}
 th:first-child,td:first-child{padding-left:.5rem}
+tbody td:first-child{white-space:nowrap}
+tbody tr.remark td{white-space:normal}
+tr.remark td{color:var(--soft);font-size:.88em;padding-top:0;border-bottom:1px solid var(--grid)}
+tr:has(+ tr.remark) td{border-bottom:0;padding-bottom:.1rem}
+tbody tr.remark:hover td{background:none}
+.mark{color:var(--v);font-weight:600;white-space:nowrap}
 .n{text-align:right;white-space:nowrap}
 .ci{color:var(--soft);font-size:.86em}
 tr.best td{background:var(--tint);font-weight:650}
 tbody tr:hover td{background:var(--tint)}
+details .scroll{margin:.4rem .9rem 1rem;max-height:34rem;overflow-y:auto}
 details{margin:.8rem 0;border:1px solid var(--grid);border-radius:.45rem}
 summary{cursor:pointer;padding:.5rem .9rem;font-size:.94rem;color:var(--soft)}
 summary:hover{color:var(--ink)}

@@ -1,5 +1,6 @@
 //! One table for the terminal, the page and a spreadsheet.
 
+use crate::Verdict;
 use crate::text::{MISSING, escape, fixed, plain, printable};
 use std::fmt::Write as _;
 
@@ -19,8 +20,16 @@ pub enum Cell {
         /// Upper end of the interval.
         high: f64,
     },
+    /// A judgement.
+    Verdict(Verdict),
     /// Nothing to tell; shown as a dash.
     Empty,
+}
+
+impl From<Verdict> for Cell {
+    fn from(v: Verdict) -> Self {
+        Cell::Verdict(v)
+    }
 }
 
 impl From<&str> for Cell {
@@ -113,6 +122,8 @@ pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
     highlighted: Vec<usize>,
+    /// Row and what stands below it.
+    notes: Vec<(usize, String)>,
 }
 
 impl Table {
@@ -152,6 +163,15 @@ impl Table {
         self.highlighted.extend(self.rows.len().checked_sub(1));
         self
     }
+    /// Puts a remark below the latest row, over the whole width. The CSV form has none.
+    pub fn push_remark(&mut self, text: impl Into<String>) {
+        if let Some(row) = self.rows.len().checked_sub(1) {
+            self.notes.push((row, text.into()));
+        }
+    }
+    fn remarks(&self, row: usize) -> impl Iterator<Item = &str> {
+        self.notes.iter().filter(move |n| n.0 == row).map(|n| n.1.as_str())
+    }
     /// Rows so far.
     pub fn len(&self) -> usize {
         self.rows.len()
@@ -175,7 +195,7 @@ impl Table {
         if !self.title.is_empty() {
             let _ = writeln!(out, "{}", printable(&self.title));
         }
-        let mut line = |mark: &str, cells: &[String]| {
+        let line = |out: &mut String, mark: &str, cells: &[String]| {
             let mut text = if star { format!("{mark} ") } else { String::new() };
             for (i, (column, &w)) in self.columns.iter().zip(&widths).enumerate() {
                 let cell = cells.get(i).map_or("", String::as_str);
@@ -188,11 +208,14 @@ impl Table {
             out.push_str(text.trim_end());
             out.push('\n');
         };
-        line(" ", &heads);
+        line(&mut out, " ", &heads);
         let rules: Vec<String> = widths.iter().map(|&w| "-".repeat(w)).collect();
-        line(" ", &rules);
+        line(&mut out, " ", &rules);
         for (i, row) in body.iter().enumerate() {
-            line(if self.highlighted.contains(&i) { "*" } else { " " }, row);
+            line(&mut out, if self.highlighted.contains(&i) { "*" } else { " " }, row);
+            for text in self.remarks(i) {
+                let _ = writeln!(out, "    {}", printable(text));
+            }
         }
         out
     }
@@ -203,6 +226,7 @@ impl Table {
             let show = |v: f64| plain(v, column.decimals.unwrap_or(2)).unwrap_or_else(|| "-".to_owned());
             match row.get(i).unwrap_or(&Cell::Empty) {
                 Cell::Text(s) => printable(s),
+                Cell::Verdict(v) => printable(v.words()),
                 Cell::Number(v) => show(*v),
                 Cell::Interval { mid, low, high } => format!("{} [{}, {}]", show(*mid), show(*low), show(*high)),
                 Cell::Empty => "-".to_owned(),
@@ -235,6 +259,14 @@ impl Table {
                 let _ = write!(out, "<td{class}>{}</td>", html_cell(cell, column.decimals.unwrap_or(2)));
             }
             out.push_str("</tr>\n");
+            for text in self.remarks(i) {
+                let _ = writeln!(
+                    out,
+                    "<tr class=\"remark\"><td colspan=\"{}\">{}</td></tr>",
+                    self.columns.len().max(1),
+                    escape(text)
+                );
+            }
         }
         out.push_str("</tbody>\n</table></div>\n");
         out
@@ -261,6 +293,7 @@ impl Table {
             for (i, &wide) in wide.iter().enumerate() {
                 let mut three = match row.get(i).unwrap_or(&Cell::Empty) {
                     Cell::Text(s) => [csv_field(s), String::new(), String::new()],
+                    Cell::Verdict(v) => [csv_field(v.words()), String::new(), String::new()],
                     Cell::Number(v) => [csv_number(*v), String::new(), String::new()],
                     Cell::Interval { mid, low, high } => [csv_number(*mid), csv_number(*low), csv_number(*high)],
                     Cell::Empty => Default::default(),
@@ -277,6 +310,7 @@ impl Table {
 fn html_cell(cell: &Cell, decimals: usize) -> String {
     match cell {
         Cell::Text(s) => escape(s),
+        Cell::Verdict(v) => v.to_inline_html(),
         Cell::Number(v) => fixed(*v, decimals),
         Cell::Interval { mid, low, high } => format!(
             "{} <span class=\"ci\">[{}, {}]</span>",
@@ -345,6 +379,16 @@ Runs
         assert_eq!(table.to_text(), "x           y (s)\n-  --------------\na  1.0 [0.5, 1.5]\nb             2.0\n");
         assert!(table.to_html().contains("1.0 <span class=\"ci\">[0.5, 1.5]</span>"));
         assert_eq!(table.to_csv(), "x,y (s),y (s) low,y (s) high\na,1,0.5,1.5\nb,2,,\n");
+    }
+
+    #[test]
+    fn remarks_stand_below_their_row() {
+        let mut table = Table::new("").text("x").number("y", "", 0).row(("a", 1));
+        table.push_remark("why <so>");
+        table.push(("b", 2));
+        assert_eq!(table.to_text(), "x  y\n-  -\na  1\n    why <so>\nb  2\n");
+        assert!(table.to_html().contains("<tr class=\"remark\"><td colspan=\"2\">why &lt;so&gt;</td></tr>\n<tr><td>b"));
+        assert_eq!(table.to_csv(), "x,y\na,1\nb,2\n");
     }
 
     #[test]

@@ -20,6 +20,8 @@ pub(super) struct Axis {
     pub(super) fit: bool,
     /// Only whole numbers are ticks.
     pub(super) whole: bool,
+    /// Names at 0, 1, 2, … instead of numbers.
+    pub(super) names: Vec<String>,
 }
 
 impl Axis {
@@ -33,7 +35,15 @@ impl Axis {
     }
     /// `v` with the unit.
     pub(super) fn with_unit(&self, v: f64) -> String {
-        self.join(&short(v))
+        match self.named(v) {
+            Some(name) => name.to_owned(),
+            None => self.join(&short(v)),
+        }
+    }
+    /// The name nearest to `v`, on an axis with names.
+    fn named(&self, v: f64) -> Option<&str> {
+        let last = self.names.len().checked_sub(1)? as f64;
+        self.names.get(v.round().clamp(0.0, last) as usize).map(String::as_str)
     }
     /// A text with the unit.
     pub(super) fn join(&self, v: &str) -> String {
@@ -62,6 +72,12 @@ pub(super) struct Scale {
 impl Scale {
     /// Lays out an axis for values between `data`'s ends. `round` widens the ends to ticks; about `target` ticks.
     pub(super) fn new(axis: &Axis, data: Option<(f64, f64)>, round: bool, target: usize) -> Scale {
+        if !axis.names.is_empty() {
+            let tick = |(i, n): (usize, &String)| Tick { value: i as f64, label: n.clone() };
+            let ticks = axis.names.iter().enumerate().map(tick).collect();
+            let hi = axis.names.len() as f64 - 0.6;
+            return Scale { lo: -0.4, hi, log: false, pixels: (0.0, 1.0), ticks };
+        }
         let allowed = |v: f64| usable(v) && (!axis.log || v >= SMALLEST_LOG);
         let asked = axis.range.filter(|&(a, b)| allowed(a) && allowed(b) && a < b);
         let (lo, hi) = asked.or(data.filter(|&(a, b)| allowed(a) && allowed(b))).unwrap_or(if axis.log {

@@ -2,7 +2,7 @@
 
 use super::annotate::Annotations;
 use super::axis::{Axis, Scale, extent};
-use super::canvas::{Anchor, Canvas, Ink};
+use super::canvas::{Anchor, Canvas, Ink, marker};
 use super::frame::{Area, Glyph, Key, SIZE, below, head, horizontal_axis, left_margin, vertical_axis};
 use super::marks::whisker;
 use super::{Drawing, Plot, WIDTH, usable};
@@ -11,6 +11,8 @@ use std::fmt::Write as _;
 
 /// Widest bar in pixels.
 const THICKEST: f64 = 56.0;
+/// The colour of what others measured: ink, which no bar has.
+const OTHERS: usize = 7;
 /// Thickness of a lying bar.
 const LYING: f64 = 18.0;
 
@@ -22,6 +24,8 @@ struct Bars {
     colors: Vec<usize>,
     values: Vec<f64>,
     errors: Vec<(f64, f64)>,
+    /// What others measured, beside ours.
+    others: Vec<f64>,
 }
 
 /// A bar for each category, or several beside or on top of each other. The value axis always holds zero.
@@ -37,6 +41,10 @@ pub struct BarPlot {
     sets: Vec<Bars>,
     notes: Annotations,
     emphasized: Option<usize>,
+    /// Name of what others measured.
+    others_name: String,
+    /// Name of the categories.
+    x: String,
     decimals: usize,
     stacked: bool,
     lying: bool,
@@ -55,6 +63,8 @@ impl BarPlot {
             sets: Vec::new(),
             notes: Annotations::default(),
             emphasized: None,
+            others_name: String::new(),
+            x: String::new(),
             decimals: 1,
             stacked: false,
             lying: false,
@@ -92,6 +102,18 @@ impl BarPlot {
     #[must_use]
     pub fn errors(self, ends: impl AsRef<[(f64, f64)]>) -> Self {
         self.last(|s| s.errors = ends.as_ref().to_vec())
+    }
+    /// Says what the categories are (standing bars).
+    #[must_use]
+    pub fn x(mut self, name: impl Into<String>) -> Self {
+        self.x = name.into();
+        self
+    }
+    /// A mark at each bar for what others measured (standing bars that are not stacked), with its name for the legend.
+    #[must_use]
+    pub fn others(mut self, name: impl Into<String>, values: impl AsRef<[f64]>) -> Self {
+        self.others_name = name.into();
+        self.last(|s| s.others = values.as_ref().to_vec())
     }
     /// The color number of the palette (eight, counted from zero).
     #[must_use]
@@ -166,7 +188,8 @@ impl BarPlot {
     fn scale(&self) -> Scale {
         let bars = (0..self.categories.len()).flat_map(|i| self.bars_of(i)).map(|b| b.2);
         let errors = self.sets.iter().filter(|_| !self.stacked).flat_map(|s| s.errors.iter().flat_map(|e| [e.0, e.1]));
-        let limits = self.notes.limits.iter().map(|l| l.0);
+        let limits =
+            self.notes.limits.iter().map(|l| l.0).chain(self.sets.iter().flat_map(|s| s.others.iter().copied()));
         let data = extent(&self.axis, bars.chain(errors).chain(limits)).map(|(a, b)| (a.min(0.0), b.max(0.0)));
         let target = if self.lying { self.width / 110.0 } else { self.height / 45.0 };
         Scale::new(&self.axis, data, true, target as usize)
@@ -209,7 +232,16 @@ impl BarPlot {
         }
         for (i, (bar, end)) in bars.iter().zip(ends).enumerate() {
             self.label(c, beside(i) + thick / 2.0, thick, bar.2, end, scale);
+            self.draw_other(c, category, bar.0, beside(i) + thick - gap, scale);
         }
+    }
+
+    /// What others measured: at the edge of the bar, where it hides neither the error bar nor the label.
+    fn draw_other(&self, c: &mut Canvas, category: usize, set: &Bars, edge: f64, scale: &Scale) {
+        let value = set.others.get(category).copied().filter(|_| !self.lying);
+        let Some((v, at)) = value.and_then(|v| Some((v, scale.at(v)?))) else { return };
+        let tip = format!("{}\n{}", self.others_name, self.axis.join(&fixed(v, self.decimals)));
+        c.series("o", OTHERS, false, &marker(2, edge, at, 4.0), Some(&tip));
     }
 
     fn outline(&self, across: f64, thick: f64, a: f64, b: f64) -> String {
@@ -265,7 +297,12 @@ impl BarPlot {
 
     fn keys(&self) -> Vec<Key> {
         let key = |s: &Bars| Key { name: s.name.clone(), color: s.color, glyph: Glyph::Area };
-        self.sets.iter().map(key).collect()
+        let mut keys: Vec<Key> = self.sets.iter().map(key).collect();
+        if !self.stacked && !self.lying && self.sets.iter().any(|s| s.others.iter().any(|v| usable(*v))) {
+            let glyph = Glyph::Other;
+            keys.push(Key { name: self.others_name.clone(), color: OTHERS, glyph });
+        }
+        keys
     }
 
     fn draw_standing(&self, c: &mut Canvas, head_end: f64) -> f64 {
@@ -292,7 +329,9 @@ impl BarPlot {
         let zero = scale.at(0.0).unwrap_or(area.bottom);
         c.rules("axis", &[(area.left, zero, area.right, zero)]);
         self.notes.draw_lines(c, area, &Scale::new(&Axis::default(), None, false, 2), &scale);
-        area.bottom + 10.0 + 15.0 * lines as f64
+        let end = area.bottom + 10.0 + 15.0 * lines as f64;
+        c.text_if((area.left + area.right) / 2.0, end + 14.0, Anchor::Middle, &self.x);
+        if self.x.is_empty() { end } else { end + 20.0 }
     }
 
     fn draw_lying(&self, c: &mut Canvas, head_end: f64) -> f64 {

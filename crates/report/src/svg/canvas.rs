@@ -1,6 +1,6 @@
 //! Writes SVG elements. Each has a class for the style sheet and plain attributes for viewers without one.
 
-use crate::style::{AXIS, GRID, INK, PALETTE, SOFT};
+use crate::style::{AXIS, GRID, INK, PALETTE, PAPER, SOFT};
 use crate::text::{escape, px};
 use std::fmt::Write as _;
 
@@ -86,7 +86,7 @@ height=\"{}\"><title>{}</title></rect>",
         );
     }
     /// A path in a series' colour. `kind` is one of the style sheet's letters: l line, b band, e error bars, f bar,
-    /// p point.
+    /// p point, o outline of a point.
     pub(super) fn series(&mut self, kind: &str, color: usize, dashed: bool, d: &str, title: Option<&str>) {
         if d.is_empty() {
             return;
@@ -95,6 +95,7 @@ height=\"{}\"><title>{}</title></rect>",
         let style = match kind {
             "b" => format!("fill=\"{rgb}\" fill-opacity=\".2\""),
             "f" | "p" => format!("fill=\"{rgb}\""),
+            "o" => format!("fill=\"{PAPER}\" stroke=\"{rgb}\" stroke-width=\"1.5\""),
             "e" => format!("fill=\"none\" stroke=\"{rgb}\" stroke-width=\"1.25\""),
             _ => format!("fill=\"none\" stroke=\"{rgb}\" stroke-width=\"1.75\""),
         };

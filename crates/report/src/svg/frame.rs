@@ -15,9 +15,16 @@ pub(super) const NAME_GAP: f64 = 12.0;
 /// How a series shows in the legend.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Glyph {
-    Line { dashed: bool, dots: bool },
-    Point,
+    Line {
+        dashed: bool,
+        dots: bool,
+    },
+    Point {
+        hollow: bool,
+    },
     Area,
+    /// A mark of others at a bar.
+    Other,
 }
 
 /// One entry of the legend.
@@ -85,7 +92,10 @@ fn glyph(c: &mut Canvas, key: &Key, x: f64, y: f64) {
                 c.series("p", key.color, false, &marker(key.color, x + 9.0, y, 3.6), None);
             }
         }
-        Glyph::Point => c.series("p", key.color, false, &marker(key.color, x + 11.0, y, 4.0), None),
+        Glyph::Point { hollow } => {
+            c.series(if hollow { "o" } else { "p" }, key.color, false, &marker(key.color, x + 11.0, y, 4.0), None);
+        }
+        Glyph::Other => c.series("o", key.color, false, &marker(2, x + 11.0, y, 4.0), None),
         Glyph::Area => c.series("f", key.color, false, &format!("M{} {}h12v10h-12z", px(x + 5.0), px(y - 5.0)), None),
     }
 }

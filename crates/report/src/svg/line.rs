@@ -26,6 +26,8 @@ pub(super) struct Series {
     pub(super) join: Join,
     pub(super) dashed: bool,
     pub(super) dots: bool,
+    /// Its points are outlines.
+    pub(super) hollow: bool,
     pub(super) points: Vec<(f64, f64)>,
     /// Low and high end at each point.
     pub(super) band: Vec<(f64, f64)>,
@@ -111,6 +113,12 @@ impl LinePlot {
         self.y.log = true;
         self
     }
+    /// Names at 0, 1, 2, … on the horizontal axis instead of numbers: the settings of a sweep.
+    #[must_use]
+    pub fn categories<C: Into<String>>(mut self, names: impl IntoIterator<Item = C>) -> Self {
+        self.x.names = names.into_iter().map(Into::into).collect();
+        self
+    }
     /// Width in pixels; 720 unless told otherwise, at least 240.
     #[must_use]
     pub fn width(mut self, pixels: f64) -> Self {
@@ -151,6 +159,11 @@ impl LinePlot {
     #[must_use]
     pub fn dots(self) -> Self {
         self.last(|s| s.dots = true)
+    }
+    /// The marks of the series are outlines: what others measured, beside ours.
+    #[must_use]
+    pub fn hollow(self) -> Self {
+        self.last(|s| s.hollow = true)
     }
     /// The series has color number `n` of the palette (eight, counted from zero), so that a path keeps its color over
     /// several plots.
@@ -221,7 +234,7 @@ impl LinePlot {
 
     fn keys(&self) -> Vec<Key> {
         let glyph = |s: &Series| match s.join {
-            Join::Points => Glyph::Point,
+            Join::Points => Glyph::Point { hollow: s.hollow },
             _ => Glyph::Line { dashed: s.dashed, dots: s.dots },
         };
         self.series.iter().map(|s| Key { name: s.name.clone(), color: s.color, glyph: glyph(s) }).collect()

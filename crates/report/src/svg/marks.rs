@@ -118,6 +118,7 @@ pub(super) fn draw_points(c: &mut Canvas, series: &[Series], x: (&Axis, &Scale),
             _ => 1.8,
         };
         let each = s.points.len() <= MOST_TITLES;
+        let kind = if s.hollow { "o" } else { "p" };
         let mut seen = BTreeSet::new();
         let mut all = String::new();
         for (i, p) in s.points.iter().enumerate() {
@@ -130,9 +131,9 @@ pub(super) fn draw_points(c: &mut Canvas, series: &[Series], x: (&Axis, &Scale),
                 }
                 continue;
             }
-            c.series("p", s.color, false, &outline, Some(&title(s, i, *p, x.0, y.0)));
+            c.series(kind, s.color, false, &outline, Some(&title(s, i, *p, x.0, y.0)));
         }
-        c.series("p", s.color, false, &all, None);
+        c.series(kind, s.color, false, &all, None);
     }
 }
 

@@ -67,6 +67,17 @@ impl Drawing {
     pub fn size(&self) -> (f64, f64) {
         (self.width, self.height)
     }
+    /// Several drawings below each other as one, for a file that holds them all.
+    #[must_use]
+    pub fn column(title: impl Into<String>, drawings: &[Drawing]) -> Drawing {
+        let (mut body, mut top, mut width) = (String::new(), 0.0, 0.0f64);
+        for d in drawings {
+            body.push_str(&format!("<g transform=\"translate(0 {})\">\n{}</g>\n", px(top), d.body));
+            top += d.height + 2.0 * MARGIN;
+            width = width.max(d.width);
+        }
+        Drawing { title: title.into(), width, height: (top - 2.0 * MARGIN).max(0.0), body }
+    }
     /// An element inside a page that carries the style sheet.
     pub fn inline(&self) -> String {
         let (w, h, title) = (px(self.width), px(self.height), escape(&self.title));
@@ -75,13 +86,20 @@ impl Drawing {
     }
     /// A file of its own, with a margin on each side.
     pub fn standalone(&self) -> String {
+        self.file(&format!("<style>\n{VARIABLES}{PLOT}</style>\n"))
+    }
+    /// As [`standalone`](Self::standalone) without a style sheet, for programs that know no CSS variables: all colours
+    /// are plain attributes, those of the light theme.
+    pub fn plain(&self) -> String {
+        self.file("")
+    }
+    fn file(&self, style: &str) -> String {
         let (w, h, title) = (px(self.width + 2.0 * MARGIN), px(self.height + 2.0 * MARGIN), escape(&self.title));
         let from = px(-MARGIN);
         format!(
             "<svg xmlns=\"http://www.w3.org/2000/svg\" class=\"plot\" width=\"{w}\" height=\"{h}\" \
 viewBox=\"{from} {from} {w} {h}\" font-family=\"sans-serif\" font-size=\"12\" role=\"img\" aria-label=\"{title}\">\n\
-<style>\n{VARIABLES}{PLOT}</style>\n\
-<rect class=\"back\" x=\"{from}\" y=\"{from}\" width=\"{w}\" height=\"{h}\" fill=\"{PAPER}\"/>\n{}</svg>\n",
+{style}<rect class=\"back\" x=\"{from}\" y=\"{from}\" width=\"{w}\" height=\"{h}\" fill=\"{PAPER}\"/>\n{}</svg>\n",
             self.body
         )
     }
@@ -91,6 +109,15 @@ viewBox=\"{from} {from} {w} {h}\" font-family=\"sans-serif\" font-size=\"12\" ro
 mod tests {
     use super::*;
     use anabranch_base::{Duration, Instant};
+
+    #[test]
+    fn a_column_holds_all_its_drawings() {
+        let one = |t: &str| LinePlot::new(t).series("a", [(0.0, 1.0)]).width(300.0).draw();
+        let (a, b) = (one("first"), one("second"));
+        let column = Drawing::column("both", &[a.clone(), b.clone()]);
+        assert_eq!(column.size(), (300.0, a.size().1 + b.size().1 + 24.0));
+        assert!(column.standalone().contains("first") && column.inline().contains("second"));
+    }
 
     #[test]
     fn instants_become_seconds() {

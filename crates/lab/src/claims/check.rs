@@ -1,0 +1,176 @@
+//! Mistakes in claims, found before anything runs.
+
+use super::{Claim, Kind};
+
+/// What is wrong with a claim; one line that names it and says what to do.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("claim {id}: {what}")]
+pub struct ClaimError {
+    /// Which claim.
+    pub id: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+impl Claim {
+    /// Checks the claim against itself and against what there is: scenarios with the keys they sweep, each with its
+    /// values, and the metrics they measure.
+    ///
+    /// # Errors
+    /// [`ClaimError`] names the field.
+    pub fn check(&self, scenarios: &[Shape<'_>]) -> Result<(), ClaimError> {
+        self.fields().and_then(|()| self.names(scenarios)).map_err(|what| ClaimError { id: self.id.clone(), what })
+    }
+
+    /// Each kind has fields that it needs and others that it does not read.
+    fn fields(&self) -> Result<(), String> {
+        use Kind as K;
+        let kind = self.kind;
+        let word = serde_json::to_value(kind).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
+        let trend = matches!(kind, K::Increasing | K::Decreasing | K::Shape | K::ShrinkingGain | K::Signs);
+        let tested = kind != K::NotTestable;
+        let quantity = tested && kind != K::Ordering;
+        // Name, given, needed, allowed.
+        let table = [
+            ("metric", self.metric.is_some(), tested, tested),
+            ("scenario", self.scenario.is_some(), false, tested),
+            ("at", !self.at.is_empty(), false, tested),
+            ("average", !self.average.is_empty(), false, tested),
+            ("each", !self.each.is_empty(), false, tested),
+            ("over", self.over.is_some(), trend, tested),
+            ("values", !self.values.is_empty(), false, self.over.is_some()),
+            ("compare", self.compare.is_some(), kind == K::Equal, quantity),
+            ("key", self.key.is_some(), kind == K::Ordering, kind == K::Ordering),
+            ("order", !self.order.is_empty(), kind == K::Ordering, kind == K::Ordering),
+            ("margin", self.margin.is_some(), false, kind == K::Ordering),
+            ("turns", !self.turns.is_empty(), kind == K::Shape, kind == K::Shape),
+            ("signs", !self.signs.is_empty(), kind == K::Signs, kind == K::Signs),
+            ("printed", self.printed.is_some(), kind == K::Value, quantity && !trend),
+            ("tolerance", self.tolerance.is_some(), kind == K::Equal, matches!(kind, K::Value | K::Equal)),
+            ("above", self.above.is_some(), false, kind == K::Bound),
+            ("below", self.below.is_some(), false, kind == K::Bound),
+            ("unit", self.unit.is_some(), false, quantity),
+            ("reason", self.reason.is_some(), kind == K::NotTestable, kind == K::NotTestable),
+        ];
+        for (name, given, needed, allowed) in table {
+            if needed && !given {
+                return Err(format!("a claim of kind `{word}` needs `{name}`"));
+            }
+            if given && !allowed {
+                return Err(format!("`{name}` says nothing in a claim of kind `{word}`: remove it"));
+            }
+        }
+        if kind == K::Bound && self.above.is_none() && self.below.is_none() {
+            return Err("a claim of kind `bound` needs `above` or `below`".into());
+        }
+        if kind == K::Ordering && self.order.len() < 2 {
+            return Err("`order` needs two values or more".into());
+        }
+        let numbers = [self.tolerance, self.margin, self.above, self.below];
+        let printed = self.printed.iter().flat_map(|p| p.all()).copied();
+        if numbers.into_iter().flatten().chain(printed).any(|v| !v.is_finite()) {
+            return Err("its numbers must be finite".into());
+        }
+        if [self.tolerance, self.margin].into_iter().flatten().any(|v| v < 0.0) {
+            return Err("`tolerance` and `margin` cannot be negative".into());
+        }
+        Ok(())
+    }
+
+    /// Every name must be one of the scenario's.
+    fn names(&self, scenarios: &[Shape<'_>]) -> Result<(), String> {
+        if self.kind == Kind::NotTestable {
+            return Ok(());
+        }
+        let named = self.scenario.as_ref().map_or(&[][..], |s| s.all());
+        if let Some(lost) = named.iter().find(|n| !scenarios.iter().any(|s| s.name == n.as_str())) {
+            return Err(format!("there is no scenario `{lost}`"));
+        }
+        let meant = scenarios.iter().filter(|s| named.is_empty() || named.iter().any(|n| n == s.name));
+        for shape in meant {
+            self.fits(shape)?;
+        }
+        Ok(())
+    }
+
+    fn fits(&self, shape: &Shape<'_>) -> Result<(), String> {
+        let name = shape.name;
+        let metric = self.metric.as_deref().unwrap_or_default();
+        if !shape.metrics.contains(&metric) {
+            return Err(format!("scenario `{name}` does not measure `{metric}`: add it to `metrics`"));
+        }
+        let mut spoken: Vec<(&str, &str)> = Vec::new();
+        spoken.extend(self.at.iter().map(|(k, v)| (k.as_str(), v.as_str())));
+        spoken.extend(self.each.iter().flat_map(|(k, all)| all.iter().map(|v| (k.as_str(), v.as_str()))));
+        if let Some(c) = &self.compare {
+            spoken.extend([(c.key.as_str(), c.a.as_str()), (c.key.as_str(), c.b.as_str())]);
+        }
+        if let Some(over) = &self.over {
+            spoken.extend(self.values.iter().map(|v| (over.as_str(), v.as_str())));
+        }
+        if let Some(key) = &self.key {
+            spoken.extend(self.order.iter().flat_map(|g| g.all()).map(|v| (key.as_str(), v.as_str())));
+        }
+        let keys: Vec<&str> = shape.keys.iter().map(|k| k.0).collect();
+        let bare = self.average.iter().chain(&self.over).map(String::as_str);
+        if let Some(key) = spoken.iter().map(|s| s.0).chain(bare.clone()).find(|k| !keys.contains(k)) {
+            return Err(format!("scenario `{name}` does not sweep `{key}`; it sweeps {}", list(&keys)));
+        }
+        for (key, value) in &spoken {
+            let values = shape.keys.iter().find(|k| k.0 == *key).map_or(&[][..], |k| k.1);
+            if !values.iter().any(|v| v == value) {
+                return Err(format!("scenario `{name}` has no `{key}` of {value}; it has {}", list(values)));
+            }
+        }
+        if let Some(open) = keys.iter().find(|k| !spoken.iter().any(|s| s.0 == **k) && !bare.clone().any(|b| b == **k))
+        {
+            return Err(format!("it says nothing about `{open}`: name it in `at`, `each`, `over` or `average`"));
+        }
+        self.lengths(shape)
+    }
+
+    /// Lists along `over` are as long as it has values.
+    fn lengths(&self, shape: &Shape<'_>) -> Result<(), String> {
+        let along = self.over.as_ref().map_or(1, |over| {
+            let all = shape.keys.iter().find(|k| k.0 == over).map_or(0, |k| k.1.len());
+            if self.values.is_empty() { all } else { self.values.len() }
+        });
+        let printed = self.printed.as_ref().map_or(along, |p| p.all().len());
+        let listed = self.printed.as_ref().is_some_and(|p| p.all().len() > 1);
+        let lists = listed || self.signs.len() > 1 || !self.turns.is_empty();
+        if lists && self.values.is_empty() {
+            return Err("`values` must say which value of `over` each entry of the list belongs to".into());
+        }
+        let wanted = [
+            ("printed", printed, along),
+            ("signs", if self.signs.is_empty() { along } else { self.signs.len() }, along),
+            ("turns", if self.turns.is_empty() { along } else { self.turns.len() + 1 }, along),
+        ];
+        match wanted.iter().find(|w| w.1 != w.2) {
+            Some(("turns", ..)) => {
+                Err(format!("`turns` needs one entry for each of {} steps", along.saturating_sub(1)))
+            }
+            Some((name, ..)) => Err(format!("`{name}` needs {along} entries, one for each value")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What a scenario sweeps and measures.
+#[derive(Clone, Debug)]
+pub struct Shape<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Its sweep keys with their values.
+    pub keys: Vec<(&'a str, &'a [String])>,
+    /// Its metrics.
+    pub metrics: Vec<&'a str>,
+}
+
+fn list(names: &[impl AsRef<str>]) -> String {
+    let names: Vec<&str> = names.iter().map(AsRef::as_ref).collect();
+    if names.is_empty() { "nothing".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,76 @@
+use super::super::ClaimFile;
+use super::*;
+
+fn words(all: &[&str]) -> Vec<String> {
+    all.iter().map(|s| (*s).to_owned()).collect()
+}
+
+fn complaint(text: &str) -> String {
+    let text = format!("[[claim]]\nid = \"X-C01\"\nsays = \"x\"\n{text}");
+    let claim = match toml::from_str::<ClaimFile>(&text) {
+        Ok(mut file) => file.claims.remove(0),
+        Err(e) => return e.message().to_owned(),
+    };
+    let (k, l) = (words(&["a", "b"]), words(&["1 %", "2 %"]));
+    let shape = Shape { name: "s", keys: vec![("k", &k), ("l", &l)], metrics: vec!["m"] };
+    claim.check(&[shape]).err().map(|e| e.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_claim_that_fits_has_no_complaint() {
+    assert_eq!(complaint("kind = \"increasing\"\nmetric = \"m\"\nover = \"k\"\naverage = [\"l\"]"), "");
+    assert_eq!(complaint("kind = \"not-testable\"\nreason = \"r\""), "");
+}
+
+#[test]
+fn each_mistake_has_its_line() {
+    let base = "metric = \"m\"\nat = { l = \"1 %\" }\n";
+    for (text, expected) in [
+        ("kind = \"increasing\"\nover = \"k\"\ncolour = 1", "unknown field `colour`"),
+        (
+            "kind = \"increasing\"\nover = \"k\"\norder = [\"a\", \"b\"]",
+            "`order` says nothing in a claim of kind `increasing`",
+        ),
+        ("kind = \"increasing\"", "a claim of kind `increasing` needs `over`"),
+        ("kind = \"value\"\nover = \"k\"\nvalues = [\"a\", \"b\"]\nprinted = [1, 2, 3]", "`printed` needs 2 entries"),
+        ("kind = \"value\"\nover = \"k\"\nprinted = [1, 2]", "`values` must say which"),
+        (
+            "kind = \"shape\"\nover = \"k\"\nvalues = [\"a\", \"b\"]\nturns = [\"up\", \"up\"]",
+            "one entry for each of 1 steps",
+        ),
+        ("kind = \"value\"\nprinted = 1", "it says nothing about `k`"),
+        ("kind = \"value\"\naverage = [\"q\"]\nprinted = 1", "does not sweep `q`; it sweeps k, l"),
+        ("kind = \"ordering\"\nkey = \"k\"\norder = [\"a\", \"c\"]", "has no `k` of c; it has a, b"),
+        ("kind = \"value\"\nscenario = \"t\"\naverage = [\"k\"]\nprinted = 1", "there is no scenario `t`"),
+        ("kind = \"bound\"\naverage = [\"k\"]", "needs `above` or `below`"),
+        ("kind = \"bound\"\naverage = [\"k\"]\nabove = nan", "must be finite"),
+    ] {
+        let said = complaint(&format!("{base}{text}"));
+        assert!(said.contains(expected), "{text}: {said}");
+    }
+    assert!(complaint("kind = \"value\"\nmetric = \"z\"\nprinted = 1").contains("does not measure `z`"));
+}
+
+#[test]
+fn the_claims_of_rtx_csi_are_all_there_and_fit_its_scenarios() {
+    let all = include_str!("../../../../../experiments/claims.csv");
+    let ids: Vec<&str> = all.lines().filter_map(|l| l.split(',').next()).filter(|i| i.starts_with("RTXCSI")).collect();
+    let file: ClaimFile = toml::from_str(include_str!("../../../../../experiments/rtx-csi/claims.toml")).unwrap();
+    assert_eq!(file.claims.iter().map(|c| c.id.as_str()).collect::<Vec<_>>(), ids);
+
+    let rbuf = words(&["16KB", "32KB", "64KB", "128KB", "256KB"]);
+    let background = words(&["without", "with"]);
+    let loss: Vec<String> = (1..=10).map(|l| format!("{l}%")).collect();
+    let policy = words(&["rtx_same", "rtx_asap", "rtx_loss_rate", "rtx_cwnd", "rtx_ssthresh", "rtx_csi"]);
+    let metrics = vec!["main.goodput", "main.delay"];
+    let case = |name| Shape {
+        name,
+        keys: vec![("rbuf", &rbuf[..]), ("loss", &loss), ("policy", &policy)],
+        metrics: metrics.clone(),
+    };
+    let e1 = Shape { name: "e1", keys: vec![("rbuf", &rbuf), ("background", &background)], metrics: metrics.clone() };
+    let shapes = [e1, case("e2-case1"), case("e2-case2")];
+    for claim in &file.claims {
+        claim.check(&shapes).unwrap();
+    }
+}

@@ -1,0 +1,179 @@
+//! What a paper claims, as data, and the verdict of our runs on it.
+//!
+//! A claim turns into steps: one number of ours each, with its 95 % interval, and what the claim says of it. The rules:
+//!
+//! * a printed **value** is reproduced when it lies inside our interval, or within the tolerance that the claim's
+//!   specification states; otherwise it is contradicted;
+//! * an **ordering**, a **trend**, a sign, a bound or an equality is reproduced when the interval of every step lies on
+//!   the claimed side, contradicted when that of some step lies wholly on the other side, and otherwise undecided, which
+//!   counts as not testable with these runs;
+//! * what our runs cannot show is **not testable**, with the reason;
+//! * a form that is not full gives no verdict.
+
+mod check;
+mod judge;
+mod steps;
+
+pub use check::{ClaimError, Shape};
+pub use judge::{Judgement, Verdict, judge, to_csv};
+pub use steps::{Outcome, Step, Test};
+
+use crate::quantity::{Compare, Point};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The rules by which verdicts are given, for people.
+pub const RULES: &str = "\
+A printed value is reproduced when it lies inside our 95 % interval (or within a tolerance where the claim states one), \
+and contradicted otherwise. An ordering or a trend is judged step by step, by differences paired by seed: reproduced when \
+the 95 % interval of every step lies on the claimed side, contradicted when that of some step lies wholly on the other \
+side. When a step's interval lies on both sides the runs do not decide, and the claim counts as not testable here. A quick \
+form, and one with other seeds than the scenario's own, gives no verdict.";
+
+/// A list that may be written as a single word.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum OneOrMany<T> {
+    /// A single one.
+    One(T),
+    /// Several.
+    Many(Vec<T>),
+}
+
+impl<T> OneOrMany<T> {
+    /// All of them.
+    pub fn all(&self) -> &[T] {
+        match self {
+            OneOrMany::One(one) => std::slice::from_ref(one),
+            OneOrMany::Many(many) => many,
+        }
+    }
+}
+
+/// What a claim says.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    /// `printed`: the quantity has this value, or these values over `over`.
+    Value,
+    /// `key` and `order`: the metric is highest for the first of `order`, then the next; `margin` is how far a step may
+    /// fall behind and still count (non-inferiority).
+    Ordering,
+    /// The quantity rises with `over`.
+    Increasing,
+    /// The quantity falls with `over`.
+    Decreasing,
+    /// `turns`: up or down from each value of `over` to the next.
+    Shape,
+    /// What each value of `over` adds to the one before grows ever smaller.
+    ShrinkingGain,
+    /// `signs`: of the quantity at each value of `over`.
+    Signs,
+    /// `above` or `below`: the quantity lies beyond it.
+    Bound,
+    /// `tolerance`: the quantity is zero within it.
+    Equal,
+    /// `reason`: why nothing here can show it.
+    NotTestable,
+}
+
+/// One turn of a shape.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Turn {
+    /// The next value is higher.
+    Up,
+    /// The next value is lower.
+    Down,
+}
+
+/// A sign.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Sign {
+    /// Above zero.
+    Positive,
+    /// Not above zero.
+    NotPositive,
+}
+
+/// A claim of a paper, `[[claim]]` in a scenario or in a file of claims.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Claim {
+    /// Its id: `RTXCSI-C10`.
+    pub id: String,
+    /// What it says, in words.
+    pub says: String,
+    /// What it says, as data.
+    pub kind: Kind,
+    /// The scenario or scenarios it speaks about; all that the file holds when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scenario: Option<OneOrMany<String>>,
+    /// The metric: `main.goodput`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Where in the sweep: `{ rbuf = "16KB" }`.
+    #[serde(default, skip_serializing_if = "Point::is_empty")]
+    pub at: Point,
+    /// Keys over whose values the mean is taken.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub average: Vec<String>,
+    /// The claim holds at each of these: `{ policy = ["rtx_csi", "rtx_cwnd"] }`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub each: BTreeMap<String, Vec<String>>,
+    /// Key along which values, trends and orderings are listed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<String>,
+    /// The values of `over`; all that the scenario sweeps when not given.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<String>,
+    /// Makes a comparison the quantity: `{ key = "policy", a = "rtx_csi", b = "rtx_cwnd", as = "advantage" }`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub compare: Option<Compare>,
+    /// The key whose values are ordered.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Its values, highest first; those in a list within have no order among themselves.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub order: Vec<OneOrMany<String>>,
+    /// For a shape.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub turns: Vec<Turn>,
+    /// For signs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub signs: Vec<Sign>,
+    /// The printed value, or one for each value of `over`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed: Option<OneOrMany<f64>>,
+    /// The unit of `printed`, `tolerance`, `above` and `below`; the quantity's own when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unit: Option<String>,
+    /// How far a value may be off, in `unit`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tolerance: Option<f64>,
+    /// How far a step of an ordering may fall behind, in per cent of what it is compared with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub margin: Option<f64>,
+    /// For a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub above: Option<f64>,
+    /// For a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub below: Option<f64>,
+    /// Why it is not testable.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// What a reader has to know: a contradiction in the paper, a reading of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
+}
+
+/// A file of claims that several scenarios share.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ClaimFile {
+    /// The claims.
+    #[serde(default, rename = "claim")]
+    pub claims: Vec<Claim>,
+}

@@ -1,0 +1,271 @@
+//! A claim as steps: a number of ours each, and what the claim says of it.
+
+use super::{Claim, Kind, OneOrMany, Sign, Turn};
+use crate::quantity::{Gap, How, Point, Quantity, Reader, values_of, words};
+use crate::statistics::{Estimate, Estimator};
+use serde::{Deserialize, Serialize};
+
+/// What a claim says of one number.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    /// It lies above this.
+    Above(f64),
+    /// It lies below this.
+    Below(f64),
+    /// It lies at most this far from zero.
+    Within(f64),
+    /// It is this, give or take a stated tolerance.
+    Is(f64, Option<f64>),
+}
+
+/// How a step came out.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Outcome {
+    /// As claimed.
+    Supported,
+    /// The other way round.
+    Opposed,
+    /// The interval lies on both sides.
+    Undecided,
+}
+
+/// One number with its test.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// What is looked at: `rbuf 16KB to 32KB`.
+    pub what: String,
+    /// Ours.
+    pub ours: Estimate,
+    /// What the claim says of it.
+    pub test: Test,
+    /// Whether it is so.
+    pub outcome: Outcome,
+}
+
+impl Step {
+    fn new(what: String, ours: Estimate, test: Test) -> Self {
+        Step { what, ours, test, outcome: test.of(&ours) }
+    }
+}
+
+impl Test {
+    /// What an estimate says to it.
+    pub fn of(self, e: &Estimate) -> Outcome {
+        // A single seed decides nothing but what a stated tolerance covers.
+        let (low, high) = e.interval.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
+        let decide = |for_it: bool, against: bool| match (for_it, against) {
+            (true, _) => Outcome::Supported,
+            (false, true) => Outcome::Opposed,
+            (false, false) => Outcome::Undecided,
+        };
+        match self {
+            Test::Above(x) => decide(low > x, high <= x),
+            Test::Below(x) => decide(high < x, low >= x),
+            Test::Within(x) => decide(low >= -x && high <= x, low > x || high < -x),
+            Test::Is(x, tolerance) => {
+                let near = tolerance.is_some_and(|t| (e.mean - x).abs() <= t);
+                match e.interval {
+                    None => decide(near, false),
+                    Some(_) => decide(near || (low <= x && x <= high), true),
+                }
+            }
+        }
+    }
+}
+
+/// The steps of a claim in one scenario, and the unit of their numbers.
+///
+/// `partial` leaves out what a form with fewer points has no runs for.
+pub(super) fn steps(claim: &Claim, reader: &Reader<'_>, partial: bool) -> Result<(Vec<Step>, String), Gap> {
+    let here = Here { claim, reader, partial };
+    let unit = here.unit()?;
+    let mut all = Vec::new();
+    for at in here.places() {
+        all.extend(here.at(&at)?);
+    }
+    Ok((all, unit))
+}
+
+struct Here<'a> {
+    claim: &'a Claim,
+    reader: &'a Reader<'a>,
+    partial: bool,
+}
+
+impl Here<'_> {
+    fn quantity(&self) -> Quantity<'_> {
+        let c = self.claim;
+        Quantity { metric: c.metric.as_deref().unwrap_or_default(), average: &c.average, compare: c.compare.as_ref() }
+    }
+
+    /// The unit of the steps.
+    fn unit(&self) -> Result<String, Gap> {
+        if self.claim.kind == Kind::Ordering {
+            return Ok("%".to_owned());
+        }
+        let own = self.reader.unit(self.quantity())?;
+        Ok(self.claim.unit.clone().unwrap_or_else(|| own.to_owned()))
+    }
+
+    /// The points of `at`, once for each combination of `each`.
+    fn places(&self) -> Vec<Point> {
+        let mut places = vec![self.claim.at.clone()];
+        for (key, values) in &self.claim.each {
+            places = places
+                .iter()
+                .flat_map(|p| {
+                    values.iter().map(|v| {
+                        let mut p = p.clone();
+                        p.insert(key.clone(), v.clone());
+                        p
+                    })
+                })
+                .collect();
+        }
+        places
+    }
+
+    /// The values along `over`; one empty entry without it.
+    fn along(&self, at: &Point) -> Vec<(String, Point)> {
+        let c = self.claim;
+        let Some(over) = &c.over else { return vec![(words(at), at.clone())] };
+        let values = if c.values.is_empty() { values_of(self.reader.table(), over) } else { c.values.clone() };
+        values
+            .into_iter()
+            .map(|v| {
+                let mut p = at.clone();
+                p.insert(over.clone(), v);
+                (words(&p), p)
+            })
+            .collect()
+    }
+
+    fn at(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+        match self.claim.kind {
+            Kind::Value | Kind::Bound | Kind::Equal | Kind::Signs => self.each_value(at),
+            Kind::Ordering => self.ordering(at),
+            Kind::Increasing | Kind::Decreasing | Kind::Shape => self.trend(at),
+            Kind::ShrinkingGain => self.gains(at),
+            Kind::NotTestable => Ok(Vec::new()),
+        }
+    }
+
+    fn estimators(&self, at: &Point) -> Result<Vec<(String, Estimator)>, Gap> {
+        let quantity = |(what, p): (String, Point)| Ok((what, self.reader.quantity(self.quantity(), &p)?));
+        self.along(at).into_iter().map(quantity).collect()
+    }
+
+    fn factor(&self) -> Result<f64, Gap> {
+        self.reader.factor(self.quantity(), self.claim.unit.as_deref())
+    }
+
+    fn each_value(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+        let c = self.claim;
+        let factor = self.factor()?;
+        let fold = c.compare.as_ref().is_some_and(|c| c.how == How::Impact);
+        let mut steps = Vec::new();
+        for (i, (what, p)) in self.along(at).into_iter().enumerate() {
+            let e = match self.reader.quantity(self.quantity(), &p) {
+                Err(Gap::Runs { .. }) if self.partial => continue,
+                other => other?,
+            };
+            let ours = e.estimate().scaled(factor);
+            let ours = if fold { ours.absolute() } else { ours };
+            let mut add = |test| steps.push(Step::new(what.clone(), ours, test));
+            match c.kind {
+                Kind::Value => {
+                    if let Some(printed) = c.printed.as_ref().and_then(|p| p.all().get(i)) {
+                        add(Test::Is(*printed, c.tolerance));
+                    }
+                }
+                Kind::Signs => match c.signs.get(i) {
+                    Some(Sign::Positive) => add(Test::Above(0.0)),
+                    Some(Sign::NotPositive) => add(Test::Below(0.0)),
+                    None => {}
+                },
+                Kind::Equal => add(Test::Within(c.tolerance.unwrap_or(0.0))),
+                _ => {
+                    let bounds = [c.above.map(Test::Above), c.below.map(Test::Below)];
+                    bounds.into_iter().flatten().for_each(add);
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    /// Relative differences, in per cent, between each group of `order` and the next.
+    fn ordering(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+        let c = self.claim;
+        let key = c.key.clone().unwrap_or_default();
+        let margin = c.margin.unwrap_or(0.0);
+        let mut steps = Vec::new();
+        for (what, p) in self.along(at) {
+            let value = |v: &String| {
+                let mut p = p.clone();
+                p.insert(key.clone(), v.clone());
+                self.reader.quantity(self.quantity(), &p)
+            };
+            for pair in c.order.windows(2) {
+                let [high, low] = pair else { continue };
+                for (a, b) in high.all().iter().flat_map(|a| low.all().iter().map(move |b| (a, b))) {
+                    let gain = value(a)?.relative_to(&value(b)?).ok_or_else(|| Gap::Zero(what.clone()))?;
+                    let ours = gain.estimate().scaled(100.0);
+                    steps.push(Step::new(format!("{what}: {a} over {b}"), ours, Test::Above(-margin)));
+                }
+            }
+        }
+        Ok(steps)
+    }
+
+    fn trend(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+        let c = self.claim;
+        let factor = self.factor()?;
+        let all = self.estimators(at)?;
+        let mut steps = Vec::new();
+        for (i, pair) in all.windows(2).enumerate() {
+            let [(from, a), (to, b)] = pair else { continue };
+            let up = match c.kind {
+                Kind::Increasing => true,
+                Kind::Decreasing => false,
+                _ => c.turns.get(i) != Some(&Turn::Down),
+            };
+            let what = format!("{from} to {}", self.tail(to));
+            let ours = b.minus(a).ok_or_else(|| Gap::Zero(what.clone()))?.estimate().scaled(factor);
+            steps.push(Step::new(what, ours, if up { Test::Above(0.0) } else { Test::Below(0.0) }));
+        }
+        Ok(steps)
+    }
+
+    fn gains(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+        let factor = self.factor()?;
+        let all = self.estimators(at)?;
+        let mut steps = Vec::new();
+        for three in all.windows(3) {
+            let [(from, a), (middle, b), (to, c)] = three else { continue };
+            let (middle, to) = (self.tail(middle), self.tail(to));
+            let from = self.tail(from);
+            let place = if at.is_empty() { String::new() } else { format!("{}: ", words(at)) };
+            let what = format!("{place}gain {middle} to {to} minus gain {from} to {middle}");
+            let second = c.minus(b).zip(b.minus(a)).and_then(|(later, earlier)| later.minus(&earlier));
+            let ours = second.ok_or_else(|| Gap::Zero(what.clone()))?.estimate().scaled(factor);
+            steps.push(Step::new(what, ours, Test::Below(0.0)));
+        }
+        Ok(steps)
+    }
+
+    /// What a place has that the one before it has not: the value of `over`.
+    fn tail(&self, what: &str) -> String {
+        let head = self.claim.over.as_ref().map(|k| format!("{k} ")).unwrap_or_default();
+        let part = what.split(", ").find_map(|p| p.strip_prefix(&head));
+        part.unwrap_or(what).to_owned()
+    }
+}
+
+impl<T: Clone> OneOrMany<T> {
+    /// The values as a list.
+    pub fn to_vec(&self) -> Vec<T> {
+        self.all().to_vec()
+    }
+}

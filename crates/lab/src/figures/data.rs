@@ -1,0 +1,140 @@
+//! The numbers of a figure.
+
+use super::{Figure, FigureError, LineSpec};
+use crate::quantity::{Gap, How, Point, Quantity, Reader, values_of};
+use crate::results::{Results, Table};
+use crate::statistics::{Estimate, bootstrap};
+
+/// A number of a line.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Spot {
+    /// The value of the horizontal key.
+    pub x: String,
+    /// Ours, in the figure's unit; `None` where there are no runs.
+    pub ours: Option<Estimate>,
+    /// What the paper prints.
+    pub printed: Option<f64>,
+}
+
+/// One line or one set of bars.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Line {
+    /// Its name; empty when it is the only one.
+    pub name: String,
+    /// Its numbers, in the order of [`FigureData::x`].
+    pub spots: Vec<Spot>,
+}
+
+/// One plot.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Panel {
+    /// What is fixed in it: `rbuf 16KB`; empty when it is the only one.
+    pub name: String,
+    /// Its lines.
+    pub lines: Vec<Line>,
+}
+
+/// All numbers of a figure.
+#[derive(Clone, PartialEq, Debug)]
+pub struct FigureData {
+    /// Values along the horizontal axis.
+    pub x: Vec<String>,
+    /// Unit of all numbers.
+    pub unit: String,
+    /// Its plots.
+    pub panels: Vec<Panel>,
+}
+
+/// Takes the numbers of a figure from results.
+///
+/// # Errors
+/// [`FigureError`] when the results do not have what the figure draws. Points without runs are left empty.
+pub fn resolve(figure: &Figure, results: &Results) -> Result<FigureData, FigureError> {
+    let fail = |what: String| FigureError { name: figure.name.clone(), what };
+    let specs = figure.specs();
+    let tables: Result<Vec<&Table>, String> = specs.iter().map(|s| table(figure, s, results)).collect();
+    let tables = tables.map_err(fail)?;
+    let first = tables.first().ok_or_else(|| fail("nothing to draw".into()))?;
+    let x = if figure.values.is_empty() { values_of(first, &figure.x) } else { figure.values.clone() };
+    // A form with fewer points draws those it has.
+    let there = values_of(first, &figure.x);
+    let x: Vec<String> = x.into_iter().filter(|v| there.contains(v)).collect();
+    let mut unit = None;
+    let mut panels = Vec::new();
+    for (name, fixed) in split(first, figure.panels.as_deref()) {
+        let mut lines = Vec::new();
+        for (spec, table) in specs.iter().zip(&tables) {
+            for (series, more) in split(table, figure.series.as_deref()) {
+                let mut at = figure.at.clone();
+                at.extend(spec.at.clone().into_iter().chain(fixed.clone()).chain(more));
+                let one = OneLine { figure, spec, table, at };
+                let (spots, u) = one.spots(&x).map_err(|g| fail(g.to_string()))?;
+                unit.get_or_insert(u);
+                lines.push(Line { name: if spec.name.is_empty() { series } else { spec.name.clone() }, spots });
+            }
+        }
+        panels.push(Panel { name: if name.is_empty() { name } else { heading(figure, &name) }, lines });
+    }
+    Ok(FigureData { x, unit: unit.unwrap_or_default(), panels })
+}
+
+fn heading(figure: &Figure, value: &str) -> String {
+    format!("{} {value}", figure.panels.as_deref().unwrap_or_default())
+}
+
+fn table<'r>(figure: &Figure, spec: &LineSpec, results: &'r Results) -> Result<&'r Table, String> {
+    match spec.scenario.as_ref().or(figure.scenario.as_ref()) {
+        Some(n) => {
+            results.tables.iter().find(|t| t.scenario == *n).ok_or_else(|| format!("scenario `{n}` has no results"))
+        }
+        None => results.tables.first().ok_or_else(|| "there are no results".into()),
+    }
+}
+
+/// Each value of a key with the point that it fixes; a single empty one without a key.
+fn split(table: &Table, key: Option<&str>) -> Vec<(String, Point)> {
+    let Some(key) = key else { return vec![(String::new(), Point::new())] };
+    let point = |v: &String| Point::from([(key.to_owned(), v.clone())]);
+    values_of(table, key).into_iter().map(|v| (v.clone(), point(&v))).collect()
+}
+
+struct OneLine<'a> {
+    figure: &'a Figure,
+    spec: &'a LineSpec,
+    table: &'a Table,
+    at: Point,
+}
+
+impl OneLine<'_> {
+    /// The numbers along `x`, and their unit.
+    fn spots(&self, x: &[String]) -> Result<(Vec<Spot>, String), Gap> {
+        let f = self.figure;
+        let metric = self.spec.metric.as_deref().or(f.metric.as_deref()).unwrap_or_default();
+        let compare = self.spec.compare.as_ref().or(f.compare.as_ref());
+        let q = Quantity { metric, average: &f.average, compare };
+        let reader = Reader::new(self.table);
+        let factor = reader.factor(q, f.unit.as_deref())?;
+        let unit = f.unit.clone().map_or_else(|| reader.unit(q).map(str::to_owned), Ok)?;
+        let fold = compare.is_some_and(|c| c.how == How::Impact);
+        let mut spots = Vec::new();
+        for value in x {
+            let mut at = self.at.clone();
+            at.insert(f.x.clone(), value.clone());
+            let estimate = match f.percentile {
+                None => reader.quantity(q, &at).map(|e| Some(e.estimate())),
+                Some(p) => reader.by_seed(q, &at).map(|v| {
+                    let values: Vec<f64> = v.into_values().collect();
+                    bootstrap::percentile(&values, p / 100.0, 1)
+                }),
+            };
+            let ours = match estimate {
+                Ok(e) => e.map(|e| e.scaled(factor)).map(|e| if fold { e.absolute() } else { e }),
+                Err(Gap::Runs { .. } | Gap::Zero(_)) => None,
+                Err(gap) => return Err(gap),
+            };
+            let printed = self.spec.printed.get(value).or(self.figure.printed.get(value)).copied();
+            spots.push(Spot { x: value.clone(), ours, printed });
+        }
+        Ok((spots, unit))
+    }
+}

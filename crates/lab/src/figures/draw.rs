@@ -1,0 +1,165 @@
+//! Figures as plots and as CSV.
+
+use super::{Figure, FigureData, Line, Panel, Style};
+use crate::numbers::{csv_field, magnitude};
+use anabranch_report::{BarPlot, Drawing, LinePlot, Plot};
+use std::fmt::Write as _;
+
+/// Width of a plot that has a neighbour, in pixels.
+const HALF: f64 = 400.0;
+/// Lines of one plot lie this far apart, in shares of the distance between two settings, so that intervals do not
+/// hide each other.
+const APART: f64 = 0.06;
+
+/// The plots of a figure, one for each panel.
+pub fn draw(figure: &Figure, data: &FigureData) -> Vec<Drawing> {
+    let highest = shared_range(data);
+    let panel = |p: &Panel| match figure.kind {
+        Style::Line => lines(figure, data, p, highest),
+        Style::Bars | Style::Stacked => bars(figure, data, p),
+    };
+    data.panels.iter().map(panel).collect()
+}
+
+/// Panels share their vertical axis, so that they can be compared.
+fn shared_range(data: &FigureData) -> Option<(f64, f64)> {
+    if data.panels.len() < 2 {
+        return None;
+    }
+    let spots = data.panels.iter().flat_map(|p| &p.lines).flat_map(|l| &l.spots);
+    let ends = spots.filter_map(|s| s.ours.map(|e| e.interval.unwrap_or((e.mean, e.mean))));
+    let (low, high) = ends.fold((0.0f64, 0.0f64), |a, e| (a.0.min(e.0), a.1.max(e.1)));
+    // Up and down to half of a power of ten.
+    let step = 10f64.powi(magnitude(low.abs().max(high))) / 2.0;
+    (high > low).then_some(((low / step).floor() * step, (high / step).ceil() * step))
+}
+
+fn title(figure: &Figure, panel: &Panel) -> String {
+    if panel.name.is_empty() { figure.title.clone() } else { panel.name.clone() }
+}
+
+fn x_name(figure: &Figure) -> String {
+    figure.x_name.clone().unwrap_or_else(|| figure.x.clone())
+}
+
+fn y_name(figure: &Figure) -> String {
+    figure.y_name.clone().or(figure.metric.clone()).unwrap_or_default()
+}
+
+fn lines(figure: &Figure, data: &FigureData, panel: &Panel, range: Option<(f64, f64)>) -> Drawing {
+    let mut plot = LinePlot::new(title(figure, panel))
+        .x(x_name(figure), "")
+        .y(y_name(figure), data.unit.clone())
+        .categories(data.x.clone());
+    if panel.name.is_empty() {
+        plot = plot.note(note(figure, panel)).height(260.0);
+    } else {
+        plot = plot.width(HALF).height(200.0);
+    }
+    if let Some((low, high)) = range {
+        plot = plot.y_range(low, high);
+    }
+    let middle = (panel.lines.len() as f64 - 1.0) / 2.0;
+    for (i, line) in panel.lines.iter().enumerate() {
+        let aside = (i as f64 - middle) * APART.min(0.5 / panel.lines.len() as f64);
+        let place = |n: usize| n as f64 + aside;
+        let value = |f: &dyn Fn(&crate::statistics::Estimate) -> f64| -> Vec<f64> {
+            line.spots.iter().map(|s| s.ours.as_ref().map_or(f64::NAN, f)).collect()
+        };
+        let means = value(&|e| e.mean);
+        let lows = value(&|e| e.interval.map_or(f64::NAN, |i| i.0));
+        let highs = value(&|e| e.interval.map_or(f64::NAN, |i| i.1));
+        let points: Vec<(f64, f64)> = means.into_iter().enumerate().map(|(n, v)| (place(n), v)).collect();
+        let ends: Vec<(f64, f64)> = lows.into_iter().zip(highs).collect();
+        plot = plot.series(line.name.clone(), points).color(i).dots().errors(ends);
+        if line.spots.iter().any(|s| s.printed.is_some()) {
+            let printed: Vec<(f64, f64)> =
+                line.spots.iter().enumerate().filter_map(|(n, s)| Some((place(n), s.printed?))).collect();
+            plot = plot.points(printed_name(line), printed).color(i).hollow();
+        }
+    }
+    plot.draw()
+}
+
+fn printed_name(line: &Line) -> String {
+    if line.name.is_empty() { "printed in the paper".to_owned() } else { format!("{}, printed", line.name) }
+}
+
+fn bars(figure: &Figure, data: &FigureData, panel: &Panel) -> Drawing {
+    let spots = || panel.lines.iter().flat_map(|l| &l.spots);
+    let largest = spots().filter_map(|s| Some(s.ours.as_ref()?.mean.abs())).fold(0.0, f64::max);
+    // Three digits of the largest; a stack shows its sum.
+    let digits = if figure.kind == Style::Stacked { 1 } else { 2 };
+    let places = (digits - magnitude(largest)).clamp(0, 6) as usize;
+    let mut plot = BarPlot::new(title(figure, panel), data.x.clone()).x(x_name(figure)).y(
+        y_name(figure),
+        data.unit.clone(),
+        places,
+    );
+    plot = if panel.name.is_empty() { plot.note(note(figure, panel)) } else { plot.width(HALF) };
+    for (i, line) in panel.lines.iter().enumerate() {
+        let means: Vec<f64> = line.spots.iter().map(|s| s.ours.map_or(f64::NAN, |e| e.mean)).collect();
+        let ends: Vec<(f64, f64)> =
+            line.spots.iter().map(|s| s.ours.and_then(|e| e.interval).unwrap_or((f64::NAN, f64::NAN))).collect();
+        plot = plot.bars(line.name.clone(), means).color(i).errors(ends);
+        if line.spots.iter().any(|s| s.printed.is_some()) {
+            plot = plot.others(
+                "printed in the paper",
+                line.spots.iter().map(|s| s.printed.unwrap_or(f64::NAN)).collect::<Vec<_>>(),
+            );
+        }
+    }
+    if figure.kind == Style::Stacked {
+        plot = plot.stacked();
+    }
+    plot.draw()
+}
+
+/// What marks and intervals mean.
+pub(crate) fn note(figure: &Figure, panel: &Panel) -> String {
+    let spots = || panel.lines.iter().flat_map(|l| &l.spots);
+    let seeds = spots().filter_map(|s| s.ours.map(|e| e.seeds)).min().unwrap_or(0);
+    let what = match figure.percentile {
+        None => "Mean".to_owned(),
+        Some(p) => format!("{p}th percentile"),
+    };
+    let mut text = match (figure.kind, seeds) {
+        (Style::Stacked, _) => format!("{what} of {seeds} seeds."),
+        (_, 1) => "One seed: no interval.".to_owned(),
+        _ => format!("{what} and 95 % interval of {seeds} seeds."),
+    };
+    if spots().any(|s| s.printed.is_some()) {
+        text.push_str(" Outlined marks are what the paper prints.");
+    }
+    if let Some(more) = &figure.note {
+        let _ = write!(text, " {more}");
+    }
+    text
+}
+
+/// The numbers of a figure: `panel,series,x,value,ci_low,ci_high,seeds,printed,unit`.
+pub fn to_csv(data: &FigureData) -> String {
+    let mut out = String::from("panel,series,x,value,ci_low,ci_high,seeds,printed,unit\n");
+    for panel in &data.panels {
+        for line in &panel.lines {
+            for s in &line.spots {
+                let number = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+                let interval = s.ours.and_then(|e| e.interval);
+                let fields = [
+                    panel.name.clone(),
+                    line.name.clone(),
+                    s.x.clone(),
+                    number(s.ours.map(|e| e.mean)),
+                    number(interval.map(|i| i.0)),
+                    number(interval.map(|i| i.1)),
+                    s.ours.map_or(String::new(), |e| e.seeds.to_string()),
+                    number(s.printed),
+                    data.unit.clone(),
+                ];
+                let fields: Vec<String> = fields.iter().map(|f| csv_field(f)).collect();
+                let _ = writeln!(out, "{}", fields.join(","));
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,78 @@
+//! Spans of time: how many, their mean, their percentiles.
+
+use anabranch_base::Duration;
+use hdrhistogram::Histogram;
+
+/// Delays that were seen. The mean is exact; percentiles are, to 0.1 %, of whole microseconds.
+#[derive(Clone, Debug, Default)]
+pub struct Delays {
+    count: u64,
+    sum: u128,
+    /// Not before there is something to hold: most flows never ask for percentiles of most delays.
+    histogram: Option<Box<Histogram<u32>>>,
+}
+
+impl Delays {
+    /// Adds one.
+    pub fn add(&mut self, d: Duration) {
+        self.count += 1;
+        self.sum += u128::from(d.as_nanos());
+        if self.histogram.is_none() {
+            self.histogram = Histogram::new(3).ok().map(Box::new);
+        }
+        if let Some(h) = &mut self.histogram {
+            // Grows by itself; a failure to grow would lose a percentile, not a run.
+            let _ = h.record(d.as_micros());
+        }
+    }
+
+    /// Adds all of `other`.
+    pub fn merge(&mut self, other: &Delays) {
+        self.count += other.count;
+        self.sum += other.sum;
+        match (&mut self.histogram, &other.histogram) {
+            (Some(h), Some(more)) => {
+                let _ = h.add(more.as_ref());
+            }
+            (empty, more) if empty.is_none() => *empty = more.clone(),
+            _ => {}
+        }
+    }
+
+    /// How many.
+    pub fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Their mean, seconds.
+    pub fn mean(&self) -> Option<f64> {
+        (self.count > 0).then(|| self.sum as f64 / self.count as f64 / 1e9)
+    }
+
+    /// The `p`-th percentile, seconds; `p` from 0 to 100.
+    pub fn percentile(&self, p: f64) -> Option<f64> {
+        let h = self.histogram.as_ref().filter(|h| !h.is_empty())?;
+        Some(h.value_at_percentile(p) as f64 / 1e6)
+    }
+
+    /// The longest, seconds.
+    pub fn max(&self) -> Option<f64> {
+        let h = self.histogram.as_ref().filter(|h| !h.is_empty())?;
+        Some(h.max() as f64 / 1e6)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mean_and_percentiles() {
+        let mut d = Delays::default();
+        assert_eq!((d.mean(), d.percentile(50.0)), (None, None));
+        (1..=1_000).for_each(|ms| d.add(Duration::from_millis(ms)));
+        assert_eq!((d.count(), d.mean()), (1_000, Some(0.5005)));
+        let p99 = d.percentile(99.0).unwrap();
+        assert!((p99 - 0.99).abs() < 0.001, "{p99}");
+    }
+}

@@ -1,0 +1,59 @@
+//! A quantity that holds until it changes: its mean by time, and its largest value.
+
+use anabranch_base::Instant;
+
+/// A quantity weighed by time, from a moment on.
+#[derive(Clone, Copy, Debug)]
+pub struct Level {
+    from: Instant,
+    since: Instant,
+    now: u64,
+    area: f64,
+    max: u64,
+}
+
+impl Level {
+    /// Zero, measured from `from` on.
+    pub fn new(from: Instant) -> Self {
+        Level { from, since: from, now: 0, area: 0.0, max: 0 }
+    }
+
+    /// It is `value` from `at` on.
+    pub fn set(&mut self, value: u64, at: Instant) {
+        self.area += (at - self.since).as_secs_f64() * self.now as f64;
+        if at >= self.from {
+            self.max = self.max.max(value);
+        }
+        (self.since, self.now) = (self.since.max(at), value);
+    }
+
+    /// Its mean up to `until`.
+    pub fn mean(&self, until: Instant) -> Option<f64> {
+        let span = (until - self.from).as_secs_f64();
+        let rest = (until - self.since).as_secs_f64() * self.now as f64;
+        (span > 0.0).then(|| (self.area + rest) / span)
+    }
+
+    /// Its largest value.
+    pub fn max(&self) -> u64 {
+        self.max
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weighed_by_time_from_the_beginning_of_the_measurement() {
+        let s = Instant::from_millis;
+        let mut l = Level::new(s(1_000));
+        assert_eq!((l.mean(s(1_000)), l.max()), (None, 0));
+        l.set(9, s(0));
+        l.set(2, s(500));
+        // Two for one second, five for one, nothing for two.
+        l.set(5, s(2_000));
+        l.set(0, s(3_000));
+        assert_eq!((l.mean(s(5_000)), l.max()), (Some(7.0 / 4.0), 5));
+    }
+}

@@ -1,0 +1,16 @@
+//! What a flow did, noted while it runs.
+
+mod delays;
+mod fingerprint;
+mod level;
+mod names;
+mod record;
+mod serials;
+mod video;
+
+pub use delays::Delays;
+pub use fingerprint::Fingerprint;
+pub use level::Level;
+pub use names::{Delay, FlowMetric, LinkMetric, Stage, View};
+pub use record::{Record, SharedRecord};
+pub use video::{Packets, SharedVideo, Video, Viewed};

@@ -1,0 +1,201 @@
+//! The quantities a scenario may ask for.
+
+use anabranch_sim::netem::nearest;
+
+/// What is measured of a flow or a group of flows.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum FlowMetric {
+    /// Payload handed over in order, per second since the flow's start.
+    Goodput,
+    /// The flow's part of what all flows handed over.
+    Share,
+    /// Mean of a delay.
+    Mean(Delay),
+    /// A percentile of a delay, in tenths of a per cent.
+    Percentile(Delay, u16),
+    /// The longest delay.
+    Longest(Delay),
+    /// When the throughput settled, since the flow's start.
+    Convergence,
+    /// Messages or segments handed over.
+    Messages,
+    /// Chunks given as lost.
+    Losses,
+    /// Chunks sent again.
+    Retransmissions,
+    /// Chunks that the receiver had already.
+    Spurious,
+    /// Expiries of the retransmission timer.
+    Timeouts,
+    /// Window cuts after reports of losses.
+    Recoveries,
+    /// Mean bytes in the reorder buffer.
+    ReorderMean,
+    /// Most bytes in the reorder buffer.
+    ReorderMax,
+    /// Part of the messages with a deadline that missed it.
+    DeadlineMisses,
+    /// Part of the retransmission decisions between several paths that this stage of the cascade made.
+    Stage(Stage),
+    /// Retransmission decisions between several paths.
+    Decisions,
+    /// Mean number of gaps in the received sequence.
+    HolesMean,
+    /// Most gaps in the received sequence.
+    HolesMax,
+    /// Jain's index of the members' goodputs.
+    Jain,
+    /// What a viewer sees.
+    Viewed(View),
+}
+
+/// What a viewer sees of a flow with `playout`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum View {
+    /// Part of the packets that came late or not at all.
+    Unusable,
+    /// Part of the frames that could be decoded in time.
+    Decodable,
+    /// How often the play-out buffer ran empty.
+    Underflows,
+    /// How long it was filled again.
+    UnderflowTime,
+}
+
+/// Which delay.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Delay {
+    /// Of packets: from the first transmission to the arrival.
+    Packet,
+    /// Of messages: from the first transmission to the hand-over in order.
+    InOrder,
+    /// Of messages: from the source to the hand-over in order.
+    Message,
+}
+
+/// Which stage of a cascade (P0).
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stage {
+    /// The largest window.
+    Cwnd,
+    /// The largest threshold.
+    Ssthresh,
+    /// The fewest recent timeouts.
+    Timeouts,
+    /// The oldest last timeout.
+    Age,
+    /// A draw.
+    Draw,
+}
+
+/// What is measured of a cable, in its forward direction.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum LinkMetric {
+    /// Bits delivered per second over its rate.
+    Utilisation,
+    /// Part of the packets that its queue dropped.
+    QueueDrops,
+    /// Part of the packets that its loss model dropped.
+    LossDrops,
+}
+
+const FLOW: [(&str, FlowMetric, &str); 22] = [
+    ("goodput", FlowMetric::Goodput, "bit/s"),
+    ("share", FlowMetric::Share, ""),
+    ("delay", FlowMetric::Mean(Delay::Packet), "s"),
+    ("delay-max", FlowMetric::Longest(Delay::Packet), "s"),
+    ("in-order-delay", FlowMetric::Mean(Delay::InOrder), "s"),
+    ("in-order-delay-max", FlowMetric::Longest(Delay::InOrder), "s"),
+    ("message-delay", FlowMetric::Mean(Delay::Message), "s"),
+    ("message-delay-max", FlowMetric::Longest(Delay::Message), "s"),
+    ("convergence", FlowMetric::Convergence, "s"),
+    ("messages", FlowMetric::Messages, ""),
+    ("losses", FlowMetric::Losses, ""),
+    ("retransmissions", FlowMetric::Retransmissions, ""),
+    ("spurious", FlowMetric::Spurious, ""),
+    ("timeouts", FlowMetric::Timeouts, ""),
+    ("recoveries", FlowMetric::Recoveries, ""),
+    ("reorder-mean", FlowMetric::ReorderMean, "byte"),
+    ("reorder-max", FlowMetric::ReorderMax, "byte"),
+    ("deadline-misses", FlowMetric::DeadlineMisses, ""),
+    ("stage-cwnd", FlowMetric::Stage(Stage::Cwnd), ""),
+    ("stage-ssthresh", FlowMetric::Stage(Stage::Ssthresh), ""),
+    ("stage-timeouts", FlowMetric::Stage(Stage::Timeouts), ""),
+    ("stage-age", FlowMetric::Stage(Stage::Age), ""),
+];
+const MORE: [(&str, FlowMetric, &str); 9] = [
+    ("stage-draw", FlowMetric::Stage(Stage::Draw), ""),
+    ("decisions", FlowMetric::Decisions, ""),
+    ("holes-mean", FlowMetric::HolesMean, ""),
+    ("holes-max", FlowMetric::HolesMax, ""),
+    ("jain", FlowMetric::Jain, ""),
+    ("unusable-packets", FlowMetric::Viewed(View::Unusable), ""),
+    ("decodable-frames", FlowMetric::Viewed(View::Decodable), ""),
+    ("underflows", FlowMetric::Viewed(View::Underflows), ""),
+    ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
+];
+
+const LINK: [(&str, LinkMetric, &str); 3] = [
+    ("utilisation", LinkMetric::Utilisation, ""),
+    ("queue-drops", LinkMetric::QueueDrops, ""),
+    ("loss-drops", LinkMetric::LossDrops, ""),
+];
+
+fn flows() -> impl Iterator<Item = &'static (&'static str, FlowMetric, &'static str)> + Clone {
+    FLOW.iter().chain(&MORE)
+}
+
+impl FlowMetric {
+    /// The metric and its unit by its name: `goodput`, `delay`, `delay-p99`, `message-delay-p99.9`.
+    ///
+    /// # Errors
+    /// What it could be instead.
+    pub fn named(name: &str) -> Result<(Self, &'static str), String> {
+        if let Some((_, m, unit)) = flows().find(|(n, ..)| *n == name) {
+            return Ok((*m, unit));
+        }
+        if let Some((delay, percent)) = name.rsplit_once("-p")
+            && let Some((_, FlowMetric::Mean(delay), _)) = flows().find(|(n, ..)| *n == delay)
+            && let Some(p) = percent.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0)
+        {
+            return Ok((FlowMetric::Percentile(*delay, (p * 10.0).round() as u16), "s"));
+        }
+        Err(unknown(name, flows().map(|(n, ..)| *n)))
+    }
+}
+
+impl LinkMetric {
+    /// The metric and its unit by its name.
+    ///
+    /// # Errors
+    /// What it could be instead.
+    pub fn named(name: &str) -> Result<(Self, &'static str), String> {
+        let found = LINK.iter().find(|(n, ..)| *n == name).map(|(_, m, unit)| (*m, *unit));
+        found.ok_or_else(|| unknown(name, LINK.iter().map(|(n, ..)| *n)))
+    }
+}
+
+fn unknown(name: &str, known: impl Iterator<Item = &'static str> + Clone) -> String {
+    match nearest(name, known.clone()) {
+        Some(near) => format!("no metric is called `{name}`; did you mean `{near}`?"),
+        None => format!("no metric is called `{name}`; there are {}", known.collect::<Vec<_>>().join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_with_and_without_percentile() {
+        assert_eq!(FlowMetric::named("goodput"), Ok((FlowMetric::Goodput, "bit/s")));
+        let p = FlowMetric::named("message-delay-p99.9");
+        assert_eq!(p, Ok((FlowMetric::Percentile(Delay::Message, 999), "s")));
+        assert_eq!(FlowMetric::named("godput"), Err("no metric is called `godput`; did you mean `goodput`?".into()));
+        let near = "no metric is called `decodeable-frames`; did you mean `decodable-frames`?";
+        assert_eq!(FlowMetric::named("decodeable-frames"), Err(near.into()));
+        for wrong in ["delay-p0", "delay-p100", "goodput-p50", "delay-p", ""] {
+            assert!(FlowMetric::named(wrong).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,239 @@
+//! What a viewer sees of a flow of video frames: which came in time, which can be decoded, where the picture stood
+//! still.
+
+use anabranch_base::{Duration, Instant};
+use anabranch_sim::traffic::{Emission, FrameClass, Kind, Source};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Seconds of video that a player wants before it plays, at first and after it stood still.
+const THRESHOLD: f64 = 1.0;
+
+/// Frames that the sending side notes and the receiving side looks up.
+pub type SharedVideo = Arc<Mutex<Video>>;
+
+/// The frames of a flow in display order, each cut into packets.
+#[derive(Clone, Debug)]
+pub struct Video {
+    playout: Duration,
+    fps: f64,
+    /// Payload of a full packet, bytes.
+    packet: u64,
+    frames: Vec<Frame>,
+    /// Which packets came, by their number in the flow.
+    came: Vec<bool>,
+    /// Packets and bytes that a stream delivered.
+    streamed: (usize, u64),
+    ended: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    class: FrameClass,
+    at: Instant,
+    /// Number of its first packet, and how many there are.
+    first: usize,
+    packets: usize,
+    /// Its first byte, and the first after it.
+    bytes: (u64, u64),
+    arrived: usize,
+    in_time: usize,
+    /// When its last packet came.
+    whole: Option<Instant>,
+}
+
+/// What a viewer saw.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub struct Viewed {
+    /// Packets of frames whose time to be shown has come.
+    pub packets: u64,
+    /// Those that were not there by then.
+    pub unusable: u64,
+    /// Frames of which it is known whether they could be decoded.
+    pub frames: u64,
+    /// Those that could.
+    pub decodable: u64,
+    /// How often the play-out buffer ran empty.
+    pub underflows: u64,
+    /// How long it was being filled again, seconds.
+    pub underflow_time: f64,
+}
+
+impl Video {
+    /// No frames yet. A frame is shown `playout` after it was made; `fps` frames per second, in packets of at most
+    /// `packet` bytes.
+    pub fn new(playout: Duration, fps: f64, packet: u32) -> Self {
+        let packet = u64::from(packet.max(1));
+        Video { playout, fps, packet, frames: Vec::new(), came: Vec::new(), streamed: (0, 0), ended: false }
+    }
+
+    /// The source made the next frame.
+    pub fn frame(&mut self, class: FrameClass, at: Instant, bytes: u64) {
+        let (first, start) = (self.came.len(), self.frames.last().map_or(0, |f| f.bytes.1));
+        let packets = bytes.div_ceil(self.packet) as usize;
+        self.came.resize(first + packets, false);
+        let bytes = (start, start + bytes);
+        self.frames.push(Frame { class, at, first, packets, bytes, arrived: 0, in_time: 0, whole: None });
+    }
+
+    /// There will be no more frames.
+    pub fn end(&mut self) {
+        self.ended = true;
+    }
+
+    /// The flow's packet `number`, from 0, came, perhaps not for the first time.
+    pub fn packet(&mut self, number: usize, at: Instant) {
+        let Some(came) = self.came.get_mut(number).filter(|came| !**came) else { return };
+        *came = true;
+        let frame = self.frames.partition_point(|f| f.first <= number).checked_sub(1);
+        let Some(f) = frame.and_then(|i| self.frames.get_mut(i)) else { return };
+        f.arrived += 1;
+        f.in_time += usize::from(at <= f.at + self.playout);
+        if f.arrived == f.packets {
+            f.whole = Some(at);
+        }
+    }
+
+    /// The next `bytes` of the flow's byte stream came.
+    pub fn stream(&mut self, bytes: u64, at: Instant) {
+        self.streamed.1 += bytes;
+        while let Some(end) = self.end_of(self.streamed.0).filter(|end| *end <= self.streamed.1) {
+            debug_assert!(end > 0);
+            self.packet(self.streamed.0, at);
+            self.streamed.0 += 1;
+        }
+    }
+
+    /// The first byte after a packet.
+    fn end_of(&self, packet: usize) -> Option<u64> {
+        let f = self.frames.get(self.frames.partition_point(|f| f.first <= packet).checked_sub(1)?)?;
+        let within = (packet - f.first + 1) as u64;
+        (packet < f.first + f.packets).then(|| f.bytes.1.min(f.bytes.0 + within * self.packet))
+    }
+
+    /// What a viewer saw of the frames made from `from` on, up to `until`.
+    pub fn viewed(&self, from: Instant, until: Instant) -> Viewed {
+        let mut v = Viewed::default();
+        let decodable = self.decodable(until);
+        for (f, decodable) in self.frames.iter().zip(decodable).filter(|(f, _)| f.at >= from) {
+            if f.at + self.playout > until {
+                break;
+            }
+            v.packets += f.packets as u64;
+            v.unusable += (f.packets - f.in_time) as u64;
+            v.frames += u64::from(decodable.is_some());
+            v.decodable += u64::from(decodable == Some(true));
+        }
+        self.play(from, until, &mut v);
+        v
+    }
+
+    /// Whether each frame can be decoded: all its packets are in time, and so are those of the anchors it depends on.
+    /// The last B frames of a group need the next I (open groups), those at the end of a video only the anchor before.
+    /// None where the anchor after is not due by `until`.
+    fn decodable(&self, until: Instant) -> Vec<Option<bool>> {
+        let mut out: Vec<Option<bool>> = Vec::with_capacity(self.frames.len());
+        let (mut before, mut waiting) = (false, 0);
+        for f in &self.frames {
+            let own = f.in_time == f.packets;
+            if f.class == FrameClass::B {
+                out.push(Some(own && before));
+                waiting += 1;
+                continue;
+            }
+            let anchor = own && (f.class == FrameClass::I || before);
+            let due = f.at + self.playout <= until;
+            out.iter_mut().rev().take(waiting).for_each(|b| *b = due.then(|| *b == Some(true) && anchor));
+            out.push(Some(anchor));
+            (before, waiting) = (anchor, 0);
+        }
+        if !self.ended {
+            out.iter_mut().rev().take(waiting).for_each(|b| *b = None);
+        }
+        out
+    }
+
+    /// A player's buffer: it plays once [`THRESHOLD`] is there, stands still when nothing is left, and goes on at the
+    /// threshold. It holds what lies between the picture and the newest whole frame: a lost one is passed over.
+    fn play(&self, from: Instant, until: Instant, v: &mut Viewed) {
+        let seconds = |t: Instant| t.as_secs_f64();
+        let mut whole: Vec<(Instant, usize)> = Vec::with_capacity(self.frames.len());
+        whole.extend(self.frames.iter().enumerate().filter_map(|(i, f)| Some((f.whole.filter(|t| *t <= until)?, i))));
+        whole.sort_unstable();
+        let all = if self.ended { self.frames.len() } else { usize::MAX };
+        let shown = |frames: usize| frames as f64 / self.fps;
+        let mut still = |since: f64, to: f64| {
+            v.underflows += u64::from(since >= seconds(from));
+            v.underflow_time += (to - since.max(seconds(from))).max(0.0);
+        };
+        // Frames there; where the picture is, seconds; since when it has been playing or standing.
+        let (mut there, mut picture, mut playing, mut standing) = (0, 0.0, None, None);
+        for (at, i) in whole {
+            let now = seconds(at);
+            if let Some(since) = playing {
+                let empty: f64 = since + (shown(there) - picture);
+                // Times are of nanoseconds: a frame that comes just then is in time.
+                if empty + 1e-9 < now && there < all {
+                    (picture, playing, standing) = (shown(there), None, Some(empty));
+                }
+            }
+            there = there.max(i + 1);
+            if playing.is_none() && (shown(there) - picture >= THRESHOLD - 1e-9 || there >= all) {
+                if let Some(since) = standing.take() {
+                    still(since, now);
+                }
+                playing = Some(now);
+            }
+        }
+        let end = seconds(until);
+        match (playing, standing) {
+            (Some(since), _) if there < all && since + (shown(there) - picture) < end => {
+                still(since + (shown(there) - picture), end);
+            }
+            (None, Some(since)) => still(since, end),
+            _ => {}
+        }
+    }
+}
+
+/// Cuts frames into packets and notes them.
+pub struct Packets {
+    inner: Box<dyn Source>,
+    packet: u64,
+    video: SharedVideo,
+    rest: Option<Emission>,
+}
+
+impl Packets {
+    /// The packets of `inner`'s frames, which `video` gets to know.
+    pub fn new(inner: Box<dyn Source>, video: SharedVideo) -> Self {
+        let packet = video.lock().unwrap_or_else(PoisonError::into_inner).packet;
+        Packets { inner, packet, video, rest: None }
+    }
+}
+
+impl Source for Packets {
+    fn next(&mut self, now: Instant) -> Option<Emission> {
+        let mut e = match self.rest.take() {
+            Some(rest) => rest,
+            None => {
+                let next = self.inner.next(now);
+                let mut video = self.video.lock().unwrap_or_else(PoisonError::into_inner);
+                match next.map(|e| (e, e.kind)) {
+                    None => video.end(),
+                    Some((e, Kind::Frame { class, .. })) => video.frame(class, e.at, e.size),
+                    Some(_) => {}
+                }
+                next?
+            }
+        };
+        if e.size > self.packet {
+            self.rest = Some(Emission { size: e.size - self.packet, ..e });
+            e.size = self.packet;
+        }
+        Some(e)
+    }
+}
+
+#[cfg(test)]
+#[path = "video_tests.rs"]
+mod tests;

@@ -1,0 +1,147 @@
+use super::*;
+use anabranch_base::RandomStream;
+use anabranch_sim::traffic::{self, TrafficConfig};
+
+const END: Instant = Instant::from_millis(3_600_000);
+
+fn ms(n: u64) -> Instant {
+    Instant::from_millis(n)
+}
+
+/// Frames of `classes` every 100 ms, so many packets of 10 bytes each, with 300 ms until they are shown.
+fn video(classes: &str, packets: u64) -> Video {
+    let mut v = Video::new(Duration::from_millis(300), 10.0, 10);
+    for (i, c) in classes.chars().enumerate() {
+        let class = match c {
+            'I' => FrameClass::I,
+            'P' => FrameClass::P,
+            _ => FrameClass::B,
+        };
+        v.frame(class, ms(i as u64 * 100), 10 * packets - 3);
+    }
+    v
+}
+
+#[test]
+fn late_and_missing_packets_are_unusable() {
+    let mut v = video("IPPI", 2);
+    v.packet(0, ms(300));
+    v.packet(1, ms(301));
+    v.packet(2, ms(350));
+    v.packet(2, ms(351));
+    // One late, one missing; the frames at 200 and 300 ms are not due yet.
+    let seen = v.viewed(Instant::ZERO, ms(450));
+    assert_eq!((seen.packets, seen.unusable), (4, 2));
+    assert_eq!((seen.frames, seen.decodable), (2, 0));
+    // Only what was made while it was measured counts.
+    assert_eq!(v.viewed(ms(100), ms(450)).packets, 2);
+}
+
+/// What can be decoded when the frames of these numbers are lost: 1, 0, or - where it is not known.
+fn decoded(classes: &str, lost: &[usize], ended: bool, until: Instant) -> String {
+    let mut v = video(classes, 1);
+    (0..classes.len()).filter(|i| !lost.contains(i)).for_each(|i| v.packet(i, ms(i as u64 * 100 + 50)));
+    v.ended = ended;
+    v.decodable(until).into_iter().map(|d| d.map_or('-', |d| if d { '1' } else { '0' })).collect()
+}
+
+#[test]
+fn frames_need_their_anchors() {
+    assert_eq!(decoded("IBPBPBIBP", &[], true, END), "111111111");
+    // A B frame takes nothing with it.
+    assert_eq!(decoded("IBPBPBIBP", &[3], true, END), "111011111");
+    // A P frame takes all up to the next I, and the B frames on both sides.
+    assert_eq!(decoded("IBPBPBIBP", &[2], true, END), "100000111");
+    // An I frame also takes the B frames before it: groups are open.
+    assert_eq!(decoded("IBPBPBIBP", &[6], true, END), "111110000");
+    // Without an anchor before there is nothing to depend on.
+    assert_eq!(decoded("BIB", &[], true, END), "011");
+    // B frames wait for an anchor that may still come.
+    assert_eq!(decoded("IBPBB", &[], false, END), "111--");
+    assert_eq!(decoded("IBPBB", &[], true, END), "11111");
+    assert_eq!(decoded("IBP", &[], true, ms(499)), "1-1");
+}
+
+#[test]
+fn decodable_frames_follow_the_closed_form() {
+    // Packets arrive with r each; 10, 4 and 2 packets in I, P and B; G(12,3), open.
+    let (r, groups) = (0.98f64, 20_000);
+    let (n_i, n_p, n_b) = (10, 4, 2);
+    let anchor = |k: i32| r.powi(n_i + k * n_p);
+    let between = anchor(1) + anchor(2) + anchor(3) + anchor(3) * r.powi(n_i);
+    let expected = ((0..=3).map(anchor).sum::<f64>() + 2.0 * between * r.powi(n_b)) / 12.0;
+    let mut random = RandomStream::named(1, "packets");
+    let shares: Vec<f64> = (0..groups / 50)
+        .map(|_| {
+            let mut v = Video::new(Duration::from_millis(300), 25.0, 10);
+            for n in 0..50 * 12 + 1u64 {
+                let class = traffic::Video::STANDARD.class(n);
+                let packets = [n_i, n_p, n_b][class as usize] as u64;
+                let at = ms(40 * n);
+                v.frame(class, at, packets * 10);
+                for p in v.came.len() - packets as usize..v.came.len() {
+                    if random.chance(r) {
+                        v.packet(p, at);
+                    }
+                }
+            }
+            // The last I is only there for the B frames before it.
+            let all = v.decodable(END);
+            all[..600].iter().filter(|d| **d == Some(true)).count() as f64 / 600.0
+        })
+        .collect();
+    let n = shares.len() as f64;
+    let mean = shares.iter().sum::<f64>() / n;
+    let error = (shares.iter().map(|s| (s - mean).powi(2)).sum::<f64>() / (n - 1.0) / n).sqrt();
+    assert!(error < 0.004, "the test is too coarse: {error}");
+    assert!((mean - expected).abs() < 4.0 * error, "{mean} and not {expected}, standard error {error}");
+}
+
+/// Underflows and their time when frame `i`, of ten per second, is whole at `times[i]` ms.
+fn underflows(times: &[u64], ended: bool, from: u64, until: u64) -> (u64, f64) {
+    let mut v = video(&"I".repeat(times.len()), 1);
+    times.iter().enumerate().filter(|(_, t)| **t > 0).for_each(|(i, t)| v.packet(i, ms(*t)));
+    v.ended = ended;
+    let seen = v.viewed(ms(from), ms(until));
+    (seen.underflows, (seen.underflow_time * 1e6).round() / 1e6)
+}
+
+#[test]
+fn the_buffer_runs_empty_and_is_filled_again() {
+    // One second of video is there at 950 ms; frame i comes at 50 + 100 i.
+    let steady: Vec<u64> = (0..40).map(|i| 50 + 100 * i).collect();
+    assert_eq!(underflows(&steady, false, 0, 3_999), (0, 0.0));
+    // From frame 20 on all come 2 s late. The 20 frames that are there last from 950 to 2950 ms; frame 29, which
+    // makes it a second again, comes at 4950 ms.
+    let late: Vec<u64> = (0..40).map(|i| 50 + 100 * i + if i >= 20 { 2_000 } else { 0 }).collect();
+    assert_eq!(underflows(&late, false, 0, 5_900), (1, 2.0));
+    assert_eq!(underflows(&late, false, 0, 3_450), (1, 0.5));
+    // One that began before it was measured counts with its rest only.
+    assert_eq!(underflows(&late, false, 3_950, 5_900), (0, 1.0));
+    // At the end of the video there is nothing more to come.
+    assert_eq!(underflows(&steady, true, 0, 9_000), (0, 0.0));
+    assert_eq!(underflows(&steady, false, 0, 9_000), (1, 9.0 - 4.95));
+    // A lost frame is passed over.
+    let mut lost = steady.clone();
+    lost[15] = 0;
+    assert_eq!(underflows(&lost, false, 0, 3_999), (0, 0.0));
+}
+
+#[test]
+fn packets_of_a_source_are_found_by_number_and_by_bytes() {
+    let config = TrafficConfig::Video(traffic::Video { sigma: 0.0, ..traffic::Video::STANDARD });
+    let shared = Arc::new(Mutex::new(Video::new(Duration::from_millis(300), 25.0, 1_000)));
+    let mut packets = Packets::new(config.build(1, "v"), shared.clone());
+    let sizes: Vec<u64> = (0..17).filter_map(|_| packets.next(Instant::ZERO)).map(|e| e.size).collect();
+    // 60,000 bytes in 19 parts: I 15,789 bytes, then a B of 3,158 of which one packet was taken.
+    assert_eq!((sizes[14], sizes[15], sizes[16]), (1_000, 789, 1_000));
+    let mut v = shared.lock().unwrap().clone();
+    assert_eq!(v.frames.iter().map(|f| f.packets).collect::<Vec<_>>(), [16, 4]);
+    v.stream(15_788, ms(1));
+    assert_eq!((v.frames[0].arrived, v.frames[0].whole), (15, None));
+    v.stream(1, ms(2));
+    assert_eq!((v.frames[0].arrived, v.frames[0].whole), (16, Some(ms(2))));
+    v.stream(1_000, ms(3));
+    v.packet(17, ms(4));
+    assert_eq!(v.frames[1].arrived, 2);
+}

@@ -1,0 +1,147 @@
+//! What hands messages to an association, and how the other side takes them.
+
+use anabranch_base::{Duration, Instant, Rate, StreamId};
+use anabranch_engine::{Association, SendError, SendOptions};
+use anabranch_sim::traffic::{Emission, Source};
+use bytes::Bytes;
+
+use crate::metrics::Record;
+
+static ZEROS: [u8; 65_536] = [0; 65_536];
+
+/// How messages are sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Streams used in turn, at least 1.
+    pub streams: u16,
+    /// Delivered as they come.
+    pub unordered: bool,
+    /// Given up this long after they were made.
+    pub lifetime: Option<Duration>,
+    /// Given up after so many repetitions.
+    pub max_retransmissions: Option<u16>,
+}
+
+impl Default for Delivery {
+    fn default() -> Self {
+        Delivery { streams: 1, unordered: false, lifetime: None, max_retransmissions: None }
+    }
+}
+
+/// A source of messages on one side of an association.
+pub struct Application {
+    source: Box<dyn Source>,
+    delivery: Delivery,
+    next: Option<Emission>,
+    /// The send buffer is full; nothing is tried before it has room.
+    blocked: bool,
+    number: u32,
+}
+
+/// Number of the first message. As payload protocol identifiers small numbers have owners, and a viewer of captures
+/// would take the payload for theirs.
+const FIRST: u32 = 0x4000_0000;
+
+impl Application {
+    /// An application that sends what `source` makes.
+    pub fn new(source: Box<dyn Source>, delivery: Delivery) -> Self {
+        Application { source, delivery, next: None, blocked: false, number: FIRST }
+    }
+
+    pub(super) fn start(&mut self, now: Instant) {
+        self.next = self.source.next(now);
+    }
+
+    /// The send buffer has room again.
+    pub(super) fn unblock(&mut self) {
+        self.blocked = false;
+    }
+
+    /// When there is something to send.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        self.next.filter(|_| !self.blocked).map(|e| e.at)
+    }
+
+    /// Hands over what is due.
+    pub(super) fn send(&mut self, now: Instant, a: &mut Association, record: &mut Record) {
+        while let Some(e) = self.next.filter(|e| !self.blocked && e.at <= now) {
+            let deadline = self.delivery.lifetime.map(|l| e.at + l);
+            let options = SendOptions {
+                stream: StreamId((self.number % u32::from(self.delivery.streams.max(1))) as u16),
+                unordered: self.delivery.unordered,
+                // The number of the message: the receiver's record finds it by this.
+                ppid: self.number,
+                deadline,
+                max_retransmissions: self.delivery.max_retransmissions,
+                ..SendOptions::default()
+            };
+            match a.send(now, options, payload(e.size)) {
+                Ok(()) => {
+                    record.made(self.number, e.at, deadline);
+                    self.number = self.number.wrapping_add(1);
+                }
+                Err(SendError::WouldBlock) => {
+                    self.blocked = true;
+                    return;
+                }
+                // Too large or too late: it and its number are skipped, as by an application that goes on.
+                Err(_) => self.number = self.number.wrapping_add(1),
+            }
+            self.next = self.source.next(now);
+        }
+    }
+}
+
+/// So many zeros, shared.
+fn payload(size: u64) -> Bytes {
+    let n = size as usize;
+    match ZEROS.get(..n) {
+        Some(zeros) => Bytes::from_static(zeros),
+        None => Bytes::from(vec![0; n]),
+    }
+}
+
+/// How a side takes messages.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Reader {
+    rate: Option<Rate>,
+    ready: Instant,
+    waiting: bool,
+}
+
+impl Reader {
+    /// Takes messages as they come.
+    pub fn at_once() -> Self {
+        Reader::default()
+    }
+
+    /// Takes payload at this rate at most.
+    pub fn at(rate: Rate) -> Self {
+        Reader { rate: Some(rate), ..Reader::default() }
+    }
+
+    /// When it looks again.
+    pub(super) fn next_timeout(&self) -> Option<Instant> {
+        (self.waiting && self.ready < Instant::FAR).then_some(self.ready)
+    }
+
+    /// There is nothing to take.
+    pub(super) fn rest(&mut self, now: Instant) {
+        self.waiting &= now < self.ready;
+    }
+
+    /// Takes what there is and may be taken.
+    pub(super) fn read(&mut self, now: Instant, a: &mut Association, record: &mut Record) {
+        self.waiting = self.rate.is_some() && now < self.ready;
+        while !self.waiting {
+            let Some(m) = a.recv() else { return };
+            let len = m.payload.len() as u64;
+            record.handed_over(m.ppid, m.stream.0, len, now);
+            record.packet(u64::from(m.ppid.wrapping_sub(FIRST)), now);
+            if let Some(rate) = self.rate {
+                self.ready = self.ready.max(now) + rate.time_for(len);
+                self.waiting = now < self.ready;
+            }
+        }
+    }
+}

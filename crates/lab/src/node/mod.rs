@@ -1,0 +1,25 @@
+//! What stands on hosts of the simulated network.
+//!
+//! [`SctpAgent`] is the engine as one end of one association; [`Watched`] notes what the simulator's own receivers
+//! deliver.
+//!
+//! What it puts on a link are the packets it would put on a wire. The client's `i`-th address and the server's `i`-th
+//! are a path; where one side has fewer addresses its last one serves the rest.
+
+mod addresses;
+mod application;
+mod headers;
+mod packet;
+mod pairs;
+mod sctp;
+mod watched;
+
+pub(crate) use addresses::ip;
+pub use application::{Application, Delivery, Reader};
+pub use packet::SctpPacket;
+pub use pairs::Pairs;
+pub use sctp::{End, SctpAgent, SctpConfig};
+pub use watched::Watched;
+
+#[cfg(test)]
+mod tests;

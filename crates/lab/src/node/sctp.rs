@@ -1,0 +1,328 @@
+//! One end of one association as an agent.
+
+use super::addresses::{ip, simulated, socket};
+use super::application::{Application, Reader};
+use super::headers::data_chunks;
+use super::packet::SctpPacket;
+use super::pairs::Pairs;
+use crate::metrics::{Record, SharedRecord};
+use crate::trace::Probe;
+use anabranch_base::{Instant, RandomStream};
+use anabranch_engine::{
+    AssocConfig, AssocId, Association, CloseReason, ConnectError, Endpoint, EndpointConfig, Event, ListedAddress,
+    LocalId, Transmit,
+};
+use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Packet, Peer};
+use std::sync::{MutexGuard, PoisonError};
+
+/// SCTP port of all agents.
+const PORT: u16 = 5_001;
+
+/// Which end of the association.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Begins it when it starts.
+    Client,
+    /// Waits for it.
+    Server,
+}
+
+/// What an agent is told.
+#[derive(Clone, Debug)]
+pub struct SctpConfig {
+    /// Which end.
+    pub end: End,
+    /// The association.
+    pub association: AssocConfig,
+    /// The paths.
+    pub pairs: Pairs,
+    /// The agent at the other end.
+    pub peer: AgentId,
+    /// Bytes in front of each SCTP packet: 20 for IPv4, 28 with UDP encapsulation.
+    pub overhead: u32,
+    /// Seed of tags, cookies and nonces.
+    pub seed: u64,
+    /// Name of the flow: its random streams follow it.
+    pub flow: String,
+}
+
+/// One end of one association.
+pub struct SctpAgent {
+    config: SctpConfig,
+    endpoint: Option<Endpoint>,
+    id: Option<AssocId>,
+    interfaces: Vec<Address>,
+    application: Option<Application>,
+    reader: Reader,
+    record: SharedRecord,
+    transmit: Transmit,
+    /// Bytes in the receive buffer, and gaps in what came.
+    held: u64,
+    gaps: usize,
+    connected: Option<Instant>,
+    closed: Option<CloseReason>,
+    refused: Option<ConnectError>,
+    probe: Option<Probe>,
+}
+
+impl SctpAgent {
+    /// An agent that only answers, and reads at once. What it sees goes to `record`.
+    pub fn new(config: SctpConfig, record: SharedRecord) -> Self {
+        let interfaces = config.pairs.clients();
+        SctpAgent {
+            config,
+            endpoint: None,
+            id: None,
+            interfaces,
+            application: None,
+            reader: Reader::at_once(),
+            record,
+            transmit: Transmit::default(),
+            held: 0,
+            gaps: 0,
+            connected: None,
+            closed: None,
+            refused: None,
+            probe: None,
+        }
+    }
+
+    /// The same with something to send.
+    #[must_use]
+    pub fn sending(mut self, application: Application) -> Self {
+        self.application = Some(application);
+        self
+    }
+
+    /// The same with this reader.
+    #[must_use]
+    pub fn reading(mut self, reader: Reader) -> Self {
+        self.reader = reader;
+        self
+    }
+
+    /// Its paths.
+    pub fn pairs(&self) -> &Pairs {
+        &self.config.pairs
+    }
+
+    /// Has its association noted by `probe` from now on.
+    pub fn watch(&mut self, probe: Probe) {
+        self.probe = Some(probe);
+    }
+
+    fn note(&mut self, now: Instant) {
+        let (Some(probe), Some(endpoint), Some(id)) = (&mut self.probe, &self.endpoint, self.id) else { return };
+        if let Some(a) = endpoint.association(id) {
+            probe.noted(now, a);
+        }
+    }
+
+    /// Its association, while there is one.
+    pub fn association(&self) -> Option<&Association> {
+        self.endpoint.as_ref()?.association(self.id?)
+    }
+
+    /// When the handshake was complete.
+    pub fn connected(&self) -> Option<Instant> {
+        self.connected
+    }
+
+    /// Why the association ended, if it did.
+    pub fn closed(&self) -> Option<&CloseReason> {
+        self.closed.as_ref()
+    }
+
+    /// Why there never was one.
+    pub fn refused(&self) -> Option<&ConnectError> {
+        self.refused.as_ref()
+    }
+
+    fn open(&mut self, now: Instant) {
+        let mut association = self.config.association.clone();
+        // The paths are the pairs and no others: elsewhere the network may lead nowhere.
+        association.max_paths = self.config.pairs.iter().count().max(1);
+        if self.config.end == End::Client && self.interfaces.len() > 1 {
+            let listed = |(i, a): (usize, &Address)| ListedAddress { local: LocalId(i as u16), ip: ip(*a) };
+            association.addresses = self.interfaces.iter().enumerate().map(listed).collect();
+        }
+        let mut config = EndpointConfig::new(PORT, association.clone());
+        config.accept = self.config.end == End::Server;
+        let name = format!("{}.{:?}", self.config.flow, self.config.end).to_lowercase();
+        let entropy = RandomStream::named(self.config.seed, &name);
+        let mut endpoint = Endpoint::new(config, Box::new(entropy), now);
+        if self.config.end == End::Client {
+            match self.connect(now, &mut endpoint, association) {
+                Ok(id) => self.id = Some(id),
+                Err(e) => self.refused = Some(e),
+            }
+        }
+        self.endpoint = Some(endpoint);
+    }
+
+    fn connect(&self, now: Instant, endpoint: &mut Endpoint, a: AssocConfig) -> Result<AssocId, ConnectError> {
+        let local = |a: Address| LocalId(self.interfaces.iter().position(|i| *i == a).unwrap_or(0) as u16);
+        let mut pairs = self.config.pairs.iter();
+        let (from, to) = pairs.next().unwrap_or((Address(0), Address(0)));
+        let id = endpoint.connect(now, a, local(from), socket(to), PORT)?;
+        if let Some(mut a) = endpoint.association_mut(id) {
+            for (from, to) in pairs {
+                a.add_path(now, local(from), socket(to));
+            }
+        }
+        Ok(id)
+    }
+
+    /// Lets the association, its user and its timers do all they can at this moment.
+    fn pump(&mut self, cx: &mut Context<'_, SctpPacket>) {
+        let now = cx.now();
+        loop {
+            let events = self.take_events(now);
+            self.use_association(now);
+            let sent = self.transmit(cx);
+            if !events && !sent {
+                break;
+            }
+        }
+        self.note(now);
+    }
+
+    fn take_events(&mut self, now: Instant) -> bool {
+        let mut any = false;
+        while let Some((id, event)) = self.endpoint.as_mut().and_then(Endpoint::poll_event) {
+            any = true;
+            match event {
+                Event::Connected => {
+                    self.id = Some(id);
+                    self.connected.get_or_insert(now);
+                }
+                Event::Writable => self.application.iter_mut().for_each(Application::unblock),
+                Event::Closed(why) => self.closed = Some(why),
+                _ => {}
+            }
+        }
+        any
+    }
+
+    fn use_association(&mut self, now: Instant) {
+        let (Some(endpoint), Some(id)) = (&mut self.endpoint, self.id) else { return };
+        let sends = self.application.as_ref().and_then(Application::next_timeout).is_some_and(|t| t <= now);
+        let reads = endpoint.association(id).is_some_and(Association::is_readable);
+        if !reads {
+            self.reader.rest(now);
+        }
+        if !sends && !reads {
+            return;
+        }
+        let Some(mut a) = endpoint.association_mut(id) else { return };
+        let mut record = lock(&self.record);
+        if let Some(app) = self.application.as_mut().filter(|_| sends) {
+            app.send(now, &mut a, &mut record);
+        }
+        if reads {
+            self.reader.read(now, &mut a, &mut record);
+        }
+    }
+
+    fn note_held(&mut self, held: u64, now: Instant) {
+        if core::mem::replace(&mut self.held, held) != held {
+            lock(&self.record).held.set(held, now);
+        }
+    }
+
+    fn note_gaps(&mut self, now: Instant) {
+        let gaps = self.association().map_or(0, Association::gaps);
+        if core::mem::replace(&mut self.gaps, gaps) != gaps {
+            lock(&self.record).holes.set(gaps as u64, now);
+        }
+    }
+
+    fn transmit(&mut self, cx: &mut Context<'_, SctpPacket>) -> bool {
+        let (now, mut any) = (cx.now(), false);
+        let Some(endpoint) = &mut self.endpoint else { return false };
+        while endpoint.poll_transmit(now, &mut self.transmit) {
+            any = true;
+            let t = &mut self.transmit;
+            let Some(destination) = simulated(t.remote) else { continue };
+            let source = match self.config.end {
+                End::Client => self.interfaces.get(usize::from(t.local.0)).copied(),
+                End::Server => self.config.pairs.answers(destination),
+            };
+            let Some(source) = source else { continue };
+            if t.packet.payload_len() > 0 {
+                let mut record = lock(&self.record);
+                for c in data_chunks(t.packet.head_mut()) {
+                    record.transmitted(c.tsn, now);
+                    if c.begin {
+                        record.begun(c.message, now);
+                    }
+                }
+            }
+            if let (Some(probe), Some(a)) = (&mut self.probe, self.id.and_then(|id| endpoint.association(id))) {
+                probe.sending(a);
+            }
+            let size = t.packet.len() as u32 + self.config.overhead;
+            let body = Body::Other(SctpPacket::take(&mut t.packet));
+            cx.send(Packet::new(source, Peer { address: destination, agent: self.config.peer }, size, body));
+        }
+        any
+    }
+}
+
+impl Agent<SctpPacket> for SctpAgent {
+    fn start(&mut self, cx: &mut Context<'_, SctpPacket>) {
+        self.open(cx.now());
+        self.application.iter_mut().for_each(|a| a.start(cx.now()));
+        self.pump(cx);
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_, SctpPacket>, mut packet: Packet<SctpPacket>) {
+        let Body::Other(p) = &mut packet.body else { return };
+        let Some(p) = p.slices_mut() else { return };
+        let (now, end) = (cx.now(), self.config.end);
+        let local = match end {
+            End::Client => self.interfaces.iter().position(|a| *a == packet.destination),
+            // The server answers each address from the one it was called at, so one side serves all.
+            End::Server => Some(0),
+        };
+        let (Some(endpoint), Some(local)) = (&mut self.endpoint, local) else { return };
+        endpoint.handle_slices(now, LocalId(local as u16), socket(packet.source), p);
+        self.note(now);
+        if end == End::Server {
+            self.note_gaps(now);
+        }
+        if p.payload_len() > 0 {
+            let mut record = lock(&self.record);
+            if end == End::Server
+                && let Some(path) = self.interfaces.iter().position(|a| *a == packet.source)
+            {
+                record.came_on(path, p.payload_len() as u64, now);
+            }
+            data_chunks(p.head_mut()).for_each(|c| record.arrived(c.tsn, now));
+        }
+        self.pump(cx);
+        if let Some(held) = self.association().map(Association::held_for_reading) {
+            self.note_held(held, now);
+        }
+    }
+
+    fn timeout(&mut self, cx: &mut Context<'_, SctpPacket>) {
+        let now = cx.now();
+        if let Some(e) = self.endpoint.as_mut().filter(|e| e.poll_timeout().is_some_and(|t| t <= now)) {
+            e.handle_timeout(now);
+        }
+        self.note(now);
+        self.pump(cx);
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
+        let application = self.application.as_ref().and_then(Application::next_timeout);
+        [endpoint, application, self.reader.next_timeout()].into_iter().flatten().min()
+    }
+}
+
+/// The record; what a run that panicked left in it is as good as any.
+fn lock(record: &SharedRecord) -> MutexGuard<'_, Record> {
+    record.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,94 @@
+//! The simulator's own receivers, with what they deliver noted.
+
+use crate::metrics::{Record, SharedRecord};
+use anabranch_base::Instant;
+use anabranch_sim::network::{Agent, Body, Context, Packet};
+use anabranch_sim::transport::DatagramSink;
+use anabranch_sim::transport::tcp::{Segment, TcpSink};
+use std::sync::{MutexGuard, PoisonError};
+
+/// A receiver that notes what it delivers.
+pub struct Watched<A> {
+    inner: A,
+    record: SharedRecord,
+    delivered: u64,
+}
+
+impl<A> Watched<A> {
+    /// Notes what `inner` delivers in `record`.
+    pub fn new(inner: A, record: SharedRecord) -> Self {
+        Watched { inner, record, delivered: 0 }
+    }
+
+    /// The receiver.
+    pub fn inner(&self) -> &A {
+        &self.inner
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Record> {
+        self.record.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl<X: 'static> Agent<X> for Watched<TcpSink> {
+    fn start(&mut self, cx: &mut Context<'_, X>) {
+        self.inner.start(cx);
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>) {
+        let now = cx.now();
+        let sent = match &packet.body {
+            Body::Tcp(Segment::Data(d)) if !d.again && d.bytes > 0 => Some(d.sent),
+            _ => None,
+        };
+        Agent::<X>::receive(&mut self.inner, cx, packet);
+        let total = self.inner.delivered();
+        let more = total - core::mem::replace(&mut self.delivered, total);
+        if more > 0 || sent.is_some() {
+            let mut record = self.lock();
+            if let Some(sent) = sent {
+                record.travelled(sent, now);
+            }
+            if more > 0 {
+                record.delivered(0, more, now);
+                record.stream(more, now);
+            }
+        }
+    }
+
+    fn timeout(&mut self, cx: &mut Context<'_, X>) {
+        self.inner.timeout(cx);
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        Agent::<X>::next_timeout(&self.inner)
+    }
+}
+
+impl<X: 'static> Agent<X> for Watched<DatagramSink> {
+    fn start(&mut self, cx: &mut Context<'_, X>) {
+        self.inner.start(cx);
+    }
+
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>) {
+        let now = cx.now();
+        let sent = if let Body::Datagram { sent, number } = packet.body { Some((sent, number)) } else { None };
+        let before = self.inner.counters().received.bytes;
+        Agent::<X>::receive(&mut self.inner, cx, packet);
+        let more = self.inner.counters().received.bytes - before;
+        if let Some((sent, number)) = sent {
+            let mut record = self.lock();
+            record.travelled(sent, now);
+            record.delivered(0, more, now);
+            record.packet(number, now);
+        }
+    }
+
+    fn timeout(&mut self, cx: &mut Context<'_, X>) {
+        self.inner.timeout(cx);
+    }
+
+    fn next_timeout(&self) -> Option<Instant> {
+        Agent::<X>::next_timeout(&self.inner)
+    }
+}

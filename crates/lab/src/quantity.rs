@@ -1,0 +1,356 @@
+//! From a table of runs to a quantity: a metric at a point of the sweep, averaged, compared, in the unit asked for.
+
+use crate::results::Table;
+use crate::statistics::Estimator;
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// Values of sweep keys, as written in the scenario: `{ rbuf = "16KB" }`.
+pub type Point = BTreeMap<String, String>;
+
+/// Two settings of one key, set against each other seed by seed.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Compare {
+    /// The sweep key: `policy`.
+    pub key: String,
+    /// One value of it.
+    pub a: String,
+    /// The other one.
+    pub b: String,
+    /// How.
+    #[serde(rename = "as")]
+    pub how: How,
+}
+
+/// How two settings are compared. Means are over the seeds; every interval is of paired seeds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum How {
+    /// `(a - b) / b`: what a gains over b.
+    Advantage,
+    /// `|a - b| / a`: how much b takes away from a.
+    Impact,
+    /// `a - b`, in the metric's unit.
+    Difference,
+    /// `a / b`.
+    Ratio,
+}
+
+impl How {
+    /// True when the result has no unit.
+    pub const fn relative(self) -> bool {
+        !matches!(self, How::Difference)
+    }
+}
+
+/// What a claim or a figure speaks about.
+#[derive(Clone, Copy, Debug)]
+pub struct Quantity<'a> {
+    /// Metric.
+    pub metric: &'a str,
+    /// Keys over whose values the mean is taken first, within each seed.
+    pub average: &'a [String],
+    /// A comparison, if any.
+    pub compare: Option<&'a Compare>,
+}
+
+/// Why a quantity cannot be had from a table.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+pub enum Gap {
+    /// The metric is not in the table.
+    #[error("scenario `{scenario}` does not measure `{metric}`")]
+    Metric {
+        /// Where it was looked for.
+        scenario: String,
+        /// What was looked for.
+        metric: String,
+    },
+    /// The key is not swept.
+    #[error("scenario `{scenario}` does not sweep `{key}`")]
+    Key {
+        /// Where it was looked for.
+        scenario: String,
+        /// What was looked for.
+        key: String,
+    },
+    /// A key of the sweep was not mentioned.
+    #[error(
+        "nothing is said about `{key}`, which scenario `{scenario}` sweeps: name it in `at`, `each`, `over` or `average`"
+    )]
+    Open {
+        /// The scenario.
+        scenario: String,
+        /// The key.
+        key: String,
+    },
+    /// No seed has a run at every point needed.
+    #[error("scenario `{scenario}` has no complete runs at {point}")]
+    Runs {
+        /// The scenario.
+        scenario: String,
+        /// The point.
+        point: String,
+    },
+    /// A quotient by zero.
+    #[error("cannot divide by zero at {0}")]
+    Zero(String),
+    /// Units that do not fit each other.
+    #[error("`{from}` cannot be shown in `{to}`")]
+    Unit {
+        /// What it is measured in.
+        from: String,
+        /// What was asked for.
+        to: String,
+    },
+}
+
+/// Reads quantities from one table, all over the same seeds.
+#[derive(Debug)]
+pub struct Reader<'t> {
+    table: &'t Table,
+    seeds: Option<BTreeSet<u64>>,
+    common: RefCell<Option<BTreeSet<u64>>>,
+}
+
+impl<'t> Reader<'t> {
+    /// A reader of all seeds.
+    pub fn new(table: &'t Table) -> Self {
+        Reader { table, seeds: None, common: RefCell::new(None) }
+    }
+
+    /// A reader of only those seeds that had a value wherever this one was asked, so that all pairs are complete.
+    #[must_use]
+    pub fn narrowed(&self) -> Self {
+        Reader { table: self.table, seeds: self.common.borrow().clone(), common: RefCell::new(None) }
+    }
+
+    /// The table.
+    pub fn table(&self) -> &'t Table {
+        self.table
+    }
+
+    /// The quantity at a point.
+    ///
+    /// # Errors
+    /// [`Gap`] says what is missing.
+    pub fn quantity(&self, q: Quantity<'_>, at: &Point) -> Result<Estimator, Gap> {
+        let Some(c) = q.compare else { return self.mean(q, at) };
+        let side = |value: &String| {
+            let mut at = at.clone();
+            at.insert(c.key.clone(), value.clone());
+            self.mean(q, &at)
+        };
+        let (a, b) = (side(&c.a)?, side(&c.b)?);
+        let result = match c.how {
+            How::Advantage => a.relative_to(&b),
+            How::Impact => b.relative_to(&a).map(Estimator::absolute),
+            How::Difference => a.minus(&b),
+            How::Ratio => a.over(&b),
+        };
+        result.ok_or_else(|| Gap::Zero(words(at)))
+    }
+
+    /// The mean over seeds of a metric at a point, averaged within each seed over the keys of `q.average`.
+    fn mean(&self, q: Quantity<'_>, at: &Point) -> Result<Estimator, Gap> {
+        let by_seed = self.by_seed(q, at)?;
+        Estimator::mean(&by_seed).ok_or_else(|| self.no_runs(at))
+    }
+
+    /// The metric of each seed at a point, averaged over the keys of `q.average`.
+    ///
+    /// # Errors
+    /// [`Gap`] says what is missing.
+    pub fn by_seed(&self, q: Quantity<'_>, at: &Point) -> Result<BTreeMap<u64, f64>, Gap> {
+        let t = self.table;
+        let scenario = || t.scenario.clone();
+        let metric = t.metrics.iter().position(|m| m.name == q.metric);
+        let metric = metric.ok_or_else(|| Gap::Metric { scenario: scenario(), metric: q.metric.to_owned() })?;
+        for key in at.keys().chain(q.average) {
+            if !t.keys.contains(key) {
+                return Err(Gap::Key { scenario: scenario(), key: key.clone() });
+            }
+        }
+        let fixed: Vec<Option<&String>> = t.keys.iter().map(|k| at.get(k)).collect();
+        if let Some(key) = t.keys.iter().find(|k| !at.contains_key(*k) && !q.average.contains(k)) {
+            return Err(Gap::Open { scenario: scenario(), key: key.clone() });
+        }
+        let here = t.rows.iter().filter(|r| fixed.iter().zip(&r.point).all(|(f, v)| f.is_none_or(|f| f == v)));
+        let mut points = BTreeSet::new();
+        let mut sums: BTreeMap<u64, (f64, usize)> = BTreeMap::new();
+        for row in here {
+            points.insert(&row.point);
+            if let Some(v) = row.values.get(metric).copied().flatten() {
+                let sum = sums.entry(row.seed).or_default();
+                *sum = (sum.0 + v, sum.1 + 1);
+            }
+        }
+        // A seed that lacks one of the averaged points would shift the mean.
+        let whole = sums.into_iter().filter(|(_, s)| s.1 == points.len());
+        let kept = whole.filter(|(seed, _)| self.seeds.as_ref().is_none_or(|s| s.contains(seed)));
+        let by_seed: BTreeMap<u64, f64> = kept.map(|(seed, s)| (seed, s.0 / s.1 as f64)).collect();
+        // A point without runs is a gap of its own, not one that leaves no seed to the others.
+        if by_seed.is_empty() {
+            return Err(self.no_runs(at));
+        }
+        let here: BTreeSet<u64> = by_seed.keys().copied().collect();
+        let common = self.common.replace(None);
+        self.common.replace(Some(common.map_or(here.clone(), |c| c.intersection(&here).copied().collect())));
+        Ok(by_seed)
+    }
+
+    fn no_runs(&self, at: &Point) -> Gap {
+        Gap::Runs { scenario: self.table.scenario.clone(), point: words(at) }
+    }
+
+    /// By what to multiply a quantity to have it in `unit` (its own when that is `None`).
+    ///
+    /// # Errors
+    /// [`Gap::Unit`] when they measure different things, [`Gap::Metric`] for an unknown metric.
+    pub fn factor(&self, q: Quantity<'_>, unit: Option<&str>) -> Result<f64, Gap> {
+        let from = self.unit(q)?;
+        let to = unit.unwrap_or(from);
+        convert(from, to).ok_or_else(|| Gap::Unit { from: from.to_owned(), to: to.to_owned() })
+    }
+
+    /// The unit in which a quantity is measured.
+    ///
+    /// # Errors
+    /// [`Gap::Metric`] for an unknown metric.
+    pub fn unit(&self, q: Quantity<'_>) -> Result<&'t str, Gap> {
+        let metric = self.table.metrics.iter().find(|m| m.name == q.metric);
+        let gap = || Gap::Metric { scenario: self.table.scenario.clone(), metric: q.metric.to_owned() };
+        let unit = metric.ok_or_else(gap)?.unit.as_str();
+        Ok(if q.compare.is_some_and(|c| c.how.relative()) { "" } else { unit })
+    }
+}
+
+/// The values of a key, in the order of the scenario.
+pub fn values_of(table: &Table, key: &str) -> Vec<String> {
+    let Some(place) = table.keys.iter().position(|k| k == key) else { return Vec::new() };
+    let mut seen = BTreeSet::new();
+    let all = table.rows.iter().filter_map(|r| r.point.get(place));
+    all.filter(|v| seen.insert(v.as_str())).cloned().collect()
+}
+
+/// A point in words: `rbuf 16KB, policy rtx_csi`.
+pub fn words(at: &Point) -> String {
+    let parts: Vec<String> = at.iter().map(|(k, v)| format!("{k} {v}")).collect();
+    if parts.is_empty() { "all points".to_owned() } else { parts.join(", ") }
+}
+
+/// By what to multiply a number in `from` to have it in `to`; `None` when they measure different things.
+pub fn convert(from: &str, to: &str) -> Option<f64> {
+    if from == to {
+        return Some(1.0);
+    }
+    let ((kind_a, a), (kind_b, b)) = (scale(from)?, scale(to)?);
+    // Divided this way round, powers of ten stay exact.
+    (kind_a == kind_b).then(|| if a >= b { a / b } else { 1.0 / (b / a) })
+}
+
+/// What a unit measures, and how many of the smallest one it holds.
+fn scale(unit: &str) -> Option<(char, f64)> {
+    Some(match unit {
+        "" => ('1', 100.0),
+        "%" => ('1', 1.0),
+        "bit/s" => ('r', 1.0),
+        "byte/s" | "B/s" => ('r', 8.0),
+        "kbit/s" => ('r', 1e3),
+        "Mbit/s" => ('r', 1e6),
+        "Gbit/s" => ('r', 1e9),
+        "ns" => ('t', 1.0),
+        "us" | "\u{b5}s" => ('t', 1e3),
+        "ms" => ('t', 1e6),
+        "s" => ('t', 1e9),
+        "byte" | "bytes" | "B" => ('b', 1.0),
+        "kB" => ('b', 1e3),
+        "MB" => ('b', 1e6),
+        _ => return None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::results::{Metric, Row};
+
+    /// Keys p and l; value = 10·p + l + seed/10, except that seed 3 has no value at p 2, l 2.
+    fn table() -> Table {
+        let mut rows = Vec::new();
+        for p in [1, 2] {
+            for l in [1, 2] {
+                for seed in 1..=3 {
+                    let there = (p, l, seed) != (2, 2, 3);
+                    let value = there.then_some(f64::from(10 * p + l) + seed as f64 / 10.0);
+                    rows.push(Row {
+                        point: vec![p.to_string(), l.to_string()],
+                        seed,
+                        values: vec![value],
+                        fingerprint: 0,
+                    });
+                }
+            }
+        }
+        let metrics = vec![Metric { name: "m".into(), unit: "bit/s".into() }];
+        Table { scenario: "s".into(), keys: vec!["p".into(), "l".into()], metrics, rows }
+    }
+
+    fn at(pairs: &[(&str, &str)]) -> Point {
+        pairs.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect()
+    }
+
+    #[test]
+    fn averages_take_only_whole_seeds() {
+        let t = table();
+        let average = ["l".to_owned()];
+        let q = Quantity { metric: "m", average: &average, compare: None };
+        let r = Reader::new(&t);
+        let one = r.by_seed(q, &at(&[("p", "1")])).unwrap();
+        assert_eq!(one.len(), 3);
+        assert!((one[&1] - 11.6).abs() < 1e-9);
+        assert_eq!(r.by_seed(q, &at(&[("p", "2")])).unwrap().len(), 2);
+        // A second reading is over the seeds that both points have.
+        let r = r.narrowed();
+        assert_eq!(r.by_seed(q, &at(&[("p", "1")])).unwrap().len(), 2);
+    }
+
+    #[test]
+    fn comparisons() {
+        let t = table();
+        let r = Reader::new(&t);
+        let value = |how| {
+            let c = Compare { key: "p".into(), a: "1".into(), b: "2".into(), how };
+            let q = Quantity { metric: "m", average: &[], compare: Some(&c) };
+            r.quantity(q, &at(&[("l", "1")])).unwrap().value()
+        };
+        let (a, b) = (11.2, 21.2);
+        for (how, expected) in
+            [(How::Advantage, (a - b) / b), (How::Impact, (b - a) / a), (How::Difference, a - b), (How::Ratio, a / b)]
+        {
+            assert!((value(how) - expected).abs() < 1e-9, "{how:?}");
+        }
+    }
+
+    #[test]
+    fn gaps_are_named() {
+        let t = table();
+        let r = Reader::new(&t);
+        let q = |metric| Quantity { metric, average: &[], compare: None };
+        let gap = |q, at: &Point| r.quantity(q, at).unwrap_err().to_string();
+        assert!(gap(q("x"), &at(&[])).contains("does not measure `x`"));
+        assert!(gap(q("m"), &at(&[("p", "1"), ("z", "1")])).contains("does not sweep `z`"));
+        assert!(gap(q("m"), &at(&[("p", "1")])).contains("nothing is said about `l`"));
+        assert!(gap(q("m"), &at(&[("p", "9"), ("l", "1")])).contains("no complete runs at l 1, p 9"));
+    }
+
+    #[test]
+    fn units() {
+        assert_eq!(convert("bit/s", "Mbit/s"), Some(1e-6));
+        assert_eq!(convert("", "%"), Some(100.0));
+        assert_eq!(convert("s", "ms"), Some(1e3));
+        assert_eq!(convert("s", "bit/s"), None);
+        assert_eq!(convert("frames", "frames"), Some(1.0));
+    }
+}

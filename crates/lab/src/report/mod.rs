@@ -1,0 +1,146 @@
+//! The answer of an experiment: one page, a verdict for each claim, every figure in three formats.
+
+mod page;
+mod table;
+
+pub use page::page;
+
+use crate::claims::{self, Claim, Judgement};
+use crate::figures::{self, Figure, FigureError};
+use crate::results::Results;
+use anabranch_report::{ReportError, write_atomically};
+use serde::{Deserialize, Serialize};
+use std::path::{Path, PathBuf};
+
+/// What a report tells beside the results. Part of the manifest, so that the report can be made again from a folder.
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct About {
+    /// Title of the page.
+    pub title: String,
+    /// What is asked, in a sentence or a few.
+    pub question: String,
+    /// The paper, or who made it up.
+    pub source: String,
+    /// What a reader has to know: readings of the paper, deviations, calibration. A paragraph each.
+    pub notes: Vec<String>,
+    /// The claims.
+    pub claims: Vec<Claim>,
+    /// The figures.
+    pub figures: Vec<Figure>,
+    /// How to run it again: `anabranch lab run rtx-csi`.
+    pub command: String,
+    /// Version of the program.
+    pub version: String,
+    /// The scenarios with every parameter, as text.
+    pub settings: String,
+}
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Failure {
+    /// A file could not be written.
+    #[error(transparent)]
+    Write(#[from] ReportError),
+    /// A folder could not be made.
+    #[error("cannot make the folder {}: {source}", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
+        /// What the operating system said.
+        source: std::io::Error,
+    },
+    /// A figure asks for what the results do not have.
+    #[error(transparent)]
+    Figure(#[from] FigureError),
+}
+
+/// What was written.
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Written {
+    /// The page.
+    pub page: PathBuf,
+    /// Verdicts.
+    pub judgements: Vec<Judgement>,
+    /// What could not be done but hinders nothing else, in words.
+    pub warnings: Vec<String>,
+}
+
+/// A figure with its drawings.
+pub(crate) struct Drawn<'a> {
+    pub(crate) figure: &'a Figure,
+    pub(crate) data: figures::FigureData,
+    pub(crate) drawings: Vec<anabranch_report::Drawing>,
+}
+
+/// Writes `report.html`, `claims.csv` and `figures/` into `dir`, each file whole or not at all.
+///
+/// # Errors
+/// [`Failure`]; what was there before a file is replaced stays as it was.
+pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Failure> {
+    let drawn = draw(about, results)?;
+    let judgements = claims::judge(&about.claims, results);
+    let folder = dir.join("figures");
+    std::fs::create_dir_all(&folder).map_err(|source| Failure::Folder { path: folder.clone(), source })?;
+    let mut warnings = Vec::new();
+    for d in &drawn {
+        write_figure(&folder, d)?;
+    }
+    if let Some(warning) = pictures(&folder, &drawn)? {
+        warnings.push(warning);
+    }
+    write_atomically(dir.join("claims.csv"), claims::to_csv(&judgements).as_bytes())?;
+    let page = dir.join("report.html");
+    page::from_drawn(about, results, &judgements, &drawn).write_to(&page)?;
+    Ok(Written { page, judgements, warnings })
+}
+
+fn draw<'a>(about: &'a About, results: &Results) -> Result<Vec<Drawn<'a>>, FigureError> {
+    let one = |figure: &'a Figure| {
+        let data = figures::resolve(figure, results)?;
+        let drawings = figures::draw(figure, &data);
+        Ok(Drawn { figure, data, drawings })
+    };
+    about.figures.iter().map(one).collect()
+}
+
+fn write_figure(folder: &Path, d: &Drawn<'_>) -> Result<(), Failure> {
+    write_atomically(folder.join(format!("{}.csv", d.figure.name)), figures::to_csv(&d.data).as_bytes())?;
+    for (name, drawing) in names(d).zip(&d.drawings) {
+        write_atomically(folder.join(format!("{name}.svg")), drawing.standalone().as_bytes())?;
+    }
+    Ok(())
+}
+
+/// The file names of a figure's drawings, without their endings: its own, and for panels what they show.
+fn names<'a>(d: &'a Drawn<'_>) -> impl Iterator<Item = String> + 'a {
+    let safe = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
+    d.data.panels.iter().map(move |p| match p.name.as_str() {
+        "" => d.figure.name.clone(),
+        panel => format!("{}-{}", d.figure.name, panel.chars().map(safe).collect::<String>()),
+    })
+}
+
+/// Writes the figures as PNG; a warning when that cannot be done here.
+#[cfg(feature = "png")]
+fn pictures(folder: &Path, drawn: &[Drawn<'_>]) -> Result<Option<String>, Failure> {
+    let rasteriser = match anabranch_report::Rasteriser::new() {
+        Ok(r) => r,
+        Err(e) => return Ok(Some(format!("{e}: figures are there as SVG and CSV, not as PNG"))),
+    };
+    for d in drawn {
+        for (name, drawing) in names(d).zip(&d.drawings) {
+            write_atomically(folder.join(format!("{name}.png")), &rasteriser.png(drawing)?)?;
+        }
+    }
+    Ok(None)
+}
+
+#[cfg(not(feature = "png"))]
+fn pictures(_: &Path, _: &[Drawn<'_>]) -> Result<Option<String>, Failure> {
+    Ok(Some("built without PNG: figures are there as SVG and CSV".to_owned()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,158 @@
+//! Measurements as tables.
+
+use crate::claims::{Judgement, Verdict};
+use crate::numbers::{decimals, interval_text, number_text};
+use crate::quantity::convert;
+use crate::results::Table as Runs;
+use crate::statistics::{Estimate, Estimator};
+use anabranch_report::{Cell, Table, Verdict as Mark};
+use std::collections::BTreeMap;
+
+/// The verdict of a claim as a mark.
+pub(super) fn mark(verdict: Option<Verdict>) -> Mark {
+    match verdict {
+        Some(Verdict::Reproduced) => Mark::pass(Verdict::Reproduced.word()),
+        Some(Verdict::Contradicted) => Mark::fail(Verdict::Contradicted.word()),
+        Some(Verdict::NotTestable) => Mark::info(Verdict::NotTestable.word()),
+        None => Mark::info("none"),
+    }
+}
+
+/// The claims with their verdicts, the reason below each.
+pub(super) fn claims(judgements: &[Judgement]) -> Table {
+    let mut table = Table::new("")
+        .text("claim")
+        .text("what is claimed")
+        .text("verdict")
+        .text("printed")
+        .text("ours, 95 % interval");
+    for j in judgements {
+        let row: Vec<Cell> = vec![
+            j.id.as_str().into(),
+            j.says.as_str().into(),
+            mark(j.verdict).into(),
+            j.printed.replace("; ", "\n").into(),
+            ours(j).into(),
+        ];
+        table.push(row);
+        if j.verdict.is_some() {
+            table.push_remark(sentence(&j.reason));
+        }
+        if !j.note.is_empty() {
+            table.push_remark(sentence(&j.note));
+        }
+    }
+    table
+}
+
+fn ours(j: &Judgement) -> String {
+    let unit = if j.unit.is_empty() { String::new() } else { format!(" {}", j.unit) };
+    if j.steps.len() > 5 {
+        return format!("{} steps, see below", j.steps.len());
+    }
+    // One line for each, which does not break within.
+    let each = j.steps.iter().map(|s| format!("{}{unit}", interval_text(&s.ours)).replace(' ', "\u{a0}"));
+    each.collect::<Vec<_>>().join("\n")
+}
+
+fn sentence(text: &str) -> String {
+    let mut chars = text.chars();
+    let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
+    let end = if text.ends_with(['.', '!', '?']) { "" } else { "." };
+    format!("{first}{}{end}", chars.as_str())
+}
+
+/// Every step of every claim that has several.
+pub(super) fn steps(judgements: &[Judgement]) -> Table {
+    let mut table = Table::new("").text("claim").text("step").text("ours, 95 % interval").text("claimed").text("so?");
+    for j in judgements.iter().filter(|j| j.steps.len() > 1) {
+        let unit = if j.unit.is_empty() { String::new() } else { format!(" {}", j.unit) };
+        for s in &j.steps {
+            use crate::claims::{Outcome as O, Test as T};
+            let claimed = match s.test {
+                T::Above(x) => format!("> {}{unit}", number_text(x)),
+                T::Below(x) => format!("< {}{unit}", number_text(x)),
+                T::Within(x) => format!("within \u{b1}{}{unit}", number_text(x)),
+                T::Is(x, _) => format!("{}{unit}", number_text(x)),
+            };
+            let so = match s.outcome {
+                O::Supported => Mark::pass("yes"),
+                O::Opposed => Mark::fail("no"),
+                O::Undecided => Mark::warn("undecided"),
+            };
+            let row: Vec<Cell> = vec![
+                j.id.as_str().into(),
+                s.what.as_str().into(),
+                format!("{}{unit}", interval_text(&s.ours)).into(),
+                claimed.into(),
+                so.into(),
+            ];
+            table.push(row);
+        }
+    }
+    table
+}
+
+/// The mean of each metric at each point of a sweep with its interval, over the seeds.
+pub(super) fn measurements(runs: &Runs) -> Table {
+    let points = points(runs);
+    let mut columns: Vec<(String, Vec<Option<Estimate>>)> = Vec::new();
+    for (i, metric) in runs.metrics.iter().enumerate() {
+        let all: Vec<Option<Estimate>> = points.values().map(|rows| mean_of(runs, rows, i)).collect();
+        let largest = all.iter().flatten().map(|e| e.mean.abs()).fold(0.0, f64::max);
+        let unit = readable(&metric.unit, largest);
+        let factor = convert(&metric.unit, unit).unwrap_or(1.0);
+        let heading = if unit.is_empty() { metric.name.clone() } else { format!("{} ({unit})", metric.name) };
+        columns.push((heading, all.into_iter().map(|e| e.map(|e| e.scaled(factor))).collect()));
+    }
+    let mut table = runs.keys.iter().fold(Table::new(""), Table::text);
+    for (heading, all) in &columns {
+        let places = all.iter().flatten().map(decimals).max().unwrap_or(2).min(4);
+        table = table.number(heading.clone(), "", places);
+    }
+    for (row, (_, rows)) in points.iter().enumerate() {
+        let point = rows.first().and_then(|r| runs.rows.get(*r)).map(|r| r.point.clone()).unwrap_or_default();
+        let mut cells: Vec<Cell> = point.into_iter().map(Cell::from).collect();
+        for (_, all) in &columns {
+            cells.push(match all.get(row).copied().flatten() {
+                Some(Estimate { mean, interval: Some((low, high)), .. }) => (mean, low, high).into(),
+                Some(e) => e.mean.into(),
+                None => Cell::Empty,
+            });
+        }
+        table.push(cells);
+    }
+    table
+}
+
+/// The rows of each point, points in the order of the scenario.
+fn points(runs: &Runs) -> BTreeMap<usize, Vec<usize>> {
+    let mut first: BTreeMap<&[String], usize> = BTreeMap::new();
+    let mut points: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for (i, row) in runs.rows.iter().enumerate() {
+        let place = *first.entry(&row.point).or_insert(i);
+        points.entry(place).or_default().push(i);
+    }
+    points
+}
+
+fn mean_of(runs: &Runs, rows: &[usize], metric: usize) -> Option<Estimate> {
+    let value = |r: &usize| {
+        let row = runs.rows.get(*r)?;
+        Some((row.seed, row.values.get(metric).copied().flatten()?))
+    };
+    let by_seed: BTreeMap<u64, f64> = rows.iter().filter_map(value).collect();
+    Some(Estimator::mean(&by_seed)?.estimate())
+}
+
+/// The unit for numbers up to `largest`.
+fn readable(unit: &str, largest: f64) -> &str {
+    match unit {
+        "bit/s" if largest >= 1e6 => "Mbit/s",
+        "bit/s" if largest >= 1e3 => "kbit/s",
+        "s" if largest > 0.0 && largest < 1.0 => "ms",
+        "byte" | "bytes" | "B" if largest >= 1e6 => "MB",
+        "byte" | "bytes" | "B" if largest >= 1e4 => "kB",
+        other => other,
+    }
+}

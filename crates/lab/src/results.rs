@@ -1,0 +1,61 @@
+//! What an experiment measured: one row for each point of a sweep and seed.
+
+use serde::{Deserialize, Serialize};
+
+/// Which form of an experiment was run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Form {
+    /// All points and seeds: the only form that gives verdicts.
+    Full,
+    /// Few points and seeds, to see that it works.
+    Quick,
+    /// All points with seeds of the user's choice.
+    Custom,
+}
+
+/// A quantity that runs measure.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Metric {
+    /// Name, as in scenario files and column heads: `main.goodput`.
+    pub name: String,
+    /// Unit for people: `bit/s`, `s`, or empty for a share or a count.
+    pub unit: String,
+}
+
+/// One run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Row {
+    /// The value of each sweep key, in the order of [`Table::keys`], as written in the scenario.
+    pub point: Vec<String>,
+    /// Its seed. Runs of one seed at different points are paired.
+    pub seed: u64,
+    /// One value for each of [`Table::metrics`]; `None` where the run had nothing to measure.
+    pub values: Vec<Option<f64>>,
+    /// Hash of everything the run delivered.
+    pub fingerprint: u64,
+}
+
+/// All runs of one scenario.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Table {
+    /// The scenario's name: `e2-case1`.
+    pub scenario: String,
+    /// Sweep keys: `rbuf`, `loss`, `policy`.
+    pub keys: Vec<String>,
+    /// What was measured.
+    pub metrics: Vec<Metric>,
+    /// The runs, ordered by point as the scenario lists them, then seed.
+    pub rows: Vec<Row>,
+}
+
+/// All scenarios of an experiment.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Results {
+    /// The experiment's name: `rtx-csi`.
+    pub experiment: String,
+    /// Which form was run.
+    pub form: Form,
+    /// One table for each scenario.
+    pub tables: Vec<Table>,
+}

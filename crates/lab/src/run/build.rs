@@ -1,0 +1,170 @@
+//! From a plan to a network with agents.
+
+use super::RunError;
+use crate::metrics::{Packets, Record, SharedRecord, Video};
+use crate::node::{Application, End, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched};
+use crate::scenario::{Flow, Plan, Sctp, Transport};
+use anabranch_base::{Duration, Instant, RandomStream};
+use anabranch_sim::network::{Address, AgentId, Network, Peer};
+use anabranch_sim::traffic::{Source, TrafficConfig};
+use anabranch_sim::transport::tcp::{Supply, TcpConfig, TcpSink, TcpSource, TcpTransfers};
+use anabranch_sim::transport::{DatagramSink, DatagramSource};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// A network that is ready to run.
+pub(super) struct Scene {
+    pub network: Network<SctpPacket>,
+    /// In the order of the plan's flows.
+    pub flows: Vec<Live>,
+}
+
+/// A flow while it runs.
+pub(super) struct Live {
+    pub record: SharedRecord,
+    pub sender: AgentId,
+    pub receiver: AgentId,
+    /// When it starts.
+    pub start: Instant,
+    /// Since when it is measured.
+    pub from: Instant,
+}
+
+pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
+    let network = Network::new(&plan.topology, seed).map_err(|e| RunError(e.to_string()))?;
+    let mut s = Scene { network, flows: Vec::with_capacity(plan.flows.len()) };
+    for f in &plan.flows {
+        let mut random = RandomStream::named(seed, &format!("{}.start", f.name));
+        let late = Duration::from_nanos(random.below(f.start_within.as_nanos().saturating_add(1)));
+        let start = Instant::ZERO + f.start + late;
+        let from = start.max(Instant::ZERO + plan.from);
+        let record = Record::shared(from, plan.bin);
+        if plan.series.iter().any(|s| s.paths && s.covers(&f.group)) {
+            record.lock().unwrap_or_else(PoisonError::into_inner).by_path();
+        }
+        let (sender, receiver) = s.add(f, seed, start, &record)?;
+        s.flows.push(Live { record, sender, receiver, start, from });
+    }
+    Ok(s)
+}
+
+impl Scene {
+    /// Adds both ends: the receiver, then the sender.
+    fn add(
+        &mut self,
+        f: &Flow,
+        seed: u64,
+        start: Instant,
+        record: &SharedRecord,
+    ) -> Result<(AgentId, AgentId), RunError> {
+        let addresses = |name: &str| self.network.node(name).map(|n| self.network.addresses(n).to_vec());
+        let (from, to) = (addresses(&f.from).unwrap_or_default(), addresses(&f.to).unwrap_or_default());
+        // Those that a network between them leads to each other.
+        let pairs: Vec<(Address, Address)> = match &f.transport {
+            Transport::Sctp(s) => self.pairs(&from, &to).into_iter().take(s.paths.unwrap_or(usize::MAX)).collect(),
+            _ => self.pairs(&from, &to).into_iter().take(1).collect(),
+        };
+        let Some(first) = pairs.first().copied() else {
+            return Err(RunError(format!("flow `{}`: no way leads from `{}` to `{}`", f.name, f.from, f.to)));
+        };
+        match &f.transport {
+            Transport::Sctp(s) => self.sctp(f, s, Pairs::exactly(pairs), seed, start, record),
+            Transport::Tcp(c) => Ok(self.tcp(f, *c, first, seed, start, record)),
+            Transport::Udp(header) => Ok(self.udp(f, *header, first, seed, start, record)),
+        }
+    }
+
+    fn pairs(&self, from: &[Address], to: &[Address]) -> Vec<(Address, Address)> {
+        let both = |a, b| self.network.reaches(a, b) && self.network.reaches(b, a);
+        let same: Vec<_> = Pairs::of(from, to).iter().filter(|(a, b)| both(*a, *b)).collect();
+        if !same.is_empty() {
+            return same;
+        }
+        // Cables in another order on either side.
+        from.iter().filter_map(|a| to.iter().find(|b| both(*a, **b)).map(|b| (*a, *b))).collect()
+    }
+
+    fn sctp(
+        &mut self,
+        f: &Flow,
+        s: &Sctp,
+        pairs: Pairs,
+        seed: u64,
+        start: Instant,
+        record: &SharedRecord,
+    ) -> Result<(AgentId, AgentId), RunError> {
+        let policies = RandomStream::named(seed, &format!("{}.policies", f.name)).u64();
+        let (association, _) = s.config(policies).map_err(RunError)?;
+        let receiver = self.network.next_id();
+        let sender = AgentId(receiver.0 + 1);
+        let config = |end, peer| SctpConfig {
+            end,
+            association: association.clone(),
+            pairs: pairs.clone(),
+            peer,
+            overhead: s.overhead,
+            seed,
+            flow: f.name.clone(),
+        };
+        let reader = s.read_rate.map_or(Reader::at_once(), Reader::at);
+        let server = SctpAgent::new(config(End::Server, sender), record.clone()).reading(reader);
+        let app = Application::new(traffic(f, seed, record), s.delivery);
+        let client = SctpAgent::new(config(End::Client, receiver), record.clone()).sending(app);
+        self.network.add(Box::new(server), Instant::ZERO);
+        self.network.add(Box::new(client), start);
+        Ok((sender, receiver))
+    }
+
+    fn tcp(
+        &mut self,
+        f: &Flow,
+        config: TcpConfig,
+        (from, to): (Address, Address),
+        seed: u64,
+        start: Instant,
+        record: &SharedRecord,
+    ) -> (AgentId, AgentId) {
+        let sink = Watched::new(TcpSink::new(config), record.clone());
+        let receiver = self.network.add(Box::new(sink), Instant::ZERO);
+        let peer = Peer { address: to, agent: receiver };
+        let mut random = RandomStream::named(seed, &format!("{}.clock", f.name));
+        let sender = match &f.traffic {
+            TrafficConfig::Web(_) => {
+                let transfers = TcpTransfers::new(config, from, peer, f.traffic.build(seed, &f.name), random);
+                self.network.add(Box::new(transfers), start)
+            }
+            kind => {
+                let supply = match kind {
+                    TrafficConfig::Bulk(b) => b.total.map_or(Supply::Endless, Supply::Finite),
+                    _ => Supply::Source(traffic(f, seed, record)),
+                };
+                self.network.add(Box::new(TcpSource::new(config, from, peer, supply, &mut random)), start)
+            }
+        };
+        (sender, receiver)
+    }
+
+    fn udp(
+        &mut self,
+        f: &Flow,
+        header: u32,
+        (from, to): (Address, Address),
+        seed: u64,
+        start: Instant,
+        record: &SharedRecord,
+    ) -> (AgentId, AgentId) {
+        let sink = Watched::new(DatagramSink::new(header), record.clone());
+        let receiver = self.network.add(Box::new(sink), Instant::ZERO);
+        let peer = Peer { address: to, agent: receiver };
+        let source = DatagramSource::new(from, peer, traffic(f, seed, record)).with_sizes(header, 1_472);
+        (self.network.add(Box::new(source), start), receiver)
+    }
+}
+
+/// What a flow sends. Frames that somebody watches are cut into packets that `record` knows.
+fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Source> {
+    let source = f.traffic.build(seed, &f.name);
+    let Some(p) = f.playout else { return source };
+    let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, p.packet)));
+    record.lock().unwrap_or_else(PoisonError::into_inner).watch(video.clone());
+    Box::new(Packets::new(source, video))
+}

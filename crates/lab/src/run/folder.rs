@@ -1,0 +1,185 @@
+//! A folder of results: `manifest.json` says what was run, `results.csv` has every run.
+
+use crate::experiment::Experiment;
+use crate::report::About;
+use crate::results::{Form, Metric, Results, Row, Table};
+use crate::scenario::ScenarioError;
+use anabranch_report::{ReportError, write_atomically};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::path::Path;
+
+/// What was run, enough to do it again and to make the report anew.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Manifest {
+    /// Version of this file's format.
+    pub format: u32,
+    /// Version of the program.
+    pub version: String,
+    /// The experiment.
+    pub experiment: String,
+    /// Which form.
+    pub form: Form,
+    /// Its scenarios.
+    pub scenarios: Vec<ScenarioRun>,
+    /// What the report tells.
+    pub about: About,
+}
+
+/// A scenario that was run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct ScenarioRun {
+    /// Its name.
+    pub name: String,
+    /// Seeds, from 1.
+    pub seeds: u64,
+    /// Sweep keys and their values.
+    pub keys: Vec<(String, Vec<String>)>,
+    /// Metrics and their units.
+    pub metrics: Vec<Metric>,
+    /// Every key of the network at the first point of the sweep.
+    pub parameters: toml::Table,
+}
+
+impl Manifest {
+    /// What running `e` is.
+    ///
+    /// # Errors
+    /// A scenario that makes no network.
+    pub fn new(e: &Experiment, form: Form, version: &str, about: About) -> Result<Manifest, ScenarioError> {
+        let mut scenarios = Vec::new();
+        for s in &e.scenarios {
+            let parameters = s.points()?.into_iter().next().map(|p| p.keys).unwrap_or_default();
+            let metrics = s.measures.iter().map(|m| Metric { name: m.name.clone(), unit: m.unit.to_owned() }).collect();
+            scenarios.push(ScenarioRun { name: s.name.clone(), seeds: s.seeds, keys: s.keys(), metrics, parameters });
+        }
+        let (version, experiment) = (version.to_owned(), e.name.clone());
+        Ok(Manifest { format: 1, version, experiment, form, scenarios, about })
+    }
+}
+
+impl Manifest {
+    /// The scenarios with every parameter, as text.
+    pub fn settings(&self) -> String {
+        let one = |s: &ScenarioRun| {
+            let sweeps: String = s.keys.iter().map(|(k, v)| format!("# swept: {k} = {}\n", v.join(", "))).collect();
+            format!("# {}: {} seeds\n{sweeps}{}", s.name, s.seeds, s.parameters)
+        };
+        self.scenarios.iter().map(one).collect::<Vec<_>>().join("\n")
+    }
+}
+
+/// Writes both files, each whole or not at all.
+///
+/// # Errors
+/// A file that cannot be written.
+pub fn write(dir: &Path, manifest: &Manifest, results: &Results) -> Result<(), ReportError> {
+    write_atomically(dir.join("results.csv"), to_csv(results).as_bytes())?;
+    let mut json = serde_json::to_vec_pretty(manifest)?;
+    json.push(b'\n');
+    write_atomically(dir.join("manifest.json"), &json)
+}
+
+/// Reads both files of a folder.
+///
+/// # Errors
+/// One line that names the file.
+pub fn read(dir: &Path) -> Result<(Manifest, Results), String> {
+    let open = |name: &str| {
+        let path = dir.join(name);
+        let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()));
+        text.map(|text| (path.display().to_string(), text))
+    };
+    let (path, text) = open("manifest.json")?;
+    let manifest: Manifest = serde_json::from_str(&text).map_err(|e| format!("{path}: {e}"))?;
+    let (path, text) = open("results.csv")?;
+    let results = from_csv(&manifest, &text).map_err(|e| format!("{path}: {e}"))?;
+    Ok((manifest, results))
+}
+
+/// One line for each run. Scenarios share columns of the same name; what one has not is empty.
+pub fn to_csv(results: &Results) -> String {
+    let mut columns: Vec<(&str, bool)> = Vec::new();
+    let mut column = |name, key| {
+        if !columns.contains(&(name, key)) {
+            columns.push((name, key));
+        }
+    };
+    results.tables.iter().flat_map(|t| &t.keys).for_each(|k| column(k, true));
+    results.tables.iter().flat_map(|t| &t.metrics).for_each(|m| column(&m.name, false));
+    let (keys, metrics): (Vec<_>, Vec<_>) = columns.into_iter().partition(|c| c.1);
+    let names = |c: &[(&str, bool)]| c.iter().map(|c| format!("{},", quoted(c.0))).collect::<String>();
+    let mut out = format!("scenario,{}seed,{}fingerprint\n", names(&keys), names(&metrics));
+    for t in &results.tables {
+        for r in &t.rows {
+            out += &format!("{},", quoted(&t.scenario));
+            for (key, _) in &keys {
+                let value = t.keys.iter().position(|k| k == key).and_then(|i| r.point.get(i));
+                out += &format!("{},", value.map(|v| quoted(v)).unwrap_or_default());
+            }
+            out += &format!("{},", r.seed);
+            for (metric, _) in &metrics {
+                let value = t.metrics.iter().position(|m| m.name == *metric).and_then(|i| *r.values.get(i)?);
+                // The shortest text that reads back as the same number.
+                out += &format!("{},", value.map(|v| v.to_string()).unwrap_or_default());
+            }
+            out += &format!("{:016x}\n", r.fingerprint);
+        }
+    }
+    out
+}
+
+pub(super) fn quoted(text: &str) -> String {
+    if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
+}
+
+fn fields(line: &str) -> Vec<String> {
+    let (mut out, mut field, mut inside) = (Vec::new(), String::new(), false);
+    let mut chars = line.chars().peekable();
+    while let Some(c) = chars.next() {
+        match c {
+            '"' if inside && chars.peek() == Some(&'"') => {
+                chars.next();
+                field.push('"');
+            }
+            '"' => inside = !inside,
+            ',' if !inside => out.push(core::mem::take(&mut field)),
+            c => field.push(c),
+        }
+    }
+    out.push(field);
+    out
+}
+
+fn from_csv(m: &Manifest, text: &str) -> Result<Results, String> {
+    let mut lines = text.lines().enumerate();
+    let head = lines.next().map(|(_, l)| fields(l)).unwrap_or_default();
+    let place: BTreeMap<&str, usize> = head.iter().enumerate().map(|(i, n)| (n.as_str(), i)).collect();
+    let mut tables: Vec<Table> = Vec::new();
+    for s in &m.scenarios {
+        let keys = s.keys.iter().map(|k| k.0.clone()).collect();
+        tables.push(Table { scenario: s.name.clone(), keys, metrics: s.metrics.clone(), rows: Vec::new() });
+    }
+    for (i, line) in lines {
+        let f = fields(line);
+        let wrong = |what: &str| format!("line {}: {what}", i + 1);
+        let cell = |name: &str| place.get(name).and_then(|p| f.get(*p)).map(String::as_str);
+        let need = |name: &str| cell(name).ok_or_else(|| wrong(&format!("there is no column `{name}`")));
+        let scenario = need("scenario")?;
+        let t = tables.iter_mut().find(|t| t.scenario == scenario);
+        let t = t.ok_or_else(|| wrong(&format!("no scenario is called `{scenario}`")))?;
+        let value = |name: &str| match cell(name) {
+            None | Some("") => Ok(None),
+            Some(v) => v.parse::<f64>().map(Some).map_err(|_| wrong(&format!("`{v}` is no number"))),
+        };
+        let row = Row {
+            point: t.keys.iter().map(|k| need(k).map(str::to_owned)).collect::<Result<_, _>>()?,
+            seed: need("seed")?.parse().map_err(|_| wrong("the seed is no number"))?,
+            values: t.metrics.iter().map(|m| value(&m.name)).collect::<Result<_, _>>()?,
+            fingerprint: u64::from_str_radix(need("fingerprint")?, 16)
+                .map_err(|_| wrong("the fingerprint is no number"))?,
+        };
+        t.rows.push(row);
+    }
+    Ok(Results { experiment: m.experiment.clone(), form: m.form, tables })
+}

@@ -1,0 +1,18 @@
+//! Running: one point and seed after another, on all cores, with a journal to go on from.
+
+mod all;
+mod build;
+pub mod folder;
+mod journal;
+mod measure;
+mod one;
+mod series;
+mod traced;
+
+#[cfg(test)]
+mod tests;
+
+pub use all::{Failure, Options, run_all};
+pub use journal::{Journal, JournalError};
+pub use one::{RunError, run_one};
+pub use traced::{TracedError, run_traced};

@@ -1,0 +1,130 @@
+use super::*;
+use crate::experiment::Experiment;
+use crate::report::About;
+use crate::results::{Form, Results};
+use crate::scenario::Scenario;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+const TINY: &str = r#"
+name = "tiny"
+duration = "3s"
+seeds = 3
+metrics = ["main.goodput", "main.delay-p99", "main.stage-cwnd", "cross.goodput", "path1.queue-drops"]
+[topology]
+kind = "disjoint-paths"
+delay = "10ms"
+limit = "20p"
+path1 = { rate = "4mbit" }
+path2 = { rate = "2mbit", up.loss = "2%" }
+[[flow]]
+name = "main"
+transport = "sctp"
+profile = "cmt-rtx-csi"
+[[flow]]
+name = "cross"
+transport = "tcp"
+start-within = "1s"
+[[sweep]]
+name = "rbuf"
+sets = "flow.main.receive-buffer"
+values = ["16KB", "64KB"]
+"#;
+
+fn tiny() -> Experiment {
+    let s = Scenario::parse("tiny.toml", TINY, &|_| Err(String::new())).expect("a scenario");
+    Experiment { name: "tiny".into(), about: About::default(), scenarios: vec![s] }
+}
+
+/// Runs it, stopping after `stop_after` runs.
+fn run(jobs: usize, journal: Option<&mut Journal>, stop_after: usize) -> (Result<Results, Failure>, usize) {
+    let (stop, runs) = (AtomicBool::new(false), AtomicUsize::new(0));
+    let progress = |_: usize, _: usize| {
+        // The first call is no run.
+        if runs.fetch_add(1, Ordering::Relaxed) >= stop_after {
+            stop.store(true, Ordering::Relaxed);
+        }
+    };
+    let options = Options { jobs, program: "test", stop: &stop, progress: &progress };
+    let made = run_all(&tiny(), Form::Full, &options, journal);
+    (made, runs.load(Ordering::Relaxed) - 1)
+}
+
+#[test]
+fn jobs_change_nothing_and_seeds_do() {
+    let (one, two) = (run(1, None, 99).0.expect("runs"), run(2, None, 99).0.expect("runs"));
+    assert_eq!(one, two);
+    let rows = &one.tables[0].rows;
+    let seen: Vec<_> = rows.iter().map(|r| (r.point[0].as_str(), r.seed)).collect();
+    assert_eq!(seen, [("16KB", 1), ("16KB", 2), ("16KB", 3), ("64KB", 1), ("64KB", 2), ("64KB", 3)]);
+    let different: std::collections::BTreeSet<u64> = rows.iter().map(|r| r.fingerprint).collect();
+    assert_eq!(different.len(), rows.len());
+    let measured = |i: usize| rows.iter().all(|r| r.values[i].is_some_and(|v| v > 0.0));
+    assert!(measured(0) && measured(1) && measured(3), "{rows:?}");
+}
+
+#[test]
+fn what_was_stopped_goes_on_where_it_was() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let open = || Journal::open(dir.path()).expect("a journal");
+    let (stopped, first) = run(1, Some(&mut open()), 2);
+    assert!(matches!(stopped, Err(Failure::Stopped)) && first == 2, "{stopped:?} {first}");
+    // A line that was cut off does not count.
+    let path = dir.path().join("journal.jsonl");
+    let text = std::fs::read_to_string(&path).expect("a journal");
+    std::fs::write(&path, &text[..text.len() - 5]).expect("a journal");
+    let (resumed, second) = run(2, Some(&mut open()), 99);
+    assert_eq!(second, 5);
+    assert_eq!(resumed.expect("runs"), run(1, None, 99).0.expect("runs"));
+    assert_eq!(run(1, Some(&mut open()), 99).1, 0);
+}
+
+#[test]
+fn a_folder_reads_back_as_it_was_written() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (e, results) = (tiny(), run(2, None, 99).0.expect("runs"));
+    let manifest = folder::Manifest::new(&e, Form::Full, "1", About::default()).expect("a manifest");
+    folder::write(dir.path(), &manifest, &results).expect("written");
+    assert_eq!(folder::read(dir.path()), Ok((manifest, results)));
+    std::fs::remove_file(dir.path().join("results.csv")).expect("removed");
+    assert!(folder::read(dir.path()).unwrap_err().contains("results.csv"));
+}
+
+#[test]
+fn series_tell_what_was_delivered_when_and_survive_a_stop() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let asked = "seeds = 3\nseries = [\"main.throughput\", \"main.path-throughput\"]";
+    let s = Scenario::parse("tiny.toml", &TINY.replacen("seeds = 3", asked, 1), &|_| Err(String::new()));
+    let e = Experiment { name: "tiny".into(), about: About::default(), scenarios: vec![s.expect("a scenario")] };
+    let run = || {
+        let (stop, runs) = (AtomicBool::new(false), AtomicUsize::new(0));
+        let progress = |_: usize, _: usize| {
+            runs.fetch_add(1, Ordering::Relaxed);
+        };
+        let options = Options { jobs: 2, program: "test", stop: &stop, progress: &progress };
+        let mut journal = Journal::open(dir.path()).expect("a journal");
+        let results = run_all(&e, Form::Full, &options, Some(&mut journal)).expect("runs");
+        let text = std::fs::read_to_string(dir.path().join("series/tiny.csv")).expect("a series");
+        (results, text, runs.load(Ordering::Relaxed) - 1)
+    };
+    let (results, text, _) = run();
+    let mut lines = text.lines();
+    assert_eq!(lines.next(), Some("scenario,rbuf,seed,time,flow,path,byte/s,share"));
+    let lines: Vec<Vec<&str>> = lines.map(|l| l.split(',').collect()).collect();
+    // Six runs of six bins: the flow once, and its two paths.
+    assert_eq!(lines.len(), 6 * 6 * 3);
+    assert_eq!((lines[0][1], lines[0][2], lines[6 * 3][2], lines[6 * 3 * 3][1]), ("16KB", "1", "2", "64KB"));
+    let first: Vec<_> = lines.iter().filter(|l| l[1] == "16KB" && l[2] == "1").collect();
+    let sum = |path: &str| -> f64 {
+        first.iter().filter(|l| l[5] == path).map(|l| l[6].parse::<f64>().expect("a number") * 0.5).sum()
+    };
+    let delivered = results.tables[0].rows[0].values[0].expect("goodput") * 3.0 / 8.0;
+    assert!((sum("") - delivered).abs() < 0.5, "{} {delivered}", sum(""));
+    // What came on the paths is what was delivered, what waits for a gap, and repetitions.
+    let came = sum("1") + sum("2");
+    assert!(came >= delivered && came < 1.2 * delivered && sum("2") > 0.0, "{came} {delivered}");
+    // A run whose lines are gone is done again.
+    let part = std::fs::read_dir(dir.path().join("series/runs")).expect("parts").next().expect("one").expect("one");
+    std::fs::remove_file(part.path()).expect("removed");
+    let (again, same, runs) = run();
+    assert_eq!((again, same.as_str(), runs), (results, text.as_str(), 1));
+}

@@ -1,0 +1,377 @@
+//! `[[flow]]`: who talks to whom, and how.
+
+use super::error::{Problem, section};
+use super::traffic::Traffic;
+use super::units::{BitRate, Names, Size, Time};
+use crate::node::Delivery;
+use anabranch_base::{Duration, Rate};
+use anabranch_engine::{AssocConfig, Quirks};
+use anabranch_policy::registry::{Hook, Profile};
+use anabranch_sim::traffic::{TrafficConfig, Video, VideoTrace};
+use anabranch_sim::transport::tcp::{Recovery, SackRule, TcpConfig};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// A flow, ready to run. Several of one name are a group.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Flow {
+    /// Name of its group: `main`.
+    pub group: String,
+    /// Its own name, unique: `main`, or `background.3`.
+    pub name: String,
+    /// Host that sends.
+    pub from: String,
+    /// Host that receives.
+    pub to: String,
+    /// When it starts.
+    pub start: Duration,
+    /// It starts evenly within this time after `start`.
+    pub start_within: Duration,
+    /// What it sends.
+    pub traffic: TrafficConfig,
+    /// How.
+    pub transport: Transport,
+    /// How its frames are watched.
+    pub playout: Option<Playout>,
+}
+
+/// A viewer of a flow of video frames.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Playout {
+    /// A frame is shown so long after it was made.
+    pub after: Duration,
+    /// Frames per second.
+    pub fps: f64,
+    /// Frames are sent in packets of at most so many bytes of payload.
+    pub packet: u32,
+}
+
+/// How a flow is carried.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Transport {
+    /// The engine.
+    Sctp(Box<Sctp>),
+    /// A TCP of the simulator.
+    Tcp(TcpConfig),
+    /// Datagrams, with this many header bytes each.
+    Udp(u32),
+}
+
+/// How the engine carries a flow.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sctp {
+    /// Policies.
+    pub profile: Profile,
+    /// What differs from the profile's limits.
+    pub limits: Limits,
+    /// How messages are sent.
+    pub delivery: Delivery,
+    /// How fast the receiver reads; at once without.
+    pub read_rate: Option<Rate>,
+    /// Paths used; all that there are without.
+    pub paths: Option<usize>,
+    /// Bytes in front of each SCTP packet.
+    pub overhead: u32,
+}
+
+/// Limits and constants of an association that a scenario gives.
+#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Limits {
+    packet_size: Option<Size>,
+    receive_buffer: Option<Size>,
+    send_buffer: Option<Size>,
+    max_burst: Option<u16>,
+    sack_delay: Option<Time>,
+    heartbeat_interval: Option<Time>,
+    path_max_retrans: Option<u16>,
+    association_max_retrans: Option<u16>,
+    initial_window: Option<Size>,
+    initial_ssthresh: Option<Size>,
+    receive_overhead: Option<Size>,
+    #[serde(default)]
+    quirks: BTreeMap<String, bool>,
+}
+
+const BASIC: [&str; 10] =
+    ["name", "transport", "from", "to", "start", "start-within", "enabled", "traffic", "playout", "note"];
+const OF_SCTP: [&str; 7] = ["profile", "streams", "unordered", "lifetime", "max-retransmissions", "read-rate", "paths"];
+const LIMITS: [&str; 12] = [
+    "packet-size",
+    "receive-buffer",
+    "send-buffer",
+    "max-burst",
+    "sack-delay",
+    "heartbeat-interval",
+    "path-max-retrans",
+    "association-max-retrans",
+    "initial-window",
+    "initial-ssthresh",
+    "receive-overhead",
+    "quirks",
+];
+const OF_TCP: [&str; 8] =
+    ["recovery", "rules", "segment", "header", "window", "initial-window", "initial-ssthresh", "delayed-ack"];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Basic {
+    transport: String,
+    from: Option<Names>,
+    to: Option<Names>,
+    start: Option<Time>,
+    start_within: Option<Time>,
+    traffic: Option<Value>,
+    playout: Option<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct SctpKeys {
+    profile: Option<String>,
+    streams: Option<u16>,
+    #[serde(default)]
+    unordered: bool,
+    lifetime: Option<Time>,
+    max_retransmissions: Option<u16>,
+    read_rate: Option<BitRate>,
+    paths: Option<usize>,
+    encapsulation: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct TcpKeys {
+    recovery: Option<String>,
+    rules: Option<String>,
+    segment: Option<u32>,
+    header: Option<u32>,
+    window: Option<u32>,
+    initial_window: Option<u32>,
+    initial_ssthresh: Option<u32>,
+    delayed_ack: Option<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UdpKeys {
+    header: Option<u32>,
+}
+
+/// The name of the flow in `table`.
+pub(super) fn name(table: &Table) -> Result<&str, Problem> {
+    match table.get("name").and_then(Value::as_str) {
+        Some(name) if !name.is_empty() && !name.contains(['.', '*', ',', '"']) => Ok(name),
+        Some(_) => Err(Problem::at("[[flow]]", "name", "needs letters, without dots, stars, commas and quotes")),
+        None => Err(Problem::new("[[flow]]", "the key `name` is missing")),
+    }
+}
+
+/// Reads a flow or a group of them; none when it is not enabled.
+pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
+    let group = name(table)?.to_owned();
+    let place = format!("flow `{group}`");
+    let enabled = match table.get("enabled") {
+        None => true,
+        Some(Value::Boolean(b)) => *b,
+        Some(_) => return Err(Problem::at(&place, "enabled", "is true or false")),
+    };
+    let (mut basic, mut own) = (Table::new(), Table::new());
+    for (key, value) in table {
+        match key.as_str() {
+            "name" | "enabled" | "note" => {}
+            k if BASIC.contains(&k) => drop(basic.insert(key.clone(), value.clone())),
+            _ => drop(own.insert(key.clone(), value.clone())),
+        }
+    }
+    let basic: Basic = section(&place, Value::Table(basic))?;
+    let (transport, full) = match basic.transport.as_str() {
+        "sctp" => sctp(&place, own)?,
+        "tcp" => tcp(&place, own)?,
+        "udp" => udp(&place, own)?,
+        other => return Err(Problem::at(&place, "transport", format!("is sctp, tcp or udp, not `{other}`"))),
+    };
+    let traffic = match basic.traffic {
+        None => Traffic::BULK,
+        Some(Value::String(kind)) => {
+            section(&place, Value::Table(Table::from_iter([("kind".to_owned(), kind.into())])))?
+        }
+        Some(value) => section(&place, value)?,
+    };
+    let clocked = !matches!(traffic, Traffic::Bulk { .. }) || !matches!(transport, Transport::Udp(_));
+    if !clocked {
+        return Err(Problem::at(&place, "traffic", "bulk has no clock, which udp needs: choose cbr or another"));
+    }
+    let traffic = traffic.config(full).map_err(|e| Problem::at(&place, "traffic", e))?;
+    let playout = basic.playout.map(|Time(after)| match &traffic {
+        TrafficConfig::Video(Video { fps, .. }) | TrafficConfig::VideoTrace(VideoTrace { fps, .. }) => {
+            Ok(Playout { after, fps: *fps, packet: full })
+        }
+        _ => Err(Problem::at(&place, "playout", "is for traffic of kind video or video-trace: remove it")),
+    });
+    let playout = playout.transpose()?;
+    let (start, within) = (basic.start, basic.start_within);
+    let ends = ends(&place, basic.from.as_ref(), basic.to.as_ref())?;
+    let single = ends.len() == 1;
+    let flow = |(i, (from, to)): (usize, (String, String))| Flow {
+        name: if single { group.clone() } else { format!("{group}.{}", i + 1) },
+        group: group.clone(),
+        from,
+        to,
+        start: start.map_or(Duration::ZERO, |t| t.0),
+        start_within: within.map_or(Duration::ZERO, |t| t.0),
+        traffic: traffic.clone(),
+        transport: transport.clone(),
+        playout,
+    };
+    let flows: Vec<Flow> = ends.into_iter().enumerate().map(flow).collect();
+    Ok(if enabled { flows } else { Vec::new() })
+}
+
+/// Who talks to whom: two lists of one length, or one end for all.
+fn ends(place: &str, from: Option<&Names>, to: Option<&Names>) -> Result<Vec<(String, String)>, Problem> {
+    let list = |names: Option<&Names>, fallback: &str| names.map_or(vec![fallback.to_owned()], |n| n.all().to_vec());
+    let (from, to) = (list(from, "sender"), list(to, "receiver"));
+    let n = from.len().max(to.len());
+    if from.is_empty() || to.is_empty() || [&from, &to].iter().any(|l| l.len() != 1 && l.len() != n) {
+        return Err(Problem::new(place, "`from` and `to` need lists of one length, or one name for all"));
+    }
+    let at = |list: &[String], i: usize| list.get(i).or(list.first()).cloned().unwrap_or_default();
+    Ok((0..n).map(|i| (at(&from, i), at(&to, i))).collect())
+}
+
+fn refuse_strangers(place: &str, own: &Table, transport: &str, known: &[&str]) -> Result<(), Problem> {
+    let Some(key) = own.keys().find(|k| !known.contains(&k.as_str())) else { return Ok(()) };
+    let elsewhere = OF_SCTP.iter().chain(&LIMITS).chain(&OF_TCP).any(|k| k == key) || key.parse::<Hook>().is_ok();
+    if elsewhere {
+        return Err(Problem::at(place, key, format!("`{key}` says nothing in a flow over {transport}: remove it")));
+    }
+    let all: Vec<&str> = BASIC.iter().chain(known).copied().collect();
+    Err(Problem::unknown(place, key, &all))
+}
+
+fn sctp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
+    let (mut keys, mut limits, mut hooks) = (Table::new(), Table::new(), BTreeMap::new());
+    for (key, value) in own {
+        match key.parse::<Hook>() {
+            Ok(hook) => drop(hooks.insert(hook, (key, value))),
+            Err(_) if LIMITS.contains(&key.as_str()) => drop(limits.insert(key, value)),
+            Err(_) => drop(keys.insert(key, value)),
+        }
+    }
+    let known: Vec<&str> = OF_SCTP.iter().chain(&["encapsulation"]).copied().collect();
+    let mut all = known.clone();
+    all.extend(LIMITS);
+    let dashed: Vec<String> = Hook::ALL.iter().map(|h| h.name().replace('_', "-")).collect();
+    all.extend(dashed.iter().map(String::as_str));
+    if keys.keys().any(|k| !known.contains(&k.as_str())) {
+        refuse_strangers(place, &keys, "sctp", &all)?;
+    }
+    let keys: SctpKeys = section(place, Value::Table(keys))?;
+    let limits: Limits = section(place, Value::Table(limits))?;
+    let mut profile = Profile::named(keys.profile.as_deref().unwrap_or("cmt"))
+        .map_err(|e| Problem::at(place, "profile", e.to_string()))?;
+    for (hook, (key, value)) in hooks {
+        let spec =
+            value.as_str().ok_or_else(|| Problem::at(place, &key, "needs a policy, such as \"rtx_csi:tau=30\""))?;
+        profile.set(hook, spec).map_err(|e| Problem::at(place, &key, e.to_string()))?;
+    }
+    let overhead = match keys.encapsulation.as_deref() {
+        None | Some("none") => 20,
+        Some("udp") => 28,
+        Some(other) => return Err(Problem::at(place, "encapsulation", format!("is none or udp, not `{other}`"))),
+    };
+    let delivery = Delivery {
+        streams: keys.streams.unwrap_or(1).max(1),
+        unordered: keys.unordered,
+        lifetime: keys.lifetime.map(|t| t.0),
+        max_retransmissions: keys.max_retransmissions,
+    };
+    let read_rate = keys.read_rate.map(|r| r.0);
+    let sctp = Sctp { profile, limits, delivery, read_rate, paths: keys.paths, overhead };
+    let full = sctp.config(0).map_err(|e| Problem::new(place, e))?.1;
+    Ok((Transport::Sctp(Box::new(sctp)), full))
+}
+
+impl Sctp {
+    /// The association's configuration and the payload of a full packet.
+    ///
+    /// # Errors
+    /// A limit that cannot be.
+    pub(crate) fn config(&self, seed: u64) -> Result<(AssocConfig, u32), String> {
+        let mut a = AssocConfig::new(self.profile.clone());
+        let l = &self.limits;
+        a.seed = seed;
+        // Nobody needs to learn addresses that INIT lists.
+        a.dynamic_addresses = false;
+        a.outbound_streams = a.outbound_streams.max(self.delivery.streams);
+        let mtu = l.packet_size.map_or(1_500, |s| s.0);
+        let smallest = (AssocConfig::MIN_PACKET_SIZE as u64) + u64::from(self.overhead);
+        if !(smallest..=65_535).contains(&mtu) {
+            return Err(format!("`packet-size` is {mtu}, and must lie between {smallest} and 65535 bytes"));
+        }
+        a.packet_size = (mtu - u64::from(self.overhead)) as usize;
+        if let Some(Size(bytes)) = l.receive_buffer {
+            if !(1_500..=1 << 32).contains(&bytes) {
+                return Err(format!("`receive-buffer` is {bytes}, and must lie between 1500 bytes and 4GB"));
+            }
+            a.receive_buffer = bytes as usize;
+        }
+        // As much again as may be outstanding, so that there is always more to send.
+        a.send_buffer = l.send_buffer.map_or((4 * a.receive_buffer).max(256 << 10), |s| s.0 as usize);
+        let set = |slot: &mut u16, value: Option<u16>| *slot = value.unwrap_or(*slot);
+        set(&mut a.max_burst, l.max_burst);
+        set(&mut a.max_path_retrans, l.path_max_retrans);
+        set(&mut a.max_association_retrans, l.association_max_retrans);
+        a.sack_delay = l.sack_delay.map_or(a.sack_delay, |t| t.0);
+        a.heartbeat_interval = l.heartbeat_interval.map_or(a.heartbeat_interval, |t| t.0);
+        a.initial_window = l.initial_window.map(|s| s.0).or(a.initial_window);
+        a.initial_ssthresh = l.initial_ssthresh.map_or(a.initial_ssthresh, |s| s.0);
+        a.receive_overhead = l.receive_overhead.map_or(a.receive_overhead, |s| s.0 as usize);
+        if let Some((name, _)) = l.quirks.iter().find(|(name, on)| !a.quirks.set(name, **on)) {
+            return Err(format!("`quirks` has no `{name}`; there are {}", Quirks::NAMES.join(", ")));
+        }
+        let headers = anabranch_wire::COMMON_HEADER_LEN + anabranch_wire::DATA_HEADER_LEN;
+        let full = (a.packet_size - headers) & !3;
+        Ok((a, full as u32))
+    }
+}
+
+fn tcp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
+    refuse_strangers(place, &own, "tcp", &OF_TCP)?;
+    let keys: TcpKeys = section(place, Value::Table(own))?;
+    let recovery = match keys.recovery.as_deref().unwrap_or("newreno") {
+        "tahoe" => Recovery::Tahoe,
+        "reno" => Recovery::Reno,
+        "newreno" => Recovery::NewReno,
+        "sack" => Recovery::Sack(SackRule::Rfc6675),
+        "sack-pipe" => Recovery::Sack(SackRule::Pipe),
+        other => {
+            let what = format!("is tahoe, reno, newreno, sack or sack-pipe, not `{other}`");
+            return Err(Problem::at(place, "recovery", what));
+        }
+    };
+    let mut c = match keys.rules.as_deref().unwrap_or("rfc") {
+        "rfc" => TcpConfig::rfc(recovery),
+        "ns2" => TcpConfig::ns2(recovery),
+        other => return Err(Problem::at(place, "rules", format!("is rfc or ns2, not `{other}`"))),
+    };
+    let set = |slot: &mut u32, value: Option<u32>| *slot = value.unwrap_or(*slot);
+    set(&mut c.segment, keys.segment);
+    set(&mut c.header, keys.header);
+    set(&mut c.window, keys.window);
+    set(&mut c.initial_window, keys.initial_window);
+    c.initial_ssthresh = keys.initial_ssthresh.or(c.initial_ssthresh);
+    if let Some(Time(wait)) = keys.delayed_ack {
+        c.delayed_ack = (!wait.is_zero()).then_some(wait);
+    }
+    c.check().map_err(|e| Problem::new(place, e))?;
+    Ok((Transport::Tcp(c), c.segment))
+}
+
+fn udp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
+    refuse_strangers(place, &own, "udp", &["header"])?;
+    let keys: UdpKeys = section(place, Value::Table(own))?;
+    Ok((Transport::Udp(keys.header.unwrap_or(28)), 1_472))
+}

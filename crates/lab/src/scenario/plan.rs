@@ -1,0 +1,192 @@
+//! A network at one point of a sweep, ready to run.
+
+use super::error::{Problem, section};
+use super::flow::{self, Flow, Transport};
+use super::series::SeriesOf;
+use super::topology;
+use super::units::Time;
+use crate::metrics::{FlowMetric, LinkMetric};
+use anabranch_base::Duration;
+use anabranch_sim::netem::nearest;
+use anabranch_sim::topology::{Role, Topology};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+/// A network and what is measured in it.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Nodes and links.
+    pub topology: Topology,
+    /// Flows in the order of the file.
+    pub flows: Vec<Flow>,
+    /// How long it runs.
+    pub duration: Duration,
+    /// What is measured begins here, or at the start of a flow that starts later.
+    pub from: Duration,
+    /// Width of throughput bins.
+    pub bin: Duration,
+    /// What is measured.
+    pub measures: Vec<Measure>,
+    /// What is noted over time.
+    pub series: Vec<SeriesOf>,
+}
+
+/// A metric of a scenario.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Measure {
+    /// As written: `main.goodput`.
+    pub name: String,
+    /// Its unit.
+    pub unit: &'static str,
+    /// Of what.
+    pub of: Of,
+}
+
+/// What is measured.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Of {
+    /// Something of a flow, or of all flows of a group, or of groups whose names begin so, together.
+    Flow(String, FlowMetric),
+    /// Something of a cable.
+    Link(String, LinkMetric),
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct Times {
+    duration: Time,
+    measure_from: Option<Time>,
+    bin: Option<Time>,
+}
+
+/// Finds what the names in `metrics` mean.
+pub(super) fn measures(base: &Table, metrics: &[String]) -> Result<Vec<Measure>, Problem> {
+    let place = "";
+    let flows = flows_of(base)?;
+    let groups = flows.iter().map(flow::name).collect::<Result<Vec<_>, _>>()?;
+    if let Some(twice) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
+        return Err(Problem::new(&format!("flow `{}`", twice.1), "there are two flows of this name"));
+    }
+    let topology = base.get("topology").and_then(Value::as_table).cloned().unwrap_or_default();
+    let cables: Vec<String> = topology::read(&topology)?.cables.into_iter().map(|c| c.name).collect();
+    if metrics.is_empty() {
+        return Err(Problem::at(place, "metrics", "needs one metric or more, such as \"main.goodput\""));
+    }
+    let one = |name: &String| {
+        let wrong = |what: String| Problem::at(place, "metrics", what);
+        let (of, metric) = name.rsplit_once('.').ok_or_else(|| wrong(format!("`{name}` is no FLOW.METRIC")))?;
+        // A percentile may have a dot of its own: main.delay-p99.9.
+        let (of, metric) = match of.rsplit_once('.') {
+            Some((head, tail)) if tail.contains("-p") => (head, name[head.len() + 1..].as_ref()),
+            _ => (of, metric),
+        };
+        if groups.iter().any(|g| covers(of, g)) {
+            let (m, unit) = FlowMetric::named(metric).map_err(wrong)?;
+            Ok(Measure { name: name.clone(), unit, of: Of::Flow(of.to_owned(), m) })
+        } else if cables.iter().any(|c| c == of) {
+            let (m, unit) = LinkMetric::named(metric).map_err(wrong)?;
+            Ok(Measure { name: name.clone(), unit, of: Of::Link(of.to_owned(), m) })
+        } else {
+            let near = nearest(of, groups.iter().copied().chain(cables.iter().map(String::as_str)));
+            let hint = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            Err(wrong(format!("`{name}`: no flow or cable is called `{of}`{hint}")))
+        }
+    };
+    metrics.iter().map(one).collect()
+}
+
+/// Is the flow or group `name` what `of` says: its name, or with a star at its end the beginning of it?
+pub fn covers(of: &str, name: &str) -> bool {
+    of == name || of.strip_suffix('*').is_some_and(|begin| name.starts_with(begin))
+}
+
+/// The names of all flows and groups.
+pub(super) fn groups(base: &Table) -> Result<Vec<String>, Problem> {
+    flows_of(base)?.iter().map(|t| flow::name(t).map(str::to_owned)).collect()
+}
+
+fn flows_of(base: &Table) -> Result<Vec<Table>, Problem> {
+    let wrong = || Problem::at("", "flow", "needs [[flow]]");
+    match base.get("flow") {
+        Some(Value::Array(a)) => a.iter().map(|v| v.as_table().cloned().ok_or_else(wrong)).collect(),
+        Some(_) => Err(wrong()),
+        None => Err(Problem::new("", "there is no [[flow]]")),
+    }
+}
+
+/// Reads the keys of the network.
+pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> Result<Plan, Problem> {
+    let mut times = table.clone();
+    let topology = times.remove("topology");
+    times.remove("flow");
+    let times: Times = section("", Value::Table(times))?;
+    let missing = || Problem::new("", "there is no [topology]");
+    let topology = topology.as_ref().and_then(Value::as_table).ok_or_else(missing)?;
+    let topology = topology::read(topology)?;
+    let mut flows = Vec::new();
+    for t in flows_of(table)? {
+        flows.extend(flow::read(&t)?);
+    }
+    let duration = times.duration.0;
+    let from = times.measure_from.map_or(Duration::ZERO, |t| t.0);
+    if from >= duration {
+        return Err(Problem::at("", "measure-from", "must come before the end, `duration`"));
+    }
+    let bin = times.bin.map_or(Duration::from_millis(500), |t| t.0);
+    if bin.is_zero() || duration.as_nanos() / bin.as_nanos() > 10_000_000 {
+        return Err(Problem::at("", "bin", "is too short for so long a run"));
+    }
+    for f in &flows {
+        check_flow(&topology, f, duration)?;
+    }
+    if !series.is_empty() && duration.as_nanos() / bin.as_nanos() > 100_000 {
+        return Err(Problem::at(
+            "",
+            "bin",
+            "is too short for a series of so long a run: it would have more than 100000 lines for each flow",
+        ));
+    }
+    for m in measures {
+        let Of::Flow(of, FlowMetric::Viewed(_)) = &m.of else { continue };
+        if let Some(f) = flows.iter().find(|f| covers(of, &f.group) && f.playout.is_none()) {
+            let what = format!("`{}` needs `playout`, such as \"300ms\", and traffic of kind video", m.name);
+            return Err(Problem::new(&format!("flow `{}`", f.group), what));
+        }
+    }
+    let measures = measures.to_vec();
+    let series = series.to_vec();
+    Ok(Plan { topology, flows, duration, from, bin, measures, series })
+}
+
+fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {
+    let place = format!("flow `{}`", f.group);
+    let mut cables = [0, 0];
+    for ((key, name), n) in [("from", &f.from), ("to", &f.to)].into_iter().zip(&mut cables) {
+        let hosts = || t.nodes.iter().filter(|n| n.role == Role::Host).map(|n| n.name.as_str());
+        let Some(node) = t.find(name).filter(|_| hosts().any(|h| h == name)) else {
+            let near = nearest(name, hosts()).map(|n| format!("did you mean `{n}`?"));
+            let known = || format!("there are {}", hosts().collect::<Vec<_>>().join(", "));
+            let what = format!("there is no host `{name}`; {}", near.unwrap_or_else(known));
+            return Err(Problem::at(&place, key, what));
+        };
+        *n = t.cables.iter().filter(|c| c.a == node || c.b == node).count();
+    }
+    if f.from == f.to {
+        return Err(Problem::at(&place, "to", format!("`{}` cannot talk to itself", f.to)));
+    }
+    if f.start + f.start_within >= duration {
+        return Err(Problem::at(&place, "start", "must come before the end, `duration`"));
+    }
+    if let Transport::Sctp(s) = &f.transport {
+        let there = cables[0].max(cables[1]);
+        if s.paths.is_some_and(|n| n == 0 || n > there) {
+            return Err(Problem::at(
+                &place,
+                "paths",
+                format!("must lie between 1 and {there}, the paths between its hosts"),
+            ));
+        }
+        s.profile.check(s.paths.unwrap_or(there)).map_err(|e| Problem::at(&place, "profile", e.to_string()))?;
+    }
+    Ok(())
+}

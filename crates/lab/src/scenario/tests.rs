@@ -1,0 +1,238 @@
+use super::*;
+
+/// A scenario of twenty lines.
+const SMALL: &str = r#"
+name = "small"
+duration = "10s"
+metrics = ["main.goodput", "path1.utilisation"]
+
+[topology]
+kind = "disjoint-paths"
+limit = "50p"
+path1 = { rate = "10mbit", delay = "20ms" }
+path2 = { rate = "5mbit", delay = "40ms", up.loss = "1%" }
+
+[[flow]]
+name = "main"
+transport = "sctp"
+profile = "cmt"
+receive-buffer = "128KB"
+retransmission = "rtx_csi:tau=10"
+
+[[sweep]]
+name = "rbuf"
+sets = "flow.main.receive-buffer"
+values = ["32KB", "128KB"]
+
+[[sweep]]
+name = "loss"
+sets = ["topology.path1.up.loss", "topology.path2.up.loss"]
+values = ["1%", "2%", "4%"]
+
+[quick]
+seeds = 2
+sweep = { loss = ["1%"] }
+"#;
+
+fn parse(text: &str) -> Result<Scenario, ScenarioError> {
+    Scenario::parse("small.toml", text, &|name| Err(format!("there is no file `{name}`")))
+}
+
+/// The message after replacing a piece of the scenario.
+fn error(from: &str, to: &str) -> String {
+    assert!(SMALL.contains(from), "{from}");
+    parse(&SMALL.replacen(from, to, 1)).expect_err("a mistake").to_string()
+}
+
+#[test]
+fn points_are_the_product_and_the_quick_form_keeps_some() {
+    let s = parse(SMALL).unwrap();
+    let values = |choice| -> Vec<String> {
+        s.chosen(choice).unwrap().points().unwrap().iter().map(|p| p.values.join(" ")).collect()
+    };
+    let full = values(Choice::default());
+    assert_eq!(full, ["32KB 1%", "32KB 2%", "32KB 4%", "128KB 1%", "128KB 2%", "128KB 4%"]);
+    let quick = Choice { quick: true, seeds: None };
+    assert_eq!(values(quick), ["32KB 1%", "128KB 1%"]);
+    assert_eq!((s.seeds, s.chosen(quick).unwrap().seeds), (10, 2));
+    let hashes: std::collections::BTreeSet<u64> = s.points().unwrap().iter().map(|p| p.hash).collect();
+    assert_eq!(hashes.len(), 6);
+}
+
+#[test]
+fn mistakes_are_one_line_with_file_line_and_key() {
+    let cases = [
+        (
+            "receive-buffer = \"128KB\"",
+            "recieve-buffer = \"128KB\"",
+            "small.toml:16: flow `main`: unknown key `recieve-buffer`; did you mean `receive-buffer`?",
+        ),
+        (
+            "duration = \"10s\"",
+            "durration = \"10s\"",
+            "small.toml:3: unknown key `durration`; did you mean `duration`?",
+        ),
+        (
+            "duration = \"10s\"",
+            "duration = \"10\"",
+            "small.toml:3: `duration`: needs a time with its unit, such as 30ms or 1.5s, not `10`",
+        ),
+        (
+            "tau=10",
+            "tau=0",
+            "small.toml:17: flow `main`: `retransmission`: rtx_csi: tau=0 does not fit: a number from 0.001 to 86400 (s)",
+        ),
+        (
+            "delay = \"20ms\" }",
+            "dellay = \"20ms\" }",
+            "small.toml:9: [topology.path1]: unknown key `dellay`; did you mean `delay`?",
+        ),
+        (
+            "delay = \"20ms\" }",
+            "delay = \"20\" }",
+            "small.toml:9: [topology.path1]: `delay` needs a time with its unit, such as 30ms or 1.5s, not `20`",
+        ),
+        (
+            "main.goodput",
+            "main.godput",
+            "small.toml:4: `metrics`: no metric is called `godput`; did you mean `goodput`?",
+        ),
+        (
+            "main.goodput",
+            "mian.goodput",
+            "small.toml:4: `metrics`: `mian.goodput`: no flow or cable is called `mian`; did you mean `main`?",
+        ),
+        (
+            "profile = \"cmt\"",
+            "profile = \"cmt\"\nto = \"reciever\"",
+            "small.toml:16: flow `main`: `to`: there is no host `reciever`; did you mean `receiver`?",
+        ),
+        (
+            "profile = \"cmt\"",
+            "profile = \"cmt\"\npaths = 3",
+            "small.toml:16: flow `main`: `paths`: must lie between 1 and 2, the paths between its hosts",
+        ),
+        (
+            "profile = \"cmt\"",
+            "profile = \"cmt\"\nsegment = 20",
+            "small.toml:16: flow `main`: `segment` says nothing in a flow over sctp: remove it",
+        ),
+        (
+            "flow.main.receive",
+            "flow.mian.receive",
+            "small.toml:21: sweep `rbuf`: `sets`: `flow.mian.receive-buffer`: there is no flow `mian`",
+        ),
+        (
+            "sweep = { loss = [\"1%\"]",
+            "sweep = { loss = [\"3%\"]",
+            "small.toml:25: sweep `loss`: [quick.sweep]: `3%` is none of its values",
+        ),
+        ("\"4%\"]", "\"4%\", \"400%\"]", "`loss 400%` is more than 100% (at rbuf = 32KB, loss = 400%)"),
+    ];
+    let mut wrong = Vec::new();
+    for (from, to, want) in cases {
+        let got = error(from, to);
+        assert!(!got.contains('\n'), "{got}");
+        let right = if want.starts_with("small") { got == want } else { got.ends_with(want) };
+        wrong.extend((!right).then(|| format!("{got}\n{want}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn keys_are_set_from_outside_as_by_a_sweep() {
+    let mut s = parse(SMALL).unwrap();
+    s.set("duration", "5s").unwrap();
+    s.set("flow.main.streams", "4").unwrap();
+    let plan = &s.points().unwrap()[0].plan;
+    assert_eq!(plan.duration, anabranch_base::Duration::from_secs(5));
+    let Transport::Sctp(sctp) = &plan.flows[0].transport else { panic!("sctp") };
+    assert_eq!(sctp.delivery.streams, 4);
+    for (key, value) in [("flow.main.streems", "4"), ("flow.main.receive-buffer", "64KB"), ("seeds", "3")] {
+        assert!(s.clone().set(key, value).is_err(), "{key}");
+    }
+}
+
+#[test]
+fn a_base_lends_what_is_not_given() {
+    let base = SMALL.replace("name = \"small\"", "name = \"base\"");
+    let child = "name = 'child'\nextends = 'base.toml'\ntopology.path1.delay = '99ms'\n[[flow]]\nname = 'more'\ntransport = 'tcp'\n";
+    let s = Scenario::parse("child.toml", child, &|_| Ok(base.clone())).unwrap();
+    let plan = &s.points().unwrap()[0].plan;
+    assert_eq!((s.name.as_str(), plan.flows.len()), ("child", 2));
+    assert_eq!(plan.topology.cables[0].forward.delay, anabranch_base::Duration::from_millis(99));
+    let missing = Scenario::parse("child.toml", child, &|n| Err(format!("cannot read `{n}`"))).unwrap_err();
+    assert_eq!(missing.to_string(), "child.toml:2: `extends`: cannot read `base.toml`");
+}
+
+#[test]
+fn traces_come_from_files() {
+    let reader = |name: &str| match name {
+        "cell.trace" => Ok("1\n1\n4\n10\n".to_owned()),
+        "loss.txt" => Ok("0010\n".to_owned()),
+        "film.txt" => Ok("I 9000\nP 1000\n".to_owned()),
+        "bad.trace" => Ok("5\n3\n".to_owned()),
+        other => Err(format!("there is no file `{other}`")),
+    };
+    let path = "{ deliveries = { file = \"cell.trace\" }, delay = \"20ms\", down.loss = { file = \"loss.txt\" } }";
+    let text = SMALL.replace("{ rate = \"5mbit\", delay = \"40ms\", up.loss = \"1%\" }", path).replace(
+        "retransmission =",
+        "traffic = { kind = \"video-trace\", frames = { file = \"film.txt\" } }\nretransmission =",
+    );
+    let s = Scenario::parse("small.toml", &text, &reader).unwrap();
+    let plan = s.points().unwrap().remove(0).plan;
+    let cable = plan.topology.cables.iter().find(|c| c.forward.deliveries.is_some()).expect("a recorded link");
+    assert_eq!(cable.forward.mean_rate().map(|r| r.bytes_per_sec()), Some(600_000));
+    assert_eq!(cable.backward.loss.mean(), 0.25);
+    assert!((cable.forward.loss.mean() - 0.01).abs() < 1e-12);
+
+    let swept = text
+        .replace("sets = \"flow.main.receive-buffer\"", "sets = \"topology.path2.deliveries\"")
+        .replace("[\"32KB\", \"128KB\"]", "[{ file = \"cell.trace\" }]");
+    let s = Scenario::parse("small.toml", &swept, &reader).unwrap();
+    assert_eq!(s.keys()[0].1, ["cell.trace"]);
+
+    let error = |from: &str, to: &str| {
+        let e = Scenario::parse("small.toml", &text.replacen(from, to, 1), &reader).expect_err("a mistake");
+        e.to_string()
+    };
+    let bad = error("cell.trace", "bad.trace");
+    assert!(bad.ends_with("`deliveries`: bad.trace: line 2: 3 ms comes after 5 ms: times must not fall"), "{bad}");
+    let missing = error("cell.trace", "none.trace");
+    assert!(missing.ends_with("`deliveries`: there is no file `none.trace`"), "{missing}");
+    let both = error("{ deliveries", "{ rate = \"1mbit\", deliveries");
+    assert!(both.ends_with("a link has a rate or a trace of deliveries, not both"), "{both}");
+    let key = error("{ file = \"loss.txt\" }", "{ file = \"loss.txt\", repaet = true }");
+    assert!(key.contains("unknown key `repaet`; did you mean `repeat`?"), "{key}");
+    let film = error("film.txt", "loss.txt");
+    assert!(film.contains("loss.txt: line 1:"), "{film}");
+}
+
+#[test]
+fn viewers_need_frames_and_a_star_takes_several_flows() {
+    let profile = "profile = \"cmt\"";
+    let playout = format!("{profile}\nplayout = \"300ms\"");
+    let blind = error("main.goodput", "main.underflows");
+    assert!(blind.contains("flow `main`: `main.underflows` needs `playout`"), "{blind}");
+    let bulk = error(profile, &playout);
+    assert!(bulk.contains("`playout`") && bulk.contains("is for traffic of kind video"), "{bulk}");
+    let nobody = error("main.goodput", "na*.goodput");
+    assert!(nobody.contains("no flow or cable is called `na*`"), "{nobody}");
+    let film = SMALL.replacen(profile, &format!("{playout}\ntraffic = {{ kind = \"video\" }}"), 1).replacen(
+        "main.goodput",
+        "ma*.decodable-frames\", \"*.jain",
+        1,
+    );
+    let points = parse(&film).and_then(|s| s.points()).expect("a scenario");
+    // 1500 bytes less the headers of IPv4, SCTP and DATA.
+    let watched = Playout { after: anabranch_base::Duration::from_millis(300), fps: 25.0, packet: 1_452 };
+    assert_eq!(points[0].plan.flows[0].playout, Some(watched));
+}
+
+#[test]
+fn series_are_of_flows_and_have_names() {
+    let with = |name: &str| error("name = \"small\"", &format!("name = \"small\"\nseries = [\"{name}\"]"));
+    assert!(with("mian.share").contains("`mian.share`: no flow is called `mian`; did you mean `main`?"));
+    assert!(with("main.troughput").contains("no series is called `troughput`; did you mean `throughput`?"));
+    assert!(with("main").contains("`main` is no FLOW.SERIES"));
+}

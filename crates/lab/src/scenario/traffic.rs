@@ -1,0 +1,140 @@
+//! What a flow sends.
+
+use super::units::{BitRate, Share, Size, Time};
+use anabranch_base::Duration;
+use anabranch_sim::traffic::{
+    Bulk, Cbr, Mix, ParetoOnOff, Sizes, Thin, ThinApp, TrafficConfig, Vbr, Video, VideoTrace, Web,
+};
+use serde::Deserialize;
+
+/// `traffic = { kind = … }`.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "kebab-case", rename_all_fields = "kebab-case", deny_unknown_fields)]
+pub(super) enum Traffic {
+    /// As much as the transport takes.
+    Bulk { size: Option<Size>, total: Option<Size> },
+    /// Packets of one size at a constant rate.
+    Cbr { rate: BitRate, size: Size },
+    /// A constant rate in packets of varying size.
+    Vbr { rate: BitRate, min_size: Size, max_size: Size, interval: Time },
+    /// Bursts and silences of heavy-tailed length.
+    ParetoOnOff { peak: BitRate, size: Size, mean_on: Option<Time>, mean_off: Option<Time>, shape: Option<f64> },
+    /// The packet sizes of the Internet, most of them TCP's.
+    Mix { peak: BitRate, stream_share: Option<Share> },
+    /// Transfers that web clients ask for.
+    Web {
+        clients: Option<u32>,
+        mean_gap: Option<Time>,
+        min_size: Option<Size>,
+        max_size: Option<Size>,
+        shape: Option<f64>,
+    },
+    /// Games and interactive programs.
+    Thin { app: App, correlation: Option<f64> },
+    /// Frames of a synthetic video.
+    Video { rate: Option<BitRate>, fps: Option<f64>, group: Option<u32>, anchor_every: Option<u32>, sigma: Option<f64> },
+    /// Frames of a recorded video.
+    VideoTrace { frames: FileText, fps: Option<f64>, repeat: Option<bool> },
+}
+
+/// `{ file = "film.txt" }` with what was read from it.
+#[derive(Clone, PartialEq, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct FileText {
+    file: String,
+    text: String,
+}
+
+/// Programs whose traces are known.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum App {
+    AnarchyOnline,
+    RemoteDesktop,
+    Ssh,
+    WorldOfWarcraft,
+    Skype,
+    Casa,
+}
+
+impl App {
+    fn config(self) -> Thin {
+        let app = match self {
+            App::AnarchyOnline => ThinApp::AnarchyOnline,
+            App::RemoteDesktop => ThinApp::RemoteDesktop,
+            App::Ssh => ThinApp::Ssh,
+            App::WorldOfWarcraft => ThinApp::WorldOfWarcraft,
+            App::Skype => ThinApp::Skype,
+            App::Casa => ThinApp::Casa,
+        };
+        Thin::app(app)
+    }
+}
+
+impl Traffic {
+    /// Bulk without end.
+    pub const BULK: Traffic = Traffic::Bulk { size: None, total: None };
+
+    /// Its generator; `full` is the payload of a full packet of the flow's transport.
+    ///
+    /// # Errors
+    /// What is wrong with the numbers.
+    pub fn config(&self, full: u32) -> Result<TrafficConfig, String> {
+        let small = |s: Size| u32::try_from(s.0).unwrap_or(u32::MAX);
+        let half = |t: Option<Time>| t.map_or(Duration::from_millis(500), |t| t.0);
+        let config = match self.clone() {
+            Traffic::Bulk { size, total } => {
+                TrafficConfig::Bulk(Bulk { size: size.map_or(full, small), total: total.map(|t| t.0) })
+            }
+            Traffic::Cbr { rate, size } => TrafficConfig::Cbr(Cbr { rate: rate.0, size: small(size) }),
+            Traffic::Vbr { rate, min_size, max_size, interval } => TrafficConfig::Vbr(Vbr {
+                rate: rate.0,
+                min_size: small(min_size),
+                max_size: small(max_size),
+                interval: interval.0,
+            }),
+            Traffic::ParetoOnOff { peak, size, mean_on, mean_off, shape } => TrafficConfig::ParetoOnOff(ParetoOnOff {
+                peak: peak.0,
+                sizes: Sizes::Fixed(small(size)),
+                mean_on: half(mean_on),
+                mean_off: half(mean_off),
+                shape: shape.unwrap_or(1.5),
+            }),
+            Traffic::Mix { peak, stream_share } => {
+                let p1 = Mix::p1(peak.0);
+                TrafficConfig::Mix(Mix { stream_share: stream_share.map_or(p1.stream_share, |s| s.0), ..p1 })
+            }
+            Traffic::Web { clients, mean_gap, min_size, max_size, shape } => {
+                let p2 = Web::P2;
+                TrafficConfig::Web(Web {
+                    clients: clients.unwrap_or(p2.clients),
+                    mean_gap: mean_gap.map_or(p2.mean_gap, |t| t.0),
+                    min_size: min_size.map_or(p2.min_size, |s| s.0),
+                    max_size: max_size.map_or(p2.max_size, |s| s.0),
+                    shape: shape.unwrap_or(p2.shape),
+                })
+            }
+            Traffic::Thin { app, correlation } => {
+                TrafficConfig::Thin(Thin { correlation: correlation.unwrap_or(0.0), ..app.config() })
+            }
+            Traffic::Video { rate, fps, group, anchor_every, sigma } => {
+                let v = Video::STANDARD;
+                TrafficConfig::Video(Video {
+                    rate: rate.map_or(v.rate, |r| r.0),
+                    fps: fps.unwrap_or(v.fps),
+                    group: group.unwrap_or(v.group),
+                    anchor_every: anchor_every.unwrap_or(v.anchor_every),
+                    sigma: sigma.unwrap_or(v.sigma),
+                    ..v
+                })
+            }
+            Traffic::VideoTrace { frames: FileText { file, text }, fps, repeat } => {
+                let fps = fps.unwrap_or(Video::STANDARD.fps);
+                let trace = VideoTrace::parse(&text, fps, repeat.unwrap_or(true));
+                TrafficConfig::VideoTrace(trace.map_err(|e| format!("{file}: {e}"))?)
+            }
+        };
+        config.check()?;
+        Ok(config)
+    }
+}

@@ -1,0 +1,198 @@
+//! The event log: one JSON object on each line.
+
+use serde::{Deserialize, Serialize};
+
+/// One line of the event log. Times `t` are seconds of virtual time; sizes are bytes; `path` counts a flow's paths from
+/// 0, the same on both ends.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case", rename_all_fields = "kebab-case")]
+pub enum Line {
+    /// First line: what was run.
+    Run {
+        /// The scenario.
+        scenario: String,
+        /// The values of its sweep keys.
+        point: String,
+        /// The seed.
+        seed: u64,
+        /// The flows.
+        flows: Vec<FlowLine>,
+    },
+    /// New DATA left the sender.
+    Data {
+        /// When.
+        t: f64,
+        /// Which flow.
+        flow: String,
+        /// Which path the path scheduler chose.
+        path: usize,
+        /// Number of the packet in the network.
+        packet: u64,
+        /// Its length, headers included.
+        bytes: u32,
+        /// TSNs of its chunks.
+        tsn: Vec<u32>,
+    },
+    /// A chunk was sent again.
+    Retransmission {
+        /// When.
+        t: f64,
+        /// Which flow.
+        flow: String,
+        /// Which path the retransmission policy chose.
+        path: usize,
+        /// Number of the packet in the network.
+        packet: u64,
+        /// TSN of the chunk.
+        tsn: u32,
+        /// How often it has been sent by now.
+        transmission: u32,
+        /// The path it was on before.
+        was_on: usize,
+        /// Why it is sent again, as the sender sees it.
+        why: Why,
+        /// What decided for the path, where the policy tells: `cwnd`, `ssthresh`, `timeouts`, `age`, `draw`, `alone`.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decided_by: Option<String>,
+        /// Window and threshold of each path when it was decided; a threshold of none was never set.
+        windows: Vec<(u64, Option<u64>)>,
+    },
+    /// A SACK arrived at the sender of the data.
+    Sack {
+        /// When.
+        t: f64,
+        /// Which flow.
+        flow: String,
+        /// On which path.
+        path: usize,
+        /// Cumulative TSN.
+        cumulative: u32,
+        /// First and last TSN of each block beyond it.
+        gaps: Vec<(u32, u32)>,
+        /// The receiver's window.
+        window: u32,
+    },
+    /// A packet was lost, and why it really was.
+    Lost {
+        /// When.
+        t: f64,
+        /// Which flow.
+        flow: String,
+        /// On which of its paths.
+        path: usize,
+        /// Number of the packet in the network.
+        packet: u64,
+        /// Where: name of the link, or of the node that knew no way on.
+        place: String,
+        /// The true cause.
+        cause: Cause,
+        /// TSNs of its DATA chunks.
+        tsn: Vec<u32>,
+        /// What it carried: `DATA`, `SACK`, `TCP`, …
+        kind: String,
+    },
+    /// The state of a path at the sender, when it has changed.
+    Path {
+        /// When.
+        t: f64,
+        /// Which flow.
+        flow: String,
+        /// Which path.
+        path: usize,
+        /// Congestion window.
+        cwnd: u64,
+        /// Slow-start threshold; none while it was never set.
+        ssthresh: Option<u64>,
+        /// Bytes in flight.
+        in_flight: u64,
+        /// Smoothed round-trip time, seconds.
+        srtt: f64,
+        /// Retransmission timeout, seconds.
+        rto: f64,
+        /// Health: `active`, `potentially-failed`, …
+        state: String,
+        /// What changed the window: an acknowledgement, a reported loss, a timeout, idleness.
+        why: WindowChange,
+    },
+    /// What waits at a link, when it has changed (at most once in 5 ms for each link).
+    Queue {
+        /// When.
+        t: f64,
+        /// Name of the link.
+        link: String,
+        /// Packets that wait.
+        packets: usize,
+        /// Their bytes.
+        bytes: u64,
+    },
+}
+
+/// A flow of the run.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct FlowLine {
+    /// Its name.
+    pub name: String,
+    /// `sctp`, `tcp` or `udp`.
+    pub transport: String,
+    /// Its paths in order: source and destination address.
+    pub paths: Vec<(String, String)>,
+}
+
+/// Why the sender sent a chunk again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Why {
+    /// It was reported missing often enough.
+    Reported,
+    /// T3 expired.
+    Timeout,
+    /// Neither: a copy, a probe, a chunk bundled because it was due anyway.
+    Other,
+}
+
+/// Why a packet was really lost.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Cause {
+    /// A queue was full, or its discipline dropped it.
+    Queue,
+    /// The loss model of the link.
+    RandomLoss,
+    /// The link was down.
+    LinkDown,
+    /// Too large for the link.
+    TooLarge,
+    /// No way led on, or nobody was there.
+    NoRoute,
+}
+
+impl Cause {
+    /// In words.
+    pub const fn word(self) -> &'static str {
+        match self {
+            Cause::Queue => "queue full",
+            Cause::RandomLoss => "random loss",
+            Cause::LinkDown => "link down",
+            Cause::TooLarge => "too large",
+            Cause::NoRoute => "no route",
+        }
+    }
+}
+
+/// What changed a window.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum WindowChange {
+    /// The first state noted.
+    Start,
+    /// Acknowledgements opened it.
+    Acknowledged,
+    /// A loss was reported.
+    Reported,
+    /// T3 expired.
+    Timeout,
+    /// Something else: idleness, a policy's own clock.
+    Other,
+    /// It did not change; flight, times or health did.
+    Same,
+}

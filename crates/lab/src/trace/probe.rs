@@ -1,0 +1,125 @@
+//! Sits at the sender of a flow and notes what its association thinks.
+
+use super::line::{Line, Why, WindowChange};
+use super::tracer::{Shared, lock, seconds};
+use anabranch_base::Instant;
+use anabranch_engine::{Association, PathStats};
+use anabranch_policy::retransmission::StageCounts;
+
+/// What is known of a packet when it is assembled.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Sending {
+    /// The stage of the retransmission policy that decided, if one did.
+    pub decided_by: Option<&'static str>,
+    /// Window and threshold of each path.
+    pub windows: Vec<(u64, Option<u64>)>,
+}
+
+/// Notes the paths of an association after each of its steps.
+pub struct Probe {
+    shared: Shared,
+    flow: usize,
+    paths: Vec<Option<PathStats>>,
+    stages: StageCounts,
+}
+
+impl Probe {
+    pub(super) fn new(shared: Shared, flow: usize) -> Self {
+        Probe { shared, flow, paths: Vec::new(), stages: StageCounts::default() }
+    }
+
+    /// To be called after each input: a packet, a timeout, a send of its user.
+    pub fn noted(&mut self, now: Instant, a: &Association) {
+        let mut state = lock(&self.shared);
+        let Some(name) = state.flows.get(self.flow).map(|f| f.about.name.clone()) else { return };
+        for (id, p) in a.paths() {
+            let i = id.index();
+            if self.paths.len() <= i {
+                self.paths.resize(i + 1, None);
+            }
+            let Some(before) = self.paths.get_mut(i) else { continue };
+            let why = change(before.as_ref(), &p);
+            if let Some(loss) = noticed(before.as_ref(), &p)
+                && let Some(slot) = state.flows.get_mut(self.flow).and_then(|f| f.last_loss.get_mut(i))
+            {
+                *slot = loss;
+            }
+            if differs(before.as_ref(), &p) {
+                state.files.log(&Line::Path {
+                    t: seconds(now),
+                    flow: name.clone(),
+                    path: i,
+                    cwnd: p.cwnd,
+                    ssthresh: threshold(p.ssthresh),
+                    in_flight: p.in_flight,
+                    srtt: p.srtt.as_secs_f64(),
+                    rto: p.rto.as_secs_f64(),
+                    state: format!("{:?}", p.state).to_lowercase(),
+                    why,
+                });
+                *before = Some(p);
+            }
+        }
+    }
+
+    /// To be called for each packet that the association hands out, before it is sent.
+    pub fn sending(&mut self, a: &Association) {
+        let decided_by = a.stats().retransmission_stages.and_then(|now| {
+            let before = std::mem::replace(&mut self.stages, now);
+            decided(&before, &now)
+        });
+        let windows = a.paths().map(|(_, p)| (p.cwnd, threshold(p.ssthresh))).collect();
+        let mut state = lock(&self.shared);
+        if let Some(f) = state.flows.get_mut(self.flow) {
+            f.sending.push_back(Sending { decided_by, windows });
+        }
+    }
+}
+
+/// A threshold that was ever set.
+fn threshold(ssthresh: u64) -> Option<u64> {
+    (ssthresh < u64::from(u32::MAX)).then_some(ssthresh)
+}
+
+/// The stage whose count has grown.
+fn decided(before: &StageCounts, now: &StageCounts) -> Option<&'static str> {
+    let all = [
+        ("alone", before.alone, now.alone),
+        ("cwnd", before.cwnd, now.cwnd),
+        ("ssthresh", before.ssthresh, now.ssthresh),
+        ("timeouts", before.timeouts, now.timeouts),
+        ("age", before.age, now.age),
+        ("draw", before.draw, now.draw),
+    ];
+    all.iter().find(|(_, a, b)| b > a).map(|s| s.0)
+}
+
+fn noticed(before: Option<&PathStats>, now: &PathStats) -> Option<Why> {
+    let (reported, timeout) = before.map_or((0, 0), |b| (b.counters.lost_by_report, b.counters.lost_by_timeout));
+    if now.counters.lost_by_timeout > timeout {
+        Some(Why::Timeout)
+    } else {
+        (now.counters.lost_by_report > reported).then_some(Why::Reported)
+    }
+}
+
+fn differs(before: Option<&PathStats>, now: &PathStats) -> bool {
+    let key = |p: &PathStats| {
+        (p.cwnd, p.ssthresh, p.in_flight, p.srtt, p.rto, p.state, p.counters.lost_by_report, p.counters.lost_by_timeout)
+    };
+    before.is_none_or(|b| key(b) != key(now))
+}
+
+/// Why a window is another one.
+fn change(before: Option<&PathStats>, now: &PathStats) -> WindowChange {
+    let Some(before) = before else { return WindowChange::Start };
+    if (before.cwnd, before.ssthresh) == (now.cwnd, now.ssthresh) {
+        return WindowChange::Same;
+    }
+    match noticed(Some(before), now) {
+        Some(Why::Timeout) => WindowChange::Timeout,
+        Some(_) if now.cwnd < before.cwnd => WindowChange::Reported,
+        _ if now.cwnd > before.cwnd => WindowChange::Acknowledged,
+        _ => WindowChange::Other,
+    }
+}

@@ -1,0 +1,101 @@
+//! What comes with the program runs, and the same everywhere.
+//!
+//! `UPDATE=1 cargo test -p anabranch-lab --test shipped` writes the fingerprints anew after a change that was meant.
+
+use anabranch_lab::experiment::{Experiment, SHIPPED};
+use anabranch_lab::results::{Form, Results};
+use anabranch_lab::run::{Options, run_all};
+use anabranch_lab::scenario::{Choice, Scenario};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments")
+}
+
+/// The quick form with the first seed.
+fn run(e: &Experiment, jobs: usize) -> Results {
+    let e = e.chosen(Choice { quick: true, seeds: Some(1) }).expect("a quick form");
+    let stop = AtomicBool::new(false);
+    let options = Options { jobs, program: "", stop: &stop, progress: &|_, _| {} };
+    run_all(&e, Form::Quick, &options, None).expect("runs")
+}
+
+/// One line for each run.
+fn lines(results: &Results) -> String {
+    let mut out = String::from("scenario,point,seed,fingerprint\n");
+    for t in &results.tables {
+        for r in &t.rows {
+            out += &format!("{},{},{},{:016x}\n", t.scenario, r.point.join(" "), r.seed, r.fingerprint);
+        }
+    }
+    out
+}
+
+/// Runs on one and on two threads; both must give the committed fingerprints.
+fn compare(name: &str, experiments: &[Experiment]) {
+    let all = |jobs| -> String {
+        let one = |e: &Experiment| lines(&run(e, jobs));
+        experiments.iter().map(one).collect::<Vec<_>>().join("")
+    };
+    let (once, again) = (all(2), all(1));
+    assert!(once == again, "{name}: the number of threads changes what is delivered");
+    let path = folder().join(name).join("fingerprints.csv");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(&path, once).expect("written");
+        return;
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    let changed: Vec<&str> = once.lines().filter(|l| !committed.lines().any(|c| c == *l)).collect();
+    let how = "if that is meant, run UPDATE=1 cargo test -p anabranch-lab --test shipped";
+    assert!(once == committed, "{name}: {} runs differ, {how}:\n{}", changed.len(), changed.join("\n"));
+}
+
+#[test]
+fn shipped_experiments_deliver_what_they_did() {
+    for shipped in SHIPPED {
+        let e = Experiment::shipped(shipped.name).expect("shipped").expect("no mistakes");
+        assert_eq!(e.name, shipped.name);
+        compare(shipped.name, &[e]);
+    }
+}
+
+#[test]
+fn examples_run_and_measure_what_they_name() {
+    let mut files: Vec<PathBuf> =
+        std::fs::read_dir(folder().join("examples")).expect("examples").map(|f| f.expect("a file").path()).collect();
+    files.retain(|f| f.extension().is_some_and(|e| e == "toml"));
+    files.sort();
+    assert!(files.len() >= 4);
+    let load = |f: &PathBuf| Experiment::load(f).unwrap_or_else(|e| panic!("{e}"));
+    let all: Vec<Experiment> = files.iter().map(load).collect();
+    for e in &all {
+        for t in &run(e, 2).tables {
+            for (i, m) in t.metrics.iter().enumerate() {
+                assert!(t.rows.iter().any(|r| r.values[i].is_some()), "{}: nobody measured {}", e.name, m.name);
+            }
+        }
+    }
+    compare("examples", &all);
+}
+
+#[test]
+fn every_file_of_a_shipped_experiment_is_part_of_the_program() {
+    for shipped in SHIPPED {
+        let load = Experiment::load(&folder().join(shipped.name).join("experiment.toml"));
+        let (from_disk, built_in) =
+            (load.expect("on disk"), Experiment::shipped(shipped.name).expect("shipped").expect("built in"));
+        let names = |e: &Experiment| e.scenarios.iter().map(|s| (s.name.clone(), s.runs())).collect::<Vec<_>>();
+        assert_eq!(names(&from_disk), names(&built_in));
+        assert_eq!(from_disk.about, built_in.about);
+    }
+}
+
+#[test]
+fn the_scenario_of_the_documentation_is_one() {
+    let page = std::fs::read_to_string(folder().join("../docs/LAB.md")).expect("the page");
+    let (_, rest) = page.split_once("```toml\n").expect("a scenario");
+    let (text, _) = rest.split_once("```").expect("its end");
+    let s = Scenario::parse("docs/LAB.md", text, &|_| Err(String::new())).unwrap_or_else(|e| panic!("{e}"));
+    assert!(text.lines().count() < 30 && s.runs() == 30);
+}
