@@ -89,3 +89,7 @@ algorithms:
 # docs/CONFORMANCE.md from the marks of the tests
 conformance:
     UPDATE=1 cargo test -p anabranch-engine --test conformance
+
+# A paper's experiments: every point and seed, figures, a verdict for each claim
+reproduce experiment="rtx-csi" *args:
+    cargo run --release -- lab run {{experiment}} {{args}}

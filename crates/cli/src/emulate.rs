@@ -19,12 +19,14 @@ Words of a path, each with its value; a later word wins:
   rate 6mbit              speed, a second: bit, kbit, mbit, gbit, byte, kbyte, …, or unlimited
   delay 30ms [4ms [distribution normal]]
                           time on the way, with jitter
-  jitter 4ms [normal]     even spread of plus or minus this, or a normal one
+  jitter 4ms [normal]     even spread of plus or minus this, or a normal or exponential one
   order kept|free         may jitter make packets overtake each other?
-  loss FORM               0.1%; 1% burst 5; gemodel p=1% r=20%; timed good=450ms bad=50ms; packets 3,17; none
+  loss FORM               0.1%; 1% burst 5; gemodel p=1% r=20%; timed good=450ms bad=50ms; packets 3,17;
+                          pattern 00100; outages 2s-4s; none
   loss-at wire|entry      is a lost packet lost after it used the rate, or before?
   limit 40, limit-bytes 60000
                           packets and bytes held; none for no limit
+  queue FORM              drop-tail; red thresh=5 maxthresh=15; codel target=5ms interval=100ms
   overhead 28             header bytes that count for the rate
   mtu 1400                largest datagram taken
   duplicate 1%, reorder 5%

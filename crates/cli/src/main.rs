@@ -12,6 +12,7 @@ mod exit;
 mod filemark;
 mod input;
 mod interrupt;
+mod lab;
 mod monitor;
 mod netargs;
 mod output;
@@ -22,6 +23,7 @@ mod send;
 mod session;
 mod stats;
 mod stop;
+mod trace;
 mod transport;
 mod tunnel;
 mod udp;
@@ -60,6 +62,8 @@ enum Command {
     Recv(Box<recv::RecvArgs>),
     Tunnel(Box<tunnel::TunnelArgs>),
     Emulate(Box<emulate::EmulateArgs>),
+    Lab(Box<lab::LabArgs>),
+    Trace(trace::TraceArgs),
     Policies(policies::PoliciesArgs),
 }
 
@@ -92,6 +96,8 @@ async fn run(command: Command) -> ExitCode {
         Command::Recv(args) => recv::run(*args).await,
         Command::Tunnel(args) => tunnel::run(*args).await,
         Command::Emulate(args) => emulate::run(*args).await,
+        Command::Lab(args) => lab::run(*args).await,
+        Command::Trace(args) => trace::run(&args),
         Command::Policies(args) => policies::run(&args),
     };
     exit::finish(outcome)

@@ -8,6 +8,7 @@ use anabranch_engine::{AssocId, Endpoint, EndpointConfig, Event, LocalId, Transm
 use anabranch_wire::Verify;
 use bytes::Bytes;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Packets handed over at a time.
 const BATCH: usize = 16;
@@ -108,10 +109,10 @@ const ROUNDS: usize = 6;
 
 impl Crowd {
     fn connected(profile: &str, n: usize) -> Result<Crowd, String> {
-        let config = config(profile, 1 << 20)?;
+        let config = Arc::new(config(profile, 1 << 20)?);
         let now = Instant::from_millis(1_000);
         let ends = [false, true].map(|accept| {
-            let mut c = EndpointConfig::new(PORT, config.clone());
+            let mut c = EndpointConfig::new(PORT, (*config).clone());
             c.accept = accept;
             c.max_associations = n;
             Endpoint::new(c, Box::new(RandomStream::named(3, if accept { "server" } else { "client" })), now)

@@ -1,0 +1,43 @@
+//! `anabranch lab`: experiments in virtual time.
+
+mod list;
+mod progress;
+mod report;
+mod run;
+mod show;
+mod traces;
+
+use crate::exit::Outcome;
+use clap::Subcommand;
+
+const EXAMPLES: &str = "\
+Examples:
+  anabranch lab list
+  anabranch lab run rtx-csi --quick
+  anabranch lab run rtx-csi --out results/rtx-csi
+  anabranch lab report results/rtx-csi
+  anabranch lab run my-scenario.toml --set flow.main.receive-buffer=256KB";
+
+/// Run experiments in virtual time: scenarios, figures with intervals, verdicts on a paper's claims
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct LabArgs {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Clone, Debug, Subcommand)]
+enum Command {
+    List(list::ListArgs),
+    Run(run::RunArgs),
+    Report(report::ReportArgs),
+}
+
+/// Runs the command.
+pub async fn run(args: LabArgs) -> Outcome {
+    match args.command {
+        Command::List(args) => list::run(&args),
+        Command::Report(args) => report::run(&args),
+        Command::Run(args) => run::run(args).await,
+    }
+}

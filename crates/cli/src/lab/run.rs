@@ -1,0 +1,154 @@
+//! `anabranch lab run`.
+
+use super::progress::Progress;
+use super::show;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupt;
+use anabranch_lab::experiment::{Experiment, SHIPPED};
+use anabranch_lab::report::{self, About};
+use anabranch_lab::results::{Form, Results};
+use anabranch_lab::run::{self, Journal, Options, folder};
+use anabranch_lab::scenario::Choice;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+const EXAMPLES: &str = "\
+Examples:
+  anabranch lab run rtx-csi --quick
+  anabranch lab run rtx-csi/e1 --seeds 5
+  anabranch lab run my-scenario.toml --out results/mine --jobs 1
+  anabranch lab run my-scenario.toml --set topology.path1.up.loss=5% --set duration=60s
+
+Stopped with Ctrl-C, the same command goes on where it was. Exit codes: 0 done; 2 a mistake in the scenario or a file
+that cannot be written; 130 stopped.";
+
+/// Run an experiment: results.csv, claims.csv, manifest.json, report.html and figures in a folder
+#[derive(Clone, Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub struct RunArgs {
+    /// An experiment of `lab list`, or a scenario file
+    #[arg(value_name = "NAME|FILE")]
+    what: String,
+    /// Run with this many seeds and not the scenario's own number
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
+    seeds: Option<u64>,
+    /// Runs at a time [default: as many as there are cores]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1024))]
+    jobs: Option<u16>,
+    /// Few points and seeds, to see that it works; gives no verdicts
+    #[arg(long)]
+    quick: bool,
+    /// Folder for results [default: results/NAME, with --quick results/NAME-quick]
+    #[arg(long, value_name = "DIR")]
+    out: Option<PathBuf>,
+    /// Set a key of every scenario: flow.main.streams=4, topology.path1.delay=90ms, duration=60s; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    set: Vec<String>,
+    #[command(flatten)]
+    traces: super::traces::TraceFlags,
+}
+
+/// Runs the command.
+pub async fn run(args: RunArgs) -> Outcome {
+    let interrupt = Interrupt::install();
+    let stop = Arc::new(AtomicBool::new(false));
+    let work = tokio::task::spawn_blocking({
+        let stop = stop.clone();
+        move || work(&args, &stop)
+    });
+    let watch = tokio::spawn(async move {
+        interrupt.wait().await;
+        stop.store(true, Ordering::Relaxed);
+    });
+    let outcome = work.await.unwrap_or_else(|e| Err(Failure::network(format!("a run failed: {e}"))));
+    watch.abort();
+    outcome
+}
+
+fn find(what: &str) -> Result<Experiment, Failure> {
+    if let Some(shipped) = Experiment::shipped(what) {
+        return shipped.map_err(Failure::usage);
+    }
+    let path = Path::new(what);
+    if path.is_dir() && path.join("experiment.toml").is_file() {
+        return Experiment::load(&path.join("experiment.toml")).map_err(Failure::usage);
+    }
+    if !path.exists() && !what.ends_with(".toml") {
+        let names: Vec<&str> = SHIPPED.iter().map(|s| s.name).collect();
+        let what = format!("there is no experiment `{what}` and no such file; there are {}", names.join(", "));
+        return Err(Failure::usage(what));
+    }
+    Experiment::load(path).map_err(Failure::usage)
+}
+
+fn work(args: &RunArgs, stop: &AtomicBool) -> Outcome {
+    let mut e = find(&args.what)?;
+    for pair in &args.set {
+        let wrong = || Failure::usage(format!("--set {pair}: write KEY=VALUE, such as duration=60s"));
+        let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
+        for s in &mut e.scenarios {
+            s.set(key.trim(), value.trim()).map_err(Failure::usage)?;
+        }
+    }
+    let choice = Choice { quick: args.quick, seeds: args.seeds };
+    let forms: Vec<Form> = e.scenarios.iter().map(|s| s.form(choice)).collect();
+    let changed = !args.set.is_empty();
+    let form = match forms.iter().find(|f| **f != Form::Full) {
+        Some(form) => *form,
+        // Another network than the one that claims speak of gives no verdicts.
+        None if changed => Form::Custom,
+        None => Form::Full,
+    };
+    let e = e.chosen(choice).map_err(Failure::usage)?;
+    args.traces.check(&e)?;
+    let suffix = if form == Form::Quick { "-quick" } else { "" };
+    let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/{}{suffix}", e.name)));
+    let results = all(args, &e, form, &dir, stop)?;
+    finish(args, &e, form, &dir, &results)?;
+    args.traces.leave(&e, &dir)
+}
+
+fn all(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, stop: &AtomicBool) -> Result<Results, Failure> {
+    let cores = || std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let jobs = args.jobs.map_or_else(cores, usize::from);
+    let progress = Progress::new();
+    let tell = |done, total| progress.tell(done, total);
+    let program = program();
+    let options = Options { jobs, program: &program, stop, progress: &tell };
+    let mut journal = Journal::open(dir).map_err(Failure::usage)?;
+    let made = run::run_all(e, form, &options, Some(&mut journal));
+    progress.end();
+    made.map_err(|failure| match failure {
+        run::Failure::Stopped => {
+            eprintln!("anabranch: stopped; the same command goes on from here");
+            Failure::Interrupted
+        }
+        other => Failure::usage(other),
+    })
+}
+
+/// Version and contents of this program: a journal of another one does not count.
+fn program() -> String {
+    let version = env!("CARGO_PKG_VERSION");
+    let own = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
+    let hash = own.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3));
+    format!("{version} {hash:016x}")
+}
+
+fn finish(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, results: &Results) -> Outcome {
+    let quick = if args.quick { " --quick" } else { "" };
+    let about = About {
+        command: format!("anabranch lab run {}{quick}", args.what),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        ..e.about.clone()
+    };
+    let manifest = folder::Manifest::new(e, form, &about.version, about.clone()).map_err(Failure::usage)?;
+    folder::write(dir, &manifest, results).map_err(Failure::usage)?;
+    let about = About { settings: manifest.settings(), ..about };
+    let written = report::write(dir, &about, results).map_err(Failure::usage)?;
+    written.warnings.iter().for_each(|w| crate::exit::warning(w));
+    show::print(results, &written.judgements);
+    println!("\n{}", written.page.display());
+    Ok(())
+}

@@ -1,0 +1,111 @@
+//! Traces of single runs, beside the results.
+
+use crate::exit::{Failure, Outcome};
+use anabranch_lab::experiment::Experiment;
+use anabranch_lab::run::run_traced;
+use anabranch_lab::scenario::{Point, Scenario};
+use anabranch_lab::trace::Outputs;
+use std::path::Path;
+
+/// More runs than this leave traces only by mistake: each takes some tens of megabytes.
+const MOST: usize = 40;
+
+/// What runs leave behind for looking at them; docs/TRACES.md tells the formats.
+#[derive(Clone, Debug, clap::Args)]
+pub struct TraceFlags {
+    /// Leave captures of the SCTP packets of each host in OUT/trace (pcapng, for Wireshark)
+    #[arg(long)]
+    pcap: bool,
+    /// Leave a table of every event of every packet in OUT/trace (CSV)
+    #[arg(long)]
+    csv: bool,
+    /// Leave an event log in OUT/trace (JSON lines): windows, queues, losses with their true cause, decisions with reasons
+    #[arg(long)]
+    log: bool,
+    /// Trace only where a sweep key has this value: loss=5%; repeatable
+    #[arg(long, value_name = "KEY=VALUE")]
+    trace_at: Vec<String>,
+    /// Trace the runs of this seed
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
+    trace_seed: u64,
+}
+
+impl TraceFlags {
+    fn outputs(&self) -> Outputs {
+        Outputs { pcap: self.pcap, csv: self.csv, log: self.log }
+    }
+
+    /// Finds mistakes before anything runs.
+    ///
+    /// # Errors
+    /// Flags that fit no run.
+    pub fn check(&self, e: &Experiment) -> Outcome {
+        if self.outputs().is_empty() {
+            return match self.trace_at.first() {
+                Some(_) => Err(Failure::usage("--trace-at says where; say what with --pcap, --csv or --log")),
+                None => Ok(()),
+            };
+        }
+        let runs = self.chosen(e)?;
+        let seeds = e.scenarios.iter().map(|s| s.seeds).max().unwrap_or(0);
+        if self.trace_seed > seeds {
+            return Err(Failure::usage(format!("--trace-seed {}: there are seeds 1 to {seeds}", self.trace_seed)));
+        }
+        match runs.len() {
+            0 => Err(Failure::usage(format!("no run is at {}", self.trace_at.join(" ")))),
+            n if n > MOST => Err(Failure::usage(format!(
+                "{n} runs would leave traces, which is more than {MOST}: choose some with --trace-at KEY=VALUE"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Runs what is to be traced and leaves its files in `dir/trace`.
+    ///
+    /// # Errors
+    /// A file that cannot be written.
+    pub fn leave(&self, e: &Experiment, dir: &Path) -> Outcome {
+        if self.outputs().is_empty() {
+            return Ok(());
+        }
+        let folder = dir.join("trace");
+        for (scenario, point) in self.chosen(e)? {
+            let made = run_traced(scenario, &point, self.trace_seed, &folder, self.outputs());
+            let (_, files) = made.map_err(Failure::usage)?;
+            files.iter().for_each(|f| println!("{}", f.display()));
+        }
+        Ok(())
+    }
+
+    /// The points that are to be traced.
+    fn chosen<'e>(&self, e: &'e Experiment) -> Result<Vec<(&'e Scenario, Point)>, Failure> {
+        let mut wanted = Vec::new();
+        for pair in &self.trace_at {
+            let wrong = || Failure::usage(format!("--trace-at {pair}: write KEY=VALUE, such as loss=5%"));
+            let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
+            let (key, value) = (key.trim(), value.trim());
+            let keys: Vec<_> = e.scenarios.iter().flat_map(Scenario::keys).filter(|k| k.0 == key).collect();
+            if !keys.iter().any(|k| k.1.iter().any(|v| v == value)) {
+                let there = match keys.first() {
+                    Some((_, values)) => format!("`{key}` is one of {}", values.join(", ")),
+                    None => format!("no scenario sweeps `{key}`"),
+                };
+                return Err(Failure::usage(format!("--trace-at {pair}: {there}")));
+            }
+            wanted.push((key, value));
+        }
+        let mut all = Vec::new();
+        for scenario in &e.scenarios {
+            let keys = scenario.keys();
+            for point in scenario.points().map_err(Failure::usage)? {
+                let has = |(key, value): &(&str, &str)| {
+                    keys.iter().zip(&point.values).any(|((k, _), v)| k == key && v == value)
+                };
+                if wanted.iter().all(has) {
+                    all.push((scenario, point));
+                }
+            }
+        }
+        Ok(all)
+    }
+}

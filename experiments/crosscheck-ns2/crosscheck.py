@@ -1,0 +1,168 @@
+#!/usr/bin/env python3
+"""Runs a grid of points in ns-2.35 and in anabranch and sets their goodput side by side. See README.md."""
+
+import argparse
+import collections
+import concurrent.futures
+import csv
+import math
+import pathlib
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HERE = pathlib.Path(__file__).resolve().parent
+POLICIES = ["rtx_asap", "rtx_same", "rtx_ssthresh", "rtx_loss_rate", "rtx_cwnd"]
+# Two-sided 95 % points of Student's t by degrees of freedom.
+T = [0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
+     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045]
+
+
+def interval(values):
+    """Mean and half of the 95 % interval."""
+    mean = statistics.mean(values)
+    if len(values) < 2:
+        return mean, 0.0
+    t = T[len(values) - 1] if len(values) <= len(T) else 1.96
+    return mean, t * statistics.stdev(values) / math.sqrt(len(values))
+
+
+def random_parts(point):
+    return any(float(point[k]) > 0 for k in ("loss", "loss2"))
+
+
+def ns2(ns, point, seed):
+    """Goodput of one run of ns-2, bit/s."""
+    args = [f"{k}={v}" for k, v in point.items() if k != "id"] + [f"seed={seed}"]
+    run = subprocess.run([ns, str(HERE / "point.tcl"), *args], capture_output=True, text=True, check=False)
+    words = run.stdout.split()
+    if run.returncode or len(words) != 3:
+        raise SystemExit(f"crosscheck: ns-2 failed at {point['id']}: {run.stderr.strip() or run.stdout.strip()}")
+    return float(words[0])
+
+
+def settings(point):
+    """The scenario of a point and the keys that differ from it."""
+    two = float(point["rate2"]) > 0
+    keys = {"duration": f"{point['time']}s"}
+    for place, suffix in [("topology.path1", ""), ("topology.path2", "2")] if two else [("topology", "")]:
+        keys[f"{place}.rate"] = f"{point['rate' + suffix]}mbit"
+        keys[f"{place}.delay"] = f"{float(point['rtt' + suffix]) * 500:.0f}us"
+        keys[f"{place}.limit"] = f"{point['queue']}p"
+        keys[f"{place}.up.loss"] = f"{point['loss' + suffix]}%"
+    if point["proto"] in ("sctp", "cmt"):
+        keys["flow.main.receive-buffer"] = point["rbuf"]
+        keys["flow.main.profile"] = "ns2-era" if point["proto"] == "sctp" else "ns2-era-cmt"
+        if point["proto"] == "cmt":
+            keys["flow.main.retransmission"] = POLICIES[int(point["rtx"])]
+        return ("two.toml" if two else "single.toml"), keys
+    keys["flow.main.recovery"] = {"sack1": "sack-pipe"}.get(point["proto"], point["proto"])
+    keys["flow.main.window"] = point["window"]
+    keys["flow.main.segment"] = point["size"]
+    keys["flow.main.delayed-ack"] = "100ms" if point["delack"] == "1" else "0ms"
+    return "tcp.toml", keys
+
+
+def ours(program, point, seeds, extra):
+    """Goodput of each seed of ours, bit/s."""
+    scenario, keys = settings(point)
+    with tempfile.TemporaryDirectory() as folder:
+        sets = [f"--set={k}={v}" for k, v in keys.items()] + [f"--set={e}" for e in extra]
+        command = [program, "lab", "run", str(HERE / scenario), "--seeds", str(seeds), "--jobs", "1", "--out", folder]
+        run = subprocess.run([*command, *sets], capture_output=True, text=True, check=False)
+        if run.returncode:
+            raise SystemExit(f"crosscheck: anabranch failed at {point['id']}: {run.stderr.strip()}")
+        with open(pathlib.Path(folder) / "results.csv", newline="", encoding="utf-8") as f:
+            rows = list(csv.DictReader(f))
+    if rows and "metric" in rows[0]:
+        return [float(r["value"]) for r in rows if r["metric"] == "main.goodput"]
+    return [float(r["main.goodput"]) for r in rows]
+
+
+def compare(point, theirs, mine):
+    """One row of the table."""
+    (m, mh), (t, th) = interval(mine), interval(theirs)
+    ratio = m / t if t else float("inf")
+    difference = abs(m - t)
+    if abs(ratio - 1) <= 0.1:
+        verdict = "within 10 %"
+    elif difference <= mh and difference <= th:
+        verdict = "inside both intervals"
+    else:
+        verdict = "OUTSIDE"
+    return {**point, "ours": round(m), "ours_ci": round(mh), "ns2": round(t), "ns2_ci": round(th),
+            "ratio": f"{ratio:.3f}", "verdict": verdict}
+
+
+def summary(rows):
+    """Prints shares by agent; answers whether the goal is met."""
+    by = collections.defaultdict(list)
+    for r in rows:
+        by[r["proto"]].append(r["verdict"] != "OUTSIDE")
+    print()
+    for proto, good in by.items():
+        print(f"{proto:8} {sum(good)} of {len(good)} points agree")
+    everything = [g for good in by.values() for g in good]
+    tcp = all(all(good) for proto, good in by.items() if proto not in ("sctp", "cmt"))
+    share = sum(everything) / len(everything)
+    print(f"{'all':8} {sum(everything)} of {len(everything)} points agree, {100 * share:.1f} %"
+          f"{'' if tcp else '; a TCP does not at every point'}")
+    return share >= 0.9 and tcp
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--grid", default=HERE / "grid.csv", help="points, one per line [default: grid.csv]")
+    parser.add_argument("--only", default="", metavar="PREFIX", help="points whose id begins so")
+    parser.add_argument("--seeds", type=int, default=20, help="replications where anything is random [default: 20]")
+    parser.add_argument("--program", default="anabranch", help="the program [default: anabranch]")
+    parser.add_argument("--ns", default="ns", help="ns-2.35 [default: ns]")
+    parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another key for our side")
+    parser.add_argument("--jobs", type=int, default=2, help="points at a time [default: 2]")
+    parser.add_argument("--out", default="results/crosscheck-ns2", help="folder for crosscheck.csv and runs of ns-2")
+    args = parser.parse_args()
+    if shutil.which(args.ns) is None:
+        print("SKIPPED crosscheck-ns2: there is no ns-2.35 (Debian: apt-get install ns2)")
+        return 0
+    out = pathlib.Path(args.out)
+    out.mkdir(parents=True, exist_ok=True)
+    with open(args.grid, newline="", encoding="utf-8") as f:
+        points = [p for p in csv.DictReader(f) if p["id"].startswith(args.only)]
+
+    def one(point):
+        seeds = args.seeds if random_parts(point) else 1
+        kept = out / f"ns2-{point['id']}.csv"
+        # ns-2's runs never change: what is there for this very point is taken.
+        head = ",".join(f"{k}={v}" for k, v in point.items())
+        lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
+        theirs = [float(v) for v in lines[1:]] if lines[:1] == [head] else []
+        for seed in range(len(theirs) + 1, seeds + 1):
+            theirs.append(ns2(args.ns, point, seed))
+        kept.write_text("\n".join([head, *map(str, theirs)]) + "\n", encoding="utf-8")
+        return compare(point, theirs[:seeds], ours(args.program, point, seeds, args.set))
+
+    rows = []
+    print(f"{'point':10} {'rate rtt loss, of each path':34} {'rbuf or window':>14} {'ours Mbit/s':>17} "
+          f"{'ns-2 Mbit/s':>17} {'ratio':>6}  verdict")
+    with concurrent.futures.ThreadPoolExecutor(args.jobs) as pool:
+        for r in pool.map(one, points):
+            rows.append(r)
+            paths = f"{r['rate']} {r['rtt']} {r['loss']}"
+            if float(r["rate2"]) > 0:
+                paths += f" | {r['rate2']} {r['rtt2']} {r['loss2']}"
+            limit = r["rbuf"] if r["proto"] in ("sctp", "cmt") else f"{r['window']} x {r['size']}"
+            mine = f"{r['ours'] / 1e6:.3f} +- {r['ours_ci'] / 1e6:.3f}"
+            theirs = f"{r['ns2'] / 1e6:.3f} +- {r['ns2_ci'] / 1e6:.3f}"
+            print(f"{r['id']:10} {paths:34} {limit:>14} {mine:>17} {theirs:>17} {r['ratio']:>6}  {r['verdict']}",
+                  flush=True)
+    with open(out / "crosscheck.csv", "w", newline="", encoding="utf-8") as f:
+        writer = csv.DictWriter(f, rows[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    return 0 if summary(rows) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
