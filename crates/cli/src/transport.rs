@@ -6,7 +6,7 @@ use crate::session::{CONTROL_STREAM, Control, ppid};
 use crate::uri::{self, PeerUri};
 use anabranch_net::{
     ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events, Local,
-    Message, PathSpec, SendError, SendOptions, ServerConfig, Transport,
+    Message, PathSpec, SendError, SendOptions, ServerConfig, StreamId, Transport,
 };
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -141,6 +141,11 @@ impl Link {
             ..SendOptions::default()
         };
         self.send(options, message.encode()).await.map(drop)
+    }
+
+    /// Drops what waits on `stream` and was not sent yet: messages and bytes.
+    pub fn discard_unsent(&self, stream: StreamId) -> (u64, u64) {
+        self.connection.discard_unsent(stream)
     }
 
     /// The next message; none after a graceful end. [`Failure::Interrupted`] when the peer's user ended it.

@@ -95,11 +95,11 @@ fn time_is_over() {
     same(&got, &clip()[..got.len()]);
 }
 
-/// A file through a slow link; returns once some of it has arrived. What is in the send buffer by then (3 MB) must pass it
-/// within the patience of both ends (6 s).
+/// A file through a slow link; returns once some of it has arrived. What is in the send buffer by then (3 MB) would need
+/// longer than the patience of both ends (6 s) to pass it.
 fn slow_file(out: &std::path::Path, dir: &tempfile::TempDir) -> (Run, Run, Run) {
     let (port, relay) = (port(), port());
-    let path = format!("listen 127.0.0.1:{relay} to 127.0.0.1:{port} rate 8mbit delay 10ms");
+    let path = format!("listen 127.0.0.1:{relay} to 127.0.0.1:{port} rate 3mbit delay 10ms");
     let emulator = start(&["emulate", "--stats", "none", "--path", &path]);
     listening(relay);
     let input = file(dir, "in", &noise(20_000_000, 3));

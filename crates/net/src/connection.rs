@@ -6,7 +6,7 @@ use crate::error::{Error, SendError};
 use crate::events::Events;
 use crate::shared::{Core, Shared, Signals};
 use crate::stats::ConnectionStats;
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Instant, PathId, StreamId};
 use anabranch_engine::{AssocId, CloseReason, Message, Phase, SendOptions};
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -87,6 +87,15 @@ impl Connection {
                 tokio::time::sleep_until(earliest).await;
             }
         }
+    }
+
+    /// Drops the messages on `stream` of which nothing was sent yet: their number, and their bytes. What is left
+    /// arrives as it would have, so a shutdown after this ends soon.
+    pub fn discard_unsent(&self, stream: StreamId) -> (u64, u64) {
+        let i = &*self.inner;
+        let dropped = i.shared.lock().engine.association_mut(i.id).map(|mut a| a.discard_unsent(stream));
+        i.shared.wake.notify_one();
+        dropped.unwrap_or_default()
     }
 
     /// The next message in delivery order; none when the peer and we have shut down and all has been read.

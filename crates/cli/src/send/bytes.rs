@@ -22,8 +22,11 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
             biased;
             cause = pump.stop.wait() => match cause {
                 Cause::Lost(failure) => return Err(failure),
-                _ => {
+                cause => {
                     end.interrupted = true;
+                    if cause != Cause::Time {
+                        take_back(pump, &mut end);
+                    }
                     return Ok(end);
                 }
             },
@@ -37,4 +40,15 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
             row.bytes += len;
         });
     }
+}
+
+/// Somebody waits for the end: what has not left the send buffer, seconds of it on a slow link, stays here.
+fn take_back(pump: &Pump, end: &mut End) {
+    let (messages, bytes) = pump.link.discard_unsent(DATA_STREAM);
+    end.messages -= messages;
+    end.bytes -= bytes;
+    pump.progress.update(|row| {
+        row.messages -= messages;
+        row.bytes -= bytes;
+    });
 }

@@ -47,6 +47,20 @@ impl Association {
         })
     }
 
+    /// Drops the messages on `stream` of which nothing was given a TSN yet: the user wants an end, not the rest.
+    /// Answers how many, and their bytes.
+    pub fn discard_unsent(&mut self, stream: StreamId) -> (u64, u64) {
+        let (groups, stats) = (&mut self.groups, &mut self.stats);
+        let mut all = (0, 0);
+        self.queue.discard(stream, &mut |o, len| {
+            groups.break_up(o.group);
+            groups.taken(o.group, len);
+            stats.abandoned_unsent += 1;
+            all = (all.0 + 1, all.1 + len);
+        });
+        all
+    }
+
     /// Gives up marked chunks that came too late.
     pub(super) fn give_up_marked(&mut self, now: Instant) {
         self.give_up(now, true);

@@ -199,6 +199,20 @@ impl SendQueue {
         true
     }
 
+    /// Drops what waits on `stream`; a message that is being cut goes on. Each is told to `dropped` with its length.
+    pub fn discard(&mut self, stream: StreamId, dropped: &mut dyn FnMut(&SendOptions, u64)) {
+        let Some(s) = self.streams.get_mut(&stream.0) else { return };
+        for m in s.queue.drain(..) {
+            if let Some(p) = m.options.discard_priority {
+                self.droppable.remove(&(p, m.message, stream.0));
+            }
+            self.bytes -= m.payload.len() as u64;
+            self.waiting -= 1;
+            dropped(&m.options, m.payload.len() as u64);
+        }
+        self.ready.retain(|v| v.id != stream);
+    }
+
     /// Takes the head of the stream at `ready[i]` and shows its next message instead.
     fn pop_head(&mut self, i: usize) -> Option<(Queued, Ssn)> {
         let id = self.ready[i].id.0;
@@ -279,6 +293,24 @@ mod tests {
         let (f, n) = q.next(Instant::ZERO, 100, &mut First, &mut |_, m, _| m < 2);
         assert_eq!((f.map(|f| (f.ssn, f.message)), n), (Some((Ssn(0), 2)), 2));
         assert!(q.is_empty());
+    }
+
+    #[test]
+    fn what_is_discarded_leaves_other_streams_and_what_is_being_cut_alone() {
+        let mut q = SendQueue::default();
+        for stream in [1, 2, 1, 1] {
+            q.push(Instant::ZERO, opts(stream), Bytes::from(vec![0; 150]));
+        }
+        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _, _| false);
+        assert!(f.is_some_and(|f| f.begin && f.options.stream.0 == 1));
+        let mut dropped = 0;
+        q.discard(StreamId(1), &mut |_, bytes| dropped += bytes);
+        q.discard(StreamId(7), &mut |_, _| unreachable!("nothing is there"));
+        assert_eq!((dropped, q.bytes(), q.waiting()), (300, 200, 1));
+        assert_eq!(drain(&mut q, 200), [(1, 0, 50, false, true), (2, 0, 150, true, true)]);
+        // The stream goes on with the next number.
+        q.push(Instant::ZERO, opts(1), Bytes::from_static(b"x"));
+        assert_eq!(drain(&mut q, 200), [(1, 1, 1, true, true)]);
     }
 
     #[test]
