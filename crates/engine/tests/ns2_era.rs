@@ -178,3 +178,101 @@ fn what_a_chunk_costs_the_peer_beside_its_payload() {
         assert_eq!(m.sent().len(), fit);
     }
 }
+
+#[test]
+fn what_was_sent_again_is_not_fast_retransmitted() {
+    for on in [false, true] {
+        let mut m = with("repaired_once", on);
+        m.open_window(10 * FULL as u64);
+        m.send(10, FULL);
+        m.sent();
+        // A timeout; then answers until several repairs are in flight.
+        let mut waiting: Vec<u32> = {
+            let seen = m.during(ms(1_100));
+            m.offsets(&seen)
+        };
+        while waiting.len() < 4 {
+            m.sack(waiting.remove(0) + 1, &[]);
+            waiting.extend(m.sent());
+        }
+        let first = waiting[0];
+        (1..=3).for_each(|i| m.sack(first, &[(1, i)]));
+        assert_eq!(m.sent().contains(&first), !on, "three reports that a repair is missing");
+        let late = m.during(ms(2_500));
+        assert!(m.offsets(&late).contains(&first), "left to the timer");
+    }
+}
+
+#[test]
+fn one_chunk_is_timed() {
+    for on in [false, true] {
+        let mut m = with("one_timed", on);
+        let next = m.open_window(4 * FULL as u64);
+        let before = m.path(0).last_rtt;
+        m.send(3, FULL);
+        m.sent();
+        m.during(ms(150));
+        m.sack(next, &[(1, 1)]);
+        assert_eq!(m.path(0).last_rtt == before, on, "the second of three was acknowledged");
+        m.during(ms(30));
+        m.sack(next + 1, &[]);
+        assert_eq!(m.path(0).last_rtt, ms(180), "and then the first");
+    }
+}
+
+#[test]
+fn what_left_while_the_window_was_closed() {
+    for on in [false, true] {
+        let mut m = with("no_probe_repair", on);
+        let next = m.open_window(10 * FULL as u64);
+        m.send(5, FULL);
+        m.sent();
+        m.send(5, FULL);
+        m.sent();
+        m.sack_on(0, next + 10, 0, &[]);
+        m.send(5, FULL);
+        let probe = m.during(ms(1_100));
+        assert_eq!(m.offsets(&probe), [next + 10], "a probe");
+        m.sack(next + 10, &[]);
+        let sent = m.sent();
+        assert!(sent.contains(&(next + 11)), "new data leave: {sent:?}");
+        assert_eq!(sent.contains(&(next + 10)), !on);
+    }
+}
+
+#[test]
+fn nobody_is_told_that_the_window_opened() {
+    for on in [false, true] {
+        let mut c = config("no_window_updates", on);
+        c.receive_buffer = 10_000;
+        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
+        m.b.auto_read = false;
+        for i in 0..8 {
+            m.message(i, 1_000);
+        }
+        m.during(ms(300));
+        let got = core::iter::from_fn(|| m.b.assoc(Side::Client).recv()).count();
+        let told: Vec<_> = m.during(ms(300)).into_iter().filter_map(|p| p.sack).collect();
+        assert_eq!(got, 8);
+        assert_eq!(told.len(), usize::from(!on), "{told:?}");
+    }
+}
+
+#[test]
+fn a_burst_is_limited_once_after_each_repair() {
+    let mut c = assoc_config("sctp");
+    c.quirks.burst = BurstRule::AfterRepair;
+    let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
+    let next = m.open_window(16 * FULL as u64);
+    m.send(60, FULL);
+    let sent = m.sent();
+    assert!(sent.len() >= 10, "not limited before a repair: {}", sent.len());
+    let last = *sent.last().expect("some");
+    (1..=3).for_each(|i| m.sack(next, &[(1, i)]));
+    m.sent();
+    m.sack(last, &[]);
+    let after = m.sent();
+    assert_eq!(after.len(), 4, "the SACK that acknowledges a repair");
+    m.sack(after[3], &[]);
+    assert!(m.sent().len() > 4, "and no longer");
+}
