@@ -127,6 +127,7 @@ impl Association {
                 if let Some(lossy) = pass {
                     self.paths[lossy].free_pass = false;
                 }
+                self.policies.retransmission.settle();
                 return Some(id);
             }
             if bound.is_some() || !self.policies.retransmission.if_full_next() || !candidates.has(id) {

@@ -69,7 +69,10 @@ pub trait RetransmissionPolicy: Send {
     fn if_full_next(&self) -> bool {
         false
     }
-    /// How often each criterion decided, for a policy that has several.
+    /// A packet left on the path that the last answer named. Until then an answer is a proposal: a full path is proposed
+    /// again and again.
+    fn settle(&mut self) {}
+    /// How often each criterion decided where a packet went, for a policy that has several.
     fn stages(&self) -> Option<StageCounts> {
         None
     }

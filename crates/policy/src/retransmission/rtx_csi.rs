@@ -7,7 +7,7 @@
 //! `scope=tied` narrows the set from criterion to criterion, as the prose ranks them; `scope=global` is the print,
 //! where each criterion looks for a single best among all active paths. With two paths they agree.
 //! `on_full=next` (ours) asks for the next best when the chosen path is full; the paper waits.
-//! How often each criterion decided is counted (§5, remark 2 of our specification).
+//! How often each criterion decided is counted, once for each packet that left (§5, remark 2 of our specification).
 //! Parameters: `tau` s (the paper's run length), `scope`, `on_full`.
 
 use super::{RetransmissionPolicy, Retransmit, StageCounts, Target, best, dormant, draw};
@@ -38,6 +38,8 @@ struct RtxCsi {
     next_when_full: bool,
     random: RandomStream,
     stages: StageCounts,
+    /// How many candidates the last question had, and how many criteria its answer took.
+    proposed: Option<(usize, usize)>,
 }
 
 impl RtxCsi {
@@ -48,6 +50,7 @@ impl RtxCsi {
             next_when_full: p.word("on_full") == "next",
             random: p.random("retransmission"),
             stages: StageCounts::default(),
+            proposed: None,
         }
     }
 
@@ -96,9 +99,14 @@ impl RetransmissionPolicy for RtxCsi {
     fn stages(&self) -> Option<StageCounts> {
         Some(self.stages)
     }
+    fn settle(&mut self) {
+        if let Some((candidates, criteria)) = self.proposed.take() {
+            self.count(candidates, criteria);
+        }
+    }
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
         let (leaders, criteria) = self.leaders(cx, r.candidates);
-        self.count(r.candidates.len(), criteria);
+        self.proposed = Some((r.candidates.len(), criteria));
         let drawn: Option<PathId> = draw(leaders, &mut self.random);
         drawn.map_or_else(|| dormant(cx, r), Target::On)
     }
@@ -112,7 +120,14 @@ mod tests {
 
     fn policy(global: bool, seed: u64) -> RtxCsi {
         let random = RandomStream::named(seed, "retransmission");
-        RtxCsi { tau: ms(30_000), global, next_when_full: false, random, stages: StageCounts::default() }
+        RtxCsi {
+            tau: ms(30_000),
+            global,
+            next_when_full: false,
+            random,
+            stages: StageCounts::default(),
+            proposed: None,
+        }
     }
     /// Three active paths with these windows and thresholds.
     fn scene(windows: [(u64, u64); 3]) -> Scene {
@@ -160,10 +175,15 @@ mod tests {
     }
 
     #[test]
-    fn each_decision_is_counted_once_where_it_fell() {
+    fn each_decision_is_counted_where_it_fell_once_its_packet_left() {
         let mut p = policy(false, 1);
         let mut ask = |s: &Scene, candidates: PathSet| {
-            p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false });
+            let before = p.stages;
+            for _ in 0..3 {
+                p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false });
+                assert_eq!(p.stages, before, "the path is full");
+            }
+            p.settle();
             p.stages
         };
         let all = PathSet::first(3);
