@@ -2,7 +2,7 @@
 
 use crate::bits::round4;
 use crate::checksum;
-use crate::chunk::{AuthOut, DataHeader};
+use crate::chunk::{AuthOut, DataHeader, IDataHeader};
 use crate::encode::Encode;
 use crate::kind;
 use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
@@ -21,7 +21,7 @@ pub struct PacketSlices {
     kinds: Vec<u8>,
 }
 
-/// The payload of a DATA chunk.
+/// The payload of a DATA or I-DATA chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// Index in `head` that the payload stands before.
@@ -49,7 +49,18 @@ impl PacketSlices {
     pub fn push_data(&mut self, h: &DataHeader, mut payload: Bytes) {
         payload.truncate(DataHeader::MAX_PAYLOAD);
         h.encode_for(payload.len(), &mut self.head);
-        self.kinds.push(kind::DATA);
+        self.push_payload(kind::DATA, payload);
+    }
+
+    /// The same for I-DATA, with a payload of at most 65,515 bytes.
+    pub fn push_i_data(&mut self, h: &IDataHeader, mut payload: Bytes) {
+        payload.truncate(IDataHeader::MAX_PAYLOAD);
+        h.encode_for(payload.len(), &mut self.head);
+        self.push_payload(kind::I_DATA, payload);
+    }
+
+    fn push_payload(&mut self, kind: u8, payload: Bytes) {
+        self.kinds.push(kind);
         let padding = round4(payload.len()) - payload.len();
         self.payload_len += payload.len();
         self.parts.push(Part { at: self.head.len(), payload });
@@ -101,7 +112,7 @@ impl PacketSlices {
         &self.kinds
     }
 
-    /// Payload bytes of all DATA chunks, without headers and padding.
+    /// Payload bytes of all DATA and I-DATA chunks, without headers and padding.
     pub fn payload_len(&self) -> usize {
         self.payload_len
     }

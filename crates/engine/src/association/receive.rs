@@ -132,8 +132,15 @@ impl Association {
             Chunk::CookieAck => self.on_cookie_ack(now),
             Chunk::Asconf(a) => self.on_asconf(now, from, &a),
             Chunk::AsconfAck(a) => self.on_asconf_ack(now, from, &a),
-            Chunk::Unknown(u) => return self.on_unknown(path, &u),
-            // INIT and COOKIE ECHO are the endpoint's; the rest has no meaning in this state.
+            // Not agreed on: as if the type were not known (§3.2).
+            Chunk::IData(_)
+            | Chunk::IForwardTsn(_)
+            | Chunk::ReConfig(_)
+            | Chunk::NrSack(_)
+            | Chunk::Ecne(_)
+            | Chunk::Cwr(_)
+            | Chunk::Unknown(_) => return self.on_unknown(path, raw),
+            // INIT and COOKIE ECHO are the endpoint's, PAD is for nobody (RFC 4820 §3); the rest has no meaning in this state.
             _ => {}
         }
         Next::Continue
