@@ -51,7 +51,7 @@ impl Association {
             local_initial: birth.local_initial,
             local_auth: birth.local_auth,
             ties: (entropy.u32().max(1), entropy.u32().max(1)),
-            key: None,
+            auth: super::authentication::Authentication::default(),
             peer: PeerFeatures::default(),
             outbound_streams: config.outbound_streams,
             inbound_streams: config.inbound_streams,

@@ -130,7 +130,7 @@ impl Association {
     /// A packet came: its answers have one packet's room.
     pub(super) fn begin_answers(&mut self) {
         self.asconf.one_answered = false;
-        self.answer_room = self.config.packet_size - COMMON_HEADER_LEN;
+        self.answer_room = self.config.packet_size - COMMON_HEADER_LEN - self.auth.room();
     }
 
     /// Builds one packet from waiting control chunks.

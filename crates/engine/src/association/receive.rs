@@ -51,7 +51,7 @@ impl Association {
             let Ok(raw) = raw else { break };
             let next = if raw.kind == kind::AUTH {
                 // One per packet (RFC 4895 §6.2): each costs a MAC over all that follows.
-                authenticated = !authenticated && self.check_auth(&raw);
+                authenticated = !authenticated && self.check_auth(path, &raw);
                 if authenticated { Next::Continue } else { Next::Stop }
             } else if self.must_be_authenticated(raw.kind) && !authenticated {
                 Next::Continue // silently dropped (RFC 4895 §6.3)
@@ -163,6 +163,9 @@ impl Association {
 
     /// ABORT or SHUTDOWN COMPLETE with the T bit and the peer's own tag (§8.5.1).
     pub(crate) fn on_reflected(&mut self, now: Instant, from: Source, chunk: &RawChunk<'_>, alone: bool) {
+        if self.must_be_authenticated(chunk.kind) {
+            return;
+        }
         let path = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
         match (chunk.decode(), path) {
             (Ok(Chunk::Abort(_)), Some(path)) if self.is_on_trial(path) => self.unknown_there(path),

@@ -36,7 +36,7 @@ impl<'a> NrSack<'a> {
 
     /// The blocks that will not be taken back, as sent.
     pub fn kept(&self) -> impl ExactSizeIterator<Item = GapBlock> + DoubleEndedIterator + Clone + use<'a> {
-        self.kept.iter().map(|e| GapBlock::of_entry(e))
+        self.kept.iter().map(GapBlock::of_entry)
     }
 }
 

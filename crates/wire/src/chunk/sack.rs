@@ -68,7 +68,7 @@ impl<'a> Sack<'a> {
 
     /// The gap blocks as sent.
     pub fn gaps(&self) -> impl ExactSizeIterator<Item = GapBlock> + DoubleEndedIterator + Clone + use<'a> {
-        self.gaps.iter().map(|e| GapBlock::of_entry(e))
+        self.gaps.iter().map(GapBlock::of_entry)
     }
 
     /// The TSNs received more than once since the last SACK, as often as they were.
