@@ -134,7 +134,7 @@ proptest! {
         let a = AuthParams::with_random(a);
         let b = peer(b, Some(&chunks), if sha1_first { &[0, 1, 0, 3] } else { OUR_HMACS });
         let at_a = AssociationKey::new(&a, OUR_CHUNKS, &b, &shared).unwrap();
-        let at_b = AssociationKey::from_lists(b.lists(), a.lists(), &shared, HMAC_SHA256);
+        let at_b = AssociationKey::from_lists(b.lists(), a.lists(OUR_CHUNKS), &shared, HMAC_SHA256);
         let mut bytes = unsigned(&at_a, 0, &behind);
         let mut mac = at_a.sign(&bytes).to_vec();
         prop_assert!(at_b.verify(at_a.hmac_id(), &mac, &bytes));

@@ -94,6 +94,8 @@ pub struct AssocConfig {
     pub error_detection: Option<u32>,
     /// Announce RE-CONFIG: streams may be reset and added (RFC 6525).
     pub stream_reconfiguration: bool,
+    /// Streams each way that re-configuration may lead to; a peer that wants more is refused (RFC 6525 §5.2.5).
+    pub max_streams: u16,
     /// Announce I-DATA: messages of different streams interleave (RFC 8260). Only for users who take them so.
     pub interleaving: bool,
     /// Announce NR-SACK: say what will not be taken back, so that the peer need not keep it (load-sharing draft §4).
@@ -136,6 +138,7 @@ impl AssocConfig {
             auth: AuthConfig::default(),
             error_detection: None,
             stream_reconfiguration: false,
+            max_streams: 2_048,
             interleaving: false,
             nr_sack: false,
             addresses: Vec::new(),

@@ -109,6 +109,7 @@ impl Association {
             guard_timer: None,
             guarded_from: 0,
             asconf: Asconf::new(birth.local_initial.0),
+            reconfig: super::reconfig::Reconfig::new(birth.local_initial),
             nonces: nonces::Nonces::new(entropy),
             events: VecDeque::new(),
             abandoned_told: 0,

@@ -146,6 +146,7 @@ impl Association {
         self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
         self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
         self.asconf.peer_starts_at(f.initial_tsn.0);
+        self.reconfig.peer_starts_at(f.initial_tsn);
         let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
         self.auth = Authentication::new(&self.config, &self.local_auth, auth);
         self.settle_mtu();

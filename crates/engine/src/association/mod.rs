@@ -23,6 +23,8 @@ mod nonces;
 mod paths;
 mod peer_window;
 pub(crate) mod receive;
+mod reconfig;
+mod reconfig_in;
 pub(crate) mod restart;
 mod sack_in;
 mod shutdown;
@@ -36,6 +38,7 @@ mod views;
 
 pub(crate) use bench::Bench;
 pub(crate) use birth::Birth;
+pub use reconfig::ReconfigError;
 pub use state::Phase;
 pub(crate) use state::State;
 
@@ -111,6 +114,8 @@ pub enum TimerReason {
     Control,
     /// T4: ASCONF.
     Asconf,
+    /// Re-configuration of streams.
+    Reconfig,
     /// Delayed SACK.
     Sack,
     /// T3-rtx of a path.
@@ -223,6 +228,7 @@ pub struct Association {
     /// Cumulative TSN when the guard was set.
     guarded_from: u64,
     asconf: Asconf,
+    reconfig: reconfig::Reconfig,
     nonces: nonces::Nonces,
     events: VecDeque<Event>,
     abandoned_told: u64,

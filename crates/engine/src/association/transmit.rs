@@ -52,6 +52,9 @@ impl Scratch {
 
 /// Builds the next packet into `out`; false when there is none now.
 pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> bool {
+    if !a.reconfig.is_idle() {
+        a.advance_reconfig(now);
+    }
     if a.transmit_control(now, out) {
         return true;
     }
