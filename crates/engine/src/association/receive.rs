@@ -132,10 +132,8 @@ impl Association {
             Chunk::CookieAck => self.on_cookie_ack(now),
             Chunk::Asconf(a) => self.on_asconf(now, from, &a),
             Chunk::AsconfAck(a) => self.on_asconf_ack(now, from, &a),
-            Chunk::ReConfig(r) if self.peer.reconfig => {
-                if self.state.is_connected() {
-                    self.on_re_config(now, path, &r);
-                }
+            Chunk::ReConfig(r) if self.peer.reconfig && self.state.is_connected() => {
+                self.on_re_config(now, path, &r);
             }
             // Not agreed on: as if the type were not known (§3.2).
             Chunk::IData(_)

@@ -292,9 +292,12 @@ impl Association {
         self.opportunity();
     }
 
-    /// The peer's own request was the answer to ours (§5.2.2 E1).
+    /// The peer's reset was the answer to our wish for it (§5.2.2 E1). Of other requests of ours the number tells only
+    /// that the peer has seen them: it is there even when the reset answers nothing (§4.1).
     pub(super) fn met_by_peer(&mut self, number: u32) {
-        if let Some(r) = self.reconfig.request.as_mut() {
+        let Some(r) = self.reconfig.request.as_mut() else { return };
+        let wished = matches!(r.wish, Wish::Reset { .. }) && part_of(&r.params, number) == Some(Part::Incoming);
+        if wished {
             r.open.retain(|n| *n != number);
             if r.open.is_empty() {
                 self.reconfig.request = None;
