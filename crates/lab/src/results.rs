@@ -59,3 +59,29 @@ pub struct Results {
     /// One table for each scenario.
     pub tables: Vec<Table>,
 }
+
+/// What one run noted over time: one line of a plot.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Over {
+    /// The value of each sweep key.
+    pub point: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// What was noted: `main.cwnd`.
+    pub name: String,
+    /// Of which path, from 1.
+    pub path: Option<usize>,
+    /// Seconds since the start, and the value if there was one.
+    pub samples: Vec<(f64, Option<f64>)>,
+}
+
+/// What all runs of one scenario noted over time.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Timeline {
+    /// The scenario.
+    pub scenario: String,
+    /// Its sweep keys.
+    pub keys: Vec<String>,
+    /// The lines.
+    pub lines: Vec<Over>,
+}

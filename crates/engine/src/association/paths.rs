@@ -74,23 +74,18 @@ impl Association {
     pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
         p.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
-        self.settle_mtu();
+        let smallest = self.paths.iter().map(|p| self.packet_size(p.id)).min().unwrap_or(self.config.packet_size);
+        self.mtu = crate::AssocConfig::payload_of(smallest) as u64;
         for p in self.paths.iter_mut() {
             p.cwnd = p.cwnd.max(self.mtu);
         }
         true
     }
 
-    /// Messages are cut for the smallest packet of all paths.
-    pub(super) fn settle_mtu(&mut self) {
-        let smallest = self.paths.iter().map(|p| self.packet_size(p.id)).min().unwrap_or(self.config.packet_size);
-        self.mtu = crate::AssocConfig::payload_of(smallest) as u64;
-    }
-
     /// Largest packet for `path`, bytes.
     pub(super) fn packet_size(&self, path: PathId) -> usize {
         let found = self.paths.get(path.index()).map_or(usize::MAX, |p| p.packet_size);
-        found.min(self.config.packet_size) - self.auth.room()
+        found.min(self.config.packet_size)
     }
 
     /// Where new data goes while one path carries all (§6.4). False when there is no such path.

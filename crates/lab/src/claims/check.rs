@@ -165,6 +165,8 @@ pub struct Shape<'a> {
     pub keys: Vec<(&'a str, &'a [String])>,
     /// Its metrics.
     pub metrics: Vec<&'a str>,
+    /// What it notes over time.
+    pub series: Vec<&'a str>,
 }
 
 fn list(names: &[impl AsRef<str>]) -> String {

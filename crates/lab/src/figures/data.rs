@@ -1,8 +1,8 @@
 //! The numbers of a figure.
 
-use super::{Figure, FigureError, LineSpec};
+use super::{Figure, FigureError, LineSpec, Style, over_time};
 use crate::quantity::{Gap, How, Point, Quantity, Reader, values_of};
-use crate::results::{Results, Table};
+use crate::results::{Results, Table, Timeline};
 use crate::statistics::{Estimate, bootstrap};
 
 /// A number of a line.
@@ -45,11 +45,14 @@ pub struct FigureData {
     pub panels: Vec<Panel>,
 }
 
-/// Takes the numbers of a figure from results.
+/// Takes the numbers of a figure from results, or from what their runs noted over time.
 ///
 /// # Errors
 /// [`FigureError`] when the results do not have what the figure draws. Points without runs are left empty.
-pub fn resolve(figure: &Figure, results: &Results) -> Result<FigureData, FigureError> {
+pub fn resolve(figure: &Figure, results: &Results, timelines: &[Timeline]) -> Result<FigureData, FigureError> {
+    if figure.kind == Style::Series {
+        return over_time::resolve(figure, results, timelines);
+    }
     let fail = |what: String| FigureError { name: figure.name.clone(), what };
     let specs = figure.specs();
     let tables: Result<Vec<&Table>, String> = specs.iter().map(|s| table(figure, s, results)).collect();
@@ -78,11 +81,11 @@ pub fn resolve(figure: &Figure, results: &Results) -> Result<FigureData, FigureE
     Ok(FigureData { x, unit: unit.unwrap_or_default(), panels })
 }
 
-fn heading(figure: &Figure, value: &str) -> String {
+pub(super) fn heading(figure: &Figure, value: &str) -> String {
     format!("{} {value}", figure.panels.as_deref().unwrap_or_default())
 }
 
-fn table<'r>(figure: &Figure, spec: &LineSpec, results: &'r Results) -> Result<&'r Table, String> {
+pub(super) fn table<'r>(figure: &Figure, spec: &LineSpec, results: &'r Results) -> Result<&'r Table, String> {
     match spec.scenario.as_ref().or(figure.scenario.as_ref()) {
         Some(n) => {
             results.tables.iter().find(|t| t.scenario == *n).ok_or_else(|| format!("scenario `{n}` has no results"))
@@ -92,7 +95,7 @@ fn table<'r>(figure: &Figure, spec: &LineSpec, results: &'r Results) -> Result<&
 }
 
 /// Each value of a key with the point that it fixes; a single empty one without a key.
-fn split(table: &Table, key: Option<&str>) -> Vec<(String, Point)> {
+pub(super) fn split(table: &Table, key: Option<&str>) -> Vec<(String, Point)> {
     let Some(key) = key else { return vec![(String::new(), Point::new())] };
     let point = |v: &String| Point::from([(key.to_owned(), v.clone())]);
     values_of(table, key).into_iter().map(|v| (v.clone(), point(&v))).collect()

@@ -13,22 +13,24 @@ const APART: f64 = 0.06;
 
 /// The plots of a figure, one for each panel.
 pub fn draw(figure: &Figure, data: &FigureData) -> Vec<Drawing> {
-    let highest = shared_range(data);
+    let highest = shared_range(figure, data);
     let panel = |p: &Panel| match figure.kind {
         Style::Line => lines(figure, data, p, highest),
+        Style::Series => over_time(figure, data, p, highest),
         Style::Bars | Style::Stacked => bars(figure, data, p),
     };
     data.panels.iter().map(panel).collect()
 }
 
 /// Panels share their vertical axis, so that they can be compared.
-fn shared_range(data: &FigureData) -> Option<(f64, f64)> {
+fn shared_range(figure: &Figure, data: &FigureData) -> Option<(f64, f64)> {
     if data.panels.len() < 2 {
         return None;
     }
     let spots = data.panels.iter().flat_map(|p| &p.lines).flat_map(|l| &l.spots);
     let ends = spots.filter_map(|s| s.ours.map(|e| e.interval.unwrap_or((e.mean, e.mean))));
     let (low, high) = ends.fold((0.0f64, 0.0f64), |a, e| (a.0.min(e.0), a.1.max(e.1)));
+    let low = if figure.kind == Style::Series { 0.0 } else { low };
     // Up and down to half of a power of ten.
     let step = 10f64.powi(magnitude(low.abs().max(high))) / 2.0;
     (high > low).then_some(((low / step).floor() * step, (high / step).ceil() * step))
@@ -81,6 +83,31 @@ fn lines(figure: &Figure, data: &FigureData, panel: &Panel, range: Option<(f64, 
     plot.draw()
 }
 
+/// Lines over time, each with its interval as a band.
+fn over_time(figure: &Figure, data: &FigureData, panel: &Panel, range: Option<(f64, f64)>) -> Drawing {
+    let name = figure.x_name.clone().unwrap_or_else(|| "time".to_owned());
+    let mut plot = LinePlot::new(title(figure, panel)).x(name, "s").y(y_name(figure), data.unit.clone());
+    plot = if panel.name.is_empty() {
+        plot.note(note(figure, panel)).height(260.0)
+    } else {
+        plot.width(HALF).height(200.0)
+    };
+    if let Some((low, high)) = range {
+        plot = plot.y_range(low, high);
+    }
+    for (i, line) in panel.lines.iter().enumerate() {
+        let points = line.spots.iter().map(|s| (s.x.parse().unwrap_or(f64::NAN), s.ours.map_or(f64::NAN, |e| e.mean)));
+        plot = plot.series(line.name.clone(), points.collect::<Vec<(f64, f64)>>()).color(i);
+        // Nothing that is noted is ever negative; an interval by the rule may be.
+        let above = |(low, high): (f64, f64)| (low.max(0.0), high);
+        let ends = line.spots.iter().map(|s| s.ours.and_then(|e| e.interval).map_or((f64::NAN, f64::NAN), above));
+        if line.spots.iter().any(|s| s.ours.is_some_and(|e| e.interval.is_some())) {
+            plot = plot.band(ends.collect::<Vec<(f64, f64)>>());
+        }
+    }
+    plot.draw()
+}
+
 fn printed_name(line: &Line) -> String {
     if line.name.is_empty() { "printed in the paper".to_owned() } else { format!("{}, printed", line.name) }
 }
@@ -118,13 +145,17 @@ fn bars(figure: &Figure, data: &FigureData, panel: &Panel) -> Drawing {
 /// What marks and intervals mean.
 pub(crate) fn note(figure: &Figure, panel: &Panel) -> String {
     let spots = || panel.lines.iter().flat_map(|l| &l.spots);
-    let seeds = spots().filter_map(|s| s.ours.map(|e| e.seeds)).min().unwrap_or(0);
+    let all = || spots().filter_map(|s| s.ours.map(|e| e.seeds));
+    // Over time some seed may have nothing to tell in some bin.
+    let seeds = if figure.kind == Style::Series { all().max() } else { all().min() }.unwrap_or(0);
     let what = match figure.percentile {
         None => "Mean".to_owned(),
         Some(p) => format!("{p}th percentile"),
     };
     let mut text = match (figure.kind, seeds) {
         (Style::Stacked, _) => format!("{what} of {seeds} seeds."),
+        (Style::Series, 0) => "No runs.".to_owned(),
+        (Style::Series, 1) if figure.seed.is_some() => format!("Seed {}.", figure.seed.unwrap_or_default()),
         (_, 1) => "One seed: no interval.".to_owned(),
         _ => format!("{what} and 95 % interval of {seeds} seeds."),
     };

@@ -2,6 +2,7 @@
 
 mod data;
 mod draw;
+mod over_time;
 
 pub use data::{FigureData, Line, Panel, Spot, resolve};
 pub(crate) use draw::note;
@@ -22,6 +23,9 @@ pub enum Style {
     Bars,
     /// The lines as parts of one bar: shares of a whole.
     Stacked,
+    /// What the scenario notes over time (its `series`): a line for each flow and path, the mean over the seeds with its
+    /// interval as a band, or one seed.
+    Series,
 }
 
 /// A figure, `[[figure]]` in a scenario or in a file of figures.
@@ -37,7 +41,8 @@ pub struct Figure {
     /// The scenario; the only one when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scenario: Option<String>,
-    /// Sweep key along the horizontal axis.
+    /// Sweep key along the horizontal axis; none in a figure over time.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub x: String,
     /// Its values; all of them when not given.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -60,7 +65,7 @@ pub struct Figure {
     /// Lines of their own, `[[figure.line]]`; what one leaves out is as the figure has it.
     #[serde(default, rename = "line", skip_serializing_if = "Vec::is_empty")]
     pub lines: Vec<LineSpec>,
-    /// The metric.
+    /// The metric, or in a figure over time what is noted: `main.cwnd`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
     /// Where in the sweep.
@@ -75,6 +80,9 @@ pub struct Figure {
     /// This percentile over the seeds instead of their mean (not with `compare`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentile: Option<f64>,
+    /// Over time: this seed alone instead of the mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seed: Option<u64>,
     /// What the paper prints, by value of `x`: `{ "16KB" = 0.0025 }`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub printed: BTreeMap<String, f64>,
@@ -148,6 +156,7 @@ impl Figure {
         if self.percentile.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
             return Err("`percentile` lies between 0 and 100".into());
         }
+        self.fields()?;
         for spec in self.specs() {
             let compare = spec.compare.as_ref().or(self.compare.as_ref());
             if self.percentile.is_some() && compare.is_some() {
@@ -166,16 +175,49 @@ impl Figure {
         Ok(())
     }
 
+    /// A figure over time and one over a sweep have fields of their own.
+    fn fields(&self) -> Result<(), String> {
+        if self.kind != Style::Series {
+            return match (self.x.is_empty(), self.seed) {
+                (true, _) => Err("`x` must name the sweep key along the horizontal axis".into()),
+                (_, Some(_)) => Err("`seed` is for figures of kind `series`".into()),
+                _ => Ok(()),
+            };
+        }
+        let given = [
+            ("x", !self.x.is_empty()),
+            ("values", !self.values.is_empty()),
+            ("average", !self.average.is_empty()),
+            ("compare", self.compare.is_some() || self.lines.iter().any(|l| l.compare.is_some())),
+            ("percentile", self.percentile.is_some()),
+            ("printed", !self.printed.is_empty() || self.lines.iter().any(|l| !l.printed.is_empty())),
+        ];
+        match given.iter().find(|g| g.1) {
+            Some((field, _)) => Err(format!("`{field}` has no meaning over time (kind `series`)")),
+            None => Ok(()),
+        }
+    }
+
     fn fits(&self, spec: &LineSpec, compare: Option<&Compare>, shape: &crate::claims::Shape<'_>) -> Result<(), String> {
         let metric = spec.metric.as_ref().or(self.metric.as_ref()).ok_or("`metric` must say what is drawn")?;
-        if !shape.metrics.contains(&metric.as_str()) {
-            return Err(format!("scenario `{}` does not measure `{metric}`: add it to `metrics`", shape.name));
+        let (there, list) = match self.kind {
+            Style::Series => (shape.series.contains(&metric.as_str()), "series"),
+            _ => (shape.metrics.contains(&metric.as_str()), "metrics"),
+        };
+        if !there {
+            return Err(format!("scenario `{}` does not measure `{metric}`: add it to `{list}`", shape.name));
         }
         let values = |key: &str| shape.keys.iter().find(|k| k.0 == key).map(|k| k.1);
         let mut pairs: Vec<(&String, &String)> = self.at.iter().chain(&spec.at).collect();
         pairs.extend(compare.into_iter().flat_map(|c| [(&c.key, &c.a), (&c.key, &c.b)]));
         pairs.extend(self.values.iter().chain(self.printed.keys()).chain(spec.printed.keys()).map(|v| (&self.x, v)));
-        let bare: Vec<&String> = self.average.iter().chain([&self.x]).chain(&self.series).chain(&self.panels).collect();
+        let bare: Vec<&String> = self
+            .average
+            .iter()
+            .chain(Some(&self.x).filter(|x| !x.is_empty()))
+            .chain(&self.series)
+            .chain(&self.panels)
+            .collect();
         for key in pairs.iter().map(|p| p.0).chain(bare.iter().copied()) {
             values(key).ok_or_else(|| format!("scenario `{}` does not sweep `{key}`", shape.name))?;
         }

@@ -1,6 +1,6 @@
 use super::*;
 use crate::claims::Shape;
-use crate::results::{Form, Metric, Results, Row, Table};
+use crate::results::{Form, Metric, Over, Results, Row, Table, Timeline};
 
 /// rbuf 16KB and 64KB, background with and without; the rate is 1 Mbit/s per 16 KB, a quarter less with background.
 fn results() -> Results {
@@ -30,7 +30,7 @@ fn figure(text: &str) -> Figure {
 
 #[test]
 fn a_line_for_each_value_of_a_key() {
-    let data = resolve(&figure("series = \"background\"\nunit = \"Mbit/s\""), &results()).unwrap();
+    let data = resolve(&figure("series = \"background\"\nunit = \"Mbit/s\""), &results(), &[]).unwrap();
     let names: Vec<&str> = data.panels[0].lines.iter().map(|l| l.name.as_str()).collect();
     assert_eq!((data.x.join(" "), names), ("16KB 64KB".to_owned(), vec!["without", "with"]));
     assert!((data.panels[0].lines[1].spots[1].ours.unwrap().mean - 3.006).abs() < 1e-9);
@@ -45,7 +45,7 @@ fn lines_of_their_own_with_what_was_printed() {
         "[[figure.line]]\nname = \"impact\"\nprinted = { \"64KB\" = 0.3 }\n\
          compare = { key = \"background\", a = \"without\", b = \"with\", as = \"impact\" }",
     );
-    let data = resolve(&f, &results()).unwrap();
+    let data = resolve(&f, &results(), &[]).unwrap();
     let spots = &data.panels[0].lines[0].spots;
     assert!((spots[0].ours.unwrap().mean - 0.25).abs() < 1e-9);
     assert_eq!((spots[0].printed, spots[1].printed), (None, Some(0.3)));
@@ -56,7 +56,7 @@ fn lines_of_their_own_with_what_was_printed() {
 #[test]
 fn panels_share_their_axis() {
     let f = figure("panels = \"background\"");
-    let data = resolve(&f, &results()).unwrap();
+    let data = resolve(&f, &results(), &[]).unwrap();
     let drawings = draw(&f, &data);
     assert_eq!(drawings.len(), 2);
     assert_eq!(data.panels[1].name, "background with");
@@ -65,7 +65,7 @@ fn panels_share_their_axis() {
 #[test]
 fn a_percentile_has_a_bootstrap_interval() {
     let f = figure("at = { background = \"with\" }\npercentile = 50");
-    let data = resolve(&f, &results()).unwrap();
+    let data = resolve(&f, &results(), &[]).unwrap();
     let e = data.panels[0].lines[0].spots[0].ours.unwrap();
     assert!((e.mean - 751_500.0).abs() < 1.0);
     assert!(e.interval.is_some_and(|(a, b)| a < e.mean && e.mean < b));
@@ -74,8 +74,12 @@ fn a_percentile_has_a_bootstrap_interval() {
 #[test]
 fn mistakes_are_named() {
     let (rbuf, background) = (["16KB".to_owned(), "64KB".to_owned()], ["with".to_owned(), "without".to_owned()]);
-    let shape =
-        Shape { name: "e1", keys: vec![("rbuf", &rbuf), ("background", &background)], metrics: vec!["main.goodput"] };
+    let shape = Shape {
+        name: "e1",
+        keys: vec![("rbuf", &rbuf), ("background", &background)],
+        metrics: vec!["main.goodput"],
+        series: vec![],
+    };
     let complaint = |text: &str| figure(text).check(std::slice::from_ref(&shape)).err().map(|e| e.to_string());
     assert_eq!(complaint("series = \"background\""), None);
     for (text, expected) in [
@@ -89,4 +93,101 @@ fn mistakes_are_named() {
         let said = complaint(text).unwrap_or_default();
         assert!(said.contains(expected), "{text}: {said}");
     }
+}
+
+/// Windows of two paths at two points with three seeds, 100 ms apart: 1000 bytes for each of path, seed and sample; and
+/// a group of two flows.
+fn timeline() -> Timeline {
+    let mut lines = Vec::new();
+    for (rbuf, k) in [("16KB", 1.0), ("64KB", 2.0)] {
+        for seed in 1..=3u64 {
+            let line = |name: &str, path: Option<usize>, samples| {
+                let point = vec![rbuf.to_owned(), "with".to_owned()];
+                Over { point, seed, name: name.to_owned(), path, samples }
+            };
+            for path in [1, 2] {
+                let value = |n: usize| Some(1_000.0 * k * (path as f64 + seed as f64 + n as f64));
+                let samples = (1..=4).map(|n| (n as f64 / 10.0, value(n))).collect();
+                lines.push(line("main.cwnd", Some(path), samples));
+            }
+            for flow in ["cross.1", "cross.2"] {
+                lines.push(line(&format!("{flow}.throughput"), None, vec![(0.0, Some(8.0)), (0.1, None)]));
+            }
+        }
+    }
+    Timeline { scenario: "e1".into(), keys: vec!["rbuf".into(), "background".into()], lines }
+}
+
+fn over_time(text: &str) -> Figure {
+    let head = "[[figure]]\nname = \"f\"\ntitle = \"F\"\nkind = \"series\"\nat = { background = \"with\" }\n";
+    toml::from_str::<FigureFile>(&format!("{head}{text}")).unwrap().figures.remove(0)
+}
+
+#[test]
+fn a_line_over_time_for_each_path() {
+    let f = over_time("metric = \"main.cwnd\"\nseries = \"rbuf\"\nunit = \"kB\"");
+    let data = resolve(&f, &results(), &[timeline()]).unwrap();
+    let names: Vec<&str> = data.panels[0].lines.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(names, ["16KB, path 1", "16KB, path 2", "64KB, path 1", "64KB, path 2"]);
+    assert_eq!(data.x, ["0.1", "0.2", "0.3", "0.4"]);
+    // Path 2 of 64KB at 0.3 s: 2 * (2 + seed + 3) for seeds 1 to 3, in thousands.
+    let e = data.panels[0].lines[3].spots[2].ours.unwrap();
+    let (low, high) = e.interval.unwrap();
+    assert!((e.mean - 14.0).abs() < 1e-9 && e.seeds == 3 && low < 14.0 && high > 14.0, "{e:?}");
+    let csv = to_csv(&data);
+    assert!(csv.lines().any(|l| l.starts_with(",\"64KB, path 2\",0.3,14,")), "{csv}");
+    let svg = draw(&f, &data)[0].standalone();
+    assert!(svg.contains("64KB, path 2") && svg.contains("Mean and 95 % interval of 3 seeds."));
+}
+
+#[test]
+fn one_seed_over_time_and_panels() {
+    let f = over_time("metric = \"main.cwnd\"\npanels = \"rbuf\"\nseed = 2");
+    let data = resolve(&f, &results(), &[timeline()]).unwrap();
+    assert_eq!(data.panels.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["rbuf 16KB", "rbuf 64KB"]);
+    let e = data.panels[0].lines[1].spots[0].ours.unwrap();
+    assert_eq!((e.mean, e.interval, data.unit.as_str()), (5_000.0, None, "byte"));
+    assert_eq!(draw(&f, &data).len(), 2);
+    assert_eq!(note(&f, &data.panels[0]), "Seed 2.");
+    let f = over_time("metric = \"main.cwnd\"\npanels = \"rbuf\"\nseed = 9");
+    let data = resolve(&f, &results(), &[timeline()]).unwrap();
+    assert_eq!(note(&f, &data.panels[0]), "No runs.");
+}
+
+#[test]
+fn flows_of_a_group_over_time_have_their_names_and_gaps() {
+    let f = over_time("metric = \"cross.throughput\"\nseries = \"rbuf\"");
+    let data = resolve(&f, &results(), &[timeline()]).unwrap();
+    let lines = &data.panels[0].lines;
+    let names: Vec<&str> = lines.iter().map(|l| l.name.as_str()).collect();
+    assert_eq!(names[..2], ["16KB, cross.1", "16KB, cross.2"]);
+    assert!(lines[0].spots[0].ours.is_some_and(|e| e.mean == 8.0) && lines[0].spots[1].ours.is_none());
+}
+
+#[test]
+fn mistakes_over_time_are_named() {
+    let (rbuf, background) = (["16KB".to_owned(), "64KB".to_owned()], ["with".to_owned()]);
+    let (keys, metrics) = (vec![("rbuf", &rbuf[..]), ("background", &background[..])], vec!["main.goodput"]);
+    let shape = Shape { name: "e1", keys, metrics, series: vec!["main.cwnd", "main.srtt"] };
+    let complaint = |text: &str| {
+        let f = over_time(text);
+        f.check(std::slice::from_ref(&shape)).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert_eq!(complaint("metric = \"main.cwnd\"\nseries = \"rbuf\""), "");
+    for (text, expected) in [
+        ("metric = \"main.cwnd\"", "it says nothing about `rbuf`"),
+        ("metric = \"main.goodput\"\nseries = \"rbuf\"", "does not measure `main.goodput`: add it to `series`"),
+        ("metric = \"main.cwnd\"\nx = \"rbuf\"", "`x` has no meaning over time"),
+        ("metric = \"main.cwnd\"\nseries = \"rbuf\"\npercentile = 5", "`percentile` has no meaning over time"),
+    ] {
+        let said = complaint(text);
+        assert!(said.contains(expected), "{text}: {said}");
+    }
+    let two =
+        "[[figure.line]]\nname = \"a\"\nmetric = \"main.cwnd\"\n[[figure.line]]\nname = \"b\"\nmetric = \"main.srtt\"";
+    let f = over_time(&format!("panels = \"rbuf\"\n{two}"));
+    let said = resolve(&f, &results(), &[timeline()]).unwrap_err().to_string();
+    assert!(said.contains("its lines are in `byte` and in `s`"), "{said}");
+    let said = figure("series = \"background\"\nseed = 1").check(std::slice::from_ref(&shape)).unwrap_err().what;
+    assert_eq!(said, "`seed` is for figures of kind `series`");
 }

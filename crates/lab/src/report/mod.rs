@@ -3,11 +3,9 @@
 mod page;
 mod table;
 
-pub use page::page;
-
 use crate::claims::{self, Claim, Judgement};
 use crate::figures::{self, Figure, FigureError};
-use crate::results::Results;
+use crate::results::{Results, Timeline};
 use anabranch_report::{ReportError, write_atomically};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -79,7 +77,8 @@ pub(crate) struct Drawn<'a> {
 /// # Errors
 /// [`Failure`]; what was there before a file is replaced stays as it was.
 pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Failure> {
-    let drawn = draw(about, results)?;
+    let timelines = timelines(dir, about, results)?;
+    let drawn = draw(about, results, &timelines)?;
     let judgements = claims::judge(&about.claims, results);
     let folder = dir.join("figures");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::Folder { path: folder.clone(), source })?;
@@ -96,9 +95,29 @@ pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Fa
     Ok(Written { page, judgements, warnings })
 }
 
-fn draw<'a>(about: &'a About, results: &Results) -> Result<Vec<Drawn<'a>>, FigureError> {
+/// What the runs noted over time, of the scenarios whose figures draw it.
+fn timelines(dir: &Path, about: &About, results: &Results) -> Result<Vec<Timeline>, FigureError> {
+    let mut read: Vec<Timeline> = Vec::new();
+    for f in about.figures.iter().filter(|f| f.kind == figures::Style::Series) {
+        let named = |t: &&crate::results::Table| match &f.scenario {
+            Some(n) => t.scenario == *n,
+            None => true,
+        };
+        let own = f.lines.iter().filter_map(|l| l.scenario.as_ref());
+        let tables = results.tables.iter().filter(named);
+        for t in tables.chain(own.filter_map(|n| results.tables.iter().find(|t| t.scenario == *n))) {
+            if read.iter().all(|r| r.scenario != t.scenario) {
+                let fail = |what| FigureError { name: f.name.clone(), what };
+                read.push(crate::run::series::read(dir, t).map_err(fail)?);
+            }
+        }
+    }
+    Ok(read)
+}
+
+fn draw<'a>(about: &'a About, results: &Results, timelines: &[Timeline]) -> Result<Vec<Drawn<'a>>, FigureError> {
     let one = |figure: &'a Figure| {
-        let data = figures::resolve(figure, results)?;
+        let data = figures::resolve(figure, results, timelines)?;
         let drawings = figures::draw(figure, &data);
         Ok(Drawn { figure, data, drawings })
     };

@@ -2,20 +2,10 @@
 
 use super::{About, Drawn, table};
 use crate::claims::{self, Judgement, OneOrMany, Verdict};
-use crate::figures::FigureError;
 use crate::results::{Form, Results};
 use anabranch_report::{Fact, Page, Section, Verdict as Mark};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
-
-/// The page of an experiment.
-///
-/// # Errors
-/// [`FigureError`] when a figure asks for what the results do not have.
-pub fn page(about: &About, results: &Results) -> Result<Page, FigureError> {
-    let drawn = super::draw(about, results)?;
-    Ok(from_drawn(about, results, &claims::judge(&about.claims, results), &drawn))
-}
 
 pub(super) fn from_drawn(about: &About, results: &Results, judgements: &[Judgement], drawn: &[Drawn<'_>]) -> Page {
     let mut page = Page::new(about.title.clone())

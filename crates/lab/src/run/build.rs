@@ -38,7 +38,7 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
         let start = Instant::ZERO + f.start + late;
         let from = start.max(Instant::ZERO + plan.from);
         let record = Record::shared(from, plan.bin);
-        if plan.series.iter().any(|s| s.paths && s.covers(&f.group)) {
+        if plan.series.iter().any(|s| s.what.by_path() && s.covers(&f.group)) {
             record.lock().unwrap_or_else(PoisonError::into_inner).by_path();
         }
         let (sender, receiver) = s.add(f, seed, start, &record)?;

@@ -6,7 +6,8 @@ pub mod folder;
 mod journal;
 mod measure;
 mod one;
-mod series;
+mod samples;
+pub mod series;
 mod traced;
 
 #[cfg(test)]

@@ -2,12 +2,13 @@
 
 use super::build::{Live, Scene, scene};
 use super::measure::Measured;
+use super::samples::Samples;
 use super::series;
 use crate::metrics::Fingerprint;
 use crate::node::SctpAgent;
 use crate::results::Row;
 use crate::scenario::{Plan, Point};
-use anabranch_base::{Duration, Instant};
+use anabranch_base::Duration;
 use std::sync::PoisonError;
 
 /// Why a run failed.
@@ -37,13 +38,13 @@ pub(super) fn run_prepared<T>(
     let plan = &point.plan;
     let mut scene = scene(plan, seed)?;
     let made = prepare(&mut scene);
-    scene.network.run_until(Instant::ZERO + plan.duration);
+    let samples = Samples::of_a_run(plan, &mut scene);
     scene.network.settle();
     refused(plan, &scene)?;
     let measured = Measured::new(plan, &scene);
     let values = plan.measures.iter().map(|m| measured.value(&m.of)).collect();
     let row = Row { point: point.values.clone(), seed, values, fingerprint: fingerprint(&scene.flows) };
-    Ok((row, made, series::lines(plan, &scene)))
+    Ok((row, made, series::lines(plan, &scene, &samples)))
 }
 
 /// An association whose policies do not fit is a mistake in the scenario.

@@ -1,32 +1,62 @@
-//! Throughput over time, as lines of CSV: one file for each run, and one of a scenario's runs in order.
+//! What was noted over time, as lines of CSV: one file for each run, and one of a scenario's runs in order.
 
-use super::build::{Live, Scene};
-use super::folder::quoted;
-use crate::scenario::Plan;
+use super::build::Scene;
+use super::folder::{fields, quoted};
+use super::samples::Samples;
+use crate::results::{Over, Table, Timeline};
+use crate::scenario::{Noted, Plan};
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
-/// What a scenario asked for of one run: time (s, of the bin's beginning), flow, path, byte/s, share.
-pub(super) fn lines(plan: &Plan, scene: &Scene) -> String {
+/// What a scenario asked for of one run: time (s), series, path, value. Rates and shares are of the bin that begins at
+/// the time, states are as they were at the time.
+pub(super) fn lines(plan: &Plan, scene: &Scene, samples: &Samples) -> String {
     let mut out = String::new();
-    if plan.series.is_empty() {
-        return out;
-    }
-    let bins = (plan.duration.as_nanos() / plan.bin.as_nanos().max(1)) as usize;
+    let width = plan.bin.as_secs_f64();
+    let bins = if plan.series.is_empty() { 0 } else { plan.duration.as_nanos() / plan.bin.as_nanos().max(1) } as usize;
     let mut all = vec![0u64; bins];
-    for l in &scene.flows {
+    for l in scene.flows.iter().filter(|_| bins > 0) {
         add(&mut all, l.record.lock().unwrap_or_else(PoisonError::into_inner).bins());
     }
+    let time = |bins: usize| (bins as u64 * plan.bin.as_nanos()) as f64 / 1e9;
+    let mut line = |time: f64, name: &str, path: Option<usize>, value: Option<f64>| {
+        let path = path.map_or(String::new(), |p| p.to_string());
+        let value = value.map_or(String::new(), |v| v.to_string());
+        let _ = writeln!(out, "{time},{},{path},{value}", quoted(name));
+    };
     for (f, l) in plan.flows.iter().zip(&scene.flows) {
-        let asked = |paths: bool| plan.series.iter().any(|s| s.paths == paths && s.covers(&f.group));
-        if asked(false) {
-            flow(&mut out, plan, &f.name, l, &all);
+        let record = l.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut asked: Vec<Noted> = Vec::new();
+        for s in plan.series.iter().filter(|s| s.covers(&f.group) && !s.what.sampled()) {
+            // What two names ask for is told once.
+            if !asked.contains(&s.what) {
+                asked.push(s.what);
+            }
         }
-        if asked(true) {
-            paths(&mut out, plan, &f.name, l, bins);
+        for what in asked {
+            let name = format!("{}.{}", f.name, what.name());
+            let own = [record.bins().to_vec()];
+            let paths: Vec<Vec<u64>> = record.path_bins().to_vec();
+            let (parts, by_path) = if what.by_path() { (paths.as_slice(), true) } else { (own.as_slice(), false) };
+            for (path, part) in parts.iter().enumerate() {
+                for bin in 0..bins {
+                    let at = |b: &Vec<u64>| b.get(bin).copied().unwrap_or(0);
+                    let whole = if by_path { parts.iter().map(at).sum() } else { all.get(bin).copied().unwrap_or(0) };
+                    let value = match what {
+                        Noted::Share | Noted::PathShare => (whole > 0).then(|| at(part) as f64 / whole as f64),
+                        _ => Some(at(part) as f64 * 8.0 / width),
+                    };
+                    line(time(bin), &name, by_path.then_some(path + 1), value);
+                }
+            }
+        }
+    }
+    for s in &samples.all {
+        for (bin, value) in s.values.iter().enumerate() {
+            line(time(bin + 1), &s.name, s.path, *value);
         }
     }
     out
@@ -34,31 +64,6 @@ pub(super) fn lines(plan: &Plan, scene: &Scene) -> String {
 
 fn add(sum: &mut [u64], bins: &[u64]) {
     sum.iter_mut().zip(bins).for_each(|(s, b)| *s += b);
-}
-
-fn flow(out: &mut String, plan: &Plan, name: &str, l: &Live, all: &[u64]) {
-    let record = l.record.lock().unwrap_or_else(PoisonError::into_inner);
-    let width = plan.bin.as_secs_f64();
-    for (i, all) in all.iter().enumerate() {
-        let bytes = record.bins().get(i).copied().unwrap_or(0);
-        let share = if *all > 0 { (bytes as f64 / *all as f64).to_string() } else { String::new() };
-        let _ = writeln!(out, "{},{},,{},{share}", i as f64 * width, quoted(name), bytes as f64 / width);
-    }
-}
-
-fn paths(out: &mut String, plan: &Plan, name: &str, l: &Live, bins: usize) {
-    let record = l.record.lock().unwrap_or_else(PoisonError::into_inner);
-    let width = plan.bin.as_secs_f64();
-    let by_path = record.path_bins();
-    for i in 0..bins {
-        let at = |b: &Vec<u64>| b.get(i).copied().unwrap_or(0);
-        let all: u64 = by_path.iter().map(at).sum();
-        for (path, b) in by_path.iter().enumerate() {
-            let share = if all > 0 { (at(b) as f64 / all as f64).to_string() } else { String::new() };
-            let (time, name) = (i as f64 * width, quoted(name));
-            let _ = writeln!(out, "{time},{name},{},{},{share}", path + 1, at(b) as f64 / width);
-        }
-    }
 }
 
 /// Where the lines of a run are kept.
@@ -79,7 +84,7 @@ pub(super) fn join(dir: &Path, scenario: &str, head: &str, runs: &[(u64, String)
     let path = dir.join("series").join(format!("{scenario}.csv"));
     let new = path.with_extension("new");
     let mut out = BufWriter::new(File::create(&new)?);
-    writeln!(out, "{head}time,flow,path,byte/s,share")?;
+    writeln!(out, "{head}time,series,path,value")?;
     for (run, before) in runs {
         for line in std::fs::read_to_string(part(dir, *run))?.lines() {
             writeln!(out, "{before}{line}")?;
@@ -87,4 +92,33 @@ pub(super) fn join(dir: &Path, scenario: &str, head: &str, runs: &[(u64, String)
     }
     out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
     std::fs::rename(new, path)
+}
+
+/// Reads what the runs of a scenario noted, as they stand in the folder.
+///
+/// # Errors
+/// One line that names the file.
+pub fn read(dir: &Path, table: &Table) -> Result<Timeline, String> {
+    let path = dir.join("series").join(format!("{}.csv", table.scenario));
+    let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
+    let mut out = Timeline { scenario: table.scenario.clone(), keys: table.keys.clone(), lines: Vec::new() };
+    for (i, line) in text.lines().enumerate().skip(1) {
+        let wrong = || format!("{}: line {} is not as it was written", path.display(), i + 1);
+        let f = fields(line);
+        let (point, rest) = f.get(1..).and_then(|f| f.split_at_checked(table.keys.len())).ok_or_else(wrong)?;
+        let [seed, time, name, path_, value] = rest else { return Err(wrong()) };
+        let number = |text: &String| text.parse::<f64>().map_err(|_| wrong());
+        let seed = seed.parse().map_err(|_| wrong())?;
+        let path_ = if path_.is_empty() { None } else { Some(path_.parse().map_err(|_| wrong())?) };
+        let sample = (number(time)?, if value.is_empty() { None } else { Some(number(value)?) });
+        let same = |l: &&mut Over| l.seed == seed && l.path == path_ && l.name == *name && l.point == point;
+        match out.lines.last_mut().filter(same) {
+            Some(l) => l.samples.push(sample),
+            None => {
+                let (point, name) = (point.to_vec(), name.clone());
+                out.lines.push(Over { point, seed, name, path: path_, samples: vec![sample] });
+            }
+        }
+    }
+    Ok(out)
 }

@@ -92,7 +92,7 @@ fn a_folder_reads_back_as_it_was_written() {
 #[test]
 fn series_tell_what_was_delivered_when_and_survive_a_stop() {
     let dir = tempfile::tempdir().expect("a folder");
-    let asked = "seeds = 3\nseries = [\"main.throughput\", \"main.path-throughput\"]";
+    let asked = "seeds = 3\nseries = [\"main.throughput\", \"main.path-throughput\", \"main.cwnd\", \"path1.queue\"]";
     let s = Scenario::parse("tiny.toml", &TINY.replacen("seeds = 3", asked, 1), &|_| Err(String::new()));
     let e = Experiment { name: "tiny".into(), about: About::default(), scenarios: vec![s.expect("a scenario")] };
     let run = || {
@@ -108,20 +108,44 @@ fn series_tell_what_was_delivered_when_and_survive_a_stop() {
     };
     let (results, text, _) = run();
     let mut lines = text.lines();
-    assert_eq!(lines.next(), Some("scenario,rbuf,seed,time,flow,path,byte/s,share"));
+    assert_eq!(lines.next(), Some("scenario,rbuf,seed,time,series,path,value"));
     let lines: Vec<Vec<&str>> = lines.map(|l| l.split(',').collect()).collect();
-    // Six runs of six bins: the flow once, and its two paths.
-    assert_eq!(lines.len(), 6 * 6 * 3);
-    assert_eq!((lines[0][1], lines[0][2], lines[6 * 3][2], lines[6 * 3 * 3][1]), ("16KB", "1", "2", "64KB"));
+    // Six runs of six bins: the flow once, its two paths, their windows, the queue.
+    assert_eq!(lines.len(), 6 * 6 * 6);
+    assert_eq!((lines[0][1], lines[0][2], lines[6 * 6][2], lines[6 * 6 * 3][1]), ("16KB", "1", "2", "64KB"));
     let first: Vec<_> = lines.iter().filter(|l| l[1] == "16KB" && l[2] == "1").collect();
-    let sum = |path: &str| -> f64 {
-        first.iter().filter(|l| l[5] == path).map(|l| l[6].parse::<f64>().expect("a number") * 0.5).sum()
+    let of = |name: &str, path: &str| -> Vec<(f64, f64)> {
+        let here = first.iter().filter(|l| l[4] == name && l[5] == path);
+        here.map(|l| (l[3].parse().expect("a time"), l[6].parse().expect("a number"))).collect()
     };
+    let sum = |name: &str, path: &str| of(name, path).iter().map(|v| v.1 * 0.5 / 8.0).sum::<f64>();
     let delivered = results.tables[0].rows[0].values[0].expect("goodput") * 3.0 / 8.0;
-    assert!((sum("") - delivered).abs() < 0.5, "{} {delivered}", sum(""));
+    let bytes = sum("main.throughput", "");
+    assert!((bytes - delivered).abs() < 0.5, "{bytes} {delivered}");
     // What came on the paths is what was delivered, what waits for a gap, and repetitions.
-    let came = sum("1") + sum("2");
-    assert!(came >= delivered && came < 1.2 * delivered && sum("2") > 0.0, "{came} {delivered}");
+    let came = ["1", "2"].map(|p| sum("main.path-throughput", p));
+    let all = came[0] + came[1];
+    assert!(all >= delivered && all < 1.2 * delivered && came[1] > 0.0, "{came:?} {delivered}");
+    // A rate is of the bin from its time on, a state as it was at its time.
+    let times = |v: Vec<(f64, f64)>| v.iter().map(|v| v.0).collect::<Vec<_>>();
+    assert_eq!(times(of("main.throughput", "")), [0.0, 0.5, 1.0, 1.5, 2.0, 2.5]);
+    assert_eq!(times(of("main.cwnd", "2")), [0.5, 1.0, 1.5, 2.0, 2.5, 3.0]);
+    // Twenty packets fit.
+    let queue = of("path1.queue", "");
+    assert!(queue.iter().any(|q| q.1 > 1.0) && queue.iter().all(|q| q.1 <= 20.0), "{queue:?}");
+    assert!(of("main.cwnd", "1").iter().all(|w| w.1 > 1_000.0));
+    // Looking changes nothing.
+    let mut blind = e.clone();
+    blind.scenarios = tiny().scenarios;
+    let options = Options { jobs: 1, program: "test", stop: &AtomicBool::new(false), progress: &|_, _| () };
+    assert_eq!(run_all(&blind, Form::Full, &options, None).expect("runs"), results);
+    // And it reads back as it was written.
+    let read = series::read(dir.path(), &results.tables[0]).expect("a timeline");
+    assert_eq!(read.lines.len(), 6 * 6);
+    let window = read.lines.iter().find(|l| l.name == "main.cwnd" && l.path == Some(2) && l.seed == 1).expect("there");
+    assert_eq!(window.point, ["16KB"]);
+    let samples: Vec<(f64, f64)> = window.samples.iter().map(|(t, v)| (*t, v.expect("a value"))).collect();
+    assert_eq!(samples, of("main.cwnd", "2"));
     // A run whose lines are gone is done again.
     let part = std::fs::read_dir(dir.path().join("series/runs")).expect("parts").next().expect("one").expect("one");
     std::fs::remove_file(part.path()).expect("removed");

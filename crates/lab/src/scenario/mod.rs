@@ -22,7 +22,7 @@ pub use error::ScenarioError;
 pub use flow::{Flow, Limits, Playout, Sctp, Transport};
 pub use form::{Choice, Point};
 pub use plan::{Measure, Of, Plan, covers};
-pub use series::SeriesOf;
+pub use series::{Noted, SeriesOf, unit_of};
 
 use crate::claims::Claim;
 use crate::figures::Figure;
@@ -225,7 +225,7 @@ fn read(file: &str, text: &str, mut table: Table) -> Result<Scenario, Problem> {
     let figures = figures.into_iter().map(|f| section(&format!("figure `{}`", named(&f, "name")), f));
     let figures = figures.collect::<Result<Vec<Figure>, Problem>>()?;
     let measures = plan::measures(&base, &head.metrics)?;
-    let series = series::read(&plan::groups(&base)?, &head.series)?;
+    let series = series::read(&plan::groups(&base)?, &plan::cables(&base)?, &head.series)?;
     let Head { name, title, source, seeds, .. } = head;
     if seeds == 0 {
         return Err(Problem::at("", "seeds", "needs one seed or more"));

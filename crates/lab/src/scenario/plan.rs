@@ -67,8 +67,7 @@ pub(super) fn measures(base: &Table, metrics: &[String]) -> Result<Vec<Measure>,
     if let Some(twice) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
         return Err(Problem::new(&format!("flow `{}`", twice.1), "there are two flows of this name"));
     }
-    let topology = base.get("topology").and_then(Value::as_table).cloned().unwrap_or_default();
-    let cables: Vec<String> = topology::read(&topology)?.cables.into_iter().map(|c| c.name).collect();
+    let cables = cables(base)?;
     if metrics.is_empty() {
         return Err(Problem::at(place, "metrics", "needs one metric or more, such as \"main.goodput\""));
     }
@@ -103,6 +102,12 @@ pub fn covers(of: &str, name: &str) -> bool {
 /// The names of all flows and groups.
 pub(super) fn groups(base: &Table) -> Result<Vec<String>, Problem> {
     flows_of(base)?.iter().map(|t| flow::name(t).map(str::to_owned)).collect()
+}
+
+/// The names of all cables.
+pub(super) fn cables(base: &Table) -> Result<Vec<String>, Problem> {
+    let topology = base.get("topology").and_then(Value::as_table).cloned().unwrap_or_default();
+    Ok(topology::read(&topology)?.cables.into_iter().map(|c| c.name).collect())
 }
 
 fn flows_of(base: &Table) -> Result<Vec<Table>, Problem> {
@@ -146,6 +151,7 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
             "is too short for a series of so long a run: it would have more than 100000 lines for each flow",
         ));
     }
+    series.iter().try_for_each(|s| flows.iter().try_for_each(|f| s.check(f)))?;
     for m in measures {
         let Of::Flow(of, FlowMetric::Viewed(_)) = &m.of else { continue };
         if let Some(f) = flows.iter().find(|f| covers(of, &f.group) && f.playout.is_none()) {

@@ -1,43 +1,129 @@
 //! `series`: what is noted over time.
 
 use super::error::Problem;
+use super::flow::{Flow, Transport};
 use super::plan::covers;
 use anabranch_sim::netem::nearest;
 
-/// Something of a flow or a group over time.
+/// Something of a flow, a group or a cable over time.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct SeriesOf {
     /// As written: `main.throughput`.
     pub name: String,
-    /// Of each path, and not of the flow.
-    pub paths: bool,
+    /// The flow, the group, the beginning of their names with a star, or the cable.
+    pub of: String,
+    /// What of it.
+    pub what: Noted,
 }
 
-const KNOWN: [&str; 3] = ["throughput", "share", "path-throughput"];
+/// What is noted.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Noted {
+    /// What a flow delivers in order, bit/s.
+    Throughput,
+    /// Its part of what all flows deliver.
+    Share,
+    /// What arrives on each path, repetitions included, bit/s.
+    PathThroughput,
+    /// The part of each path in it.
+    PathShare,
+    /// Congestion window of each path, bytes.
+    Cwnd,
+    /// Its threshold, bytes; nothing while it was never set.
+    Ssthresh,
+    /// Payload in flight on each path, bytes.
+    InFlight,
+    /// Smoothed round-trip time of each path, seconds.
+    Srtt,
+    /// Packets that wait at a cable or are in transmission there, forward.
+    Queue,
+    /// The same in bytes.
+    QueueBytes,
+}
+
+/// Names and units of what is noted of flows.
+const FLOW: [(&str, Noted, &str); 8] = [
+    ("throughput", Noted::Throughput, "bit/s"),
+    ("share", Noted::Share, ""),
+    ("path-throughput", Noted::PathThroughput, "bit/s"),
+    ("path-share", Noted::PathShare, ""),
+    ("cwnd", Noted::Cwnd, "byte"),
+    ("ssthresh", Noted::Ssthresh, "byte"),
+    ("in-flight", Noted::InFlight, "byte"),
+    ("srtt", Noted::Srtt, "s"),
+];
+/// And of cables.
+const CABLE: [(&str, Noted, &str); 2] =
+    [("queue", Noted::Queue, "packets"), ("queue-bytes", Noted::QueueBytes, "byte")];
+
+impl Noted {
+    /// A state at the end of each bin, and not a sum over it.
+    pub fn sampled(self) -> bool {
+        !matches!(self, Noted::Throughput | Noted::Share | Noted::PathThroughput | Noted::PathShare)
+    }
+
+    /// Counted where data arrive, by path.
+    pub fn by_path(self) -> bool {
+        matches!(self, Noted::PathThroughput | Noted::PathShare)
+    }
+
+    /// What it is called in a scenario.
+    pub fn name(self) -> &'static str {
+        FLOW.iter().chain(&CABLE).find(|k| k.1 == self).map_or("", |k| k.0)
+    }
+}
+
+/// The unit of a series by its name, `main.throughput`; none for an unknown one.
+pub fn unit_of(name: &str) -> Option<&'static str> {
+    let what = name.rsplit_once('.')?.1;
+    FLOW.iter().chain(&CABLE).find(|k| k.0 == what).map(|k| k.2)
+}
 
 impl SeriesOf {
     /// Is it asked of this flow or group?
     pub fn covers(&self, group: &str) -> bool {
-        self.name.rsplit_once('.').is_some_and(|(of, _)| covers(of, group))
+        covers(&self.of, group)
+    }
+
+    /// Does this flow have it?
+    pub(super) fn check(&self, f: &Flow) -> Result<(), Problem> {
+        use Noted as N;
+        let (carried, has) = match &f.transport {
+            Transport::Sctp(_) => return Ok(()),
+            Transport::Tcp(_) => {
+                ("tcp", matches!(self.what, N::Throughput | N::Share | N::Cwnd | N::Ssthresh | N::Srtt))
+            }
+            Transport::Udp(_) => ("udp", matches!(self.what, N::Throughput | N::Share)),
+        };
+        if has || !self.covers(&f.group) {
+            return Ok(());
+        }
+        let what =
+            format!("`{}`: flow `{}` is carried by {carried} and has no {}", self.name, f.group, self.what.name());
+        Err(Problem::at("", "series", what))
     }
 }
 
 /// Finds what the names in `series` mean.
-pub(super) fn read(groups: &[String], names: &[String]) -> Result<Vec<SeriesOf>, Problem> {
+pub(super) fn read(groups: &[String], cables: &[String], names: &[String]) -> Result<Vec<SeriesOf>, Problem> {
     let one = |name: &String| {
         let wrong = |what: String| Problem::at("", "series", what);
         let hint = |near: Option<&str>| near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
         let (of, what) = name.rsplit_once('.').ok_or_else(|| wrong(format!("`{name}` is no FLOW.SERIES")))?;
-        if !groups.iter().any(|g| covers(of, g)) {
-            let near = nearest(of, groups.iter().map(String::as_str));
-            return Err(wrong(format!("`{name}`: no flow is called `{of}`{}", hint(near))));
-        }
-        if !KNOWN.contains(&what) {
-            let known = || format!("; there are {}", KNOWN.join(", "));
-            let hint = Some(hint(nearest(what, KNOWN.into_iter()))).filter(|h| !h.is_empty()).unwrap_or_else(known);
-            return Err(wrong(format!("no series is called `{what}`{hint}")));
-        }
-        Ok(SeriesOf { name: name.clone(), paths: what == "path-throughput" })
+        let known: &[(&str, Noted, &str)] = if groups.iter().any(|g| covers(of, g)) {
+            &FLOW
+        } else if cables.iter().any(|c| c == of) {
+            &CABLE
+        } else {
+            let near = nearest(of, groups.iter().chain(cables).map(String::as_str));
+            return Err(wrong(format!("`{name}`: no flow or cable is called `{of}`{}", hint(near))));
+        };
+        let Some(found) = known.iter().find(|k| k.0 == what) else {
+            let all = || format!("; there are {}", known.iter().map(|k| k.0).collect::<Vec<_>>().join(", "));
+            let hint = Some(hint(nearest(what, known.iter().map(|k| k.0)))).filter(|h| !h.is_empty());
+            return Err(wrong(format!("no series is called `{what}`{}", hint.unwrap_or_else(all))));
+        };
+        Ok(SeriesOf { name: name.clone(), of: of.to_owned(), what: found.1 })
     };
     names.iter().map(one).collect()
 }

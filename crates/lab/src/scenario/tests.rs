@@ -230,9 +230,24 @@ fn viewers_need_frames_and_a_star_takes_several_flows() {
 }
 
 #[test]
-fn series_are_of_flows_and_have_names() {
+fn series_are_of_flows_and_cables_and_have_names() {
     let with = |name: &str| error("name = \"small\"", &format!("name = \"small\"\nseries = [\"{name}\"]"));
-    assert!(with("mian.share").contains("`mian.share`: no flow is called `mian`; did you mean `main`?"));
+    assert!(with("mian.share").contains("`mian.share`: no flow or cable is called `mian`; did you mean `main`?"));
     assert!(with("main.troughput").contains("no series is called `troughput`; did you mean `throughput`?"));
     assert!(with("main").contains("`main` is no FLOW.SERIES"));
+    assert!(with("path1.cwnd").contains("no series is called `cwnd`; there are queue, queue-bytes"));
+    let other = |transport: &str, name: &str| {
+        let flow = format!("[[flow]]\nname = \"other\"\ntransport = \"{transport}\"\n\n[quick]");
+        let flow = if transport == "udp" {
+            flow.replace("[quick]", "traffic = { kind = \"cbr\", rate = \"1mbit\", size = 200 }\n\n[quick]")
+        } else {
+            flow
+        };
+        let text = SMALL.replacen("[quick]", &flow, 1);
+        parse(&text.replacen("name = \"small\"", &format!("name = \"small\"\nseries = [\"{name}\"]"), 1))
+    };
+    assert!(other("tcp", "other.srtt").is_ok() && other("udp", "other.share").is_ok());
+    let message = |transport, name| other(transport, name).expect_err("a mistake").to_string();
+    assert!(message("tcp", "other.in-flight").contains("flow `other` is carried by tcp and has no in-flight"));
+    assert!(message("udp", "other.cwnd").contains("flow `other` is carried by udp and has no cwnd"));
 }

@@ -16,6 +16,7 @@ mod tracer;
 pub use files::{Outputs, TraceError};
 pub use line::{Cause, FlowLine, Line, Why, WindowChange};
 pub use probe::Probe;
+pub(crate) use probe::threshold;
 pub use tracer::{TracedFlow, TracedRun, Tracer, Watcher};
 
 #[cfg(test)]

@@ -77,7 +77,7 @@ impl Probe {
 }
 
 /// A threshold that was ever set.
-fn threshold(ssthresh: u64) -> Option<u64> {
+pub(crate) fn threshold(ssthresh: u64) -> Option<u64> {
     (ssthresh < u64::from(u32::MAX)).then_some(ssthresh)
 }
 

@@ -12,7 +12,7 @@ fn complaint(text: &str) -> String {
         Err(e) => return e.message().to_owned(),
     };
     let (k, l) = (words(&["a", "b"]), words(&["1 %", "2 %"]));
-    let shape = Shape { name: "s", keys: vec![("k", &k), ("l", &l)], metrics: vec!["m"] };
+    let shape = Shape { name: "s", keys: vec![("k", &k), ("l", &l)], metrics: vec!["m"], series: vec![] };
     claim.check(&[shape]).err().map(|e| e.to_string()).unwrap_or_default()
 }
 
@@ -67,8 +67,14 @@ fn the_claims_of_rtx_csi_are_all_there_and_fit_its_scenarios() {
         name,
         keys: vec![("rbuf", &rbuf[..]), ("loss", &loss), ("policy", &policy)],
         metrics: metrics.clone(),
+        series: vec![],
     };
-    let e1 = Shape { name: "e1", keys: vec![("rbuf", &rbuf), ("background", &background)], metrics: metrics.clone() };
+    let e1 = Shape {
+        name: "e1",
+        keys: vec![("rbuf", &rbuf), ("background", &background)],
+        metrics: metrics.clone(),
+        series: vec![],
+    };
     let shapes = [e1, case("e2-case1"), case("e2-case2")];
     for claim in &file.claims {
         claim.check(&shapes).unwrap();
