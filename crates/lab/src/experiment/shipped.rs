@@ -30,5 +30,6 @@ pub static SHIPPED: &[Shipped] = shipped! {
     "rtx-csi":
         "experiment.toml", "claims.toml", "figures.toml", "p0.toml", "e1/scenario.toml", "e2-case1/scenario.toml",
         "e2-case2/scenario.toml", "calibration/scenario.toml", "ablation-readings/scenario.toml",
-        "ablation-start/scenario.toml", "ablation-loss/scenario.toml", "ablation-era/scenario.toml";
+        "ablation-start/scenario.toml", "ablation-loss/scenario.toml", "ablation-era/scenario.toml",
+        "ablation-oracle/scenario.toml";
 };

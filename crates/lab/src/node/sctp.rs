@@ -12,6 +12,7 @@ use anabranch_engine::{
     AssocConfig, AssocId, Association, CloseReason, ConnectError, Endpoint, EndpointConfig, Event, ListedAddress,
     LocalId, Transmit,
 };
+use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Packet, Peer};
 use std::sync::{MutexGuard, PoisonError};
 
@@ -63,6 +64,7 @@ pub struct SctpAgent {
     closed: Option<CloseReason>,
     refused: Option<ConnectError>,
     probe: Option<Probe>,
+    reports: Vec<(Address, FrameErrors)>,
 }
 
 impl SctpAgent {
@@ -84,7 +86,15 @@ impl SctpAgent {
             closed: None,
             refused: None,
             probe: None,
+            reports: Vec::new(),
         }
+    }
+
+    /// The same with what the link layer of its addresses reports when the association begins.
+    #[must_use]
+    pub fn told(mut self, reports: Vec<(Address, FrameErrors)>) -> Self {
+        self.reports = reports;
+        self
     }
 
     /// The same with something to send.
@@ -169,6 +179,7 @@ impl SctpAgent {
             for (from, to) in pairs {
                 a.add_path(now, local(from), socket(to));
             }
+            self.reports.iter().for_each(|(from, report)| a.link_report(local(*from), *report));
         }
         Ok(id)
     }

@@ -5,7 +5,8 @@ use crate::metrics::{Packets, Record, SharedRecord, Video};
 use crate::node::{Application, End, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched};
 use crate::scenario::{Flow, Plan, Sctp, Transport};
 use anabranch_base::{Duration, Instant, RandomStream};
-use anabranch_sim::network::{Address, AgentId, Network, Peer};
+use anabranch_policy::view::FrameErrors;
+use anabranch_sim::network::{Address, AgentId, LinkId, Network, Peer};
 use anabranch_sim::traffic::{Source, TrafficConfig};
 use anabranch_sim::transport::tcp::{Supply, TcpConfig, TcpSink, TcpSource, TcpTransfers};
 use anabranch_sim::transport::{DatagramSink, DatagramSource};
@@ -108,10 +109,22 @@ impl Scene {
         let reader = s.read_rate.map_or(Reader::at_once(), Reader::at);
         let server = SctpAgent::new(config(End::Server, sender), record.clone()).reading(reader);
         let app = Application::new(traffic(f, seed, record), s.delivery);
-        let client = SctpAgent::new(config(End::Client, receiver), record.clone()).sending(app);
+        let reports = if s.loss_is_told() { self.losses(&pairs) } else { Vec::new() };
+        let client = SctpAgent::new(config(End::Client, receiver), record.clone()).sending(app).told(reports);
         self.network.add(Box::new(server), Instant::ZERO);
         self.network.add(Box::new(client), start);
         Ok((sender, receiver))
+    }
+
+    /// The true loss rate of each path, in the direction of the data, as a report of its link layer.
+    fn losses(&self, pairs: &Pairs) -> Vec<(Address, FrameErrors)> {
+        let arrives = |l: &LinkId| self.network.link(*l).map_or(1.0, |l| 1.0 - l.config().loss.mean());
+        let of = |(from, to): (Address, Address)| {
+            let way = self.network.way(from, to).unwrap_or_default();
+            let lost = 1.0 - way.iter().map(arrives).product::<f64>();
+            (from, FrameErrors { erroneous: (lost * 1e9).round() as u32, total: 1_000_000_000 })
+        };
+        pairs.iter().map(of).collect()
     }
 
     fn tcp(
@@ -167,4 +180,46 @@ fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Source> {
     let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, p.packet)));
     record.lock().unwrap_or_else(PoisonError::into_inner).watch(video.clone());
     Box::new(Packets::new(source, video))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    const LOSSY: &str = r#"
+name = "lossy"
+duration = "20s"
+metrics = ["main.goodput"]
+[topology]
+kind = "disjoint-paths"
+delay = "10ms"
+path1 = { rate = "4mbit", up.loss = "5%" }
+path2 = { rate = "4mbit", limit = "1000p" }
+[[flow]]
+name = "main"
+transport = "sctp"
+profile = "cmt"
+retransmission = "POLICY"
+"#;
+
+    /// Bytes sent again on each path.
+    fn again(policy: &str) -> Vec<u64> {
+        let s = Scenario::parse("lossy.toml", &LOSSY.replace("POLICY", policy), &|_| Err(String::new())).unwrap();
+        let plan = s.points().unwrap().remove(0).plan;
+        let mut scene = scene(&plan, 1).unwrap();
+        scene.network.run_until(Instant::ZERO + plan.duration);
+        let association = scene.network.agent::<SctpAgent>(scene.flows[0].sender).unwrap().association().unwrap();
+        association.paths().map(|(_, p)| p.counters.data_retransmitted).collect()
+    }
+
+    #[test]
+    fn an_oracle_knows_the_links_from_the_first_loss_on() {
+        let told = again("rtx_loss_rate:oracle=1");
+        // But for what is repeated while path 2 is in doubt after a timeout.
+        assert!(told[0] * 100 < told[1] && told[1] > 50_000, "{told:?}");
+        // The estimate needs packets first, and both look alike until then.
+        let estimated = again("rtx_loss_rate");
+        assert!(estimated[0] > told[0] && estimated[1] > estimated[0], "{estimated:?} {told:?}");
+    }
 }

@@ -6,7 +6,7 @@ use super::units::{BitRate, Names, Size, Time};
 use crate::node::Delivery;
 use anabranch_base::{Duration, Rate};
 use anabranch_engine::{AssocConfig, Quirks};
-use anabranch_policy::registry::{Hook, Profile};
+use anabranch_policy::registry::{Hook, Profile, Value as ParamValue};
 use anabranch_sim::traffic::{TrafficConfig, Video, VideoTrace};
 use anabranch_sim::transport::tcp::{Recovery, SackRule, TcpConfig};
 use serde::Deserialize;
@@ -73,6 +73,14 @@ pub struct Sctp {
     pub paths: Option<usize>,
     /// Bytes in front of each SCTP packet.
     pub overhead: u32,
+}
+
+impl Sctp {
+    /// Its retransmission policy is told the true loss rates of its paths (RTX-LOSSRATE's `oracle`).
+    pub fn loss_is_told(&self) -> bool {
+        let oracle = self.profile.value(Hook::Retransmission, "oracle");
+        matches!(oracle, Some(ParamValue::Number(n)) if n != 0.0)
+    }
 }
 
 /// Limits and constants of an association that a scenario gives.

@@ -2,13 +2,15 @@
 //!
 //! Source: Iyengar, Amer, Stewart 2006, RTX-LOSSRATE (baselines B3). Ties are drawn uniformly. Waits when that path
 //! is full.
-//! Deviation: the simulator's experiments gave it the true loss rate; here it is the engine's estimate.
-//! No parameters.
+//! Deviation: the simulator's experiments told it the true loss rates. `oracle=1` reads what the link layer reports, by
+//! which the lab tells the true rate of a simulated path; without it, and on a path without a report, it is the
+//! engine's estimate, which a real network has.
+//! Parameter: `oracle`.
 
 use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
-use crate::registry::{Hook, Params, Policy, PolicyInfo};
-use crate::view::AssocView;
-use anabranch_base::RandomStream;
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::{AssocView, PathView};
+use anabranch_base::{Ppm, RandomStream};
 use core::cmp::Reverse;
 
 pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
@@ -18,24 +20,30 @@ pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
         source: "Iyengar, Amer, Stewart 2006, RTX-LOSSRATE",
         file: file!(),
         summary: "The active path with the smallest loss rate.",
-        params: &[],
+        params: &[ParamInfo::flag("oracle", false, "the true loss rate of a simulated path, and not the estimate")],
     },
     build: |p| Box::new(RtxLossRate::new(p)),
 };
 
 struct RtxLossRate {
+    oracle: bool,
     random: RandomStream,
 }
 
 impl RtxLossRate {
     fn new(p: &Params) -> Self {
-        RtxLossRate { random: p.random("retransmission") }
+        RtxLossRate { oracle: p.flag("oracle"), random: p.random("retransmission") }
+    }
+
+    fn loss(&self, p: &PathView) -> Ppm {
+        let told = p.frame_errors.filter(|e| self.oracle && e.total > 0);
+        told.map_or(p.loss, |e| Ppm((u64::from(e.erroneous) * 1_000_000 / u64::from(e.total)) as u32))
     }
 }
 
 impl RetransmissionPolicy for RtxLossRate {
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
-        let leaders = best(cx, r.candidates, |p| Reverse(p.loss));
+        let leaders = best(cx, r.candidates, |p| Reverse(self.loss(p)));
         draw(leaders, &mut self.random).map_or_else(|| dormant(cx, r), Target::On)
     }
 }
@@ -44,7 +52,8 @@ impl RetransmissionPolicy for RtxLossRate {
 mod tests {
     use super::*;
     use crate::testing::Scene;
-    use anabranch_base::{PathId, PathSet, Ppm};
+    use crate::view::FrameErrors;
+    use anabranch_base::{PathId, PathSet};
 
     fn scene() -> Scene {
         let mut s = Scene::new(3, 1);
@@ -54,7 +63,10 @@ mod tests {
         s
     }
     fn ask(s: &Scene, candidates: PathSet, seed: u64) -> Target {
-        let mut p = RtxLossRate { random: RandomStream::named(seed, "retransmission") };
+        asked(s, candidates, seed, false)
+    }
+    fn asked(s: &Scene, candidates: PathSet, seed: u64, oracle: bool) -> Target {
+        let mut p = RtxLossRate { oracle, random: RandomStream::named(seed, "retransmission") };
         p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
     }
 
@@ -63,6 +75,16 @@ mod tests {
         let s = scene();
         assert_eq!(ask(&s, PathSet::first(3), 1), Target::On(PathId(1)));
         assert_eq!(ask(&s, PathSet::only(PathId(0)), 1), Target::On(PathId(0)));
+    }
+
+    #[test]
+    fn an_oracle_reads_what_the_link_reports() {
+        let mut s = scene();
+        let lost = |erroneous| Some(FrameErrors { erroneous, total: 1_000_000 });
+        (s.paths[0].frame_errors, s.paths[1].frame_errors) = (lost(9), lost(30));
+        let all = PathSet::first(3);
+        assert_eq!(asked(&s, all, 1, true), Target::On(PathId(0)), "9 of a million, beside 30 and an estimate of 40");
+        assert_eq!(asked(&s, all, 1, false), Target::On(PathId(1)), "the estimates alone");
     }
 
     #[test]

@@ -119,17 +119,23 @@ impl<X: Clone + Send + 'static> Network<X> {
 
     /// Does a packet that leaves from `from` find a way to `to`?
     pub fn reaches(&self, from: Address, to: Address) -> bool {
-        let Some(target) = self.routes.host(to) else { return false };
-        let mut link = self.routes.first(from);
+        self.way(from, to).is_some()
+    }
+
+    /// The links that lead a packet from `from` to `to`; none when there is no way.
+    pub fn way(&self, from: Address, to: Address) -> Option<Vec<LinkId>> {
+        let (target, mut way) = (self.routes.host(to)?, Vec::new());
+        let mut link = self.routes.first(from)?;
         // A way visits no node twice.
         for _ in 0..=self.roles.len() {
-            let Some(at) = link.and_then(|l| Some(self.links.get(l.0 as usize)?.to)) else { return false };
+            way.push(link);
+            let at = self.links.get(link.0 as usize)?.to;
             if self.roles.get(at.0 as usize) == Some(&Role::Host) {
-                return at == target;
+                return (at == target).then_some(way);
             }
-            link = self.routes.next(at, to);
+            link = self.routes.next(at, to)?;
         }
-        false
+        None
     }
 
     /// Puts an agent on the network; it starts at `start`. Its id is [`next_id`](Self::next_id) from before the call.
