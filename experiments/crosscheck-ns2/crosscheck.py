@@ -7,6 +7,7 @@ import concurrent.futures
 import csv
 import math
 import pathlib
+import random
 import shutil
 import statistics
 import subprocess
@@ -14,7 +15,7 @@ import sys
 import tempfile
 
 HERE = pathlib.Path(__file__).resolve().parent
-POLICIES = ["rtx_asap", "rtx_same", "rtx_ssthresh", "rtx_loss_rate", "rtx_cwnd"]
+POLICIES = ["rtx_asap", "rtx_same", "rtx_ssthresh", "rtx_loss_rate:oracle=1", "rtx_cwnd"]
 # Two-sided 95 % points of Student's t by degrees of freedom.
 T = [0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
      2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045]
@@ -81,6 +82,58 @@ def ours(program, point, seeds, extra):
     return [float(r["main.goodput"]) for r in rows]
 
 
+def drawn(family, number, rng):
+    """A point drawn at random: rates, round trips and losses evenly on a logarithmic scale, one in four without loss."""
+
+    def path():
+        rate = float(f"{math.exp(rng.uniform(math.log(1), math.log(100))):.2g}")
+        rtt = round(math.exp(rng.uniform(math.log(10), math.log(500))))
+        loss = 0 if rng.random() < 0.25 else float(f"{math.exp(rng.uniform(math.log(0.05), math.log(10))):.2g}")
+        return rate, rtt, loss
+
+    first = path()
+    # Plain SCTP is multihomed at one point in four; half the pairs of CMT have two equal paths but for the loss.
+    two = family == "cmt" or family == "sctp" and number % 4 == 0
+    second = path() if two else (0, 0, 0)
+    if family == "cmt" and number % 2 == 0:
+        second = (first[0], first[1], rng.choice([first[2], second[2]]))
+    tcp = family not in ("sctp", "cmt")
+    point = {
+        "id": f"{family}-r{number:02}", "proto": family,
+        "rate": first[0], "rtt": first[1], "loss": first[2],
+        "rate2": second[0], "rtt2": second[1], "loss2": second[2],
+        "rbuf": 65536 if tcp else 16384 << rng.randrange(7),
+        "queue": rng.choice([10, 20, 50, 100, 250]),
+        "window": rng.choice([20, 50, 100, 1000]) if tcp else 20,
+        "size": rng.choice([500, 1000, 1460]) if tcp else 1000,
+        "delack": rng.randrange(2) if tcp else 0,
+        "rtx": rng.randrange(5) if family == "cmt" else 4,
+    }
+    # As long as 80 MB take at most: ns-2's associations stop at 65,536 chunks.
+    limit = point["window"] * point["size"] if tcp else point["rbuf"]
+
+    def most(rate, rtt, loss):
+        by_loss = 16 * 1500 / rtt / math.sqrt(loss / 100) if loss else math.inf
+        return min(rate * 1000, 8 * limit / rtt, by_loss)  # kbit/s
+
+    fastest = most(*first) + (most(*second) if two else 0)
+    point["time"] = max(6, min(60, int(640_000 / fastest)))
+    return point
+
+
+def write_random(path, per_family, seed):
+    """Writes a grid of random points, `per_family` of SCTP and of CMT, a third as many of each TCP."""
+    points = []
+    for family in ("sctp", "cmt", "reno", "newreno", "sack1"):
+        rng = random.Random(f"{seed} {family}")
+        count = per_family if family in ("sctp", "cmt") else -(-per_family // 3)
+        points += [drawn(family, n, rng) for n in range(1, count + 1)]
+    with open(path, "w", newline="", encoding="utf-8") as f:
+        writer = csv.DictWriter(f, points[0].keys(), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(points)
+
+
 def compare(point, theirs, mine):
     """One row of the table."""
     (m, mh), (t, th) = interval(mine), interval(theirs)
@@ -122,7 +175,14 @@ def main():
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another key for our side")
     parser.add_argument("--jobs", type=int, default=2, help="points at a time [default: 2]")
     parser.add_argument("--out", default="results/crosscheck-ns2", help="folder for crosscheck.csv and runs of ns-2")
+    parser.add_argument("--random", type=int, metavar="N", help="another grid: N random points of SCTP and of CMT")
+    parser.add_argument("--seed", type=int, default=1, help="what the random points are drawn with [default: 1]")
     args = parser.parse_args()
+    if args.random:
+        args.out = args.out.rstrip("/") + f"-random{args.seed}"
+        args.grid = pathlib.Path(args.out) / "grid.csv"
+        args.grid.parent.mkdir(parents=True, exist_ok=True)
+        write_random(args.grid, args.random, args.seed)
     if shutil.which(args.ns) is None:
         print("SKIPPED crosscheck-ns2: there is no ns-2.35 (Debian: apt-get install ns2)")
         return 0
