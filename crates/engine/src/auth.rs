@@ -41,7 +41,7 @@ pub struct AuthParams {
     pub random: [u8; RANDOM_LEN],
 }
 
-/// CHUNKS: chunk types that the peer must authenticate.
+/// What address changes need in CHUNKS, the types that the peer must authenticate (RFC 5061 §4.1).
 pub const OUR_CHUNKS: &[u8] = &[kind::ASCONF, kind::ASCONF_ACK];
 /// HMAC-ALGO: identifiers in network order, best first.
 const OUR_HMACS: &[u8] = &[0, HMAC_SHA256 as u8, 0, HMAC_SHA1 as u8];
@@ -60,15 +60,16 @@ impl AuthParams {
         AuthParams { random }
     }
 
-    /// Appends the three parameters, padded, as they stand in an INIT or INIT ACK.
-    pub fn encode(&self, out: &mut Vec<u8>) {
+    /// Appends the three parameters, padded, as they stand in an INIT or INIT ACK. `chunks`: what the peer has to
+    /// authenticate.
+    pub fn encode(&self, chunks: &[u8], out: &mut Vec<u8>) {
         Parameter::Random(&self.random).encode(out);
-        Parameter::ChunkList(OUR_CHUNKS).encode(out);
+        Parameter::ChunkList(chunks).encode(out);
         Parameter::HmacAlgo(OUR_HMACS).encode(out);
     }
 
-    fn lists(&self) -> Lists<'_> {
-        Lists { random: &self.random, chunks: Some(OUR_CHUNKS), hmacs: OUR_HMACS }
+    fn lists<'a>(&'a self, chunks: &'a [u8]) -> Lists<'a> {
+        Lists { random: &self.random, chunks: Some(chunks), hmacs: OUR_HMACS }
     }
 }
 
@@ -181,8 +182,14 @@ impl fmt::Debug for AssociationKey {
 impl AssociationKey {
     /// The key both ends compute from what they exchanged and from `shared`, the endpoint pair shared key, which is
     /// empty without one. None when the peer lists no HMAC that we know.
-    pub fn new(local: &AuthParams, peer: &PeerAuth, shared: &[u8]) -> Option<Self> {
-        Some(Self::from_lists(local.lists(), peer.lists(), shared, peer.hmac_id()?))
+    /// `chunks` is the list that `local` was sent with.
+    pub fn new(local: &AuthParams, chunks: &[u8], peer: &PeerAuth, shared: &[u8]) -> Option<Self> {
+        Some(Self::from_lists(local.lists(chunks), peer.lists(), shared, peer.hmac_id()?))
+    }
+
+    /// The key for another endpoint pair shared key; `self` is the one without.
+    pub fn with_shared(&self, shared: &[u8]) -> Self {
+        Self::from_material([shared, &self.material].concat().into(), self.hmac_id)
     }
 
     fn from_lists(ours: Lists<'_>, theirs: Lists<'_>, shared: &[u8], hmac_id: u16) -> Self {

@@ -43,13 +43,13 @@ fn hmacs_give_the_published_values() {
 fn association_keys_give_independently_computed_macs() {
     let local = AuthParams::with_random(random(0x40));
     // A peer without CHUNKS and with SHA-1 only: its vector is the shorter, so it comes first.
-    let key = AssociationKey::new(&local, &peer(random(0x20), None, &[0, 1]), b"").unwrap();
+    let key = AssociationKey::new(&local, OUR_CHUNKS, &peer(random(0x20), None, &[0, 1]), b"").unwrap();
     assert_eq!((key.hmac_id(), key.mac_len()), (HMAC_SHA1, 20));
     let mac = key.sign(&unsigned(&key, 0, &ASCONF_START));
     assert_eq!(hex(&mac), "ff5e71a35f54cbbe3d9bc67a41333dd621ee51aa");
     // Its vector is longer by one byte, so ours comes first though its RANDOM is smaller; and a shared key.
     let theirs = peer(random(0x20), Some(&[0xc1, 0x80, 0x40]), &[0, 3, 0, 1]);
-    let key = AssociationKey::new(&local, &theirs, b"secret").unwrap();
+    let key = AssociationKey::new(&local, OUR_CHUNKS, &theirs, b"secret").unwrap();
     assert_eq!((key.hmac_id(), key.mac_len()), (HMAC_SHA256, 32));
     let mac = key.sign(&unsigned(&key, 5, &ASCONF_START));
     assert_eq!(hex(&mac), "b51ee53b752caaa043142f4a28f9664aa491df4a432636b954cb5ce52070d410");
@@ -72,14 +72,16 @@ fn smaller_number_first_then_shorter() {
 #[test]
 fn an_absent_chunk_list_is_not_an_empty_one() {
     let local = AuthParams::with_random(random(1));
-    let mac = |chunks| AssociationKey::new(&local, &peer(random(2), chunks, &[0, 3]), b"").unwrap().sign(b"x").to_vec();
+    let mac = |chunks| {
+        AssociationKey::new(&local, OUR_CHUNKS, &peer(random(2), chunks, &[0, 3]), b"").unwrap().sign(b"x").to_vec()
+    };
     assert_ne!(mac(None), mac(Some(&[])));
 }
 
 #[test]
 fn parameters_on_the_wire() {
     let mut out = Vec::new();
-    AuthParams::with_random(random(0)).encode(&mut out);
+    AuthParams::with_random(random(0)).encode(OUR_CHUNKS, &mut out);
     assert_eq!(out[..4], [0x80, 0x02, 0, 36]);
     assert_eq!(out[4..36], random(0));
     assert_eq!(out[36..], [0x80, 0x03, 0, 6, 0xc1, 0x80, 0, 0, 0x80, 0x04, 0, 8, 0, 3, 0, 1]);
@@ -105,7 +107,7 @@ fn who_takes_part() {
 #[test]
 fn wrong_macs() {
     let (a, b) = (AuthParams::with_random(random(1)), AuthParams::with_random(random(2)));
-    let key = AssociationKey::new(&a, &as_peer(&b), b"").unwrap();
+    let key = AssociationKey::new(&a, OUR_CHUNKS, &as_peer(&b), b"").unwrap();
     let bytes = unsigned(&key, 0, &ASCONF_START);
     let mac = key.sign(&bytes);
     assert!(key.verify(HMAC_SHA256, &mac, &bytes));
@@ -114,7 +116,7 @@ fn wrong_macs() {
     for len in 0..mac.len() {
         assert!(!key.verify(HMAC_SHA256, &mac[..len], &bytes), "{len} bytes");
     }
-    assert!(!AssociationKey::new(&a, &as_peer(&b), b"x").unwrap().verify(HMAC_SHA256, &mac, &bytes));
+    assert!(!AssociationKey::new(&a, OUR_CHUNKS, &as_peer(&b), b"x").unwrap().verify(HMAC_SHA256, &mac, &bytes));
     assert_eq!(format!("{key:?}"), "AssociationKey { hmac_id: 3, .. }");
 }
 
@@ -131,8 +133,8 @@ proptest! {
     ) {
         let a = AuthParams::with_random(a);
         let b = peer(b, Some(&chunks), if sha1_first { &[0, 1, 0, 3] } else { OUR_HMACS });
-        let at_a = AssociationKey::new(&a, &b, &shared).unwrap();
-        let at_b = AssociationKey::from_lists(b.lists(), a.lists(), &shared, HMAC_SHA256);
+        let at_a = AssociationKey::new(&a, OUR_CHUNKS, &b, &shared).unwrap();
+        let at_b = AssociationKey::from_lists(b.lists(), a.lists(OUR_CHUNKS), &shared, HMAC_SHA256);
         let mut bytes = unsigned(&at_a, 0, &behind);
         let mut mac = at_a.sign(&bytes).to_vec();
         prop_assert!(at_b.verify(at_a.hmac_id(), &mac, &bytes));

@@ -5,6 +5,7 @@ use crate::quirks::Quirks;
 use crate::rx::reassembly::CHUNK_CHARGE;
 use anabranch_base::Duration;
 use anabranch_policy::registry::Profile;
+use anabranch_wire::kind;
 use std::net::IpAddr;
 
 /// An address of ours that INIT and INIT ACK tell the peer, and the interface that sends from it.
@@ -14,6 +15,17 @@ pub struct ListedAddress {
     pub local: LocalId,
     /// Its address as the peer can reach it.
     pub ip: IpAddr,
+}
+
+/// Chunk authentication (RFC 4895) beyond what address changes need by themselves.
+#[derive(Clone, Debug, Default)]
+pub struct AuthConfig {
+    /// Further chunk types that the peer must authenticate. INIT, INIT ACK, SHUTDOWN COMPLETE and AUTH cannot be.
+    pub chunks: Vec<u8>,
+    /// Endpoint pair shared keys by identifier, beside the empty key 0.
+    pub keys: Vec<(u16, bytes::Bytes)>,
+    /// Identifier of the key to sign with.
+    pub active_key: u16,
 }
 
 /// Limits and constants of an association. Defaults are RFC 9260 §16's unless a line says otherwise.
@@ -74,6 +86,20 @@ pub struct AssocConfig {
     pub partial_reliability: bool,
     /// Announce and use ASCONF under AUTH (RFC 5061, RFC 4895).
     pub dynamic_addresses: bool,
+    /// What has to be authenticated and with which keys (RFC 4895); nothing and none by default.
+    pub auth: AuthConfig,
+    /// What detects errors in place of the checksum: an identifier of RFC 9653, 1 for DTLS below SCTP. Announced, and
+    /// then packets with a checksum of zero are taken, and sent to a peer that announced the same. None, as is right
+    /// over plain UDP or IP, knows the checksum only.
+    pub error_detection: Option<u32>,
+    /// Announce RE-CONFIG: streams may be reset and added (RFC 6525).
+    pub stream_reconfiguration: bool,
+    /// Streams each way that re-configuration may lead to; a peer that wants more is refused (RFC 6525 §5.2.5).
+    pub max_streams: u16,
+    /// Announce I-DATA: messages of different streams interleave (RFC 8260). Only for users who take them so.
+    pub interleaving: bool,
+    /// Announce NR-SACK: say what will not be taken back, so that the peer need not keep it (load-sharing draft §4).
+    pub nr_sack: bool,
     /// Our addresses, to be listed in INIT and INIT ACK (RFC 9260 §5.1.2); the one that the packet leaves from may
     /// be among them. Empty lists none, which is right behind a NAT and the default over UDP (RFC 6951 §5.7).
     pub addresses: Vec<ListedAddress>,
@@ -109,10 +135,34 @@ impl AssocConfig {
             quirks: Quirks::default(),
             partial_reliability: true,
             dynamic_addresses: true,
+            auth: AuthConfig::default(),
+            error_detection: None,
+            stream_reconfiguration: false,
+            max_streams: 2_048,
+            interleaving: false,
+            nr_sack: false,
             addresses: Vec::new(),
         };
         config.adopt_era();
         config
+    }
+
+    /// Does it take part in chunk authentication?
+    pub(crate) fn authenticates(&self) -> bool {
+        self.dynamic_addresses || !self.auth.chunks.is_empty() || !self.auth.keys.is_empty()
+    }
+
+    /// Value of our CHUNKS parameter: types that the peer must authenticate.
+    pub(crate) fn chunks_to_authenticate(&self) -> Vec<u8> {
+        let mut out = if self.dynamic_addresses { crate::auth::OUR_CHUNKS.to_vec() } else { Vec::new() };
+        for &k in &self.auth.chunks {
+            // RFC 4895 §3.2.
+            let never = matches!(k, kind::INIT | kind::INIT_ACK | kind::SHUTDOWN_COMPLETE | kind::AUTH);
+            if !never && !out.contains(&k) {
+                out.push(k);
+            }
+        }
+        out
     }
 
     /// Smallest packet the engine can work with: a SACK, an INIT ACK with its cookie and one byte of DATA fit.

@@ -71,6 +71,8 @@ features! {
     repair_report = 9,
     /// Ours: the media hint.
     media_hint = 10,
+    /// Partial reliability with I-DATA (RFC 8260 §2.3).
+    i_forward_tsn = 11,
 }
 
 /// What we need to know when the peer returns with COOKIE ECHO.

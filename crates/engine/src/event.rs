@@ -104,6 +104,27 @@ pub enum Event {
         /// How many since the last such event.
         messages: u64,
     },
+    /// Streams began again with sequence number 0 (RFC 6525).
+    StreamsReset {
+        /// Which; none is all.
+        streams: Vec<anabranch_base::StreamId>,
+        /// Those of the peer, not ours.
+        incoming: bool,
+    },
+    /// There are more streams (RFC 6525 §5.1.5, §5.2.5).
+    StreamsAdded {
+        /// More to send on.
+        outgoing: u16,
+        /// More to receive on.
+        incoming: u16,
+    },
+    /// All streams and the TSNs of both sides have begun anew (RFC 6525 §5.1.4).
+    AssociationReset,
+    /// A request to reset or to add streams was not carried out.
+    ReconfigFailed {
+        /// What the peer said (RFC 6525 §4.4).
+        result: u32,
+    },
     /// The peer wants to end; nothing new is taken from the user.
     PeerShutdown,
     /// The association is over.

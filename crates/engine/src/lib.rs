@@ -18,8 +18,8 @@ mod stats;
 mod transmit;
 mod tx;
 
-pub use association::{Association, Phase, SendError, TimerReason};
-pub use config::{AssocConfig, EndpointConfig, ListedAddress};
+pub use association::{Association, AuthKeyError, Phase, ReconfigError, SendError, TimerReason};
+pub use config::{AssocConfig, AuthConfig, EndpointConfig, ListedAddress};
 pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
 pub use event::{CloseReason, Event, PathReason};
 pub use message::{Message, Part, Payload, SendOptions};

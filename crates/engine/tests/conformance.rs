@@ -1,6 +1,6 @@
-//! `docs/CONFORMANCE.md`: which test shows which row of `conformance/rfc9260.md`.
+//! `docs/CONFORMANCE.md`: which test shows which row of `conformance/rfc9260.md` and `conformance/extensions.md`.
 //!
-//! A test names its rows in a doc line, `Shows: 9260/A21, 9260/A22.`; in scripts it is a comment. `UPDATE=1` rewrites
+//! A test names its rows in a doc line, `Shows: 9260/A21, ext/R2.`; in scripts it is a comment. `UPDATE=1` rewrites
 //! the page.
 
 use std::collections::BTreeMap;
@@ -11,6 +11,10 @@ use std::path::{Path, PathBuf};
 const MARK: &str = "Shows: ";
 /// Largest share of MUSTs that may stand without a test.
 const MAX_EXCUSED_PERCENT: usize = 5;
+
+/// The lists of rows: how a mark names them, their title, their file.
+const CHECKLISTS: [(&str, &str, &str); 2] =
+    [("9260", "RFC 9260", "conformance/rfc9260.md"), ("ext", "the extensions", "conformance/extensions.md")];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().expect("the project")
@@ -27,7 +31,7 @@ fn rows(checklist: &str) -> Vec<Row> {
     let lines = checklist.lines().filter(|l| l.starts_with("| ") && !l.starts_with("| #"));
     let rows: Vec<Row> = lines.map(cells).map(|c| Row { id: c[1].clone(), level: c[3].clone() }).collect();
     for (i, r) in rows.iter().enumerate() {
-        assert!(["M", "S", "R"].contains(&r.level.as_str()), "{}: level {}", r.id, r.level);
+        assert!(["M", "S", "R", "-"].contains(&r.level.as_str()), "{}: level {}", r.id, r.level);
         assert!(rows[..i].iter().all(|o| o.id != r.id), "{} twice", r.id);
     }
     rows
@@ -82,7 +86,7 @@ fn marks_in_script(name: &str, text: &str) -> Vec<(String, Vec<String>)> {
     out
 }
 
-/// Tests by row id.
+/// Tests by checklist and row id.
 fn marks(root: &Path) -> BTreeMap<String, Vec<String>> {
     let mut list = vec![];
     for c in fs::read_dir(root.join("crates")).expect("crates").flatten() {
@@ -99,8 +103,9 @@ fn marks(root: &Path) -> BTreeMap<String, Vec<String>> {
         let found = if name.ends_with(".rs") { marks_in_rust(&name, &text) } else { marks_in_script(&name, &text) };
         for (test, ids) in found {
             for id in ids {
-                let Some(id) = id.strip_prefix("9260/") else { panic!("{test} shows {id}: of which checklist?") };
-                by_id.entry(id.to_owned()).or_default().push(test.clone());
+                let known = id.split_once('/').is_some_and(|(list, _)| CHECKLISTS.iter().any(|c| c.0 == list));
+                assert!(known, "{test} shows {id}: of which checklist?");
+                by_id.entry(id).or_default().push(test.clone());
             }
         }
     }
@@ -122,8 +127,19 @@ fn reasons(text: &str) -> BTreeMap<String, String> {
     out
 }
 
-/// The page, and how many percent of the MUSTs have a reason instead of a test.
-fn page(rows: &[Row], tests: &BTreeMap<String, Vec<String>>, reasons: &BTreeMap<String, String>) -> (String, usize) {
+/// The entries of one checklist, without its name.
+fn of_list<T: Clone>(name: &str, all: &BTreeMap<String, T>) -> BTreeMap<String, T> {
+    let own = |(id, t): (&String, &T)| Some((id.strip_prefix(name)?.strip_prefix('/')?.to_owned(), t.clone()));
+    all.iter().filter_map(own).collect()
+}
+
+/// The part of the page about one checklist, and how many percent of the MUSTs have a reason instead of a test.
+fn part(
+    (_, title, file): (&str, &str, &str),
+    rows: &[Row],
+    tests: &BTreeMap<String, Vec<String>>,
+    reasons: &BTreeMap<String, String>,
+) -> (String, usize) {
     for id in tests.keys().chain(reasons.keys()) {
         assert!(rows.iter().any(|r| r.id == *id), "{id} is no row of the checklist");
     }
@@ -151,26 +167,34 @@ fn page(rows: &[Row], tests: &BTreeMap<String, Vec<String>>, reasons: &BTreeMap<
         let _ = writeln!(table, "| {} | {} | {paths} | {state} |", r.id, r.level);
     }
     let percent = (excused * 100).div_ceil(musts.max(1));
-    let page = format!(
-        "# Conformance to RFC 9260\n\nEvery row of [conformance/rfc9260.md](../conformance/rfc9260.md) with the tests \
-         that observe it, written from their marks by a test (`UPDATE=1 cargo test -p anabranch-engine --test \
-         conformance`). M is a MUST, S a SHOULD, R a recommendation. What has a reason instead of a test stands in \
-         [conformance/reasons.toml](../conformance/reasons.toml).\n\n{} rows: {shown} tested, {} with a reason, {missing} \
-         missing. Of {musts} MUSTs {excused} have a reason.\n\n{table}",
+    let part = format!(
+        "## Of {title}\n\n[{file}](../{file}). {} rows: {shown} tested, {} with a reason, {missing} missing. Of {musts} \
+         MUSTs {excused} have a reason.\n\n{table}",
         rows.len(),
         reasons.len(),
     );
-    (page, percent)
+    (part, percent)
 }
+
+const INTRODUCTION: &str = "# Conformance\n\nEvery row of the checklists with the tests that observe it, written from \
+    their marks by a test (`UPDATE=1 cargo test -p anabranch-engine --test conformance`). M is a MUST, S a SHOULD, R a \
+    recommendation. What has a reason instead of a test stands in \
+    [conformance/reasons.toml](../conformance/reasons.toml).\n";
 
 #[test]
 fn the_page_of_conformance_is_current() {
     let root = root();
     let read = |p: &str| fs::read_to_string(root.join(p)).unwrap_or_default().replace("\r\n", "\n");
-    let rows = rows(&read("conformance/rfc9260.md"));
-    assert!(rows.len() > 100, "{} rows", rows.len());
-    let (now, excused) = page(&rows, &marks(&root), &reasons(&read("conformance/reasons.toml")));
-    assert!(excused <= MAX_EXCUSED_PERCENT, "{excused} % of the MUSTs have no test but a reason");
+    let (tests, reasons) = (marks(&root), reasons(&read("conformance/reasons.toml")));
+    let mut now = String::from(INTRODUCTION);
+    for list in CHECKLISTS {
+        let rows = rows(&read(list.2));
+        assert!(rows.len() > 100, "{} rows", rows.len());
+        let (text, excused) = part(list, &rows, &of_list(list.0, &tests), &of_list(list.0, &reasons));
+        assert!(excused <= MAX_EXCUSED_PERCENT, "{excused} % of the MUSTs have no test but a reason");
+        now.push('\n');
+        now.push_str(&text);
+    }
     if std::env::var_os("UPDATE").is_some() {
         fs::write(root.join("docs/CONFORMANCE.md"), &now).expect("written");
     }
@@ -201,5 +225,5 @@ fn a_mark_above_a_helper_is_refused() {
 #[should_panic(expected = "no row")]
 fn a_mark_of_an_unknown_row_is_refused() {
     let tests = BTreeMap::from([("A99".to_owned(), vec!["f.rs::one".to_owned()])]);
-    page(&[Row { id: "A1".to_owned(), level: "M".to_owned() }], &tests, &BTreeMap::new());
+    part(CHECKLISTS[0], &[Row { id: "A1".to_owned(), level: "M".to_owned() }], &tests, &BTreeMap::new());
 }

@@ -24,14 +24,16 @@ pub const ERROR: u8 = 9;
 pub const COOKIE_ECHO: u8 = 10;
 /// Cookie acknowledgement (RFC 9260 §3.3.12).
 pub const COOKIE_ACK: u8 = 11;
-/// Reserved for the ECN echo (RFC 9260 §3.2).
+/// ECN echo (draft-stewart-tsvwg-sctpecn; the number is set aside by RFC 9260 §3.2).
 pub const ECNE: u8 = 12;
-/// Reserved for "congestion window reduced" (RFC 9260 §3.2).
+/// "Congestion window reduced" (the same).
 pub const CWR: u8 = 13;
 /// Shutdown complete (RFC 9260 §3.3.13).
 pub const SHUTDOWN_COMPLETE: u8 = 14;
 /// Authentication (RFC 4895 §4.1).
 pub const AUTH: u8 = 15;
+/// SACK that says what will not be taken back (draft-tuexen-tsvwg-sctp-multipath-29 §4.2).
+pub const NR_SACK: u8 = 16;
 /// Payload data that may interleave (RFC 8260 §2.1).
 pub const I_DATA: u8 = 64;
 /// Address configuration acknowledgement (RFC 5061 §4.1.2).

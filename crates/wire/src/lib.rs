@@ -25,15 +25,18 @@ pub use cause::{Cause, CauseIter, Causes, code as cause_code};
 pub use checksum::packet_checksum;
 pub use chunk::{
     Abort, AbortOut, Asconf, AsconfAck, AsconfAckOut, AsconfOut, Auth, AuthOut, CHUNK_HEADER_LEN, Chunk, CookieAck,
-    CookieEcho, CountedSack, DATA_HEADER_LEN, Data, DataFlags, DataHeader, ErrorChunk, ErrorOut, ForwardTsn,
-    ForwardTsnOut, GapBlock, Heartbeat, HeartbeatAck, Init, InitAck, InitFields, InitOut, RawChunk, Sack, SackOut,
-    Shutdown, ShutdownAck, ShutdownComplete, data_chunk_len, is_reserved,
+    CookieEcho, CountedSack, Cwr, DATA_HEADER_LEN, Data, DataFlags, DataHeader, Ecne, ErrorChunk, ErrorOut, ForwardTsn,
+    ForwardTsnOut, GapBlock, Heartbeat, HeartbeatAck, I_DATA_HEADER_LEN, IData, IDataHeader, IForwardTsn,
+    IForwardTsnOut, Init, InitAck, InitFields, InitOut, NrSack, NrSackOut, Pad, RawChunk, ReConfig, ReConfigOut, Sack,
+    SackOut, Shutdown, ShutdownAck, ShutdownComplete, Skipped, data_chunk_len, is_reserved,
 };
 pub use encapsulate::{Encapsulation, IpPair};
 pub use encode::Encode;
 pub use error::{Item, WireError};
 pub use packet::{COMMON_HEADER_LEN, Chunks, CommonHeader, Packet, Verify};
-pub use parameter::{Parameter, ParameterIter, Params, RawParameter, RawParameterIter, kind as parameter_kind};
+pub use parameter::{
+    Parameter, ParameterIter, Params, RawParameter, RawParameterIter, kind as parameter_kind, reconfig_result,
+};
 pub use pcapng::{Direction, InterfaceId, LinkType, PcapngWriter};
 pub use slices::{PacketSlices, Slices};
 pub use tlv::list_u16;

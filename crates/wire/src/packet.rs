@@ -2,8 +2,9 @@
 
 use crate::bits::{round4, split};
 use crate::checksum;
-use crate::chunk::{DATA_HEADER_LEN, RawChunk};
+use crate::chunk::{DATA_HEADER_LEN, I_DATA_HEADER_LEN, RawChunk};
 use crate::error::{Item, WireError};
+use crate::kind;
 use crate::slices::{PacketSlices, Part};
 
 /// Length of the common header with its checksum, in bytes.
@@ -151,10 +152,10 @@ impl<'a> Iterator for Chunks<'a> {
         };
         let length = u16::from_be_bytes([l0, l1]);
         if let Some((part, parts)) = self.parts.split_first()
-            && part.at == self.at + DATA_HEADER_LEN
+            && let Some(header) = fixed_len(kind).filter(|header| part.at == self.at + header)
         {
             self.parts = parts;
-            return self.next_part(all, part);
+            return self.next_part(all, header, part);
         }
         if length < 4 {
             return Some(Err(WireError::Length { item: Item::Chunk, kind: kind.into(), length }));
@@ -171,13 +172,22 @@ impl<'a> Iterator for Chunks<'a> {
 
 impl<'a> Chunks<'a> {
     /// The chunk of whose value all but the fixed fields is `part`, as [`PacketSlices::push_data`] wrote it.
-    fn next_part(&mut self, all: &'a [u8], part: &'a Part) -> Option<Result<RawChunk<'a>, WireError>> {
-        let (head, rest) = all.split_first_chunk::<DATA_HEADER_LEN>()?;
+    fn next_part(&mut self, all: &'a [u8], header: usize, part: &'a Part) -> Option<Result<RawChunk<'a>, WireError>> {
+        let (whole, rest) = all.split_at_checked(header)?;
         let padding = round4(part.payload.len()) - part.payload.len();
         self.rest = rest.get(padding..)?;
-        self.at += DATA_HEADER_LEN + padding;
-        let ([kind, flags, ..], value) = (*head, head.get(4..)?);
-        Some(Ok(RawChunk { kind, flags, value, whole: head, rest: all, payload: Some(&part.payload) }))
+        self.at += header + padding;
+        let (&[kind, flags, ..], value) = (whole, whole.get(4..)?) else { return None };
+        Some(Ok(RawChunk { kind, flags, value, whole, rest: all, payload: Some(&part.payload) }))
+    }
+}
+
+/// Bytes in front of the payload of a chunk that has one.
+const fn fixed_len(chunk_kind: u8) -> Option<usize> {
+    match chunk_kind {
+        kind::DATA => Some(DATA_HEADER_LEN),
+        kind::I_DATA => Some(I_DATA_HEADER_LEN),
+        _ => None,
     }
 }
 

@@ -2,7 +2,7 @@
 
 use crate::bits::round4;
 use crate::checksum;
-use crate::chunk::{AuthOut, DataHeader};
+use crate::chunk::{AuthOut, DataHeader, IDataHeader};
 use crate::encode::Encode;
 use crate::kind;
 use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
@@ -19,9 +19,11 @@ pub struct PacketSlices {
     parts: Vec<Part>,
     payload_len: usize,
     kinds: Vec<u8>,
+    /// The checksum field stays zero.
+    unsummed: bool,
 }
 
-/// The payload of a DATA chunk.
+/// The payload of a DATA or I-DATA chunk.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Part {
     /// Index in `head` that the payload stands before.
@@ -49,8 +51,19 @@ impl PacketSlices {
     pub fn push_data(&mut self, h: &DataHeader, mut payload: Bytes) {
         payload.truncate(DataHeader::MAX_PAYLOAD);
         h.encode_for(payload.len(), &mut self.head);
-        self.kinds.push(kind::DATA);
-        let padding = round4(payload.len()) - payload.len();
+        self.push_payload(kind::DATA, payload);
+    }
+
+    /// The same for I-DATA, with a payload of at most 65,515 bytes.
+    pub fn push_i_data(&mut self, h: &IDataHeader, mut payload: Bytes) {
+        payload.truncate(IDataHeader::MAX_PAYLOAD);
+        h.encode_for(payload.len(), &mut self.head);
+        self.push_payload(kind::I_DATA, payload);
+    }
+
+    fn push_payload(&mut self, kind: u8, payload: Bytes) {
+        self.kinds.push(kind);
+        let padding = padding(payload.len());
         self.payload_len += payload.len();
         self.parts.push(Part { at: self.head.len(), payload });
         self.head.resize(self.head.len() + padding, 0);
@@ -63,6 +76,27 @@ impl PacketSlices {
         let start = self.head.len();
         self.push(auth);
         start
+    }
+
+    /// Puts an AUTH chunk with a MAC of zeros in front of chunk number `index`; answers as
+    /// [`push_auth`](Self::push_auth), or nothing when there is no such chunk.
+    pub fn insert_auth(&mut self, index: usize, auth: &AuthOut) -> Option<usize> {
+        let whole = crate::packet::Packet::of_slices(self).ok()?;
+        let heads = whole.chunks().take(index).try_fold(0, |sum, c| c.ok().map(|c| sum + c.whole.len()));
+        // Of a chunk whose payload stands elsewhere `whole` is the header; its padding is in the head.
+        let padding: usize =
+            whole.chunks().take(index).flatten().filter_map(|c| c.payload).map(|p| padding(p.len())).sum();
+        let start = COMMON_HEADER_LEN + heads? + padding;
+        if index >= self.kinds.len() {
+            return None;
+        }
+        let mut chunk = Vec::new();
+        auth.encode(&mut chunk);
+        self.kinds.insert(index, kind::AUTH);
+        // A payload inserted exactly at `start` ends the chunk before.
+        self.parts.iter_mut().filter(|p| p.at > start).for_each(|p| p.at += chunk.len());
+        self.head.splice(start..start, chunk);
+        Some(start)
     }
 
     /// Length on the wire in bytes, padding included.
@@ -81,6 +115,7 @@ impl PacketSlices {
         self.parts.clear();
         self.kinds.clear();
         self.payload_len = 0;
+        self.unsummed = false;
     }
 
     /// The common header and all chunk bytes but payloads. For changes in place (a MAC); its length must stay.
@@ -101,7 +136,7 @@ impl PacketSlices {
         &self.kinds
     }
 
-    /// Payload bytes of all DATA chunks, without headers and padding.
+    /// Payload bytes of all DATA and I-DATA chunks, without headers and padding.
     pub fn payload_len(&self) -> usize {
         self.payload_len
     }
@@ -128,6 +163,12 @@ impl PacketSlices {
         Slices { head: &self.head, parts: self.parts.get(skip..).unwrap_or(&[]), at: start, pending: None }
     }
 
+    /// The packet leaves with a checksum field of zero, whatever its checksum is: for a peer that agreed to it
+    /// (RFC 9653 §5.2).
+    pub fn leave_checksum_zero(&mut self) {
+        self.unsummed = true;
+    }
+
     /// Appends the packet with its checksum to `out`. Each payload is copied once.
     pub fn write_to(&self, out: &mut Vec<u8>) {
         let start = out.len();
@@ -135,10 +176,14 @@ impl PacketSlices {
         for s in self.slices() {
             out.extend_from_slice(s);
         }
-        if let Some(packet) = out.get_mut(start..) {
+        if let Some(packet) = out.get_mut(start..).filter(|_| !self.unsummed) {
             checksum::fill(packet);
         }
     }
+}
+
+fn padding(len: usize) -> usize {
+    round4(len) - len
 }
 
 /// The pieces of a packet in wire order.

@@ -208,6 +208,77 @@ proptest! {
         });
     }
 
+    #[test]
+    fn i_data(s in any::stuff()) {
+        let header = common::i_data_header(&s);
+        through(&IData { header, payload: &s.bytes }, |c, padded| match c {
+            Chunk::IData(d) => {
+                assert_eq!(d.header, header);
+                assert!(d.payload.starts_with(&s.bytes) && (padded || d.payload == s.bytes));
+            }
+            c => panic!("{c:?}"),
+        });
+    }
+
+    #[test]
+    fn i_forward_tsn(s in any::stuff()) {
+        let entries = common::skipped(&s);
+        let out = IForwardTsnOut { new_cum: Tsn(s.a), entries: &entries };
+        prop_assert_eq!(bytes(&out).len(), IForwardTsnOut::len_with(entries.len()));
+        through(&out, |c, _| match c {
+            Chunk::IForwardTsn(f) => {
+                assert_eq!(f.new_cum, Tsn(s.a));
+                assert_eq!(f.entries().collect::<Vec<_>>(), entries);
+            }
+            c => panic!("{c:?}"),
+        });
+    }
+
+    #[test]
+    fn re_config(s in any::stuff()) {
+        let mut params = bytes(&common::parameter(&s));
+        params.extend_from_within(..);
+        through(&ReConfigOut { params: &params }, |c, _| match c {
+            Chunk::ReConfig(r) => assert!(same_twice(&decoded(r.params), &s)),
+            c => panic!("{c:?}"),
+        });
+    }
+
+    #[test]
+    fn nr_sack(s in any::stuff(), at in any::<prop::sample::Index>()) {
+        let blocks: Vec<_> = s.list.iter().map(|&(start, end)| GapBlock { start, end }).collect();
+        let (gaps, kept) = blocks.split_at(at.index(blocks.len() + 1));
+        let duplicates: Vec<_> = s.tsns.iter().map(|&t| Tsn(t)).collect();
+        let out = NrSackOut { cum_tsn: Tsn(s.a), a_rwnd: s.b, gaps, kept, duplicates: &duplicates };
+        prop_assert_eq!(bytes(&out).len(), NrSackOut::len_with(blocks.len() + duplicates.len()));
+        through(&out, |c, _| match c {
+            Chunk::NrSack(r) => {
+                assert_eq!((r.sack.cum_tsn, r.sack.a_rwnd), (Tsn(s.a), s.b));
+                assert_eq!(r.sack.gaps().collect::<Vec<_>>(), gaps);
+                assert_eq!(r.kept().collect::<Vec<_>>(), kept);
+                assert_eq!(r.sack.duplicates().collect::<Vec<_>>(), duplicates);
+            }
+            c => panic!("{c:?}"),
+        });
+    }
+
+    #[test]
+    fn padding(len in 0usize..2_000) {
+        let filling = Pad::filling(len);
+        prop_assert_eq!(filling.is_some(), len >= 4);
+        if let Some(pad) = filling {
+            prop_assert_eq!(bytes(&pad).len(), len & !3);
+            through(&pad, |c, _| assert_eq!(c, Chunk::Pad(pad)));
+        }
+    }
+
+    #[test]
+    fn ecn(tsn: u32, marked: u32, flags: u8) {
+        let (ecne, cwr) = (Ecne { tsn: Tsn(tsn), marked }, Cwr { flags, tsn: Tsn(tsn) });
+        through(&ecne, |c, _| assert_eq!(c, Chunk::Ecne(ecne)));
+        through(&cwr, |c, _| assert_eq!(c, Chunk::Cwr(cwr)));
+    }
+
     /// Many chunks in one packet, read one behind the other, with and without the last one's padding.
     #[test]
     fn bundles(all in prop::collection::vec(any::stuff(), 0..8), drop_padding: bool) {

@@ -16,11 +16,15 @@ impl Encode for Written {
     }
 }
 
-/// Pushes DATA for even selectors, other chunks for odd ones. Returns the chunks as contiguous bytes.
+/// Pushes DATA or I-DATA for even selectors, other chunks for odd ones. Returns the chunks as contiguous bytes.
 fn fill(slices: &mut PacketSlices, all: &[Stuff]) -> Vec<u8> {
     let mut contiguous = Vec::new();
     for s in all {
-        if s.select.is_multiple_of(2) {
+        if s.select.is_multiple_of(4) {
+            let header = common::i_data_header(s);
+            slices.push_i_data(&header, Bytes::from(s.bytes.clone()));
+            contiguous.extend(bytes(&IData { header, payload: &s.bytes }));
+        } else if s.select.is_multiple_of(2) {
             slices.push_data(&data_header(s), Bytes::from(s.bytes.clone()));
             contiguous.extend(bytes(&Data { header: data_header(s), payload: &s.bytes }));
         } else {

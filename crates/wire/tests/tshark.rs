@@ -4,7 +4,7 @@
 
 mod common;
 
-use anabranch_base::{Ssn, StreamId, Tsn};
+use anabranch_base::{Mid, Ssn, StreamId, Tsn};
 use anabranch_wire::*;
 use common::{bytes, packet};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -76,6 +76,29 @@ fn chunks() -> Vec<(u8, Vec<u8>)> {
         ppid: 0,
         flags: DataFlags { begin: true, end: true, ..DataFlags::default() },
     };
+    let begin = IDataHeader { tsn: Tsn(1), stream: StreamId(1), mid: Mid(7), ppid: 51, fsn: 0, flags: data.flags };
+    let later = IDataHeader { ppid: 0, fsn: 3, flags: DataFlags { end: true, ..DataFlags::default() }, ..begin };
+    let skipped = [
+        Skipped { stream: StreamId(1), unordered: false, mid: Mid(70_000) },
+        Skipped { stream: StreamId(1), unordered: true, mid: Mid(2) },
+    ];
+    let reset = [
+        bytes(&Parameter::OutgoingReset { request: 1, response: 2, last_tsn: Tsn(3), streams: &[0, 1, 0, 2, 0, 3] }),
+        bytes(&Parameter::IncomingReset { request: 2, streams: &[0, 1] }),
+    ]
+    .concat();
+    let added = [
+        bytes(&Parameter::AddOutgoing { request: 3, streams: 4 }),
+        bytes(&Parameter::AddIncoming { request: 4, streams: 4 }),
+    ]
+    .concat();
+    let tsns = Some((Tsn(5), Tsn(6)));
+    let responses = [
+        bytes(&Parameter::ReconfigResponse { response: 1, result: reconfig_result::PERFORMED, tsns: None }),
+        bytes(&Parameter::ReconfigResponse { response: 2, result: reconfig_result::PERFORMED, tsns }),
+    ]
+    .concat();
+    let kept = [GapBlock { start: 7, end: 9 }];
     let gaps = [GapBlock { start: 2, end: 3 }, GapBlock { start: 5, end: 5 }];
     vec![
         (kind::INIT, bytes(&InitOut { ack: false, fields, params: &init })),
@@ -91,6 +114,20 @@ fn chunks() -> Vec<(u8, Vec<u8>)> {
         (kind::AUTH, bytes(&AuthOut { key_id: 0, hmac_id: 3, mac_len: 32 })),
         (kind::ASCONF, bytes(&AsconfOut { serial: 1, address, params: &requests })),
         (kind::ASCONF_ACK, bytes(&AsconfAckOut { serial: 1, params: &answers })),
+        (kind::I_DATA, bytes(&IData { header: begin, payload: b"hello" })),
+        (kind::I_DATA, bytes(&IData { header: later, payload: b"hello" })),
+        (kind::I_FORWARD_TSN, bytes(&IForwardTsnOut { new_cum: Tsn(9), entries: &skipped })),
+        (kind::RE_CONFIG, bytes(&ReConfigOut { params: &reset })),
+        (kind::RE_CONFIG, bytes(&ReConfigOut { params: &added })),
+        (kind::RE_CONFIG, bytes(&ReConfigOut { params: &bytes(&Parameter::TsnReset { request: 9 }) })),
+        (kind::RE_CONFIG, bytes(&ReConfigOut { params: &responses })),
+        (
+            kind::NR_SACK,
+            bytes(&NrSackOut { cum_tsn: Tsn(1), a_rwnd: 9000, gaps: &gaps, kept: &kept, duplicates: &[Tsn(1)] }),
+        ),
+        (kind::PAD, bytes(&Pad { len: 100 })),
+        (kind::ECNE, bytes(&Ecne { tsn: Tsn(1), marked: 1 })),
+        (kind::CWR, bytes(&Cwr { flags: 0, tsn: Tsn(1) })),
         (kind::SHUTDOWN, bytes(&Shutdown { cum_tsn: Tsn(4) })),
         (kind::SHUTDOWN_ACK, bytes(&ShutdownAck)),
         (kind::SHUTDOWN_COMPLETE, bytes(&ShutdownComplete { tag_reflected: true })),

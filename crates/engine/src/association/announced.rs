@@ -1,6 +1,6 @@
 //! What INIT and INIT ACK tell besides their fixed fields: read from the peer's, written into ours.
 
-use crate::auth::AuthParams;
+use crate::auth::{AuthParams, RANDOM_LEN};
 use crate::config::AssocConfig;
 use crate::cookie::{Cookie, MAX_LISTED, PeerAuth};
 use anabranch_base::Duration;
@@ -16,6 +16,13 @@ pub(crate) struct Announced {
     pub asconf: bool,
     /// It reads how many packets a SACK answers.
     pub packet_count: bool,
+    pub reconfig: bool,
+    /// I-DATA, and I-FORWARD-TSN where it is PR-SCTP's too.
+    pub interleaving: bool,
+    pub i_forward_tsn: bool,
+    pub nr_sack: bool,
+    /// With what it takes packets without a checksum; the first that it named.
+    pub error_detection: Option<u32>,
     pub auth: Option<PeerAuth>,
     pub host_name: bool,
     /// Addresses that can be sent to, each once, at most [`MAX_LISTED`].
@@ -35,7 +42,16 @@ pub(crate) const HOST_NAME: [u8; 4] = [0, 11, 0, 4];
 /// Most bytes of unknown parameters that are reported back: the answer stays small whatever was sent.
 const MAX_REPORT: usize = 512;
 
+/// In a cookie stands only that the method was the one we know.
+const ANNOUNCED_AS_OURS: u32 = u32::MAX;
+
 impl Announced {
+    /// May packets to the peer leave without a checksum (RFC 9653 §5.2)?
+    pub fn takes_zero_checksum(&self, config: &AssocConfig) -> bool {
+        let ours = |method: u32| method == ANNOUNCED_AS_OURS || Some(method) == config.error_detection;
+        config.error_detection.is_some() && self.error_detection.is_some_and(ours)
+    }
+
     /// Reads parameters; stops where a broken one or one of the "stop" kind stands.
     pub fn read(params: Params<'_>) -> Announced {
         let mut a = Announced::default();
@@ -56,8 +72,19 @@ impl Announced {
                 Parameter::SupportedExtensions(list) => {
                     a.forward_tsn |= list.contains(&kind::FORWARD_TSN);
                     a.asconf |= list.contains(&kind::ASCONF) && list.contains(&kind::ASCONF_ACK);
+                    a.reconfig |= list.contains(&kind::RE_CONFIG);
+                    a.interleaving |= list.contains(&kind::I_DATA);
+                    a.i_forward_tsn |= list.contains(&kind::I_FORWARD_TSN);
+                    a.nr_sack |= list.contains(&kind::NR_SACK);
                 }
-                Parameter::Random(r) => random = Some(r),
+                Parameter::ZeroChecksum(method) if method != ANNOUNCED_AS_OURS => {
+                    a.error_detection = a.error_detection.or(Some(method));
+                }
+                Parameter::Random(r) => {
+                    // Another length ends the association (RFC 4895 §6.1).
+                    a.broken |= r.len() != RANDOM_LEN;
+                    random = Some(r);
+                }
                 Parameter::ChunkList(c) => chunks = Some(c),
                 Parameter::HmacAlgo(h) => hmacs = Some(h),
                 Parameter::HostName => a.host_name = true,
@@ -81,6 +108,11 @@ impl Announced {
             forward_tsn: cookie.features.forward_tsn,
             asconf: cookie.features.asconf,
             packet_count: cookie.features.packet_count,
+            reconfig: cookie.features.reconfig,
+            interleaving: cookie.features.interleaving,
+            i_forward_tsn: cookie.features.i_forward_tsn,
+            nr_sack: cookie.features.nr_sack,
+            error_detection: cookie.features.zero_checksum.then_some(ANNOUNCED_AS_OURS),
             auth: cookie.peer_auth.clone(),
             addresses: cookie.listed.clone(),
             ..Announced::default()
@@ -137,7 +169,11 @@ pub(crate) fn announce(config: &AssocConfig, auth: &AuthParams, peer: Option<(&A
     for a in config.addresses.iter().filter(|a| useful(a.ip)).take(MAX_LISTED) {
         Parameter::from(a.ip).encode(&mut out);
     }
-    let mut extensions = Vec::with_capacity(4);
+    // Not only to a peer that announced it too: it may send without a checksum and want to receive with one.
+    if let Some(method) = config.error_detection {
+        Parameter::ZeroChecksum(method).encode(&mut out);
+    }
+    let mut extensions = Vec::with_capacity(8);
     if config.partial_reliability && peer.is_none_or(|(p, _)| p.forward_tsn) {
         Parameter::ForwardTsnSupported.encode(&mut out);
         extensions.push(kind::FORWARD_TSN);
@@ -145,9 +181,24 @@ pub(crate) fn announce(config: &AssocConfig, auth: &AuthParams, peer: Option<(&A
     if config.reads_packet_counts() && peer.is_none_or(|(p, _)| p.packet_count) {
         Parameter::PacketCount.encode(&mut out);
     }
-    if config.dynamic_addresses && peer.is_none_or(|(p, _)| p.auth.is_some()) {
-        extensions.extend([kind::AUTH, kind::ASCONF, kind::ASCONF_ACK]);
-        auth.encode(&mut out);
+    if config.authenticates() && peer.is_none_or(|(p, _)| p.auth.is_some()) {
+        extensions.push(kind::AUTH);
+        if config.dynamic_addresses {
+            extensions.extend([kind::ASCONF, kind::ASCONF_ACK]);
+        }
+        auth.encode(&config.chunks_to_authenticate(), &mut out);
+    }
+    if config.stream_reconfiguration && peer.is_none_or(|(p, _)| p.reconfig) {
+        extensions.push(kind::RE_CONFIG);
+    }
+    if config.interleaving && peer.is_none_or(|(p, _)| p.interleaving) {
+        extensions.push(kind::I_DATA);
+        if config.partial_reliability && peer.is_none_or(|(p, _)| p.i_forward_tsn) {
+            extensions.push(kind::I_FORWARD_TSN);
+        }
+    }
+    if config.nr_sack && peer.is_none_or(|(p, _)| p.nr_sack) {
+        extensions.push(kind::NR_SACK);
     }
     if !extensions.is_empty() {
         Parameter::SupportedExtensions(&extensions).encode(&mut out);

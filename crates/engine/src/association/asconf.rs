@@ -190,7 +190,7 @@ impl Association {
     // ---- the peer's requests (RFC 5061 §5.2)
 
     pub(super) fn on_asconf(&mut self, now: Instant, from: Source, a: &AsconfChunk<'_>) {
-        if !self.state.is_connected() || self.key.is_none() {
+        if !self.state.is_connected() || !self.auth.works() {
             return;
         }
         // One packet answers one packet (RFC 9260 §12.4), and an ASCONF-ACK fills it; the peer repeats the others.

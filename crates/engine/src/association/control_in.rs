@@ -1,11 +1,10 @@
-//! ABORT, ERROR, and AUTH from the peer.
+//! ABORT and ERROR from the peer.
 
 use super::{Association, State};
 use crate::event::CloseReason;
-use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
-use anabranch_wire::{Abort, Auth, AuthOut, Cause, Chunk, Encode, ErrorChunk, RawChunk, kind};
+use anabranch_wire::{Abort, Cause, ErrorChunk, kind};
 
 impl Association {
     pub(super) fn on_abort(&mut self, a: &Abort<'_>) {
@@ -52,46 +51,6 @@ impl Association {
             self.abort_with(now, &[Cause::ProtocolViolation(b"FORWARD-TSN was agreed")], why);
         }
     }
-
-    // ---- RFC 4895
-
-    /// We want ASCONF and its answer authenticated, whatever else (RFC 5061 §4.1).
-    pub(super) fn must_be_authenticated(&self, chunk: u8) -> bool {
-        matches!(chunk, kind::ASCONF | kind::ASCONF_ACK)
-    }
-
-    /// Checks an AUTH chunk over the rest of its packet (RFC 4895 §6.3).
-    pub(super) fn check_auth(&mut self, raw: &RawChunk<'_>) -> bool {
-        let (Ok(Chunk::Auth(a)), Some(key)) = (raw.decode(), &self.key) else { return false };
-        if a.key_id != 0 {
-            return false;
-        }
-        let mac = AuthOut::MAC_OFFSET..AuthOut::MAC_OFFSET + a.mac.len();
-        let mut signed = raw.rest.to_vec();
-        let Some(field) = signed.get_mut(mac) else { return false };
-        field.fill(0);
-        verify(key, &a, &signed)
-    }
-
-    /// Appends AUTH and the chunk it covers.
-    pub(super) fn push_authenticated(&self, chunk: &impl Encode, out: &mut Transmit) {
-        let Some(key) = &self.key else { return };
-        let auth = AuthOut { key_id: 0, hmac_id: key.hmac_id(), mac_len: key.mac_len() };
-        let start = out.packet.push_auth(&auth);
-        out.packet.push(chunk);
-        let head = out.packet.head_mut();
-        let mac = head.get(start..).map(|b| key.sign(b));
-        let at = start + AuthOut::MAC_OFFSET;
-        if let Some(mac) = mac
-            && let Some(field) = head.get_mut(at..at + mac.len())
-        {
-            field.copy_from_slice(&mac);
-        }
-    }
-}
-
-fn verify(key: &crate::auth::AssociationKey, a: &Auth<'_>, signed: &[u8]) -> bool {
-    key.verify(a.hmac_id, a.mac, signed)
 }
 
 /// A peer's text for people: control characters become dots.

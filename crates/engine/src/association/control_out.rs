@@ -8,7 +8,7 @@ use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId};
 use anabranch_wire::{
     AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, CountedSack, Encode, ErrorOut,
-    Heartbeat, HeartbeatAck, InitOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
+    Heartbeat, HeartbeatAck, InitOut, ReConfigOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
 };
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -47,22 +47,32 @@ pub(crate) enum What {
         serial: u32,
         params: Bytes,
     },
+    /// Parameters of RE-CONFIG; is it an answer?
+    ReConfig {
+        params: Bytes,
+        answer: bool,
+    },
 }
 
 impl What {
     /// Stands alone in its packet: by rule (RFC 9260 §5.1), because nothing may follow it, or because AUTH covers it.
     fn alone(&self) -> bool {
-        use What::{CookieAck, Error, Heartbeat, HeartbeatAck, Shutdown, ShutdownAck};
-        !matches!(self, CookieAck | HeartbeatAck(_) | Error(_) | Heartbeat(_) | Shutdown | ShutdownAck)
+        use What::{CookieAck, Error, Heartbeat, HeartbeatAck, ReConfig, Shutdown, ShutdownAck};
+        !matches!(
+            self,
+            CookieAck | HeartbeatAck(_) | Error(_) | Heartbeat(_) | Shutdown | ShutdownAck | ReConfig { .. }
+        )
     }
     /// The peer's own chunk asks for it, so that the peer could ask for any number.
     fn is_answer(&self) -> bool {
-        matches!(self, What::HeartbeatAck(_) | What::Error(_))
+        matches!(self, What::HeartbeatAck(_) | What::Error(_) | What::ReConfig { answer: true, .. })
     }
     /// Bytes in a packet, of chunks that may share one and of answers.
     fn len(&self) -> usize {
         match self {
-            What::HeartbeatAck(b) | What::Error(b) => 4 + b.len().next_multiple_of(4),
+            What::HeartbeatAck(b) | What::Error(b) | What::ReConfig { params: b, .. } => {
+                4 + b.len().next_multiple_of(4)
+            }
             _ => HEARTBEAT_LEN,
         }
     }
@@ -130,7 +140,8 @@ impl Association {
     /// A packet came: its answers have one packet's room.
     pub(super) fn begin_answers(&mut self) {
         self.asconf.one_answered = false;
-        self.answer_room = self.config.packet_size - COMMON_HEADER_LEN;
+        self.reconfig.one_answered = false;
+        self.answer_room = self.config.packet_size - COMMON_HEADER_LEN - self.auth.room();
     }
 
     /// Builds one packet from waiting control chunks.
@@ -230,6 +241,7 @@ impl Association {
                 let chunk = AsconfOut { serial: *serial, address: *address, params };
                 self.push_authenticated(&chunk, out);
             }
+            What::ReConfig { params, .. } => p.push(&ReConfigOut { params }),
             What::AsconfAck { serial, params } => {
                 self.push_authenticated(&AsconfAckOut { serial: *serial, params }, out);
             }

@@ -72,17 +72,24 @@ impl Association {
             Some(owner) => owner.slice_ref(d.payload),
             None => self.reassembly.copy(&d.header, d.payload),
         };
+        if self.reconfig.deferred.is_some() && self.hold_for_reset(tsn, &d.header, &payload) {
+            return;
+        }
         let outcome = self.reassembly.insert(tsn, &d.header, payload);
         let outcome = outcome.and_then(|()| self.reassembly.check_cum(self.tracker.cum_extended()));
         if outcome.is_err() {
-            self.abort_raw(
-                now,
-                causes(&[Cause::ProtocolViolation(b"fragments do not fit")]),
-                CloseReason::ProtocolViolation("fragments that do not fit together"),
-            );
+            self.broken_fragments(now);
         } else if self.receiver_is_stuck() {
             self.make_do(now);
         }
+    }
+
+    pub(super) fn broken_fragments(&mut self, now: Instant) {
+        self.abort_raw(
+            now,
+            causes(&[Cause::ProtocolViolation(b"fragments do not fit")]),
+            CloseReason::ProtocolViolation("fragments that do not fit together"),
+        );
     }
 
     /// No room, and no reading would make any: the first part of the message goes to the user, or it is over.
@@ -98,6 +105,9 @@ impl Association {
     pub(super) fn after_packet_with_data(&mut self, now: Instant, path: PathId, seen: &Arrival) {
         self.doubt_answers(now, path, seen);
         self.sack_path = path;
+        if self.reconfig.deferred.is_some() {
+            self.finish_deferred(now);
+        }
         self.packets_since_sack += 1;
         let view = ReceiveView {
             now,
@@ -141,6 +151,9 @@ impl Association {
     pub(super) fn on_forward_tsn(&mut self, now: Instant, f: &ForwardTsn<'_>) {
         if let Some(to) = self.tracker.forward(f.new_cum) {
             self.reassembly.forward(to, &mut f.streams());
+        }
+        if self.reconfig.deferred.is_some() {
+            self.finish_deferred(now);
         }
         // An old one means that our SACK was lost.
         let by = now + self.config.sack_delay.min(Duration::from_millis(500));

@@ -1,10 +1,10 @@
 //! The four-way handshake (§5.1), seen from an association. The stateless half of it is in `endpoint`.
 
 use super::announced::{Announced, HOST_NAME, announce};
+use super::authentication::Authentication;
 use super::control_out::{What, causes};
 use super::receive::Source;
 use super::{Association, State};
-use crate::auth::AssociationKey;
 use crate::cookie::Cookie;
 use crate::event::{CloseReason, Event, PathReason};
 use crate::path::{Origin, Path};
@@ -138,10 +138,19 @@ impl Association {
         self.reassembly = Reassembly::new(self.inbound_streams, self.config.receive_overhead);
         self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
         self.peer.packet_count = a.packet_count;
+        self.peer.reconfig = a.reconfig && self.config.stream_reconfiguration;
+        self.peer.interleaving = a.interleaving && self.config.interleaving;
+        if self.peer.interleaving {
+            self.peer.forward_tsn &= a.i_forward_tsn;
+        }
+        self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
+        self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
         self.asconf.peer_starts_at(f.initial_tsn.0);
-        let auth = a.auth.as_ref().filter(|_| self.config.dynamic_addresses);
-        self.key = auth.and_then(|auth| AssociationKey::new(&self.local_auth, auth, &[]));
-        self.peer.asconf = a.asconf && self.key.is_some();
+        self.reconfig.peer_starts_at(f.initial_tsn);
+        let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
+        self.auth = Authentication::new(&self.config, &self.local_auth, auth);
+        self.settle_mtu();
+        self.peer.asconf = a.asconf && self.config.dynamic_addresses && self.auth.works();
         self.learn_addresses(addresses);
     }
 

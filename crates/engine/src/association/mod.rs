@@ -6,6 +6,7 @@
 mod addresses;
 pub(crate) mod announced;
 mod asconf;
+mod authentication;
 mod bench;
 mod birth;
 mod control_in;
@@ -22,6 +23,8 @@ mod nonces;
 mod paths;
 mod peer_window;
 pub(crate) mod receive;
+mod reconfig;
+mod reconfig_in;
 pub(crate) mod restart;
 mod sack_in;
 mod shutdown;
@@ -35,10 +38,11 @@ mod views;
 
 pub(crate) use bench::Bench;
 pub(crate) use birth::Birth;
+pub use reconfig::ReconfigError;
 pub use state::Phase;
 pub(crate) use state::State;
 
-use crate::auth::{AssociationKey, AuthParams};
+use crate::auth::AuthParams;
 use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
 use crate::message::{Message, Part, SendOptions};
@@ -54,6 +58,8 @@ use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::registry::PolicySet;
 use asconf::Asconf;
+pub use authentication::AuthKeyError;
+use authentication::Authentication;
 use bytes::Bytes;
 use control_out::{Control, What};
 use peer_window::PeerWindow;
@@ -93,6 +99,12 @@ pub(crate) struct PeerFeatures {
     pub asconf: bool,
     /// It reads how many packets a SACK answers.
     pub packet_count: bool,
+    pub reconfig: bool,
+    /// I-DATA in place of DATA.
+    pub interleaving: bool,
+    pub nr_sack: bool,
+    /// It takes packets without a checksum.
+    pub zero_checksum: bool,
 }
 
 /// Reasons to wake up, for logs and tests.
@@ -102,6 +114,8 @@ pub enum TimerReason {
     Control,
     /// T4: ASCONF.
     Asconf,
+    /// Re-configuration of streams.
+    Reconfig,
     /// Delayed SACK.
     Sack,
     /// T3-rtx of a path.
@@ -133,7 +147,7 @@ pub struct Association {
     local_auth: AuthParams,
     /// Tie-Tags: they recognise the cookies of INITs that came while we lived (RFC 9260 §5.2.2).
     ties: (u32, u32),
-    key: Option<AssociationKey>,
+    auth: Authentication,
     peer: PeerFeatures,
     outbound_streams: u16,
     inbound_streams: u16,
@@ -214,6 +228,7 @@ pub struct Association {
     /// Cumulative TSN when the guard was set.
     guarded_from: u64,
     asconf: Asconf,
+    reconfig: reconfig::Reconfig,
     nonces: nonces::Nonces,
     events: VecDeque<Event>,
     abandoned_told: u64,

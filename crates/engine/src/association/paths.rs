@@ -74,18 +74,23 @@ impl Association {
     pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
         p.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
-        let smallest = self.paths.iter().map(|p| self.packet_size(p.id)).min().unwrap_or(self.config.packet_size);
-        self.mtu = crate::AssocConfig::payload_of(smallest) as u64;
+        self.settle_mtu();
         for p in self.paths.iter_mut() {
             p.cwnd = p.cwnd.max(self.mtu);
         }
         true
     }
 
+    /// Messages are cut for the smallest packet of all paths.
+    pub(super) fn settle_mtu(&mut self) {
+        let smallest = self.paths.iter().map(|p| self.packet_size(p.id)).min().unwrap_or(self.config.packet_size);
+        self.mtu = crate::AssocConfig::payload_of(smallest) as u64;
+    }
+
     /// Largest packet for `path`, bytes.
     pub(super) fn packet_size(&self, path: PathId) -> usize {
         let found = self.paths.get(path.index()).map_or(usize::MAX, |p| p.packet_size);
-        found.min(self.config.packet_size)
+        found.min(self.config.packet_size) - self.auth.room()
     }
 
     /// Where new data goes while one path carries all (§6.4). False when there is no such path.

@@ -51,7 +51,7 @@ impl Association {
             let Ok(raw) = raw else { break };
             let next = if raw.kind == kind::AUTH {
                 // One per packet (RFC 4895 §6.2): each costs a MAC over all that follows.
-                authenticated = !authenticated && self.check_auth(&raw);
+                authenticated = !authenticated && self.check_auth(path, &raw);
                 if authenticated { Next::Continue } else { Next::Stop }
             } else if self.must_be_authenticated(raw.kind) && !authenticated {
                 Next::Continue // silently dropped (RFC 4895 §6.3)
@@ -132,8 +132,18 @@ impl Association {
             Chunk::CookieAck => self.on_cookie_ack(now),
             Chunk::Asconf(a) => self.on_asconf(now, from, &a),
             Chunk::AsconfAck(a) => self.on_asconf_ack(now, from, &a),
-            Chunk::Unknown(u) => return self.on_unknown(path, &u),
-            // INIT and COOKIE ECHO are the endpoint's; the rest has no meaning in this state.
+            Chunk::ReConfig(r) if self.peer.reconfig && self.state.is_connected() => {
+                self.on_re_config(now, path, &r);
+            }
+            // Not agreed on: as if the type were not known (§3.2).
+            Chunk::IData(_)
+            | Chunk::IForwardTsn(_)
+            | Chunk::ReConfig(_)
+            | Chunk::NrSack(_)
+            | Chunk::Ecne(_)
+            | Chunk::Cwr(_)
+            | Chunk::Unknown(_) => return self.on_unknown(path, raw),
+            // INIT and COOKIE ECHO are the endpoint's, PAD is for nobody (RFC 4820 §3); the rest has no meaning in this state.
             _ => {}
         }
         Next::Continue
@@ -156,6 +166,9 @@ impl Association {
 
     /// ABORT or SHUTDOWN COMPLETE with the T bit and the peer's own tag (§8.5.1).
     pub(crate) fn on_reflected(&mut self, now: Instant, from: Source, chunk: &RawChunk<'_>, alone: bool) {
+        if self.must_be_authenticated(chunk.kind) {
+            return;
+        }
         let path = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
         match (chunk.decode(), path) {
             (Ok(Chunk::Abort(_)), Some(path)) if self.is_on_trial(path) => self.unknown_there(path),

@@ -25,6 +25,7 @@ impl Association {
         offer(self.control_timer, TimerReason::Control);
         offer(self.guard_timer, TimerReason::Control);
         offer(self.asconf.deadline(), TimerReason::Asconf);
+        offer(self.reconfig.deadline(), TimerReason::Reconfig);
         offer(self.sack_timer, TimerReason::Sack);
         offer(self.forward_timer, TimerReason::ForwardTsn);
         offer(self.scheduler_wakeup, TimerReason::Policy);
@@ -64,6 +65,9 @@ impl Association {
         }
         if due(self.asconf.deadline()) {
             self.on_asconf_timer(now);
+        }
+        if due(self.reconfig.deadline()) {
+            self.on_reconfig_timer(now);
         }
         if due(self.sack_timer) {
             self.sack_timer = None;

@@ -6,7 +6,7 @@ use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
 use anabranch_policy::path_quality::Notice;
-use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock};
+use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock, kind};
 
 /// Buffers reused from packet to packet.
 #[derive(Default)]
@@ -52,6 +52,9 @@ impl Scratch {
 
 /// Builds the next packet into `out`; false when there is none now.
 pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> bool {
+    if !a.reconfig.is_idle() {
+        a.advance_reconfig(now);
+    }
     if a.transmit_control(now, out) {
         return true;
     }
@@ -91,6 +94,11 @@ pub(super) fn start_packet(a: &Association, path: PathId, out: &mut Transmit) {
     out.packet.start(CommonHeader { src_port: a.local_port, dst_port: a.peer_port, vtag: a.peer_tag });
 }
 
+/// Packets with these are looked at before their association is known (RFC 9653 §5.2).
+const fn needs_checksum(chunk_kind: u8) -> bool {
+    matches!(chunk_kind, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF)
+}
+
 impl Association {
     /// Is there anything that the steps for DATA could send or settle?
     fn has_data_work(&self) -> bool {
@@ -115,7 +123,13 @@ impl Association {
     }
 
     /// Counts a packet that is complete.
-    pub(super) fn sent_packet(&mut self, _now: Instant, path: PathId, out: &Transmit) {
+    pub(super) fn sent_packet(&mut self, _now: Instant, path: PathId, out: &mut Transmit) {
+        if self.auth.signs_packets() {
+            self.authenticate(out);
+        }
+        if self.peer.zero_checksum && !out.packet.chunk_kinds().iter().any(|k| needs_checksum(*k)) {
+            out.packet.leave_checksum_zero();
+        }
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.counters.packets_sent += 1;
             p.counters.bytes_sent += out.packet.len() as u64;

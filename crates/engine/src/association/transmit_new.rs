@@ -176,6 +176,9 @@ impl Association {
             let cx = facts.view(&self.views);
             self.policies.path_scheduler.look_ahead(&cx)
         };
+        if !self.reconfig.is_idle() && self.reconfig.suspends_data() {
+            return;
+        }
         if want.when_drained && !self.board.ahead().is_empty() {
             return;
         }

@@ -5,7 +5,7 @@ use super::{AssocId, Endpoint};
 use crate::association::receive::{Source, is_alone};
 use crate::path::LocalId;
 use anabranch_base::Instant;
-use anabranch_wire::{CommonHeader, Packet, PacketSlices, RawChunk, Verify, kind};
+use anabranch_wire::{CommonHeader, Packet, PacketSlices, RawChunk, Verify, WireError, kind};
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -15,9 +15,29 @@ const REFLECTED: u8 = 1;
 impl Endpoint {
     /// Handles a datagram that arrived on `local` from `remote`.
     pub fn handle(&mut self, now: Instant, local: LocalId, remote: SocketAddr, datagram: &Bytes, verify: Verify) {
-        if let Ok(packet) = Packet::parse(datagram, verify) {
-            self.arrived(now, Source { local, remote }, &packet, Some(datagram));
+        let from = Source { local, remote };
+        match Packet::parse(datagram, verify) {
+            Ok(packet) => self.arrived(now, from, &packet, Some(datagram)),
+            Err(WireError::Checksum { found: 0, .. }) => {
+                if let Ok(packet) = Packet::parse(datagram, Verify::Trusted)
+                    && self.takes_unsummed(&packet)
+                {
+                    self.arrived(now, from, &packet, Some(datagram));
+                }
+            }
+            Err(_) => {}
         }
+    }
+
+    /// A checksum of zero that is wrong: only for an association that announced to take it, and never where the
+    /// association would have to be found by anything but its tag (RFC 9653 §5.2, §5.3).
+    fn takes_unsummed(&self, packet: &Packet<'_>) -> bool {
+        let excluded = |k: u8| matches!(k, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF);
+        !packet.chunks().flatten().any(|c| excluded(c.kind) || is_reflected(&c))
+            && self
+                .owner(packet.header.vtag, packet.header.src_port)
+                .and_then(|id| self.slots.get(&id))
+                .is_some_and(|s| s.association.config.error_detection.is_some())
     }
 
     /// The same for a packet as another endpoint of this program made it ([`Transmit::packet`](crate::Transmit)): a
@@ -48,8 +68,10 @@ impl Endpoint {
             }
             return;
         }
-        if first.kind == kind::COOKIE_ECHO {
-            return self.on_cookie_echo(now, from, packet, &first, whole);
+        let second = if first.kind == kind::AUTH { packet.chunks().nth(1) } else { None };
+        let cookie = if let Some(Ok(second)) = second { second } else { first };
+        if cookie.kind == kind::COOKIE_ECHO {
+            return self.on_cookie_echo(now, from, packet, &cookie, whole);
         }
         if let Some(c) = packet.chunks().flatten().find(is_reflected) {
             return self.on_reflected(now, from, h, &c, is_alone(&c, packet));

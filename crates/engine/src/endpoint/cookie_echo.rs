@@ -39,6 +39,9 @@ impl Endpoint {
             };
         };
         let Some(s) = self.slots.work_on(&id) else { return };
+        if !s.association.admits_cookie(packet) {
+            return;
+        }
         let action = s.association.judge_cookie(&cookie);
         if let Some(by) = stale.filter(|_| action != CookieAction::Again) {
             return self.replies.stale_cookie(from, back, by);
@@ -92,6 +95,9 @@ impl Endpoint {
         let birth = birth(cookie, from);
         let mut a = Association::new(config, policies, birth, self.entropy.as_mut(), State::Established);
         a.accept(now, cookie);
+        if !a.admits_cookie(packet) {
+            return;
+        }
         let id = self.insert(a);
         self.hand_over(now, id, from, packet, whole);
     }

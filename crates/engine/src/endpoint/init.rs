@@ -98,6 +98,7 @@ impl Endpoint {
     ) {
         let existing = ourselves.of.and_then(|id| self.slots.get(&id)).map(|s| &s.association.config);
         let config = existing.unwrap_or(&self.accepted);
+        let unsummed = announced.takes_zero_checksum(config);
         // A peer for which our cookies grow old too soon may have twice the time (§3.3.2.1.3).
         let longer = announced.preservative.unwrap_or(Duration::ZERO).min(self.config.cookie_life);
         let cookie = Cookie {
@@ -121,6 +122,11 @@ impl Endpoint {
                 forward_tsn: announced.forward_tsn,
                 asconf: announced.asconf,
                 packet_count: announced.packet_count,
+                reconfig: announced.reconfig,
+                interleaving: announced.interleaving,
+                i_forward_tsn: announced.i_forward_tsn,
+                nr_sack: announced.nr_sack,
+                zero_checksum: unsummed,
                 ..Features::default()
             },
             local_random: if announced.auth.is_some() { ourselves.auth.random } else { Default::default() },
@@ -140,7 +146,7 @@ impl Endpoint {
             inbound_streams: config.inbound_streams.max(1),
             initial_tsn: cookie.local_initial_tsn,
         };
-        self.replies.push(from, back, &InitOut { ack: true, fields, params: &params });
+        self.replies.push_as(from, back, &InitOut { ack: true, fields, params: &params }, unsummed);
     }
 }
 

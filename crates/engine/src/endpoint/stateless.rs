@@ -39,10 +39,18 @@ impl Replies {
     }
 
     pub fn push(&mut self, to: Source, header: CommonHeader, chunk: &impl Encode) {
+        self.push_as(to, header, chunk, false);
+    }
+
+    /// The same, without a checksum where the peer takes that.
+    pub fn push_as(&mut self, to: Source, header: CommonHeader, chunk: &impl Encode, unsummed: bool) {
         if self.queue.len() < MAX_REPLIES {
             let mut p = self.spare.pop().unwrap_or_default();
             p.start(header);
             p.push(chunk);
+            if unsummed {
+                p.leave_checksum_zero();
+            }
             self.queue.push_back((to.local, to.remote, p));
         }
     }

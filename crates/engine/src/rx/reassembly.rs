@@ -160,6 +160,34 @@ impl Reassembly {
         }
     }
 
+    /// So many streams exist from now on, never fewer than before (RFC 6525 §5.2.5).
+    pub fn set_streams(&mut self, inbound_streams: u16) {
+        self.inbound_streams = self.inbound_streams.max(inbound_streams);
+    }
+
+    /// These streams, or all when none is named, begin again with number 0 (RFC 6525 §5.2.2 E3). Nothing of before is
+    /// still to come, so what waits for its turn need not wait.
+    pub fn reset_streams(&mut self, streams: &[StreamId]) {
+        let chosen = |s: StreamId| streams.is_empty() || streams.contains(&s);
+        while let Some(key) = self.waiting.keys().find(|(s, _)| chosen(*s)).copied() {
+            self.ready.extend(self.waiting.remove(&key));
+        }
+        for (i, next) in self.next.iter_mut().enumerate() {
+            if chosen(StreamId(i as u16)) {
+                *next = Ssn(0);
+            }
+        }
+    }
+
+    /// Counts a chunk that is held elsewhere.
+    pub fn charge(&mut self, payload: usize) {
+        self.held += payload + self.overhead;
+    }
+    /// It is held there no more.
+    pub fn discharge(&mut self, payload: usize) {
+        self.held -= payload + self.overhead;
+    }
+
     /// Takes a chunk whose TSN is new and whose stream exists.
     ///
     /// # Errors

@@ -30,6 +30,19 @@ struct Cutting {
     offset: usize,
 }
 
+/// No new sequence numbers for these streams (RFC 6525 §5.1.2 A1). None named is all.
+#[derive(Debug)]
+struct Paused {
+    streams: Vec<StreamId>,
+    held: VecDeque<Queued>,
+}
+
+impl Paused {
+    fn covers(&self, stream: u16) -> bool {
+        self.streams.is_empty() || self.streams.contains(&StreamId(stream))
+    }
+}
+
 /// A piece that is ready for its TSN.
 #[derive(Debug)]
 pub(crate) struct Fragment {
@@ -50,6 +63,8 @@ pub(crate) struct SendQueue {
     bytes: u64,
     messages: u64,
     waiting: u64,
+    /// Streams that wait for the peer to agree to a reset, and what was handed over for them meanwhile.
+    paused: Option<Box<Paused>>,
     /// Messages that may be dropped for room, the least important last: priority, message, stream.
     droppable: BTreeSet<(u32, u64, u16)>,
 }
@@ -64,7 +79,40 @@ impl SendQueue {
         self.waiting
     }
     pub fn is_empty(&self) -> bool {
-        self.cutting.is_none() && self.ready.is_empty()
+        self.cutting.is_none() && self.ready.is_empty() && self.paused.as_ref().is_none_or(|p| p.held.is_empty())
+    }
+
+    /// From now on messages for these streams wait; those before go on.
+    pub fn pause(&mut self, streams: &[StreamId]) {
+        if self.paused.is_none() {
+            self.paused = Some(Box::new(Paused { streams: streams.to_vec(), held: VecDeque::new() }));
+        }
+    }
+
+    /// Has everything that was handed over for the paused streams got its TSN?
+    pub fn is_drained(&self) -> bool {
+        let Some(p) = &self.paused else { return true };
+        let cutting = self.cutting.as_ref().map(|c| c.message.options.stream.0);
+        !self.ready.iter().map(|v| v.id.0).chain(cutting).any(|s| p.covers(s))
+    }
+
+    /// The paused streams go on, with number 0 when they were `reset`.
+    pub fn resume(&mut self, reset: bool) {
+        let Some(paused) = self.paused.take() else { return };
+        if reset {
+            self.streams.iter_mut().filter(|(s, _)| paused.covers(**s)).for_each(|(_, s)| s.next_ssn = Ssn(0));
+        }
+        paused.held.into_iter().for_each(|q| self.enter(q));
+    }
+
+    /// All streams begin with number 0.
+    pub fn reset_all(&mut self) {
+        self.streams.values_mut().for_each(|s| s.next_ssn = Ssn(0));
+    }
+
+    /// Has a message begun and not ended?
+    pub fn is_cutting(&self) -> bool {
+        self.cutting.is_some()
     }
 
     /// Appends a message; answers its number.
@@ -73,10 +121,20 @@ impl SendQueue {
         self.messages += 1;
         self.waiting += 1;
         self.bytes += payload.len() as u64;
-        if let Some(p) = options.discard_priority {
-            self.droppable.insert((p, message, options.stream.0));
-        }
         let queued = Queued { payload, options, queued_at: now, message };
+        match self.paused.as_mut().filter(|p| p.covers(options.stream.0)) {
+            Some(p) => p.held.push_back(queued),
+            None => self.enter(queued),
+        }
+        message
+    }
+
+    /// Puts a message that is counted already behind the others of its stream.
+    fn enter(&mut self, queued: Queued) {
+        let options = &queued.options;
+        if let Some(p) = options.discard_priority {
+            self.droppable.insert((p, queued.message, options.stream.0));
+        }
         let s = self.streams.entry(options.stream.0).or_default();
         s.queue.push_back(queued);
         if s.queue.len() == 1
@@ -85,7 +143,6 @@ impl SendQueue {
             let v = head_view(head);
             self.ready.push(v);
         }
-        message
     }
 
     /// Is a message half cut?

@@ -1,14 +1,13 @@
 //! A peer made by hand: it does what the engine would never do.
 
+use crate::common::keys::{association_key, key_vector, signed};
 pub use crate::common::{PORT, assoc_config, ms};
 pub use crate::scene::{WHOLE, data, encoded, packet, sack};
 use anabranch_base::{Duration, Instant, RandomStream, Tsn};
 use anabranch_engine::{AssocConfig, AssocId, AssocMut, Endpoint, EndpointConfig, Event, LocalId, Transmit};
 use anabranch_wire::{
-    AsconfOut, AuthOut, Chunk, CookieEcho, Encode, HeartbeatAck, InitFields, InitOut, Packet, Parameter, Verify, kind,
-    parameter_kind,
+    AsconfOut, Chunk, CookieEcho, Encode, HeartbeatAck, InitFields, InitOut, Packet, Parameter, Verify, kind,
 };
-use aws_lc_rs::hmac;
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 
@@ -171,7 +170,7 @@ impl Server {
             cookie: Bytes::copy_from_slice(cookie.expect("a cookie")),
             tsn: f.initial_tsn,
             server_tsn: ack.fields.initial_tsn,
-            key: association_key(&key_vector(params), &key_vector(ack.params.raw())),
+            key: association_key(&[], &key_vector(params), &key_vector(ack.params.raw())),
             serial: f.initial_tsn.0,
         };
         let echo = peer.packet(&[&encoded(&CookieEcho { cookie: &peer.cookie })]);
@@ -189,25 +188,6 @@ pub fn connected(config: AssocConfig) -> (Server, Peer) {
     (s, p)
 }
 
-/// RANDOM, CHUNKS and HMAC-ALGO as they stand in parameters, without padding (RFC 4895 §6.1).
-fn key_vector(params: &[u8]) -> Vec<u8> {
-    let wanted = [parameter_kind::RANDOM, parameter_kind::CHUNK_LIST, parameter_kind::HMAC_ALGO];
-    let (mut out, mut rest) = (Vec::new(), params);
-    while let [k0, k1, l0, l1, ..] = *rest {
-        let (kind, len) = (u16::from_be_bytes([k0, k1]), usize::from(u16::from_be_bytes([l0, l1])));
-        if wanted.contains(&kind) {
-            out.extend_from_slice(&rest[..len]);
-        }
-        rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
-    }
-    out
-}
-
-/// Both vectors have the same length here, so that the order of bytes is the order of numbers.
-fn association_key(a: &[u8], b: &[u8]) -> Vec<u8> {
-    if a <= b { [a, b].concat() } else { [b, a].concat() }
-}
-
 impl Peer {
     pub fn packet(&self, chunks: &[&[u8]]) -> Vec<u8> {
         packet(self.tag, chunks)
@@ -222,12 +202,7 @@ impl Peer {
 
     /// AUTH over `chunks`, as somebody who saw the handshake can make it.
     pub fn authenticated(&self, chunks: &[&[u8]]) -> Vec<u8> {
-        let mut out = encoded(&AuthOut { key_id: 0, hmac_id: 3, mac_len: 32 });
-        chunks.iter().for_each(|c| out.extend_from_slice(c));
-        let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, &self.key), &out);
-        let at = AuthOut::MAC_OFFSET;
-        out[at..at + 32].copy_from_slice(mac.as_ref());
-        self.packet(&[&out])
+        self.packet(&[&signed(0, &self.key, chunks)])
     }
 
     /// The next ASCONF.

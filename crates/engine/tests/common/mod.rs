@@ -4,6 +4,7 @@
 //! address and port than the client's own, as behind a NAT.
 #![allow(dead_code)] // each test file uses its part
 
+pub mod keys;
 pub mod manual;
 pub mod raw;
 

@@ -36,7 +36,9 @@ pub struct Sent {
 
 impl Sent {
     pub fn packet(&self) -> Packet<'_> {
-        Packet::parse(&self.bytes, Verify::Checksum).expect("a packet")
+        // A checksum of zero is the test's to judge (RFC 9653).
+        let verify = if self.bytes[8..12] == [0; 4] { Verify::Trusted } else { Verify::Checksum };
+        Packet::parse(&self.bytes, verify).expect("a packet")
     }
     pub fn vtag(&self) -> u32 {
         self.packet().header.vtag

@@ -6,13 +6,20 @@ mod asconf_ack;
 mod auth;
 mod cookie_ack;
 mod cookie_echo;
+mod cwr;
 mod data;
+mod ecne;
 mod error;
 mod forward_tsn;
 mod heartbeat;
 mod heartbeat_ack;
+mod i_data;
+mod i_forward_tsn;
 mod init;
 mod init_ack;
+mod nr_sack;
+mod pad;
+mod re_config;
 mod reserved;
 mod sack;
 mod shutdown;
@@ -25,13 +32,20 @@ pub use asconf_ack::{AsconfAck, AsconfAckOut};
 pub use auth::{Auth, AuthOut};
 pub use cookie_ack::CookieAck;
 pub use cookie_echo::CookieEcho;
+pub use cwr::Cwr;
 pub use data::{DATA_HEADER_LEN, Data, DataFlags, DataHeader, data_chunk_len};
+pub use ecne::Ecne;
 pub use error::{ErrorChunk, ErrorOut};
 pub use forward_tsn::{ForwardTsn, ForwardTsnOut};
 pub use heartbeat::Heartbeat;
 pub use heartbeat_ack::HeartbeatAck;
+pub use i_data::{I_DATA_HEADER_LEN, IData, IDataHeader};
+pub use i_forward_tsn::{IForwardTsn, IForwardTsnOut, Skipped};
 pub use init::{Init, InitFields, InitOut};
 pub use init_ack::InitAck;
+pub use nr_sack::{NrSack, NrSackOut};
+pub use pad::Pad;
+pub use re_config::{ReConfig, ReConfigOut};
 pub use reserved::is_reserved;
 pub use sack::{CountedSack, GapBlock, Sack, SackOut};
 pub use shutdown::Shutdown;
@@ -92,6 +106,13 @@ impl<'a> RawChunk<'a> {
             kind::AUTH => Chunk::Auth(Auth::decode(self)?),
             kind::ASCONF => Chunk::Asconf(Asconf::decode(self)?),
             kind::ASCONF_ACK => Chunk::AsconfAck(AsconfAck::decode(self)?),
+            kind::I_DATA => Chunk::IData(IData::decode(self)?),
+            kind::I_FORWARD_TSN => Chunk::IForwardTsn(IForwardTsn::decode(self)?),
+            kind::RE_CONFIG => Chunk::ReConfig(ReConfig::decode(self)),
+            kind::NR_SACK => Chunk::NrSack(NrSack::decode(self)?),
+            kind::PAD => Chunk::Pad(Pad { len: self.value.len() }),
+            kind::ECNE => Chunk::Ecne(Ecne::decode(self)?),
+            kind::CWR => Chunk::Cwr(Cwr::decode(self)?),
             _ => Chunk::Unknown(*self),
         })
     }
@@ -158,6 +179,20 @@ pub enum Chunk<'a> {
     Asconf(Asconf<'a>),
     /// RFC 5061 §4.1.2.
     AsconfAck(AsconfAck<'a>),
+    /// RFC 8260 §2.1.
+    IData(IData<'a>),
+    /// RFC 8260 §2.3.1.
+    IForwardTsn(IForwardTsn<'a>),
+    /// RFC 6525 §3.1.
+    ReConfig(ReConfig<'a>),
+    /// draft-tuexen-tsvwg-sctp-multipath-29 §4.2.
+    NrSack(NrSack<'a>),
+    /// RFC 4820 §3.
+    Pad(Pad),
+    /// draft-stewart-tsvwg-sctpecn.
+    Ecne(Ecne),
+    /// draft-stewart-tsvwg-sctpecn.
+    Cwr(Cwr),
     /// A type without a format here.
     Unknown(RawChunk<'a>),
 }
@@ -182,6 +217,13 @@ impl Encode for Chunk<'_> {
             Chunk::Auth(c) => c.encode(out),
             Chunk::Asconf(c) => c.encode(out),
             Chunk::AsconfAck(c) => c.encode(out),
+            Chunk::IData(c) => c.encode(out),
+            Chunk::IForwardTsn(c) => c.encode(out),
+            Chunk::ReConfig(c) => c.encode(out),
+            Chunk::NrSack(c) => c.encode(out),
+            Chunk::Pad(c) => c.encode(out),
+            Chunk::Ecne(c) => c.encode(out),
+            Chunk::Cwr(c) => c.encode(out),
             Chunk::Unknown(c) => c.encode(out),
         }
     }

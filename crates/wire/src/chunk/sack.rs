@@ -23,6 +23,13 @@ pub struct GapBlock {
     pub end: u16,
 }
 
+impl GapBlock {
+    pub(super) fn of_entry(entry: &[u8; 4]) -> Self {
+        let (start, end) = halves(entry);
+        GapBlock { start, end }
+    }
+}
+
 /// A SACK chunk. Order and overlap of the gap blocks are the peer's word; the engine judges them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sack<'a> {
@@ -37,6 +44,11 @@ pub struct Sack<'a> {
 }
 
 impl<'a> Sack<'a> {
+    /// The same of the lists of an NR-SACK.
+    pub(super) fn of_lists(cum_tsn: Tsn, a_rwnd: u32, gaps: &'a [[u8; 4]], duplicates: &'a [[u8; 4]]) -> Self {
+        Sack { cum_tsn, a_rwnd, packets: 0, gaps, duplicates }
+    }
+
     pub(super) fn decode(raw: &RawChunk<'a>) -> Result<Self, WireError> {
         let (fixed, lists) = split::<FIXED>(raw.value).ok_or(raw.misshapen())?;
         let [c0, c1, c2, c3, a0, a1, a2, a3, g0, g1, d0, d1] = *fixed;
@@ -56,10 +68,7 @@ impl<'a> Sack<'a> {
 
     /// The gap blocks as sent.
     pub fn gaps(&self) -> impl ExactSizeIterator<Item = GapBlock> + DoubleEndedIterator + Clone + use<'a> {
-        self.gaps.iter().map(|e| {
-            let (start, end) = halves(e);
-            GapBlock { start, end }
-        })
+        self.gaps.iter().map(GapBlock::of_entry)
     }
 
     /// The TSNs received more than once since the last SACK, as often as they were.

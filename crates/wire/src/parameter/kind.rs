@@ -16,7 +16,19 @@ pub const COOKIE_PRESERVATIVE: u16 = 9;
 pub const HOST_NAME: u16 = 11;
 /// Supported Address Types (RFC 9260 §3.3.2.1.5).
 pub const SUPPORTED_ADDRESS_TYPES: u16 = 12;
-/// Reserved for ECN Capable (RFC 9260 §3.3.2).
+/// Outgoing SSN Reset Request (RFC 6525 §4.1).
+pub const OUTGOING_RESET: u16 = 13;
+/// Incoming SSN Reset Request (RFC 6525 §4.2).
+pub const INCOMING_RESET: u16 = 14;
+/// SSN/TSN Reset Request (RFC 6525 §4.3).
+pub const TSN_RESET: u16 = 15;
+/// Re-configuration Response (RFC 6525 §4.4).
+pub const RECONFIG_RESPONSE: u16 = 16;
+/// Add Outgoing Streams Request (RFC 6525 §4.5).
+pub const ADD_OUTGOING: u16 = 17;
+/// Add Incoming Streams Request (RFC 6525 §4.6).
+pub const ADD_INCOMING: u16 = 18;
+/// ECN Capable (draft-stewart-tsvwg-sctpecn; the number is set aside by RFC 9260 §3.3.2).
 pub const ECN_CAPABLE: u16 = 0x8000;
 /// Zero Checksum Acceptable (RFC 9653).
 pub const ZERO_CHECKSUM: u16 = 0x8001;

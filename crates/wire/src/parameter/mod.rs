@@ -2,12 +2,16 @@
 
 mod address;
 pub mod kind;
+mod reconfig;
+
+pub use reconfig::result as reconfig_result;
 
 use crate::bits::{be32, round4, split};
 use crate::encode::{Encode, put_tlv, put32};
 use crate::error::{Item, WireError};
 use crate::tlv::{self, without_final_padding};
 use crate::unknown::UnknownAction;
+use anabranch_base::Tsn;
 use core::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// A framed parameter, its value not looked into.
@@ -54,6 +58,7 @@ impl<'a> RawParameter<'a> {
             kind::SUPPORTED_EXTENSIONS => Parameter::SupportedExtensions(value),
             kind::FORWARD_TSN_SUPPORTED => Parameter::ForwardTsnSupported,
             kind::PACKET_COUNT => Parameter::PacketCount,
+            kind::OUTGOING_RESET..=kind::ADD_INCOMING => reconfig::read(self.kind, value)?,
             kind::ASCONF_ADD => {
                 let (correlation, address) = request(value)?;
                 Parameter::AsconfAdd { correlation, address }
@@ -111,7 +116,7 @@ pub enum Parameter<'a> {
     HostName,
     /// Address parameter types, to be read by [`list_u16`](crate::list_u16) (RFC 9260 §3.3.2.1.5).
     SupportedAddressTypes(&'a [u8]),
-    /// Reserved for ECN Capable (RFC 9260 §3.3.2).
+    /// ECN Capable (draft-stewart-tsvwg-sctpecn).
     EcnCapable,
     /// RFC 3758 §3.1.
     ForwardTsnSupported,
@@ -163,6 +168,52 @@ pub enum Parameter<'a> {
         correlation: u32,
         /// Encoded error causes, to be read by [`Causes`](crate::Causes).
         causes: &'a [u8],
+    },
+    /// The sender's streams begin again with SSN 0 (RFC 6525 §4.1).
+    OutgoingReset {
+        /// Number of this request.
+        request: u32,
+        /// Number of the peer's request that this one meets, or the last one received, less 1 when there was none.
+        response: u32,
+        /// The last TSN assigned before.
+        last_tsn: Tsn,
+        /// The streams, to be read by [`list_u16`](crate::list_u16); none is all.
+        streams: &'a [u8],
+    },
+    /// The receiver's streams shall begin again (RFC 6525 §4.2).
+    IncomingReset {
+        /// Number of this request.
+        request: u32,
+        /// The streams, to be read by [`list_u16`](crate::list_u16); none is all.
+        streams: &'a [u8],
+    },
+    /// All streams and the TSNs of both begin again (RFC 6525 §4.3).
+    TsnReset {
+        /// Number of this request.
+        request: u32,
+    },
+    /// What came of a request (RFC 6525 §4.4).
+    ReconfigResponse {
+        /// Number of the request.
+        response: u32,
+        /// See [`reconfig_result`].
+        result: u32,
+        /// The next TSN of the sender, and the one it expects: of the answer to [`TsnReset`](Self::TsnReset).
+        tsns: Option<(Tsn, Tsn)>,
+    },
+    /// The sender wants that many more streams to send on (RFC 6525 §4.5).
+    AddOutgoing {
+        /// Number of this request.
+        request: u32,
+        /// How many.
+        streams: u16,
+    },
+    /// The receiver shall ask for that many more (RFC 6525 §4.6).
+    AddIncoming {
+        /// Number of this request.
+        request: u32,
+        /// How many.
+        streams: u16,
     },
     /// A type without a format here.
     Unknown(RawParameter<'a>),
@@ -224,6 +275,12 @@ impl Encode for Parameter<'_> {
                 put32(o, correlation);
                 o.extend_from_slice(without_final_padding(causes));
             }),
+            Parameter::OutgoingReset { .. }
+            | Parameter::IncomingReset { .. }
+            | Parameter::TsnReset { .. }
+            | Parameter::ReconfigResponse { .. }
+            | Parameter::AddOutgoing { .. }
+            | Parameter::AddIncoming { .. } => reconfig::put(self, out),
             Parameter::Unknown(raw) => put_bytes(out, raw.kind, raw.value),
         }
     }

@@ -3,7 +3,7 @@
 
 pub mod walk;
 
-use anabranch_base::{Ssn, StreamId, Tsn};
+use anabranch_base::{Mid, Ssn, StreamId, Tsn};
 use anabranch_wire::*;
 use std::net::IpAddr;
 
@@ -61,7 +61,7 @@ pub struct Stuff {
     pub tsns: Vec<u32>,
 }
 
-pub const PARAMETERS: u8 = 20;
+pub const PARAMETERS: u8 = 27;
 
 /// Any parameter that has a written form which reads back as itself.
 pub fn parameter(s: &Stuff) -> Parameter<'_> {
@@ -88,6 +88,16 @@ pub fn parameter(s: &Stuff) -> Parameter<'_> {
         17 => Parameter::AsconfSuccess { correlation },
         // No whole item fits these four bytes, so nothing counts as final padding.
         18 => Parameter::AsconfErrorCause { correlation, causes: &[0, 4, 0, 4] },
+        19 => Parameter::OutgoingReset { request: s.a, response: s.b, last_tsn: Tsn(!s.a), streams: even },
+        20 => Parameter::IncomingReset { request: s.a, streams: even },
+        21 => Parameter::TsnReset { request: s.a },
+        22 => {
+            let tsns = s.flag.then_some((Tsn(!s.a), Tsn(!s.b)));
+            Parameter::ReconfigResponse { response: s.a, result: s.b, tsns }
+        }
+        23 => Parameter::AddOutgoing { request: s.a, streams: s.b as u16 },
+        24 => Parameter::AddIncoming { request: s.a, streams: s.b as u16 },
+        25 => Parameter::PacketCount,
         _ => Parameter::Unknown(RawParameter { kind: 0x7000 | s.a as u16 & 0xff, value: &s.bytes, whole: &[] }),
     }
 }
@@ -140,7 +150,28 @@ pub fn data_header(s: &Stuff) -> DataHeader {
     }
 }
 
-pub const CHUNKS: u8 = 18;
+pub fn i_data_header(s: &Stuff) -> IDataHeader {
+    let flags = DataFlags::from_bits(s.select);
+    IDataHeader {
+        tsn: Tsn(s.a),
+        stream: StreamId(s.b as u16),
+        mid: Mid(!s.a),
+        ppid: if flags.begin { !s.b } else { 0 },
+        fsn: if flags.begin { 0 } else { !s.b },
+        flags,
+    }
+}
+
+pub fn skipped(s: &Stuff) -> Vec<Skipped> {
+    let of = |&(i, n): &(u16, u16)| Skipped {
+        stream: StreamId(i),
+        unordered: n.is_multiple_of(2),
+        mid: Mid(u32::from(n).wrapping_mul(70_001)),
+    };
+    s.list.iter().map(of).collect()
+}
+
+pub const CHUNKS: u8 = 25;
 
 /// Any chunk, in written form.
 pub fn chunk(s: &Stuff) -> Vec<u8> {
@@ -168,6 +199,16 @@ pub fn chunk(s: &Stuff) -> Vec<u8> {
         14 => bytes(&Auth { key_id: s.a as u16, hmac_id: s.b as u16, mac: &s.bytes }),
         15 => bytes(&AsconfOut { serial, address: s.address, params: &params }),
         16 => bytes(&AsconfAckOut { serial, params: &params }),
+        17 => bytes(&IData { header: i_data_header(s), payload: &s.bytes }),
+        18 => bytes(&IForwardTsnOut { new_cum: cum_tsn, entries: &skipped(s) }),
+        19 => bytes(&ReConfigOut { params: &params }),
+        20 => {
+            let (gaps, kept) = gaps.split_at(gaps.len() / 2);
+            bytes(&NrSackOut { cum_tsn, a_rwnd: s.b, gaps, kept, duplicates: &duplicates })
+        }
+        21 => bytes(&Pad { len: s.bytes.len() }),
+        22 => bytes(&Ecne { tsn: Tsn(s.a), marked: s.b }),
+        23 => bytes(&Cwr { flags: s.select, tsn: Tsn(s.a) }),
         _ => bytes(&RawChunk { kind: 0xfe, flags: s.select, value: &s.bytes, whole: &[], rest: &[], payload: None }),
     }
 }

@@ -40,6 +40,13 @@ fn walk_chunk(chunk: &Chunk<'_>) {
             assert_eq!(c.gaps().count(), c.gaps().len());
             assert_eq!(c.duplicates().count(), c.duplicates().len());
         }
+        Chunk::NrSack(c) => {
+            assert_eq!(c.sack.gaps().count() + c.kept().count(), c.sack.gaps().len() + c.kept().len());
+            assert_eq!(c.sack.duplicates().count(), c.sack.duplicates().len());
+        }
+        Chunk::IData(c) => assert!(c.header.fsn == 0 || !c.header.flags.begin),
+        Chunk::IForwardTsn(c) => assert_eq!(c.entries().count(), c.entries().len()),
+        Chunk::ReConfig(c) => walk_params(c.params),
         Chunk::ForwardTsn(c) => assert_eq!(c.streams().count(), c.streams().len()),
         _ => (),
     }
@@ -54,7 +61,10 @@ fn walk_params(params: Params<'_>) {
     }
     for p in params.iter().flatten() {
         match p {
-            Parameter::HmacAlgo(list) | Parameter::SupportedAddressTypes(list) => {
+            Parameter::HmacAlgo(list)
+            | Parameter::SupportedAddressTypes(list)
+            | Parameter::OutgoingReset { streams: list, .. }
+            | Parameter::IncomingReset { streams: list, .. } => {
                 assert_eq!(list_u16(list).count() * 2, list.len());
             }
             Parameter::AsconfErrorCause { causes, .. } => walk_causes(Causes::new(causes)),
