@@ -60,6 +60,7 @@ impl Association {
             views: Views::default(),
             views_stale: true,
             mtu,
+            data_extra: 0,
             fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
             paths: Paths::default(),
             handshake_path: PathId(0),

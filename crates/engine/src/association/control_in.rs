@@ -31,7 +31,7 @@ impl Association {
                 Cause::StaleCookie { .. } => self.on_stale_cookie(now),
                 // The peer lost its memory of an extension: stop using it (RFC 3758 §3.3.1, RFC 5061 §5.1).
                 Cause::UnrecognizedChunk(c) => match c.first() {
-                    Some(&kind::FORWARD_TSN) => self.stop_partial_reliability(now),
+                    Some(&(kind::FORWARD_TSN | kind::I_FORWARD_TSN)) => self.stop_partial_reliability(now),
                     Some(&kind::ASCONF) => {
                         self.peer.asconf = false;
                         self.asconf.give_up();

@@ -4,9 +4,9 @@ use super::Association;
 use super::control_out::{What, causes};
 use crate::event::CloseReason;
 use crate::rx::tsn_tracker::Received;
-use anabranch_base::{Duration, Instant, PathId};
+use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::acknowledge::{AckWhen, ReceiveView};
-use anabranch_wire::{Cause, Data, ForwardTsn};
+use anabranch_wire::{Cause, Data, DataHeader, ForwardTsn};
 use bytes::Bytes;
 
 /// What the DATA chunks of one packet amounted to.
@@ -30,43 +30,10 @@ impl Association {
         owner: Option<&Bytes>,
         seen: &mut Arrival,
     ) {
-        if d.payload.is_empty() {
-            let c = causes(&[Cause::NoUserData(d.header.tsn)]);
-            self.abort_raw(now, c, CloseReason::ProtocolViolation("DATA without payload"));
-            return;
+        if self.peer.interleaving {
+            return self.on_other_kind_of_data(now);
         }
-        seen.any = true;
-        seen.immediate |= d.header.flags.immediate || !self.received_any && !self.config.quirks.first_data_waits;
-        self.received_any = true;
-        // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
-        seen.gap |= self.tracker.has_gap();
-        match self.tracker.check(d.header.tsn) {
-            Received::Duplicate => {
-                self.tracker.receive(d.header.tsn); // notes the duplicate for the next SACK
-                self.stats.duplicates_received += 1;
-                return;
-            }
-            Received::OutOfWindow => {
-                seen.dropped = true;
-                return;
-            }
-            Received::New(_) => {}
-        }
-        if self.reassembly.held_bytes() + d.payload.len() + self.config.receive_overhead > self.room_for(d.header.tsn) {
-            self.stats.dropped_no_buffer += 1;
-            seen.dropped = true;
-            if d.header.tsn == self.tracker.cum().next() && self.reassembly.ready_len() == 0 {
-                self.make_do(now);
-            }
-            return;
-        }
-        let Received::New(tsn) = self.tracker.receive(d.header.tsn) else { return };
-        seen.new = true;
-        if d.header.stream.0 >= self.inbound_streams {
-            // Acknowledged, reported, dropped (§6.5).
-            self.push_control(path, What::Error(causes(&[Cause::InvalidStream(d.header.stream)])));
-            return;
-        }
+        let Some(tsn) = self.admit(now, path, &d.header, d.payload, seen) else { return };
         // A slice holds the whole datagram: a chunk that is the smaller part of it is copied.
         let payload = match owner.filter(|o| 2 * d.payload.len() >= o.len()) {
             Some(owner) => owner.slice_ref(d.payload),
@@ -84,6 +51,55 @@ impl Association {
         }
     }
 
+    /// Notes a chunk with this header and payload as received; its extended TSN when it is to be delivered.
+    pub(super) fn admit(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        header: &DataHeader,
+        payload: &[u8],
+        seen: &mut Arrival,
+    ) -> Option<u64> {
+        if payload.is_empty() {
+            let c = causes(&[Cause::NoUserData(header.tsn)]);
+            self.abort_raw(now, c, CloseReason::ProtocolViolation("DATA without payload"));
+            return None;
+        }
+        seen.any = true;
+        seen.immediate |= header.flags.immediate || !self.received_any && !self.config.quirks.first_data_waits;
+        self.received_any = true;
+        // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
+        seen.gap |= self.tracker.has_gap();
+        match self.tracker.check(header.tsn) {
+            Received::Duplicate => {
+                self.tracker.receive(header.tsn); // notes the duplicate for the next SACK
+                self.stats.duplicates_received += 1;
+                return None;
+            }
+            Received::OutOfWindow => {
+                seen.dropped = true;
+                return None;
+            }
+            Received::New(_) => {}
+        }
+        if self.reassembly.held_bytes() + payload.len() + self.config.receive_overhead > self.room_for(header.tsn) {
+            self.stats.dropped_no_buffer += 1;
+            seen.dropped = true;
+            if header.tsn == self.tracker.cum().next() && self.reassembly.ready_len() == 0 {
+                self.make_do(now);
+            }
+            return None;
+        }
+        let Received::New(tsn) = self.tracker.receive(header.tsn) else { return None };
+        seen.new = true;
+        if header.stream.0 >= self.inbound_streams {
+            // Acknowledged, reported, dropped (§6.5).
+            self.push_control(path, What::Error(causes(&[Cause::InvalidStream(header.stream)])));
+            return None;
+        }
+        Some(tsn)
+    }
+
     pub(super) fn broken_fragments(&mut self, now: Instant) {
         self.abort_raw(
             now,
@@ -93,8 +109,13 @@ impl Association {
     }
 
     /// No room, and no reading would make any: the first part of the message goes to the user, or it is over.
-    fn make_do(&mut self, now: Instant) {
-        if self.config.partial_delivery && self.reassembly.deliver_part(self.tracker.cum_extended()) {
+    pub(super) fn make_do(&mut self, now: Instant) {
+        let parts = if self.peer.interleaving {
+            self.config.partial_delivery && self.reassembly.deliver_parts_interleaved()
+        } else {
+            self.config.partial_delivery && self.reassembly.deliver_part(self.tracker.cum_extended())
+        };
+        if parts {
             return;
         }
         let why = CloseReason::ProtocolViolation("a message larger than the receive buffer");
@@ -149,21 +170,25 @@ impl Association {
 
     /// FORWARD-TSN (RFC 3758 §3.6).
     pub(super) fn on_forward_tsn(&mut self, now: Instant, f: &ForwardTsn<'_>) {
+        if self.peer.interleaving {
+            return self.on_other_kind_of_data(now);
+        }
         if let Some(to) = self.tracker.forward(f.new_cum) {
             self.reassembly.forward(to, &mut f.streams());
         }
+        self.after_forward(now, f.new_cum);
+    }
+
+    /// After a FORWARD-TSN of either kind: acknowledge now or later.
+    pub(super) fn after_forward(&mut self, now: Instant, new_cum: Tsn) {
         if self.reconfig.deferred.is_some() {
             self.finish_deferred(now);
         }
         // An old one means that our SACK was lost.
         let by = now + self.config.sack_delay.min(Duration::from_millis(500));
         self.sack_timer = Some(self.sack_timer.map_or(by, |o| o.min(by)));
-        if self.tracker.has_gap() || !self.tracker_moved(f) {
+        if self.tracker.has_gap() || !new_cum.at_or_before(self.tracker.cum()) {
             self.sack_due = true;
         }
-    }
-
-    fn tracker_moved(&self, f: &ForwardTsn<'_>) -> bool {
-        f.new_cum.at_or_before(self.tracker.cum())
     }
 }

@@ -122,7 +122,7 @@ impl Association {
         let Some((message, group, stream)) = self.board.get(tsn).map(of) else { return };
         self.groups.break_up(group);
         let mut sent = false;
-        for t in self.board.message_span(tsn) {
+        for t in self.board.message_tsns(tsn) {
             let Some(c) = self.board.get(t) else { continue };
             sent |= c.transmissions > 0;
             let len = c.len();
@@ -133,9 +133,9 @@ impl Association {
                 }
             }
         }
-        if self.queue.cutting_message() == Some(message) {
+        if self.queue.is_cutting_message(stream.0, message) {
             self.board.append_given_up_end(tsn);
-            self.queue.drop_rest_of(message);
+            self.queue.drop_rest_of(stream.0, message);
         }
         self.abandoned.count(stream, why, sent);
         if sent { self.stats.abandoned_sent += 1 } else { self.stats.abandoned_unsent += 1 }

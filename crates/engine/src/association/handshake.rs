@@ -12,7 +12,7 @@ use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
-use anabranch_wire::{Cause, Encode, InitAck, InitFields, Parameter};
+use anabranch_wire::{Cause, DATA_HEADER_LEN, Encode, I_DATA_HEADER_LEN, InitAck, InitFields, Parameter};
 use bytes::Bytes;
 use std::net::IpAddr;
 
@@ -143,6 +143,8 @@ impl Association {
         if self.peer.interleaving {
             self.peer.forward_tsn &= a.i_forward_tsn;
         }
+        self.data_extra = if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 };
+        self.queue.interleave(self.peer.interleaving);
         self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
         self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
         self.asconf.peer_starts_at(f.initial_tsn.0);

@@ -17,6 +17,7 @@ mod give_up;
 mod growth;
 mod handshake;
 mod heartbeat;
+mod i_data_in;
 mod invariants;
 mod loss;
 mod nonces;
@@ -158,6 +159,8 @@ pub struct Association {
     /// Something happened from outside since the views were made. What is sent keeps them fresh itself.
     pub(crate) views_stale: bool,
     mtu: u64,
+    /// Bytes that the header of an I-DATA chunk takes more than that of DATA; 0 where DATA is used.
+    data_extra: usize,
     /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
     fill_scale: u64,
     pub(crate) paths: Paths,

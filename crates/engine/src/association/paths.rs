@@ -84,7 +84,12 @@ impl Association {
     /// Messages are cut for the smallest packet of all paths.
     pub(super) fn settle_mtu(&mut self) {
         let smallest = self.paths.iter().map(|p| self.packet_size(p.id)).min().unwrap_or(self.config.packet_size);
-        self.mtu = crate::AssocConfig::payload_of(smallest) as u64;
+        self.mtu = (crate::AssocConfig::payload_of(smallest) - self.data_extra) as u64;
+    }
+
+    /// Bytes of a chunk with such a payload, padding included.
+    pub(super) fn chunk_len(&self, payload: usize) -> usize {
+        anabranch_wire::data_chunk_len(payload) + self.data_extra
     }
 
     /// Largest packet for `path`, bytes.

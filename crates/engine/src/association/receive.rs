@@ -111,8 +111,21 @@ impl Association {
             Chunk::Data(d) if self.state.accepts_data() => {
                 self.on_data(now, path, &d, raw.payload.or(whole), seen);
             }
+            Chunk::IData(d) if self.peer.interleaving && self.state.accepts_data() => {
+                self.on_i_data(now, path, &d, raw.payload.or(whole), seen);
+            }
+            // Only we announced it: the peer speaks DATA (RFC 8260 §2.2.3).
+            Chunk::IData(_) | Chunk::IForwardTsn(_) if self.config.interleaving && !self.peer.interleaving => {
+                self.on_other_kind_of_data(now);
+            }
+            Chunk::IForwardTsn(f) if self.peer.interleaving && self.peer.forward_tsn && self.state.accepts_data() => {
+                self.on_i_forward_tsn(now, &f);
+            }
+            Chunk::IData(_) | Chunk::IForwardTsn(_) if self.peer.interleaving => {}
             Chunk::Sack(s) if self.acknowledgements_count() => self.on_sack(now, s.cum_tsn, Some(&s)),
-            Chunk::ForwardTsn(_) if !self.peer.forward_tsn => return self.on_unknown(path, raw),
+            Chunk::ForwardTsn(_) if !self.peer.forward_tsn && !self.peer.interleaving => {
+                return self.on_unknown(path, raw);
+            }
             Chunk::ForwardTsn(f) if self.state.accepts_data() => self.on_forward_tsn(now, &f),
             Chunk::Heartbeat(_) if matches!(self.state, super::State::CookieWait) => {}
             // Larger than our packets, or than what is left of the one that answers: it would have to be cut.

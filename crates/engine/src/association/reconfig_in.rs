@@ -8,7 +8,9 @@ use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
 use crate::tx::scoreboard::Scoreboard;
 use anabranch_base::{Instant, PathId, StreamId, Tsn};
-use anabranch_wire::{Cause, DataHeader, Encode, Parameter, ReConfig, list_u16, reconfig_result as result};
+use anabranch_wire::{
+    Cause, DataHeader, Encode, IDataHeader, Parameter, ReConfig, list_u16, reconfig_result as result,
+};
 use bytes::Bytes;
 
 /// A reset of the peer's streams that waits for the last of their old data (§5.2.2 E2).
@@ -21,6 +23,7 @@ pub(crate) struct Deferred {
     streams: Vec<StreamId>,
     /// Newer data of these streams.
     held: Vec<(u64, DataHeader, Bytes)>,
+    held_interleaved: Vec<(IDataHeader, Bytes)>,
 }
 
 impl Deferred {
@@ -179,7 +182,8 @@ impl Association {
             return result::PERFORMED;
         }
         let last_tsn = self.tracker.cum_extended() + u64::from(last.distance(cum));
-        self.reconfig.deferred = Some(Box::new(Deferred { request, last_tsn, streams, held: Vec::new() }));
+        self.reconfig.deferred =
+            Some(Box::new(Deferred { request, last_tsn, streams, held: Vec::new(), held_interleaved: Vec::new() }));
         result::IN_PROGRESS
     }
 
@@ -219,6 +223,14 @@ impl Association {
         true
     }
 
+    /// The same with I-DATA.
+    pub(super) fn hold_interleaved_for_reset(&mut self, tsn: u64, h: &IDataHeader, payload: &Bytes) -> bool {
+        let Some(d) = self.reconfig.deferred.as_mut().filter(|d| d.holds(tsn, h.stream)) else { return false };
+        d.held_interleaved.push((*h, payload.clone()));
+        self.reassembly.charge(payload.len());
+        true
+    }
+
     /// The cumulative TSN moved: a deferred reset may be due (§5.2.2 E2 to E5).
     pub(super) fn finish_deferred(&mut self, now: Instant) {
         let cum = self.tracker.cum_extended();
@@ -228,6 +240,10 @@ impl Association {
         for (tsn, header, payload) in d.held {
             self.reassembly.discharge(payload.len());
             outcome = outcome.and_then(|()| self.reassembly.insert(tsn, &header, payload));
+        }
+        for (header, payload) in d.held_interleaved {
+            self.reassembly.discharge(payload.len());
+            outcome = outcome.and_then(|()| self.reassembly.insert_interleaved(&header, payload));
         }
         // Not before all of them are in: the cumulative TSN is beyond some.
         outcome = outcome.and_then(|()| self.reassembly.check_cum(cum));

@@ -6,7 +6,7 @@ use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
 use anabranch_policy::path_quality::Notice;
-use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock, kind};
+use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock, IForwardTsnOut, Skipped, kind};
 
 /// Buffers reused from packet to packet.
 #[derive(Default)]
@@ -168,13 +168,37 @@ impl Association {
         let Some(path) = self.usable_paths().iter().next() else { return false };
         self.forward_due = false;
         start_packet(self, path, out);
-        let point = self.collect_skipped(point);
-        out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
+        if self.peer.interleaving {
+            let (point, entries) = self.collect_skipped_interleaved(point);
+            out.packet.push(&IForwardTsnOut { new_cum: Tsn(point as u32), entries: &entries });
+        } else {
+            let point = self.collect_skipped(point);
+            out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
+        }
         self.bundle_sack(path, out, 0);
         self.forward_timer = Some(now + self.rto(path));
         self.forward_sent = Some((self.board.advance_ack_point(now), now));
         self.sent_packet(now, path, out);
         true
+    }
+
+    /// The same for I-FORWARD-TSN: ordered and unordered messages of a stream each once with the largest MID (RFC 8260
+    /// §2.3.1), and the point up to which they fit.
+    fn collect_skipped_interleaved(&self, point: u64) -> (u64, Vec<Skipped>) {
+        let room = (self.mtu as usize - 8) / 8;
+        let mut out: Vec<Skipped> = Vec::new();
+        let mut reached = self.board.cumulative();
+        for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {
+            let (stream, unordered, mid) = (c.header.stream, c.header.flags.unordered, c.mid);
+            match out.iter().position(|s| (s.stream, s.unordered) == (stream, unordered)) {
+                _ if c.arrived => {}
+                Some(i) => out[i].mid = out[i].mid.max(mid),
+                None if out.len() < room => out.push(Skipped { stream, unordered, mid }),
+                None => break,
+            }
+            reached = tsn;
+        }
+        (reached, out)
     }
 
     /// Streams with skipped ordered messages, each once with its largest SSN (RFC 3758 §3.5 C4). What arrived and is

@@ -31,7 +31,7 @@ impl Association {
         };
         let Some(path) = self.retransmission_path(now, &chunk) else { return false };
         self.scratch.packet.clear();
-        let mut size = COMMON_HEADER_LEN + data_chunk_len(chunk.len as usize);
+        let mut size = COMMON_HEADER_LEN + self.chunk_len(chunk.len as usize);
         self.scratch.packet.push(self.board.extend(chunk.tsn));
         self.bundle_marked(now, path, &mut size);
         self.bundle_outstanding(path, size);
@@ -50,7 +50,9 @@ impl Association {
     /// Fills the packet with what is marked too, in the order of the policy. On the wire TSNs rise (§6.10).
     fn bundle_marked(&mut self, now: Instant, path: PathId, size: &mut usize) {
         let most = self.packet_size(path);
-        let room = |size: usize, c: &ChunkView| size + data_chunk_len(c.len as usize) <= most;
+        let extra = self.data_extra;
+        let len = |c: &ChunkView| data_chunk_len(c.len as usize) + extra;
+        let room = |size: usize, c: &ChunkView| size + len(c) <= most;
         let mut rest = core::mem::take(&mut self.scratch.marked);
         rest.clear();
         let first = self.scratch.packet.first().copied();
@@ -61,7 +63,7 @@ impl Association {
             let at = self.policies.retransmission_order.first(&cx, &rest).min(rest.len() - 1);
             let c = rest.remove(at);
             if room(*size, &c) {
-                *size += data_chunk_len(c.len as usize);
+                *size += len(&c);
                 self.scratch.packet.push(self.board.extend(c.tsn));
                 rest.retain(|c| room(*size, c));
             }
@@ -79,7 +81,7 @@ impl Association {
         let Some(p) = self.paths.get(path.index()) else { return };
         for c in p.flight.copies() {
             let Some(chunk) = self.board.get(c.tsn) else { continue };
-            let len = data_chunk_len(chunk.payload.len());
+            let len = self.chunk_len(chunk.payload.len());
             let fits = size + len <= most && !chunk.copies.is_full();
             if chunk.state == ChunkState::Outstanding && fits && !self.scratch.packet.contains(&c.tsn) {
                 size += len;
@@ -206,7 +208,7 @@ impl Association {
         self.scratch.packet.sort_unstable();
         let list = core::mem::take(&mut self.scratch.packet);
         let data_len: usize =
-            list.iter().filter_map(|&t| self.board.get(t)).map(|c| data_chunk_len(c.payload.len())).sum();
+            list.iter().filter_map(|&t| self.board.get(t)).map(|c| self.chunk_len(c.payload.len())).sum();
         self.bundle_sack(path, out, data_len);
         let (mut payload, taps) = (0, self.policies.redundancy.enabled());
         let last_of_all = if self.ends_with_this_packet() { list.last() } else { None };
@@ -215,7 +217,11 @@ impl Association {
             payload += c.len();
             let mut header = c.header;
             header.flags.immediate |= last_of_all == Some(tsn);
-            out.packet.push_data(&header, c.payload.clone());
+            if self.peer.interleaving {
+                out.packet.push_i_data(&c.interleaved(header.flags), c.payload.clone());
+            } else {
+                out.packet.push_data(&header, c.payload.clone());
+            }
             if taps {
                 self.policies.redundancy.sent(&SentPayload { chunk: &c.view(), payload: &c.payload, at: now });
             }

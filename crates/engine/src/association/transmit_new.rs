@@ -9,7 +9,7 @@ use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
 use anabranch_policy::path_scheduler::{Decision, Occasion, Settled};
 use anabranch_policy::view::{ChunkView, QueueView, StreamView};
-use anabranch_wire::{COMMON_HEADER_LEN, data_chunk_len};
+use anabranch_wire::COMMON_HEADER_LEN;
 
 /// A policy that answers nonsense again and again is asked this often per packet at most.
 const MAX_ASKS: usize = 64;
@@ -109,7 +109,7 @@ impl Association {
             *facts = self.facts(now);
             return Step::Again;
         }
-        let len = data_chunk_len(chunk.len as usize);
+        let len = self.chunk_len(chunk.len as usize);
         // It need not be the one that was asked about; alone it may be a probe all the same.
         let hole = index < self.board.ahead_holes();
         if chunk.len > self.peer_rwnd() && !hole && !self.nothing_in_flight() {

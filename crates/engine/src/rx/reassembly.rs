@@ -4,12 +4,14 @@
 //! A chunk that is a whole message and next in its stream, or unordered, goes straight to the ready queue. Others
 //! wait in two maps: runs of fragments by TSN, and complete messages of the future by stream and SSN.
 
+mod interleaved;
 mod partial;
 
 use crate::message::{Message, Part, Payload};
-use anabranch_base::{Ssn, StreamId, Tsn};
+use anabranch_base::{Mid, Ssn, StreamId, Tsn};
 use anabranch_wire::DataHeader;
 use bytes::{Bytes, BytesMut};
+use interleaved::Interleaved;
 use partial::Partial;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, VecDeque};
@@ -51,6 +53,20 @@ pub enum Violation {
         stream: StreamId,
         /// The number.
         ssn: Ssn,
+    },
+    /// A MID that was delivered before.
+    #[error("{mid:?} of {stream:?} is used twice")]
+    MidReused {
+        /// Its stream.
+        stream: StreamId,
+        /// The number.
+        mid: Mid,
+    },
+    /// A fragment that was here already, or stands behind the end of its message.
+    #[error("{tsn:?} does not fit its message")]
+    WrongFragment {
+        /// TSN of the chunk that showed it.
+        tsn: Tsn,
     },
     /// A stream that was not negotiated.
     #[error("{stream:?} does not exist")]
@@ -139,6 +155,8 @@ pub struct Reassembly {
     forwarded: bool,
     /// The message that the user has a part of.
     partial: Option<Partial>,
+    /// Messages in I-DATA; empty where DATA is used.
+    interleaved: Interleaved,
 }
 
 impl Reassembly {
@@ -157,6 +175,7 @@ impl Reassembly {
             given_up: 0,
             forwarded: false,
             partial: None,
+            interleaved: Interleaved::default(),
         }
     }
 
@@ -172,6 +191,7 @@ impl Reassembly {
         while let Some(key) = self.waiting.keys().find(|(s, _)| chosen(*s)).copied() {
             self.ready.extend(self.waiting.remove(&key));
         }
+        self.reset_interleaved(&chosen);
         for (i, next) in self.next.iter_mut().enumerate() {
             if chosen(StreamId(i as u16)) {
                 *next = Ssn(0);

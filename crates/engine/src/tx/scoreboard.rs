@@ -4,9 +4,9 @@
 //! for retransmission when the last of them is gone (DESIGN decision 3). TSNs are extended to 64 bits inside.
 
 use crate::tx::send_queue::Fragment;
-use anabranch_base::{Instant, PathId, Ssn, StreamId, Tsn};
+use anabranch_base::{Instant, Mid, PathId, Ssn, StreamId, Tsn};
 use anabranch_policy::view::ChunkView;
-use anabranch_wire::{DataFlags, DataHeader};
+use anabranch_wire::{DataFlags, DataHeader, IDataHeader};
 use bytes::Bytes;
 use std::collections::VecDeque;
 
@@ -78,6 +78,9 @@ pub(crate) enum ChunkState {
 pub(crate) struct Chunk {
     pub state: ChunkState,
     pub header: DataHeader,
+    /// Where I-DATA is used: message and place in it.
+    pub mid: Mid,
+    pub fsn: u32,
     pub payload: Bytes,
     pub message: u64,
     pub class: u8,
@@ -104,6 +107,11 @@ pub(crate) struct Chunk {
 impl Chunk {
     pub fn len(&self) -> u64 {
         self.payload.len() as u64
+    }
+    /// Its header as I-DATA.
+    pub fn interleaved(&self, flags: DataFlags) -> IDataHeader {
+        let h = &self.header;
+        IDataHeader { tsn: h.tsn, stream: h.stream, mid: self.mid, ppid: h.ppid, fsn: self.fsn, flags }
     }
     pub fn view(&self) -> ChunkView {
         ChunkView {
@@ -250,6 +258,8 @@ impl Scoreboard {
         let chunk = Chunk {
             state: ChunkState::Waiting,
             header: DataHeader { tsn, stream: StreamId(o.stream.0), ssn: ssn_of(&f), ppid: o.ppid, flags },
+            mid: f.mid,
+            fsn: f.fsn,
             payload: f.payload,
             message: f.message,
             class: o.class,
@@ -283,6 +293,8 @@ impl Scoreboard {
         let end = Chunk {
             state: ChunkState::Abandoned,
             header: DataHeader { tsn: Tsn(tsn as u32), flags, ..c.header },
+            // Of a message that is skipped only its MID counts.
+            fsn: u32::MAX >> 1,
             payload: Bytes::new(),
             reneged: false,
             arrived: false,
@@ -432,11 +444,11 @@ impl Scoreboard {
             match self.get(self.advanced + 1).map(|c| c.state) {
                 Some(ChunkState::Abandoned) => self.advanced += 1,
                 Some(ChunkState::Acked) if self.advanced > self.cumulative() => {
-                    let span = self.message_span(self.advanced + 1);
+                    let span = self.message_tsns(self.advanced + 1);
                     if !self.settled_and_late(&span, now) {
                         break;
                     }
-                    let arrived = span.clone().all(|t| self.get(t).is_some_and(|c| c.state == ChunkState::Acked));
+                    let arrived = span.iter().all(|t| self.get(*t).is_some_and(|c| c.state == ChunkState::Acked));
                     for t in span {
                         self.settle(t, ChunkState::Abandoned);
                         if let Some(c) = self.get_mut(t) {
@@ -451,10 +463,10 @@ impl Scoreboard {
     }
 
     /// Is this a whole message, every piece acknowledged or given up, its deadline over?
-    fn settled_and_late(&self, span: &core::ops::RangeInclusive<u64>, now: Instant) -> bool {
-        let whole = self.get(*span.start()).is_some_and(|c| c.header.flags.begin)
-            && self.get(*span.end()).is_some_and(|c| c.header.flags.end);
-        let mut pieces = span.clone().filter_map(|t| self.get(t));
+    fn settled_and_late(&self, span: &[u64], now: Instant) -> bool {
+        let of = |t: Option<&u64>| t.and_then(|t| self.get(*t)).map(|c| c.header.flags);
+        let whole = of(span.first()).is_some_and(|f| f.begin) && of(span.last()).is_some_and(|f| f.end);
+        let mut pieces = span.iter().filter_map(|t| self.get(*t));
         whole
             && pieces.all(|c| {
                 matches!(c.state, ChunkState::Acked | ChunkState::Abandoned) && c.deadline.is_some_and(|d| d < now)
@@ -497,18 +509,23 @@ impl Scoreboard {
         Ok(())
     }
 
-    /// All chunks of a message, by extended TSN; fragments are neighbours.
-    pub fn message_span(&self, tsn: u64) -> core::ops::RangeInclusive<u64> {
-        let Some(c) = self.get(tsn) else { return tsn..=tsn };
-        let same = |t: u64| self.get(t).is_some_and(|o| o.message == c.message);
-        let (mut from, mut to) = (tsn, tsn);
-        while from > self.base && same(from - 1) {
-            from -= 1;
+    /// All chunks of a message, by extended TSN. Of DATA they are neighbours; between those of I-DATA others may stand.
+    pub fn message_tsns(&self, tsn: u64) -> Vec<u64> {
+        let Some(c) = self.get(tsn) else { return vec![tsn] };
+        let of = |t: u64| self.get(t).filter(|o| o.message == c.message);
+        let mut out = vec![tsn];
+        let mut at = tsn;
+        while at > self.base && !of(at).is_some_and(|c| c.header.flags.begin) {
+            at -= 1;
+            out.extend(of(at).map(|_| at));
         }
-        while same(to + 1) {
-            to += 1;
+        out.reverse();
+        at = tsn;
+        while at + 1 < self.end() && !of(at).is_some_and(|c| c.header.flags.end) {
+            at += 1;
+            out.extend(of(at).map(|_| at));
         }
-        from..=to
+        out
     }
 }
 

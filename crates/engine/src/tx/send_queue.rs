@@ -1,7 +1,7 @@
 //! Messages not yet cut into chunks, per stream.
 
 use crate::message::SendOptions;
-use anabranch_base::{Instant, Ssn, StreamId};
+use anabranch_base::{Instant, Mid, Ssn, StreamId};
 use anabranch_policy::stream_scheduler::StreamScheduler;
 use anabranch_policy::view::StreamView;
 use bytes::Bytes;
@@ -18,7 +18,17 @@ struct Queued {
 #[derive(Debug, Default)]
 struct OutStream {
     next_ssn: Ssn,
+    /// The same of I-DATA, ordered and unordered messages apart.
+    next_mid: [Mid; 2],
     queue: VecDeque<Queued>,
+}
+
+impl OutStream {
+    /// A reset (RFC 6525 §5.1.2, RFC 8260 §2.3.2).
+    fn begin_again(&mut self) {
+        self.next_ssn = Ssn(0);
+        self.next_mid = [Mid(0); 2];
+    }
 }
 
 /// The message that is being cut: DATA fragments of one message carry consecutive TSNs (RFC 9260 §6.9), so no
@@ -27,7 +37,34 @@ struct OutStream {
 struct Cutting {
     message: Queued,
     ssn: Ssn,
+    mid: Mid,
+    fsn: u32,
     offset: usize,
+}
+
+impl Cutting {
+    /// The next piece of at most `max` bytes.
+    fn cut(&mut self, max: usize) -> Fragment {
+        let total = self.message.payload.len();
+        let len = (total - self.offset).min(max);
+        let fragment = Fragment {
+            payload: self.message.payload.slice(self.offset..self.offset + len),
+            options: self.message.options,
+            ssn: self.ssn,
+            mid: self.mid,
+            fsn: self.fsn,
+            message: self.message.message,
+            queued_at: self.message.queued_at,
+            begin: self.offset == 0,
+            end: self.offset + len == total,
+        };
+        self.offset += len;
+        self.fsn += 1;
+        fragment
+    }
+    fn left(&self) -> u64 {
+        (self.message.payload.len() - self.offset) as u64
+    }
 }
 
 /// No new sequence numbers for these streams (RFC 6525 §5.1.2 A1). None named is all.
@@ -49,6 +86,8 @@ pub(crate) struct Fragment {
     pub payload: Bytes,
     pub options: SendOptions,
     pub ssn: Ssn,
+    pub mid: Mid,
+    pub fsn: u32,
     pub message: u64,
     pub queued_at: Instant,
     pub begin: bool,
@@ -60,6 +99,8 @@ pub(crate) struct SendQueue {
     streams: BTreeMap<u16, OutStream>,
     ready: Vec<StreamView>,
     cutting: Option<Cutting>,
+    /// With I-DATA: the message of each stream that is being cut, shown in `ready` until its end. None with DATA.
+    interleaved: Option<BTreeMap<u16, Cutting>>,
     bytes: u64,
     messages: u64,
     waiting: u64,
@@ -100,19 +141,29 @@ impl SendQueue {
     pub fn resume(&mut self, reset: bool) {
         let Some(paused) = self.paused.take() else { return };
         if reset {
-            self.streams.iter_mut().filter(|(s, _)| paused.covers(**s)).for_each(|(_, s)| s.next_ssn = Ssn(0));
+            self.streams.iter_mut().filter(|(s, _)| paused.covers(**s)).for_each(|(_, s)| s.begin_again());
         }
         paused.held.into_iter().for_each(|q| self.enter(q));
     }
 
     /// All streams begin with number 0.
     pub fn reset_all(&mut self) {
-        self.streams.values_mut().for_each(|s| s.next_ssn = Ssn(0));
+        self.streams.values_mut().for_each(OutStream::begin_again);
     }
 
     /// Has a message begun and not ended?
     pub fn is_cutting(&self) -> bool {
-        self.cutting.is_some()
+        self.cutting.is_some() || self.interleaved.as_ref().is_some_and(|c| !c.is_empty())
+    }
+
+    /// Messages of different streams may be cut at the same time (RFC 8260 §2.2.2). To be told before the first.
+    pub fn interleave(&mut self, on: bool) {
+        self.interleaved = on.then(BTreeMap::new);
+    }
+
+    /// Is the head that `ready` shows of a stream a message that has begun?
+    fn has_begun(&self, stream: u16) -> bool {
+        self.interleaved.as_ref().is_some_and(|c| c.contains_key(&stream))
     }
 
     /// Appends a message; answers its number.
@@ -135,9 +186,11 @@ impl SendQueue {
         if let Some(p) = options.discard_priority {
             self.droppable.insert((p, queued.message, options.stream.0));
         }
+        let begun = self.interleaved.as_ref().is_some_and(|c| c.contains_key(&options.stream.0));
         let s = self.streams.entry(options.stream.0).or_default();
         s.queue.push_back(queued);
         if s.queue.len() == 1
+            && !begun
             && let Some(head) = s.queue.front()
         {
             let v = head_view(head);
@@ -145,17 +198,22 @@ impl SendQueue {
         }
     }
 
-    /// Is a message half cut?
-    pub fn cutting_message(&self) -> Option<u64> {
-        self.cutting.as_ref().map(|c| c.message.message)
+    /// Is this message of `stream` half cut?
+    pub fn is_cutting_message(&self, stream: u16, message: u64) -> bool {
+        let of_stream = self.interleaved.as_ref().and_then(|c| c.get(&stream));
+        self.cutting.as_ref().or(of_stream).is_some_and(|c| c.message.message == message)
     }
 
     /// Drops the rest of a message that is being cut: its sent fragments were given up.
-    pub fn drop_rest_of(&mut self, message: u64) {
-        if self.cutting_message() == Some(message)
-            && let Some(c) = self.cutting.take()
-        {
-            self.bytes -= (c.message.payload.len() - c.offset) as u64;
+    pub fn drop_rest_of(&mut self, stream: u16, message: u64) {
+        if !self.is_cutting_message(stream, message) {
+            return;
+        }
+        if let Some(c) = self.cutting.take() {
+            self.bytes -= c.left();
+        } else if let Some(c) = self.interleaved.as_mut().and_then(|all| all.remove(&stream)) {
+            self.bytes -= c.left();
+            self.show_head(stream);
         }
     }
 
@@ -168,6 +226,9 @@ impl SendQueue {
         scheduler: &mut dyn StreamScheduler,
         expired: &mut dyn FnMut(&StreamView, u64, &SendOptions) -> bool,
     ) -> (Option<Fragment>, u64) {
+        if self.interleaved.is_some() {
+            return self.next_interleaved(now, max, scheduler, expired);
+        }
         let mut given_up = 0;
         while self.cutting.is_none() {
             if self.ready.is_empty() {
@@ -188,31 +249,93 @@ impl SendQueue {
             {
                 s.next_ssn = ssn.next();
             }
-            self.cutting = Some(Cutting { message: head, ssn, offset: 0 });
+            self.cutting = Some(Cutting { message: head, ssn, mid: Mid(0), fsn: 0, offset: 0 });
         }
         (self.cut(max, scheduler), given_up)
     }
 
     fn cut(&mut self, max: usize, scheduler: &mut dyn StreamScheduler) -> Option<Fragment> {
-        let c = self.cutting.as_mut()?;
-        let total = c.message.payload.len();
-        let len = (total - c.offset).min(max);
-        let fragment = Fragment {
-            payload: c.message.payload.slice(c.offset..c.offset + len),
-            options: c.message.options,
-            ssn: c.ssn,
-            message: c.message.message,
-            queued_at: c.message.queued_at,
-            begin: c.offset == 0,
-            end: c.offset + len == total,
-        };
-        c.offset += len;
-        self.bytes -= len as u64;
-        scheduler.taken(c.message.options.stream, len as u64);
+        let fragment = self.cutting.as_mut()?.cut(max);
+        self.bytes -= fragment.payload.len() as u64;
+        scheduler.taken(fragment.options.stream, fragment.payload.len() as u64);
         if fragment.end {
             self.cutting = None;
         }
         Some(fragment)
+    }
+
+    /// The same with I-DATA: the scheduler is asked for each piece, whatever is half cut.
+    fn next_interleaved(
+        &mut self,
+        now: Instant,
+        max: usize,
+        scheduler: &mut dyn StreamScheduler,
+        expired: &mut dyn FnMut(&StreamView, u64, &SendOptions) -> bool,
+    ) -> (Option<Fragment>, u64) {
+        let mut given_up = 0;
+        while !self.ready.is_empty() {
+            let id = if self.ready.len() == 1 { self.ready[0].id } else { scheduler.next(now, &self.ready) };
+            let i = self.ready.iter().position(|v| v.id == id).unwrap_or(0);
+            let (view, stream) = (self.ready[i], self.ready[i].id.0);
+            if !self.has_begun(stream) {
+                let Some(head) = self.take_head(stream) else {
+                    self.ready.remove(i);
+                    continue;
+                };
+                if expired(&view, head.message, &head.options) {
+                    self.bytes -= head.payload.len() as u64;
+                    given_up += 1;
+                    self.show_head(stream);
+                    continue;
+                }
+                self.begin(stream, head);
+            }
+            let Some(c) = self.interleaved.as_mut().and_then(|all| all.get_mut(&stream)) else { break };
+            let fragment = c.cut(max);
+            let left = c.left();
+            self.bytes -= fragment.payload.len() as u64;
+            scheduler.taken(view.id, fragment.payload.len() as u64);
+            if fragment.end {
+                self.interleaved.as_mut().and_then(|all| all.remove(&stream));
+                self.show_head(stream);
+            } else if let Some(v) = self.ready.get_mut(i) {
+                v.head_len = left;
+            }
+            return (Some(fragment), given_up);
+        }
+        (None, given_up)
+    }
+
+    /// Gives a message its MID (RFC 8260 §2.1) and begins to cut it.
+    fn begin(&mut self, stream: u16, message: Queued) {
+        let Some(s) = self.streams.get_mut(&stream) else { return };
+        let next = &mut s.next_mid[usize::from(message.options.unordered)];
+        let mid = *next;
+        *next = mid.next();
+        let cutting = Cutting { message, ssn: Ssn(mid.0 as u16), mid, fsn: 0, offset: 0 };
+        if let Some(all) = self.interleaved.as_mut() {
+            all.insert(stream, cutting);
+        }
+    }
+
+    fn take_head(&mut self, stream: u16) -> Option<Queued> {
+        let head = self.streams.get_mut(&stream)?.queue.pop_front()?;
+        self.waiting -= 1;
+        if let Some(p) = head.options.discard_priority {
+            self.droppable.remove(&(p, head.message, stream));
+        }
+        Some(head)
+    }
+
+    /// Shows the first message that waits on `stream` in place of what was shown.
+    fn show_head(&mut self, stream: u16) {
+        let head = self.streams.get(&stream).and_then(|s| s.queue.front()).map(head_view);
+        let at = self.ready.iter().position(|v| v.id.0 == stream);
+        match (head, at) {
+            (Some(head), Some(at)) => self.ready[at] = head,
+            (None, Some(at)) => drop(self.ready.remove(at)),
+            _ => {}
+        }
     }
 
     fn queued(&self, stream: u16, message: u64) -> Option<(usize, &Queued)> {
@@ -245,6 +368,7 @@ impl SendQueue {
             self.waiting -= 1;
             dropped(&m.options, m.payload.len() as u64);
             if i == 0
+                && !self.has_begun(stream)
                 && let Some(at) = self.ready.iter().position(|v| v.id.0 == stream)
             {
                 match head {
@@ -267,7 +391,9 @@ impl SendQueue {
             self.waiting -= 1;
             dropped(&m.options, m.payload.len() as u64);
         }
-        self.ready.retain(|v| v.id != stream);
+        if !self.has_begun(stream.0) {
+            self.ready.retain(|v| v.id != stream);
+        }
     }
 
     /// Takes the head of the stream at `ready[i]` and shows its next message instead.
@@ -376,7 +502,7 @@ mod tests {
         q.push(Instant::ZERO, opts(0), Bytes::from(vec![0; 250]));
         let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _, _| false);
         assert!(f.is_some_and(|f| f.begin));
-        q.drop_rest_of(0);
+        q.drop_rest_of(0, 0);
         assert!(q.is_empty() && q.bytes() == 0);
     }
 }
