@@ -3,8 +3,10 @@
 //! A driver's loop: hand in datagrams with [`Endpoint::handle`], hand in time with [`Endpoint::handle_timeout`],
 //! then drain [`Endpoint::poll_transmit`] and [`Endpoint::poll_event`], and sleep until [`Endpoint::poll_timeout`].
 
+mod alarms;
 mod arrival;
 mod cookie_echo;
+mod index;
 mod init;
 mod peer_key;
 mod slots;
@@ -15,14 +17,18 @@ use crate::auth::AuthParams;
 use crate::config::{AssocConfig, EndpointConfig};
 use crate::cookie::CookieJar;
 use crate::event::Event;
+use crate::message::Message;
 use crate::path::LocalId;
 use crate::transmit::Transmit;
+use alarms::Alarms;
 use anabranch_base::{Entropy, Instant, Tsn};
 use anabranch_policy::registry::{PolicyError, PolicySet};
+use index::{Index, Keys};
 use peer_key::PeerKey;
 use slots::Slots;
+use smallvec::SmallVec;
 use stateless::Replies;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
@@ -44,12 +50,20 @@ pub enum ConnectError {
 
 struct Slot {
     association: Association,
+    /// What counts of it in `alarms`.
     timeout: Option<Instant>,
     ready: bool,
     eventful: bool,
-    /// Its keys in `by_peer`, and the count of address changes when they were made.
-    keys: Vec<PeerKey>,
-    keys_of: Option<u32>,
+    /// What stands for it in `by_peer`, and the count of address changes when that was made.
+    hashes: SmallVec<[u32; 4]>,
+    hashes_of: Option<u32>,
+}
+
+impl Slot {
+    fn has(&self, key: &PeerKey) -> bool {
+        let a = &self.association;
+        a.paths.iter().any(|p| PeerKey::new(p.local, p.remote, a.peer_port) == *key)
+    }
 }
 
 /// See the module's description.
@@ -60,9 +74,12 @@ pub struct Endpoint {
     entropy: Box<dyn Entropy>,
     jar: CookieJar,
     slots: Slots,
-    by_tag: BTreeMap<u32, AssocId>,
-    by_peer: BTreeMap<PeerKey, AssocId>,
-    timeouts: BTreeSet<(Instant, AssocId)>,
+    keys: Keys,
+    by_tag: Index,
+    by_peer: Index,
+    alarms: Alarms,
+    /// Room for the list of those whose time has come.
+    due: Vec<AssocId>,
     ready: VecDeque<AssocId>,
     eventful: VecDeque<AssocId>,
     replies: Replies,
@@ -76,11 +93,13 @@ impl Endpoint {
             accepted: Arc::new(config.association.clone()),
             config,
             entropy,
+            keys: Keys::new(&jar.derived()),
             jar,
             slots: Slots::default(),
-            by_tag: BTreeMap::new(),
-            by_peer: BTreeMap::new(),
-            timeouts: BTreeSet::new(),
+            by_tag: Index::default(),
+            by_peer: Index::default(),
+            alarms: Alarms::default(),
+            due: Vec::new(),
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
             replies: Replies::default(),
@@ -104,7 +123,7 @@ impl Endpoint {
         remote: SocketAddr,
         peer_port: u16,
     ) -> Result<AssocId, ConnectError> {
-        if let Some(&id) = self.by_peer.get(&PeerKey::new(local, remote, peer_port)) {
+        if let Some(id) = self.of_peer(&PeerKey::new(local, remote, peer_port)) {
             return Err(ConnectError::Exists(id));
         }
         let config = config.into();
@@ -145,39 +164,63 @@ impl Endpoint {
 
     fn insert(&mut self, a: Association) -> AssocId {
         let tag = a.local_tag;
-        let slot =
-            Slot { association: a, timeout: None, ready: false, eventful: false, keys: Vec::new(), keys_of: None };
+        let slot = Slot {
+            association: a,
+            timeout: None,
+            ready: false,
+            eventful: false,
+            hashes: SmallVec::new(),
+            hashes_of: None,
+        };
         let id = self.slots.insert(slot);
-        self.by_tag.insert(tag, id);
+        self.note_tag(tag, id);
         self.touch(id);
         id
+    }
+
+    /// The association whose tag this is.
+    fn of_tag(&self, tag: u32) -> Option<AssocId> {
+        let is_it = |at| self.slots.at(at).is_some_and(|s| s.association.local_tag == tag);
+        Some(self.slots.id_at(self.by_tag.find(self.keys.of_tag(tag), is_it)?))
+    }
+
+    fn note_tag(&mut self, tag: u32, id: AssocId) {
+        if let Some(before) = self.of_tag(tag) {
+            self.by_tag.remove(self.keys.of_tag(tag), before.place());
+        }
+        self.by_tag.insert(self.keys.of_tag(tag), id.place());
+    }
+
+    /// The association that is known under this address.
+    fn of_peer(&self, key: &PeerKey) -> Option<AssocId> {
+        let is_it = |at| self.slots.at(at).is_some_and(|s| s.has(key));
+        Some(self.slots.id_at(self.by_peer.find(self.keys.of_peer(key), is_it)?))
     }
 
     /// Makes an association known under the addresses of all its paths, and one that is over under none: what still
     /// comes for it is out of the blue. What another holds stays with it: a peer that lists somebody else's address
     /// gains nothing.
+    #[cold]
     fn index_addresses(&mut self, id: AssocId) {
         let Some(s) = self.slots.get_mut(&id) else { return };
+        for hash in s.hashes.drain(..) {
+            self.by_peer.remove(hash, id.place());
+        }
         if s.association.phase() == Phase::Closed {
-            for key in s.keys.drain(..) {
-                self.by_peer.remove(&key);
-            }
-            if self.by_tag.get(&s.association.local_tag) == Some(&id) {
-                self.by_tag.remove(&s.association.local_tag);
-            }
+            self.by_tag.remove(self.keys.of_tag(s.association.local_tag), id.place());
             return;
         }
-        if s.keys_of.replace(s.association.addresses_changed) == Some(s.association.addresses_changed) {
-            return;
-        }
-        for key in s.keys.drain(..) {
-            self.by_peer.remove(&key);
-        }
-        s.keys.reserve_exact(s.association.paths.len());
-        for p in s.association.paths.iter() {
+        s.hashes_of = Some(s.association.addresses_changed);
+        for i in 0..s.association.paths.len() {
+            let Some(s) = self.slots.get(&id) else { return };
+            let Some(p) = s.association.paths.get(i) else { return };
             let key = PeerKey::new(p.local, p.remote, s.association.peer_port);
-            if *self.by_peer.entry(key).or_insert(id) == id {
-                s.keys.push(key);
+            if self.of_peer(&key).is_none() {
+                let hash = self.keys.of_peer(&key);
+                self.by_peer.insert(hash, id.place());
+                if let Some(s) = self.slots.get_mut(&id) {
+                    s.hashes.push(hash);
+                }
             }
         }
     }
@@ -185,7 +228,7 @@ impl Endpoint {
     fn new_tag(&mut self) -> u32 {
         loop {
             let t = self.entropy.u32();
-            if t != 0 && !self.by_tag.contains_key(&t) {
+            if t != 0 && self.of_tag(t).is_none() {
                 return t;
             }
         }
@@ -210,7 +253,6 @@ impl Endpoint {
     ///
     /// Its timers are looked at when it has nothing more to transmit, which every driver asks before it sleeps.
     fn touch(&mut self, id: AssocId) {
-        self.index_addresses(id);
         let Some(s) = self.slots.get_mut(&id) else { return };
         s.association.views_stale = true;
         if !s.ready {
@@ -221,19 +263,18 @@ impl Endpoint {
             s.eventful = true;
             self.eventful.push_back(id);
         }
+        if s.hashes_of != Some(s.association.addresses_changed) || s.association.phase() == Phase::Closed {
+            self.index_addresses(id);
+        }
     }
 
     fn forget(&mut self, id: AssocId) {
         let Some(s) = self.slots.remove(&id) else { return };
-        if let Some(t) = s.timeout {
-            self.timeouts.remove(&(t, id));
+        for hash in s.hashes {
+            self.by_peer.remove(hash, id.place());
         }
-        if self.by_tag.get(&s.association.local_tag) == Some(&id) {
-            self.by_tag.remove(&s.association.local_tag);
-        }
-        for key in s.keys {
-            self.by_peer.remove(&key);
-        }
+        self.by_tag.remove(self.keys.of_tag(s.association.local_tag), id.place());
+        self.settle_alarms();
     }
 
     /// The next packet to send, built into `out`; false when there is none.
@@ -248,7 +289,7 @@ impl Endpoint {
                 }
                 s.ready = false;
                 // Sending makes events too: messages given up, paths taken over.
-                if !s.eventful {
+                if !s.eventful && s.association.has_event() {
                     s.eventful = true;
                     self.eventful.push_back(id);
                 }
@@ -266,45 +307,75 @@ impl Endpoint {
         let Some(s) = self.slots.get_mut(&id) else { return };
         let next = s.association.poll_timeout().map(|(t, _)| t);
         // A timer that moved away, as T3 does with each acknowledgement, is found out when the old time comes.
-        let sooner = match (next, s.timeout) {
-            (Some(next), Some(noted)) => next < noted,
-            (next, noted) => next != noted,
-        };
-        if sooner {
-            if let Some(t) = s.timeout {
-                self.timeouts.remove(&(t, id));
+        match (next, s.timeout) {
+            (Some(next), noted) if noted.is_none_or(|noted| next < noted) => {
+                s.timeout = Some(next);
+                let slots = &self.slots;
+                self.alarms.push(next, id, slots.len(), |t, id| slots.get(&id).is_some_and(|s| s.timeout == Some(t)));
             }
-            if let Some(t) = next {
-                self.timeouts.insert((t, id));
+            (None, Some(_)) => {
+                s.timeout = None;
+                self.settle_alarms();
             }
-            s.timeout = next;
+            _ => {}
         }
+    }
+
+    fn settle_alarms(&mut self) {
+        let slots = &self.slots;
+        self.alarms.settle(|t, id| slots.get(&id).is_some_and(|s| s.timeout == Some(t)));
+    }
+
+    /// Nothing to transmit and no event: nothing happened since [`Endpoint::poll_transmit`] and
+    /// [`Endpoint::poll_event`] last had nothing. A driver that asks this need not drain both once more to know.
+    pub fn is_settled(&self) -> bool {
+        self.ready.is_empty() && self.eventful.is_empty() && self.replies.is_empty()
+    }
+
+    /// Reads up to `most` messages of an association in delivery order; how many there were.
+    ///
+    /// The same as [`Association::recv`] through [`Endpoint::association_mut`], but that there is something to
+    /// transmit afterwards only when the window has to be announced or the association may be over.
+    pub fn read(&mut self, id: AssocId, most: usize, mut take: impl FnMut(Message)) -> usize {
+        let Some(s) = self.slots.get_mut(&id) else { return 0 };
+        let a = &mut s.association;
+        let told = a.owes_sack();
+        let n = (0..most).map_while(|_| a.recv()).map(&mut take).count();
+        if a.owes_sack() != told || a.phase() == Phase::Closed {
+            self.touch(id);
+        }
+        n
     }
 
     /// When [`Endpoint::handle_timeout`] is to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.timeouts.first().map(|(t, _)| *t)
+        self.alarms.next()
     }
 
     /// Fires what is due.
     pub fn handle_timeout(&mut self, now: Instant) {
         self.jar.rotate_if_due(now, self.entropy.as_mut());
         // Each association once: one that asks for the same instant again is served in the next call.
-        let due: Vec<AssocId> = self.timeouts.iter().take_while(|(t, _)| *t <= now).map(|(_, id)| *id).collect();
-        for id in due {
-            let Some(s) = self.slots.work_on(&id) else { continue };
-            let fires = s.association.poll_timeout().is_some_and(|(t, _)| t <= now);
-            if fires {
-                s.association.handle_timeout(now);
+        let mut due = core::mem::take(&mut self.due);
+        while let Some((t, id)) = self.alarms.pop_due(now) {
+            if let Some(s) = self.slots.get_mut(&id).filter(|s| s.timeout == Some(t)) {
+                s.timeout = None;
+                due.push(id);
             }
-            if let Some(t) = s.timeout.take() {
-                self.timeouts.remove(&(t, id));
+        }
+        for id in due.drain(..) {
+            let Some(s) = self.slots.get_mut(&id) else { continue };
+            let fires = s.association.poll_timeout().is_some_and(|(t, _)| t <= now);
+            if fires && let Some(s) = self.slots.work_on(&id) {
+                s.association.handle_timeout(now);
             }
             self.retime(id);
             if fires {
                 self.touch(id);
             }
         }
+        self.due = due;
+        self.settle_alarms();
     }
 
     /// The next event.

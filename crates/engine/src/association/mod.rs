@@ -315,6 +315,11 @@ impl Association {
         self.reassembly.ready_len() > 0
     }
 
+    /// Everything that was handed over has been acknowledged or given up.
+    pub fn is_drained(&self) -> bool {
+        self.queue.is_empty() && self.board.is_empty()
+    }
+
     /// What fills the receive buffer: payload, and what it costs to hold it in small pieces, bytes.
     pub fn held_for_reading(&self) -> u64 {
         self.reassembly.held_bytes() as u64
@@ -378,11 +383,28 @@ impl Association {
             self.readable_told = true;
             return Some(Event::Readable);
         }
-        if self.want_writable && self.held_for_sending() <= self.config.send_buffer as u64 / 2 {
+        if self.is_writable_again() {
             self.want_writable = false;
             return Some(Event::Writable);
         }
         None
+    }
+
+    /// Will [`Association::poll_event`] have something?
+    pub(crate) fn has_event(&self) -> bool {
+        !self.events.is_empty()
+            || self.stats.abandoned_sent + self.stats.abandoned_unsent > self.abandoned_told
+            || (self.reassembly.ready_len() > 0 && !self.readable_told)
+            || self.is_writable_again()
+    }
+
+    fn is_writable_again(&self) -> bool {
+        self.want_writable && self.held_for_sending() <= self.config.send_buffer as u64 / 2
+    }
+
+    /// A SACK waits for the next chance to leave.
+    pub(crate) fn owes_sack(&self) -> bool {
+        self.sack_due
     }
 
     /// Over, told, and nothing left to transmit.

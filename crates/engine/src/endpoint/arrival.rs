@@ -88,7 +88,7 @@ impl Endpoint {
 
     /// The association whose tag and peer's port these are.
     pub(super) fn owner(&self, vtag: u32, peer_port: u16) -> Option<AssocId> {
-        let id = *self.by_tag.get(&vtag)?;
+        let id = self.of_tag(vtag)?;
         self.slots.get(&id).filter(|s| s.association.peer_port == peer_port).map(|_| id)
     }
 
@@ -115,7 +115,7 @@ impl Endpoint {
     /// ABORT or SHUTDOWN COMPLETE with the T bit: the tag is the peer's own, so the address finds it (§8.5.1). Under
     /// such a tag no other chunk counts.
     fn on_reflected(&mut self, now: Instant, from: Source, h: CommonHeader, chunk: &RawChunk<'_>, alone: bool) {
-        let Some(&id) = self.by_peer.get(&PeerKey::new(from.local, from.remote, h.src_port)) else { return };
+        let Some(id) = self.of_peer(&PeerKey::new(from.local, from.remote, h.src_port)) else { return };
         if let Some(s) = self.slots.work_on(&id).filter(|s| s.association.peer_tag == h.vtag) {
             s.association.on_reflected(now, from, chunk, alone);
             self.touch(id);
@@ -130,7 +130,7 @@ impl Endpoint {
     pub(super) fn find_by_addresses(&self, at: Source, listed: &[IpAddr], peer_port: u16) -> Option<AssocId> {
         let more = listed.iter().map(|ip| SocketAddr::new(*ip, at.remote.port()));
         let mut all = std::iter::once(at.remote).chain(more);
-        all.find_map(|remote| self.by_peer.get(&PeerKey::new(at.local, remote, peer_port)).copied())
+        all.find_map(|remote| self.of_peer(&PeerKey::new(at.local, remote, peer_port)))
     }
 }
 

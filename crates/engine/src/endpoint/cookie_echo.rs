@@ -122,11 +122,11 @@ impl Endpoint {
             return self.begin(now, from, cookie, packet, whole);
         }
         let Some(mut slot) = self.slots.take(&id) else { return };
-        self.by_tag.remove(&slot.association.local_tag);
-        self.by_tag.insert(cookie.local_tag, id);
-        slot.keys_of = None;
+        self.by_tag.remove(self.keys.of_tag(slot.association.local_tag), id.place());
+        slot.hashes_of = None;
         slot.association = slot.association.restarted(now, birth(cookie, from), cookie, self.entropy.as_mut());
         self.slots.put(&id, slot);
+        self.note_tag(cookie.local_tag, id);
         self.hand_over(now, id, from, packet, whole);
     }
 }

@@ -4,11 +4,14 @@ use crate::path::LocalId;
 use std::net::SocketAddr;
 
 /// Our interface, the peer's address and UDP port, its SCTP port.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct PeerKey {
     address: u128,
-    /// Scope of a link-local address, both ports, interface.
-    rest: u128,
+    /// Of a link-local address.
+    scope: u32,
+    /// UDP port and SCTP port.
+    ports: u32,
+    local: u16,
 }
 
 impl PeerKey {
@@ -18,8 +21,14 @@ impl PeerKey {
             SocketAddr::V4(a) => (a.ip().to_ipv6_mapped().to_bits(), 0),
             SocketAddr::V6(a) => (a.ip().to_bits(), a.scope_id()),
         };
-        let numbers = u128::from(remote.port()) << 32 | u128::from(port) << 16 | u128::from(local.0);
-        PeerKey { address, rest: u128::from(scope) << 48 | numbers }
+        let ports = u32::from(remote.port()) << 16 | u32::from(port);
+        PeerKey { address, scope, ports, local: local.0 }
+    }
+
+    /// All of it.
+    pub fn words(&self) -> [u32; 7] {
+        let a = self.address;
+        [(a >> 96) as u32, (a >> 64) as u32, (a >> 32) as u32, a as u32, self.scope, self.ports, self.local.into()]
     }
 }
 
@@ -42,6 +51,7 @@ mod tests {
         ];
         for (i, a) in all.iter().enumerate() {
             assert!(all.iter().enumerate().all(|(j, b)| (i == j) == (a == b)), "{i}");
+            assert!(all.iter().enumerate().all(|(j, b)| (i == j) == (a.words() == b.words())), "{i}");
         }
     }
 }

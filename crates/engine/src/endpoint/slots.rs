@@ -3,6 +3,13 @@
 use super::{AssocId, Slot};
 use crate::association::Bench;
 
+impl AssocId {
+    /// Where its slot is.
+    pub(super) fn place(self) -> u32 {
+        self.0 as u32
+    }
+}
+
 /// A place, and how often it has been taken: an id is never used twice.
 #[derive(Default)]
 struct Place {
@@ -35,13 +42,24 @@ impl Slots {
         AssocId(u64::from(place.generation) << 32 | u64::from(at))
     }
 
+    /// Whoever has this place.
+    pub fn at(&self, at: u32) -> Option<&Slot> {
+        self.places.get(at as usize)?.slot.as_deref()
+    }
+
+    /// Its id.
+    pub fn id_at(&self, at: u32) -> AssocId {
+        let generation = self.places.get(at as usize).map_or(0, |p| p.generation);
+        AssocId(u64::from(generation) << 32 | u64::from(at))
+    }
+
     pub fn get(&self, id: &AssocId) -> Option<&Slot> {
-        let place = self.places.get(id.0 as u32 as usize)?;
+        let place = self.places.get(id.place() as usize)?;
         place.slot.as_deref().filter(|_| u64::from(place.generation) == id.0 >> 32)
     }
 
     pub fn get_mut(&mut self, id: &AssocId) -> Option<&mut Slot> {
-        let place = self.places.get_mut(id.0 as u32 as usize)?;
+        let place = self.places.get_mut(id.place() as usize)?;
         place.slot.as_deref_mut().filter(|_| u64::from(place.generation) == id.0 >> 32)
     }
 
@@ -76,7 +94,7 @@ impl Slots {
     pub fn remove(&mut self, id: &AssocId) -> Option<Box<Slot>> {
         self.get(id)?;
         self.keep_bench(id);
-        let at = id.0 as u32;
+        let at = id.place();
         let place = self.places.get_mut(at as usize)?;
         place.generation = place.generation.wrapping_add(1);
         self.free.push(at);
@@ -87,12 +105,12 @@ impl Slots {
     pub fn take(&mut self, id: &AssocId) -> Option<Box<Slot>> {
         self.get(id)?;
         self.keep_bench(id);
-        self.places.get_mut(id.0 as u32 as usize)?.slot.take()
+        self.places.get_mut(id.place() as usize)?.slot.take()
     }
 
     /// Puts back what [`Slots::take`] gave.
     pub fn put(&mut self, id: &AssocId, slot: Box<Slot>) {
-        if let Some(place) = self.places.get_mut(id.0 as u32 as usize) {
+        if let Some(place) = self.places.get_mut(id.place() as usize) {
             place.slot = Some(slot);
         }
     }

@@ -26,6 +26,10 @@ pub(super) struct Replies {
 }
 
 impl Replies {
+    pub fn is_empty(&self) -> bool {
+        self.queue.is_empty()
+    }
+
     pub fn pop(&mut self, out: &mut Transmit) -> bool {
         let Some((local, remote, packet)) = self.queue.pop_front() else { return false };
         out.local = local;
