@@ -4,7 +4,7 @@ use crate::clock;
 use crate::config::{PathSpec, check_path};
 use crate::error::{Error, SendError};
 use crate::events::Events;
-use crate::shared::{Core, Shared, Signals};
+use crate::shared::{Call, Core, Shared, Signals};
 use crate::stats::ConnectionStats;
 use anabranch_base::{Instant, PathId, StreamId};
 use anabranch_engine::{AssocId, CloseReason, Message, Phase, SendOptions};
@@ -13,8 +13,6 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Bytes read after which the driver may have a window to announce.
-const READ_STEP: usize = 64 << 10;
 /// Least pause between two tries for a message that still finds no room.
 const RETRY: Duration = Duration::from_millis(1);
 
@@ -50,13 +48,20 @@ impl Connection {
     /// See [`SendError`]; nothing is taken on an error.
     pub fn try_send(&self, options: SendOptions, payload: Bytes) -> Result<(), SendError> {
         let i = &*self.inner;
-        {
-            let mut core = i.shared.lock();
-            let closed = closed(&core, i.id);
-            let Some(mut a) = core.engine.association_mut(i.id) else { return Err(SendError::Closed(closed)) };
-            a.send(clock::now(), options, payload).map_err(|e| SendError::from_engine(e, closed))?;
+        let now = clock::now();
+        let mut core = i.shared.lock();
+        let Some(mut a) = core.engine.association_mut(i.id) else { return Err(SendError::Closed(closed(&core, i.id))) };
+        let alone = a.is_drained();
+        let taken = a.send(now, options, payload);
+        drop(a);
+        taken.map_err(|e| SendError::from_engine(e, closed(&core, i.id)))?;
+        let call = !alone || core.send_at_once(now, &i.shared);
+        let calls = std::mem::take(&mut core.calls);
+        drop(core);
+        calls.into_iter().for_each(Call::make);
+        if call {
+            i.shared.wake.notify_one();
         }
-        i.shared.wake.notify_one();
         Ok(())
     }
 
@@ -140,34 +145,17 @@ impl Connection {
         message
     }
 
-    /// Reads up to `max` messages, and tells the driver when the window may have to be announced.
-    fn read(&self, max: usize, mut take: impl FnMut(Message)) {
+    /// Reads up to `max` messages, and calls the driver when that opened the window far enough to announce it.
+    fn read(&self, max: usize, take: impl FnMut(Message)) {
         let i = &*self.inner;
         let mut core = i.shared.lock();
-        let mut bytes = 0;
-        let mut drained = false;
-        {
-            let Some(mut a) = core.engine.association_mut(i.id) else { return };
-            for _ in 0..max {
-                let Some(m) = a.recv() else {
-                    drained = true;
-                    break;
-                };
-                bytes += m.payload.len();
-                take(m);
-            }
-        }
-        let Some(entry) = core.connections.get_mut(&i.id) else { return };
-        entry.read += bytes;
-        let wake = entry.read >= READ_STEP || (drained && entry.read > 0) || entry.closed.is_some();
-        if wake {
-            entry.read = 0;
-        }
-        if bytes > 0 && entry.closed.is_some() {
+        let read = core.engine.read(i.id, max, take);
+        if read > 0 && core.connections.get(&i.id).is_some_and(|e| e.closed.is_some()) {
             core.remember_stats(i.id);
         }
+        let call = !core.engine.is_settled();
         drop(core);
-        if wake {
+        if call {
             i.shared.wake.notify_one();
         }
     }

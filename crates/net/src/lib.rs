@@ -31,6 +31,7 @@ mod error;
 mod events;
 mod interface;
 mod locals;
+mod outlets;
 mod shared;
 mod socket;
 mod stats;

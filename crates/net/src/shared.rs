@@ -5,6 +5,7 @@ use crate::driver::Command;
 use crate::error::Error;
 use crate::events::EventLog;
 use crate::locals::Locals;
+use crate::outlets::Outlets;
 use crate::stats::{ConnectionStats, DriverStats, PathReport};
 use anabranch_base::Instant;
 use anabranch_engine::{AssocId, CloseReason, Endpoint as Engine, Event, Phase};
@@ -27,6 +28,21 @@ pub(crate) struct Signals {
     pub changed: Notify,
 }
 
+/// A call that is due once the lock is free: whoever it wakes wants the lock at once.
+pub(crate) enum Call {
+    Readable(Arc<Signals>),
+    Writable(Arc<Signals>),
+}
+
+impl Call {
+    pub fn make(self) {
+        match self {
+            Call::Readable(s) => s.readable.notify_waiters(),
+            Call::Writable(s) => s.writable.notify_waiters(),
+        }
+    }
+}
+
 /// Who answers for a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -47,8 +63,6 @@ pub(crate) struct Entry {
     pub closed: Option<CloseReason>,
     /// Counters when it was last seen alive, kept for afterwards.
     pub last_stats: ConnectionStats,
-    /// Bytes read since the driver was last told.
-    pub read: usize,
     /// Our sides that the user does not want any more.
     pub left: Vec<anabranch_engine::LocalId>,
 }
@@ -62,7 +76,6 @@ impl Entry {
             connected: false,
             closed: None,
             last_stats: ConnectionStats::default(),
-            read: 0,
             left: Vec::new(),
         }
     }
@@ -79,6 +92,9 @@ pub(crate) struct Core {
     /// New sockets for the driver.
     pub commands: Vec<Command>,
     pub stats: DriverStats,
+    pub outlets: Outlets,
+    /// What [`Core::dispatch`] leaves to be done without the lock.
+    pub calls: Vec<Call>,
     /// No handle of the endpoint is left, or it was closed: nothing new is accepted.
     pub closing: bool,
     /// The driver has no association and nothing to send.
@@ -110,6 +126,8 @@ impl Shared {
                 claims: Vec::new(),
                 commands: Vec::new(),
                 stats: DriverStats::default(),
+                outlets: Outlets::closed(),
+                calls: Vec::new(),
                 closing: false,
                 idle: false,
                 stopped: false,
@@ -142,7 +160,7 @@ impl Core {
         address
     }
 
-    /// Hands the engine's events to those who wait for them.
+    /// Hands the engine's events to those who wait for them; the most frequent ones with [`Core::calls`].
     pub fn dispatch(&mut self, now: Instant, shared: &Shared) {
         while let Some((id, event)) = self.engine.poll_event() {
             let over = self.engine.association(id).is_none_or(|a| a.phase() == Phase::Closed);
@@ -154,14 +172,15 @@ impl Core {
             let entry = self.connections.entry(id).or_insert_with(|| Entry::new(Owner::Nobody));
             match &event {
                 Event::Readable => {
-                    entry.signals.readable.notify_waiters();
                     if entry.owner == Owner::Nobody {
                         self.drain(id);
+                    } else {
+                        self.calls.push(Call::Readable(entry.signals.clone()));
                     }
                     continue;
                 }
                 Event::Writable => {
-                    entry.signals.writable.notify_waiters();
+                    self.calls.push(Call::Writable(entry.signals.clone()));
                     continue;
                 }
                 Event::Connected => {

@@ -48,3 +48,15 @@ pub struct DriverStats {
     /// Packets that could not be noted in the capture.
     pub not_captured: u64,
 }
+
+impl DriverStats {
+    /// What became of packets of so many bytes in all.
+    pub(crate) fn sent(&mut self, sent: crate::driver::Sent, bytes: usize) {
+        self.packets_sent += sent.packets as u64;
+        self.send_calls += sent.calls as u64;
+        self.send_errors += sent.errors as u64;
+        if sent.errors == 0 {
+            self.bytes_sent += bytes as u64;
+        }
+    }
+}

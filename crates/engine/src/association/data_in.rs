@@ -37,7 +37,7 @@ impl Association {
         // A slice holds the whole datagram: a chunk that is the smaller part of it is copied.
         let payload = match owner.filter(|o| 2 * d.payload.len() >= o.len()) {
             Some(owner) => owner.slice_ref(d.payload),
-            None => self.reassembly.copy(&d.header, d.payload),
+            None => self.reassembly.copy(&d.header, d.payload, tsn <= self.tracker.cum_extended()),
         };
         if self.reconfig.deferred.is_some() && self.hold_for_reset(tsn, &d.header, &payload) {
             return;

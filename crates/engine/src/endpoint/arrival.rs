@@ -15,14 +15,22 @@ const REFLECTED: u8 = 1;
 impl Endpoint {
     /// Handles a datagram that arrived on `local` from `remote`.
     pub fn handle(&mut self, now: Instant, local: LocalId, remote: SocketAddr, datagram: &Bytes, verify: Verify) {
-        let from = Source { local, remote };
-        match Packet::parse(datagram, verify) {
-            Ok(packet) => self.arrived(now, from, &packet, Some(datagram)),
+        self.handle_bytes(now, Source { local, remote }, datagram, Some(datagram), verify);
+    }
+
+    /// The same for a datagram in a buffer that is used again: payloads are copied, each once, and nothing else is.
+    pub fn handle_borrowed(&mut self, now: Instant, local: LocalId, remote: SocketAddr, datagram: &[u8], v: Verify) {
+        self.handle_bytes(now, Source { local, remote }, datagram, None, v);
+    }
+
+    fn handle_bytes(&mut self, now: Instant, from: Source, bytes: &[u8], whole: Option<&Bytes>, verify: Verify) {
+        match Packet::parse(bytes, verify) {
+            Ok(packet) => self.arrived(now, from, &packet, whole),
             Err(WireError::Checksum { found: 0, .. }) => {
-                if let Ok(packet) = Packet::parse(datagram, Verify::Trusted)
+                if let Ok(packet) = Packet::parse(bytes, Verify::Trusted)
                     && self.takes_unsummed(&packet)
                 {
-                    self.arrived(now, from, &packet, Some(datagram));
+                    self.arrived(now, from, &packet, whole);
                 }
             }
             Err(_) => {}

@@ -20,8 +20,8 @@ use thiserror::Error;
 /// Charged for each chunk inside on top of its payload by default, bytes: about what its handle, its map entry and the
 /// allocator take. Without it one-byte chunks would cost the peer one byte of window and us a hundred of memory.
 pub const CHUNK_CHARGE: usize = 192;
-/// Bytes that small messages share.
-const CRUMBS: usize = 8_192;
+/// Bytes that messages share.
+const CRUMBS: usize = 16_384;
 /// From here on an SSN ahead of the expected one is behind it (RFC 9260 §1.6).
 const HALF_SSN_SPACE: u16 = 1 << 15;
 
@@ -239,10 +239,13 @@ impl Reassembly {
         self.ready.append(&mut before.ready);
     }
 
-    /// A payload in memory of its own. Small messages that follow each other to the user share some: they are read in
-    /// this order, so little of it is ever held for one of them.
-    pub fn copy(&mut self, h: &DataHeader, payload: &[u8]) -> Bytes {
-        if self.ready.is_empty() || payload.len() > CRUMBS / 8 || !self.delivers_at_once(h) {
+    /// A copy of a payload. Messages that follow each other to the user share memory: they are read in this order, so
+    /// little of it is ever held for one of them. `in_turn`: nothing before it is missing. What has to wait for
+    /// something has memory of its own, for its neighbours may be gone long before it.
+    pub fn copy(&mut self, h: &DataHeader, payload: &[u8], in_turn: bool) -> Bytes {
+        let whole = h.flags.begin && h.flags.end;
+        let follows = if whole { !self.ready.is_empty() } else { in_turn };
+        if !follows || !self.is_next(h) || payload.len() > CRUMBS / 4 {
             return Bytes::copy_from_slice(payload);
         }
         if self.crumbs.capacity() < payload.len() {
@@ -252,10 +255,10 @@ impl Reassembly {
         self.crumbs.split().freeze()
     }
 
-    /// Would a chunk with this header be a message for the user at once?
-    fn delivers_at_once(&self, h: &DataHeader) -> bool {
+    /// Is this of the message that its stream waits for, or of an unordered one?
+    fn is_next(&self, h: &DataHeader) -> bool {
         let next = || self.next.get(usize::from(h.stream.0)).copied().unwrap_or(Ssn(0));
-        h.flags.begin && h.flags.end && (h.flags.unordered || h.ssn == next())
+        h.flags.unordered || h.ssn == next()
     }
 
     /// The next complete message in delivery order.

@@ -93,12 +93,32 @@ fn the_ppid_is_the_first_fragments() {
 }
 
 #[test]
-fn it_knows_what_the_user_gets_at_once() {
+fn it_knows_what_its_streams_wait_for() {
     let mut r = Reassembly::new(4, CHUNK_CHARGE);
     put(&mut r, 0, 2, 0, "BE").unwrap();
-    let at_once = |stream, ssn, spec| r.delivers_at_once(&header(T0 + 1, stream, ssn, spec));
-    assert!(at_once(2, 1, "BE") && at_once(3, 0, "BE") && at_once(2, 9, "UBE"));
-    assert!(!at_once(2, 2, "BE") && !at_once(2, 0, "BE") && !at_once(2, 1, "B") && !at_once(2, 1, "UE"));
+    let next = |stream, ssn, spec| r.is_next(&header(T0 + 1, stream, ssn, spec));
+    assert!(next(2, 1, "BE") && next(3, 0, "BE") && next(2, 9, "UBE") && next(2, 1, "B"));
+    assert!(!next(2, 2, "BE") && !next(2, 0, "BE"));
+}
+
+#[test]
+fn what_has_to_wait_shares_memory_with_nothing() {
+    let mut r = Reassembly::new(4, CHUNK_CHARGE);
+    let payload = [7; 1_000];
+    let mut copy = |ssn, spec, in_turn| {
+        let c = r.copy(&header(T0 + 1, 2, ssn, spec), &payload, in_turn);
+        assert_eq!(c, payload[..]);
+        c
+    };
+    let neighbours = |a: &Bytes, b: &Bytes| a.as_ptr().wrapping_add(a.len()) == b.as_ptr();
+    let (first, second) = (copy(0, "B", true), copy(0, "", true));
+    let (behind_a_hole, of_a_later_message) = (copy(0, "", false), copy(1, "B", true));
+    let lone_message = copy(0, "BE", true);
+    let third = copy(0, "E", true);
+    assert!(neighbours(&first, &second) && neighbours(&second, &third));
+    for own in [&behind_a_hole, &of_a_later_message, &lone_message] {
+        assert!(own.is_unique());
+    }
 }
 
 #[test]

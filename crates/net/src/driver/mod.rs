@@ -12,6 +12,7 @@ mod receive;
 mod transmit;
 mod watch;
 
+pub(crate) use port::{Sent, send};
 pub(crate) use watch::Watch;
 
 use crate::batch::Batches;
@@ -19,7 +20,7 @@ use crate::capture::Capture;
 use crate::clock;
 use crate::error::Error;
 use crate::locals::Slot;
-use crate::shared::{Core, Shared};
+use crate::shared::{Call, Core, Shared};
 use alarm::Alarm;
 use anabranch_base::{Duration, Instant};
 use anabranch_engine::{LocalId, Transmit};
@@ -83,6 +84,8 @@ struct Driver {
     buffers: Buffers,
     batches: Batches,
     transmit: Transmit,
+    /// Room for the list of [`Core::calls`].
+    calls: Vec<Call>,
     capture: Option<Capture>,
     monitor: Monitor,
     alarm: Alarm,
@@ -101,6 +104,7 @@ impl Driver {
             buffers: Buffers::new(),
             batches: Batches::default(),
             transmit: Transmit::default(),
+            calls: Vec::new(),
             capture,
             monitor: Monitor::new(),
             alarm: Alarm::new()?,

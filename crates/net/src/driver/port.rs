@@ -10,6 +10,7 @@ use quinn_udp::Transmit as UdpTransmit;
 use std::collections::VecDeque;
 use std::io;
 use std::net::UdpSocket;
+use std::sync::Arc;
 use std::task::{Context, Poll};
 use tokio::io::Interest;
 
@@ -21,7 +22,7 @@ const MAX_FAILURES: u32 = 64;
 
 /// What became of a batch.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Sent {
+pub(crate) struct Sent {
     pub packets: usize,
     pub calls: usize,
     /// Packets refused, and the last reason.
@@ -31,7 +32,8 @@ pub(super) struct Sent {
 
 pub(super) struct Port {
     pub local: LocalId,
-    pub io: Option<Io>,
+    /// Shared with those who send from threads of their own, see [`crate::outlets`].
+    pub io: Option<Arc<Io>>,
     transport: Transport,
     pub outbox: VecDeque<Batch>,
     outbox_bytes: usize,
@@ -63,7 +65,7 @@ impl Port {
 
     /// Uses this socket from now on.
     pub fn attach(&mut self, socket: UdpSocket) -> io::Result<()> {
-        self.io = Some(Io::new(self.transport, socket)?);
+        self.io = Some(Arc::new(Io::new(self.transport, socket)?));
         self.failures = 0;
         self.told_too_big = false;
         Ok(())
@@ -88,36 +90,10 @@ impl Port {
 
     /// Sends a batch, or says that the socket takes nothing now.
     pub fn send(&self, batch: &Batch) -> Poll<Sent> {
-        let Some(io) = &self.io else {
-            let errors = batch.count();
-            return Poll::Ready(Sent { errors, errno: Some(Errno::ENODEV), ..Sent::default() });
-        };
-        let count = batch.count();
-        let whole = io.max_segments() >= count;
-        if whole {
-            match send_one(io, batch, &batch.contents) {
-                Ok(()) => return Poll::Ready(Sent { packets: count, calls: 1, ..Sent::default() }),
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
-                Err(e) if count == 1 || is_interface_gone(errno(&e)) => {
-                    return Poll::Ready(Sent { calls: 1, errors: count, errno: Some(errno(&e)), ..Sent::default() });
-                }
-                // The device does not like offload, or refuses one of the packets: one by one then.
-                Err(error) => tracing::debug!(%error, "a batch was refused"),
-            }
+        match &self.io {
+            Some(io) => send(io, batch),
+            None => Poll::Ready(Sent { errors: batch.count(), errno: Some(Errno::ENODEV), ..Sent::default() }),
         }
-        let mut sent = Sent::default();
-        for packet in batch.packets() {
-            match send_one(io, batch, packet) {
-                Ok(()) => sent.packets += 1,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock && sent.calls == 0 => return Poll::Pending,
-                Err(e) => {
-                    sent.errors += 1;
-                    sent.errno = Some(errno(&e));
-                }
-            }
-            sent.calls += 1;
-        }
-        Poll::Ready(sent)
     }
 
     /// Keeps a batch for later; false when too many wait already (the batch is given back).
@@ -142,6 +118,36 @@ impl Port {
         self.outbox_bytes += batch.contents.len();
         self.outbox.push_front(batch);
     }
+}
+
+/// Sends a batch, or says that the socket takes nothing now. From any thread.
+pub(crate) fn send(io: &Io, batch: &Batch) -> Poll<Sent> {
+    let count = batch.count();
+    let whole = io.max_segments() >= count;
+    if whole {
+        match send_one(io, batch, &batch.contents) {
+            Ok(()) => return Poll::Ready(Sent { packets: count, calls: 1, ..Sent::default() }),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
+            Err(e) if count == 1 || is_interface_gone(errno(&e)) => {
+                return Poll::Ready(Sent { calls: 1, errors: count, errno: Some(errno(&e)), ..Sent::default() });
+            }
+            // The device does not like offload, or refuses one of the packets: one by one then.
+            Err(error) => tracing::debug!(%error, "a batch was refused"),
+        }
+    }
+    let mut sent = Sent::default();
+    for packet in batch.packets() {
+        match send_one(io, batch, packet) {
+            Ok(()) => sent.packets += 1,
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock && sent.calls == 0 => return Poll::Pending,
+            Err(e) => {
+                sent.errors += 1;
+                sent.errno = Some(errno(&e));
+            }
+        }
+        sent.calls += 1;
+    }
+    Poll::Ready(sent)
 }
 
 fn send_one(io: &Io, batch: &Batch, contents: &[u8]) -> io::Result<()> {

@@ -6,7 +6,6 @@ use crate::locals::Slot;
 use crate::socket::{self, Io};
 use anabranch_engine::LocalId;
 use anabranch_wire::{Direction, Verify};
-use bytes::Bytes;
 use quinn_udp::{BATCH_SIZE, RecvMeta};
 use std::io::{self, IoSliceMut};
 use std::net::SocketAddr;
@@ -33,7 +32,13 @@ impl Buffers {
             *slice = IoSliceMut::new(chunk);
         }
         let metas = &mut self.metas;
-        io.socket.try_io(Interest::READABLE, || io.state.recv((&io.socket).into(), &mut slices, metas))
+        let n = io.socket.try_io(Interest::READABLE, || io.state.recv((&io.socket).into(), &mut slices, metas))?;
+        if n < BATCH_SIZE {
+            // The call ended because nothing was left: another one would only say so. What comes later calls again.
+            let nothing_left = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+            let _ = io.socket.try_io(Interest::READABLE, nothing_left);
+        }
+        Ok(n)
     }
 
     /// What the last call brought: where from, where to, and the datagrams.
@@ -73,7 +78,7 @@ impl Driver {
     fn hand_over(&mut self, slot: Slot, n: usize) {
         let mut core = self.shared.lock();
         let now = clock::now();
-        let shows_header = self.ports.get(slot.0).and_then(|p| p.io.as_ref()).is_some_and(Io::shows_header);
+        let shows_header = self.ports.get(slot.0).and_then(|p| p.io.as_ref()).is_some_and(|io| io.shows_header());
         core.stats.receive_calls += 1;
         for (meta, datagrams) in self.buffers.filled(n) {
             let Some(local) = core.locals.arrival(slot, meta.dst_ip) else { continue };
@@ -88,9 +93,7 @@ impl Driver {
                 {
                     core.stats.not_captured += 1;
                 }
-                // Copied once, to its own memory: a message kept for long must not hold its neighbours.
-                let bytes = Bytes::copy_from_slice(datagram);
-                core.engine.handle(now, local, from, &bytes, Verify::Checksum);
+                core.engine.handle_borrowed(now, local, from, datagram, Verify::Checksum);
             }
         }
     }

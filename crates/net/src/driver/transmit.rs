@@ -5,16 +5,18 @@ use super::{BUILD_LIMIT, Driver, HOUSEKEEPING, SEND_LIMIT, TIMER_LIMIT};
 use crate::batch::Batch;
 use crate::capture::Capture;
 use crate::clock;
-use crate::shared::Core;
+use crate::shared::{Call, Core};
 use anabranch_base::Instant;
 use anabranch_engine::LocalId;
 use anabranch_wire::Direction;
 use nix::errno::Errno;
+use std::sync::Arc;
 use std::task::Poll;
 
 impl Driver {
     /// Serves timers, tells events, sends what there is to send. Returns when the engine wants to be called again.
     pub(super) fn work(&mut self) -> Option<Instant> {
+        self.take_left_over();
         self.send_waiting();
         let mut sent = 0;
         let mut expiries = 0;
@@ -32,7 +34,11 @@ impl Driver {
             let built = self.build(&mut core, now);
             core.dispatch(now, &shared);
             let next = core.engine.poll_timeout();
+            core.outlets.driver_wakes = next;
+            self.publish(&mut core);
+            std::mem::swap(&mut core.calls, &mut self.calls);
             drop(core);
+            self.calls.drain(..).for_each(Call::make);
             self.send_built();
             sent += built;
             let overdue = next.is_some_and(|t| t <= now);
@@ -65,6 +71,39 @@ impl Driver {
         built
     }
 
+    /// What senders on other threads could not settle.
+    fn take_left_over(&mut self) {
+        let left_over = std::mem::take(&mut self.shared.lock().outlets.left_over);
+        for (batch, outcome) in left_over {
+            match outcome {
+                Poll::Ready(sent) => self.sent(batch, sent),
+                Poll::Pending => self.keep(batch),
+            }
+        }
+    }
+
+    /// Shows senders on other threads which sockets they may use.
+    fn publish(&self, core: &mut Core) {
+        let outlets = &mut core.outlets;
+        outlets.closed = self.capture.is_some();
+        outlets.sockets.resize_with(self.ports.len(), || None);
+        for (shown, port) in outlets.sockets.iter_mut().zip(&self.ports) {
+            let io = port.io.as_ref().filter(|_| port.outbox.is_empty());
+            if shown.as_ref().map(Arc::as_ptr) != io.map(Arc::as_ptr) {
+                *shown = io.cloned();
+            }
+        }
+    }
+
+    /// Keeps a batch for a socket that takes nothing now.
+    fn keep(&mut self, batch: Batch) {
+        let Some(port) = self.ports.get_mut(batch.slot.0) else { return };
+        if let Err(batch) = port.keep(batch) {
+            self.shared.lock().stats.dropped_full += batch.count() as u64;
+            self.batches.recycle(batch);
+        }
+    }
+
     fn send_built(&mut self) {
         let mut list = self.batches.take();
         for batch in list.drain(..) {
@@ -73,12 +112,7 @@ impl Driver {
             let outcome = if port.outbox.is_empty() { port.send(&batch) } else { Poll::Pending };
             match outcome {
                 Poll::Ready(sent) => self.sent(batch, sent),
-                Poll::Pending => {
-                    if let Err(batch) = port.keep(batch) {
-                        self.shared.lock().stats.dropped_full += batch.count() as u64;
-                        self.batches.recycle(batch);
-                    }
-                }
+                Poll::Pending => self.keep(batch),
             }
         }
         self.batches.give_back(list);
@@ -106,15 +140,9 @@ impl Driver {
         let trouble = sent.errno.filter(|_| sent.errors > 0);
         {
             let mut core = self.shared.lock();
-            let s = &mut core.stats;
-            s.packets_sent += sent.packets as u64;
-            s.send_calls += sent.calls as u64;
-            s.send_errors += sent.errors as u64;
-            if sent.errors == 0 {
-                s.bytes_sent += batch.contents.len() as u64;
-                if let Some(capture) = &mut self.capture {
-                    note_departures(capture, &mut core, &batch);
-                }
+            core.stats.sent(sent, batch.contents.len());
+            if let Some(capture) = self.capture.as_mut().filter(|_| sent.errors == 0) {
+                note_departures(capture, &mut core, &batch);
             }
         }
         if let Some(errno) = trouble {
