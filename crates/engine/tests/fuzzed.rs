@@ -7,7 +7,7 @@ use driven::drive;
 
 #[test]
 fn nothing_at_all() {
-    for profile in 0..8 {
+    for profile in 0..128 {
         drive(&[profile]);
     }
 }

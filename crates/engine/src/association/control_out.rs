@@ -8,7 +8,7 @@ use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId};
 use anabranch_wire::{
     AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, CountedSack, Encode, ErrorOut,
-    Heartbeat, HeartbeatAck, InitOut, ReConfigOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
+    Heartbeat, HeartbeatAck, InitOut, NrSackOut, ReConfigOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
 };
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -254,10 +254,10 @@ impl Association {
             return false;
         }
         let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
-        let max_gaps = room.saturating_sub(SACK_LEN) / 4;
+        let max_gaps = room.saturating_sub(self.sack_len()) / 4;
         self.scratch.gaps.clear();
         self.tracker.fill_gaps(&mut self.scratch.gaps, max_gaps + 1);
-        if room < SACK_LEN || self.scratch.gaps.len() > max_gaps {
+        if room < self.sack_len() || self.scratch.gaps.len() > max_gaps {
             return false;
         }
         self.push_sack(out, room);
@@ -273,14 +273,15 @@ impl Association {
         start_packet(self, path, out);
         let room = self.packet_size(path).saturating_sub(out.packet.len());
         self.scratch.gaps.clear();
-        self.tracker.fill_gaps(&mut self.scratch.gaps, (room - SACK_LEN) / 4);
+        let max_gaps = room.saturating_sub(self.sack_len()) / 4;
+        self.tracker.fill_gaps(&mut self.scratch.gaps, max_gaps);
         self.push_sack(out, room);
         self.sent_packet(now, path, out);
         true
     }
 
     fn push_sack(&mut self, out: &mut Transmit, room: usize) {
-        let left = room.saturating_sub(SACK_LEN + 4 * self.scratch.gaps.len()) / 4;
+        let left = room.saturating_sub(self.sack_len() + 4 * self.scratch.gaps.len()) / 4;
         self.scratch.duplicates.clear();
         self.tracker.take_duplicates(&mut self.scratch.duplicates);
         self.scratch.duplicates.truncate(left);
@@ -288,17 +289,23 @@ impl Association {
         self.announced_rwnd = a_rwnd;
         let counted = self.peer.packet_count && !core::mem::take(&mut self.sack_count_lost);
         let packets = if counted { self.packets_since_sack.min(3) as u8 } else { 0 };
-        let sack = SackOut {
-            cum_tsn: self.tracker.cum(),
-            a_rwnd: u32::try_from(a_rwnd).unwrap_or(u32::MAX),
-            gaps: &self.scratch.gaps,
-            duplicates: &self.scratch.duplicates,
-        };
-        out.packet.push(&CountedSack { sack, packets });
+        let (cum_tsn, a_rwnd) = (self.tracker.cum(), u32::try_from(a_rwnd).unwrap_or(u32::MAX));
+        let (gaps, duplicates) = (&self.scratch.gaps[..], &self.scratch.duplicates[..]);
+        if self.peer.nr_sack {
+            // What was taken is never given up again.
+            out.packet.push(&NrSackOut { cum_tsn, a_rwnd, gaps: &[], kept: gaps, duplicates });
+        } else {
+            out.packet.push(&CountedSack { sack: SackOut { cum_tsn, a_rwnd, gaps, duplicates }, packets });
+        }
         self.stats.sacks_sent += 1;
         self.sack_due = false;
         self.sack_timer = None;
         self.packets_since_sack = 0;
+    }
+
+    /// Bytes of a SACK, or of an NR-SACK where that is agreed on, without its lists.
+    fn sack_len(&self) -> usize {
+        if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
     }
 
     fn sack_pending(&self) -> bool {
@@ -320,6 +327,3 @@ impl Association {
         if usable.has(self.sack_path) { Some(self.sack_path) } else { usable.iter().next() }
     }
 }
-
-/// Chunk header, cumulative TSN, a_rwnd and the two counts.
-const SACK_LEN: usize = 16;

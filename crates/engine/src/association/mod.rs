@@ -330,6 +330,11 @@ impl Association {
         self.tracker.gaps()
     }
 
+    /// Payload that is acknowledged and held nevertheless, because the peer may take the acknowledgement back, bytes.
+    pub fn held_for_reneging(&self) -> u64 {
+        self.board.held_for_reneging()
+    }
+
     /// Counters of the association.
     pub fn stats(&self) -> AssocStats {
         AssocStats {

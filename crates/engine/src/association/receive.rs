@@ -123,6 +123,7 @@ impl Association {
             }
             Chunk::IData(_) | Chunk::IForwardTsn(_) if self.peer.interleaving => {}
             Chunk::Sack(s) if self.acknowledgements_count() => self.on_sack(now, s.cum_tsn, Some(&s)),
+            Chunk::NrSack(n) if self.peer.nr_sack && self.acknowledgements_count() => self.on_nr_sack(now, &n),
             Chunk::ForwardTsn(_) if !self.peer.forward_tsn && !self.peer.interleaving => {
                 return self.on_unknown(path, raw);
             }

@@ -12,13 +12,15 @@ use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::SackView;
-use anabranch_wire::{Cause, Sack};
+use anabranch_wire::{Cause, GapBlock, NrSack, Sack};
 use std::collections::BTreeMap;
 
 /// The gap blocks of the last SACK, as extended TSN ranges: only differences are walked.
 #[derive(Debug, Default)]
 pub(crate) struct GapMemory {
     ranges: Vec<(u64, u64)>,
+    /// What will not be taken back (NR-SACK).
+    kept: Vec<(u64, u64)>,
     /// The copies that were acknowledged by gap blocks, for [`crate::Quirks::stale_sacks_count`] only.
     settled: BTreeMap<u64, LiveCopy>,
     /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
@@ -31,11 +33,14 @@ pub(crate) struct GapScratch {
     next: Vec<(u64, u64)>,
     added: Vec<(u64, u64)>,
     gone: Vec<(u64, u64)>,
+    /// The part of `next` that will not be taken back.
+    kept: Vec<(u64, u64)>,
 }
 
 impl GapScratch {
     /// Nothing in it.
-    pub const EMPTY: GapScratch = GapScratch { next: Vec::new(), added: Vec::new(), gone: Vec::new() };
+    pub const EMPTY: GapScratch =
+        GapScratch { next: Vec::new(), added: Vec::new(), gone: Vec::new(), kept: Vec::new() };
 }
 
 /// Most withdrawn TSNs whose reports are counted.
@@ -89,6 +94,23 @@ pub(crate) struct PathTally {
     pub grown: bool,
 }
 
+/// Gap blocks as extended ranges in order; `end` is above all that was sent.
+fn read_blocks(cum: u64, end: u64, blocks: impl Iterator<Item = GapBlock>, out: &mut Vec<(u64, u64)>) -> GapsRead {
+    out.clear();
+    for b in blocks {
+        let (from, to) = (cum + u64::from(b.start), cum + u64::from(b.end));
+        let ordered = out.last().is_none_or(|&(_, last)| from > last);
+        if b.start == 0 || to < from || !ordered {
+            return GapsRead::Nonsense;
+        }
+        if to >= end {
+            return GapsRead::Unsent;
+        }
+        out.push((from, to));
+    }
+    GapsRead::Fine
+}
+
 /// Ranges of `a` that are not in `b`; both sorted and disjoint.
 fn subtract(a: &[(u64, u64)], b: &[(u64, u64)], out: &mut Vec<(u64, u64)>) {
     out.clear();
@@ -114,12 +136,31 @@ fn subtract(a: &[(u64, u64)], b: &[(u64, u64)], out: &mut Vec<(u64, u64)>) {
 impl Association {
     /// Processes a SACK, or the cumulative acknowledgement of a SHUTDOWN (`sack` none).
     pub(super) fn on_sack(&mut self, now: Instant, cum: Tsn, sack: Option<&Sack<'_>>) {
+        self.on_acknowledgement(now, cum, sack, None);
+    }
+
+    /// A SACK that also says what will not be taken back: that need not be held any longer
+    /// (draft-tuexen-tsvwg-sctp-multipath-29 §4.4.2).
+    pub(super) fn on_nr_sack(&mut self, now: Instant, n: &NrSack<'_>) {
+        self.on_acknowledgement(now, n.sack.cum_tsn, Some(&n.sack), Some(n));
+        let kept = core::mem::take(&mut self.scratch.gap_ranges.kept);
+        let mut added = core::mem::take(&mut self.scratch.gap_ranges.added);
+        subtract(&kept, &self.gaps.kept, &mut added);
+        for &(from, to) in &added {
+            (from..=to).for_each(|tsn| self.board.keep(tsn));
+        }
+        self.scratch.gap_ranges.added = added;
+        self.scratch.gap_ranges.kept = core::mem::replace(&mut self.gaps.kept, kept);
+    }
+
+    fn on_acknowledgement(&mut self, now: Instant, cum: Tsn, sack: Option<&Sack<'_>>, nr: Option<&NrSack<'_>>) {
+        self.scratch.gap_ranges.kept.clear();
         let cum = self.board.extend(cum);
         // Older than what we know: reordered on its way (§6.2.1 D i).
         if cum < self.board.cumulative() {
             return;
         }
-        let read = sack.map_or(GapsRead::Fine, |s| self.read_gaps(cum, s));
+        let read = sack.map_or(GapsRead::Fine, |s| self.read_gaps(cum, s, nr));
         if self.is_unsent(cum) || read == GapsRead::Unsent {
             // A lie, and whoever acknowledges what it cannot have could be sending for a victim (§12.4, RFC 5062 §5.3).
             let why = CloseReason::ProtocolViolation("a SACK for data that was never sent");
@@ -165,20 +206,28 @@ impl Association {
     }
 
     /// Reads gap blocks into extended ranges.
-    fn read_gaps(&mut self, cum: u64, s: &Sack<'_>) -> GapsRead {
+    fn read_gaps(&mut self, cum: u64, s: &Sack<'_>, nr: Option<&NrSack<'_>>) -> GapsRead {
         let g = &mut self.scratch.gap_ranges;
-        g.next.clear();
-        for b in s.gaps() {
-            let (from, to) = (cum + u64::from(b.start), cum + u64::from(b.end));
-            let ordered = g.next.last().is_none_or(|&(_, last)| from > last);
-            if b.start == 0 || to < from || !ordered {
-                return GapsRead::Nonsense;
-            }
-            if to >= self.board.sent_end() {
-                return GapsRead::Unsent;
-            }
-            g.next.push((from, to));
+        let read = read_blocks(cum, self.board.sent_end(), s.gaps(), &mut g.next);
+        let Some(nr) = nr.filter(|_| read == GapsRead::Fine) else { return read };
+        let read = read_blocks(cum, self.board.sent_end(), nr.kept(), &mut g.kept);
+        if read != GapsRead::Fine {
+            g.kept.clear();
+            return read;
         }
+        // Both kinds together are what a SACK would say; one TSN may stand in both.
+        g.next.extend_from_slice(&g.kept);
+        g.next.sort_unstable();
+        let mut joined = 0;
+        for i in 1..g.next.len() {
+            if g.next[i].0 <= g.next[joined].1 + 1 {
+                g.next[joined].1 = g.next[joined].1.max(g.next[i].1);
+            } else {
+                joined += 1;
+                g.next[joined] = g.next[i];
+            }
+        }
+        g.next.truncate(joined + 1);
         GapsRead::Fine
     }
 

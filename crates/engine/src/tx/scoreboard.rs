@@ -101,6 +101,8 @@ pub(crate) struct Chunk {
     pub reneged: bool,
     /// Given up although the whole message had arrived, for FORWARD-TSN to pass it: nothing of it is skipped.
     pub arrived: bool,
+    /// Acknowledged for good before the cumulative TSN has reached it (NR-SACK): nothing of it is held.
+    pub kept: bool,
     pub copies: Copies,
 }
 
@@ -276,6 +278,7 @@ impl Scoreboard {
             bound: None,
             reneged: false,
             arrived: false,
+            kept: false,
             copies: Copies::default(),
         };
         self.ahead_bytes += chunk.len();
@@ -298,6 +301,7 @@ impl Scoreboard {
             payload: Bytes::new(),
             reneged: false,
             arrived: false,
+            kept: false,
             copies: Copies::default(),
             ..*c
         };
@@ -412,10 +416,23 @@ impl Scoreboard {
     /// Notes that a gap-acknowledged chunk is no longer reported, or is again.
     pub fn set_reneged(&mut self, tsn: u64, reneged: bool) {
         let Some(c) = self.get_mut(tsn) else { return };
-        if c.state == ChunkState::Acked && c.reneged != reneged {
+        if c.state == ChunkState::Acked && c.reneged != reneged && !(reneged && c.kept) {
             c.reneged = reneged;
             if reneged { self.reneged += 1 } else { self.reneged -= 1 }
         }
+    }
+
+    /// The peer will not take back the acknowledgement: the payload is not needed any more.
+    pub fn keep(&mut self, tsn: u64) {
+        let Some(c) = self.get_mut(tsn).filter(|c| c.state == ChunkState::Acked) else { return };
+        c.kept = true;
+        c.payload = Bytes::new();
+        self.set_reneged(tsn, false);
+    }
+
+    /// Payload bytes of acknowledged chunks that are held because the peer may take the acknowledgement back.
+    pub fn held_for_reneging(&self) -> u64 {
+        self.chunks.iter().filter(|c| c.state == ChunkState::Acked).map(Chunk::len).sum()
     }
 
     /// Was one of the chunks up to `tsn` never sent? O(1) unless a scheduler sends out of order.

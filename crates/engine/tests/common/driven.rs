@@ -3,12 +3,12 @@
 //! The client gets forged chunks behind a valid tag between honest packets of a live peer, in any order, with any
 //! losses, while both users send, read, and move between interfaces.
 
-use anabranch_base::{Duration, Instant, RandomStream, Ssn, StreamId, Tsn};
+use anabranch_base::{Duration, Instant, Mid, RandomStream, Ssn, StreamId, Tsn};
 use anabranch_engine::{AssocConfig, AssocId, Association, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
 use anabranch_policy::registry::Profile;
 use anabranch_wire::{
-    AbortOut, Chunk, CommonHeader, Data, DataFlags, DataHeader, Encode, ForwardTsnOut, GapBlock, Heartbeat, Packet,
-    SackOut, Verify, kind,
+    AbortOut, Chunk, CommonHeader, Data, DataFlags, DataHeader, Ecne, Encode, ForwardTsnOut, GapBlock, Heartbeat,
+    IData, IDataHeader, IForwardTsnOut, NrSackOut, Packet, Pad, Parameter, ReConfigOut, SackOut, Skipped, Verify, kind,
 };
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -101,6 +101,65 @@ fn flooded(what: u8, input: &mut Input<'_>) -> Vec<u8> {
     one.repeat(times)
 }
 
+/// Chunks of the extensions; `acked` is near what the receiver sent, `next` near what comes to it.
+fn extension(what: u8, acked: Tsn, next: Tsn, input: &mut Input<'_>, out: &mut Vec<u8>) {
+    let tsn = next.plus(u32::from(input.u8() % 40));
+    match what % 6 {
+        0 | 1 => {
+            let (stream, mid) = (StreamId(u16::from(input.u8() % 70)), Mid(u32::from(input.u8() % 8)));
+            let flags = DataFlags::from_bits(input.u8());
+            let fsn = if flags.begin { 0 } else { u32::from(input.u8() % 6) };
+            let payload = vec![7; usize::from(input.u16() % 1_300)];
+            IData { header: IDataHeader { tsn, stream, mid, ppid: 0, fsn, flags }, payload: &payload }.encode(out);
+        }
+        2 => {
+            let mut one = || Skipped {
+                stream: StreamId(u16::from(input.u8() % 70)),
+                unordered: input.u8() & 1 != 0,
+                mid: Mid(u32::from(input.u16()) << (input.u8() % 17)),
+            };
+            let entries: Vec<_> = (0..4).map(|_| one()).collect();
+            IForwardTsnOut { new_cum: tsn, entries: &entries }.encode(out);
+        }
+        3 => {
+            let mut list = |n: u8| -> Vec<GapBlock> {
+                (0..n).map(|_| GapBlock { start: u16::from(input.u8()), end: u16::from(input.u8()) }).collect()
+            };
+            let (gaps, kept) = (list(what % 3), list(what % 5));
+            NrSackOut { cum_tsn: acked, a_rwnd: 100_000, gaps: &gaps, kept: &kept, duplicates: &[tsn] }.encode(out);
+        }
+        4 => {
+            let mut params = Vec::new();
+            for _ in 0..=input.u8() % 3 {
+                // Initial TSNs are not known here, but those of the seeded streams are; so are small steps from them.
+                let (request, streams) = (u32::from_be_bytes([input.u8(), 0, 0, input.u8()]), [0, input.u8() % 70]);
+                let number = if input.u8() & 1 == 0 { next.0 } else { request };
+                match input.u8() % 6 {
+                    0 => Parameter::OutgoingReset {
+                        request: number,
+                        response: request,
+                        last_tsn: tsn,
+                        streams: &streams,
+                    },
+                    1 => Parameter::IncomingReset { request: number, streams: &streams },
+                    2 => Parameter::TsnReset { request: number },
+                    3 => {
+                        Parameter::ReconfigResponse { response: number, result: u32::from(input.u8() % 8), tsns: None }
+                    }
+                    4 => Parameter::AddOutgoing { request: number, streams: input.u16() },
+                    _ => Parameter::AddIncoming { request: number, streams: input.u16() },
+                }
+                .encode(&mut params);
+            }
+            ReConfigOut { params: &params }.encode(out);
+        }
+        _ => {
+            Pad { len: usize::from(input.u8()) }.encode(out);
+            Ecne { tsn, marked: u32::from(input.u8()) }.encode(out);
+        }
+    }
+}
+
 pub struct Driven {
     config: AssocConfig,
     /// The client's interfaces as the server sees them.
@@ -117,9 +176,17 @@ pub struct Driven {
 
 impl Driven {
     fn new(profile: u8) -> Driven {
-        let name = PROFILES[usize::from(profile) % PROFILES.len()];
+        let (name, extensions) = (PROFILES[usize::from(profile) % PROFILES.len()], profile / PROFILES.len() as u8);
         let profile = Profile::named(name).expect("registered");
-        let config = AssocConfig { receive_buffer: 30_000, send_buffer: 100_000, ..AssocConfig::new(profile) };
+        let config = AssocConfig {
+            receive_buffer: 30_000,
+            send_buffer: 100_000,
+            interleaving: extensions & 1 != 0,
+            nr_sack: extensions & 2 != 0,
+            stream_reconfiguration: extensions & 4 != 0,
+            partial_delivery: extensions & 8 != 0,
+            ..AssocConfig::new(profile)
+        };
         let mut d = Driven {
             nat: [client_addr(0), client_addr(1), client_addr(2)],
             kept: VecDeque::new(),
@@ -192,8 +259,10 @@ impl Driven {
                         self.kept.push_front((to_server, path.unwrap_or(0), bytes.clone()));
                     }
                     for c in p.chunks().flatten() {
-                        if let Ok(Chunk::Data(d)) = c.decode() {
-                            from.tsn = d.header.tsn;
+                        match c.decode() {
+                            Ok(Chunk::Data(d)) => from.tsn = d.header.tsn,
+                            Ok(Chunk::IData(d)) => from.tsn = d.header.tsn,
+                            _ => {}
                         }
                     }
                 }
@@ -262,6 +331,10 @@ impl Driven {
         let what = input.u8();
         if what >= 240 {
             return flooded(what, input);
+        }
+        if what >= 200 {
+            extension(what, near(me.tsn, u16::from(input.u8())), near(other.tsn, 33), input, &mut out);
+            return out;
         }
         match what % 6 {
             0 => {
@@ -358,6 +431,16 @@ impl Driven {
                 let end = if at_server { &mut self.server } else { &mut self.client };
                 match b {
                     0..=20 => end.with(|a| a.shutdown(now)),
+                    21..=50 => end.with(|a| {
+                        let streams = [StreamId(u16::from(b) % 4)];
+                        let _ = a.reset_streams(now, &streams[..usize::from(b & 1)], b & 2 == 0, b & 4 == 0);
+                    }),
+                    51..=60 => end.with(|a| {
+                        let _ = a.reset_association(now);
+                    }),
+                    61..=80 => end.with(|a| {
+                        let _ = a.add_streams(now, u16::from(b & 3), u16::from(b & 4));
+                    }),
                     100..=139 => self.nat[usize::from(b) % 3].set_port(40_000 + u16::from(b)),
                     140..=169 => self.nat[usize::from(b) % 3] = ([203, 0, 113, b], 40_000).into(),
                     170..=219 if !self.kept.is_empty() => {
