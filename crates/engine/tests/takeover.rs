@@ -4,6 +4,7 @@ mod common;
 
 use anabranch_base::{Duration, PathId, StreamId};
 use anabranch_engine::{Event, SendOptions};
+use anabranch_policy::registry::{Hook, Profile};
 use anabranch_policy::view::PathState;
 use common::*;
 
@@ -26,8 +27,7 @@ fn stream(b: &mut Bench, time: Duration) -> usize {
 }
 
 /// Path 0 is cut at 3 s and returns at 6 s.
-fn cut(profile: &str, cut_path: usize) -> (Bench, Option<Duration>) {
-    let config = assoc_config(profile);
+fn cut(config: anabranch_engine::AssocConfig, cut_path: usize) -> (Bench, Option<Duration>) {
     let mut b = Bench::connected(3, &config, &[(link(6, 30), link(6, 5)), (link(6, 60), link(6, 5))]);
     stream(&mut b, ms(3_000));
     let now = b.now;
@@ -48,7 +48,7 @@ fn cut(profile: &str, cut_path: usize) -> (Bench, Option<Duration>) {
 #[test]
 fn live_leaves_a_silent_path_within_its_bound_and_returns() {
     // The faster path carries the whole flow, so it is the one that hurts.
-    let (b, taken) = cut("live", 0);
+    let (b, taken) = cut(assoc_config("live"), 0);
     // DESIGN: max(200 ms, 2 x the larger SRTT).
     let taken = taken.expect("taken over");
     assert!(taken <= ms(200), "{taken}");
@@ -60,8 +60,10 @@ fn live_leaves_a_silent_path_within_its_bound_and_returns() {
 }
 
 #[test]
-fn cmt_leaves_it_only_after_its_timer() {
-    let (_, taken) = cut("cmt", 0);
+fn without_path_truth_it_is_left_only_after_its_timer() {
+    let mut profile = Profile::named("cmt").expect("registered");
+    profile.set(Hook::PathState, "potentially_failed").expect("registered");
+    let (_, taken) = cut(anabranch_engine::AssocConfig::new(profile), 0);
     assert!(taken.is_some_and(|t| t > ms(500)), "{taken:?}: the comparison means nothing");
 }
 

@@ -97,6 +97,8 @@ pub struct PathView {
     pub srtt: Duration,
     /// RTT variation.
     pub rttvar: Duration,
+    /// Mean deviation of all round trips from the smoothed one, slower than `rttvar`.
+    pub rtt_deviation: Duration,
     /// Smallest RTT of the last ten seconds; zero without a sample.
     pub min_rtt: Duration,
     /// Newest RTT sample.
@@ -119,8 +121,17 @@ pub struct PathView {
     pub last_timeout: Option<Instant>,
     /// First transmission among the live copies, by send order on this path.
     pub oldest_sent: Option<Instant>,
+    /// When the packet after the oldest in flight left: a peer acknowledges every second packet at once.
+    pub second_sent: Option<Instant>,
+    /// The first packet on the then empty path after which nothing was heard of it, whatever became of its chunks: they
+    /// may have come by another path.
+    pub unanswered_since: Option<Instant>,
     /// Last time something sent on this path alone was acknowledged.
     pub last_heard: Option<Instant>,
+    /// Smoothed time between such news while something is in flight; zero before there was any.
+    pub answer_gap: Duration,
+    /// Its mean deviation.
+    pub answer_gap_var: Duration,
     /// Report of the link layer, when there is one.
     pub frame_errors: Option<FrameErrors>,
     /// The board.
@@ -144,6 +155,7 @@ impl PathView {
             packets_in_flight: 0,
             srtt: Duration::ZERO,
             rttvar: Duration::ZERO,
+            rtt_deviation: Duration::ZERO,
             min_rtt: Duration::ZERO,
             last_rtt: Duration::ZERO,
             reference_rtt: Duration::ZERO,
@@ -155,7 +167,11 @@ impl PathView {
             loss: Ppm(0),
             last_timeout: None,
             oldest_sent: None,
+            second_sent: None,
+            unanswered_since: None,
             last_heard: None,
+            answer_gap: Duration::ZERO,
+            answer_gap_var: Duration::ZERO,
             frame_errors: None,
             signals: Signals::default(),
         }

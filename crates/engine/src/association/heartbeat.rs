@@ -115,6 +115,7 @@ impl Association {
         }
         let lost = p.heartbeat.take_if(|h| h.deadline <= now);
         if let Some(h) = lost {
+            p.overdue.get_or_insert_default().remember(&h);
             let waited = h.deadline.since(h.sent_at);
             self.heartbeat_lost(now, id, waited);
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
@@ -157,6 +158,13 @@ impl Association {
         let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial;
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.answers_lost = true;
+            // While a path is only suspected its T3 decides (see `on_suspect`).
+            if p.state == PathState::Suspected && p.suspect_timer.is_some() {
+                return;
+            }
+        }
+        if self.probe_confirms_silence(now, id) {
+            return;
         }
         self.path_error(now, id, PathReason::HeartbeatLost);
         if counts {
@@ -188,10 +196,17 @@ impl Association {
             self.path_answered(now, id);
             return;
         }
-        let Some(h) = p.heartbeat.filter(|h| h.nonce == nonce) else { return };
+        let in_time = p.heartbeat.filter(|h| h.nonce == nonce).map(|h| h.sent_at);
+        let late = || p.overdue.as_ref().and_then(|o| o.sent_at(nonce));
+        let Some(sent_at) = in_time.or_else(late) else { return };
         p.heartbeat = None;
         p.counters.heartbeats_answered += 1;
-        p.rtt.sample(now, now.since(h.sent_at));
+        // Later than was thought possible: the path is not what it was.
+        if p.overdue.take().is_some() {
+            p.rtt.restart(now, now.since(sent_at));
+        } else {
+            p.rtt.sample(now, now.since(sent_at));
+        }
         p.backoff = 0;
         self.errors = 0;
         if p.state == PathState::Unconfirmed {

@@ -206,6 +206,7 @@ impl Association {
         p.errors = 0;
         p.answers_lost = false;
         p.stalled_since = None;
+        p.suspect_timer = None;
         if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
@@ -236,7 +237,8 @@ impl Association {
         let to = self.policies.path_state.after_timeout(&p.view(self.mtu, signals), max);
         // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
         let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.interface_down;
-        let alone = to == PathState::PotentiallyFailed && !self.paths.iter().any(elsewhere);
+        let alone =
+            matches!(to, PathState::Suspected | PathState::PotentiallyFailed) && !self.paths.iter().any(elsewhere);
         if to == PathState::Active || to == p.state || alone {
             return;
         }
@@ -266,13 +268,51 @@ impl Association {
         self.settle_takeovers(now);
     }
 
-    /// The path has been silent although it should have answered.
+    /// The path has been silent although it should have answered; or it has been for as long as T3 waits, and what
+    /// T3 says of a path holds (RFC 9260 §6.3.3, §8.2).
     pub(super) fn on_suspect(&mut self, now: Instant, id: PathId) {
-        let others = self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.suspect_timer = None;
-        if others && p.state == PathState::Active && p.flight.bytes() > 0 {
-            self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
+        if p.state == PathState::Suspected {
+            return self.on_t3(now, id);
+        }
+        if p.state != PathState::Active || !self.others_active(id) {
+            return;
+        }
+        let Some(p) = self.paths.get(id.index()) else { return };
+        // What a path did not deliver is in flight still, unless copies of it came by another: then a probe decides.
+        if p.flight.oldest_sent().is_some_and(|o| p.unanswered().is_none_or(|u| o <= u)) {
+            self.suspect(now, id);
+        } else if p.heartbeat.is_none() {
+            self.send_heartbeat(now, id);
+        }
+    }
+
+    /// A probe of a path in use was not answered: true when that is all the path was silent about, and it is left.
+    pub(super) fn probe_confirms_silence(&mut self, now: Instant, id: PathId) -> bool {
+        let due = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active && p.unanswered().is_some());
+        if !due || !self.others_active(id) {
+            return false;
+        }
+        self.refresh_views();
+        let facts = self.facts(now);
+        let Some(v) = self.views.paths.get(id.index()) else { return false };
+        let silent = self.policies.path_state.suspect_at(&facts.view(&self.views), v).is_some_and(|t| t <= now);
+        if silent {
+            self.suspect(now, id);
+        }
+        silent
+    }
+
+    fn others_active(&self, id: PathId) -> bool {
+        self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down)
+    }
+
+    fn suspect(&mut self, now: Instant, id: PathId) {
+        let expiry = self.paths.get(id.index()).and_then(|p| p.t3);
+        self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
+        if let Some(p) = self.paths.get_mut(id.index()) {
+            p.suspect_timer = expiry;
         }
     }
 

@@ -375,8 +375,13 @@ impl Association {
                 }
                 t.newest = Some(copy);
             }
-            if single {
-                self.path_answered(now, copy.path);
+            if single && let Some(p) = self.paths.get_mut(copy.path.index()) {
+                // What was sent before by another path may have come by that one: no path answers before its time.
+                if once || now.since(copy.sent_at) >= p.rtt.min_rtt() {
+                    let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
+                    p.answers.sample(now, p.last_heard, owed_since);
+                    self.path_answered(now, copy.path);
+                }
             }
         } else if state == ChunkState::Marked
             && let Some(t) = last_path.and_then(|p| self.scratch.acks.get_mut(p.index()))
@@ -515,7 +520,7 @@ impl Association {
                 _ => p.t3 = None,
             }
             p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
-            p.suspect_timer = self.policies.path_state.suspect_at(&cx, v);
+            p.suspect_at(self.policies.path_state.suspect_at(&cx, v));
         }
     }
 }

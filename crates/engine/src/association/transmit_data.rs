@@ -255,7 +255,7 @@ impl Association {
             p.t3 = Some(self.policies.timer.arm(&cx, v, Arm::Started));
         }
         p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
-        p.suspect_timer = self.policies.path_state.suspect_at(&cx, v);
+        p.suspect_at(self.policies.path_state.suspect_at(&cx, v));
         if self.policies.path_quality.enabled() {
             self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
             p.released += payload;

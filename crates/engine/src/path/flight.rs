@@ -139,6 +139,11 @@ impl Flight {
         self.packets.front().map(|p| p.sent_at)
     }
 
+    /// When the packet after that one left, whatever became of it.
+    pub fn second_sent(&self) -> Option<Instant> {
+        self.packets.get(1).map(|p| p.sent_at)
+    }
+
     /// Copies in send order; some may be dead.
     pub fn copies(&self) -> impl DoubleEndedIterator<Item = CopyRef> + '_ {
         self.copies.iter().copied()
@@ -165,11 +170,13 @@ mod tests {
         let b = f.begin_packet(t(2), DeliveredAtSend::default());
         f.add_copy(12, 30);
         assert_eq!((a, b, f.bytes(), f.packets()), (0, 1, 180, 2));
+        assert_eq!((f.oldest_sent(), f.second_sent()), (Some(t(1)), Some(t(2))));
         f.remove_copy(b, 30, false);
         assert_eq!((f.bytes(), f.packets(), f.oldest_sent()), (150, 1, Some(t(1))));
         f.remove_copy(a, 100, false);
         f.remove_copy(a, 50, false);
         assert_eq!((f.bytes(), f.packets(), f.oldest_seq(), f.next_seq()), (0, 0, None, 2));
+        assert_eq!((f.oldest_sent(), f.second_sent()), (None, None));
         assert_eq!(f.copies().count(), 0);
         f.remove_copy(0, 5, true); // long gone: no effect, no panic
         assert_eq!(f.bytes(), 0);

@@ -1,5 +1,6 @@
 //! One path: a pair of local interface and remote address with its own window, timers and estimators.
 
+pub(crate) mod answers;
 pub(crate) mod flight;
 pub(crate) mod list;
 pub(crate) mod pseudo_cumulative;
@@ -10,6 +11,7 @@ use crate::stats::PathCounters;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState, PathView, Signals};
 use anabranch_policy::window::Window;
+use answers::AnswerGaps;
 use flight::Flight;
 use pseudo_cumulative::PseudoCumulative;
 use rate::RateEstimator;
@@ -38,6 +40,27 @@ pub(crate) struct PendingHeartbeat {
     pub nonce: u64,
     pub sent_at: Instant,
     pub deadline: Instant,
+}
+
+/// HEARTBEATs of a path in doubt that were given up: a path that has only become slow answers them late.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Overdue {
+    /// Nonce and time of sending, the oldest overwritten first.
+    sent: [Option<(u64, Instant)>; 8],
+    next: usize,
+}
+
+impl Overdue {
+    pub fn remember(&mut self, h: &PendingHeartbeat) {
+        if let Some(slot) = self.sent.get_mut(self.next) {
+            *slot = Some((h.nonce, h.sent_at));
+        }
+        self.next = (self.next + 1) % self.sent.len();
+    }
+    /// When the HEARTBEAT with this nonce left.
+    pub fn sent_at(&self, nonce: u64) -> Option<Instant> {
+        self.sent.iter().flatten().find(|(n, _)| *n == nonce).map(|(_, at)| *at)
+    }
 }
 
 /// Two HEARTBEATs back to back; the smaller round trip is the reference RTT (P1 §2.3).
@@ -98,6 +121,7 @@ pub(crate) struct Path {
     pub errors: u16,
     pub last_timeout: Option<Instant>,
     pub last_heard: Option<Instant>,
+    pub answers: AnswerGaps,
     /// Newest arrival of any packet.
     pub last_received: Option<Instant>,
     /// Its last HEARTBEAT was not answered; what arrives by it shows that only the way back is dead.
@@ -115,10 +139,13 @@ pub(crate) struct Path {
     /// Newest serial acknowledged, and the rate snapshot of its departure.
     pub newest_removed: Option<u64>,
     pub newest_at_send: rate::DeliveredAtSend,
+    /// When the path becomes suspected; while it is, when T3 would have expired.
     pub suspect_timer: Option<Instant>,
     pub heartbeat_timer: Option<Instant>,
     pub heartbeat_setting: HeartbeatSetting,
     pub heartbeat: Option<PendingHeartbeat>,
+    /// Seldom needed.
+    pub overdue: Option<Box<Overdue>>,
     /// Seldom asked for.
     pub pair: Option<Box<HeartbeatPair>>,
     pub burst_left: u16,
@@ -195,6 +222,7 @@ impl Path {
             errors: 0,
             last_timeout: None,
             last_heard: None,
+            answers: AnswerGaps::default(),
             last_received: None,
             answers_lost: false,
             doubted_at: None,
@@ -210,6 +238,7 @@ impl Path {
             heartbeat_timer: None,
             heartbeat_setting: HeartbeatSetting::default(),
             heartbeat: None,
+            overdue: None,
             pair: None,
             burst_left: 0,
             released: 0,
@@ -225,10 +254,21 @@ impl Path {
         }
     }
 
+    /// The policy's answer, unless the path is suspected already.
+    pub fn suspect_at(&mut self, at: Option<Instant>) {
+        if self.state != PathState::Suspected {
+            self.suspect_timer = at;
+        }
+    }
+
+    /// Since when packets have left of which nothing was heard.
+    pub fn unanswered(&self) -> Option<Instant> {
+        self.unanswered_since.filter(|s| self.last_heard.is_none_or(|h| h < *s))
+    }
+
     /// DATA is about to leave on this path.
     pub fn notice_sending(&mut self, now: Instant) {
-        let answered = self.unanswered_since.is_none_or(|s| self.last_heard.is_some_and(|h| h >= s));
-        if self.flight.bytes() == 0 && answered {
+        if self.flight.bytes() == 0 && self.unanswered().is_none() {
             self.unanswered_since = Some(now);
         }
     }
@@ -291,6 +331,7 @@ impl Path {
             packets_in_flight: self.flight.packets(),
             srtt: self.rtt.srtt(),
             rttvar: self.rtt.rttvar(),
+            rtt_deviation: self.rtt.deviation(),
             min_rtt: self.rtt.min_rtt(),
             last_rtt: self.rtt.last(),
             reference_rtt: self.reference_rtt,
@@ -302,7 +343,11 @@ impl Path {
             loss: self.flight.loss(),
             last_timeout: self.last_timeout,
             oldest_sent: self.flight.oldest_sent(),
+            second_sent: self.flight.second_sent(),
+            unanswered_since: self.unanswered(),
             last_heard: self.last_heard,
+            answer_gap: self.answers.mean(),
+            answer_gap_var: self.answers.deviation(),
             frame_errors: self.frame_errors,
             signals,
         }

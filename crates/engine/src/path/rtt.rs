@@ -11,6 +11,7 @@ const MIN_WINDOW: Duration = Duration::from_secs(10);
 pub(crate) struct RttEstimator {
     srtt: Duration,
     rttvar: Duration,
+    deviation: Duration,
     last: Duration,
     last_smoothed_at: Option<Instant>,
     // Two half-windows: the minimum is exact over the last 5 s and at most 10 s old.
@@ -26,6 +27,8 @@ impl RttEstimator {
         let rtt = Duration::from_nanos(rtt.as_nanos().max(1));
         self.last = rtt;
         self.update_min(now, rtt);
+        let off = self.srtt.abs_diff(rtt);
+        self.deviation = if self.srtt.is_zero() { rtt / 2 } else { (self.deviation * 31 + off) / 32 };
         match self.last_smoothed_at {
             None => {
                 self.srtt = rtt;
@@ -43,6 +46,12 @@ impl RttEstimator {
         self.last_smoothed_at = Some(now);
     }
 
+    /// The first sample after a silence: what was known before it says nothing any more.
+    pub fn restart(&mut self, now: Instant, rtt: Duration) {
+        (self.srtt, self.last_smoothed_at) = (Duration::ZERO, None);
+        self.sample(now, rtt);
+    }
+
     fn update_min(&mut self, now: Instant, rtt: Duration) {
         if self.min_now.is_zero() || now.since(self.half_began) > MIN_WINDOW / 2 {
             self.min_before = if now.since(self.half_began) > MIN_WINDOW { Duration::ZERO } else { self.min_now };
@@ -57,6 +66,11 @@ impl RttEstimator {
     }
     pub fn rttvar(&self) -> Duration {
         self.rttvar
+    }
+    /// Mean deviation over the last thirty samples or so, of which there may be many in a round trip: unlike the
+    /// variation it neither forgets nor jumps with a few.
+    pub fn deviation(&self) -> Duration {
+        self.deviation
     }
     pub fn last(&self) -> Duration {
         self.last
@@ -88,6 +102,22 @@ mod tests {
         e.sample(Instant::from_millis(0), MS(100));
         e.sample(Instant::from_millis(50), MS(40));
         assert_eq!((e.srtt(), e.min_rtt(), e.last()), (MS(100), MS(40), MS(40)));
+    }
+
+    #[test]
+    fn the_deviation_is_slow_and_takes_every_sample() {
+        let mut e = RttEstimator::default();
+        e.sample(Instant::from_millis(0), MS(100));
+        assert_eq!(e.deviation(), MS(50));
+        for t in 1..500 {
+            e.sample(Instant::from_millis(t), MS(if t % 2 == 0 { 80 } else { 120 }));
+        }
+        let settled = e.deviation().as_micros();
+        assert!((19_000..=21_000).contains(&settled), "{settled}");
+        e.sample(Instant::from_millis(500), MS(260));
+        assert!(e.deviation().as_micros() < settled + 5_500, "{}", e.deviation());
+        e.restart(Instant::from_millis(600), MS(700));
+        assert_eq!((e.srtt(), e.rttvar(), e.deviation()), (MS(700), MS(350), MS(350)));
     }
 
     #[test]

@@ -75,6 +75,8 @@ pub struct Bench {
     pub auto_read: bool,
     /// Every packet: time, side that sent it, path, bytes.
     pub tap: Option<Vec<(Instant, Side, usize, Bytes)>>,
+    /// Every packet that a link delivered, likewise.
+    pub arrived: Option<Vec<(Instant, Side, usize, Bytes)>>,
     /// Decides the fate of each packet before its link does.
     pub filter: Option<Filter>,
     /// The client's interfaces as the server sees them now.
@@ -139,6 +141,7 @@ impl Bench {
             at_server: vec![],
             auto_read: true,
             tap: None,
+            arrived: None,
             filter: None,
             nat: (0..8).map(nat_addr).collect(),
             to_nowhere: 0,
@@ -260,6 +263,10 @@ impl Bench {
     fn deliver(&mut self) {
         while let Some((i, direction, bytes)) = self.paths.poll(self.now) {
             let now = self.now;
+            if let Some(log) = &mut self.arrived {
+                let from = if direction == Direction::Forward { Side::Client } else { Side::Server };
+                log.push((now, from, i, bytes.clone()));
+            }
             match direction {
                 Direction::Forward => self.server.handle(now, LocalId(0), self.nat[i], &bytes, Verify::Checksum),
                 Direction::Backward => {

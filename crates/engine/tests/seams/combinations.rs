@@ -106,7 +106,8 @@ fn run(number: u64, profile: &Profile, p1_hooks: u8, r: &mut RandomStream) -> Ou
                 assert!(before < Some(id.1), "{id:?} after {before:?}");
             }
         }
-        if step >= 20 && reliable.is_subset(&got) && b.assoc(Side::Client).stats().outstanding == 0 {
+        let s = b.assoc(Side::Client).stats();
+        if step >= 20 && reliable.is_subset(&got) && s.outstanding == 0 && s.unsent == 0 {
             break;
         }
     }

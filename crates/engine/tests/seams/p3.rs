@@ -129,7 +129,8 @@ fn slow_down(b: &mut Bench, path: usize, delay: u64) {
 
 #[test]
 fn late_chunks_are_copied_and_copies_are_accounted() {
-    let (set, seen) = tapped(&[]);
+    // A path that has become so slow would be left otherwise.
+    let (set, seen) = tapped(&[(Hook::PathState, "potentially_failed")]);
     let mut b = bench(22, set, &links());
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.transfer(&mut b, 500, ms(30_000)).expect("arrives");

@@ -1,12 +1,18 @@
 //! A path that has fallen silent is left at once, and taken back at once.
 //!
 //! Source: ours. RFC 7829 waits for a whole timeout, a second or more, before it looks elsewhere; live media cannot.
-//! Data in flight that nothing unambiguous was heard of for two round trips and four variations, at least
-//! `min_silence`, makes the path suspected: no new data, quick probes, windows and error count untouched. One answer
-//! restores it. Unanswered probes and T3 lead on to RFC 7829's states, after `pfmr` errors: a failed path starts again
-//! from a small window, which a short silence does not deserve.
-//! Only while another path is active: with nowhere to go, leaving helps nobody. A single packet in flight gets the
-//! peer's acknowledgement delay on top.
+//! Two things make a path suspected together. An answer is overdue: the oldest packet in flight left a round trip and
+//! `deviations` mean deviations ago (at least `margin`, at most a second round trip), and the peer's acknowledgement
+//! delay; a peer acknowledges every second packet at once (RFC 9260 §6.2), so the delay ends where the next one left.
+//! And nothing unambiguous was heard of the path for longer than it usually takes from one answer to the next (twice
+//! the mean, one may be lost, and `deviations`; at most what makes an answer overdue), for half a round trip, and for
+//! `min_silence`: one lost packet among others is no silence. Where copies of all that is in flight came by another
+//! path, a probe decides.
+//! A suspected path gets no new data and quick probes, its window and error count stay. One answer restores it. T3, at
+//! its time, counts the first error; RFC 7829's states follow after `pfmr` errors: a failed path starts again from a
+//! small window, which a short silence does not deserve.
+//! Only while another path is active that is idle or was heard of since: with nowhere better to go, leaving helps
+//! nobody, and acknowledgements of one path may have been lost on their way by another.
 //! Parameters: times in ms, and `pfmr`.
 
 use super::PathStatePolicy;
@@ -20,10 +26,12 @@ pub(super) const POLICY: Policy<dyn PathStatePolicy> = Policy {
         name: "path_truth",
         source: "ours",
         file: file!(),
-        summary: "Suspects a silent path after about two round trips and probes it back quickly.",
+        summary: "Suspects a path once an answer is overdue and nothing else is heard; probes it back quickly.",
         params: &[
-            ParamInfo::millis("min_silence", 150, 10, 10_000, "least silence that makes a path suspected"),
-            ParamInfo::millis("ack_delay", 200, 0, 500, "added when a single packet is in flight"),
+            ParamInfo::millis("min_silence", 100, 10, 10_000, "least silence that makes a path suspected"),
+            ParamInfo::count("deviations", 8, "mean deviations", 0, 100, "by which a silence exceeds the usual gap"),
+            ParamInfo::millis("margin", 60, 1, 10_000, "least time by which an answer is overdue"),
+            ParamInfo::millis("ack_delay", 200, 0, 500, "time a peer may take to acknowledge a lone packet"),
             ParamInfo::millis("initial", 1_000, 10, 60_000, "silence without a round-trip sample"),
             ParamInfo::millis(
                 "probe",
@@ -41,6 +49,8 @@ pub(super) const POLICY: Policy<dyn PathStatePolicy> = Policy {
 
 struct PathTruth {
     min_silence: Duration,
+    deviations: u64,
+    margin: Duration,
     ack_delay: Duration,
     initial: Duration,
     probe: Duration,
@@ -52,6 +62,8 @@ impl PathTruth {
     fn new(p: &Params) -> Self {
         PathTruth {
             min_silence: p.millis("min_silence"),
+            deviations: p.count("deviations"),
+            margin: p.millis("margin"),
             ack_delay: p.millis("ack_delay"),
             initial: p.millis("initial"),
             probe: p.millis("probe"),
@@ -59,16 +71,31 @@ impl PathTruth {
             pfmr: p.count("pfmr") as u16,
         }
     }
-    fn patience(&self, p: &PathView) -> Duration {
-        let usual = if p.srtt.is_zero() { self.initial } else { p.srtt * 2 + p.rttvar * 4 };
-        let delay = if p.packets_in_flight <= 1 { self.ack_delay } else { Duration::ZERO };
-        usual.max(self.min_silence) + delay
+    /// How long after a packet left its answer is overdue, apart from what the peer may delay it.
+    fn overdue(&self, p: &PathView) -> Duration {
+        let most = p.srtt.max(self.margin * 4 / 3);
+        if p.srtt.is_zero() {
+            self.initial
+        } else {
+            p.srtt + (p.rtt_deviation * self.deviations).min(most).max(self.margin)
+        }
+    }
+    /// The silence that says something.
+    fn silence(&self, p: &PathView) -> Duration {
+        let usual = p.answer_gap * 2 + p.answer_gap_var * self.deviations;
+        if p.srtt.is_zero() { self.initial } else { usual.min(self.overdue(p)).max(p.srtt / 2).max(self.min_silence) }
     }
 }
 
 impl PathStatePolicy for PathTruth {
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState {
-        super::with_potential_failure(p, self.pfmr, max_retrans)
+        // T3 may be quicker than silence; it says no less where the answer was overdue too.
+        let least = self.silence(p).max(self.overdue(p));
+        let silent = |t: Instant| p.last_heard.is_none_or(|h| t.since(h) >= least);
+        match super::with_potential_failure(p, self.pfmr, max_retrans) {
+            PathState::Active if p.last_timeout.is_some_and(silent) => PathState::Suspected,
+            state => state,
+        }
     }
     fn heartbeat(&self, p: &PathView, rto: Duration, interval: Duration) -> Option<Duration> {
         let standard = super::standard_heartbeat(p, rto, interval);
@@ -79,10 +106,16 @@ impl PathStatePolicy for PathTruth {
         })
     }
     fn suspect_at(&self, cx: &AssocView<'_>, p: &PathView) -> Option<Instant> {
-        let oldest = p.oldest_sent.filter(|_| p.in_flight > 0 && p.state.usable())?;
-        let elsewhere = cx.active().any(|o| o.id != p.id);
-        let progress = p.last_heard.map_or(oldest, |h| h.max(oldest));
-        elsewhere.then(|| progress + self.patience(p))
+        let in_flight = p.oldest_sent.filter(|_| p.in_flight > 0);
+        let oldest = in_flight.into_iter().chain(p.unanswered_since).min().filter(|_| p.state.usable())?;
+        let better = |o: &PathView| o.in_flight == 0 || o.last_heard > p.last_heard;
+        if !cx.active().any(|o| o.id != p.id && better(o)) {
+            return None;
+        }
+        let lone = oldest + self.ack_delay;
+        let acknowledged = p.second_sent.map_or(lone, |s| s.max(oldest).min(lone));
+        let overdue = acknowledged + self.overdue(p);
+        Some(p.last_heard.map_or(overdue, |h| overdue.max(h + self.silence(p))))
     }
 }
 
@@ -93,7 +126,9 @@ mod tests {
 
     fn policy() -> PathTruth {
         PathTruth {
-            min_silence: ms(150),
+            min_silence: ms(100),
+            deviations: 8,
+            margin: ms(60),
             ack_delay: ms(200),
             initial: ms(1_000),
             probe: ms(200),
@@ -106,20 +141,49 @@ mod tests {
         let now = s.now;
         let p = s.rtt(0, 100);
         (p.rttvar, p.in_flight, p.packets_in_flight) = (ms(10), 5_000, 5);
-        (p.oldest_sent, p.last_heard) = (Some(now - ms(90)), Some(now - ms(30)));
+        (p.oldest_sent, p.second_sent, p.last_heard) = (Some(now - ms(90)), Some(now - ms(80)), Some(now - ms(30)));
         s
     }
 
     #[test]
-    fn silence_counts_from_the_last_progress() {
+    fn an_answer_is_overdue_and_nothing_else_was_heard() {
         let mut s = scene();
-        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(210)), "-30 + 2*100 + 4*10");
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(80)), "overdue: -80 + 100 + 60");
+        (s.paths[0].answer_gap, s.paths[0].answer_gap_var) = (ms(40), ms(20));
+        assert_eq!(
+            policy().suspect_at(&s.cx(), &s.paths[0]),
+            Some(s.now + ms(130)),
+            "silence: -30 + 100 + 60, less than 2*40 + 8*20"
+        );
         s.paths[0].last_heard = Some(s.now - ms(5_000));
-        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(150)), "idle before it sent");
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(80)), "overdue: -80 + 100 + 60");
+        s.paths[0].rtt_deviation = ms(10);
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(100)), "overdue: -80 + 100 + 8*10");
+        s.paths[0].rtt_deviation = ms(30);
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(120)), "overdue: -80 + 2*100");
+        s.paths[0].last_heard = None;
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(120)), "never heard");
+        s.paths[0].in_flight = 0;
+        s.paths[0].unanswered_since = Some(s.now - ms(70));
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(130)), "copies came by the other path");
+    }
+
+    #[test]
+    fn a_short_round_trip_is_no_reason_to_hurry() {
+        let mut s = scene();
         s.rtt(0, 20).rttvar = ms(1);
-        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(60)), "least silence");
-        s.paths[0].packets_in_flight = 1;
-        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(260)), "the peer may delay its SACK");
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(70)), "least silence: -30 + 100");
+        s.paths[0].last_heard = Some(s.now - ms(200));
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now), "margin: -80 + 20 + 60");
+    }
+
+    #[test]
+    fn the_peer_may_delay_its_acknowledgement_of_a_lone_packet() {
+        let mut s = scene();
+        (s.paths[0].second_sent, s.paths[0].packets_in_flight) = (None, 1);
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(270)), "-90 + 200 + 100 + 60");
+        s.paths[0].second_sent = Some(s.now + ms(500));
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), Some(s.now + ms(270)), "its timer was quicker");
     }
 
     #[test]
@@ -128,6 +192,10 @@ mod tests {
         s.paths[0].in_flight = 0;
         assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), None);
         let mut s = scene();
+        s.paths[1].in_flight = 1_000;
+        assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), None, "the other one was heard of less");
+        s.paths[1].last_heard = Some(s.now - ms(29));
+        assert!(policy().suspect_at(&s.cx(), &s.paths[0]).is_some());
         s.paths[1].state = PathState::PotentiallyFailed;
         assert_eq!(policy().suspect_at(&s.cx(), &s.paths[0]), None);
     }
@@ -142,6 +210,18 @@ mod tests {
         assert_eq!(after(2), PathState::Suspected);
         assert_eq!(after(3), PathState::PotentiallyFailed);
         assert_eq!(after(6), PathState::Inactive);
+    }
+
+    #[test]
+    fn a_hasty_timeout_is_no_silence() {
+        let mut s = scene();
+        s.paths[0].errors = 1;
+        assert_eq!(policy().after_timeout(&s.paths[0], 5), PathState::Active, "a heartbeat of an idle path");
+        s.paths[0].last_timeout = Some(s.now);
+        s.paths[0].last_heard = Some(s.now - ms(159));
+        assert_eq!(policy().after_timeout(&s.paths[0], 5), PathState::Active, "100 + 60 were not over");
+        s.paths[0].last_heard = Some(s.now - ms(160));
+        assert_eq!(policy().after_timeout(&s.paths[0], 5), PathState::Suspected);
     }
 
     #[test]

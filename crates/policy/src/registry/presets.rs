@@ -35,17 +35,18 @@ pub(super) const PRESETS: &[Preset] = &[
     Preset { name: "sctp", summary: "RFC 9260: one primary path, the others in reserve.", choices: &[] },
     Preset {
         name: "cmt",
-        summary: "Concurrent multipath transfer: round robin, split fast retransmit, CUC, RTX-CWND, CMT-PF.",
+        summary: "Concurrent multipath transfer: round robin, split fast retransmit, CUC, RTX-CWND, path truth.",
         choices: CMT,
     },
     Preset {
         name: "cmt-rtx-csi",
-        summary: "CMT with the retransmission path of Cao et al. 2012, which switches CMT-PF off.",
+        summary: "CMT with the retransmission path of Cao et al. 2012.",
         choices: &[
             (Hook::PathScheduler, "round_robin"),
             (Hook::Retransmission, "rtx_csi"),
             (Hook::LossCount, "per_path"),
             (Hook::AckCredit, "cuc"),
+            (Hook::PathState, "path_truth"),
         ],
     },
     Preset {
@@ -80,6 +81,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::LossCount, "per_path"),
             (Hook::LossThreshold, "thin"),
             (Hook::Timer, "thin"),
+            (Hook::PathState, "path_truth"),
         ],
     },
     Preset {
@@ -90,7 +92,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::Retransmission, "rtx_cwnd"),
             (Hook::LossCount, "per_path"),
             (Hook::AckCredit, "cuc"),
-            (Hook::PathState, "potentially_failed"),
+            (Hook::PathState, "path_truth"),
         ],
     },
     Preset {
@@ -100,6 +102,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::RetransmissionOrder, "class_then_tsn"),
             (Hook::LossCount, "per_path"),
             (Hook::Window, "bandwidth_estimate"),
+            (Hook::PathState, "path_truth"),
         ],
     },
     Preset {
@@ -146,5 +149,5 @@ const CMT: &[(Hook, &str)] = &[
     (Hook::Retransmission, "rtx_cwnd"),
     (Hook::LossCount, "per_path"),
     (Hook::AckCredit, "cuc"),
-    (Hook::PathState, "potentially_failed"),
+    (Hook::PathState, "path_truth"),
 ];

@@ -1,0 +1,150 @@
+//! Deaths of a path in use, each 20 times, in every profile that keeps path truth.
+
+use super::measure::{Links, PLAIN, Run, judge_against, links};
+use crate::common::*;
+use anabranch_base::Duration;
+use anabranch_policy::view::PathState;
+use anabranch_sim::Direction;
+
+/// How a path dies, and comes back.
+#[derive(Clone, Copy, PartialEq, Debug)]
+enum Death {
+    /// Both ways.
+    Silent,
+    /// Only what we send is lost.
+    OneWay,
+    /// Only the answers are.
+    Reverse,
+}
+
+impl Death {
+    fn set(self, b: &mut Bench, path: usize, up: bool) {
+        if self != Death::Reverse {
+            b.set_up(path, Direction::Forward, up);
+        }
+        if self != Death::OneWay {
+            b.set_up(path, Direction::Backward, up);
+        }
+    }
+}
+
+/// Path 0 dies `n` twentieths of a gap after a packet: the take-over time and its bound.
+fn die(what: &str, death: Death, run: &mut Run, n: u64) -> (Duration, Duration) {
+    // A path that comes back from T3 starts small; the bound is for one with twenty packets a second.
+    for second in 0.. {
+        run.forget();
+        run.go(ms(1_000));
+        if run.packets_on(0) >= 20 {
+            break;
+        }
+        assert!(second < 60, "{what}: death {n}: only {} packets a second", run.packets_on(0));
+    }
+    let bound = run.bound();
+    run.go(run.gap * n / 20);
+    let before = run.b.path(Side::Client, 0);
+    death.set(&mut run.b, 0, false);
+    let died = run.b.now;
+    while run.b.path(Side::Client, 0).state == PathState::Active && run.b.now.since(died) < ms(1_000) {
+        run.go(ms(5));
+    }
+    let after = run.b.path(Side::Client, 0);
+    assert_eq!(after.state, PathState::Suspected, "{what}: death {n} unnoticed: {before:?}");
+    // Without anything in flight there is no T3 to wait for.
+    let expired = after.counters.timeouts > before.counters.timeouts || before.in_flight == 0;
+    let blamed = after.cwnd < before.cwnd || after.errors > 0;
+    assert!(expired || !blamed, "{what}: blamed before T3: {after:?}");
+    let rest = (died + ms(2_000)).since(run.b.now);
+    run.go(rest);
+    // A path that answers nothing delivers all the same: then what counts is when its last answer came.
+    let (from, left) = match death {
+        Death::Reverse => (Side::Server, run.last_data_on(0)),
+        _ => (Side::Client, run.left_at(0)),
+    };
+    let last = run.last_arrival(from, 0).unwrap_or(died);
+    death.set(&mut run.b, 0, true);
+    run.go(ms(4_000));
+    let back = run.b.path(Side::Client, 0);
+    assert_eq!(back.state, PathState::Active, "{what}: not back after 4 s");
+    (left.expect("data left").since(last), bound)
+}
+
+/// Twenty deaths of path 0, one after the other, each at another moment between two packets.
+fn twenty(what: &str, death: Death, profile: &str, links: &Links, rate: u64) {
+    let mut run = Run::new(11, profile, links, rate);
+    run.go(ms(3_000));
+    let (mut times, mut bounds) = (vec![], vec![]);
+    for n in 0..20 {
+        if (death == Death::Reverse || profile == "live") && n > 0 {
+            // The peer remembers for long that its answers are lost there, and `live` stays where it is well off.
+            run.settle();
+            run = Run::new(11 + n, profile, links, rate);
+            run.go(ms(3_000));
+        }
+        let (time, bound) = die(&format!("{what}, {profile}"), death, &mut run, n);
+        times.push(time);
+        bounds.push(bound);
+    }
+    run.settle();
+    let bound = bounds.into_iter().min().unwrap_or_default();
+    let limit = if profile == "low-latency" { bound + PROBE } else { bound };
+    judge_against(what, profile, limit, bound, &mut times);
+}
+
+/// The least time that a HEARTBEAT is waited for.
+const PROBE: Duration = Duration::from_millis(100);
+
+/// Path 0 is the primary one and the faster, so every profile uses it.
+fn near() -> Links {
+    links((10, 10), (25, 25))
+}
+fn far() -> Links {
+    links((100, 100), (110, 110))
+}
+fn lopsided() -> Links {
+    links((30, 5), (60, 5))
+}
+
+/// Messages a second so that each path of a profile that spreads them carries 25 packets.
+fn rate(profile: &str) -> u64 {
+    if ["cmt", "cmt-rtx-csi", "confluent"].contains(&profile) { 50 } else { 25 }
+}
+
+#[test]
+fn silent() {
+    for p in PLAIN {
+        twenty("silent, 20 ms", Death::Silent, p, &near(), rate(p));
+        twenty("silent, 35 ms", Death::Silent, p, &lopsided(), rate(p));
+    }
+    // Of the others, `thin` never gets to twenty packets a second here, because it expires before a lone packet may be
+    // acknowledged; and where the other path lay idle, its first window of four packets holds back what is to move.
+    for p in ["cmt", "cmt-rtx-csi", "confluent", "live"] {
+        twenty("silent, 200 ms", Death::Silent, p, &far(), rate(p));
+    }
+}
+
+#[test]
+fn one_way() {
+    for p in PLAIN {
+        twenty("one way, 35 ms", Death::OneWay, p, &lopsided(), rate(p));
+    }
+    twenty("one way, 200 ms", Death::OneWay, "live", &far(), 25);
+}
+
+/// Where what is late is copied to another path, everything is acknowledged, and nobody can say by which path it came.
+/// A probe has to, and it is waited for 100 ms longer than the bound allows.
+#[test]
+fn copies_hide_a_death() {
+    twenty("silent, 20 ms", Death::Silent, "low-latency", &near(), 25);
+    twenty("silent, 35 ms", Death::Silent, "low-latency", &lopsided(), 25);
+    twenty("one way, 35 ms", Death::OneWay, "low-latency", &lopsided(), 25);
+}
+
+/// A path whose answers alone are lost is left by those who use no other; with others beside it, acknowledgements come
+/// by those, and it goes on delivering.
+#[test]
+fn reverse_only() {
+    for p in ["media", "live"] {
+        twenty("reverse only, 35 ms", Death::Reverse, p, &lopsided(), rate(p));
+    }
+    twenty("reverse only, 200 ms", Death::Reverse, "live", &far(), 25);
+}
