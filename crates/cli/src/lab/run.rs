@@ -128,12 +128,14 @@ fn all(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, stop: &AtomicBool
     })
 }
 
-/// Version and contents of this program: a journal of another one does not count.
+/// Which program this is: a journal of another one does not count. The version, and the size and date of its file: its
+/// contents would take longer to read than many a run takes.
 fn program() -> String {
     let version = env!("CARGO_PKG_VERSION");
-    let own = std::env::current_exe().and_then(std::fs::read).unwrap_or_default();
-    let hash = own.iter().fold(0xcbf2_9ce4_8422_2325u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01b3));
-    format!("{version} {hash:016x}")
+    let about = std::env::current_exe().and_then(std::fs::metadata).ok();
+    let size = about.as_ref().map_or(0, std::fs::Metadata::len);
+    let date = about.and_then(|m| m.modified().ok()).and_then(|t| t.duration_since(std::time::UNIX_EPOCH).ok());
+    format!("{version} {size} {}", date.map_or(0, |d| d.as_nanos()))
 }
 
 fn finish(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, results: &Results) -> Outcome {

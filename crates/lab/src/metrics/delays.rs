@@ -3,20 +3,41 @@
 use anabranch_base::Duration;
 use hdrhistogram::Histogram;
 
+/// What is asked of delays.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Detail {
+    /// Nothing.
+    Nothing,
+    /// How many, and their mean.
+    Mean,
+    /// Percentiles and the longest as well.
+    Spread,
+}
+
 /// Delays that were seen. The mean is exact; percentiles are, to 0.1 %, of whole microseconds.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     count: u64,
     sum: u128,
+    /// No percentiles are asked for.
+    mean_only: bool,
     /// Not before there is something to hold: most flows never ask for percentiles of most delays.
     histogram: Option<Box<Histogram<u32>>>,
 }
 
 impl Delays {
+    /// Keeps the mean and, from [`Detail::Spread`] on, what percentiles are made of.
+    pub fn of(detail: Detail) -> Self {
+        Delays { mean_only: detail < Detail::Spread, ..Delays::default() }
+    }
+
     /// Adds one.
     pub fn add(&mut self, d: Duration) {
         self.count += 1;
         self.sum += u128::from(d.as_nanos());
+        if self.mean_only {
+            return;
+        }
         if self.histogram.is_none() {
             self.histogram = Histogram::new(3).ok().map(Box::new);
         }
@@ -74,5 +95,8 @@ mod tests {
         assert_eq!((d.count(), d.mean()), (1_000, Some(0.5005)));
         let p99 = d.percentile(99.0).unwrap();
         assert!((p99 - 0.99).abs() < 0.001, "{p99}");
+        let mut mean = Delays::of(Detail::Mean);
+        mean.add(Duration::from_millis(3));
+        assert_eq!((mean.mean(), mean.max()), (Some(0.003), None));
     }
 }

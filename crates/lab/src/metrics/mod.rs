@@ -7,10 +7,12 @@ mod names;
 mod record;
 mod serials;
 mod video;
+mod wanted;
 
-pub use delays::Delays;
+pub use delays::{Delays, Detail};
 pub use fingerprint::Fingerprint;
 pub use level::Level;
 pub use names::{Delay, FlowMetric, LinkMetric, Stage, View};
 pub use record::{Record, SharedRecord};
 pub use video::{Packets, SharedVideo, Video, Viewed};
+pub use wanted::Wanted;

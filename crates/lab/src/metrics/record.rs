@@ -1,7 +1,7 @@
 //! What one flow delivered, and when.
 
 use super::serials::Serials;
-use super::{Delays, Fingerprint, Level, SharedVideo, Viewed};
+use super::{Delays, Detail, Fingerprint, Level, SharedVideo, Viewed, Wanted};
 use anabranch_base::{Duration, Instant};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -13,6 +13,7 @@ pub type SharedRecord = Arc<Mutex<Record>>;
 pub struct Record {
     /// Deliveries before this count for the fingerprint and the bins only.
     from: Instant,
+    wanted: Wanted,
     bin: Duration,
     bins: Vec<u64>,
     /// By the path they came on, when somebody asks.
@@ -44,19 +45,25 @@ pub struct Record {
 }
 
 impl Record {
-    /// An empty record that counts from `from` and keeps deliveries by `bin`.
+    /// An empty record that counts from `from` and keeps whatever there is, deliveries by `bin`.
     pub fn new(from: Instant, bin: Duration) -> Self {
+        Record::with(from, bin, Wanted::ALL)
+    }
+
+    /// The same that keeps only what is wanted.
+    pub fn with(from: Instant, bin: Duration, wanted: Wanted) -> Self {
         Record {
             from,
+            wanted,
             bin,
             bins: Vec::new(),
-            path_bins: None,
+            path_bins: wanted.paths.then(Vec::new),
             fingerprint: Fingerprint::default(),
             bytes: 0,
             messages: 0,
-            packet_delay: Delays::default(),
-            in_order_delay: Delays::default(),
-            message_delay: Delays::default(),
+            packet_delay: Delays::of(wanted.packet),
+            in_order_delay: Delays::of(wanted.in_order),
+            message_delay: Delays::of(wanted.message),
             due: Vec::new(),
             met: Vec::new(),
             sent: Serials::default(),
@@ -74,10 +81,18 @@ impl Record {
         Arc::new(Mutex::new(Record::new(from, bin)))
     }
 
+    /// What it keeps.
+    pub fn wanted(&self) -> Wanted {
+        self.wanted
+    }
+
     /// The source made message `number` at `at`.
     pub fn made(&mut self, number: u32, at: Instant, deadline: Option<Instant>) {
-        self.born.note(number, at);
-        if let Some(deadline) = deadline {
+        // A deadline counts for messages made since `from`.
+        if self.wanted.message > Detail::Nothing || self.wanted.deadlines {
+            self.born.note(number, at);
+        }
+        if let Some(deadline) = deadline.filter(|_| self.wanted.deadlines) {
             self.deadlines.note(number, deadline);
             if at >= self.from {
                 self.due.push(deadline);
@@ -87,12 +102,16 @@ impl Record {
 
     /// A packet left, perhaps not for the first time.
     pub fn transmitted(&mut self, serial: u32, at: Instant) {
-        self.sent.note(serial, at);
+        if self.wanted.packet > Detail::Nothing {
+            self.sent.note(serial, at);
+        }
     }
 
     /// The beginning of message `number` left, perhaps not for the first time.
     pub fn begun(&mut self, number: u32, at: Instant) {
-        self.begun.note(number, at);
+        if self.wanted.in_order > Detail::Nothing {
+            self.begun.note(number, at);
+        }
     }
 
     /// A packet arrived, perhaps not for the first time.
@@ -104,21 +123,26 @@ impl Record {
 
     /// A packet that left at `sent` arrived for the first time.
     pub fn travelled(&mut self, sent: Instant, at: Instant) {
-        if sent >= self.from {
+        if sent >= self.from && self.wanted.packet > Detail::Nothing {
             self.packet_delay.add(at - sent);
         }
     }
 
     /// Message `number` was handed over.
     pub fn handed_over(&mut self, number: u32, stream: u16, len: u64, at: Instant) {
+        self.delivered(stream, len, at);
+        if !self.wanted.messages() {
+            return;
+        }
         let (begun, born) = (self.begun.take(number), self.born.take(number));
         let deadline = self.deadlines.take(number);
-        self.delivered(stream, len, at);
         if let Some(begun) = begun.filter(|t| *t >= self.from) {
             self.in_order_delay.add(at - begun);
         }
         if let Some(born) = born.filter(|t| *t >= self.from) {
-            self.message_delay.add(at - born);
+            if self.wanted.message > Detail::Nothing {
+                self.message_delay.add(at - born);
+            }
             self.met.extend(deadline.filter(|d| at <= *d));
         }
     }
@@ -127,7 +151,7 @@ impl Record {
     pub fn delivered(&mut self, stream: u16, len: u64, at: Instant) {
         self.fingerprint.add(at.as_nanos());
         self.fingerprint.add(u64::from(stream) << 48 ^ len);
-        if !self.bin.is_zero() {
+        if self.wanted.bins && !self.bin.is_zero() {
             let bin = (at.as_nanos() / self.bin.as_nanos()) as usize;
             if bin >= self.bins.len() {
                 self.bins.resize(bin + 1, 0);
@@ -174,11 +198,6 @@ impl Record {
     /// Bytes delivered in each bin since the run began.
     pub fn bins(&self) -> &[u64] {
         &self.bins
-    }
-
-    /// Keeps what comes on each path from now on.
-    pub fn by_path(&mut self) {
-        self.path_bins.get_or_insert_default();
     }
 
     /// `len` bytes of payload came on path `path`, from 0, perhaps not for the first time.

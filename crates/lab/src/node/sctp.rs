@@ -5,7 +5,7 @@ use super::application::{Application, Reader};
 use super::headers::data_chunks;
 use super::packet::SctpPacket;
 use super::pairs::Pairs;
-use crate::metrics::{Record, SharedRecord};
+use crate::metrics::{Detail, Record, SharedRecord, Wanted};
 use crate::trace::Probe;
 use anabranch_base::{Instant, RandomStream};
 use anabranch_engine::{
@@ -14,6 +14,7 @@ use anabranch_engine::{
 };
 use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Packet, Peer};
+use anabranch_wire::PacketSlices;
 use std::sync::{MutexGuard, PoisonError};
 
 /// SCTP port of all agents.
@@ -56,6 +57,8 @@ pub struct SctpAgent {
     application: Option<Application>,
     reader: Reader,
     record: SharedRecord,
+    /// What the record keeps.
+    wanted: Wanted,
     transmit: Transmit,
     /// Bytes in the receive buffer, and gaps in what came.
     held: u64,
@@ -71,6 +74,7 @@ impl SctpAgent {
     /// An agent that only answers, and reads at once. What it sees goes to `record`.
     pub fn new(config: SctpConfig, record: SharedRecord) -> Self {
         let interfaces = config.pairs.clients();
+        let wanted = lock(&record).wanted();
         SctpAgent {
             config,
             endpoint: None,
@@ -79,6 +83,7 @@ impl SctpAgent {
             application: None,
             reader: Reader::at_once(),
             record,
+            wanted,
             transmit: Transmit::default(),
             held: 0,
             gaps: 0,
@@ -187,11 +192,12 @@ impl SctpAgent {
     /// Lets the association, its user and its timers do all they can at this moment.
     fn pump(&mut self, cx: &mut Context<'_, SctpPacket>) {
         let now = cx.now();
+        self.take_events(now);
         loop {
-            let events = self.take_events(now);
             self.use_association(now);
-            let sent = self.transmit(cx);
-            if !events && !sent {
+            self.transmit(cx);
+            // What was sent or given up may have made room for the user.
+            if !self.take_events(now) {
                 break;
             }
         }
@@ -199,8 +205,9 @@ impl SctpAgent {
     }
 
     fn take_events(&mut self, now: Instant) -> bool {
+        let Some(endpoint) = &mut self.endpoint else { return false };
         let mut any = false;
-        while let Some((id, event)) = self.endpoint.as_mut().and_then(Endpoint::poll_event) {
+        while let Some((id, event)) = endpoint.poll_event() {
             any = true;
             match event {
                 Event::Connected => {
@@ -248,11 +255,11 @@ impl SctpAgent {
         }
     }
 
-    fn transmit(&mut self, cx: &mut Context<'_, SctpPacket>) -> bool {
-        let (now, mut any) = (cx.now(), false);
-        let Some(endpoint) = &mut self.endpoint else { return false };
+    fn transmit(&mut self, cx: &mut Context<'_, SctpPacket>) {
+        let now = cx.now();
+        let sent = self.wanted.packet > Detail::Nothing || self.wanted.in_order > Detail::Nothing;
+        let Some(endpoint) = &mut self.endpoint else { return };
         while endpoint.poll_transmit(now, &mut self.transmit) {
-            any = true;
             let t = &mut self.transmit;
             let Some(destination) = simulated(t.remote) else { continue };
             let source = match self.config.end {
@@ -260,7 +267,7 @@ impl SctpAgent {
                 End::Server => self.config.pairs.answers(destination),
             };
             let Some(source) = source else { continue };
-            if t.packet.payload_len() > 0 {
+            if sent && t.packet.payload_len() > 0 {
                 let mut record = lock(&self.record);
                 for c in data_chunks(t.packet.head_mut()) {
                     record.transmitted(c.tsn, now);
@@ -276,7 +283,24 @@ impl SctpAgent {
             let body = Body::Other(SctpPacket::take(&mut t.packet));
             cx.send(Packet::new(source, Peer { address: destination, agent: self.config.peer }, size, body));
         }
-        any
+    }
+
+    /// What the record keeps of a packet that came.
+    fn note_arrival(&mut self, now: Instant, from: Address, p: &mut PacketSlices) {
+        let server = self.config.end == End::Server;
+        if server && self.wanted.holes {
+            self.note_gaps(now);
+        }
+        if p.payload_len() == 0 || !self.wanted.paths && self.wanted.packet == Detail::Nothing {
+            return;
+        }
+        let mut record = lock(&self.record);
+        if server && let Some(path) = self.interfaces.iter().position(|a| *a == from) {
+            record.came_on(path, p.payload_len() as u64, now);
+        }
+        if self.wanted.packet > Detail::Nothing {
+            data_chunks(p.head_mut()).for_each(|c| record.arrived(c.tsn, now));
+        }
     }
 }
 
@@ -299,20 +323,11 @@ impl Agent<SctpPacket> for SctpAgent {
         let (Some(endpoint), Some(local)) = (&mut self.endpoint, local) else { return };
         endpoint.handle_slices(now, LocalId(local as u16), socket(packet.source), p);
         self.note(now);
-        if end == End::Server {
-            self.note_gaps(now);
-        }
-        if p.payload_len() > 0 {
-            let mut record = lock(&self.record);
-            if end == End::Server
-                && let Some(path) = self.interfaces.iter().position(|a| *a == packet.source)
-            {
-                record.came_on(path, p.payload_len() as u64, now);
-            }
-            data_chunks(p.head_mut()).for_each(|c| record.arrived(c.tsn, now));
-        }
+        self.note_arrival(now, packet.source, p);
         self.pump(cx);
-        if let Some(held) = self.association().map(Association::held_for_reading) {
+        if self.wanted.held
+            && let Some(held) = self.association().map(Association::held_for_reading)
+        {
             self.note_held(held, now);
         }
     }

@@ -1,9 +1,9 @@
 //! From a plan to a network with agents.
 
 use super::RunError;
-use crate::metrics::{Packets, Record, SharedRecord, Video};
+use crate::metrics::{Packets, Record, SharedRecord, Video, Wanted};
 use crate::node::{Application, End, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched};
-use crate::scenario::{Flow, Plan, Sctp, Transport};
+use crate::scenario::{Flow, Of, Plan, Sctp, Transport, covers};
 use anabranch_base::{Duration, Instant, RandomStream};
 use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::{Address, AgentId, LinkId, Network, Peer};
@@ -38,14 +38,27 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
         let late = Duration::from_nanos(random.below(f.start_within.as_nanos().saturating_add(1)));
         let start = Instant::ZERO + f.start + late;
         let from = start.max(Instant::ZERO + plan.from);
-        let record = Record::shared(from, plan.bin);
-        if plan.series.iter().any(|s| s.what.by_path() && s.covers(&f.group)) {
-            record.lock().unwrap_or_else(PoisonError::into_inner).by_path();
-        }
+        let record = Arc::new(Mutex::new(Record::with(from, plan.bin, wanted(plan, f))));
         let (sender, receiver) = s.add(f, seed, start, &record)?;
         s.flows.push(Live { record, sender, receiver, start, from });
     }
     Ok(s)
+}
+
+/// What the metrics and series of a plan are made of.
+fn wanted(plan: &Plan, f: &Flow) -> Wanted {
+    // A share is one of all flows.
+    let bins = plan.series.iter().any(|s| !s.what.sampled());
+    let paths = plan.series.iter().any(|s| s.what.by_path() && s.covers(&f.group));
+    let mut all = Wanted { bins, paths, ..Wanted::NOTHING };
+    for m in &plan.measures {
+        if let Of::Flow(of, metric) = &m.of
+            && covers(of, &f.group)
+        {
+            all.ask(*metric);
+        }
+    }
+    all
 }
 
 impl Scene {

@@ -1,0 +1,89 @@
+//! What of a flow is worth noting: noting costs time with every packet.
+
+use super::{Delay, Detail, FlowMetric};
+
+/// What is asked of a flow's [`Record`](super::Record) beyond how much was delivered.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Wanted {
+    /// Delays of packets.
+    pub packet: Detail,
+    /// Delays of messages from the first transmission on.
+    pub in_order: Detail,
+    /// Delays of messages from their source on.
+    pub message: Detail,
+    /// Which messages were in time.
+    pub deadlines: bool,
+    /// Bytes in the reorder buffer.
+    pub held: bool,
+    /// Gaps in what was received.
+    pub holes: bool,
+    /// Deliveries over time.
+    pub bins: bool,
+    /// What comes on each path over time.
+    pub paths: bool,
+}
+
+impl Wanted {
+    /// Nothing but how much.
+    pub const NOTHING: Wanted = Wanted {
+        packet: Detail::Nothing,
+        in_order: Detail::Nothing,
+        message: Detail::Nothing,
+        deadlines: false,
+        held: false,
+        holes: false,
+        bins: false,
+        paths: false,
+    };
+
+    /// Whatever there is, but nothing by path.
+    pub const ALL: Wanted = Wanted {
+        packet: Detail::Spread,
+        in_order: Detail::Spread,
+        message: Detail::Spread,
+        deadlines: true,
+        held: true,
+        holes: true,
+        bins: true,
+        paths: false,
+    };
+
+    /// Adds what a metric is made of.
+    pub fn ask(&mut self, m: FlowMetric) {
+        match m {
+            FlowMetric::Mean(d) => self.delay(d, Detail::Mean),
+            FlowMetric::Percentile(d, _) | FlowMetric::Longest(d) => self.delay(d, Detail::Spread),
+            FlowMetric::DeadlineMisses => self.deadlines = true,
+            FlowMetric::ReorderMean | FlowMetric::ReorderMax => self.held = true,
+            FlowMetric::HolesMean | FlowMetric::HolesMax => self.holes = true,
+            FlowMetric::Convergence => self.bins = true,
+            // Of what is delivered, of the video, or counted by the ends themselves.
+            FlowMetric::Goodput
+            | FlowMetric::Share
+            | FlowMetric::Messages
+            | FlowMetric::Losses
+            | FlowMetric::Retransmissions
+            | FlowMetric::Spurious
+            | FlowMetric::Timeouts
+            | FlowMetric::Recoveries
+            | FlowMetric::Stage(_)
+            | FlowMetric::Decisions
+            | FlowMetric::Jain
+            | FlowMetric::Viewed(_) => {}
+        }
+    }
+
+    fn delay(&mut self, which: Delay, detail: Detail) {
+        let of = match which {
+            Delay::Packet => &mut self.packet,
+            Delay::InOrder => &mut self.in_order,
+            Delay::Message => &mut self.message,
+        };
+        *of = detail.max(*of);
+    }
+
+    /// Do messages have to be told apart?
+    pub(super) fn messages(&self) -> bool {
+        self.in_order > Detail::Nothing || self.message > Detail::Nothing || self.deadlines
+    }
+}
