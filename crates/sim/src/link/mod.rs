@@ -184,11 +184,14 @@ impl<P: Clone + Send + 'static> Link<P> {
     /// that one.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, size: u32, payload: P) -> Verdict {
-        let now = self.advance(now);
-        self.steady.offered.add(size);
         if !self.steady.plain {
+            let now = self.advance(now);
+            self.steady.offered.add(size);
             return self.enqueue_general(now, size, payload);
         }
+        let now = self.steady.clock.max(now);
+        self.steady.clock = now;
+        self.steady.offered.add(size);
         if !self.steady.fits_mtu(size) {
             return self.refuse(now, size, payload, DropReason::Mtu);
         }
@@ -246,6 +249,12 @@ impl<P: Clone + Send + 'static> Link<P> {
             return self.steady.take(now);
         }
         self.poll_delivery(now).map(|d| d.payload)
+    }
+
+    /// May [`poll_deliver`](Self::poll_deliver) have something at `now`?
+    #[inline]
+    pub(crate) fn may_deliver(&self, now: Instant) -> bool {
+        !self.steady.plain || self.steady.is_due(now)
     }
 
     /// The next packet that has arrived by `now`, with its times.

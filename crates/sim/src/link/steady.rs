@@ -27,10 +27,10 @@ pub(super) struct Steady<P> {
     delay: Duration,
     /// The most packets and bytes.
     limit: (u64, u64),
-    /// How many at the head of the row have left before the latest arrival.
+    /// How many at the head of the row are known to have left.
     gone: usize,
-    /// The others: packets, and bytes with overhead.
-    held: Tally,
+    /// The others' bytes with overhead.
+    held: u64,
     /// When the last packet will have left.
     free_at: Instant,
     /// Work done beyond it, as the transmitter counts it.
@@ -52,7 +52,7 @@ impl<P> Steady<P> {
             delay: Duration::ZERO,
             limit: (u64::MAX, u64::MAX),
             gone: 0,
-            held: Tally::default(),
+            held: 0,
             free_at: Instant::FAR,
             surplus: 0,
         }
@@ -81,11 +81,11 @@ impl<P> Steady<P> {
         self.limit = (config.limit.packets.unwrap_or(u64::MAX), config.limit.bytes.unwrap_or(u64::MAX));
         (self.free_at, self.surplus) = surplus;
         self.gone = self.row.len();
-        self.held = Tally::default();
+        self.held = 0;
         // What left at this very instant still counts for what comes at it.
         while self.gone > 0 && self.left(self.gone - 1).is_some_and(|left| left >= self.clock && self.rate > 0) {
             self.gone -= 1;
-            self.held = self.held.with(self.charged(self.gone));
+            self.held += u64::from(self.charged(self.gone));
         }
     }
 
@@ -103,20 +103,33 @@ impl<P> Steady<P> {
         self.row.get(place).map_or(0, |p| p.size).saturating_add(self.overhead)
     }
 
-    /// When a packet of `size` bytes that comes now will have left; `None` if there is no room.
     #[inline]
-    pub fn admit(&mut self, now: Instant, size: u32) -> Option<Instant> {
+    fn is_full(&self, charged: u64) -> bool {
+        let packets = (self.row.len() - self.gone) as u64;
+        packets >= self.limit.0 || self.held.saturating_add(charged) > self.limit.1
+    }
+
+    /// Finds out what has left by `now`.
+    fn let_go(&mut self, now: Instant) {
         let latest = now + self.delay;
         while let Some(packet) = self.row.get(self.gone)
             && (packet.at < latest || self.rate == 0)
         {
-            self.held.packets -= 1;
-            self.held.bytes -= u64::from(packet.size) + u64::from(self.overhead);
+            self.held -= u64::from(packet.size) + u64::from(self.overhead);
             self.gone += 1;
         }
+    }
+
+    /// When a packet of `size` bytes that comes now will have left; `None` if there is no room.
+    #[inline]
+    pub fn admit(&mut self, now: Instant, size: u32) -> Option<Instant> {
         let charged = u64::from(size) + u64::from(self.overhead);
-        if self.held.packets >= self.limit.0 || self.held.bytes + charged > self.limit.1 {
-            return None;
+        // What has left is looked for only when it matters.
+        if self.is_full(charged) {
+            self.let_go(now);
+            if self.is_full(charged) {
+                return None;
+            }
         }
         if self.rate == 0 {
             return Some(now);
@@ -133,8 +146,7 @@ impl<P> Steady<P> {
     /// Puts an admitted packet into the row.
     #[inline]
     pub fn enter(&mut self, packet: Travelling<P>) {
-        self.held.packets += 1;
-        self.held.bytes += u64::from(packet.size) + u64::from(self.overhead);
+        self.held += u64::from(packet.size) + u64::from(self.overhead);
         self.row.push(packet);
     }
 
@@ -142,6 +154,12 @@ impl<P> Steady<P> {
     #[inline]
     pub fn arrival(&self, left: Instant) -> Instant {
         left + self.delay
+    }
+
+    /// Has a packet arrived by `now`?
+    #[inline]
+    pub fn is_due(&self, now: Instant) -> bool {
+        self.row.next_at().is_some_and(|at| at <= self.clock.max(now))
     }
 
     /// The next packet that has arrived by `now`, where none is lost.
@@ -160,8 +178,7 @@ impl<P> Steady<P> {
         if self.gone > 0 {
             self.gone -= 1;
         } else {
-            self.held.packets = self.held.packets.saturating_sub(1);
-            self.held.bytes = self.held.bytes.saturating_sub(u64::from(size) + u64::from(self.overhead));
+            self.held = self.held.saturating_sub(u64::from(size) + u64::from(self.overhead));
         }
     }
 

@@ -20,7 +20,7 @@ pub use crate::topology::TopologyError;
 use crate::topology::{CableId, NodeId, Role, Topology};
 use anabranch_base::Instant;
 use core::any::Any;
-use routes::Routes;
+use routes::{Routes, Row};
 use wakes::Wakes;
 
 /// A host's end of a cable.
@@ -48,7 +48,7 @@ pub struct Network<X> {
     roles: Vec<Role>,
     routes: Routes,
     agents: Vec<Slot<X>>,
-    events: Wakes<Wake>,
+    events: Wakes,
     now: Instant,
     sent: u64,
     out: Vec<Packet<X>>,
@@ -63,6 +63,8 @@ struct Line<X> {
     wake: Instant,
     /// The node it leads to.
     to: NodeId,
+    /// Its way out for every address, when it is a router.
+    row: Option<Row>,
     link: Link<Packet<X>>,
 }
 
@@ -73,10 +75,25 @@ struct Slot<X> {
     wake: Instant,
 }
 
-#[derive(Clone, Copy, Debug)]
+/// What to look at, as a number: links are even, agents odd.
 enum Wake {
     Link(LinkId),
     Agent(AgentId),
+}
+
+impl Wake {
+    #[inline]
+    fn number(self) -> u32 {
+        match self {
+            Wake::Link(id) => id.0 << 1,
+            Wake::Agent(id) => id.0 << 1 | 1,
+        }
+    }
+
+    #[inline]
+    fn of(number: u32) -> Self {
+        if number & 1 == 0 { Wake::Link(LinkId(number >> 1)) } else { Wake::Agent(AgentId(number >> 1)) }
+    }
 }
 
 impl<X: Clone + Send + 'static> Network<X> {
@@ -86,17 +103,18 @@ impl<X: Clone + Send + 'static> Network<X> {
     /// [`TopologyError`] names the part that is wrong.
     pub fn new(topology: &Topology, seed: u64) -> Result<Self, TopologyError> {
         topology.check()?;
+        let routes = Routes::new(topology);
         let mut links = Vec::new();
         for c in &topology.cables {
             for (to, way, config) in [(c.b, "forward", &c.forward), (c.a, "backward", &c.backward)] {
                 let link = Link::new(&format!("{}.{way}", c.name), seed, config.clone());
-                links.push(Line { wake: Instant::FAR, to, link });
+                links.push(Line { wake: Instant::FAR, to, row: routes.row(to), link });
             }
         }
         Ok(Network {
             links,
             roles: topology.nodes.iter().map(|n| n.role).collect(),
-            routes: Routes::new(topology),
+            routes,
             agents: Vec::new(),
             events: Wakes::new(),
             now: Instant::ZERO,
@@ -142,7 +160,7 @@ impl<X: Clone + Send + 'static> Network<X> {
     pub fn add(&mut self, agent: Box<dyn Agent<X>>, start: Instant) -> AgentId {
         let (id, start) = (self.next_id(), start.max(self.now));
         self.agents.push(Slot { agent, started: false, wake: start });
-        self.events.push(start, Wake::Agent(id));
+        self.events.push(start, Wake::Agent(id).number());
         id
     }
 
@@ -196,7 +214,7 @@ impl<X: Clone + Send + 'static> Network<X> {
             if self.observer.is_some() {
                 self.settle();
             }
-            match wake {
+            match Wake::of(wake) {
                 Wake::Link(id) => self.wake_link(id, at),
                 Wake::Agent(id) => self.wake_agent(id, at),
             }
@@ -229,33 +247,35 @@ impl<X: Clone + Send + 'static> Network<X> {
     fn wake_link(&mut self, id: LinkId, at: Instant) {
         let Some(line) = self.links.get_mut(id.0 as usize).filter(|l| l.wake == at) else { return };
         line.wake = Instant::FAR;
-        let to = line.to;
+        let (to, row) = (line.to, line.row);
         let mut next = line.link.poll_deliver(self.now);
         while let Some(packet) = next {
             self.tell(Place::Link(id), What::Arrived, &packet);
-            self.arrive(to, packet);
-            next = self.links[id.0 as usize].link.poll_deliver(self.now);
+            self.arrive(to, row, packet);
+            let link = &mut self.links[id.0 as usize].link;
+            next = if link.may_deliver(self.now) { link.poll_deliver(self.now) } else { None };
         }
         self.watch(id);
     }
 
     /// Puts the link's next event into the queue, unless an earlier one is there.
+    #[inline]
     fn watch(&mut self, id: LinkId) {
         let line = &mut self.links[id.0 as usize];
         if let Some(next) = line.link.next_event() {
             let next = next.max(self.now);
             if next < line.wake {
                 line.wake = next;
-                self.events.push(next, Wake::Link(id));
+                self.events.push(next, Wake::Link(id).number());
             }
         }
     }
 
-    fn arrive(&mut self, at: NodeId, packet: Packet<X>) {
-        let host = self.roles.get(at.0 as usize) == Some(&Role::Host);
-        if !host && let Some(link) = self.routes.next(at, packet.destination) {
+    #[inline]
+    fn arrive(&mut self, at: NodeId, row: Option<Row>, packet: Packet<X>) {
+        if let Some(link) = row.and_then(|row| self.routes.onward(row, packet.destination)) {
             self.enter(link, packet);
-        } else if host
+        } else if row.is_none()
             && self.routes.host(packet.destination) == Some(at)
             && self.agents.get(packet.to.0 as usize).is_some_and(|s| s.started)
         {
@@ -289,15 +309,19 @@ impl<X: Clone + Send + 'static> Network<X> {
         }
     }
 
+    #[inline]
     fn call(&mut self, id: AgentId, f: impl FnOnce(&mut dyn Agent<X>, &mut Context<'_, X>)) {
         let Some(slot) = self.agents.get_mut(id.0 as usize) else { return };
-        let mut out = core::mem::take(&mut self.out);
-        f(slot.agent.as_mut(), &mut Context { now: self.now, id, out: &mut out });
+        f(slot.agent.as_mut(), &mut Context { now: self.now, id, out: &mut self.out });
         let next = slot.agent.next_timeout().map(|t| t.max(self.now));
         if let Some(next) = next.filter(|t| *t < slot.wake) {
             slot.wake = next;
-            self.events.push(next, Wake::Agent(id));
+            self.events.push(next, Wake::Agent(id).number());
         }
+        if self.out.is_empty() {
+            return;
+        }
+        let mut out = core::mem::take(&mut self.out);
         for packet in out.drain(..) {
             self.depart(id, packet);
         }

@@ -9,6 +9,10 @@ use std::collections::BTreeSet;
 /// No way.
 const NONE: u32 = u32::MAX;
 
+/// The place of a router's ways.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Row(u32);
+
 /// For each router and address, the link to take.
 #[derive(Debug)]
 pub(super) struct Routes {
@@ -77,6 +81,7 @@ impl Routes {
         self.by_node.get(node.0 as usize).map_or(&[], Vec::as_slice)
     }
 
+    #[inline]
     pub(super) fn host(&self, a: Address) -> Option<NodeId> {
         Some(self.ends.get(a.0 as usize)?.0)
     }
@@ -86,13 +91,24 @@ impl Routes {
         Some(self.ends.get(source.0 as usize)?.1)
     }
 
+    /// The ways out of a router; a host has none.
+    pub(super) fn row(&self, at: NodeId) -> Option<Row> {
+        let row = *self.rows.get(at.0 as usize)?;
+        (row != NONE).then_some(Row(row))
+    }
+
     /// The link to take at a router.
     pub(super) fn next(&self, at: NodeId, to: Address) -> Option<LinkId> {
-        let row = *self.rows.get(at.0 as usize)?;
-        if row == NONE || to.0 as usize >= self.ends.len() {
+        self.onward(self.row(at)?, to)
+    }
+
+    /// The same for one whose row is known.
+    #[inline]
+    pub(super) fn onward(&self, row: Row, to: Address) -> Option<LinkId> {
+        if to.0 as usize >= self.ends.len() {
             return None;
         }
-        let link = *self.next.get((row + to.0) as usize)?;
+        let link = *self.next.get((row.0 + to.0) as usize)?;
         (link != NONE).then_some(LinkId(link))
     }
 }

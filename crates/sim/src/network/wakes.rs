@@ -1,92 +1,123 @@
 //! When to look at what next.
 //!
-//! A radix heap (Ahuja, Mehlhorn, Orlin and Tarjan 1990): times never run backwards, so an entry lies in the bucket of
-//! the highest bit in which its time differs from the latest one taken. Taking empties the lowest bucket into those
-//! below it, which are empty, so that equal times keep their order without a number for each, and every step runs
-//! along a short row of memory.
+//! A heap in which four stand below each: the keys that are compared lie side by side, and there are half as many levels
+//! as with two. Who comes first is taken but stays in its place until something else is put there, because nearly every
+//! wake-up makes another one.
 
 use anabranch_base::Instant;
 
-/// Bucket 0 holds what is due at the latest time taken, bucket `i` what differs from it in bit `i - 1` at most.
-const BUCKETS: usize = 65;
+/// Below each.
+const WIDTH: usize = 4;
 
-/// Entries by time; those of one time in the order they came.
-#[derive(Debug)]
-pub(super) struct Wakes<T> {
-    buckets: [Vec<(u64, T)>; BUCKETS],
-    /// Bit `i - 1` says whether bucket `i` holds anything.
-    filled: u64,
-    /// How far bucket 0 has been taken.
-    taken: usize,
+/// Time, number among all that were pushed, and what: as one integer, from the high bits down.
+type Entry = u128;
+
+/// Small numbers by time; those of one time in the order they came.
+#[derive(Debug, Default)]
+pub(super) struct Wakes {
+    heap: Vec<Entry>,
+    /// The next number; those in the heap begin anew before it runs over.
+    number: u32,
+    /// The first has been taken.
+    taken: bool,
     last: u64,
-    spare: Vec<(u64, T)>,
 }
 
-impl<T: Copy> Wakes<T> {
+fn entry(at: u64, number: u32, what: u32) -> Entry {
+    u128::from(at) << 64 | u128::from(number) << 32 | u128::from(what)
+}
+
+impl Wakes {
     pub fn new() -> Self {
-        Wakes { buckets: [const { Vec::new() }; BUCKETS], filled: 0, taken: 0, last: 0, spare: Vec::new() }
+        Wakes::default()
     }
 
     /// Adds an entry; a time before the latest one taken counts as that.
     #[inline]
-    pub fn push(&mut self, at: Instant, what: T) {
-        let at = at.as_nanos().max(self.last);
-        self.put(at, what);
-    }
-
-    #[inline]
-    fn put(&mut self, at: u64, what: T) {
-        let bucket = 64 - (at ^ self.last).leading_zeros() as usize;
-        self.buckets[bucket].push((at, what));
-        if bucket > 0 {
-            self.filled |= 1 << (bucket - 1);
+    pub fn push(&mut self, at: Instant, what: u32) {
+        if self.number == u32::MAX {
+            self.renumber();
+        }
+        let new = entry(at.as_nanos().max(self.last), self.number, what);
+        self.number += 1;
+        if core::mem::take(&mut self.taken) {
+            self.sink(new);
+        } else {
+            self.heap.push(new);
+            self.rise(new);
         }
     }
 
     /// Takes the earliest entry if it is not after `until`.
     #[inline]
-    pub fn pop_until(&mut self, until: Instant) -> Option<(Instant, T)> {
-        if self.taken == self.buckets[0].len() && !self.refill(until.as_nanos()) {
-            return None;
+    pub fn pop_until(&mut self, until: Instant) -> Option<(Instant, u32)> {
+        if core::mem::take(&mut self.taken)
+            && let Some(end) = self.heap.pop()
+            && !self.heap.is_empty()
+        {
+            self.sink(end);
         }
-        let (at, what) = *self.buckets[0].get(self.taken)?;
+        let first = *self.heap.first()?;
+        let at = (first >> 64) as u64;
         if at > until.as_nanos() {
             return None;
         }
-        self.taken += 1;
-        Some((Instant::from_nanos(at), what))
+        (self.taken, self.last) = (true, at);
+        Some((Instant::from_nanos(at), first as u32))
     }
 
-    /// Moves what is due next into bucket 0, unless it is after `until`.
-    fn refill(&mut self, until: u64) -> bool {
-        self.buckets[0].clear();
-        self.taken = 0;
-        if self.filled == 0 {
-            return false;
-        }
-        let lowest = self.filled.trailing_zeros() as usize + 1;
-        if let [(at, what)] = self.buckets[lowest][..] {
-            if at > until {
-                return false;
+    /// Puts `new` where the first was, and further down until nothing below it is earlier.
+    #[inline]
+    fn sink(&mut self, new: Entry) {
+        let heap = self.heap.as_mut_slice();
+        let mut at = 0;
+        loop {
+            let below = at * WIDTH + 1;
+            let least = if let Some(&[a, b, c, d]) = heap.get(below..).and_then(|h| h.first_chunk::<WIDTH>()) {
+                let left = if b < a { (b, 1) } else { (a, 0) };
+                let right = if d < c { (d, 3) } else { (c, 2) };
+                let least = if right.0 < left.0 { right } else { left };
+                (least.0, below + least.1)
+            } else {
+                let rest = heap.get(below..).unwrap_or_default().iter().zip(below..);
+                let Some(least) = rest.map(|(e, i)| (*e, i)).min() else { break };
+                least
+            };
+            if new < least.0 {
+                break;
             }
-            self.buckets[lowest].clear();
-            self.filled &= self.filled - 1;
-            self.last = at;
-            self.buckets[0].push((at, what));
-            return true;
+            heap[at] = least.0;
+            at = least.1;
         }
-        let next = self.buckets[lowest].iter().map(|e| e.0).min().unwrap_or(u64::MAX);
-        if next > until {
-            return false;
+        heap[at] = new;
+    }
+
+    /// Moves `new`, the last, up until nothing above it is later.
+    fn rise(&mut self, new: Entry) {
+        let heap = self.heap.as_mut_slice();
+        let mut at = heap.len() - 1;
+        while at > 0 {
+            let above = (at - 1) / WIDTH;
+            if heap[above] < new {
+                break;
+            }
+            heap[at] = heap[above];
+            at = above;
         }
-        self.last = next;
-        self.filled &= self.filled - 1;
-        let mut all = core::mem::replace(&mut self.buckets[lowest], core::mem::take(&mut self.spare));
-        for (at, what) in all.drain(..) {
-            self.put(at, what);
+        heap[at] = new;
+    }
+
+    /// Numbers what is there from 0 on, in its order: which a sorted heap keeps.
+    #[cold]
+    fn renumber(&mut self) {
+        if core::mem::take(&mut self.taken) {
+            self.heap.swap_remove(0);
         }
-        self.spare = all;
-        true
+        self.heap.sort_unstable();
+        for (i, e) in self.heap.iter_mut().enumerate() {
+            *e = entry((*e >> 64) as u64, i as u32, *e as u32);
+        }
+        self.number = self.heap.len() as u32;
     }
 }
 
@@ -97,27 +128,33 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// The same order as a sorted map by time and number, whatever is pushed when.
+        /// The same order as a sorted map by time and number, whatever is pushed when, and when numbers run out.
         #[test]
-        fn stable_order(steps in proptest::collection::vec((0u64..40, 0u32..3, 0u32..60), 0..300)) {
+        fn stable_order(
+            steps in proptest::collection::vec((0u64..40, 0u32..3, 0u32..60), 0..300),
+            left in 0u32..400,
+        ) {
             let (mut wakes, mut model) = (Wakes::new(), BTreeMap::new());
+            wakes.number = u32::MAX - left;
             let mut now = 0;
             for (i, (gap, pops, shift)) in steps.into_iter().enumerate() {
                 let at = now + (gap << (shift / 2));
-                wakes.push(Instant::from_nanos(at), i);
+                wakes.push(Instant::from_nanos(at), i as u32);
                 model.insert((at, i), ());
                 for _ in 0..pops {
                     let until = now + gap;
                     let want = model.first_key_value().map(|(k, ())| *k).filter(|k| k.0 <= until);
                     let got = wakes.pop_until(Instant::from_nanos(until));
-                    prop_assert_eq!(got.map(|(at, i)| (at.as_nanos(), i)), want);
+                    prop_assert_eq!(got.map(|(at, i)| (at.as_nanos(), i as usize)), want);
                     if let Some(k) = want {
                         model.remove(&k);
                         now = k.0;
                     }
                 }
             }
-            let rest: Vec<_> = core::iter::from_fn(|| wakes.pop_until(Instant::FAR)).map(|(t, i)| (t.as_nanos(), i)).collect();
+            let rest: Vec<_> = core::iter::from_fn(|| wakes.pop_until(Instant::FAR))
+                .map(|(t, i)| (t.as_nanos(), i as usize))
+                .collect();
             prop_assert_eq!(rest, model.into_keys().collect::<Vec<_>>());
         }
     }
