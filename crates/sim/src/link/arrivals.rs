@@ -29,14 +29,21 @@ impl<P> Arrivals<P> {
     }
 
     /// Puts a packet where its time places it, behind others of the same time.
-    #[inline]
+    ///
+    /// Inlined, so that a packet is written where it belongs and not copied there.
+    #[inline(always)]
     pub fn push(&mut self, packet: Travelling<P>) {
         if self.0.back().is_none_or(|last| last.at <= packet.at) {
             self.0.push_back(packet);
         } else {
-            let place = self.0.partition_point(|p| p.at <= packet.at);
-            self.0.insert(place, packet);
+            self.insert(packet);
         }
+    }
+
+    #[cold]
+    fn insert(&mut self, packet: Travelling<P>) {
+        let place = self.0.partition_point(|p| p.at <= packet.at);
+        self.0.insert(place, packet);
     }
 
     #[inline]

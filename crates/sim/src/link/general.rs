@@ -126,6 +126,9 @@ impl<P: Clone + Send + 'static> Link<P> {
         self.rest.counters.of(reason).add(size);
         if let Some(notices) = &mut self.rest.notices {
             notices.push(Notice { at, dropped: Some(reason), payload });
+        } else if let Some(kept) = &mut self.rest.kept {
+            kept.push(payload);
+            self.steady.dropped = true;
         }
         Verdict::Dropped(reason)
     }

@@ -101,6 +101,8 @@ struct Rest<P> {
     /// Filled by the queue when it drops; kept for its room.
     dropped: Vec<Packet<P>>,
     notices: Option<Vec<Notice<P>>>,
+    /// What was dropped, where somebody wants it back.
+    kept: Option<Vec<P>>,
     /// Fates on the wire of the packets that have not left, as far as they were decided when the link was steady.
     decided: VecDeque<bool>,
 }
@@ -152,6 +154,7 @@ impl<P: Clone + Send + 'static> Link<P> {
             config,
             dropped: Vec::new(),
             notices: None,
+            kept: None,
             decided: VecDeque::new(),
         };
         let mut link = Link { steady: Steady::new(), rest: Box::new(rest) };
@@ -169,6 +172,20 @@ impl<P: Clone + Send + 'static> Link<P> {
     /// The notices since the last call, in the order of their times.
     pub fn take_notices(&mut self) -> impl Iterator<Item = Notice<P>> + '_ {
         self.rest.notices.iter_mut().flat_map(|n| n.drain(..))
+    }
+
+    /// From now on keeps what it drops until it is taken.
+    pub(crate) fn keep_dropped(&mut self) {
+        self.rest.kept.get_or_insert_default();
+    }
+
+    /// Hands over what was dropped since the last call.
+    #[inline]
+    pub(crate) fn take_dropped(&mut self, take: impl FnMut(P)) {
+        if !self.steady.plain || self.steady.dropped {
+            self.steady.dropped = false;
+            self.rest.kept.iter_mut().flat_map(|k| k.drain(..)).for_each(take);
+        }
     }
 
     /// Replaces the loss model by one of the caller's own.
@@ -280,6 +297,9 @@ impl<P: Clone + Send + 'static> Link<P> {
                 self.steady.taken(p.size);
             }
             self.rest.counters.dropped_loss.add(p.size);
+            if let Some(kept) = &mut self.rest.kept {
+                kept.push(p.payload);
+            }
         }
     }
 

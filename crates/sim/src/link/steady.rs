@@ -16,6 +16,8 @@ pub(super) struct Steady<P> {
     pub on: bool,
     /// Is it steady, and loses nothing at random?
     pub plain: bool,
+    /// Has it dropped what may be taken back?
+    pub dropped: bool,
     pub row: Arrivals<P>,
     pub clock: Instant,
     pub offered: Tally,
@@ -24,6 +26,8 @@ pub(super) struct Steady<P> {
     overhead: u32,
     /// Bytes per second; 0 sends at once.
     rate: u64,
+    /// Nanoseconds for a byte, where they are whole; else 0. Spares a division for each packet.
+    byte_time: u64,
     delay: Duration,
     /// The most packets and bytes.
     limit: (u64, u64),
@@ -42,6 +46,7 @@ impl<P> Steady<P> {
         Steady {
             on: false,
             plain: false,
+            dropped: false,
             row: Arrivals::new(),
             clock: Instant::ZERO,
             offered: Tally::default(),
@@ -49,6 +54,7 @@ impl<P> Steady<P> {
             mtu: u32::MAX,
             overhead: 0,
             rate: 0,
+            byte_time: 0,
             delay: Duration::ZERO,
             limit: (u64::MAX, u64::MAX),
             gone: 0,
@@ -77,6 +83,7 @@ impl<P> Steady<P> {
         self.mtu = config.mtu.unwrap_or(u32::MAX);
         self.overhead = config.overhead;
         self.rate = config.rate.map_or(0, Rate::bytes_per_sec);
+        self.byte_time = if self.rate > 0 && 1_000_000_000 % self.rate == 0 { 1_000_000_000 / self.rate } else { 0 };
         self.delay = config.delay;
         self.limit = (config.limit.packets.unwrap_or(u64::MAX), config.limit.bytes.unwrap_or(u64::MAX));
         (self.free_at, self.surplus) = surplus;
@@ -136,6 +143,11 @@ impl<P> Steady<P> {
         }
         let (since, surplus) =
             if self.free_at == Instant::FAR || now > self.free_at { (now, 0) } else { (self.free_at, self.surplus) };
+        if surplus == 0 && self.byte_time > 0 {
+            self.free_at = since + Duration::from_nanos(charged * self.byte_time);
+            self.surplus = 0;
+            return Some(self.free_at);
+        }
         let work = (charged * 1_000_000_000).saturating_sub(surplus);
         let time = work.div_ceil(self.rate);
         self.free_at = since + Duration::from_nanos(time);
@@ -144,7 +156,7 @@ impl<P> Steady<P> {
     }
 
     /// Puts an admitted packet into the row.
-    #[inline]
+    #[inline(always)]
     pub fn enter(&mut self, packet: Travelling<P>) {
         self.held += u64::from(packet.size) + u64::from(self.overhead);
         self.row.push(packet);

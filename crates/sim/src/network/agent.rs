@@ -1,5 +1,6 @@
 //! What stands on a host and talks: a transport, a source, a sink.
 
+use super::packet::Parcel;
 use super::{Address, AgentId, Packet};
 use anabranch_base::Instant;
 use core::any::Any;
@@ -25,7 +26,8 @@ pub trait Agent<X>: Any + Send {
 pub struct Context<'a, X> {
     pub(super) now: Instant,
     pub(super) id: AgentId,
-    pub(super) out: &'a mut Vec<Packet<X>>,
+    pub(super) out: &'a mut Vec<Parcel<X>>,
+    pub(super) spare: &'a mut Vec<Parcel<X>>,
 }
 
 impl<X> Context<'_, X> {
@@ -40,8 +42,9 @@ impl<X> Context<'_, X> {
     }
 
     /// Sends a packet from one of the host's addresses. It enters that address's link when the call returns.
+    #[inline]
     pub fn send(&mut self, packet: Packet<X>) {
-        self.out.push(packet);
+        self.out.push(Parcel::of(packet, self.spare));
     }
 }
 

@@ -12,10 +12,10 @@ mod wakes;
 
 pub use agent::{Agent, Context, Peer};
 pub use observer::{Event, Observer, Place, What};
-pub use packet::{Body, Packet};
+pub use packet::{Body, Packet, Parcel};
 
 use crate::Direction;
-use crate::link::Link;
+use crate::link::{Link, Verdict};
 pub use crate::topology::TopologyError;
 use crate::topology::{CableId, NodeId, Role, Topology};
 use anabranch_base::Instant;
@@ -51,7 +51,9 @@ pub struct Network<X> {
     events: Wakes,
     now: Instant,
     sent: u64,
-    out: Vec<Packet<X>>,
+    out: Vec<Parcel<X>>,
+    /// Boxes without a packet.
+    spare: Vec<Parcel<X>>,
     names: Vec<String>,
     observer: Option<Box<dyn Observer<X>>>,
 }
@@ -65,7 +67,7 @@ struct Line<X> {
     to: NodeId,
     /// Its way out for every address, when it is a router.
     row: Option<Row>,
-    link: Link<Packet<X>>,
+    link: Link<Parcel<X>>,
 }
 
 struct Slot<X> {
@@ -107,7 +109,8 @@ impl<X: Clone + Send + 'static> Network<X> {
         let mut links = Vec::new();
         for c in &topology.cables {
             for (to, way, config) in [(c.b, "forward", &c.forward), (c.a, "backward", &c.backward)] {
-                let link = Link::new(&format!("{}.{way}", c.name), seed, config.clone());
+                let mut link = Link::new(&format!("{}.{way}", c.name), seed, config.clone());
+                link.keep_dropped();
                 links.push(Line { wake: Instant::FAR, to, row: routes.row(to), link });
             }
         }
@@ -120,6 +123,7 @@ impl<X: Clone + Send + 'static> Network<X> {
             now: Instant::ZERO,
             sent: 0,
             out: Vec::new(),
+            spare: Vec::new(),
             names: topology.nodes.iter().map(|n| n.name.clone()).collect(),
             observer: None,
         })
@@ -181,7 +185,7 @@ impl<X: Clone + Send + 'static> Network<X> {
     }
 
     /// A link. Between two events it may lag behind [`now`](Self::now): [`settle`](Self::settle) brings it there.
-    pub fn link(&self, id: LinkId) -> Option<&Link<Packet<X>>> {
+    pub fn link(&self, id: LinkId) -> Option<&Link<Parcel<X>>> {
         Some(&self.links.get(id.0 as usize)?.link)
     }
 
@@ -234,12 +238,17 @@ impl<X: Clone + Send + 'static> Network<X> {
         let Some(observer) = &mut self.observer else { return };
         for (id, n) in &notices {
             let what = n.dropped.map_or(What::Dequeued, What::Dropped);
-            observer.observe(Event { at: n.at, place: Place::Link(*id), what, packet: &n.payload });
+            if let Some(packet) = n.payload.packet() {
+                observer.observe(Event { at: n.at, place: Place::Link(*id), what, packet });
+            }
         }
     }
 
-    fn tell(&mut self, place: Place, what: What, packet: &Packet<X>) {
-        if let Some(observer) = &mut self.observer {
+    #[inline]
+    fn tell(&mut self, place: Place, what: What, parcel: &Parcel<X>) {
+        if let Some(observer) = &mut self.observer
+            && let Some(packet) = parcel.packet()
+        {
             observer.observe(Event { at: self.now, place, what, packet });
         }
     }
@@ -249,12 +258,13 @@ impl<X: Clone + Send + 'static> Network<X> {
         line.wake = Instant::FAR;
         let (to, row) = (line.to, line.row);
         let mut next = line.link.poll_deliver(self.now);
-        while let Some(packet) = next {
-            self.tell(Place::Link(id), What::Arrived, &packet);
-            self.arrive(to, row, packet);
+        while let Some(parcel) = next {
+            self.tell(Place::Link(id), What::Arrived, &parcel);
+            self.arrive(to, row, parcel);
             let link = &mut self.links[id.0 as usize].link;
             next = if link.may_deliver(self.now) { link.poll_deliver(self.now) } else { None };
         }
+        self.collect_dropped(id);
         self.watch(id);
     }
 
@@ -272,28 +282,45 @@ impl<X: Clone + Send + 'static> Network<X> {
     }
 
     #[inline]
-    fn arrive(&mut self, at: NodeId, row: Option<Row>, packet: Packet<X>) {
+    fn arrive(&mut self, at: NodeId, row: Option<Row>, parcel: Parcel<X>) {
+        let Some(packet) = parcel.packet() else { return };
         if let Some(link) = row.and_then(|row| self.routes.onward(row, packet.destination)) {
-            self.enter(link, packet);
+            self.enter(link, parcel);
         } else if row.is_none()
             && self.routes.host(packet.destination) == Some(at)
             && self.agents.get(packet.to.0 as usize).is_some_and(|s| s.started)
         {
-            self.tell(Place::Node(at), What::Received, &packet);
+            self.tell(Place::Node(at), What::Received, &parcel);
+            let Some(packet) = parcel.open(&mut self.spare) else { return };
             self.call(packet.to, |agent, cx| agent.receive(cx, packet));
         } else {
-            self.tell(Place::Node(at), What::Lost, &packet);
+            self.tell(Place::Node(at), What::Lost, &parcel);
+            parcel.open(&mut self.spare);
         }
     }
 
-    fn enter(&mut self, link: LinkId, packet: Packet<X>) {
-        self.tell(Place::Link(link), What::Enqueued, &packet);
+    #[inline]
+    fn enter(&mut self, link: LinkId, parcel: Parcel<X>) {
+        self.tell(Place::Link(link), What::Enqueued, &parcel);
+        let Some(size) = parcel.packet().map(|p| p.size) else { return };
         let line = &mut self.links[link.0 as usize];
-        line.link.enqueue(self.now, packet.size, packet);
+        let verdict = line.link.enqueue(self.now, size, parcel);
         // What stands behind others in a row changes nothing about the first.
         if line.wake == Instant::FAR || !line.link.keeps_order() {
             self.watch(link);
         }
+        if verdict != Verdict::Queued {
+            self.collect_dropped(link);
+        }
+    }
+
+    /// The boxes of what a link has dropped serve again.
+    #[inline]
+    fn collect_dropped(&mut self, link: LinkId) {
+        let spare = &mut self.spare;
+        self.links[link.0 as usize].link.take_dropped(|parcel| {
+            parcel.open(spare);
+        });
     }
 
     fn wake_agent(&mut self, id: AgentId, at: Instant) {
@@ -312,7 +339,7 @@ impl<X: Clone + Send + 'static> Network<X> {
     #[inline]
     fn call(&mut self, id: AgentId, f: impl FnOnce(&mut dyn Agent<X>, &mut Context<'_, X>)) {
         let Some(slot) = self.agents.get_mut(id.0 as usize) else { return };
-        f(slot.agent.as_mut(), &mut Context { now: self.now, id, out: &mut self.out });
+        f(slot.agent.as_mut(), &mut Context { now: self.now, id, out: &mut self.out, spare: &mut self.spare });
         let next = slot.agent.next_timeout().map(|t| t.max(self.now));
         if let Some(next) = next.filter(|t| *t < slot.wake) {
             slot.wake = next;
@@ -322,22 +349,25 @@ impl<X: Clone + Send + 'static> Network<X> {
             return;
         }
         let mut out = core::mem::take(&mut self.out);
-        for packet in out.drain(..) {
-            self.depart(id, packet);
+        for parcel in out.drain(..) {
+            self.depart(id, parcel);
         }
         self.out = out;
     }
 
-    fn depart(&mut self, from: AgentId, mut packet: Packet<X>) {
+    #[inline]
+    fn depart(&mut self, from: AgentId, mut parcel: Parcel<X>) {
+        let Some(packet) = parcel.packet_mut() else { return };
         (packet.from, packet.number) = (from, self.sent);
         self.sent += 1;
-        let Some(link) = self.routes.first(packet.source) else { return };
+        let source = packet.source;
+        let Some(link) = self.routes.first(source) else { return };
         if self.observer.is_some()
-            && let Some(host) = self.routes.host(packet.source)
+            && let Some(host) = self.routes.host(source)
         {
-            self.tell(Place::Node(host), What::Sent, &packet);
+            self.tell(Place::Node(host), What::Sent, &parcel);
         }
-        self.enter(link, packet);
+        self.enter(link, parcel);
     }
 }
 

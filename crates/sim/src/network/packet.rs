@@ -46,3 +46,45 @@ impl<X> Packet<X> {
         Packet { source, destination, to, from: AgentId(0), number: 0, size, body }
     }
 }
+
+/// A packet in a box of its own, which is what links pass on; the boxes serve again.
+#[derive(Clone, Debug)]
+pub struct Parcel<X>(Box<Slot<X>>);
+
+/// A line of a cache.
+#[derive(Clone, Debug)]
+#[repr(align(64))]
+struct Slot<X>(Option<Packet<X>>);
+
+impl<X> Parcel<X> {
+    /// The packet, until it has reached its agent.
+    #[inline]
+    pub fn packet(&self) -> Option<&Packet<X>> {
+        self.0.0.as_ref()
+    }
+
+    #[inline]
+    pub(super) fn packet_mut(&mut self) -> Option<&mut Packet<X>> {
+        self.0.0.as_mut()
+    }
+
+    /// Puts a packet into a box that served before, or into a new one.
+    #[inline]
+    pub(super) fn of(packet: Packet<X>, spare: &mut Vec<Parcel<X>>) -> Self {
+        match spare.pop() {
+            Some(mut parcel) => {
+                parcel.0.0 = Some(packet);
+                parcel
+            }
+            None => Parcel(Box::new(Slot(Some(packet)))),
+        }
+    }
+
+    /// Takes the packet out and keeps the box.
+    #[inline]
+    pub(super) fn open(mut self, spare: &mut Vec<Parcel<X>>) -> Option<Packet<X>> {
+        let packet = self.0.0.take();
+        spare.push(self);
+        packet
+    }
+}

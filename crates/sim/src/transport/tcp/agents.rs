@@ -192,6 +192,9 @@ impl TcpSink {
 
     /// Bytes delivered in order, over all connections.
     pub fn delivered(&self) -> u64 {
+        if self.others.is_empty() {
+            return self.first.receiver.delivered() + self.closed.0;
+        }
         self.flows().map(|f| f.receiver.delivered()).sum::<u64>() + self.closed.0
     }
 
