@@ -1,7 +1,7 @@
 //! What hands messages to an association, and how the other side takes them.
 
 use anabranch_base::{Duration, Instant, Rate, StreamId};
-use anabranch_engine::{Association, SendError, SendOptions};
+use anabranch_engine::{AssocId, Association, Endpoint, SendError, SendOptions};
 use anabranch_sim::traffic::{Emission, Source};
 use bytes::Bytes;
 
@@ -131,13 +131,16 @@ impl Reader {
     }
 
     /// Takes what there is and may be taken.
-    pub(super) fn read(&mut self, now: Instant, a: &mut Association, record: &mut Record) {
+    pub(super) fn read(&mut self, now: Instant, endpoint: &mut Endpoint, id: AssocId, record: &mut Record) {
         self.waiting = self.rate.is_some() && now < self.ready;
-        while !self.waiting {
-            let Some(m) = a.recv() else { return };
-            let len = m.payload.len() as u64;
-            record.handed_over(m.ppid, m.stream.0, len, now);
-            record.packet(u64::from(m.ppid.wrapping_sub(FIRST)), now);
+        // To ask for one more than there is would make the association tell of the next one.
+        while !self.waiting && endpoint.association(id).is_some_and(Association::is_readable) {
+            let mut len = 0;
+            endpoint.read(id, 1, |m| {
+                len = m.payload.len() as u64;
+                record.handed_over(m.ppid, m.stream.0, len, now);
+                record.packet(u64::from(m.ppid.wrapping_sub(FIRST)), now);
+            });
             if let Some(rate) = self.rate {
                 self.ready = self.ready.max(now) + rate.time_for(len);
                 self.waiting = now < self.ready;

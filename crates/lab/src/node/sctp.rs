@@ -232,13 +232,14 @@ impl SctpAgent {
         if !sends && !reads {
             return;
         }
-        let Some(mut a) = endpoint.association_mut(id) else { return };
         let mut record = lock(&self.record);
-        if let Some(app) = self.application.as_mut().filter(|_| sends) {
+        if let Some(app) = self.application.as_mut().filter(|_| sends)
+            && let Some(mut a) = endpoint.association_mut(id)
+        {
             app.send(now, &mut a, &mut record);
         }
         if reads {
-            self.reader.read(now, &mut a, &mut record);
+            self.reader.read(now, endpoint, id, &mut record);
         }
     }
 
