@@ -4,6 +4,7 @@ use anabranch_base::Entropy;
 use anabranch_wire::{Encode, Parameter, kind, parameter_kind};
 use aws_lc_rs::hmac;
 use core::fmt;
+use smallvec::SmallVec;
 
 /// HMAC identifier of SHA-1 (RFC 4895 §3.3), which every endpoint has to know.
 pub const HMAC_SHA1: u16 = 1;
@@ -102,9 +103,12 @@ impl Lists<'_> {
 pub struct PeerAuth {
     random: [u8; RANDOM_LEN],
     /// None when the parameter was absent, which differs from an empty one in the key.
-    chunks: Option<Box<[u8]>>,
-    hmacs: Box<[u8]>,
+    chunks: Option<ChunkTypes>,
+    hmacs: SmallVec<[u8; 16]>,
 }
+
+/// Chunk types, in place when they are as many as honest peers list.
+pub(crate) type ChunkTypes = SmallVec<[u8; 16]>;
 
 impl PeerAuth {
     /// From the values of RANDOM, CHUNKS (none when absent) and HMAC-ALGO in an INIT or INIT ACK. None when they
@@ -115,7 +119,8 @@ impl PeerAuth {
         if hmacs.len() > MAX_HMACS || chunks.is_some_and(|c| c.len() > MAX_CHUNKS) {
             return None;
         }
-        let peer = PeerAuth { random: random.try_into().ok()?, chunks: chunks.map(Box::from), hmacs: hmacs.into() };
+        let random = random.try_into().ok()?;
+        let peer = PeerAuth { random, chunks: chunks.map(SmallVec::from_slice), hmacs: SmallVec::from_slice(hmacs) };
         peer.hmac_id().is_some().then_some(peer)
     }
 

@@ -1,5 +1,6 @@
 //! What an endpoint and an association are told at birth.
 
+use crate::auth::ChunkTypes;
 use crate::path::LocalId;
 use crate::quirks::Quirks;
 use crate::rx::reassembly::CHUNK_CHARGE;
@@ -153,8 +154,8 @@ impl AssocConfig {
     }
 
     /// Value of our CHUNKS parameter: types that the peer must authenticate.
-    pub(crate) fn chunks_to_authenticate(&self) -> Vec<u8> {
-        let mut out = if self.dynamic_addresses { crate::auth::OUR_CHUNKS.to_vec() } else { Vec::new() };
+    pub(crate) fn chunks_to_authenticate(&self) -> ChunkTypes {
+        let mut out = ChunkTypes::from_slice(if self.dynamic_addresses { crate::auth::OUR_CHUNKS } else { &[] });
         for &k in &self.auth.chunks {
             // RFC 4895 §3.2.
             let never = matches!(k, kind::INIT | kind::INIT_ACK | kind::SHUTDOWN_COMPLETE | kind::AUTH);

@@ -60,6 +60,20 @@ struct Slot {
 }
 
 impl Slot {
+    /// In its place at once: an association is too large to be moved about.
+    #[inline]
+    fn with(association: Association) -> Box<Slot> {
+        let slot = Slot {
+            association,
+            timeout: None,
+            ready: false,
+            eventful: false,
+            hashes: SmallVec::new(),
+            hashes_of: None,
+        };
+        Box::write(Box::new_uninit(), slot)
+    }
+
     fn has(&self, key: &PeerKey) -> bool {
         let a = &self.association;
         a.paths.iter().any(|p| PeerKey::new(p.local, p.remote, a.peer_port) == *key)
@@ -78,6 +92,8 @@ pub struct Endpoint {
     by_tag: Index,
     by_peer: Index,
     alarms: Alarms,
+    /// Room to write a cookie and the parameters of an INIT ACK.
+    rooms: [Vec<u8>; 2],
     /// Room for the list of those whose time has come.
     due: Vec<AssocId>,
     ready: VecDeque<AssocId>,
@@ -99,6 +115,7 @@ impl Endpoint {
             by_tag: Index::default(),
             by_peer: Index::default(),
             alarms: Alarms::default(),
+            rooms: [Vec::new(), Vec::new()],
             due: Vec::new(),
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
@@ -156,22 +173,15 @@ impl Endpoint {
             local,
             remote,
         };
-        let mut a = Association::new(config.into(), policies, birth, self.entropy.as_mut(), State::CookieWait);
-        a.own_policies = true;
-        a.start(now);
-        self.insert(a)
+        let a = Association::new(config.into(), policies, birth, self.entropy.as_mut(), State::CookieWait);
+        let mut slot = Slot::with(a);
+        slot.association.own_policies = true;
+        slot.association.start(now);
+        self.insert(slot)
     }
 
-    fn insert(&mut self, a: Association) -> AssocId {
-        let tag = a.local_tag;
-        let slot = Slot {
-            association: a,
-            timeout: None,
-            ready: false,
-            eventful: false,
-            hashes: SmallVec::new(),
-            hashes_of: None,
-        };
+    fn insert(&mut self, slot: Box<Slot>) -> AssocId {
+        let tag = slot.association.local_tag;
         let id = self.slots.insert(slot);
         self.note_tag(tag, id);
         self.touch(id);

@@ -91,6 +91,11 @@ pub struct AbandonedStats {
 }
 
 impl AbandonedStats {
+    pub(crate) const NONE: AbandonedStats = {
+        let none = AbandonedCount { sent: 0, unsent: 0 };
+        AbandonedStats { lifetime: none, retransmissions: none, priority: none }
+    };
+
     pub(crate) fn count(&mut self, why: Reason, sent: bool) {
         let c = match why {
             Reason::Lifetime => &mut self.lifetime,
@@ -136,4 +141,41 @@ pub struct AssocStats {
     pub unsent: u64,
     /// Payload bytes outstanding.
     pub outstanding: u64,
+}
+
+/// What an association counts itself of its [`AssocStats`], which say what each means.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Tally {
+    pub messages_sent: u64,
+    pub bytes_sent: u64,
+    pub messages_received: u64,
+    pub bytes_received: u64,
+    pub abandoned_unsent: u64,
+    pub abandoned_sent: u64,
+    pub retransmissions: u64,
+    pub duplicates_received: u64,
+    pub dropped_no_buffer: u64,
+    pub sacks_sent: u64,
+    pub sacks_received: u64,
+    pub decisions_refused: u64,
+}
+
+impl Tally {
+    pub fn stats(&self) -> AssocStats {
+        AssocStats {
+            messages_sent: self.messages_sent,
+            bytes_sent: self.bytes_sent,
+            messages_received: self.messages_received,
+            bytes_received: self.bytes_received,
+            abandoned_unsent: self.abandoned_unsent,
+            abandoned_sent: self.abandoned_sent,
+            retransmissions: self.retransmissions,
+            duplicates_received: self.duplicates_received,
+            dropped_no_buffer: self.dropped_no_buffer,
+            sacks_sent: self.sacks_sent,
+            sacks_received: self.sacks_received,
+            decisions_refused: self.decisions_refused,
+            ..AssocStats::default()
+        }
+    }
 }

@@ -5,13 +5,13 @@ use crate::config::AssocConfig;
 use crate::cookie::{Cookie, MAX_LISTED, PeerAuth};
 use anabranch_base::Duration;
 use anabranch_wire::{Encode, Parameter, Params, UnknownAction, kind, list_u16, parameter_kind};
-use bytes::Bytes;
+use smallvec::SmallVec;
 use std::net::IpAddr;
 
 /// What the parameters of an INIT or INIT ACK tell.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Announced {
-    pub cookie: Option<Bytes>,
+pub(crate) struct Announced<'a> {
+    pub cookie: Option<&'a [u8]>,
     pub forward_tsn: bool,
     pub asconf: bool,
     /// It reads how many packets a SACK answers.
@@ -45,7 +45,7 @@ const MAX_REPORT: usize = 512;
 /// In a cookie stands only that the method was the one we know.
 const ANNOUNCED_AS_OURS: u32 = u32::MAX;
 
-impl Announced {
+impl<'a> Announced<'a> {
     /// May packets to the peer leave without a checksum (RFC 9653 §5.2)?
     pub fn takes_zero_checksum(&self, config: &AssocConfig) -> bool {
         let ours = |method: u32| method == ANNOUNCED_AS_OURS || Some(method) == config.error_detection;
@@ -53,7 +53,7 @@ impl Announced {
     }
 
     /// Reads parameters; stops where a broken one or one of the "stop" kind stands.
-    pub fn read(params: Params<'_>) -> Announced {
+    pub fn read(params: Params<'a>) -> Announced<'a> {
         let mut a = Announced::default();
         let (mut random, mut chunks, mut hmacs) = (None, None, None);
         for p in params.iter() {
@@ -62,7 +62,7 @@ impl Announced {
                 continue;
             };
             match p {
-                Parameter::Cookie(c) => a.cookie = Some(Bytes::copy_from_slice(c)),
+                Parameter::Cookie(c) => a.cookie = Some(c),
                 Parameter::Ipv4(v4) => a.address(v4.into()),
                 Parameter::Ipv6(v6) => a.address(v6.into()),
                 Parameter::SupportedAddressTypes(types) => a.families = Some(list_u16(types).take(16).collect()),
@@ -103,7 +103,7 @@ impl Announced {
     }
 
     /// What a cookie kept of an INIT's parameters.
-    pub fn of_cookie(cookie: &Cookie) -> Announced {
+    pub fn of_cookie(cookie: &Cookie) -> Announced<'static> {
         Announced {
             forward_tsn: cookie.features.forward_tsn,
             asconf: cookie.features.asconf,
@@ -163,30 +163,34 @@ impl Announced {
 
 /// Parameters of our INIT, and of the INIT ACK to a peer that announced something from an address: an answer names
 /// only what both can do, for it goes to whoever stands as the source and shall be small (RFC 5062 §9.3).
-pub(crate) fn announce(config: &AssocConfig, auth: &AuthParams, peer: Option<(&Announced, IpAddr)>) -> Vec<u8> {
-    let mut out = Vec::with_capacity(96);
+pub(crate) fn announce(
+    config: &AssocConfig,
+    auth: &AuthParams,
+    peer: Option<(&Announced<'_>, IpAddr)>,
+    out: &mut Vec<u8>,
+) {
     let useful = |ours: IpAddr| peer.is_none_or(|(p, source)| p.supports(ours, source));
     for a in config.addresses.iter().filter(|a| useful(a.ip)).take(MAX_LISTED) {
-        Parameter::from(a.ip).encode(&mut out);
+        Parameter::from(a.ip).encode(out);
     }
     // Not only to a peer that announced it too: it may send without a checksum and want to receive with one.
     if let Some(method) = config.error_detection {
-        Parameter::ZeroChecksum(method).encode(&mut out);
+        Parameter::ZeroChecksum(method).encode(out);
     }
-    let mut extensions = Vec::with_capacity(8);
+    let mut extensions = SmallVec::<[u8; 8]>::new();
     if config.partial_reliability && peer.is_none_or(|(p, _)| p.forward_tsn) {
-        Parameter::ForwardTsnSupported.encode(&mut out);
+        Parameter::ForwardTsnSupported.encode(out);
         extensions.push(kind::FORWARD_TSN);
     }
     if config.reads_packet_counts() && peer.is_none_or(|(p, _)| p.packet_count) {
-        Parameter::PacketCount.encode(&mut out);
+        Parameter::PacketCount.encode(out);
     }
     if config.authenticates() && peer.is_none_or(|(p, _)| p.auth.is_some()) {
         extensions.push(kind::AUTH);
         if config.dynamic_addresses {
             extensions.extend([kind::ASCONF, kind::ASCONF_ACK]);
         }
-        auth.encode(&config.chunks_to_authenticate(), &mut out);
+        auth.encode(&config.chunks_to_authenticate(), out);
     }
     if config.stream_reconfiguration && peer.is_none_or(|(p, _)| p.reconfig) {
         extensions.push(kind::RE_CONFIG);
@@ -201,7 +205,6 @@ pub(crate) fn announce(config: &AssocConfig, auth: &AuthParams, peer: Option<(&A
         extensions.push(kind::NR_SACK);
     }
     if !extensions.is_empty() {
-        Parameter::SupportedExtensions(&extensions).encode(&mut out);
+        Parameter::SupportedExtensions(&extensions).encode(out);
     }
-    out
 }

@@ -2,7 +2,7 @@
 
 use super::Association;
 use super::control_out::{What, causes};
-use crate::auth::{AssociationKey, AuthParams, PeerAuth, mac_len};
+use crate::auth::{AssociationKey, AuthParams, ChunkTypes, PeerAuth, mac_len};
 use crate::config::AssocConfig;
 use crate::transmit::Transmit;
 use anabranch_base::PathId;
@@ -25,13 +25,14 @@ pub enum AuthKeyError {
 pub(crate) struct Authentication {
     /// The association key of the empty shared key: others differ from it by what stands in front.
     base: Option<AssociationKey>,
-    /// Endpoint pair shared keys.
-    shared: BTreeMap<u16, Box<[u8]>>,
+    /// Endpoint pair shared keys; none is only the empty one, number 0.
+    #[allow(clippy::box_collection, reason = "seldom there, and then it may take more")]
+    shared: Option<Box<BTreeMap<u16, Box<[u8]>>>>,
     active: u16,
     /// Chunk types that we take behind an AUTH only.
-    ours: Vec<u8>,
+    ours: ChunkTypes,
     /// Chunk types that the peer takes behind an AUTH only.
-    theirs: Vec<u8>,
+    theirs: ChunkTypes,
     /// The peer wants more than what signs itself when it is made, [`Association::push_authenticated`].
     more: bool,
 }
@@ -42,13 +43,17 @@ impl Authentication {
         let base = peer.and_then(|p| AssociationKey::new(local, &ours, p, &[]));
         // RFC 4895 §3.2: these are ignored in a list.
         let signable = |k: &u8| !matches!(*k, kind::INIT | kind::INIT_ACK | kind::SHUTDOWN_COMPLETE | kind::AUTH);
-        let theirs: Vec<u8> =
+        let theirs: ChunkTypes =
             peer.and_then(PeerAuth::chunks).unwrap_or_default().iter().copied().filter(signable).collect();
         let more = base.is_some() && theirs.iter().any(|k| !matches!(*k, kind::ASCONF | kind::ASCONF_ACK));
-        let mut shared = BTreeMap::from([(0, Box::default())]);
-        shared.extend(config.auth.keys.iter().map(|(id, key)| (*id, Box::from(&key[..]))));
-        let active = if shared.contains_key(&config.auth.active_key) { config.auth.active_key } else { 0 };
-        Authentication { base, shared, active, ours, theirs, more }
+        let mut auth = Authentication { base, shared: None, active: 0, ours, theirs, more };
+        if !config.auth.keys.is_empty() {
+            auth.keys().extend(config.auth.keys.iter().map(|(id, key)| (*id, Box::from(&key[..]))));
+        }
+        if auth.shared_key(config.auth.active_key).is_some() {
+            auth.active = config.auth.active_key;
+        }
+        auth
     }
 
     /// Do both ends take part?
@@ -64,8 +69,17 @@ impl Authentication {
         let len = self.base.as_ref().filter(|_| self.more).map(|k| AuthOut::MAC_OFFSET + k.mac_len());
         len.unwrap_or(0).next_multiple_of(4)
     }
+    fn keys(&mut self) -> &mut BTreeMap<u16, Box<[u8]>> {
+        self.shared.get_or_insert_with(|| Box::new(BTreeMap::from([(0, Box::default())])))
+    }
+    fn shared_key(&self, id: u16) -> Option<&[u8]> {
+        match &self.shared {
+            Some(keys) => keys.get(&id).map(|k| &k[..]),
+            None => (id == 0).then_some(&[]),
+        }
+    }
     fn key(&self, id: u16) -> Option<AssociationKey> {
-        let shared = self.shared.get(&id)?;
+        let shared = self.shared_key(id)?;
         self.base.as_ref().map(|base| base.with_shared(shared))
     }
 }
@@ -73,7 +87,7 @@ impl Authentication {
 impl Association {
     /// Sets an endpoint pair shared key (RFC 4895 §6.1), known to both ends by other means; 0 may be set too.
     pub fn set_auth_key(&mut self, id: u16, secret: &[u8]) {
-        self.auth.shared.insert(id, secret.into());
+        self.auth.keys().insert(id, secret.into());
     }
 
     /// Signs with another key from now on.
@@ -81,7 +95,7 @@ impl Association {
     /// # Errors
     /// [`AuthKeyError::Unknown`].
     pub fn activate_auth_key(&mut self, id: u16) -> Result<(), AuthKeyError> {
-        if !self.auth.shared.contains_key(&id) {
+        if self.auth.shared_key(id).is_none() {
             return Err(AuthKeyError::Unknown(id));
         }
         self.auth.active = id;
@@ -96,7 +110,7 @@ impl Association {
         if self.auth.active == id {
             return Err(AuthKeyError::Active(id));
         }
-        self.auth.shared.remove(&id).map(drop).ok_or(AuthKeyError::Unknown(id))
+        self.auth.keys().remove(&id).map(drop).ok_or(AuthKeyError::Unknown(id))
     }
 
     /// Chunk types that we take from the peer behind an AUTH only.

@@ -2,7 +2,9 @@
 
 use super::asconf::Asconf;
 use super::peer_window::PeerWindow;
+use super::reconfig::Reconfig;
 use super::sack_in::GapMemory;
+use super::seldom::Seldom;
 use super::views::Views;
 use super::{Association, PeerFeatures, State, bench, nonces};
 use crate::auth::AuthParams;
@@ -11,7 +13,7 @@ use crate::path::list::Paths;
 use crate::path::{LocalId, Origin};
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
-use crate::stats::AssocStats;
+use crate::stats::Tally;
 use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
@@ -71,7 +73,7 @@ impl Association {
             board: Scoreboard::new(birth.local_initial),
             peer_window: PeerWindow::default(),
             gaps: GapMemory::default(),
-            copies_due: VecDeque::new(),
+            copies_due: Seldom::nothing(),
             scheduler_wakeup: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
@@ -110,12 +112,15 @@ impl Association {
             guard_timer: None,
             guarded_from: 0,
             asconf: Asconf::new(birth.local_initial.0),
-            reconfig: super::reconfig::Reconfig::new(birth.local_initial),
+            reconfig: match config.stream_reconfiguration {
+                true => Reconfig::new(birth.local_initial).into(),
+                false => Seldom::nothing(),
+            },
             nonces: nonces::Nonces::new(entropy),
             events: VecDeque::new(),
             abandoned_told: 0,
-            abandoned: super::give_up::Abandoned::default(),
-            stats: AssocStats::default(),
+            abandoned: Seldom::nothing(),
+            stats: Tally::default(),
             scratch: bench::Lent::default(),
             config,
         };

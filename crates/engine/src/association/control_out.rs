@@ -12,6 +12,7 @@ use anabranch_wire::{
 };
 use bytes::Bytes;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// A control chunk for a path.
 #[derive(Clone, Debug)]
@@ -26,7 +27,7 @@ pub(crate) struct Control {
 pub(crate) enum What {
     Init,
     /// First in its packet; an ERROR about the INIT ACK and the probe of an unconfirmed address may follow.
-    CookieEcho(Bytes),
+    CookieEcho(Arc<[u8]>),
     CookieAck,
     Heartbeat(u64),
     /// The parameters of a HEARTBEAT, to be returned unchanged.
@@ -140,7 +141,9 @@ impl Association {
     /// A packet came: its answers have one packet's room.
     pub(super) fn begin_answers(&mut self) {
         self.asconf.one_answered = false;
-        self.reconfig.one_answered = false;
+        if let Some(reconfig) = self.reconfig.held() {
+            reconfig.one_answered = false;
+        }
         self.answer_room = self.config.packet_size - COMMON_HEADER_LEN - self.auth.room();
     }
 
@@ -222,7 +225,8 @@ impl Association {
         let p = &mut out.packet;
         match &c.what {
             What::Init => {
-                let params = self.handshake_params();
+                let mut params = Vec::with_capacity(128);
+                self.handshake_params(&mut params);
                 p.push(&InitOut { ack: false, fields: self.init_fields(), params: &params });
             }
             What::CookieEcho(cookie) => self.encode_cookie_echo(c.path, cookie, out),

@@ -1,6 +1,7 @@
 //! Messages given up (RFC 3758, RFC 7496), and what the peer is to skip.
 
 use super::Association;
+use super::seldom::Nothing;
 use crate::message::SendOptions;
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
@@ -17,6 +18,10 @@ const SWEEP: Duration = Duration::from_millis(1);
 pub(super) struct Abandoned {
     pub total: AbandonedStats,
     by_stream: BTreeMap<StreamId, AbandonedStats>,
+}
+
+impl Nothing for Abandoned {
+    const NOTHING: &'static Self = &Abandoned { total: AbandonedStats::NONE, by_stream: BTreeMap::new() };
 }
 
 impl Abandoned {

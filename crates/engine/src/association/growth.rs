@@ -25,7 +25,7 @@ impl Association {
             path,
             bytes: t.bytes,
             oldest_advanced: match self.config.quirks.cuc_by_tsn {
-                true => p.pseudo.progress,
+                true => p.era.as_ref().is_some_and(|era| era.pseudo.progress),
                 false => p.flight.expected_seq() > p.expected,
             },
             cumulative_advanced: advanced,

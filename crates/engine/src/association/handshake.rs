@@ -13,8 +13,8 @@ use crate::rx::tsn_tracker::TsnTracker;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, DATA_HEADER_LEN, Encode, I_DATA_HEADER_LEN, InitAck, InitFields, Parameter};
-use bytes::Bytes;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 /// Type of the State Cookie, as "Missing Mandatory Parameter" lists it.
 const MISSING_COOKIE: [u8; 2] = [0, 7];
@@ -30,13 +30,12 @@ impl Association {
         }
     }
 
-    pub(super) fn handshake_params(&self) -> Vec<u8> {
-        let mut out = announce(&self.config, &self.local_auth, None);
+    pub(super) fn handshake_params(&self, out: &mut Vec<u8>) {
+        announce(&self.config, &self.local_auth, None, out);
         if let Some(wish) = self.cookie_wish {
             let ms = u32::try_from(wish.as_millis()).unwrap_or(u32::MAX);
-            Parameter::CookiePreservative(ms).encode(&mut out);
+            Parameter::CookiePreservative(ms).encode(out);
         }
-        out
     }
 
     /// Sends the INIT and starts T1.
@@ -75,7 +74,7 @@ impl Association {
     }
 
     /// The cookie of an INIT ACK with which an association can begin; any other ends this one (§3.3.3, §5.1).
-    fn check_init_ack(&mut self, now: Instant, f: InitFields, a: &mut Announced) -> Option<Bytes> {
+    fn check_init_ack(&mut self, now: Instant, f: InitFields, a: &mut Announced<'_>) -> Option<Arc<[u8]>> {
         let (cause, why) = if f.tag == 0 {
             (None, "INIT ACK with tag 0")
         } else if a.host_name {
@@ -84,8 +83,8 @@ impl Association {
             (Some(Cause::ProtocolViolation(b"a parameter without its format")), "INIT ACK without its format")
         } else if f.outbound_streams == 0 || f.inbound_streams == 0 || f.a_rwnd < 1_500 {
             (Some(Cause::InvalidParameter), "INIT ACK with impossible values")
-        } else if let Some(cookie) = a.cookie.take() {
-            return Some(cookie);
+        } else if let Some(cookie) = a.cookie {
+            return Some(cookie.into());
         } else {
             (Some(Cause::MissingParameters(&MISSING_COOKIE)), "INIT ACK without cookie")
         };
@@ -148,7 +147,9 @@ impl Association {
         self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
         self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
         self.asconf.peer_starts_at(f.initial_tsn.0);
-        self.reconfig.peer_starts_at(f.initial_tsn);
+        if let Some(reconfig) = self.reconfig.held() {
+            reconfig.peer_starts_at(f.initial_tsn);
+        }
         let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
         self.auth = Authentication::new(&self.config, &self.local_auth, auth);
         self.settle_mtu();

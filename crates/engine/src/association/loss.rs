@@ -133,13 +133,16 @@ impl Association {
         let cx = facts.view(&self.views);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let by_tsn = self.config.quirks.recover_by_tsn;
-        let beyond = if by_tsn { highest > p.recover_tsn } else { p.recovery_exit.is_none() };
+        let beyond = match &p.era {
+            Some(era) if by_tsn => highest > era.recover_tsn,
+            _ => p.recovery_exit.is_none(),
+        };
         let new_episode = kind == LossKind::Timeout || beyond;
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
         let to = p.window.on_loss(&cx, path, &e, cause);
-        if new_episode {
-            p.timed = None;
+        if let Some(era) = p.era.as_mut().filter(|_| new_episode) {
+            era.timed = None;
         }
         if new_episode && cause != Cause::Reordering {
             p.cwnd = to.cwnd.max(self.mtu);
@@ -151,7 +154,9 @@ impl Association {
         match kind {
             LossKind::FastRetransmit if new_episode => {
                 p.recovery_exit = p.flight.next_seq().checked_sub(1);
-                p.recover_tsn = self.board.sent_end() - 1;
+                if let Some(era) = &mut p.era {
+                    era.recover_tsn = self.board.sent_end() - 1;
+                }
                 p.free_pass = true;
             }
             LossKind::FastRetransmit => p.free_pass |= self.config.quirks.pass_every_mark,
@@ -181,9 +186,7 @@ impl Association {
             p.counters.timeouts += 1;
             p.newest_acked_seq = None;
         }
-        if let Some(log) = self.views.timeouts.get_mut(path.index()) {
-            log.push(now);
-        }
+        self.views.note_timeout(path, now);
         let lost = self.empty_path(now, path);
         self.mark_reneged(now);
         self.react(now, path, LossKind::Timeout, lost);

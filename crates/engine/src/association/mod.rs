@@ -28,6 +28,7 @@ mod reconfig;
 mod reconfig_in;
 pub(crate) mod restart;
 mod sack_in;
+mod seldom;
 mod shutdown;
 mod state;
 mod timers;
@@ -51,7 +52,7 @@ use crate::path::Path;
 use crate::path::list::Paths;
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
-use crate::stats::{AssocStats, PathStats};
+use crate::stats::{AssocStats, PathStats, Tally};
 use crate::transmit::Transmit;
 use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
@@ -65,6 +66,7 @@ use bytes::Bytes;
 use control_out::{Control, What};
 use peer_window::PeerWindow;
 use sack_in::GapMemory;
+use seldom::Seldom;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use views::Views;
@@ -176,7 +178,7 @@ pub struct Association {
     board: Scoreboard,
     peer_window: PeerWindow,
     gaps: GapMemory,
-    copies_due: VecDeque<(u64, PathId)>,
+    copies_due: Seldom<VecDeque<(u64, PathId)>>,
     scheduler_wakeup: Option<Instant>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
@@ -231,12 +233,12 @@ pub struct Association {
     /// Cumulative TSN when the guard was set.
     guarded_from: u64,
     asconf: Asconf,
-    reconfig: reconfig::Reconfig,
+    reconfig: Seldom<reconfig::Reconfig>,
     nonces: nonces::Nonces,
     events: VecDeque<Event>,
     abandoned_told: u64,
-    abandoned: give_up::Abandoned,
-    stats: AssocStats,
+    abandoned: Seldom<give_up::Abandoned>,
+    stats: Tally,
     scratch: bench::Lent,
 }
 
@@ -342,7 +344,7 @@ impl Association {
             outstanding: self.board.outstanding_bytes(),
             abandoned: self.abandoned.total,
             retransmission_stages: self.policies.retransmission.stages(),
-            ..self.stats
+            ..self.stats.stats()
         }
     }
 

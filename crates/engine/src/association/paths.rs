@@ -4,7 +4,7 @@ use super::Association;
 use crate::event::{Event, PathReason};
 use crate::path::{FirstWindow, LocalId, Origin, Path, initial_window};
 use anabranch_base::{Instant, PathId};
-use anabranch_policy::view::{FrameErrors, PathState, Signals, TimeoutLog};
+use anabranch_policy::view::{FrameErrors, PathState};
 use std::net::SocketAddr;
 
 impl Association {
@@ -15,12 +15,19 @@ impl Association {
             return self.recycle_path(local, remote, origin);
         }
         let id = PathId(self.paths.len() as u8);
-        self.views.reserve_path();
         self.addresses_changed += 1;
         self.paths.push(Path::new(id, local, remote, origin, self.first_window(remote), window));
-        self.views.timeouts.push(TimeoutLog::default());
-        self.views.board.signals.push(Signals::default());
+        self.note_era(id);
         Some(id)
+    }
+
+    /// Notes on a new path what rules of older implementations ask for.
+    fn note_era(&mut self, id: PathId) {
+        if self.config.quirks != crate::Quirks::default()
+            && let Some(p) = self.paths.get_mut(id.index())
+        {
+            p.era = Some(Box::default());
+        }
     }
 
     /// Where the window of a path to `remote` begins.
@@ -42,8 +49,8 @@ impl Association {
         self.addresses_changed += 1;
         let window = (self.policies.window)();
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
-        self.views.timeouts[id.index()] = TimeoutLog::default();
-        self.views.board.signals[id.index()] = Signals::default();
+        self.note_era(id);
+        self.views.forget(id);
         Some(id)
     }
 

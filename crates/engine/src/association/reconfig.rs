@@ -3,6 +3,7 @@
 
 use super::Association;
 use super::control_out::What;
+use super::seldom::Nothing;
 use crate::event::{Event, PathReason};
 use anabranch_base::{Duration, Instant, PathId, StreamId, Tsn};
 use anabranch_wire::{Encode, Parameter, Params, reconfig_result as result};
@@ -65,7 +66,7 @@ pub(super) struct Request {
     in_progress: bool,
 }
 
-/// State of both sides.
+/// State of both sides; of an association that may use it.
 #[derive(Debug, Default)]
 pub(crate) struct Reconfig {
     next_request: u32,
@@ -78,6 +79,18 @@ pub(crate) struct Reconfig {
     pub(super) deferred: Option<Box<super::reconfig_in::Deferred>>,
     /// The packet at hand had its request already.
     pub(super) one_answered: bool,
+}
+
+impl Nothing for Reconfig {
+    const NOTHING: &'static Self = &Reconfig {
+        next_request: 0,
+        request: None,
+        wishes: VecDeque::new(),
+        peer_next: 0,
+        answered: VecDeque::new(),
+        deferred: None,
+        one_answered: false,
+    };
 }
 
 impl Reconfig {

@@ -3,6 +3,7 @@
 use super::Association;
 use super::control_out::{What, causes};
 use super::reconfig::Wish;
+use super::seldom::Seldom;
 use crate::event::Event;
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
@@ -271,13 +272,14 @@ impl Association {
     fn settle_after_reset(&mut self) {
         for p in self.paths.iter_mut() {
             p.t3 = None;
-            p.timed = None;
-            p.lowest_tsn = None;
+            if let Some(era) = &mut p.era {
+                (era.timed, era.lowest_tsn) = (None, None);
+            }
             p.loss_timer = None;
             p.reorder_timer = None;
         }
         self.gaps = super::sack_in::GapMemory::default();
-        self.copies_due.clear();
+        self.copies_due = Seldom::nothing();
         self.highest_reported = None;
         (self.forward_sent, self.forward_timer, self.forward_due) = (None, None, false);
     }

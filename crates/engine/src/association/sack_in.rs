@@ -237,7 +237,9 @@ impl Association {
         self.scratch.flight_before.clear();
         for p in self.paths.iter_mut() {
             p.expected = p.expected.max(p.flight.expected_seq());
-            p.pseudo.progress = false;
+            if let Some(era) = &mut p.era {
+                era.pseudo.progress = false;
+            }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
                 fully_used: p.flight.bytes() >= p.cwnd,
@@ -301,7 +303,9 @@ impl Association {
         }
         for p in self.paths.iter_mut() {
             let (board, id) = (&self.board, p.id);
-            p.pseudo.search(|from, again| board.lowest_on(id, from, again));
+            if let Some(era) = &mut p.era {
+                era.pseudo.search(|from, again| board.lowest_on(id, from, again));
+            }
         }
     }
 
@@ -311,8 +315,10 @@ impl Association {
             return;
         };
         p.flight.restore_copy(copy.tx_seq, tsn, len, copy.sent_at);
-        p.lowest_tsn = p.lowest_tsn.map(|l| l.min(tsn));
-        p.pseudo.taken_back(tsn);
+        if let Some(era) = &mut p.era {
+            era.lowest_tsn = era.lowest_tsn.map(|l| l.min(tsn));
+            era.pseudo.taken_back(tsn);
+        }
     }
 
     /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
@@ -343,8 +349,8 @@ impl Association {
             // The late arrival of what was given as lost says nothing about what left after that.
             self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
         }
-        if let Some(p) = last_path.and_then(|p| self.paths.get_mut(p.index())) {
-            p.pseudo.acknowledged(tsn, cumulatively);
+        if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.era.as_mut()) {
+            era.pseudo.acknowledged(tsn, cumulatively);
         }
         let copies = self.board.settle(tsn, ChunkState::Acked);
         for copy in copies.iter() {
@@ -359,8 +365,9 @@ impl Association {
             t.bytes += len;
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
             t.touched = true;
-            if let Some(p) = self.paths.get_mut(copy.path.index()).filter(|p| p.timed == Some(tsn)) {
-                p.timed = None;
+            let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.era.as_mut());
+            if let Some(era) = era.filter(|era| era.timed == Some(tsn)) {
+                era.timed = None;
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
             }
             // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.
@@ -410,7 +417,7 @@ impl Association {
                 p.consecutive_timeouts = 0;
             }
             let over = |exit: u64| match self.config.quirks.recover_by_tsn {
-                true => self.board.cumulative() >= p.recover_tsn,
+                true => self.board.cumulative() >= p.era.as_ref().map_or(0, |era| era.recover_tsn),
                 false => p.flight.oldest_seq().is_none_or(|s| s > exit),
             };
             if p.recovery_exit.is_some_and(over) {
@@ -477,7 +484,7 @@ impl Association {
     /// Finds the lowest TSN in flight on a path, or waiting to be sent there again; true when it is another one.
     fn lowest_moved(&mut self, path: usize) -> bool {
         let Some(p) = self.paths.get(path) else { return false };
-        let before = p.lowest_tsn;
+        let before = p.era.as_ref().and_then(|era| era.lowest_tsn);
         let here = |tsn: u64| {
             self.board.get(tsn).is_some_and(|c| match c.state {
                 ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
@@ -487,8 +494,8 @@ impl Association {
         };
         let first = before.unwrap_or(0).max(self.board.cumulative() + 1);
         let now = if p.flight.bytes() == 0 { None } else { (first..self.board.sent_end()).find(|t| here(*t)) };
-        if let Some(p) = self.paths.get_mut(path) {
-            p.lowest_tsn = now;
+        if let Some(era) = self.paths.get_mut(path).and_then(|p| p.era.as_mut()) {
+            era.lowest_tsn = now;
         }
         now != before
     }

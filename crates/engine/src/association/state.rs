@@ -1,6 +1,6 @@
 //! The state machine of RFC 9260 §4. Each variant owns what only it needs.
 
-use bytes::Bytes;
+use std::sync::Arc;
 
 /// Where an association is in its life.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,7 +21,7 @@ pub(crate) enum State {
     CookieWait,
     /// COOKIE ECHO sent, T1-cookie runs.
     CookieEchoed {
-        cookie: Bytes,
+        cookie: Arc<[u8]>,
     },
     Established,
     /// The user asked; outstanding data goes first.

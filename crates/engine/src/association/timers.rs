@@ -125,6 +125,7 @@ impl Association {
         self.refresh_views();
         let facts = self.facts(now);
         let mut board = self.views.board.clone();
+        board.signals.resize(self.paths.len(), anabranch_policy::view::Signals::default());
         let before = board.period.serial;
         let pairs = {
             let cx = facts.view(&self.views);

@@ -6,11 +6,12 @@ use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
 use anabranch_policy::redundancy::Extra;
+use std::collections::VecDeque;
 
 impl Association {
     /// The second and further packets of `Decision::Copies`.
     pub(super) fn transmit_due_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        while let Some((tsn, path)) = self.copies_due.pop_front() {
+        while let Some((tsn, path)) = self.copies_due.held().and_then(VecDeque::pop_front) {
             let open =
                 self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.usable_paths().has(path);
             let live = self.board.get(tsn).is_some_and(|c| c.state == ChunkState::Outstanding && !c.copies.is_full());

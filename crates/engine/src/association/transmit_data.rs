@@ -173,18 +173,22 @@ impl Association {
         p.flight.add_copy(tsn, len);
         if again {
             let old = self.board.get(tsn).and_then(|c| c.last_path);
-            if let Some(p) = old.and_then(|o| self.paths.get_mut(o.index())) {
-                p.timed = p.timed.filter(|t| *t != tsn);
-                p.pseudo.sent_again(old == Some(path));
+            if let Some(era) = old.and_then(|o| self.paths.get_mut(o.index())?.era.as_mut()) {
+                era.timed = era.timed.filter(|t| *t != tsn);
+                era.pseudo.sent_again(old == Some(path));
             }
-            self.paths[path.index()].pseudo.repairs();
-        } else {
-            p.timed.get_or_insert(tsn);
+            if let Some(era) = &mut self.paths[path.index()].era {
+                era.pseudo.repairs();
+            }
+        } else if let Some(era) = &mut p.era {
+            era.timed.get_or_insert(tsn);
         }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        if self.config.quirks.t3_by_tsn && p.lowest_tsn.is_none_or(|l| tsn <= l) {
+        if self.config.quirks.t3_by_tsn
+            && let Some(era) = p.era.as_mut().filter(|era| era.lowest_tsn.is_none_or(|l| tsn <= l))
+        {
             // It is the earliest now: T3 starts anew with it.
-            p.lowest_tsn = Some(tsn);
+            era.lowest_tsn = Some(tsn);
             p.t3 = None;
         }
         p.counters.data_sent += len;

@@ -6,7 +6,8 @@ use anabranch_base::{Instant, PathId, PathSet, Ppm, Rate};
 use anabranch_policy::path_quality::{Board, PathQuality};
 use anabranch_policy::view::{AssocView, PathState, PathView, Signals, TimeoutLog};
 
-/// Views and what outlives an exchange of policies: the board of facts and the timeout logs.
+/// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as somebody
+/// wrote.
 #[derive(Default)]
 pub(crate) struct Views {
     pub paths: Vec<PathView>,
@@ -15,10 +16,32 @@ pub(crate) struct Views {
 }
 
 impl Views {
-    /// Room for one path more, and for no other.
-    pub fn reserve_path(&mut self) {
-        self.timeouts.reserve_exact(1);
-        self.board.signals.reserve_exact(1);
+    /// The path with this number is another one now.
+    pub fn forget(&mut self, p: PathId) {
+        if let Some(log) = self.timeouts.get_mut(p.index()) {
+            *log = TimeoutLog::default();
+        }
+        if let Some(s) = self.board.signals.get_mut(p.index()) {
+            *s = Signals::default();
+        }
+    }
+    /// T3 expired on a path.
+    pub fn note_timeout(&mut self, p: PathId, now: Instant) {
+        if self.timeouts.len() <= p.index() {
+            self.timeouts.resize_with(p.index() + 1, TimeoutLog::default);
+        }
+        self.timeouts[p.index()].push(now);
+    }
+    /// Keeps the signals of a path. Most policies write none, and nothing is held for them.
+    pub fn keep_signals(&mut self, p: PathId, s: Signals) {
+        let list = &mut self.board.signals;
+        if list.len() <= p.index() {
+            if s == Signals::default() {
+                return;
+            }
+            list.resize(p.index() + 1, Signals::default());
+        }
+        list[p.index()] = s;
     }
     pub fn signals(&self, p: PathId) -> Signals {
         self.board.signals.get(p.index()).copied().unwrap_or_default()
@@ -34,9 +57,7 @@ impl Association {
             s.direction = self.policies.path_scheduler.direction(p.id);
             s.bound_bytes = self.policies.path_scheduler.bound_bytes(p.id);
             self.policies.coupling.publish(p.id, &mut s);
-            if let Some(slot) = self.views.board.signals.get_mut(p.id.index()) {
-                *slot = s;
-            }
+            self.views.keep_signals(p.id, s);
             self.views.paths.push(shown(p, self.mtu, s, self.policies.path_quality.as_ref()));
         }
     }

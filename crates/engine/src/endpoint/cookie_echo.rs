@@ -1,6 +1,6 @@
 //! COOKIE ECHO: into life from the cookie alone, or into an association that is there already (§5.1.5, §5.2.4).
 
-use super::{AssocId, Endpoint};
+use super::{AssocId, Endpoint, Slot};
 use crate::association::receive::Source;
 use crate::association::restart::CookieAction;
 use crate::association::{Association, Birth, State};
@@ -93,12 +93,13 @@ impl Endpoint {
         let config = self.accepted.clone();
         let Ok(policies) = config.profile.build(config.seed) else { return };
         let birth = birth(cookie, from);
-        let mut a = Association::new(config, policies, birth, self.entropy.as_mut(), State::Established);
-        a.accept(now, cookie);
-        if !a.admits_cookie(packet) {
+        let a = Association::new(config, policies, birth, self.entropy.as_mut(), State::Established);
+        let mut slot = Slot::with(a);
+        slot.association.accept(now, cookie);
+        if !slot.association.admits_cookie(packet) {
             return;
         }
-        let id = self.insert(a);
+        let id = self.insert(slot);
         self.hand_over(now, id, from, packet, whole);
     }
 

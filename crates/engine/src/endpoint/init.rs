@@ -93,7 +93,7 @@ impl Endpoint {
         from: Source,
         back: CommonHeader,
         f: InitFields,
-        announced: &Announced,
+        announced: &Announced<'_>,
         ourselves: &Ourselves,
     ) {
         let existing = ourselves.of.and_then(|id| self.slots.get(&id)).map(|s| &s.association.config);
@@ -132,11 +132,12 @@ impl Endpoint {
             local_random: if announced.auth.is_some() { ourselves.auth.random } else { Default::default() },
             peer_auth: announced.auth.clone(),
         };
-        let mut sealed = Vec::with_capacity(256);
+        let [mut sealed, mut params] = core::mem::take(&mut self.rooms);
+        sealed.clear();
+        params.clear();
         self.jar.seal(&cookie, &mut sealed);
-        let mut params = Vec::with_capacity(512);
         Parameter::Cookie(&sealed).encode(&mut params);
-        params.extend_from_slice(&announce(config, &ourselves.auth, Some((announced, from.remote.ip()))));
+        announce(config, &ourselves.auth, Some((announced, from.remote.ip())), &mut params);
         let room = config.packet_size.saturating_sub(INIT_ACK_LEN);
         report_unknown(&announced.report, room, &mut params);
         let fields = InitFields {
@@ -147,6 +148,7 @@ impl Endpoint {
             initial_tsn: cookie.local_initial_tsn,
         };
         self.replies.push_as(from, back, &InitOut { ack: true, fields, params: &params }, unsummed);
+        self.rooms = [sealed, params];
     }
 }
 
@@ -154,7 +156,7 @@ impl Endpoint {
 const INIT_ACK_LEN: usize = 32;
 
 /// Why no association can come of an INIT (§3.3.2, §5.1).
-fn impossible(f: InitFields, announced: &Announced) -> Option<Cause<'static>> {
+fn impossible(f: InitFields, announced: &Announced<'_>) -> Option<Cause<'static>> {
     if announced.host_name {
         return Some(Cause::UnresolvableAddress(&HOST_NAME));
     }

@@ -32,13 +32,13 @@ impl Slots {
         self.places.len() - self.free.len()
     }
 
-    pub fn insert(&mut self, slot: Slot) -> AssocId {
+    pub fn insert(&mut self, slot: Box<Slot>) -> AssocId {
         let at = self.free.pop().unwrap_or_else(|| {
             self.places.push(Place::default());
             (self.places.len() - 1) as u32
         });
         let place = &mut self.places[at as usize];
-        place.slot = Some(Box::new(slot));
+        place.slot = Some(slot);
         AssocId(u64::from(place.generation) << 32 | u64::from(at))
     }
 

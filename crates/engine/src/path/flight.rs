@@ -38,7 +38,8 @@ pub(crate) struct Flight {
 /// Fate of the last 128 packets (P2 §2.2).
 #[derive(Debug, Default)]
 struct LossHistory {
-    bits: u128,
+    /// The upper half first; in one piece it would widen whatever holds it.
+    bits: [u64; 2],
     seen: u32,
     /// Zero while fewer than 20 packets have met their fate; at most one half.
     share: Ppm,
@@ -46,10 +47,12 @@ struct LossHistory {
 
 impl LossHistory {
     fn push(&mut self, lost: bool) {
-        self.bits = self.bits << 1 | u128::from(lost);
+        let [upper, lower] = self.bits;
+        self.bits = [upper << 1 | lower >> 63, lower << 1 | u64::from(lost)];
         self.seen = (self.seen + 1).min(128);
         if self.seen >= 20 {
-            self.share = Ppm((self.bits.count_ones() * 1_000_000 / self.seen).min(500_000));
+            let lost: u32 = self.bits.iter().map(|b| b.count_ones()).sum();
+            self.share = Ppm((lost * 1_000_000 / self.seen).min(500_000));
         }
     }
 }

@@ -2,11 +2,12 @@
 
 use super::Path;
 use core::ops::{Deref, DerefMut, Index, IndexMut};
+use smallvec::SmallVec;
 
-/// Each stands on its own: a path is large, and a list that grows would copy all of them and leave holes behind.
+/// Each stands on its own: a path is large, and a list that grows would copy all of them and leave holes behind. Few
+/// associations have more than two.
 #[derive(Default)]
-#[allow(clippy::vec_box, reason = "see above")]
-pub(crate) struct Paths(Vec<Box<Path>>);
+pub(crate) struct Paths(SmallVec<[Box<Path>; 2]>);
 
 impl Paths {
     pub fn len(&self) -> usize {
@@ -28,9 +29,13 @@ impl Paths {
         self.0.iter_mut().map(Box::deref_mut)
     }
     /// Appends one; makes room for no more than that.
+    #[inline]
     pub fn push(&mut self, p: Path) {
-        self.0.reserve_exact(1);
-        self.0.push(Box::new(p));
+        if self.0.len() >= self.0.inline_size() {
+            self.0.reserve_exact(1);
+        }
+        // Written to its place at once.
+        self.0.push(Box::write(Box::new_uninit(), p));
     }
 }
 

@@ -84,6 +84,19 @@ pub(crate) enum Origin {
     Listed,
 }
 
+/// Of a path, for [`crate::Quirks`].
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Era {
+    /// Highest TSN sent when the last recovery began (`recover_by_tsn`).
+    pub recover_tsn: u64,
+    /// For `cuc_by_tsn`.
+    pub pseudo: PseudoCumulative,
+    /// Lowest TSN in flight (`t3_by_tsn`).
+    pub lowest_tsn: Option<u64>,
+    /// TSN of the chunk that is timed (`one_timed`).
+    pub timed: Option<u64>,
+}
+
 pub(crate) struct Path {
     pub id: PathId,
     pub local: LocalId,
@@ -110,10 +123,8 @@ pub(crate) struct Path {
     pub reference_rtt: Duration,
     /// Fast recovery ends when nothing sent at or before this serial is in flight.
     pub recovery_exit: Option<u64>,
-    /// Highest TSN sent when the last recovery began, for [`crate::Quirks::recover_by_tsn`] only.
-    pub recover_tsn: u64,
-    /// For [`crate::Quirks::cuc_by_tsn`] only.
-    pub pseudo: PseudoCumulative,
+    /// What only rules of older implementations ask for; none where none of them is on.
+    pub era: Option<Box<Era>>,
     /// One packet may ignore the window (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
     pub free_pass: bool,
     pub backoff: u8,
@@ -157,10 +168,6 @@ pub(crate) struct Path {
     /// Something waits for `next_paced`.
     pub pace_pending: bool,
     pub last_data_sent: Option<Instant>,
-    /// Lowest TSN in flight, kept for [`crate::Quirks::t3_by_tsn`] only.
-    pub lowest_tsn: Option<u64>,
-    /// TSN of the chunk that is timed, for [`crate::Quirks::one_timed`] only.
-    pub timed: Option<u64>,
     /// Serial whose acknowledgement is the path's next progress (CUC): nothing that was taken back lowers it.
     pub expected: u64,
     /// Until when the window's decay while idle is accounted for.
@@ -214,8 +221,7 @@ impl Path {
             rate: RateEstimator::default(),
             reference_rtt: Duration::ZERO,
             recovery_exit: None,
-            recover_tsn: 0,
-            pseudo: PseudoCumulative::default(),
+            era: None,
             free_pass: false,
             backoff: 0,
             consecutive_timeouts: 0,
@@ -246,8 +252,6 @@ impl Path {
             next_paced: Instant::ZERO,
             pace_pending: false,
             last_data_sent: None,
-            lowest_tsn: None,
-            timed: None,
             expected: 0,
             decayed_until: Instant::ZERO,
             counters: PathCounters::default(),

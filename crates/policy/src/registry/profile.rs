@@ -63,6 +63,8 @@ pub struct PolicySet {
 #[derive(Clone, Debug, PartialEq)]
 struct Choice {
     policy: &'static PolicyInfo,
+    /// Where it stands in the table of its hook.
+    at: usize,
     values: Arc<[(&'static str, Value)]>,
 }
 
@@ -135,7 +137,7 @@ impl Profile {
     /// Builds the policies of one association. Each draws from its own random stream of `seed`.
     pub fn build(&self, seed: u64) -> Result<PolicySet, PolicyError> {
         let window = self.entry(Hook::Window, crate::window::POLICIES)?;
-        let window_params = self.params(Hook::Window, seed);
+        let window_values = self.choices[Hook::Window.index()].values.clone();
         Ok(PolicySet {
             path_scheduler: self.make(Hook::PathScheduler, crate::path_scheduler::POLICIES, seed)?,
             retransmission: self.make(Hook::Retransmission, crate::retransmission::POLICIES, seed)?,
@@ -144,7 +146,7 @@ impl Profile {
             loss_threshold: self.make(Hook::LossThreshold, crate::loss_threshold::POLICIES, seed)?,
             loss_timer: self.make(Hook::LossTimer, crate::loss_timer::POLICIES, seed)?,
             loss_cause: self.make(Hook::LossCause, crate::loss_cause::POLICIES, seed)?,
-            window: Box::new(move || (window.build)(&window_params)),
+            window: Box::new(move || (window.build)(&Params::new(window_values.clone(), seed))),
             coupling: self.make(Hook::Coupling, crate::coupling::POLICIES, seed)?,
             ack_credit: self.make(Hook::AckCredit, crate::ack_credit::POLICIES, seed)?,
             timer: self.make(Hook::Timer, crate::timer::POLICIES, seed)?,
@@ -159,7 +161,8 @@ impl Profile {
 
     fn entry<T: ?Sized>(&self, hook: Hook, table: &'static [Policy<T>]) -> Result<&'static Policy<T>, PolicyError> {
         let name = self.get(hook);
-        table.iter().find(|p| p.info.name == name).ok_or_else(|| PolicyError::UnknownPolicy {
+        let there = table.get(self.choices[hook.index()].at).filter(|p| p.info.name == name);
+        there.ok_or_else(|| PolicyError::UnknownPolicy {
             hook,
             name: name.to_owned(),
             known: table.iter().map(|p| p.info.name).collect(),
@@ -177,6 +180,7 @@ impl Choice {
     fn parse(hook: Hook, spec: &str) -> Result<Choice, PolicyError> {
         let (name, rest) = spec.split_once(':').unwrap_or((spec, ""));
         let policy = hook.policy(name.trim())?;
+        let at = hook.policies().iter().position(|p| p.name == policy.name).unwrap_or(0);
         let mut values: Vec<_> = policy.params.iter().map(|p| (p.name, p.default)).collect();
         for item in rest.split(',').map(str::trim).filter(|s| !s.is_empty()) {
             let (key, text) = item
@@ -190,7 +194,7 @@ impl Choice {
             })?;
             values[at].1 = value_of(policy, &policy.params[at], text.trim())?;
         }
-        Ok(Choice { policy, values: values.into() })
+        Ok(Choice { policy, at, values: values.into() })
     }
 }
 

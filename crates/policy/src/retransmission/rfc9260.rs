@@ -20,19 +20,21 @@ pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
         summary: "Another active path after a timeout, the same one after reports.",
         params: &[ParamInfo::flag("reports_move", false, "what reports gave as lost takes another path as well")],
     },
-    build: |p| Box::new(Rfc9260 { reports_move: p.flag("reports_move") }),
+    // Without state an association holds nothing for it.
+    build: |p| match p.flag("reports_move") {
+        true => Box::new(Rfc9260::<true>),
+        false => Box::new(Rfc9260::<false>),
+    },
 };
 
-struct Rfc9260 {
-    reports_move: bool,
-}
+struct Rfc9260<const REPORTS_MOVE: bool>;
 
-impl RetransmissionPolicy for Rfc9260 {
+impl<const REPORTS_MOVE: bool> RetransmissionPolicy for Rfc9260<REPORTS_MOVE> {
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
         let last = r.chunk.last_path.filter(|p| r.candidates.has(*p));
         let others = last.map_or(r.candidates, |p| r.candidates.without(p));
         match last {
-            Some(p) if !(r.chunk.timed_out || self.reports_move) || others.is_empty() => Target::On(p),
+            Some(p) if !(r.chunk.timed_out || REPORTS_MOVE) || others.is_empty() => Target::On(p),
             _ => {
                 let from = r.chunk.last_path.unwrap_or(PathId(0));
                 let old = cx.path(from);
@@ -57,8 +59,7 @@ mod tests {
 
     fn ask(s: &Scene) -> Target {
         let candidates = s.cx().active().map(|p| p.id).collect();
-        Rfc9260 { reports_move: false }
-            .target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+        Rfc9260::<false>.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
     }
     fn lost_on(path: u8, timed_out: bool) -> Scene {
         let mut s = Scene::new(3, 1);
@@ -78,7 +79,7 @@ mod tests {
         let s = lost_on(1, false);
         let r =
             Retransmit { chunk: &s.chunks[0], candidates: s.cx().active().map(|p| p.id).collect(), free_pass: false };
-        assert_eq!(Rfc9260 { reports_move: true }.target(&s.cx(), &r), Target::On(PathId(2)));
+        assert_eq!(Rfc9260::<true>.target(&s.cx(), &r), Target::On(PathId(2)));
     }
 
     #[test]
