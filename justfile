@@ -69,6 +69,10 @@ netns:
 interop *pattern:
     scripts/interop-usrsctp.sh {{pattern}}
 
+# Associations with a Linux kernel's SCTP; needs root, user-mode-linux, busybox-static, cpio
+interop-linux *pattern:
+    scripts/interop-linux.sh {{pattern}}
+
 # What the wire shows from behind NATs; needs root, tcpdump, libusrsctp-dev
 nat-wire:
     scripts/nat-wire.sh

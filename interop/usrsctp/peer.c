@@ -39,6 +39,15 @@
 #include <unistd.h>
 #include <usrsctp.h>
 
+/* interop/linux/usrsctp.h is another header of this name. */
+#ifndef STACK
+#define STACK "usrsctp"
+/* What an association change tells of an ABORT: the chunk itself. */
+#define BY_ABORT(c) ((c)->sac_length > sizeof *(c) && (c)->sac_info[0] == 6)
+/* The end of the stream is not all: a notification follows. */
+#define ENDS_QUIETLY 0
+#endif
+
 enum { HEADER = 16, LARGEST = 1 << 16, MAX_STREAMS = 1024, MAX_ADDRESSES = 4, LAST = 1 };
 
 enum end { END_SHUTDOWN, END_ABORT, END_WAIT };
@@ -84,7 +93,7 @@ static double elapsed(void) {
 /* Prints the result and ends the process: usrsctp's own end may wait for minutes. */
 static void finish(int code) {
     int64_t lost = result.expected < 0 ? -1 : result.expected - (int64_t)result.received;
-    printf("{\"stack\":\"usrsctp\",\"sent\":%llu,\"received\":%llu,\"expected\":%lld,\"lost\":%lld,\"doubled\":%llu,"
+    printf("{\"stack\":\"" STACK "\",\"sent\":%llu,\"received\":%llu,\"expected\":%lld,\"lost\":%lld,\"doubled\":%llu,"
            "\"disordered\":%llu,\"corrupt\":%llu,\"bytes\":%llu,\"abandoned\":%llu,\"paths_lost\":%d,\"paths_back\":%d,"
            "\"end\":\"%s\",\"error\":%d,\"seconds\":%.2f}\n",
            (unsigned long long)result.sent, (unsigned long long)result.received, (long long)result.expected,
@@ -244,7 +253,7 @@ static void note(const union sctp_notification *n) {
     switch (n->sn_header.sn_type) {
     case SCTP_ASSOC_CHANGE: {
         const struct sctp_assoc_change *c = &n->sn_assoc_change;
-        int by_abort = c->sac_length > sizeof *c && c->sac_info[0] == 6;
+        int by_abort = BY_ABORT(c);
         if (c->sac_state == SCTP_SHUTDOWN_COMP) {
             result.end = "shutdown";
             over = 1;
@@ -281,6 +290,8 @@ static void receive_all(void) {
             result.error = n < 0 ? errno : 0;
             if (strcmp(result.end, "none") == 0 && n < 0) {
                 result.end = errno == ECONNRESET ? "abort" : "lost";
+            } else if (strcmp(result.end, "none") == 0 && ENDS_QUIETLY) {
+                result.end = "shutdown";
             }
             break;
         }
