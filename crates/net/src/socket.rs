@@ -1,6 +1,7 @@
 //! Sockets, of UDP or raw ones of SCTP's protocol number: bound, widened, never blocking.
 
 use crate::config::Transport;
+use crate::driver::descriptor::{Steady, register};
 use crate::error::Error;
 use crate::interface::Binding;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -10,6 +11,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixDatagram;
+use tokio::io::unix::AsyncFd;
 
 /// Wished size of socket buffers, bytes: a tenth of a second at 320 Mbit/s.
 const BUFFER: usize = 4 << 20;
@@ -122,7 +124,9 @@ pub(crate) fn source_towards(remote: SocketAddr) -> Option<IpAddr> {
 /// A socket known to the runtime, with its offloads. A raw one goes the same ways as one of UDP: the system calls
 /// that read and write datagrams, and what comes with them, are the same.
 pub(crate) struct Io {
-    pub socket: tokio::net::UdpSocket,
+    /// The runtime is asked about reading only: the kernel tells of room to write after each packet that left, and
+    /// that would wake the driver every time.
+    pub socket: AsyncFd<Steady<UdpSocket>>,
     pub state: UdpSocketState,
     transport: Transport,
     ipv4: bool,
@@ -133,7 +137,7 @@ impl Io {
     pub fn new(transport: Transport, socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         let ipv4 = socket.local_addr()?.is_ipv4();
-        Ok(Io { socket: tokio::net::UdpSocket::from_std(socket)?, state, transport, ipv4 })
+        Ok(Io { socket: register(socket)?, state, transport, ipv4 })
     }
 
     /// Packets of one call; segmentation is an offload of UDP.

@@ -1,18 +1,20 @@
-//! Descriptors other than sockets, made known to the runtime.
+//! Descriptors made known to the runtime, for reading.
 
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// Owners of a descriptor that return one and the same for as long as they live.
-pub(super) trait Owner: AsFd {}
+pub(crate) trait Owner: AsFd {}
 
 impl Owner for OwnedFd {}
 impl Owner for nix::sys::timerfd::TimerFd {}
+impl Owner for std::net::UdpSocket {}
 
 /// A descriptor that stays what it is until it is dropped.
 #[derive(Debug)]
-pub(super) struct Steady<T: Owner>(T);
+pub(crate) struct Steady<T: Owner>(T);
 
 impl<T: Owner> Steady<T> {
     pub fn get(&self) -> &T {
@@ -27,10 +29,10 @@ impl<T: Owner> AsRawFd for Steady<T> {
 }
 
 /// Must be called within a runtime.
-pub(super) fn register<T: Owner>(owner: T) -> io::Result<AsyncFd<Steady<T>>> {
+pub(crate) fn register<T: Owner>(owner: T) -> io::Result<AsyncFd<Steady<T>>> {
     // SAFETY: `Owner` promises one open descriptor for the owner's whole life; nothing takes the owner out of
     // `Steady` or `Steady` out of the `AsyncFd`.
     #[allow(unsafe_code, reason = "the runtime has to trust the descriptor to stay what it is")]
-    let fd = unsafe { AsyncFd::register(Steady(owner)) };
+    let fd = unsafe { AsyncFd::register_with_interest(Steady(owner), Interest::READABLE) };
     fd.map_err(io::Error::from)
 }

@@ -5,7 +5,7 @@
 //! engine has to send.
 
 mod alarm;
-mod descriptor;
+pub(crate) mod descriptor;
 mod monitor;
 mod port;
 mod receive;
@@ -39,6 +39,8 @@ const SEND_LIMIT: usize = 1_024;
 const BUILD_LIMIT: usize = 128;
 /// Expired timers served in one turn before the sockets are read again.
 const TIMER_LIMIT: usize = 64;
+/// How long what a socket did not take waits for the next try.
+const RETRY: Duration = Duration::from_micros(500);
 /// Key rotation and the like happen at least this often.
 const HOUSEKEEPING: Duration = Duration::from_secs(1);
 
@@ -143,8 +145,11 @@ impl Driver {
 
     /// Waits until a socket is ready, the alarm rings, or somebody calls.
     async fn wait(&mut self, next: Option<Instant>) {
-        let next = [next, self.next_watch].into_iter().flatten().min();
+        // Whoever is woken wants the lock: not before everything here is done that needs it.
+        self.calls.drain(..).for_each(Call::make);
         let now = clock::now();
+        let retry = self.ports.iter().any(|p| !p.outbox.is_empty()).then_some(now + RETRY);
+        let next = [next, self.next_watch, retry].into_iter().flatten().min();
         if std::mem::take(&mut self.more) || next.is_some_and(|at| at <= now) {
             tokio::task::yield_now().await;
             return;
@@ -181,7 +186,7 @@ impl Driver {
     }
 }
 
-/// Ready when any socket has something to read, or takes what waits for it.
+/// Ready when any socket has something to read.
 fn poll_ports(ports: &[Port], cx: &mut Context<'_>) -> Poll<()> {
     let mut ready = Poll::Pending;
     for p in ports {

@@ -12,7 +12,6 @@ use std::io;
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::task::{Context, Poll};
-use tokio::io::Interest;
 
 /// Bytes that may wait for a socket that takes no more. Beyond it packets are dropped, as at any full queue:
 /// congestion control sees it, and other paths go on meanwhile.
@@ -77,9 +76,7 @@ impl Port {
 
     pub fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
         let Some(io) = &self.io else { return Poll::Pending };
-        let readable = io.socket.poll_recv_ready(cx).is_ready();
-        let writable = !self.outbox.is_empty() && io.socket.poll_send_ready(cx).is_ready();
-        if readable || writable { Poll::Ready(()) } else { Poll::Pending }
+        io.socket.poll_read_ready(cx).map(|_| ())
     }
 
     /// Notes whether reading worked; true when the socket should be given up.
@@ -158,7 +155,7 @@ fn send_one(io: &Io, batch: &Batch, contents: &[u8]) -> io::Result<()> {
         segment_size: (contents.len() > batch.segment).then_some(batch.segment),
         src_ip: batch.source,
     };
-    io.socket.try_io(Interest::WRITABLE, || io.state.try_send((&io.socket).into(), &transmit))
+    io.state.try_send(io.socket.get_ref().get().into(), &transmit)
 }
 
 fn errno(e: &io::Error) -> Errno {
@@ -192,11 +189,6 @@ mod tests {
         all.take().remove(0)
     }
 
-    /// The runtime knows only after its first look.
-    async fn writable(port: &Port) {
-        port.io.as_ref().unwrap().socket.writable().await.unwrap();
-    }
-
     #[test]
     fn what_waits_is_bounded_and_keeps_its_order() {
         let mut port = Port::new(Transport::Udp, LocalId(0), None, None);
@@ -222,7 +214,6 @@ mod tests {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         let sender = crate::socket::listen(Transport::Udp, "127.0.0.1:0".parse().unwrap()).unwrap();
         let port = Port::new(Transport::Udp, LocalId(0), Some(sender), None);
-        writable(&port).await;
         let sent = port.send(&batch(receiver.local_addr().unwrap(), 5));
         assert!(matches!(sent, Poll::Ready(Sent { packets: 5, errors: 0, errno: None, .. })), "{sent:?}");
         let mut buffer = [0; 9_000];
@@ -240,7 +231,6 @@ mod tests {
         // An IPv4 socket does not reach IPv6: an error of the packets, not of the interface.
         let sender = crate::socket::listen(Transport::Udp, "127.0.0.1:0".parse().unwrap()).unwrap();
         let port = Port::new(Transport::Udp, LocalId(0), Some(sender), None);
-        writable(&port).await;
         let wrong = port.send(&batch("[::1]:9".parse().unwrap(), 3));
         let Poll::Ready(Sent { packets: 0, errors: 3, errno: Some(e), .. }) = wrong else { panic!("{wrong:?}") };
         assert!(!is_interface_gone(e), "{e}");

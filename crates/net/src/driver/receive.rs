@@ -32,10 +32,10 @@ impl Buffers {
             *slice = IoSliceMut::new(chunk);
         }
         let metas = &mut self.metas;
-        let n = io.socket.try_io(Interest::READABLE, || io.state.recv((&io.socket).into(), &mut slices, metas))?;
+        let n = io.socket.try_io(Interest::READABLE, |s| io.state.recv(s.get().into(), &mut slices, metas))?;
         if n < BATCH_SIZE {
             // The call ended because nothing was left: another one would only say so. What comes later calls again.
-            let nothing_left = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+            let nothing_left = |_: &_| Err::<(), _>(io::ErrorKind::WouldBlock.into());
             let _ = io.socket.try_io(Interest::READABLE, nothing_left);
         }
         Ok(n)
