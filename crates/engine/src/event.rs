@@ -104,6 +104,11 @@ pub enum Event {
         /// How many since the last such event.
         messages: u64,
     },
+    /// The peer asked to be sent to there by preference, and it is the primary path now (RFC 5061 §4.2.4).
+    PrimaryWanted {
+        /// Which.
+        path: PathId,
+    },
     /// Streams began again with sequence number 0 (RFC 6525).
     StreamsReset {
         /// Which; none is all.

@@ -18,7 +18,7 @@ mod stats;
 mod transmit;
 mod tx;
 
-pub use association::{Association, AuthKeyError, Phase, ReconfigError, SendError, TimerReason};
+pub use association::{AddressError, Association, AuthKeyError, Phase, ReconfigError, SendError, TimerReason};
 pub use config::{AssocConfig, AuthConfig, EndpointConfig, ListedAddress};
 pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
 pub use event::{CloseReason, Event, PathReason};

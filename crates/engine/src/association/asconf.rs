@@ -1,4 +1,6 @@
-//! Adding our addresses behind a NAT: ASCONF with the wildcard address under AUTH (RFC 5061 §4.1.1, §4.2.1).
+//! Our addresses change (RFC 5061 §5.1); what the peer does with its own is in `asconf_in`.
+//!
+//! Adding them behind a NAT: ASCONF with the wildcard address under AUTH (RFC 5061 §4.1.1, §4.2.1).
 //!
 //! The peer learns the source address of the packet, as the NAT shows it. One request is outstanding at a time and
 //! is repeated unchanged; when several of our paths wait, the repetition leaves from the next one, so that one dead
@@ -8,26 +10,52 @@
 use super::Association;
 use super::control_out::What;
 use super::receive::Source;
-use crate::event::{Event, PathReason};
-use crate::path::Origin;
+use crate::event::{CloseReason, PathReason};
+use crate::path::{LocalId, Origin};
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
-use anabranch_wire::{Asconf as AsconfChunk, AsconfAck, Cause, Encode, Parameter};
+use anabranch_wire::{AsconfAck, Cause, Causes, Encode, Parameter};
 use bytes::Bytes;
+use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An interface that is gone may come back: a request is repeated at least this often.
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
 
-/// Bytes in front of the answers in a packet: common header, AUTH with its longest MAC, ASCONF-ACK with its serial.
-const ANSWER_HEADERS: usize = 12 + 8 + 32 + 8;
-/// The longest answer to one request, bytes.
-const ANSWER_MAX: usize = 16;
-/// What such an answer says of a request that we do not know: its type and length.
-const UNKNOWN_SHOWN: usize = 4;
+/// Wishes that may wait.
+const MAX_ASKS: usize = 32;
+
+/// Why an address of ours is not taken away or preferred.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum AddressError {
+    /// The peer knows neither ASCONF nor AUTH, or refused such a request as unknown.
+    #[error("the peer does not know address changes")]
+    NotSupported,
+    /// Not established, or closing.
+    #[error("the association is not open")]
+    Closed,
+    /// None of the addresses that we listed.
+    #[error("not an address that the peer was told of")]
+    Unknown,
+    /// There would be no address left.
+    #[error("it is the last address")]
+    Last,
+}
+
+/// What one request asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ask {
+    /// The source address of the packet is ours.
+    Learn,
+    /// This address is no longer ours.
+    Delete(IpAddr),
+    /// Send here by preference.
+    Prefer(IpAddr),
+}
 
 #[derive(Debug)]
 struct Request {
+    ask: Ask,
     serial: u32,
     params: Bytes,
     deadline: Instant,
@@ -44,8 +72,12 @@ pub(crate) struct Asconf {
     request: Option<Box<Request>>,
     /// Paths that wait to be learnt, the next one to try first.
     wanted: Vec<PathId>,
-    peer_next: u32,
-    answered: Option<(u32, Bytes)>,
+    /// Further wishes of the user.
+    asks: VecDeque<Ask>,
+    /// The peer does not know the request to prefer an address (§5.3 F3b).
+    no_preference: bool,
+    pub(super) peer_next: u32,
+    pub(super) answered: Option<(u32, Bytes)>,
     /// The packet at hand had its request already.
     pub(super) one_answered: bool,
 }
@@ -57,6 +89,8 @@ impl Asconf {
             next_serial: initial,
             request: None,
             wanted: Vec::new(),
+            asks: VecDeque::new(),
+            no_preference: false,
             peer_next: 0,
             answered: None,
             one_answered: false,
@@ -72,6 +106,11 @@ impl Asconf {
     pub fn give_up(&mut self) {
         self.request = None;
         self.wanted.clear();
+        self.asks.clear();
+    }
+    /// Is this address on its way out?
+    fn deletes(&self, ip: IpAddr) -> bool {
+        self.request.as_ref().is_some_and(|r| r.ask == Ask::Delete(ip)) || self.asks.contains(&Ask::Delete(ip))
     }
 }
 
@@ -89,7 +128,7 @@ impl Association {
 
     /// The same, whatever the peer may know already.
     pub(super) fn request_learning(&mut self, now: Instant, id: PathId) {
-        if !self.peer.asconf || !self.state.is_connected() {
+        if !self.peer.asconf || !self.may_ask() {
             return;
         }
         if !self.asconf.wanted.contains(&id) {
@@ -100,7 +139,76 @@ impl Association {
         }
     }
 
+    /// Takes an address of ours, one of [`crate::AssocConfig::addresses`], away from the association: nothing leaves
+    /// from it any more, and the peer is told (RFC 5061 §4.2.2, §5.3 F4 to F6).
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn delete_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
+        let local = self.listed(ip)?;
+        let stays = |p: &crate::path::Path| p.local != local && p.known_to_peer && !p.interface_down;
+        if !self.paths.iter().any(stays) {
+            return Err(AddressError::Last);
+        }
+        let gone: Vec<PathId> = self.paths.iter().filter(|p| p.local == local).map(|p| p.id).collect();
+        for id in gone {
+            self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
+            if let Some(p) = self.paths.get_mut(id.index()) {
+                (p.known_to_peer, p.heartbeat_timer, p.heartbeat) = (false, None, None);
+            }
+        }
+        self.ask(now, Ask::Delete(ip));
+        Ok(())
+    }
+
+    /// Asks the peer to send to this address of ours by preference (RFC 5061 §4.2.4); it may do as it likes.
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn prefer_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
+        self.listed(ip)?;
+        if self.asconf.no_preference {
+            return Err(AddressError::NotSupported);
+        }
+        self.ask(now, Ask::Prefer(ip));
+        Ok(())
+    }
+
+    fn listed(&self, ip: IpAddr) -> Result<LocalId, AddressError> {
+        if !self.may_ask() {
+            return Err(AddressError::Closed);
+        }
+        if !self.peer.asconf {
+            return Err(AddressError::NotSupported);
+        }
+        let found = self.config.addresses.iter().find(|a| a.ip == ip && !self.asconf.deletes(ip));
+        found.map(|a| a.local).ok_or(AddressError::Unknown)
+    }
+
+    /// ASCONF leaves in these states only (§5.1.1 C4).
+    fn may_ask(&self) -> bool {
+        self.state.is_connected() && !matches!(self.state, super::State::ShutdownAckSent)
+    }
+
+    fn ask(&mut self, now: Instant, ask: Ask) {
+        if !self.asconf.asks.contains(&ask) && self.asconf.asks.len() < MAX_ASKS {
+            self.asconf.asks.push_back(ask);
+        }
+        if self.asconf.request.is_none() {
+            self.begin_asconf(now);
+        }
+    }
+
+    /// Is the interface one whose address the peer is asked to forget? An ABORT that comes to it answers what was on
+    /// its way (§5.3 F4, §5.3.1).
+    pub(super) fn is_being_deleted(&self, local: LocalId) -> bool {
+        self.config.addresses.iter().any(|a| a.local == local && self.asconf.deletes(a.ip))
+    }
+
     fn begin_asconf(&mut self, now: Instant) {
+        if self.asconf.wanted.is_empty() {
+            return self.begin_ask(now);
+        }
         let Some(remote) = self.asconf.wanted.first().and_then(|p| self.paths.get(p.index())).map(|p| p.remote) else {
             return;
         };
@@ -109,6 +217,7 @@ impl Association {
         let mut params = Vec::new();
         Parameter::AsconfAdd { correlation: serial, address: wildcard(remote.ip()) }.encode(&mut params);
         self.asconf.request = Some(Box::new(Request {
+            ask: Ask::Learn,
             serial,
             params: Bytes::from(params),
             deadline: now,
@@ -117,6 +226,40 @@ impl Association {
             ambiguous: false,
         }));
         self.send_asconf(now);
+    }
+
+    fn begin_ask(&mut self, now: Instant) {
+        let Some(ask) = self.asconf.asks.pop_front() else { return };
+        let serial = self.asconf.next_serial;
+        self.asconf.next_serial = serial.wrapping_add(1);
+        let mut params = Vec::new();
+        match ask {
+            Ask::Delete(address) => Parameter::AsconfDelete { correlation: serial, address }.encode(&mut params),
+            Ask::Prefer(address) => Parameter::AsconfSetPrimary { correlation: serial, address }.encode(&mut params),
+            Ask::Learn => {}
+        }
+        let params = Bytes::from(params);
+        let request = Request { ask, serial, params, deadline: now, attempts: 0, from: None, ambiguous: false };
+        self.asconf.request = Some(Box::new(request));
+        self.send_ask(now);
+    }
+
+    /// Sends such a request by the next path that works, which is none of the address that goes (§5.3 F6).
+    fn send_ask(&mut self, now: Instant) {
+        let works = |p: &&crate::path::Path| {
+            p.known_to_peer && !p.interface_down && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
+        };
+        let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id).collect();
+        let Some(r) = self.asconf.request.as_mut() else { return };
+        let path = usable.get(r.attempts as usize % usable.len().max(1)).copied().unwrap_or(self.handshake_path);
+        let wait = Duration::from_nanos(self.config.rto_initial.as_nanos().saturating_mul(1 << r.attempts.min(6)));
+        (r.deadline, r.from) = (now + wait.min(self.config.rto_max), Some(path));
+        r.attempts += 1;
+        let (serial, params) = (r.serial, r.params.clone());
+        let Some(p) = self.paths.get(path.index()) else { return };
+        let address = self.config.addresses.iter().find(|a| a.local == p.local).map(|a| a.ip);
+        let address = address.unwrap_or(wildcard(p.remote.ip()));
+        self.push_control(path, What::Asconf { serial, address, params });
     }
 
     /// Sends the outstanding request from the first waiting path whose interface is there.
@@ -149,7 +292,18 @@ impl Association {
     }
 
     pub(super) fn on_asconf_timer(&mut self, now: Instant) {
-        if self.asconf.wanted.is_empty() || !self.state.is_connected() {
+        if !self.may_ask() {
+            return self.asconf.give_up();
+        }
+        if self.asconf.request.as_ref().is_some_and(|r| r.ask != Ask::Learn) {
+            // T4: counted against path and association, then again by another path (§5.1 B1 to B5).
+            if let Some(path) = self.asconf.request.as_ref().and_then(|r| r.from) {
+                self.path_error(now, path, PathReason::Timeout);
+            }
+            self.association_error(now);
+            return self.send_ask(now);
+        }
+        if self.asconf.wanted.is_empty() {
             self.asconf.request = None;
             return;
         }
@@ -162,8 +316,19 @@ impl Association {
 
     /// The answer: the path that asked is known now.
     pub(super) fn on_asconf_ack(&mut self, now: Instant, from: Source, a: &AsconfAck<'_>) {
-        let Some(request) = self.asconf.request.take_if(|r| r.serial == a.serial) else { return };
+        let Some(request) = self.asconf.request.take_if(|r| r.serial == a.serial) else {
+            // For a request that was never made (§5.3 F0): at or behind the next serial number.
+            let ahead = a.serial.wrapping_sub(self.asconf.next_serial) < 1 << 31;
+            if self.asconf.request.is_none() && ahead && self.state.is_connected() {
+                let why = CloseReason::ProtocolViolation("an ASCONF-ACK for nothing");
+                self.abort_with(now, &[Cause::IllegalAsconfAck], why);
+            }
+            return;
+        };
         let refused = a.params.iter().flatten().any(|p| matches!(p, Parameter::AsconfErrorCause { .. }));
+        if request.ask != Ask::Learn {
+            return self.ask_answered(now, request.ask, refused, a);
+        }
         let came_by = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
         let asked = if request.ambiguous { came_by.filter(|id| self.asconf.wanted.contains(id)) } else { request.from };
         if let Some(p) = asked.and_then(|id| self.paths.get_mut(id.index())) {
@@ -187,106 +352,36 @@ impl Association {
         self.begin_asconf(now);
     }
 
-    // ---- the peer's requests (RFC 5061 §5.2)
-
-    pub(super) fn on_asconf(&mut self, now: Instant, from: Source, a: &AsconfChunk<'_>) {
-        if !self.state.is_connected() || !self.auth.works() {
-            return;
-        }
-        // One packet answers one packet (RFC 9260 §12.4), and an ASCONF-ACK fills it; the peer repeats the others.
-        if core::mem::replace(&mut self.asconf.one_answered, true) {
-            return;
-        }
-        if let Some((serial, params)) = self.asconf.answered.clone().filter(|(s, _)| *s == a.serial) {
-            self.answer_asconf(from, serial, params);
-            return;
-        }
-        if a.serial != self.asconf.peer_next {
-            return;
-        }
-        self.asconf.peer_next = a.serial.wrapping_add(1);
-        let mut out = Vec::new();
-        // One packet holds the answer (§5.2 E7); what it has no room for is not done either.
-        let room = self.config.packet_size - ANSWER_HEADERS;
-        for p in a.params.iter().flatten() {
-            if out.len() + ANSWER_MAX > room {
-                break;
+    fn ask_answered(&mut self, now: Instant, ask: Ask, refused: bool, a: &AsconfAck<'_>) {
+        let unknown = |p: Parameter<'_>| match p {
+            Parameter::AsconfErrorCause { causes, .. } => {
+                Causes::new(causes).iter().flatten().any(|c| matches!(c, Cause::UnrecognizedParameters(_)))
             }
-            match p {
-                Parameter::AsconfAdd { correlation, address } => {
-                    self.peer_adds(now, from, correlation, address, &mut out)
-                }
-                Parameter::AsconfDelete { correlation, address } => {
-                    self.peer_deletes(now, from, correlation, address, &mut out);
-                }
-                Parameter::AsconfSetPrimary { correlation, .. } => success(correlation, &mut out),
-                Parameter::Unknown(raw) => {
-                    if raw.unknown_action().reports() {
-                        // Requests begin with their correlation id, and this may be one.
-                        let correlation = raw.value.first_chunk().map_or(0, |b| u32::from_be_bytes(*b));
-                        let shown = raw.whole.get(..UNKNOWN_SHOWN).unwrap_or(raw.whole);
-                        refuse(correlation, &Cause::UnrecognizedParameters(shown), &mut out);
-                    }
-                    if raw.unknown_action().stops() {
-                        break;
-                    }
-                }
-                _ => {}
+            _ => false,
+        };
+        let unknown = a.params.iter().flatten().any(unknown);
+        match ask {
+            // Not to be asked for again (§5.3 F3a, F3b).
+            Ask::Prefer(_) => self.asconf.no_preference |= unknown,
+            Ask::Delete(ip) if refused => {
+                self.peer.asconf &= !unknown;
+                self.keep_address(now, ip);
             }
+            _ => {}
         }
-        let params = Bytes::from(out);
-        self.asconf.answered = Some((a.serial, params.clone()));
-        self.answer_asconf(from, a.serial, params);
+        self.begin_asconf(now);
     }
 
-    fn answer_asconf(&mut self, from: Source, serial: u32, params: Bytes) {
-        let here = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
-        if let Some(id) = here {
-            self.push_control(id, What::AsconfAck { serial, params });
-        } else {
-            // A repetition of a request that we answered elsewhere: the answer goes where it came from (§5.2 E6).
-            self.push_answer_to(from, What::AsconfAck { serial, params });
-        }
-    }
-
-    fn peer_adds(&mut self, now: Instant, from: Source, correlation: u32, address: IpAddr, out: &mut Vec<u8>) {
-        let is_source = address.is_unspecified() || address == from.remote.ip();
-        if !is_source {
-            // Only addresses that speak for themselves: anything else could point us at a bystander.
-            return refuse(correlation, &Cause::NotAuthorized(&[]), out);
-        }
-        let known = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
-        let id = known.or_else(|| {
-            let id = self.new_path(from.local, from.remote, Origin::AddedByPeer)?;
-            self.events.push_back(Event::PathAdded { path: id });
-            Some(id)
-        });
-        let Some(id) = id else { return refuse(correlation, &Cause::ResourceShortage(&[]), out) };
-        success(correlation, out);
-        if self.paths.get(id.index()).is_some_and(|p| p.state != PathState::Active) {
+    /// The peer keeps an address that we wanted to give up: so do we.
+    fn keep_address(&mut self, now: Instant, ip: IpAddr) {
+        let Some(local) = self.config.addresses.iter().find(|a| a.ip == ip).map(|a| a.local) else { return };
+        let own: Vec<PathId> = self.paths.iter().filter(|p| p.local == local).map(|p| p.id).collect();
+        for id in own {
+            if let Some(p) = self.paths.get_mut(id.index()) {
+                p.known_to_peer = true;
+            }
             self.send_heartbeat(now, id);
         }
-    }
-
-    fn peer_deletes(&mut self, now: Instant, from: Source, correlation: u32, address: IpAddr, out: &mut Vec<u8>) {
-        if address == from.remote.ip() {
-            return refuse(correlation, &Cause::DeleteSourceAddress(&[]), out);
-        }
-        let gone: Vec<PathId> = self
-            .paths
-            .iter()
-            .filter(|p| p.remote != from.remote && (address.is_unspecified() || p.remote.ip() == address))
-            .map(|p| p.id)
-            .collect();
-        for id in gone {
-            self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
-            if let Some(p) = self.paths.get_mut(id.index()) {
-                p.known_to_peer = false;
-                p.heartbeat_timer = None;
-                p.origin = Origin::AddedByPeer;
-            }
-        }
-        success(correlation, out);
     }
 }
 
@@ -295,14 +390,4 @@ fn wildcard(like: IpAddr) -> IpAddr {
         IpAddr::V4(_) => IpAddr::V4(Ipv4Addr::UNSPECIFIED),
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     }
-}
-
-fn success(correlation: u32, out: &mut Vec<u8>) {
-    Parameter::AsconfSuccess { correlation }.encode(out);
-}
-
-fn refuse(correlation: u32, cause: &Cause<'_>, out: &mut Vec<u8>) {
-    let mut causes = Vec::new();
-    cause.encode(&mut causes);
-    Parameter::AsconfErrorCause { correlation, causes: &causes }.encode(out);
 }

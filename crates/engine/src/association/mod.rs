@@ -6,6 +6,7 @@
 mod addresses;
 pub(crate) mod announced;
 mod asconf;
+mod asconf_in;
 mod authentication;
 mod bench;
 mod birth;
@@ -59,6 +60,7 @@ use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::registry::PolicySet;
+pub use asconf::AddressError;
 use asconf::Asconf;
 pub use authentication::AuthKeyError;
 use authentication::Authentication;

@@ -4,7 +4,7 @@ use super::Association;
 use super::announced::Announced;
 use super::control_out::{What, causes};
 use super::data_in::Arrival;
-use crate::path::LocalId;
+use crate::path::{LocalId, Origin};
 use anabranch_base::{Instant, PathId};
 use anabranch_wire::{
     COMMON_HEADER_LEN, Cause, Chunk, Encode, Packet, Params, RawChunk, UnknownAction, kind, parameter_kind,
@@ -54,7 +54,8 @@ impl Association {
                 authenticated = !authenticated && self.check_auth(path, &raw);
                 if authenticated { Next::Continue } else { Next::Stop }
             } else if self.must_be_authenticated(raw.kind) && !authenticated {
-                Next::Continue // silently dropped (RFC 4895 §6.3)
+                // Silently dropped (RFC 4895 §6.3), and behind an address change all that follows (RFC 5061 §5.2 D5).
+                if matches!(raw.kind, kind::ASCONF | kind::ASCONF_ACK) { Next::Stop } else { Next::Continue }
             } else {
                 let alone = is_alone(&raw, packet);
                 self.on_chunk(now, from, path, &raw, alone, whole, &mut seen)
@@ -77,7 +78,8 @@ impl Association {
     fn source_path(&mut self, now: Instant, from: Source, packet: &Packet<'_>) -> Option<PathId> {
         let exact = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote);
         if let Some(p) = exact {
-            return Some(p.id);
+            // What the peer has deleted is no address of it any more (RFC 5061 §5.3 F13).
+            return Some(p.id).filter(|_| p.known_to_peer || p.origin != Origin::AddedByPeer);
         }
         let adds = packet.chunks().flatten().any(|c| matches!(c.kind, kind::AUTH | kind::ASCONF));
         let mut same = self.paths.iter_mut().filter(|p| p.local == from.local && p.remote.ip() == from.remote.ip());
@@ -134,6 +136,7 @@ impl Association {
             // Copied: waiting, it must not hold the datagram it came in.
             Chunk::Heartbeat(h) => self.on_heartbeat(path, h.params_raw),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
+            Chunk::Abort(_) if self.is_being_deleted(from.local) => return Next::Stop,
             Chunk::Abort(a) => {
                 self.on_abort(&a);
                 return Next::Stop;

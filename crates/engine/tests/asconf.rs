@@ -1,0 +1,368 @@
+//! Addresses come and go (RFC 5061): what the peer asks for, and what we ask.
+
+mod common;
+
+use anabranch_engine::{
+    AddressError, AssocConfig, AssocId, CloseReason, Event, ListedAddress, LocalId, PathReason, Phase,
+};
+use anabranch_policy::view::PathState;
+use anabranch_wire::{AsconfAckOut, AsconfOut, Cause, Causes, Chunk, Parameter, Params, cause_code, kind};
+use common::keys::{association_key, key_vector, signed};
+use common::raw::*;
+use common::*;
+use std::net::{IpAddr, Ipv4Addr};
+
+const WILDCARD: IpAddr = IpAddr::V4(Ipv4Addr::UNSPECIFIED);
+
+fn ours(i: u16) -> IpAddr {
+    IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1 + i as u8))
+}
+
+fn offer(more: &[u8]) -> Vec<u8> {
+    let list = [
+        bytes(&Parameter::Random(&[0x55; 32])),
+        bytes(&Parameter::ChunkList(&[kind::ASCONF, kind::ASCONF_ACK])),
+        bytes(&Parameter::HmacAlgo(&[0, 3, 0, 1])),
+        bytes(&Parameter::SupportedExtensions(&[kind::AUTH, kind::ASCONF, kind::ASCONF_ACK])),
+        more.to_vec(),
+    ];
+    list.concat()
+}
+
+/// An accepted association with a peer that signs.
+struct Signed {
+    r: Raw,
+    id: AssocId,
+    key: Vec<u8>,
+    serial: u32,
+}
+
+impl Signed {
+    /// The peer listed `more` of its addresses; we have two and list both.
+    fn new(more: &[u8]) -> Signed {
+        let addresses = (0..2).map(|i| ListedAddress { local: LocalId(i), ip: ours(i) }).collect();
+        Signed::with(&AssocConfig { addresses, ..assoc_config("sctp") }, more)
+    }
+
+    fn with(config: &AssocConfig, more: &[u8]) -> Signed {
+        let mut r = Raw::with(config, |_| {});
+        let theirs = offer(more);
+        r.give_tagged(0, &[&init(init_fields(PEER_TAG), &theirs)]);
+        let answer = r.take_one();
+        let (fields, params) = init_of(&answer);
+        (r.tag, r.first_tsn) = (fields.tag, fields.initial_tsn);
+        r.echo(&cookie_of(&answer));
+        let id = r.only();
+        let key = association_key(&[], &key_vector(&params), &key_vector(&theirs));
+        let mut s = Signed { r, id, key, serial: PEER_TSN.0 };
+        // All paths are confirmed.
+        for _ in 0..40 {
+            for sent in s.r.take() {
+                if sent.kinds().contains(&kind::HEARTBEAT) {
+                    s.r.answer_heartbeat(&sent);
+                }
+            }
+            s.r.run_for(ms(100));
+        }
+        s.r.take();
+        s.r.events.clear();
+        s
+    }
+
+    fn chunk(&self, serial: u32, params: &[Parameter<'_>]) -> Vec<u8> {
+        let params: Vec<u8> = params.iter().flat_map(bytes).collect();
+        bytes(&AsconfOut { serial, address: WILDCARD, params: &params })
+    }
+
+    /// The next ASCONF of the peer, signed, from its address `from`; what is sent for it.
+    fn ask(&mut self, from: u8, params: &[Parameter<'_>]) -> Vec<Sent> {
+        let chunk = self.chunk(self.serial, params);
+        self.serial = self.serial.wrapping_add(1);
+        self.give(from, &chunk)
+    }
+
+    fn give(&mut self, from: u8, chunk: &[u8]) -> Vec<Sent> {
+        let (tag, packet) = (self.r.tag, signed(0, &self.key, &[chunk]));
+        self.r.give_from(peer(from), tag, &[&packet]);
+        self.r.take()
+    }
+
+    /// Remote addresses and states of the paths from interface 0.
+    fn paths(&self) -> Vec<(IpAddr, PathState)> {
+        let a = self.r.endpoint.association(self.id).expect("alive");
+        a.paths().filter(|(_, p)| p.local == 0).map(|(_, p)| (p.remote.ip(), p.state)).collect()
+    }
+
+    fn answer_asconf(&mut self, serial: u32, params: &[u8]) {
+        let ack = bytes(&AsconfAckOut { serial, params });
+        let packet = signed(0, &self.key, &[&ack]);
+        self.r.give(&[&packet]);
+    }
+}
+
+/// Correlation ids with the cause of each refusal, none where it was carried out.
+fn answers(sent: &[Sent]) -> Vec<(u32, Option<u16>)> {
+    let ack =
+        sent.iter().flat_map(|s| s.packet().chunks().flatten().map(|c| (c.kind, c.value.to_vec())).collect::<Vec<_>>());
+    let ack = ack.into_iter().find(|c| c.0 == kind::ASCONF_ACK).expect("an answer").1;
+    let of = |p| match p {
+        Parameter::AsconfSuccess { correlation } => Some((correlation, None)),
+        Parameter::AsconfErrorCause { correlation, causes } => {
+            let first = Causes::new(causes).iter().next().expect("a cause").expect("framed");
+            Some((correlation, Some(first.code())))
+        }
+        _ => None,
+    };
+    Params::new(&ack[4..]).iter().flatten().filter_map(of).collect()
+}
+
+fn add(correlation: u32, address: IpAddr) -> Parameter<'static> {
+    Parameter::AsconfAdd { correlation, address }
+}
+fn delete(correlation: u32, address: IpAddr) -> Parameter<'static> {
+    Parameter::AsconfDelete { correlation, address }
+}
+fn prefer(correlation: u32, address: IpAddr) -> Parameter<'static> {
+    Parameter::AsconfSetPrimary { correlation, address }
+}
+
+/// Shows: ext/G1.
+#[test]
+fn the_three_chunks_are_listed_together() {
+    let mut r = Raw::new();
+    r.connect(&assoc_config("sctp"));
+    r.give_tagged(0, &[&init(init_fields(PEER_TAG), &offer(&[]))]);
+    for sent in r.take() {
+        let params = init_of(&sent).1;
+        let all = [kind::AUTH, kind::ASCONF, kind::ASCONF_ACK];
+        let lists = |p| matches!(p, Parameter::SupportedExtensions(l) if all.iter().all(|k| l.contains(k)));
+        assert!(Params::new(&params).iter().flatten().any(lists), "{:?}", sent.kinds());
+    }
+}
+
+/// Shows: ext/G2.
+#[test]
+fn unsigned_it_is_dropped_with_all_behind_it() {
+    let mut s = Signed::new(&[]);
+    let ask = s.chunk(s.serial, &[add(1, WILDCARD)]);
+    let ack = bytes(&AsconfAckOut { serial: s.r.first_tsn.0, params: &[] });
+    for chunk in [ask, ack] {
+        s.r.give(&[&chunk, &data(PEER_TSN, 0, b"behind")]);
+        assert!(s.r.take().is_empty() && s.r.read(s.id).is_empty());
+    }
+    assert_eq!(s.r.phase(s.id), Phase::Established);
+}
+
+/// Shows: ext/G7, ext/G8, ext/G9.
+#[test]
+fn each_serial_is_answered_once_and_the_last_one_again() {
+    let mut s = Signed::new(&listing(&[peer(2).ip()]));
+    let first =
+        s.chunk(PEER_TSN.0, &[prefer(77, peer(2).ip()), prefer(0xdead_beef, peer(9).ip()), prefer(5, WILDCARD)]);
+    let sent = s.give(2, &first);
+    assert_eq!(answers(&sent), [(77, None), (0xdead_beef, Some(cause_code::UNRESOLVABLE_ADDRESS)), (5, None)]);
+    assert_eq!(sent[0].remote, peer(2), "where it came from");
+    assert!(sent[0].bytes.len() <= 1_200);
+    // Again: the same, and nothing is done a second time.
+    s.r.events.clear();
+    let again = s.give(1, &first);
+    assert_eq!((answers(&again), again[0].remote), (answers(&sent), peer(1)));
+    assert!(s.r.events.is_empty());
+    for wrong in [PEER_TSN.0.wrapping_sub(1), PEER_TSN.0 + 2, PEER_TSN.0 + 1_000] {
+        let chunk = s.chunk(wrong, &[delete(1, peer(2).ip())]);
+        assert!(s.give(1, &chunk).is_empty(), "{wrong}");
+    }
+    let next = s.chunk(PEER_TSN.0 + 1, &[delete(1, peer(2).ip())]);
+    assert_eq!(answers(&s.give(1, &next)), [(1, None)]);
+    assert!(s.give(1, &first).is_empty(), "no longer remembered");
+}
+
+/// Shows: ext/G11, ext/G16.
+#[test]
+fn an_address_is_added_and_carries_nothing_before_it_is_confirmed() {
+    for (from, address) in [(5, WILDCARD), (5, peer(5).ip()), (1, peer(5).ip())] {
+        let mut s = Signed::new(&[]);
+        let sent = s.ask(from, &[add(1, address)]);
+        assert_eq!(answers(&sent), [(1, None)]);
+        let mut to_it: Vec<_> = sent.into_iter().filter(|x| x.remote == peer(5)).collect();
+        for _ in 0..50 {
+            s.r.send(s.id, &[1; 500]);
+            to_it.extend(s.r.take().into_iter().filter(|x| x.remote == peer(5)));
+        }
+        s.r.run_for(ms(900));
+        to_it.extend(s.r.take().into_iter().filter(|x| x.remote == peer(5)));
+        let kinds: Vec<u8> =
+            to_it.iter().flat_map(Sent::kinds).filter(|k| !matches!(*k, kind::AUTH | kind::ASCONF_ACK)).collect();
+        assert_eq!(kinds, [kind::HEARTBEAT], "one per RTO");
+        let probe = to_it.iter().find(|x| x.kinds().contains(&kind::HEARTBEAT)).expect("a probe").clone();
+        s.r.answer_heartbeat(&probe);
+        assert!(s.paths().contains(&(peer(5).ip(), PathState::Active)), "{:?}", s.paths());
+    }
+    // Those that stand for many hosts or none.
+    let mut s = Signed::new(&[]);
+    for n in ["224.0.0.1", "255.255.255.255"] {
+        let sent = s.ask(1, &[add(9, n.parse().expect("an address"))]);
+        assert_eq!(answers(&sent), [(9, Some(cause_code::NOT_AUTHORIZED))]);
+    }
+    assert_eq!(s.paths().len(), 1);
+}
+
+/// Shows: ext/G15.
+#[test]
+fn without_room_it_is_refused_and_so_is_all_behind_it() {
+    let mut s = Signed::with(&AssocConfig { max_paths: 3, ..assoc_config("sctp") }, &listing(&[peer(2).ip()]));
+    let sent = s.ask(1, &[add(1, peer(3).ip())]);
+    assert_eq!(answers(&sent), [(1, None)]);
+    let probe = s.r.run_until_sent(kind::HEARTBEAT, ms(1_000));
+    let probe = sent.into_iter().chain(probe).find(|x| x.kinds().contains(&kind::HEARTBEAT)).expect("a probe");
+    s.r.answer_heartbeat(&probe);
+    let sent = s.ask(1, &[add(2, peer(4).ip()), delete(3, peer(2).ip()), prefer(4, peer(2).ip())]);
+    let shortage = Some(cause_code::RESOURCE_SHORTAGE);
+    assert_eq!(answers(&sent), [(2, shortage), (3, shortage), (4, None)]);
+    assert!(s.paths().iter().any(|p| *p == (peer(2).ip(), PathState::Active)));
+}
+
+/// Shows: ext/G13, ext/G14, ext/G16.
+#[test]
+fn an_address_is_deleted_but_not_the_last_and_not_the_source() {
+    let mut s = Signed::new(&[]);
+    assert_eq!(answers(&s.ask(1, &[delete(1, peer(1).ip())])), [(1, Some(cause_code::DELETE_LAST_ADDRESS))]);
+    let mut s = Signed::new(&listing(&[peer(2).ip(), peer(3).ip()]));
+    assert_eq!(answers(&s.ask(1, &[delete(1, peer(1).ip())])), [(1, Some(cause_code::DELETE_SOURCE_ADDRESS))]);
+    assert_eq!(answers(&s.ask(1, &[delete(2, peer(2).ip())])), [(2, None)]);
+    let gone = |s: &Signed, i: u8| s.paths().contains(&(peer(i).ip(), PathState::Inactive));
+    assert!(gone(&s, 2) && !gone(&s, 3) && !gone(&s, 1));
+    // Nothing goes there and nothing from there counts.
+    let tag = s.r.tag;
+    s.r.give_from(peer(2), tag, &[&data(PEER_TSN, 0, b"x")]);
+    assert!(s.r.read(s.id).is_empty());
+    s.r.run_for(ms(120_000));
+    assert!(s.r.take().iter().all(|x| x.remote != peer(2)));
+    // The wildcard deletes all but the source, and then that is the last one.
+    let mut s = Signed::new(&listing(&[peer(2).ip(), peer(3).ip()]));
+    assert_eq!(
+        answers(&s.ask(3, &[delete(1, WILDCARD), delete(2, peer(3).ip())])),
+        [(1, None), (2, Some(cause_code::DELETE_LAST_ADDRESS))]
+    );
+    assert!(gone(&s, 1) && gone(&s, 2) && !gone(&s, 3));
+}
+
+#[test]
+fn the_peers_preference_is_taken() {
+    let mut s = Signed::new(&listing(&[peer(2).ip()]));
+    s.ask(1, &[prefer(1, peer(2).ip())]);
+    assert!(s.r.events_of(s.id).iter().any(|e| matches!(e, Event::PrimaryWanted { .. })));
+    s.r.send(s.id, b"x");
+    assert_eq!(s.r.take_one().remote, peer(2));
+}
+
+/// Shows: ext/G10.
+#[test]
+fn an_answer_to_nothing_ends_it() {
+    for (ahead, ends) in [(0, true), (5, true), ((1 << 31) - 1, true), (1 << 31, false), (u32::MAX, false)] {
+        let mut s = Signed::new(&[]);
+        let serial = s.r.first_tsn.0.wrapping_add(ahead);
+        s.answer_asconf(serial, &[]);
+        assert_eq!(s.r.phase(s.id) == Phase::Closed, ends, "{ahead}");
+        if ends {
+            let sent = s.r.take_one();
+            assert!(
+                matches!(sent.chunks()[..], [Chunk::Abort(a)] if a.causes.iter().next() == Some(Ok(Cause::IllegalAsconfAck)))
+            );
+            assert!(matches!(closed(&s.r, s.id), Some(CloseReason::ProtocolViolation(_))));
+        }
+    }
+}
+
+/// Our ASCONF in what was sent: its serial and requests.
+fn asked(sent: &[Sent]) -> Vec<(Sent, u32, Vec<u8>)> {
+    let of = |s: &Sent| {
+        s.chunks().into_iter().find_map(|c| match c {
+            Chunk::Asconf(a) => Some((s.clone(), a.serial, a.params.raw().to_vec())),
+            _ => None,
+        })
+    };
+    sent.iter().filter_map(of).collect()
+}
+
+/// Shows: ext/G3, ext/G4, ext/G12, ext/G17.
+#[test]
+fn our_address_goes_and_the_request_is_repeated_until_it_is_answered() {
+    let mut s = Signed::new(&listing(&[peer(2).ip()]));
+    let (now, start) = (s.r.now, s.r.now);
+    let id = s.id;
+    let mut a = s.r.endpoint.association_mut(id).expect("alive");
+    assert_eq!(a.delete_address(now, ours(7)), Err(AddressError::Unknown));
+    assert_eq!(a.delete_address(now, ours(0)), Ok(()));
+    assert_eq!(a.delete_address(now, ours(1)), Err(AddressError::Last));
+    assert_eq!(a.prefer_address(now, ours(1)), Ok(()));
+    drop(a);
+    s.r.drain();
+    s.r.run_for(ms(8_000));
+    let list = asked(&s.r.take());
+    let first = s.r.first_tsn.0;
+    assert!(list.len() >= 3 && list.iter().all(|a| (a.1, &a.2) == (first, &list[0].2)), "one at a time, unchanged");
+    assert!(list.iter().all(|a| a.0.local == LocalId(1)), "never from what goes");
+    let times: Vec<u64> = list.iter().map(|a| a.0.at.since(start).as_millis()).collect();
+    assert_eq!(times[..4], [0, 1_000, 3_000, 7_000]);
+    assert!(list[0].0.remote != list[1].0.remote, "by another address");
+    assert_eq!(Params::new(&list[0].2).iter().collect::<Vec<_>>(), [Ok(delete(first, ours(0)))]);
+    let ends =
+        |s: &Signed| s.r.endpoint.association(s.id).expect("alive").paths().filter(|(_, p)| p.errors > 0).count();
+    assert!(ends(&s) > 0, "errors are counted");
+    // An ABORT that comes to it answers something of before.
+    let tag = s.r.tag;
+    s.r.give_to(LocalId(0), peer(1), tag, &[&chunk(kind::ABORT, 0, &[])]);
+    assert_eq!(s.r.phase(s.id), Phase::Established);
+    // DATA to it counts until the answer.
+    s.r.give_to(LocalId(0), peer(1), tag, &[&data(PEER_TSN, 0, b"late")]);
+    assert_eq!(s.r.read(s.id), [b"late"]);
+    s.r.take();
+    s.answer_asconf(first, &[]);
+    let next = asked(&s.r.take());
+    assert_eq!(next.len(), 1);
+    assert_eq!(
+        (next[0].1, Params::new(&next[0].2).iter().next()),
+        (first.wrapping_add(1), Some(Ok(prefer(first.wrapping_add(1), ours(1)))))
+    );
+    s.answer_asconf(first.wrapping_add(1), &[]);
+    s.r.run_for(ms(20_000));
+    assert!(asked(&s.r.take()).is_empty());
+    assert!(s.r.events_of(s.id).iter().any(|e| matches!(e, Event::PathChanged { reason: PathReason::Removed, .. })));
+}
+
+/// Shows: ext/G5.
+#[test]
+fn a_peer_that_lost_its_memory_of_it_is_asked_no_more() {
+    let mut s = Signed::new(&[]);
+    let now = s.r.now;
+    s.r.endpoint.association_mut(s.id).expect("alive").prefer_address(now, ours(1)).expect("taken");
+    s.r.drain();
+    assert_eq!(asked(&s.r.take()).len(), 1);
+    s.r.give(&[&bytes(&anabranch_wire::ErrorOut {
+        causes: &bytes(&Cause::UnrecognizedChunk(&[kind::ASCONF, 0, 0, 4])),
+    })]);
+    s.r.run_for(ms(30_000));
+    assert!(asked(&s.r.take()).is_empty());
+    let now = s.r.now;
+    let again = s.r.endpoint.association_mut(s.id).expect("alive").prefer_address(now, ours(1));
+    assert_eq!(again, Err(AddressError::NotSupported));
+}
+
+/// Shows: ext/G6.
+#[test]
+fn nothing_is_asked_before_and_after_its_time() {
+    let addresses = vec![ListedAddress { local: LocalId(0), ip: ours(0) }];
+    let config = AssocConfig { addresses, ..assoc_config("sctp") };
+    let mut r = Raw::with(&config, |e| e.accept = false);
+    let id = r.connect(&config);
+    let now = r.now;
+    let early = r.endpoint.association_mut(id).expect("alive").prefer_address(now, ours(0));
+    assert_eq!(early, Err(AddressError::Closed));
+    let mut s = Signed::new(&[]);
+    s.r.give(&[&chunk(kind::SHUTDOWN, 0, &s.r.first_tsn.minus(1).0.to_be_bytes())]);
+    assert!(s.r.take_kinds().concat().contains(&kind::SHUTDOWN_ACK));
+    let now = s.r.now;
+    let late = s.r.endpoint.association_mut(s.id).expect("alive").prefer_address(now, ours(0));
+    assert_eq!(late, Err(AddressError::Closed));
+}
