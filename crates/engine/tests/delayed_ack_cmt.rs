@@ -49,6 +49,7 @@ fn announced(b: &Bench, side: Side, chunk: u8) -> bool {
     })
 }
 
+/// Shows: ext/L6.
 #[test]
 fn announced_by_who_counts_and_answered_by_who_does_too() {
     for (client, server) in [(true, true), (true, false), (false, true), (false, false)] {
@@ -68,6 +69,7 @@ fn announced_by_who_counts_and_answered_by_who_does_too() {
     }
 }
 
+/// Shows: ext/L5.
 #[test]
 fn reordering_between_paths_costs_half_the_acknowledgements() {
     let sacks = |acknowledge| {

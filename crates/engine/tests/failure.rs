@@ -127,6 +127,7 @@ fn the_way_back_of_one_path_dies_and_the_association_goes_on() {
     }
 }
 
+/// Shows: ext/Q3, ext/Q4.
 #[test]
 fn with_every_path_in_doubt_the_least_doubtful_carries_on_and_stays_in_doubt() {
     let mut b = connected("cmt", 2);

@@ -209,6 +209,8 @@ fn the_user_sets_the_interval_switches_off_and_asks() {
 }
 
 /// A path in doubt, suspected or potentially failed, is probed at once and again after each timeout, unless HEARTBEATs are off.
+///
+/// Shows: ext/Q5.
 #[test]
 fn a_path_in_doubt_is_probed_without_waiting_for_the_interval() {
     for off in [false, true] {

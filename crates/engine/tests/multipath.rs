@@ -81,6 +81,7 @@ fn a_second_path_joins_by_asconf_under_auth_and_carries_nothing_before_it_is_con
     assert_eq!(seen, [nat_addr(0), nat_addr(1)], "the server sees what the NAT shows");
 }
 
+/// Shows: ext/E7.
 #[test]
 fn the_handshake_names_no_address() {
     let config = assoc_config("cmt");
@@ -240,6 +241,7 @@ fn an_interface_comes_back_with_another_address() {
     }
 }
 
+/// Shows: ext/E3.
 #[test]
 fn a_port_that_changes_is_followed() {
     for profile in ["sctp", "cmt", "live"] {

@@ -186,6 +186,8 @@ fn an_abort_on_a_path_in_use_ends_the_association() {
 }
 
 /// A relay that gives each of our packets another port, as some load balancers do: the answer goes to the newest.
+///
+/// Shows: ext/E3.
 #[test]
 fn a_relay_that_rewrites_the_port_of_every_packet_is_followed() {
     for profile in ["sctp", "live"] {

@@ -76,6 +76,7 @@ fn assert_settled(b: &mut Bench) {
     assert_eq!(s.gaps().len(), 0);
 }
 
+/// Shows: ext/F14.
 #[test]
 fn what_expires_before_it_is_sent_takes_no_tsn() {
     let mut b = bench(&[(link(1, 20), link(1, 20))]);
@@ -104,6 +105,7 @@ fn what_expires_before_it_is_sent_takes_no_tsn() {
     assert_settled(&mut b);
 }
 
+/// Shows: ext/F5, ext/F13, ext/F14.
 #[test]
 fn a_lost_message_is_skipped_when_late_and_its_stream_goes_on() {
     let mut b = bench(&one());
@@ -138,6 +140,7 @@ fn a_lost_message_is_skipped_when_late_and_its_stream_goes_on() {
     assert_settled(&mut b);
 }
 
+/// Shows: ext/F4.
 #[test]
 fn fragments_are_given_up_together() {
     let mut b = bench(&one());
@@ -156,6 +159,7 @@ fn fragments_are_given_up_together() {
     assert_settled(&mut b);
 }
 
+/// Shows: ext/F4.
 #[test]
 fn a_message_that_is_late_half_sent_is_not_finished() {
     // A megabyte on a megabit: eight seconds, of which it has one.
@@ -195,6 +199,7 @@ fn the_next_message_may_overtake_the_news_that_one_was_given_up() {
     assert_settled(&mut b);
 }
 
+/// Shows: ext/F7.
 #[test]
 fn a_lost_forward_tsn_is_repeated() {
     let mut b = bench(&one());
@@ -215,6 +220,7 @@ fn a_lost_forward_tsn_is_repeated() {
     assert_settled(&mut b);
 }
 
+/// Shows: ext/F6.
 #[test]
 fn forward_tsn_names_each_ordered_stream_once_and_no_unordered_one() {
     let mut b = bench(&one());
@@ -238,6 +244,7 @@ fn forward_tsn_names_each_ordered_stream_once_and_no_unordered_one() {
     assert_settled(&mut b);
 }
 
+/// Shows: ext/F10.
 #[test]
 fn losses_are_congestion_although_nobody_wants_the_data_any_more() {
     let mut b = bench(&one());
@@ -255,6 +262,7 @@ fn losses_are_congestion_although_nobody_wants_the_data_any_more() {
     assert_eq!(b.assoc(Side::Client).stats().abandoned_sent, 1);
 }
 
+/// Shows: ext/F1.
 #[test]
 fn a_peer_without_partial_reliability_gets_everything() {
     let config = assoc_config("cmt");
@@ -273,6 +281,7 @@ fn a_peer_without_partial_reliability_gets_everything() {
     assert!(forwards(&b, Side::Client).is_empty());
 }
 
+/// Shows: ext/F2.
 #[test]
 fn a_peer_that_forgets_forward_tsn_is_sent_no_more_of_it() {
     for pending in [false, true] {

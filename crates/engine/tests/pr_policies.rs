@@ -16,6 +16,7 @@ fn single(config: &AssocConfig) -> Manual {
     Manual::new(config, &[(link(10, 20), link(10, 20))])
 }
 
+/// Shows: ext/F15.
 #[test]
 fn a_message_is_sent_again_as_often_as_it_is_worth() {
     for most in 0..3u16 {
@@ -38,6 +39,7 @@ fn a_message_is_sent_again_as_often_as_it_is_worth() {
     }
 }
 
+/// Shows: ext/F4, ext/F15.
 #[test]
 fn one_fragment_over_the_limit_takes_its_message_along_and_others_stay() {
     let mut b = Bench::connected(3, &assoc_config("sctp"), &[(link(10, 20), link(10, 20))]);
@@ -54,6 +56,7 @@ fn one_fragment_over_the_limit_takes_its_message_along_and_others_stay() {
     assert_eq!(got, [(1, 1)], "the reliable one of the same stream arrives");
 }
 
+/// Shows: ext/F16.
 #[test]
 fn what_is_less_important_makes_room() {
     let config = AssocConfig { send_buffer: 20_000, ..assoc_config("sctp") };
@@ -112,6 +115,7 @@ fn each_policy_alone_does_its_part_only() {
     }
 }
 
+/// Shows: ext/F17.
 #[test]
 fn lifetimes_are_counted_by_whether_anything_left() {
     let mut m = single(&assoc_config("sctp"));

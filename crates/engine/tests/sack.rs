@@ -110,7 +110,7 @@ fn a_packet_with_nothing_but_duplicates_is_answered_at_once_and_lists_them() {
     assert_eq!(m.read().len(), 5);
 }
 
-/// Shows: 9260/S5.
+/// Shows: 9260/S5, ext/B1.
 #[test]
 fn the_i_bit_is_obeyed() {
     let mut m = begun(&assoc_config("sctp"));

@@ -172,6 +172,8 @@ fn a_peer_that_never_moves_on_stops_us_in_time() {
 }
 
 /// The I bit is set when the user asks for it, and on the last chunk of an association that ends (RFC 7053 §5.1).
+///
+/// Shows: ext/B2, ext/B4.
 #[test]
 fn an_acknowledgement_at_once_is_asked_for_by_the_user_and_at_the_end() {
     let immediate =

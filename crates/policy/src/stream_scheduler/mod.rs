@@ -23,12 +23,16 @@ pub mod fcfs;
 pub mod frame_importance;
 pub mod priority;
 pub mod round_robin;
+pub mod round_robin_packet;
+pub mod weighted_fair;
 
 /// Its policies: one line each.
 pub static POLICIES: &[Policy<dyn StreamScheduler>] = &[
     fcfs::POLICY,
     round_robin::POLICY,
+    round_robin_packet::POLICY,
     fair_capacity::POLICY,
+    weighted_fair::POLICY,
     priority::POLICY,
     frame_importance::POLICY,
     earliest_deadline::POLICY,

@@ -1,0 +1,88 @@
+//! Bytes in proportion to weights.
+//!
+//! Source: RFC 8260 §3.6, SCTP_SS_WFQ. Each stream counts the bytes it has sent, divided by its weight; the smallest
+//! count goes first.
+//! Deviations: weights belong to classes, not to streams: each class has `factor` times the weight of the next. A
+//! stream that was silent starts with the smallest count of those now waiting, as with `fair_capacity`.
+//! Parameters: `factor`.
+
+use super::StreamScheduler;
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::StreamView;
+use anabranch_base::{Instant, StreamId};
+use std::collections::BTreeMap;
+
+pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
+    info: PolicyInfo {
+        hook: Hook::StreamScheduler,
+        name: "weighted_fair",
+        source: "RFC 8260 §3.6",
+        file: file!(),
+        summary: "The waiting stream that has sent the fewest bytes for its weight.",
+        params: &[ParamInfo::count("factor", 2, "", 1, 16, "weight of a class by that of the next")],
+    },
+    build: |p| Box::new(WeightedFair::new(p)),
+};
+
+/// Classes beyond this one weigh as much as it.
+const LAST_CLASS: u32 = 7;
+
+struct WeightedFair {
+    factor: u64,
+    /// Count and class of the streams that were waiting at the last decision.
+    sent: BTreeMap<StreamId, (u64, u8)>,
+}
+
+impl WeightedFair {
+    fn new(p: &Params) -> Self {
+        WeightedFair { factor: p.count("factor"), sent: BTreeMap::new() }
+    }
+}
+
+impl StreamScheduler for WeightedFair {
+    fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
+        let known = |s: &StreamView| self.sent.get(&s.id).map(|c| c.0);
+        let least = ready.iter().filter_map(known).min().unwrap_or(0);
+        self.sent = ready.iter().map(|s| (s.id, (known(s).unwrap_or(least) - least, s.class))).collect();
+        super::least(ready, |s| (self.sent.get(&s.id).map(|c| c.0), s.head_order))
+    }
+    fn taken(&mut self, stream: StreamId, len: u64) {
+        if let Some((count, class)) = self.sent.get_mut(&stream) {
+            let share = self.factor.saturating_pow(u32::from(*class).min(LAST_CLASS));
+            *count = count.saturating_add(len.saturating_mul(share));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::stream;
+
+    #[test]
+    fn bytes_by_weight() {
+        let ready = [StreamView { class: 0, ..stream(0, 1) }, StreamView { class: 1, ..stream(1, 2) }];
+        let mut p = WeightedFair { factor: 3, sent: BTreeMap::new() };
+        let mut bytes = [0; 2];
+        for _ in 0..4_000 {
+            let s = p.next(Instant::ZERO, &ready);
+            let len = if s.0 == 0 { 700 } else { 100 };
+            p.taken(s, len);
+            bytes[usize::from(s.0)] += len;
+        }
+        let ratio = bytes[0] as f64 / bytes[1] as f64;
+        assert!((2.9..3.1).contains(&ratio), "{bytes:?}");
+    }
+
+    #[test]
+    fn no_class_starves_and_none_overflows() {
+        let ready = [StreamView { class: 0, ..stream(0, 1) }, StreamView { class: 255, ..stream(1, 2) }];
+        let mut p = WeightedFair { factor: 16, sent: BTreeMap::new() };
+        let served = (0..1 << 20).filter(|_| {
+            let s = p.next(Instant::ZERO, &ready);
+            p.taken(s, u64::MAX >> 40);
+            s.0 == 1
+        });
+        assert!(served.count() > 0);
+    }
+}
