@@ -7,6 +7,14 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Rate(u64);
 
+/// `10^9 n / d`, by the short division wherever it will do.
+const fn nano_share(n: u64, d: u64) -> u64 {
+    match n.checked_mul(1_000_000_000) {
+        Some(n) => n / d,
+        None => ((n as u128 * 1_000_000_000) / d as u128) as u64,
+    }
+}
+
 impl Rate {
     /// Nothing moves.
     pub const ZERO: Rate = Rate(0);
@@ -32,14 +40,14 @@ impl Rate {
         if time.is_zero() {
             return Rate(0);
         }
-        Rate(((bytes as u128 * 1_000_000_000) / time.as_nanos() as u128) as u64)
+        Rate(nano_share(bytes, time.as_nanos()))
     }
     /// Time to send `bytes`; `Duration::MAX` at rate zero.
     pub const fn time_for(self, bytes: u64) -> Duration {
         if self.0 == 0 {
             return Duration::MAX;
         }
-        Duration::from_nanos(((bytes as u128 * 1_000_000_000) / self.0 as u128) as u64)
+        Duration::from_nanos(nano_share(bytes, self.0))
     }
     /// Bytes sent in `time`.
     pub const fn bytes_in(self, time: Duration) -> u64 {

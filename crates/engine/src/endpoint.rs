@@ -74,6 +74,24 @@ impl Slot {
         Box::write(Box::new_uninit(), slot)
     }
 
+    /// There may be something to be sent and to be told.
+    fn wake(&mut self, id: AssocId, ready: &mut VecDeque<AssocId>, eventful: &mut VecDeque<AssocId>) {
+        self.association.settle_views();
+        if !self.ready {
+            self.ready = true;
+            ready.push_back(id);
+        }
+        if !self.eventful {
+            self.eventful = true;
+            eventful.push_back(id);
+        }
+    }
+
+    /// It lives, and is known under the addresses that it has.
+    fn is_listed(&self) -> bool {
+        self.hashes_of == Some(self.association.addresses_changed) && self.association.phase() != Phase::Closed
+    }
+
     fn has(&self, key: &PeerKey) -> bool {
         let a = &self.association;
         a.paths.iter().any(|p| PeerKey::new(p.local, p.remote, a.peer_port) == *key)
@@ -251,7 +269,7 @@ impl Endpoint {
 
     /// An association, to act on. Its timers are looked at again when the guard goes.
     pub fn association_mut(&mut self, id: AssocId) -> Option<AssocMut<'_>> {
-        self.slots.work_on(&id).is_some().then_some(AssocMut { endpoint: self, id })
+        self.slots.work_on(&id).is_some().then_some(AssocMut { endpoint: self, id, touched: false })
     }
 
     /// Ids of all associations.
@@ -263,17 +281,17 @@ impl Endpoint {
     ///
     /// Its timers are looked at when it has nothing more to transmit, which every driver asks before it sleeps.
     fn touch(&mut self, id: AssocId) {
+        if let Some(s) = self.slots.get_mut(&id) {
+            s.association.touch_views();
+        }
+        self.wake(id);
+    }
+
+    /// The same after something that the association itself keeps its views true for.
+    fn wake(&mut self, id: AssocId) {
         let Some(s) = self.slots.get_mut(&id) else { return };
-        s.association.views_stale = true;
-        if !s.ready {
-            s.ready = true;
-            self.ready.push_back(id);
-        }
-        if !s.eventful {
-            s.eventful = true;
-            self.eventful.push_back(id);
-        }
-        if s.hashes_of != Some(s.association.addresses_changed) || s.association.phase() == Phase::Closed {
+        s.wake(id, &mut self.ready, &mut self.eventful);
+        if !s.is_listed() {
             self.index_addresses(id);
         }
     }
@@ -293,6 +311,7 @@ impl Endpoint {
             return true;
         }
         while let Some(&id) = self.ready.front() {
+            let mut finished = false;
             if let Some(s) = self.slots.work_on(&id) {
                 if s.association.poll_transmit(now, out) {
                     return true;
@@ -303,31 +322,40 @@ impl Endpoint {
                     s.eventful = true;
                     self.eventful.push_back(id);
                 }
+                finished = s.association.is_finished();
+                let (next, noted) = (s.association.next_timeout(), s.timeout);
+                self.retime(id, next, noted);
             }
             self.ready.pop_front();
-            self.retime(id);
-            if self.slots.get(&id).is_some_and(|s| s.association.is_finished()) {
+            if finished {
                 self.forget(id);
             }
         }
         false
     }
 
-    fn retime(&mut self, id: AssocId) {
-        let Some(s) = self.slots.get_mut(&id) else { return };
-        let next = s.association.poll_timeout().map(|(t, _)| t);
+    /// An association wants to be woken at `next`, which was `noted`.
+    #[inline]
+    fn retime(&mut self, id: AssocId, next: Option<Instant>, noted: Option<Instant>) {
         // A timer that moved away, as T3 does with each acknowledgement, is found out when the old time comes.
-        match (next, s.timeout) {
-            (Some(next), noted) if noted.is_none_or(|noted| next < noted) => {
-                s.timeout = Some(next);
-                let slots = &self.slots;
-                self.alarms.push(next, id, slots.len(), |t, id| slots.get(&id).is_some_and(|s| s.timeout == Some(t)));
+        let sooner = match (next, noted) {
+            (Some(next), Some(noted)) => next < noted,
+            (next, noted) => next != noted,
+        };
+        if sooner {
+            self.note_timeout(id, next);
+        }
+    }
+
+    fn note_timeout(&mut self, id: AssocId, next: Option<Instant>) {
+        let Some(s) = self.slots.get_mut(&id) else { return };
+        s.timeout = next;
+        let slots = &self.slots;
+        match next {
+            Some(t) => {
+                self.alarms.push(t, id, slots.len(), |t, id| slots.get(&id).is_some_and(|s| s.timeout == Some(t)));
             }
-            (None, Some(_)) => {
-                s.timeout = None;
-                self.settle_alarms();
-            }
-            _ => {}
+            None => self.settle_alarms(),
         }
     }
 
@@ -352,7 +380,7 @@ impl Endpoint {
         let told = a.owes_sack();
         let n = (0..most).map_while(|_| a.recv()).map(&mut take).count();
         if a.owes_sack() != told || a.phase() == Phase::Closed {
-            self.touch(id);
+            self.wake(id);
         }
         n
     }
@@ -375,11 +403,14 @@ impl Endpoint {
         }
         for id in due.drain(..) {
             let Some(s) = self.slots.get_mut(&id) else { continue };
-            let fires = s.association.poll_timeout().is_some_and(|(t, _)| t <= now);
+            let fires = s.association.next_timeout().is_some_and(|t| t <= now);
             if fires && let Some(s) = self.slots.work_on(&id) {
                 s.association.handle_timeout(now);
             }
-            self.retime(id);
+            if let Some(s) = self.slots.get(&id) {
+                let (next, noted) = (s.association.next_timeout(), s.timeout);
+                self.retime(id, next, noted);
+            }
             if fires {
                 self.touch(id);
             }
@@ -391,14 +422,16 @@ impl Endpoint {
     /// The next event.
     pub fn poll_event(&mut self) -> Option<(AssocId, Event)> {
         while let Some(&id) = self.eventful.front() {
-            if let Some(e) = self.slots.get_mut(&id).and_then(|s| s.association.poll_event()) {
-                return Some((id, e));
+            let mut finished = false;
+            if let Some(s) = self.slots.get_mut(&id) {
+                if let Some(e) = s.association.poll_event() {
+                    return Some((id, e));
+                }
+                s.eventful = false;
+                finished = s.association.is_finished();
             }
             self.eventful.pop_front();
-            if let Some(s) = self.slots.get_mut(&id) {
-                s.eventful = false;
-            }
-            if self.slots.get(&id).is_some_and(|s| s.association.is_finished()) {
+            if finished {
                 self.forget(id);
             }
         }
@@ -410,6 +443,16 @@ impl Endpoint {
 pub struct AssocMut<'a> {
     endpoint: &'a mut Endpoint,
     id: AssocId,
+    touched: bool,
+}
+
+impl AssocMut<'_> {
+    /// [`Association::recv`]; where there is nothing to be read, nothing has changed either.
+    pub fn recv(&mut self) -> Option<Message> {
+        let m = self.endpoint.slots.get_mut(&self.id)?.association.recv();
+        self.touched |= m.is_some();
+        m
+    }
 }
 
 impl Deref for AssocMut<'_> {
@@ -425,6 +468,7 @@ impl Deref for AssocMut<'_> {
 
 impl DerefMut for AssocMut<'_> {
     fn deref_mut(&mut self) -> &mut Association {
+        self.touched = true;
         // The guard borrows the endpoint: the slot that was there when it was made is still there.
         match self.endpoint.slots.get_mut(&self.id) {
             Some(s) => &mut s.association,
@@ -435,6 +479,8 @@ impl DerefMut for AssocMut<'_> {
 
 impl Drop for AssocMut<'_> {
     fn drop(&mut self) {
-        self.endpoint.touch(self.id);
+        if self.touched {
+            self.endpoint.wake(self.id);
+        }
     }
 }

@@ -69,7 +69,7 @@ pub struct FrameErrors {
 }
 
 /// One path as its policies see it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
     /// Index into [`AssocView::paths`].
     pub id: PathId,

@@ -108,6 +108,32 @@ impl<'a> Packet<'a> {
         Chunks { rest: self.body, at: COMMON_HEADER_LEN, parts: self.parts }
     }
 
+    /// Has it a chunk whose type and flags are such? Looks at no more than the frames.
+    pub fn any(&self, mut such: impl FnMut(u8, u8) -> bool) -> bool {
+        let (mut rest, mut at, mut parts) = (self.body, COMMON_HEADER_LEN, self.parts);
+        while let Some(&[kind, flags, l0, l1]) = rest.first_chunk::<4>() {
+            let step = match parts.split_first() {
+                Some((part, others)) if part.at == at + DATA_HEADER_LEN => {
+                    parts = others;
+                    DATA_HEADER_LEN + round4(part.payload.len()) - part.payload.len()
+                }
+                _ => {
+                    let length = usize::from(u16::from_be_bytes([l0, l1]));
+                    if length < 4 || length > rest.len() {
+                        return false;
+                    }
+                    round4(length)
+                }
+            };
+            if such(kind, flags) {
+                return true;
+            }
+            at += step;
+            rest = rest.get(step..).unwrap_or_default();
+        }
+        false
+    }
+
     /// The value of the checksum field (0 from a sender that uses RFC 9653).
     pub fn checksum(&self) -> u32 {
         checksum::field(self.datagram).unwrap_or(0)
@@ -141,6 +167,7 @@ impl<'a> Chunks<'a> {
 impl<'a> Iterator for Chunks<'a> {
     type Item = Result<RawChunk<'a>, WireError>;
 
+    #[inline]
     fn next(&mut self) -> Option<Self::Item> {
         let all = self.rest;
         if all.is_empty() {

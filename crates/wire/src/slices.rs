@@ -66,7 +66,9 @@ impl PacketSlices {
         let padding = padding(payload.len());
         self.payload_len += payload.len();
         self.parts.push(Part { at: self.head.len(), payload });
-        self.head.resize(self.head.len() + padding, 0);
+        if padding > 0 {
+            self.head.resize(self.head.len() + padding, 0);
+        }
     }
 
     /// Appends an AUTH chunk with a MAC of zeros. Returns where the chunk starts in [`head_mut`](Self::head_mut):

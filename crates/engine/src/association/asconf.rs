@@ -145,6 +145,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn delete_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
+        self.touch_views();
         let local = self.listed(ip)?;
         let stays = |p: &crate::path::Path| p.local != local && p.known_to_peer && !p.interface_down;
         if !self.paths.iter().any(stays) {
@@ -166,6 +167,7 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn prefer_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
+        self.touch_views();
         self.listed(ip)?;
         if self.asconf.no_preference {
             return Err(AddressError::NotSupported);

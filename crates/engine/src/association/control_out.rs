@@ -148,7 +148,12 @@ impl Association {
     }
 
     /// Builds one packet from waiting control chunks.
+    #[inline]
     pub(super) fn transmit_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        !self.control.is_empty() && self.transmit_waiting_control(now, out)
+    }
+
+    fn transmit_waiting_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some(c) = self.control.pop_front() {
             if self.paths.get(c.path.index()).is_none_or(|p| p.interface_down) {
                 continue;
@@ -269,10 +274,12 @@ impl Association {
     }
 
     /// A packet with nothing but the SACK.
+    #[inline]
     pub(super) fn transmit_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        if !self.sack_due || !self.state.is_connected() {
-            return false;
-        }
+        self.sack_due && self.state.is_connected() && self.transmit_due_sack(now, out)
+    }
+
+    fn transmit_due_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let Some(path) = self.sack_target() else { return false };
         start_packet(self, path, out);
         let room = self.packet_size(path).saturating_sub(out.packet.len());
@@ -287,8 +294,10 @@ impl Association {
     fn push_sack(&mut self, out: &mut Transmit, room: usize) {
         let left = room.saturating_sub(self.sack_len() + 4 * self.scratch.gaps.len()) / 4;
         self.scratch.duplicates.clear();
-        self.tracker.take_duplicates(&mut self.scratch.duplicates);
-        self.scratch.duplicates.truncate(left);
+        if self.tracker.pending_duplicates() {
+            self.tracker.take_duplicates(&mut self.scratch.duplicates);
+            self.scratch.duplicates.truncate(left);
+        }
         let a_rwnd = self.window_to_announce();
         self.announced_rwnd = a_rwnd;
         let counted = self.peer.packet_count && !core::mem::take(&mut self.sack_count_lost);

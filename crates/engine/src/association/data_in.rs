@@ -70,9 +70,9 @@ impl Association {
         self.received_any = true;
         // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
         seen.gap |= self.tracker.has_gap();
-        match self.tracker.check(header.tsn) {
+        let tsn = match self.tracker.check(header.tsn) {
             Received::Duplicate => {
-                self.tracker.receive(header.tsn); // notes the duplicate for the next SACK
+                self.tracker.note_duplicate(header.tsn);
                 self.stats.duplicates_received += 1;
                 return None;
             }
@@ -80,8 +80,8 @@ impl Association {
                 seen.dropped = true;
                 return None;
             }
-            Received::New(_) => {}
-        }
+            Received::New(tsn) => tsn,
+        };
         if self.reassembly.held_bytes() + payload.len() + self.config.receive_overhead > self.room_for(header.tsn) {
             self.stats.dropped_no_buffer += 1;
             seen.dropped = true;
@@ -90,7 +90,7 @@ impl Association {
             }
             return None;
         }
-        let Received::New(tsn) = self.tracker.receive(header.tsn) else { return None };
+        self.tracker.insert(tsn);
         seen.new = true;
         if header.stream.0 >= self.inbound_streams {
             // Acknowledged, reported, dropped (§6.5).

@@ -24,6 +24,11 @@ impl Nothing for Abandoned {
     const NOTHING: &'static Self = &Abandoned { total: AbandonedStats::NONE, by_stream: BTreeMap::new() };
 }
 
+/// May it be given up at all?
+pub(super) fn is_partial(c: &ChunkView) -> bool {
+    c.deadline.is_some() || c.max_retransmissions.is_some()
+}
+
 impl Abandoned {
     pub fn count(&mut self, stream: StreamId, why: Reason, sent: bool) {
         self.total.count(why, sent);
@@ -72,7 +77,7 @@ impl Association {
     }
 
     /// Gives up look-ahead chunks that came too late: they have a TSN and need FORWARD-TSN.
-    /// True when it searched.
+    /// True when it did.
     pub(super) fn give_up_ahead(&mut self, now: Instant) -> bool {
         self.give_up(now, false)
     }
@@ -87,21 +92,22 @@ impl Association {
             return false;
         }
         *swept = Some(now);
-        loop {
+        let mut found_some = false;
+        while self.may_give_up {
             let facts = self.facts(now);
             let list = if marked { self.board.marked() } else { self.board.ahead() };
             let found = list.iter().find_map(|c| self.worthless(&facts, c).map(|why| (c.tsn, why)));
             let Some((tsn, why)) = found else { break };
             self.abandon_message(tsn, why);
+            found_some = true;
         }
         self.after_abandon(now);
-        true
+        found_some
     }
 
     /// Gives up the message of a chunk that was chosen to be sent and is late; true when it did.
     pub(super) fn give_up_chosen(&mut self, now: Instant, c: &ChunkView) -> bool {
-        let partial = c.deadline.is_some() || c.max_retransmissions.is_some();
-        let why = if self.peer.forward_tsn && partial { self.worthless(&self.facts(now), c) } else { None };
+        let why = if self.peer.forward_tsn && is_partial(c) { self.worthless(&self.facts(now), c) } else { None };
         let Some(why) = why else { return false };
         // Others of its age are late as well.
         (self.swept_marked, self.swept_ahead) = (None, None);
@@ -111,7 +117,7 @@ impl Association {
     }
 
     fn worthless(&self, facts: &super::views::Facts, c: &ChunkView) -> Option<Reason> {
-        if c.deadline.is_none() && c.max_retransmissions.is_none() {
+        if !is_partial(c) {
             return None;
         }
         let group = self.board.get(self.board.extend(c.tsn)).and_then(|c| c.group);
@@ -126,6 +132,7 @@ impl Association {
         let of = |c: &crate::tx::scoreboard::Chunk| (c.message, c.group, c.header.stream);
         let Some((message, group, stream)) = self.board.get(tsn).map(of) else { return };
         self.groups.break_up(group);
+        self.views_doubtful = true;
         let mut sent = false;
         for t in self.board.message_tsns(tsn) {
             let Some(c) = self.board.get(t) else { continue };

@@ -56,7 +56,7 @@ impl Association {
             }
         }
         // The next path's growth sees it.
-        self.refresh_view(path);
+        self.refresh_window(path);
     }
 
     /// The windows are coupled over the paths in use: these changed.
@@ -74,6 +74,9 @@ impl Association {
     /// Coupling's adjustment of all windows, from views that are fresh.
     pub(super) fn couple(&mut self, now: Instant) {
         self.paths_changed = false;
+        if !self.asks.adjust {
+            return;
+        }
         let facts = self.facts(now);
         let mut out = core::mem::take(&mut self.scratch.adjust);
         out.clear();
@@ -87,7 +90,7 @@ impl Association {
                 p.ssthresh = a.to.ssthresh;
                 p.partial_bytes_acked = a.to.partial_bytes_acked;
             }
-            self.refresh_view(a.path);
+            self.refresh_window(a.path);
         }
         self.scratch.adjust = out;
     }

@@ -219,6 +219,9 @@ impl Association {
     /// A withdrawn acknowledgement is one report that the chunk is missing, and each later SACK that acknowledges
     /// something above it is another (§6.2.1 D iv).
     pub(super) fn judge_withdrawn(&mut self, now: Instant) {
+        if self.gaps.withdrawn.is_empty() {
+            return;
+        }
         let mut list = core::mem::take(&mut self.gaps.withdrawn);
         let highest = self.scratch.highest_acked;
         let mut lost: Vec<(PathId, u64)> = Vec::new();
@@ -253,6 +256,7 @@ impl Association {
     pub(super) fn take_off_paths(&mut self, now: Instant, tsn: u64, blame: bool) {
         let Some(c) = self.board.get_mut(tsn) else { return };
         let len = c.len();
+        self.views_doubtful = true;
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {

@@ -7,6 +7,7 @@ mod addresses;
 pub(crate) mod announced;
 mod asconf;
 mod asconf_in;
+mod asks;
 mod authentication;
 mod bench;
 mod birth;
@@ -29,6 +30,7 @@ mod reconfig;
 mod reconfig_in;
 pub(crate) mod restart;
 mod sack_in;
+mod sack_tail;
 mod seldom;
 mod shutdown;
 mod state;
@@ -157,14 +159,19 @@ pub struct Association {
     outbound_streams: u16,
     inbound_streams: u16,
     policies: PolicySet,
+    asks: asks::Asks,
     /// The policies were built by the user and not from the profile.
     pub(crate) own_policies: bool,
     views: Views,
-    /// Something happened from outside since the views were made. What is sent keeps them fresh itself.
-    pub(crate) views_stale: bool,
+    /// Something happened to a path since the views were made. What is sent and acknowledged keeps them fresh itself.
+    views_stale: bool,
+    /// Something happened to another path than the one at hand: views are made anew after the next event.
+    views_doubtful: bool,
     mtu: u64,
     /// Bytes that the header of an I-DATA chunk takes more than that of DATA; 0 where DATA is used.
     data_extra: usize,
+    /// The initial window of the first path, bytes.
+    initial_cwnd: u64,
     /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
     fill_scale: u64,
     pub(crate) paths: Paths,
@@ -196,6 +203,8 @@ pub struct Association {
     quality_floor: Instant,
     forward_timer: Option<Instant>,
     forward_due: bool,
+    /// A message came that may be given up once it has a TSN.
+    may_give_up: bool,
     /// When the lists were last searched for what is late.
     swept_marked: Option<Instant>,
     swept_ahead: Option<Instant>,
@@ -284,6 +293,7 @@ impl Association {
         }
         self.stats.messages_sent += 1;
         self.stats.bytes_sent += payload.len() as u64;
+        self.may_give_up |= options.deadline.is_some() || options.max_retransmissions.is_some();
         self.groups.queued(options.group, payload.len() as u64);
         self.queue.push(now, options, payload);
         if self.config.quirks.burst == crate::BurstRule::Always {

@@ -30,6 +30,13 @@ impl Association {
         }
     }
 
+    /// To be called when the first path is another one, or packets have another size.
+    fn note_initial_window(&mut self) {
+        if let Some(p) = self.paths.first() {
+            self.initial_cwnd = initial_window(self.config.initial_window, self.mtu, p.remote);
+        }
+    }
+
     /// Where the window of a path to `remote` begins.
     fn first_window(&self, remote: SocketAddr) -> FirstWindow {
         FirstWindow {
@@ -51,6 +58,7 @@ impl Association {
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
         self.note_era(id);
         self.views.forget(id);
+        self.note_initial_window();
         Some(id)
     }
 
@@ -58,6 +66,7 @@ impl Association {
     /// its nonce came back; towards a peer without these extensions nothing is sent from it (DESIGN decision 2).
     /// None when the association has no room for another path.
     pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
+        self.touch_views();
         let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
         let known = known.map(|p| (p.id, core::mem::take(&mut p.interface_down)));
         if let Some((id, was_down)) = known {
@@ -92,6 +101,8 @@ impl Association {
     pub(super) fn settle_mtu(&mut self) {
         let smallest = self.paths.iter().map(|p| self.packet_size(p.id)).min().unwrap_or(self.config.packet_size);
         self.mtu = (crate::AssocConfig::payload_of(smallest) - self.data_extra) as u64;
+        self.note_initial_window();
+        self.touch_views();
     }
 
     /// Bytes of a chunk with such a payload, padding included.
@@ -117,6 +128,7 @@ impl Association {
 
     /// The driver says that an interface is gone: its paths carry nothing until [`Association::interface_up`].
     pub fn interface_down(&mut self, now: Instant, local: LocalId) {
+        self.touch_views();
         for i in 0..self.paths.len() {
             let p = &mut self.paths[i];
             if p.local != local || p.interface_down {
@@ -133,6 +145,7 @@ impl Association {
 
     /// The interface is back, perhaps with another address: its paths ask to join again.
     pub fn interface_up(&mut self, now: Instant, local: LocalId) {
+        self.touch_views();
         for i in 0..self.paths.len() {
             let p = &mut self.paths[i];
             if p.local == local && p.interface_down {
@@ -154,6 +167,7 @@ impl Association {
     /// The link layer of an interface reports on its frames; the paths through it show the newest report to their
     /// policies (P1 §2.2).
     pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
+        self.touch_views();
         for p in self.paths.iter_mut().filter(|p| p.local == local) {
             p.frame_errors = Some(report);
         }
@@ -162,6 +176,7 @@ impl Association {
     /// Asks the peer to learn our current address on this path, and probes it. `changed`: the address the handshake
     /// was made with may be gone.
     pub(super) fn readd_path(&mut self, now: Instant, id: PathId, changed: bool) {
+        self.touch_views();
         if changed {
             self.request_learning(now, id);
         } else {

@@ -59,22 +59,25 @@ impl Association {
 
     /// How many chunks of the look-ahead may leave now, the first of which has `len` bytes; none when the window is
     /// closed. What is lower than a TSN that was sent is a hole for the peer and may always leave, as a retransmission
-    /// may: the peer keeps room for it, and nothing above it will ever be read before it.
-    pub(super) fn chunks_for_window(&mut self, now: Instant, len: u64) -> Option<usize> {
-        let holes = self.board.ahead_holes();
-        if holes > 0 && len > self.peer_rwnd() {
-            return Some(holes);
+    /// may: the peer keeps room for it, and nothing above it will ever be read before it. `room` is what the peer can
+    /// still take.
+    pub(super) fn chunks_for_window(&mut self, now: Instant, len: u64, room: u64) -> Option<usize> {
+        if len > room {
+            let holes = self.board.ahead_holes();
+            if holes > 0 {
+                return Some(holes);
+            }
         }
-        self.peer_takes(now, len).then(|| self.board.ahead().len())
+        self.peer_takes(now, len, room).then(|| self.board.ahead().len())
     }
 
     /// A chunk of `len` may leave: the window has room, or nothing is in flight and it is time to probe a closed one.
     /// The first probe leaves one RTO after the window was found closed, the next ones less and less often.
-    fn peer_takes(&mut self, now: Instant, len: u64) -> bool {
-        if self.would_dribble() {
+    fn peer_takes(&mut self, now: Instant, len: u64, room: u64) -> bool {
+        if self.would_dribble(room) {
             return false;
         }
-        if len <= self.peer_rwnd() {
+        if len <= room {
             self.peer_window.probe = Probe::Idle;
             self.peer_window.backoff = 0;
             return true;
@@ -100,10 +103,11 @@ impl Association {
 
     /// A packet that begins now could not be filled for lack of window, although there is enough to fill it with, and
     /// an answer is on its way that may open the window (§6.1 A, silly window avoidance).
-    fn would_dribble(&self) -> bool {
-        let room = self.peer_rwnd();
-        let begins = self.scratch.packet.is_empty();
-        begins && room < self.mtu && self.queue.bytes() + self.board.ahead_bytes() > room && !self.nothing_in_flight()
+    fn would_dribble(&self, room: u64) -> bool {
+        room < self.mtu
+            && self.scratch.packet.is_empty()
+            && self.queue.bytes() + self.board.ahead_bytes() > room
+            && !self.nothing_in_flight()
     }
 
     /// Neither outstanding nor waiting to be sent again.

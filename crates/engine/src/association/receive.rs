@@ -49,16 +49,25 @@ impl Association {
         let mut authenticated = false;
         for raw in packet.chunks() {
             let Ok(raw) = raw else { break };
-            let next = if raw.kind == kind::AUTH {
-                // One per packet (RFC 4895 §6.2): each costs a MAC over all that follows.
-                authenticated = !authenticated && self.check_auth(path, &raw);
-                if authenticated { Next::Continue } else { Next::Stop }
-            } else if self.must_be_authenticated(raw.kind) && !authenticated {
+            let next = match (raw.kind, path) {
+                (kind::AUTH, _) => {
+                    // One per packet (RFC 4895 §6.2): each costs a MAC over all that follows.
+                    authenticated = !authenticated && self.check_auth(path, &raw);
+                    if authenticated { Next::Continue } else { Next::Stop }
+                }
                 // Silently dropped (RFC 4895 §6.3), and behind an address change all that follows (RFC 5061 §5.2 D5).
-                if matches!(raw.kind, kind::ASCONF | kind::ASCONF_ACK) { Next::Stop } else { Next::Continue }
-            } else {
-                let alone = is_alone(&raw, packet);
-                self.on_chunk(now, from, path, &raw, alone, whole, &mut seen)
+                (kind::ASCONF | kind::ASCONF_ACK, _) if !authenticated => Next::Stop,
+                (k, _) if self.must_be_authenticated(k) && !authenticated => Next::Continue,
+                (kind::DATA, Some(path)) => self.on_data_chunk(now, path, &raw, whole, &mut seen),
+                (kind::I_DATA, Some(path)) if self.peer.interleaving => {
+                    self.on_i_data_chunk(now, path, &raw, whole, &mut seen)
+                }
+                (kind::SACK, Some(_)) => self.on_sack_chunk(now, &raw),
+                _ => {
+                    let next = self.on_chunk(now, from, path, &raw, is_alone(&raw, packet));
+                    self.touch_views();
+                    next
+                }
             };
             if next == Next::Stop || self.phase() == super::Phase::Closed {
                 break;
@@ -96,26 +105,50 @@ impl Association {
         Some(id)
     }
 
-    #[allow(clippy::too_many_arguments, reason = "what one chunk needs; a struct for one call would only rename them")]
-    fn on_chunk(
+    fn on_data_chunk(
         &mut self,
         now: Instant,
-        from: Source,
-        path: Option<PathId>,
+        path: PathId,
         raw: &RawChunk<'_>,
-        alone: bool,
         whole: Option<&Bytes>,
         seen: &mut Arrival,
     ) -> Next {
+        let Ok(d) = raw.as_data() else { return Next::Stop };
+        if self.state.accepts_data() {
+            self.on_data(now, path, &d, raw.payload.or(whole), seen);
+        }
+        Next::Continue
+    }
+
+    fn on_i_data_chunk(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        raw: &RawChunk<'_>,
+        whole: Option<&Bytes>,
+        seen: &mut Arrival,
+    ) -> Next {
+        let Ok(Chunk::IData(d)) = raw.decode() else { return Next::Stop };
+        if self.state.accepts_data() {
+            self.on_i_data(now, path, &d, raw.payload.or(whole), seen);
+        }
+        Next::Continue
+    }
+
+    fn on_sack_chunk(&mut self, now: Instant, raw: &RawChunk<'_>) -> Next {
+        let Ok(s) = raw.as_sack() else { return Next::Stop };
+        if self.state.is_connected() {
+            self.on_sack(now, s.cum_tsn, Some(&s));
+        }
+        Next::Continue
+    }
+
+    /// All others.
+    #[inline(never)]
+    fn on_chunk(&mut self, now: Instant, from: Source, path: Option<PathId>, raw: &RawChunk<'_>, alone: bool) -> Next {
         let Ok(chunk) = raw.decode() else { return Next::Stop };
         let Some(path) = path else { return self.on_chunk_from_elsewhere(now, from, chunk, alone) };
         match chunk {
-            Chunk::Data(d) if self.state.accepts_data() => {
-                self.on_data(now, path, &d, raw.payload.or(whole), seen);
-            }
-            Chunk::IData(d) if self.peer.interleaving && self.state.accepts_data() => {
-                self.on_i_data(now, path, &d, raw.payload.or(whole), seen);
-            }
             // Only we announced it: the peer speaks DATA (RFC 8260 §2.2.3).
             Chunk::IData(_) | Chunk::IForwardTsn(_) if self.config.interleaving && !self.peer.interleaving => {
                 self.on_other_kind_of_data(now);
@@ -124,8 +157,7 @@ impl Association {
                 self.on_i_forward_tsn(now, &f);
             }
             Chunk::IData(_) | Chunk::IForwardTsn(_) if self.peer.interleaving => {}
-            Chunk::Sack(s) if self.acknowledgements_count() => self.on_sack(now, s.cum_tsn, Some(&s)),
-            Chunk::NrSack(n) if self.peer.nr_sack && self.acknowledgements_count() => self.on_nr_sack(now, &n),
+            Chunk::NrSack(n) if self.peer.nr_sack && self.state.is_connected() => self.on_nr_sack(now, &n),
             Chunk::ForwardTsn(_) if !self.peer.forward_tsn && !self.peer.interleaving => {
                 return self.on_unknown(path, raw);
             }
@@ -194,10 +226,6 @@ impl Association {
             _ => {}
         }
         self.couple_changed_paths(now);
-    }
-
-    fn acknowledgements_count(&self) -> bool {
-        self.state.is_connected()
     }
 
     /// HEARTBEAT: returned as it is (§8.3), with a word about what else stood in it (§3.2.2).

@@ -4,14 +4,10 @@
 //! then credit, growth, coupling; timers. Work is proportional to what the SACK changed.
 
 use super::Association;
-use super::loss::Suspects;
 use crate::event::CloseReason;
 use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
-use anabranch_base::{Duration, Instant, PathId, Tsn};
-use anabranch_policy::path_quality::Notice;
-use anabranch_policy::timer::Arm;
-use anabranch_policy::view::SackView;
+use anabranch_base::{Instant, Tsn};
 use anabranch_wire::{Cause, GapBlock, NrSack, Sack};
 use std::collections::BTreeMap;
 
@@ -111,6 +107,14 @@ fn read_blocks(cum: u64, end: u64, blocks: impl Iterator<Item = GapBlock>, out: 
     GapsRead::Fine
 }
 
+/// What was in flight of a chunk that arrived.
+struct Arrived {
+    /// The first copy by time, which gets the credit; a chunk already marked credits nobody (it was counted as lost).
+    credited: Option<LiveCopy>,
+    copies: usize,
+    on_one_path: bool,
+}
+
 /// Ranges of `a` that are not in `b`; both sorted and disjoint.
 fn subtract(a: &[(u64, u64)], b: &[(u64, u64)], out: &mut Vec<(u64, u64)>) {
     out.clear();
@@ -187,7 +191,7 @@ impl Association {
         let progress = self.scratch.acks.iter().any(|t| t.touched);
         self.highest_reported = self.scratch.highest_acked;
         self.finish_tally(now);
-        self.refresh_views();
+        self.refresh_acknowledged();
         self.notify_acked(now);
         self.detect(now, advanced);
         self.judge_withdrawn(now);
@@ -198,6 +202,8 @@ impl Association {
             self.errors = 0;
         }
         self.after_abandon(now);
+        // All that changed since they were made was shown at once, but for what the policies put on the board.
+        self.views_stale = self.asks.board;
     }
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.
@@ -262,6 +268,9 @@ impl Association {
 
     fn account_gaps(&mut self, now: Instant) {
         self.find_expected();
+        if self.gaps.ranges.is_empty() && self.scratch.gap_ranges.next.is_empty() {
+            return self.gaps.forget_settled(self.board.cumulative());
+        }
         let mut g = core::mem::take(&mut self.scratch.gap_ranges);
         subtract(&g.next, &self.gaps.ranges, &mut g.added);
         subtract(&self.gaps.ranges, &g.next, &mut g.gone);
@@ -323,7 +332,7 @@ impl Association {
 
     /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
     fn note_repair(&mut self, tsn: u64) {
-        let q = self.config.quirks;
+        let q = &self.config.quirks;
         if q.burst == BurstRule::Always || self.burst_armed {
             return;
         }
@@ -352,15 +361,7 @@ impl Association {
         if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.era.as_mut()) {
             era.pseudo.acknowledged(tsn, cumulatively);
         }
-        let copies = self.board.settle(tsn, ChunkState::Acked);
-        for copy in copies.iter() {
-            if let Some(p) = self.paths.get_mut(copy.path.index()) {
-                p.flight_remove(copy.tx_seq, len, false);
-            }
-        }
-        let single = copies.len() == 1;
-        // The first copy by time gets the credit; a chunk already marked credits nobody (it was counted as lost).
-        let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
+        let Arrived { credited, copies, on_one_path } = self.take_off_flight(tsn, len);
         if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
             t.bytes += len;
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
@@ -371,8 +372,7 @@ impl Association {
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
             }
             // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.
-            let same_path = sent == copies.len() && copies.iter().all(|c| c.path == copy.path);
-            if once || same_path {
+            if once || sent == copies && on_one_path {
                 t.proven = t.proven.max(Some(copy.tx_seq));
                 t.lowest = Some(t.lowest.map_or(copy.tx_seq, |l| l.min(copy.tx_seq)));
             }
@@ -382,7 +382,9 @@ impl Association {
                 }
                 t.newest = Some(copy);
             }
-            if single && let Some(p) = self.paths.get_mut(copy.path.index()) {
+            if copies == 1
+                && let Some(p) = self.paths.get_mut(copy.path.index())
+            {
                 // What was sent before by another path may have come by that one: no path answers before its time.
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
@@ -396,6 +398,26 @@ impl Association {
             t.touched = true;
         }
         true
+    }
+
+    /// Settles a chunk and takes its copies off their paths.
+    fn take_off_flight(&mut self, tsn: u64, len: u64) -> Arrived {
+        if let Some(copy) = self.board.get(tsn).and_then(|c| c.copies.single()) {
+            self.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
+            if let Some(p) = self.paths.get_mut(copy.path.index()) {
+                p.flight_remove(copy.tx_seq, len, false);
+            }
+            return Arrived { credited: Some(copy), copies: 1, on_one_path: true };
+        }
+        let copies = self.board.settle(tsn, ChunkState::Acked);
+        for copy in copies.iter() {
+            if let Some(p) = self.paths.get_mut(copy.path.index()) {
+                p.flight_remove(copy.tx_seq, len, false);
+            }
+        }
+        let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
+        let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
+        Arrived { credited, copies: copies.len(), on_one_path }
     }
 
     /// RTT, delivery rate, end of recovery.
@@ -424,125 +446,6 @@ impl Association {
                 p.recovery_exit = None;
             }
         }
-    }
-
-    /// The quality estimator hears what was acknowledged.
-    fn notify_acked(&mut self, now: Instant) {
-        if !self.policies.path_quality.enabled() {
-            return;
-        }
-        let facts = self.facts(now);
-        let cx = facts.view(&self.views);
-        for (i, t) in self.scratch.acks.iter().enumerate().filter(|(_, t)| t.bytes > 0) {
-            let sent_at = t.oldest_sent.unwrap_or(now);
-            let n = Notice::Acked { path: PathId(i as u8), bytes: t.bytes, sent_at };
-            self.policies.path_quality.observe(&cx, n);
-        }
-    }
-
-    /// Misses and verdicts, path by path, losses included.
-    fn detect(&mut self, now: Instant, advanced: bool) {
-        let s = &mut *self.scratch;
-        s.newest.clear();
-        s.oldest.clear();
-        s.newest.extend(s.acks.iter().map(|t| t.proven));
-        s.oldest.extend(s.acks.iter().map(|t| t.lowest));
-        let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
-        for i in 0..self.paths.len() {
-            let path = PathId(i as u8);
-            let newly = self.scratch.newest.get(i).copied().flatten();
-            let by_order = self.policies.loss_count.by_send_order();
-            let recovering = self.paths.get(i).is_some_and(|p| p.recovery_exit.is_some());
-            // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
-            let bound = if recovering && advanced { self.highest_reported(path).or(newly) } else { newly };
-            let suspects = if by_order { bound.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
-            if let Some(suspects) = suspects {
-                let newest = core::mem::take(&mut self.scratch.newest);
-                let oldest = core::mem::take(&mut self.scratch.oldest);
-                let flight = core::mem::take(&mut self.scratch.flight_before);
-                let sack = SackView {
-                    newest_seq: &newest,
-                    oldest_seq: &oldest,
-                    highest_newly_acked: highest,
-                    cumulative_advanced: advanced,
-                    flight_before: &flight,
-                    packets_reported: self.scratch.packets_reported,
-                };
-                self.judge_path(now, path, suspects, &sack);
-                self.scratch.newest = newest;
-                self.scratch.oldest = oldest;
-                self.scratch.flight_before = flight;
-            }
-        }
-    }
-
-    /// The newest serial on `path` that any acknowledgement ever proved.
-    fn highest_reported(&self, path: PathId) -> Option<u64> {
-        self.paths.get(path.index()).and_then(|p| p.newest_acked_seq)
-    }
-
-    /// Finds the lowest TSN in flight on a path, or waiting to be sent there again; true when it is another one.
-    fn lowest_moved(&mut self, path: usize) -> bool {
-        let Some(p) = self.paths.get(path) else { return false };
-        let before = p.era.as_ref().and_then(|era| era.lowest_tsn);
-        let here = |tsn: u64| {
-            self.board.get(tsn).is_some_and(|c| match c.state {
-                ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
-                ChunkState::Marked => c.last_path == Some(p.id),
-                _ => false,
-            })
-        };
-        let first = before.unwrap_or(0).max(self.board.cumulative() + 1);
-        let now = if p.flight.bytes() == 0 { None } else { (first..self.board.sent_end()).find(|t| here(*t)) };
-        if let Some(era) = self.paths.get_mut(path).and_then(|p| p.era.as_mut()) {
-            era.lowest_tsn = now;
-        }
-        now != before
-    }
-
-    /// T3 and its companions after an acknowledgement (§6.3.2).
-    fn rearm_timers(&mut self, now: Instant) {
-        let facts = self.facts(now);
-        let by_tsn = self.config.quirks.t3_by_tsn;
-        for i in 0..self.paths.len() {
-            let moved = if by_tsn {
-                self.lowest_moved(i)
-            } else {
-                let oldest = self.paths.get(i).and_then(|p| p.flight.oldest_seq());
-                oldest != self.scratch.acks.get(i).and_then(|t| t.oldest_before)
-            };
-            let cx = facts.view(&self.views);
-            let (Some(p), Some(v)) = (self.paths.get_mut(i), self.views.paths.get(i)) else { continue };
-            match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
-                (Some(_), Some(oldest_sent)) if moved => {
-                    let why = Arm::Progress { oldest_sent, old_deadline: p.t3 };
-                    p.t3 = Some(self.policies.timer.arm(&cx, v, why).max(now + Duration::from_micros(1)));
-                }
-                (Some(_), _) => {}
-                _ if self.board.reneged() > 0 && p.id == PathId(0) => {
-                    if p.t3.is_none() {
-                        p.t3 = Some(self.policies.timer.arm(&cx, v, Arm::Started));
-                    }
-                }
-                _ => p.t3 = None,
-            }
-            p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
-            p.suspect_at(self.policies.path_state.suspect_at(&cx, v));
-        }
-    }
-}
-
-impl crate::path::Path {
-    /// Takes a copy off the flight and remembers the departure snapshot of the newest for the rate sample.
-    pub(super) fn flight_remove(&mut self, tx_seq: u64, len: u64, lost: bool) {
-        if !lost
-            && let Some(p) = self.flight.packet(tx_seq)
-            && (self.newest_removed.is_none_or(|n| tx_seq > n))
-        {
-            self.newest_at_send = p.at_send;
-            self.newest_removed = Some(tx_seq);
-        }
-        self.flight.remove_copy(tx_seq, len, lost);
     }
 }
 

@@ -52,6 +52,10 @@ impl State {
     pub fn sends_data(&self) -> bool {
         matches!(self, State::Established | State::ShutdownPending | State::ShutdownReceived)
     }
+    /// One side asked to end, and what is outstanding goes first.
+    pub fn is_ending(&self) -> bool {
+        matches!(self, State::ShutdownPending | State::ShutdownReceived)
+    }
     /// DATA is accepted (RFC 9260 §6).
     pub fn accepts_data(&self) -> bool {
         matches!(self, State::Established | State::ShutdownPending | State::ShutdownSent)

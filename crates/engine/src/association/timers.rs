@@ -11,17 +11,31 @@ const QUALITY_TICK: Duration = Duration::from_millis(1);
 impl Association {
     /// The next instant at which [`Association::handle_timeout`] has something to do, and why.
     pub fn poll_timeout(&self) -> Option<(Instant, TimerReason)> {
-        if self.phase() == Phase::Closed {
-            return None;
-        }
         let mut next: Option<(Instant, TimerReason)> = None;
-        let mut offer = |at: Option<Instant>, why: TimerReason| {
+        self.offer_timers(|at, why| {
             if let Some(at) = at
                 && next.is_none_or(|(t, _)| at < t)
             {
                 next = Some((at, why));
             }
-        };
+        });
+        next
+    }
+
+    /// The same without the reason.
+    pub(crate) fn next_timeout(&self) -> Option<Instant> {
+        const NEVER: u64 = u64::MAX;
+        let mut next = NEVER;
+        self.offer_timers(|at, _| next = next.min(at.map_or(NEVER, Instant::as_nanos)));
+        (next != NEVER).then(|| Instant::from_nanos(next))
+    }
+
+    /// All timers, running or not.
+    #[inline(always)]
+    fn offer_timers(&self, mut offer: impl FnMut(Option<Instant>, TimerReason)) {
+        if self.phase() == Phase::Closed {
+            return;
+        }
         offer(self.control_timer, TimerReason::Control);
         offer(self.guard_timer, TimerReason::Control);
         offer(self.asconf.deadline(), TimerReason::Asconf);
@@ -31,7 +45,7 @@ impl Association {
         offer(self.scheduler_wakeup, TimerReason::Policy);
         offer(self.peer_window.deadline(), TimerReason::WindowProbe);
         offer(self.redundancy_wakeup, TimerReason::Policy);
-        if self.state.is_connected() {
+        if self.asks.quality && self.state.is_connected() {
             offer(self.quality_wakeup(), TimerReason::Policy);
         }
         let waiting = !self.queue.is_empty() || !self.board.ahead().is_empty() || !self.board.marked().is_empty();
@@ -41,11 +55,10 @@ impl Association {
             offer(p.reorder_timer, TimerReason::Loss(p.id));
             offer(p.suspect_timer, TimerReason::Suspect(p.id));
             offer(p.heartbeat_timer, TimerReason::Heartbeat(p.id));
-            if waiting && p.next_paced > Instant::ZERO && p.flight.bytes() < p.cwnd && p.pace_pending {
+            if p.pace_pending && waiting && p.next_paced > Instant::ZERO && p.flight.bytes() < p.cwnd {
                 offer(Some(p.next_paced), TimerReason::Policy);
             }
         }
-        next
     }
 
     /// Fires what is due.
@@ -54,6 +67,7 @@ impl Association {
             return;
         }
         let due = |t: Option<Instant>| t.is_some_and(|t| t <= now);
+        self.touch_views();
         self.opportunity();
         if due(self.control_timer) {
             self.control_timer = None;
@@ -87,7 +101,7 @@ impl Association {
         if due(self.redundancy_wakeup) {
             self.redundancy_wakeup = None;
         }
-        if self.state.is_connected() && due(self.quality_wakeup()) {
+        if self.asks.quality && self.state.is_connected() && due(self.quality_wakeup()) {
             self.tick_quality(now);
         }
         for i in 0..self.paths.len() {

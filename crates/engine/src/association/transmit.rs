@@ -60,7 +60,9 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
     }
     if a.state.sends_data() && !a.has_data_work() {
         a.note_app_limited(now);
-        a.continue_shutdown(now);
+        if a.state.is_ending() {
+            a.continue_shutdown(now);
+        }
         if a.transmit_control(now, out) {
             return true;
         }
@@ -69,14 +71,19 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
         if core::mem::take(&mut a.views_stale) {
             a.refresh_views();
         }
+        debug_assert!(a.views_are_fresh(), "views that nobody touched");
         if a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) || a.transmit_new(now, out) {
             return true;
         }
         if a.transmit_extra(now, out) || a.transmit_forward_tsn(now, out) {
             return true;
         }
-        a.end_opportunity(now);
-        a.continue_shutdown(now);
+        if a.asks.quality {
+            a.end_opportunity(now);
+        }
+        if a.state.is_ending() {
+            a.continue_shutdown(now);
+        }
         if a.transmit_control(now, out) {
             return true;
         }
@@ -107,7 +114,7 @@ impl Association {
             || !self.board.marked().is_empty()
             || !self.copies_due.is_empty()
             || self.forward_due
-            || self.policies.redundancy.enabled()
+            || self.asks.redundancy
             || self.paths.iter().any(|p| p.released > 0 || p.stalled_since.is_some())
     }
 
@@ -140,9 +147,6 @@ impl Association {
     pub(super) fn end_opportunity(&mut self, now: Instant) {
         if self.paths.iter().all(|p| p.released == 0) {
             return;
-        }
-        if !self.policies.path_quality.enabled() {
-            return self.paths.iter_mut().for_each(|p| p.released = 0);
         }
         let facts = self.facts(now);
         let cx = facts.view(&self.views);

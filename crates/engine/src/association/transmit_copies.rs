@@ -28,7 +28,7 @@ impl Association {
     /// Redundancy into window that the scheduler left free.
     pub(super) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.redundancy_wakeup = None;
-        if !self.policies.redundancy.enabled() || self.board.outstanding_bytes() == 0 {
+        if !self.asks.redundancy || self.board.outstanding_bytes() == 0 {
             return false;
         }
         let facts = self.facts(now);

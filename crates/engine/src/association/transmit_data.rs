@@ -17,6 +17,9 @@ impl Association {
     // ---- retransmissions
 
     pub(super) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        if self.board.marked().is_empty() && self.paths.iter().all(|p| p.stalled_since.is_none()) {
+            return false;
+        }
         let chunk = loop {
             self.give_up_marked(now);
             self.settle_takeovers(now);
@@ -202,19 +205,21 @@ impl Association {
         match self.views.paths.get_mut(path.index()).filter(|_| !first) {
             // Of what a path shows, a further chunk of the same packet changes no more.
             Some(v) => v.in_flight = in_flight,
-            None => self.refresh_view(path),
+            None => self.refresh_flight(path),
         }
     }
 
     /// Encodes the booked packet, adds a SACK when it fits, starts timers.
     pub(super) fn finish_data(&mut self, now: Instant, path: PathId, facts: &Facts, out: &mut Transmit) {
         start_packet(self, path, out);
-        self.scratch.packet.sort_unstable();
-        let list = core::mem::take(&mut self.scratch.packet);
+        let mut list = core::mem::take(&mut self.scratch.packet);
+        if list.len() > 1 {
+            list.sort_unstable();
+        }
         let data_len: usize =
             list.iter().filter_map(|&t| self.board.get(t)).map(|c| self.chunk_len(c.payload.len())).sum();
         self.bundle_sack(path, out, data_len);
-        let (mut payload, taps) = (0, self.policies.redundancy.enabled());
+        let (mut payload, taps) = (0, self.asks.redundancy);
         let last_of_all = if self.ends_with_this_packet() { list.last() } else { None };
         for tsn in &list {
             let Some(c) = self.board.get(*tsn) else { continue };
@@ -242,7 +247,6 @@ impl Association {
     }
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
-        let cx = facts.view(&self.views);
         let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.burst_left = p.burst_left.saturating_sub(1);
@@ -255,12 +259,21 @@ impl Association {
             p.next_paced = p.next_paced.max(now) + rate.time_for(payload);
             p.pace_pending = true;
         }
+        let asks = &self.asks;
+        if p.t3.is_some() && !asks.loss_timer && !asks.suspects && !asks.quality {
+            return;
+        }
+        let cx = facts.view(&self.views);
         if p.t3.is_none() {
             p.t3 = Some(self.policies.timer.arm(&cx, v, Arm::Started));
         }
-        p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
-        p.suspect_at(self.policies.path_state.suspect_at(&cx, v));
-        if self.policies.path_quality.enabled() {
+        if self.asks.loss_timer {
+            p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
+        }
+        if self.asks.suspects {
+            p.suspect_at(self.policies.path_state.suspect_at(&cx, v));
+        }
+        if self.asks.quality {
             self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
             p.released += payload;
         }

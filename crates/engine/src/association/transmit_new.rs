@@ -2,12 +2,13 @@
 //! checked here and carried out or refused (DESIGN decision 4).
 
 use super::Association;
+use super::give_up::is_partial;
 use super::views::{Facts, has_window};
 use crate::message::SendOptions;
 use crate::transmit::Transmit;
 use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
-use anabranch_policy::path_scheduler::{Decision, Occasion, Settled};
+use anabranch_policy::path_scheduler::{Decision, LookAhead, Occasion, Settled};
 use anabranch_policy::view::{ChunkView, QueueView, StreamView};
 use anabranch_wire::COMMON_HEADER_LEN;
 
@@ -43,8 +44,15 @@ impl Association {
             self.note_app_limited(now);
             return false;
         }
-        let mut facts = self.facts(now);
-        if core::mem::take(&mut self.fresh_opportunity) {
+        let eligible = self.eligible(now);
+        let nothing_to_ask = !self.asks.scheduler && !self.asks.look_ahead && !self.board.ahead().is_empty();
+        if eligible.is_empty() && nothing_to_ask && !self.give_up_ahead(now) {
+            self.fresh_opportunity = false;
+            self.scratch.packet.clear();
+            return false;
+        }
+        let mut facts = if eligible.is_empty() { self.facts(now) } else { self.facts_with(now, eligible) };
+        if core::mem::take(&mut self.fresh_opportunity) && self.asks.scheduler {
             let cx = facts.view(&self.views);
             let queue = QueueView { chunks: self.board.ahead() };
             self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
@@ -74,7 +82,7 @@ impl Association {
         if facts.eligible.is_empty() {
             return Step::Done;
         }
-        let Some(shown) = self.chunks_for_window(now, next_len) else { return Step::Done };
+        let Some(shown) = self.chunks_for_window(now, next_len, facts.peer_rwnd) else { return Step::Done };
         let decision = {
             let cx = facts.view(&self.views);
             let chunks = self.board.ahead().get(..shown).unwrap_or_default();
@@ -101,31 +109,34 @@ impl Association {
     }
 
     fn take_one(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building, index: usize, path: PathId) -> Step {
-        let Some(chunk) = self.board.ahead().get(index).copied().filter(|_| facts.eligible.has(path)) else {
+        let Some(chunk) = self.board.ahead().get(index).filter(|_| facts.eligible.has(path)) else {
             return self.refuse(now);
         };
+        let (chunk_tsn, chunk_len) = (chunk.tsn, chunk.len);
         // Not in between: what is given up takes its whole message along, chunks of this packet too.
-        if packet.on.is_none() && self.give_up_chosen(now, &chunk) {
-            *facts = self.facts(now);
-            return Step::Again;
+        if packet.on.is_none() && is_partial(chunk) {
+            let chunk = *chunk;
+            if self.give_up_chosen(now, &chunk) {
+                *facts = self.facts(now);
+                return Step::Again;
+            }
         }
-        let len = self.chunk_len(chunk.len as usize);
+        let len = self.chunk_len(chunk_len as usize);
         // It need not be the one that was asked about; alone it may be a probe all the same.
-        let hole = index < self.board.ahead_holes();
-        if chunk.len > self.peer_rwnd() && !hole && !self.nothing_in_flight() {
+        let hole = || index < self.board.ahead_holes();
+        if chunk_len > facts.peer_rwnd && !hole() && !self.nothing_in_flight() {
             return Step::Done;
         }
         // The first one leaves however small the path has become since it was cut (§6.9).
         if packet.on.is_some_and(|p| p != path || packet.size + len > self.packet_size(path)) {
             return Step::Done;
         }
-        let tsn = self.board.extend(chunk.tsn);
+        let tsn = self.board.extend(chunk_tsn);
         self.take_for_packet(now, tsn, path, packet.on.is_none());
         packet.on = Some(path);
         packet.size += len;
         self.facts_after_taking(facts, path);
-        let cx = facts.view(&self.views);
-        self.policies.path_scheduler.settle(&cx, &Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
+        self.settle_sent(facts, Settled::Sent { tsn: chunk_tsn, path, len: chunk_len });
         Step::Again
     }
 
@@ -152,8 +163,7 @@ impl Association {
         self.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));
         packet.on = Some(path);
         self.facts_after_taking(facts, path);
-        let cx = facts.view(&self.views);
-        self.policies.path_scheduler.settle(&cx, &Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
+        self.settle_sent(facts, Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
         Step::Done
     }
 
@@ -164,7 +174,16 @@ impl Association {
         Step::Done
     }
 
+    fn settle_sent(&mut self, facts: &Facts, outcome: Settled) {
+        if self.asks.scheduler {
+            self.policies.path_scheduler.settle(&facts.view(&self.views), &outcome);
+        }
+    }
+
     fn settle(&mut self, now: Instant, outcome: &Settled) {
+        if !self.asks.scheduler {
+            return;
+        }
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         self.policies.path_scheduler.settle(&cx, outcome);
@@ -172,9 +191,11 @@ impl Association {
 
     /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.
     fn refill_look_ahead(&mut self, now: Instant, facts: &mut Facts) {
-        let want = {
+        let want = if self.asks.look_ahead {
             let cx = facts.view(&self.views);
             self.policies.path_scheduler.look_ahead(&cx)
+        } else {
+            LookAhead::ONE
         };
         if !self.reconfig.is_idle() && self.reconfig.suspends_data() {
             return;
@@ -192,17 +213,25 @@ impl Association {
         // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
         if self.board.end() > before && want.bytes > 0 {
             self.facts_after_cutting(facts);
-            let cx = facts.view(&self.views);
-            self.policies.path_scheduler.observe(&cx, &QueueView { chunks: self.board.ahead() }, Occasion::Refilled);
+            if self.asks.scheduler {
+                let (cx, queue) = (facts.view(&self.views), QueueView { chunks: self.board.ahead() });
+                self.policies.path_scheduler.observe(&cx, &queue, Occasion::Refilled);
+            }
         }
     }
 
     fn next_fragment(&mut self, now: Instant, facts: &Facts) -> Option<Fragment> {
-        let cx = facts.view(&self.views);
+        if self.queue.is_empty() {
+            return None;
+        }
+        let views = &self.views;
         let abandon = &self.policies.abandon;
         let may_give_up = self.peer.forward_tsn;
         let (groups, abandoned) = (&mut self.groups, &mut self.abandoned);
         let mut expired = |s: &StreamView, message: u64, o: &SendOptions| {
+            if !may_give_up || s.head_deadline.is_none() {
+                return false;
+            }
             let view = ChunkView {
                 stream: s.id,
                 message,
@@ -214,7 +243,7 @@ impl Association {
                 group_unsent: groups.unsent(o.group),
                 ..ChunkView::waiting(Tsn(0))
             };
-            let why = if may_give_up && s.head_deadline.is_some() { abandon.give_up(&cx, &view) } else { None };
+            let why = abandon.give_up(&facts.view(views), &view);
             if let Some(why) = why {
                 abandoned.count(s.id, why, false);
                 groups.break_up(o.group);

@@ -49,32 +49,101 @@ impl Views {
 }
 
 impl Association {
+    /// Something happened from outside: at the next opportunity views are made anew.
+    pub(crate) fn touch_views(&mut self) {
+        self.views_stale = true;
+    }
+
+    /// An event is over. What it did to views that are not its own shows from now on.
+    pub(crate) fn settle_views(&mut self) {
+        self.views_stale |= core::mem::take(&mut self.views_doubtful) | self.asks.board;
+    }
+
     /// Rebuilds the view of every path.
     pub(super) fn refresh_views(&mut self) {
+        if self.asks.board {
+            self.publish();
+        }
         self.views.paths.clear();
         for p in self.paths.iter() {
-            let mut s = self.views.board.signals.get(p.id.index()).copied().unwrap_or_default();
+            let s = self.views.signals(p.id);
+            self.views.paths.push(shown(p, self.mtu, s, self.quality()));
+        }
+    }
+
+    /// Rebuilds what an acknowledgement may have changed.
+    pub(super) fn refresh_acknowledged(&mut self) {
+        if self.views_stale || self.views_doubtful || self.asks.board {
+            return self.refresh_views();
+        }
+        for (p, v) in self.paths.iter().zip(&mut self.views.paths) {
+            p.show_acknowledged(v);
+        }
+    }
+
+    /// Puts on the board what scheduler and coupling have to say.
+    fn publish(&mut self) {
+        for p in self.paths.iter() {
+            let mut s = self.views.signals(p.id);
             s.direction = self.policies.path_scheduler.direction(p.id);
             s.bound_bytes = self.policies.path_scheduler.bound_bytes(p.id);
             self.policies.coupling.publish(p.id, &mut s);
             self.views.keep_signals(p.id, s);
-            self.views.paths.push(shown(p, self.mtu, s, self.policies.path_quality.as_ref()));
         }
+    }
+
+    /// Where nothing was touched since they were made, views are what they would be if made anew.
+    pub(super) fn views_are_fresh(&self) -> bool {
+        let fresh = |(p, v): (&Path, &PathView)| shown(p, self.mtu, v.signals, self.quality()) == *v;
+        self.views_doubtful || self.asks.board || self.paths.iter().zip(&self.views.paths).all(fresh)
+    }
+
+    /// The quality estimator, if it is to be asked.
+    fn quality(&self) -> Option<&dyn PathQuality> {
+        self.asks.quality.then_some(self.policies.path_quality.as_ref())
     }
 
     /// Rebuilds the view of one path.
     pub(super) fn refresh_view(&mut self, id: PathId) {
+        let (paths, views) = (&self.paths, &self.views);
+        if let (Some(p), Some(v)) = (paths.get(id.index()), views.paths.get(id.index())) {
+            let v = shown(p, self.mtu, v.signals, self.quality());
+            self.views.paths[id.index()] = v;
+        }
+    }
+
+    /// Rebuilds what a packet that left on the path has changed.
+    pub(super) fn refresh_flight(&mut self, id: PathId) {
+        if self.asks.quality {
+            return self.refresh_view(id);
+        }
         if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
-            *v = shown(p, self.mtu, v.signals, self.policies.path_quality.as_ref());
+            v.in_flight = p.flight.bytes();
+            v.packets_in_flight = p.flight.packets();
+            v.loss = p.flight.loss();
+            v.oldest_sent = p.flight.oldest_sent();
+            v.second_sent = p.flight.second_sent();
+            v.unanswered_since = p.unanswered();
+            v.send_rate = p.rate.send_rate();
+        }
+    }
+
+    /// Rebuilds what growth of the path's window has changed.
+    pub(super) fn refresh_window(&mut self, id: PathId) {
+        if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
+            v.cwnd = p.cwnd;
+            v.ssthresh = p.ssthresh;
+            v.partial_bytes_acked = p.partial_bytes_acked;
         }
     }
 
     /// Paths on which new data may leave now.
     pub(super) fn eligible(&self, now: Instant) -> PathSet {
         let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
+        let holds = self.config.quirks.marked_hold_window;
         for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
             (active, standby) = (true, standby | p.standby);
-            if self.has_room(p, now) {
+            if has_window(p, now) && (!holds || self.has_room(p, now)) {
                 open = open.with(p.id);
             }
         }
@@ -134,10 +203,10 @@ impl Association {
 }
 
 /// The view of `p`, with the quality estimator's send rate when it has one.
-fn shown(p: &Path, mtu: u64, signals: Signals, quality: &dyn PathQuality) -> PathView {
+#[inline]
+fn shown(p: &Path, mtu: u64, signals: Signals, quality: Option<&dyn PathQuality>) -> PathView {
     let mut v = p.view(mtu, signals);
-    let estimate = quality.send_rate(p.id);
-    if estimate != Rate::ZERO {
+    if let Some(estimate) = quality.map(|q| q.send_rate(p.id)).filter(|r| *r != Rate::ZERO) {
         v.send_rate = estimate;
     }
     v
@@ -185,19 +254,22 @@ impl Facts {
 
 impl Association {
     pub(super) fn facts(&self, now: Instant) -> Facts {
+        self.facts_with(now, self.eligible(now))
+    }
+
+    /// The same where the eligible paths are known.
+    #[inline]
+    pub(super) fn facts_with(&self, now: Instant, eligible: PathSet) -> Facts {
         let (unsent, send_buffer_fill) = self.unsent_and_fill();
         Facts {
             now,
-            eligible: self.eligible(now),
+            eligible,
             primary: self.primary,
             peer_rwnd: self.peer_rwnd(),
             outstanding: self.board.outstanding_bytes(),
             unsent,
-            initial_cwnd: self
-                .paths
-                .first()
-                .map_or(0, |p| crate::path::initial_window(self.config.initial_window, self.mtu, p.remote)),
-            aggregate_window: self.policies.coupling.aggregate_window(),
+            initial_cwnd: self.initial_cwnd,
+            aggregate_window: if self.asks.published { self.policies.coupling.aggregate_window() } else { None },
             send_buffer_fill,
         }
     }

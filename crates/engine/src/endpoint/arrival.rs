@@ -41,7 +41,7 @@ impl Endpoint {
     /// association would have to be found by anything but its tag (RFC 9653 §5.2, §5.3).
     fn takes_unsummed(&self, packet: &Packet<'_>) -> bool {
         let excluded = |k: u8| matches!(k, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF);
-        !packet.chunks().flatten().any(|c| excluded(c.kind) || is_reflected(&c))
+        !packet.any(|kind, flags| excluded(kind) || is_reflected(kind, flags))
             && self
                 .owner(packet.header.vtag, packet.header.src_port)
                 .and_then(|id| self.slots.get(&id))
@@ -81,7 +81,9 @@ impl Endpoint {
         if cookie.kind == kind::COOKIE_ECHO {
             return self.on_cookie_echo(now, from, packet, &cookie, whole);
         }
-        if let Some(c) = packet.chunks().flatten().find(is_reflected) {
+        if packet.any(is_reflected)
+            && let Some(c) = packet.chunks().flatten().find(|c| is_reflected(c.kind, c.flags))
+        {
             return self.on_reflected(now, from, h, &c, is_alone(&c, packet));
         }
         match self.owner(h.vtag, h.src_port) {
@@ -110,8 +112,11 @@ impl Endpoint {
     ) {
         if let Some(s) = self.slots.work_on(&id) {
             s.association.handle_packet(now, from, packet, whole);
+            s.wake(id, &mut self.ready, &mut self.eventful);
+            if !s.is_listed() {
+                self.index_addresses(id);
+            }
         }
-        self.touch(id);
     }
 
     /// SHUTDOWN ACK before the handshake is complete answers an association of before (§8.5.1 E, §9.2).
@@ -142,8 +147,8 @@ impl Endpoint {
     }
 }
 
-fn is_reflected(c: &RawChunk<'_>) -> bool {
-    matches!(c.kind, kind::ABORT | kind::SHUTDOWN_COMPLETE) && c.flags & REFLECTED != 0
+fn is_reflected(kind: u8, flags: u8) -> bool {
+    matches!(kind, kind::ABORT | kind::SHUTDOWN_COMPLETE) && flags & REFLECTED != 0
 }
 
 /// Packets from addresses that stand for many or nobody are dropped without a word (§8.4).

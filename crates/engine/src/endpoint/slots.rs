@@ -64,15 +64,23 @@ impl Slots {
     }
 
     /// The same for work on the association itself, which may need the bench.
+    #[inline]
     pub fn work_on(&mut self, id: &AssocId) -> Option<&mut Slot> {
         if self.bench_with != Some(*id) {
-            self.get(id)?;
-            self.fetch_bench();
-            let bench = self.bench.take().unwrap_or_default();
-            self.bench_with = Some(*id);
-            self.get_mut(id)?.association.take_bench(bench);
+            self.lend_bench(id)?;
         }
         self.get_mut(id)
+    }
+
+    /// Gives the bench to another one.
+    #[inline(never)]
+    fn lend_bench(&mut self, id: &AssocId) -> Option<()> {
+        self.get(id)?;
+        self.fetch_bench();
+        let bench = self.bench.take().unwrap_or_default();
+        self.bench_with = Some(*id);
+        self.get_mut(id)?.association.take_bench(bench);
+        Some(())
     }
 
     /// Takes the bench back from whoever has it.

@@ -41,18 +41,21 @@ struct LossHistory {
     /// The upper half first; in one piece it would widen whatever holds it.
     bits: [u64; 2],
     seen: u32,
+    /// Those of them that were lost.
+    lost: u32,
     /// Zero while fewer than 20 packets have met their fate; at most one half.
     share: Ppm,
 }
 
 impl LossHistory {
     fn push(&mut self, lost: bool) {
+        let before = (self.lost, self.seen);
         let [upper, lower] = self.bits;
+        self.lost = self.lost + u32::from(lost) - (upper >> 63) as u32;
         self.bits = [upper << 1 | lower >> 63, lower << 1 | u64::from(lost)];
         self.seen = (self.seen + 1).min(128);
-        if self.seen >= 20 {
-            let lost: u32 = self.bits.iter().map(|b| b.count_ones()).sum();
-            self.share = Ppm((lost * 1_000_000 / self.seen).min(500_000));
+        if self.seen >= 20 && (self.lost > 0 || before.0 > 0) && before != (self.lost, self.seen) {
+            self.share = Ppm((self.lost * 1_000_000 / self.seen).min(500_000));
         }
     }
 }
@@ -145,6 +148,11 @@ impl Flight {
     /// When the packet after that one left, whatever became of it.
     pub fn second_sent(&self) -> Option<Instant> {
         self.packets.get(1).map(|p| p.sent_at)
+    }
+
+    /// The oldest copy; it may be dead.
+    pub fn first_copy(&self) -> Option<&CopyRef> {
+        self.copies.front()
     }
 
     /// Copies in send order; some may be dead.

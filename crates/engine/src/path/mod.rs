@@ -320,6 +320,35 @@ impl Path {
         self.growth_carry = 0;
     }
 
+    /// Puts into a view what acknowledgements change.
+    pub fn show_acknowledged(&self, v: &mut PathView) {
+        v.state = self.state;
+        v.cwnd = self.cwnd;
+        v.ssthresh = self.ssthresh;
+        v.partial_bytes_acked = self.partial_bytes_acked;
+        v.in_recovery = self.recovery_exit.is_some();
+        v.in_flight = self.flight.bytes();
+        v.packets_in_flight = self.flight.packets();
+        v.srtt = self.rtt.srtt();
+        v.rttvar = self.rtt.rttvar();
+        v.min_rtt = self.rtt.min_rtt();
+        v.last_rtt = self.rtt.last();
+        v.backoff = self.backoff;
+        v.consecutive_timeouts = self.consecutive_timeouts;
+        v.errors = self.errors;
+        v.send_rate = self.rate.send_rate();
+        v.delivery_rate = self.rate.delivery_rate();
+        v.loss = self.flight.loss();
+        v.oldest_sent = self.flight.oldest_sent();
+        v.last_heard = self.last_heard;
+        v.rtt_deviation = self.rtt.deviation();
+        v.second_sent = self.flight.second_sent();
+        v.unanswered_since = self.unanswered();
+        v.answer_gap = self.answers.mean();
+        v.answer_gap_var = self.answers.deviation();
+    }
+
+    #[inline]
     pub fn view(&self, mtu: u64, signals: Signals) -> PathView {
         PathView {
             id: self.id,

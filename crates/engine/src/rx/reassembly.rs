@@ -264,7 +264,9 @@ impl Reassembly {
     /// The next complete message in delivery order.
     pub fn pop(&mut self) -> Option<Message> {
         let Some(m) = self.ready.pop_front() else {
-            self.crumbs = BytesMut::new();
+            if self.crumbs.capacity() > 0 {
+                self.crumbs = BytesMut::new();
+            }
             return None;
         };
         self.held -= charge_of(&m, self.overhead);

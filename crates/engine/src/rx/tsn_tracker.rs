@@ -88,22 +88,33 @@ impl TsnTracker {
         if !joins && self.ranges.len() >= MAX_RANGES { Received::OutOfWindow } else { Received::New(at) }
     }
 
-    /// Takes `tsn`. A duplicate is remembered for the next SACK.
+    /// Takes `tsn`, whatever it is.
+    #[cfg(test)]
     pub fn receive(&mut self, tsn: Tsn) -> Received {
         let verdict = self.check(tsn);
         match verdict {
             Received::New(at) => self.insert(at),
-            Received::Duplicate if self.duplicates.len() < MAX_DUPLICATES => self.duplicates.push(tsn),
-            Received::Duplicate | Received::OutOfWindow => {}
+            Received::Duplicate => self.note_duplicate(tsn),
+            Received::OutOfWindow => {}
         }
         verdict
     }
 
-    fn insert(&mut self, at: u64) {
+    /// Remembers a duplicate for the next SACK.
+    pub fn note_duplicate(&mut self, tsn: Tsn) {
+        if self.duplicates.len() < MAX_DUPLICATES {
+            self.duplicates.push(tsn);
+        }
+    }
+
+    /// Takes what [`TsnTracker::check`] found to be new.
+    pub fn insert(&mut self, at: u64) {
         self.highest = self.highest.max(at);
         if at == self.cum + 1 {
             self.cum = at;
-            self.absorb();
+            if !self.ranges.is_empty() {
+                self.absorb();
+            }
             return;
         }
         let last = self.ranges.remove(&(at + 1)).unwrap_or(at);
@@ -145,7 +156,14 @@ impl TsnTracker {
     }
 
     /// Appends at most `max` gap blocks, lowest first.
+    #[inline]
     pub fn fill_gaps(&self, out: &mut Vec<GapBlock>, max: usize) {
+        if !self.ranges.is_empty() {
+            self.fill_some_gaps(out, max);
+        }
+    }
+
+    fn fill_some_gaps(&self, out: &mut Vec<GapBlock>, max: usize) {
         // Offsets fit: a TSN is at most MAX_AHEAD above when it arrives, and the cumulative TSN only grows.
         let offset = |tsn: u64| u16::try_from(tsn - self.cum).unwrap_or(u16::MAX);
         out.extend(self.ranges.iter().take(max).map(|(a, b)| GapBlock { start: offset(*a), end: offset(*b) }));

@@ -1,5 +1,7 @@
 //! Sending side: messages that wait, and chunks that have a TSN.
 
+mod chunk;
 pub(crate) mod groups;
 pub(crate) mod scoreboard;
 pub(crate) mod send_queue;
+mod sorted;

@@ -3,141 +3,14 @@
 //! One scoreboard for all paths. A chunk lists its live copies (path, packet serial, time, misses); it is marked
 //! for retransmission when the last of them is gone (DESIGN decision 3). TSNs are extended to 64 bits inside.
 
+pub(crate) use super::chunk::{Chunk, ChunkState, Copies, LiveCopy};
+use super::sorted::Sorted;
 use crate::tx::send_queue::Fragment;
-use anabranch_base::{Instant, Mid, PathId, Ssn, StreamId, Tsn};
+use anabranch_base::{Instant, PathId, Ssn, StreamId, Tsn};
 use anabranch_policy::view::ChunkView;
-use anabranch_wire::{DataFlags, DataHeader, IDataHeader};
+use anabranch_wire::{DataFlags, DataHeader};
 use bytes::Bytes;
 use std::collections::VecDeque;
-
-/// A live transmission.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct LiveCopy {
-    pub path: PathId,
-    pub tx_seq: u64,
-    pub sent_at: Instant,
-    pub misses: u8,
-}
-
-/// Most copies of one chunk that may live at once.
-pub(crate) const MAX_COPIES: usize = 4;
-
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Copies {
-    list: [Option<LiveCopy>; MAX_COPIES],
-    len: u8,
-}
-
-impl Copies {
-    pub fn len(&self) -> usize {
-        usize::from(self.len)
-    }
-    pub fn is_full(&self) -> bool {
-        self.len() == MAX_COPIES
-    }
-    pub fn push(&mut self, c: LiveCopy) {
-        if let Some(slot) = self.list.get_mut(usize::from(self.len)) {
-            *slot = Some(c);
-            self.len += 1;
-        }
-    }
-    pub fn iter(&self) -> impl Iterator<Item = &LiveCopy> {
-        self.list.iter().flatten()
-    }
-    pub fn find(&mut self, path: PathId, tx_seq: u64) -> Option<&mut LiveCopy> {
-        self.list.iter_mut().flatten().find(|c| c.path == path && c.tx_seq == tx_seq)
-    }
-    /// Removes one; keeps the order of the rest.
-    pub fn remove(&mut self, path: PathId, tx_seq: u64) -> Option<LiveCopy> {
-        let i = self.list.iter().position(|c| c.is_some_and(|c| c.path == path && c.tx_seq == tx_seq))?;
-        let out = self.list[i].take();
-        self.list[i..].rotate_left(1);
-        self.len -= 1;
-        out
-    }
-    pub fn take_all(&mut self) -> Copies {
-        core::mem::take(self)
-    }
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum ChunkState {
-    /// In the look-ahead, never sent.
-    Waiting,
-    /// At least one live copy.
-    Outstanding,
-    /// No live copy: to be sent again.
-    Marked,
-    /// In a gap block of the peer.
-    Acked,
-    /// Given up.
-    Abandoned,
-}
-
-#[derive(Debug)]
-pub(crate) struct Chunk {
-    pub state: ChunkState,
-    pub header: DataHeader,
-    /// Where I-DATA is used: message and place in it.
-    pub mid: Mid,
-    pub fsn: u32,
-    pub payload: Bytes,
-    pub message: u64,
-    pub class: u8,
-    pub deadline: Option<Instant>,
-    pub group: Option<u32>,
-    pub max_retransmissions: Option<u16>,
-    pub queued_at: Instant,
-    pub marked_at: Option<Instant>,
-    pub last_path: Option<PathId>,
-    pub last_sent: Option<Instant>,
-    pub transmissions: u16,
-    pub fast_retransmitted: bool,
-    /// The newest loss was noticed by a timer.
-    pub timed_out: bool,
-    /// Path bound at loss, when the retransmission policy binds early.
-    pub bound: Option<PathId>,
-    /// Was in a gap block and is not any more.
-    pub reneged: bool,
-    /// Given up although the whole message had arrived, for FORWARD-TSN to pass it: nothing of it is skipped.
-    pub arrived: bool,
-    /// Acknowledged for good before the cumulative TSN has reached it (NR-SACK): nothing of it is held.
-    pub kept: bool,
-    pub copies: Copies,
-}
-
-impl Chunk {
-    pub fn len(&self) -> u64 {
-        self.payload.len() as u64
-    }
-    /// Its header as I-DATA.
-    pub fn interleaved(&self, flags: DataFlags) -> IDataHeader {
-        let h = &self.header;
-        IDataHeader { tsn: h.tsn, stream: h.stream, mid: self.mid, ppid: h.ppid, fsn: self.fsn, flags }
-    }
-    pub fn view(&self) -> ChunkView {
-        ChunkView {
-            tsn: self.header.tsn,
-            stream: self.header.stream,
-            message: self.message,
-            len: self.len(),
-            class: self.class,
-            deadline: self.deadline,
-            group_broken: false,
-            group_unsent: 0,
-            max_retransmissions: self.max_retransmissions,
-            queued_at: self.queued_at,
-            marked_at: self.marked_at,
-            last_path: self.last_path,
-            last_sent: self.last_sent,
-            transmissions: self.transmissions,
-            live_copies: self.copies.len() as u8,
-            live_on: self.copies.iter().map(|c| c.path).collect(),
-            fast_retransmitted: self.fast_retransmitted,
-            timed_out: self.timed_out,
-        }
-    }
-}
 
 #[derive(Debug)]
 pub(crate) struct Scoreboard {
@@ -199,6 +72,9 @@ impl Scoreboard {
     }
     /// How many of the look-ahead, from the front, are lower than a TSN that was sent.
     pub fn ahead_holes(&self) -> usize {
+        if self.ahead().first().is_none_or(|c| self.extend(c.tsn) >= self.sent_end) {
+            return 0;
+        }
         self.ahead().partition_point(|c| self.extend(c.tsn) < self.sent_end)
     }
     pub fn ahead_bytes(&self) -> u64 {
@@ -375,11 +251,18 @@ impl Scoreboard {
 
     /// Settles a chunk as `to` (Acked or Abandoned); answers its live copies, which the caller takes off the paths.
     pub fn settle(&mut self, tsn: u64, to: ChunkState) -> Copies {
-        let Some(c) = self.get_mut(tsn) else { return Copies::default() };
+        let copies = self.get(tsn).map_or(Copies::default(), |c| c.copies);
+        self.settle_whose_copies_are_known(tsn, to);
+        copies
+    }
+
+    /// The same for a caller that took note of the copies.
+    pub fn settle_whose_copies_are_known(&mut self, tsn: u64, to: ChunkState) {
+        let Some(c) = self.get_mut(tsn) else { return };
         let (before, len, wire_tsn) = (c.state, c.len(), c.header.tsn);
         let reneged = core::mem::take(&mut c.reneged);
         c.state = to;
-        let copies = c.copies.take_all();
+        c.copies.clear();
         if to == ChunkState::Abandoned {
             c.payload = Bytes::new();
         }
@@ -399,7 +282,6 @@ impl Scoreboard {
         if to == ChunkState::Abandoned {
             self.sent_end = self.sent_end.max(tsn + 1);
         }
-        copies
     }
 
     /// An acknowledgement was taken back: `copy` is in flight again. Answers the payload bytes.
@@ -441,13 +323,13 @@ impl Scoreboard {
     }
 
     /// Drops the front chunk, which must be settled.
-    pub fn pop_front(&mut self) -> Option<Chunk> {
-        let c = self.chunks.pop_front()?;
+    pub fn pop_front(&mut self) {
+        let Some(c) = self.chunks.front() else { return };
         if c.reneged {
             self.reneged -= 1;
         }
         self.base += 1;
-        Some(c)
+        drop(self.chunks.pop_front());
     }
 
     /// Where the peer may go to by FORWARD-TSN: the last of the abandoned chunks right behind the cumulative
@@ -548,53 +430,4 @@ impl Scoreboard {
 
 fn ssn_of(f: &Fragment) -> Ssn {
     if f.options.unordered { Ssn(0) } else { f.ssn }
-}
-
-/// Views in TSN order, shown as one slice. Most leave at the front, which costs nothing.
-#[derive(Debug, Default)]
-struct Sorted {
-    list: Vec<ChunkView>,
-    /// Those before it have left.
-    start: usize,
-}
-
-impl Sorted {
-    fn list(&self) -> &[ChunkView] {
-        self.list.get(self.start..).unwrap_or_default()
-    }
-    fn find(&self, tsn: Tsn) -> Result<usize, usize> {
-        let order = |c: &ChunkView| {
-            if c.tsn == tsn {
-                core::cmp::Ordering::Equal
-            } else if c.tsn.before(tsn) {
-                core::cmp::Ordering::Less
-            } else {
-                core::cmp::Ordering::Greater
-            }
-        };
-        self.list().binary_search_by(order)
-    }
-    /// False when it is there already.
-    fn insert(&mut self, view: ChunkView) -> bool {
-        match self.find(view.tsn) {
-            Ok(_) => false,
-            Err(i) => {
-                self.list.insert(self.start + i, view);
-                true
-            }
-        }
-    }
-    /// False when it is not there.
-    fn remove(&mut self, tsn: Tsn) -> bool {
-        match self.find(tsn) {
-            Err(_) => return false,
-            Ok(0) => self.start += 1,
-            Ok(i) => drop(self.list.remove(self.start + i)),
-        }
-        if self.start * 2 > self.list.len() {
-            self.list.drain(..self.start);
-            self.start = 0;
-        }
-        true
-    }
 }

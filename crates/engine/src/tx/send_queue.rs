@@ -237,21 +237,42 @@ impl SendQueue {
             let id = if self.ready.len() == 1 { self.ready[0].id } else { scheduler.next(now, &self.ready) };
             // A scheduler that names a stream with nothing to send is answered with the first one.
             let i = self.ready.iter().position(|v| v.id == id).unwrap_or(0);
-            let view = self.ready[i];
-            let Some((head, ssn)) = self.pop_head(i) else { continue };
-            if expired(&view, head.message, &head.options) {
+            let Some(s) = self.streams.get_mut(&self.ready[i].id.0) else { break };
+            let head = s.queue.pop_front();
+            let given_up_now = head.as_ref().is_some_and(|h| expired(&self.ready[i], h.message, &h.options));
+            match s.queue.front() {
+                Some(next) => self.ready[i] = head_view(next),
+                None => drop(self.ready.remove(i)),
+            }
+            let Some(head) = head else { continue };
+            self.waiting -= 1;
+            if let Some(p) = head.options.discard_priority {
+                self.droppable.remove(&(p, head.message, head.options.stream.0));
+            }
+            if given_up_now {
                 self.bytes -= head.payload.len() as u64;
                 given_up += 1;
                 continue;
             }
-            if !head.options.unordered
-                && let Some(s) = self.streams.get_mut(&view.id.0)
-            {
+            let ssn = s.next_ssn;
+            if !head.options.unordered {
                 s.next_ssn = ssn.next();
+            }
+            if head.payload.len() <= max {
+                return (Some(self.whole(head, ssn, scheduler)), given_up);
             }
             self.cutting = Some(Cutting { message: head, ssn, mid: Mid(0), fsn: 0, offset: 0 });
         }
         (self.cut(max, scheduler), given_up)
+    }
+
+    /// A message that needs no cutting.
+    fn whole(&mut self, m: Queued, ssn: Ssn, scheduler: &mut dyn StreamScheduler) -> Fragment {
+        let len = m.payload.len() as u64;
+        self.bytes -= len;
+        scheduler.taken(m.options.stream, len);
+        let Queued { payload, options, queued_at, message } = m;
+        Fragment { payload, options, ssn, mid: Mid(0), fsn: 0, message, queued_at, begin: true, end: true }
     }
 
     fn cut(&mut self, max: usize, scheduler: &mut dyn StreamScheduler) -> Option<Fragment> {
@@ -394,24 +415,6 @@ impl SendQueue {
         if !self.has_begun(stream.0) {
             self.ready.retain(|v| v.id != stream);
         }
-    }
-
-    /// Takes the head of the stream at `ready[i]` and shows its next message instead.
-    fn pop_head(&mut self, i: usize) -> Option<(Queued, Ssn)> {
-        let id = self.ready[i].id.0;
-        let s = self.streams.get_mut(&id)?;
-        let head = s.queue.pop_front();
-        self.waiting -= u64::from(head.is_some());
-        if let Some((h, p)) = head.as_ref().and_then(|h| Some((h, h.options.discard_priority?))) {
-            self.droppable.remove(&(p, h.message, id));
-        }
-        match s.queue.front() {
-            Some(next) => self.ready[i] = head_view(next),
-            None => {
-                self.ready.remove(i);
-            }
-        }
-        Some((head?, s.next_ssn))
     }
 }
 

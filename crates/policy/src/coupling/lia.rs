@@ -42,6 +42,12 @@ fn share(cx: &AssocView<'_>, me: &PathView) -> f64 {
 }
 
 impl Coupling for Lia {
+    fn adjusts(&self) -> bool {
+        false
+    }
+    fn publishes(&self) -> bool {
+        false
+    }
     fn scale(&mut self, cx: &AssocView<'_>, g: &Growth) -> Ppm {
         match cx.path(g.path) {
             Some(me) if !me.in_slow_start() && !me.srtt.is_zero() => Ppm((share(cx, me) * 1e6 + 0.5) as u32),

@@ -35,6 +35,14 @@ pub trait Coupling: Send {
     fn scale(&mut self, _cx: &AssocView<'_>, _g: &Growth) -> Ppm {
         Ppm::ONE
     }
+    /// Never asked for [`Coupling::adjust`] when false.
+    fn adjusts(&self) -> bool {
+        true
+    }
+    /// Never asked for [`Coupling::aggregate_window`] and [`Coupling::publish`] when false.
+    fn publishes(&self) -> bool {
+        true
+    }
     /// A loss, after the path's window reacted.
     fn on_loss(&mut self, _cx: &AssocView<'_>, _e: &LossEvent, _cause: Cause) {}
     /// Once per SACK or timer event, and when a path came or went: windows to set.

@@ -19,7 +19,14 @@ pub(super) const POLICY: Policy<dyn Coupling> = Policy {
 
 struct Uncoupled;
 
-impl Coupling for Uncoupled {}
+impl Coupling for Uncoupled {
+    fn adjusts(&self) -> bool {
+        false
+    }
+    fn publishes(&self) -> bool {
+        false
+    }
+}
 
 #[cfg(test)]
 mod tests {

@@ -17,6 +17,10 @@ pub enum Probe {
 
 /// A timer per path that may fire before T3.
 pub trait LossTimer: Send {
+    /// Never asked when false.
+    fn enabled(&self) -> bool {
+        true
+    }
     /// When it fires, asked after every transmission and acknowledgement on `path`.
     fn deadline(&self, _cx: &AssocView<'_>, _path: &PathView) -> Option<Instant> {
         None

@@ -48,7 +48,7 @@ pub struct Board {
 
 /// Estimates path quality.
 pub trait PathQuality: Send {
-    /// Never told of anything when false.
+    /// Neither told of anything nor asked when false.
     fn enabled(&self) -> bool {
         true
     }

@@ -82,6 +82,12 @@ impl EarliestArrival {
 }
 
 impl PathScheduler for EarliestArrival {
+    fn remembers(&self) -> bool {
+        false
+    }
+    fn publishes(&self) -> bool {
+        false
+    }
     fn look_ahead(&self, cx: &AssocView<'_>) -> LookAhead {
         let bytes: u64 = cx.active().map(|p| Forecast::of(p, self.forward).rate.bytes_in(self.look_ahead)).sum();
         LookAhead { bytes: bytes.min(cx.peer_rwnd), when_drained: false }

@@ -23,6 +23,15 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
 struct MinRtt;
 
 impl PathScheduler for MinRtt {
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+    fn remembers(&self) -> bool {
+        false
+    }
+    fn publishes(&self) -> bool {
+        false
+    }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         let rtt = |d: Duration| if d.is_zero() { Duration::MAX } else { d };
         match cx.open().min_by_key(|p| (rtt(p.srtt), p.id)) {

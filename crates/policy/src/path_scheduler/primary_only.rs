@@ -29,6 +29,15 @@ fn chosen(cx: &AssocView<'_>) -> Option<PathId> {
 }
 
 impl PathScheduler for PrimaryOnly {
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+    fn remembers(&self) -> bool {
+        false
+    }
+    fn publishes(&self) -> bool {
+        false
+    }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         // Without an active path the engine decides which dormant one it opens.
         match chosen(cx).or_else(|| cx.eligible.iter().next()) {

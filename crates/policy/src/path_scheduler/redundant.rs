@@ -22,6 +22,15 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
 struct Redundant;
 
 impl PathScheduler for Redundant {
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+    fn remembers(&self) -> bool {
+        false
+    }
+    fn publishes(&self) -> bool {
+        false
+    }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         let mut open = cx.eligible.iter();
         match (open.next(), open.next()) {

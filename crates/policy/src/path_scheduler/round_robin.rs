@@ -41,6 +41,12 @@ impl RoundRobin {
 }
 
 impl PathScheduler for RoundRobin {
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+    fn publishes(&self) -> bool {
+        false
+    }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         let path = match self.last {
             Some(last) if !self.strict && !self.fresh && cx.eligible.has(last) => Some(last),

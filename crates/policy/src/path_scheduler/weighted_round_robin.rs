@@ -34,6 +34,12 @@ impl WeightedRoundRobin {
 }
 
 impl PathScheduler for WeightedRoundRobin {
+    fn looks_ahead(&self) -> bool {
+        false
+    }
+    fn publishes(&self) -> bool {
+        false
+    }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         self.credits.best(cx).map_or(Decision::Blocked, |p| Decision::Send { index: 0, path: p.id })
     }

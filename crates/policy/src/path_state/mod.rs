@@ -10,6 +10,10 @@ pub trait PathStatePolicy: Send {
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState;
     /// Delay until the next HEARTBEAT of `p`; none switches them off. Jitter is the engine's.
     fn heartbeat(&self, p: &PathView, rto: Duration, interval: Duration) -> Option<Duration>;
+    /// Never asked for [`PathStatePolicy::suspect_at`] when false.
+    fn suspects(&self) -> bool {
+        true
+    }
     /// When an active path becomes suspected unless it is heard of before; none never suspects.
     fn suspect_at(&self, _cx: &AssocView<'_>, _p: &PathView) -> Option<Instant> {
         None

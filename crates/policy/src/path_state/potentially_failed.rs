@@ -32,6 +32,9 @@ impl PotentiallyFailed {
 }
 
 impl PathStatePolicy for PotentiallyFailed {
+    fn suspects(&self) -> bool {
+        false
+    }
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState {
         super::with_potential_failure(p, self.pfmr, max_retrans)
     }

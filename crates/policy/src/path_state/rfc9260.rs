@@ -23,6 +23,9 @@ pub(super) const POLICY: Policy<dyn PathStatePolicy> = Policy {
 struct Rfc9260;
 
 impl PathStatePolicy for Rfc9260 {
+    fn suspects(&self) -> bool {
+        false
+    }
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState {
         if p.errors > max_retrans { PathState::Inactive } else { p.state }
     }

@@ -2,7 +2,7 @@
 
 use super::{CHUNK_HEADER_LEN, RawChunk};
 use crate::bits::{round4, split};
-use crate::encode::{Encode, put16, put32};
+use crate::encode::Encode;
 use crate::error::WireError;
 use crate::kind;
 use anabranch_base::{Ssn, StreamId, Tsn};
@@ -62,12 +62,13 @@ impl DataHeader {
     /// `payload` is at most [`MAX_PAYLOAD`](Self::MAX_PAYLOAD).
     pub fn encode_for(&self, payload: usize, out: &mut Vec<u8>) {
         let len = DATA_HEADER_LEN + payload.min(Self::MAX_PAYLOAD);
-        out.extend_from_slice(&[kind::DATA, self.flags.to_bits()]);
-        put16(out, len as u16);
-        put32(out, self.tsn.0);
-        put16(out, self.stream.0);
-        put16(out, self.ssn.0);
-        put32(out, self.ppid);
+        let mut head = [0; DATA_HEADER_LEN];
+        let (first, second) = head.split_at_mut(8);
+        let (kind, flags) = (u64::from(kind::DATA) << 56, u64::from(self.flags.to_bits()) << 48);
+        first.copy_from_slice(&(kind | flags | (len as u64) << 32 | u64::from(self.tsn.0)).to_be_bytes());
+        let place = u64::from(self.stream.0) << 48 | u64::from(self.ssn.0) << 32;
+        second.copy_from_slice(&(place | u64::from(self.ppid)).to_be_bytes());
+        out.extend_from_slice(&head);
     }
 }
 

@@ -117,6 +117,24 @@ impl<'a> RawChunk<'a> {
         })
     }
 
+    /// [`RawChunk::decode`] for a caller that knows it to be DATA.
+    ///
+    /// # Errors
+    /// [`WireError::Body`].
+    #[inline]
+    pub fn as_data(&self) -> Result<Data<'a>, WireError> {
+        Data::decode(self)
+    }
+
+    /// [`RawChunk::decode`] for a caller that knows it to be a SACK.
+    ///
+    /// # Errors
+    /// [`WireError::Body`].
+    #[inline]
+    pub fn as_sack(&self) -> Result<Sack<'a>, WireError> {
+        Sack::decode(self)
+    }
+
     /// What RFC 9260 §3.2 wants done with the chunk when its type is unknown.
     pub fn unknown_action(&self) -> UnknownAction {
         UnknownAction::of_chunk(self.kind)

@@ -2,7 +2,7 @@
 
 use super::{CHUNK_HEADER_LEN, RawChunk};
 use crate::bits::{halves, split};
-use crate::encode::{Encode, MAX_ITEM, put_chunk, put16, put32};
+use crate::encode::{Encode, MAX_ITEM, put32};
 use crate::error::WireError;
 use crate::kind;
 use anabranch_base::Tsn;
@@ -145,17 +145,18 @@ fn put_sack(
 ) {
     let gap_count = gaps.len().min(MAX_ENTRIES);
     let duplicate_count = duplicates.len().min(MAX_ENTRIES - gap_count);
-    put_chunk(out, kind::SACK, 0, |o| {
-        put32(o, cum_tsn.0);
-        put32(o, a_rwnd);
-        put16(o, gap_count as u16);
-        put16(o, duplicate_count as u16);
-        for g in gaps.take(gap_count) {
-            put16(o, g.start);
-            put16(o, g.end);
-        }
-        for d in duplicates.take(duplicate_count) {
-            put32(o, d.0);
-        }
-    });
+    let length = SackOut::len_with(gap_count + duplicate_count) as u16;
+    let mut head = [0; CHUNK_HEADER_LEN + FIXED];
+    let (first, second) = head.split_at_mut(8);
+    first
+        .copy_from_slice(&(u64::from(kind::SACK) << 56 | u64::from(length) << 32 | u64::from(cum_tsn.0)).to_be_bytes());
+    let counts = u64::from(gap_count as u16) << 16 | u64::from(duplicate_count as u16);
+    second.copy_from_slice(&(u64::from(a_rwnd) << 32 | counts).to_be_bytes());
+    out.extend_from_slice(&head);
+    for g in gaps.take(gap_count) {
+        put32(out, u32::from(g.start) << 16 | u32::from(g.end));
+    }
+    for d in duplicates.take(duplicate_count) {
+        put32(out, d.0);
+    }
 }

@@ -1,0 +1,145 @@
+//! One chunk of the scoreboard, and its transmissions that still count.
+
+use anabranch_base::{Instant, Mid, PathId};
+use anabranch_policy::view::ChunkView;
+use anabranch_wire::{DataFlags, DataHeader, IDataHeader};
+use bytes::Bytes;
+
+/// A live transmission.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct LiveCopy {
+    pub path: PathId,
+    pub tx_seq: u64,
+    pub sent_at: Instant,
+    pub misses: u8,
+}
+
+/// Most copies of one chunk that may live at once.
+pub(crate) const MAX_COPIES: usize = 4;
+
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Copies {
+    list: [Option<LiveCopy>; MAX_COPIES],
+    len: u8,
+}
+
+impl Copies {
+    pub fn len(&self) -> usize {
+        usize::from(self.len)
+    }
+    pub fn is_full(&self) -> bool {
+        self.len() == MAX_COPIES
+    }
+    /// The only one, where there is just one.
+    pub fn single(&self) -> Option<LiveCopy> {
+        if self.len == 1 { self.list[0] } else { None }
+    }
+    pub fn push(&mut self, c: LiveCopy) {
+        if let Some(slot) = self.list.get_mut(usize::from(self.len)) {
+            *slot = Some(c);
+            self.len += 1;
+        }
+    }
+    pub fn iter(&self) -> impl Iterator<Item = &LiveCopy> {
+        self.list.get(..self.len()).unwrap_or_default().iter().flatten()
+    }
+    pub fn find(&mut self, path: PathId, tx_seq: u64) -> Option<&mut LiveCopy> {
+        self.list.iter_mut().flatten().find(|c| c.path == path && c.tx_seq == tx_seq)
+    }
+    /// Removes one; keeps the order of the rest.
+    pub fn remove(&mut self, path: PathId, tx_seq: u64) -> Option<LiveCopy> {
+        let i = self.list.iter().position(|c| c.is_some_and(|c| c.path == path && c.tx_seq == tx_seq))?;
+        let out = self.list[i].take();
+        self.list[i..].rotate_left(1);
+        self.len -= 1;
+        out
+    }
+    pub fn take_all(&mut self) -> Copies {
+        core::mem::take(self)
+    }
+    pub fn clear(&mut self) {
+        while let Some(last) = self.len.checked_sub(1) {
+            self.list[usize::from(last)] = None;
+            self.len = last;
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ChunkState {
+    /// In the look-ahead, never sent.
+    Waiting,
+    /// At least one live copy.
+    Outstanding,
+    /// No live copy: to be sent again.
+    Marked,
+    /// In a gap block of the peer.
+    Acked,
+    /// Given up.
+    Abandoned,
+}
+
+#[derive(Debug)]
+pub(crate) struct Chunk {
+    pub state: ChunkState,
+    pub header: DataHeader,
+    /// Where I-DATA is used: message and place in it.
+    pub mid: Mid,
+    pub fsn: u32,
+    pub payload: Bytes,
+    pub message: u64,
+    pub class: u8,
+    pub deadline: Option<Instant>,
+    pub group: Option<u32>,
+    pub max_retransmissions: Option<u16>,
+    pub queued_at: Instant,
+    pub marked_at: Option<Instant>,
+    pub last_path: Option<PathId>,
+    pub last_sent: Option<Instant>,
+    pub transmissions: u16,
+    pub fast_retransmitted: bool,
+    /// The newest loss was noticed by a timer.
+    pub timed_out: bool,
+    /// Path bound at loss, when the retransmission policy binds early.
+    pub bound: Option<PathId>,
+    /// Was in a gap block and is not any more.
+    pub reneged: bool,
+    /// Given up although the whole message had arrived, for FORWARD-TSN to pass it: nothing of it is skipped.
+    pub arrived: bool,
+    /// Acknowledged for good before the cumulative TSN has reached it (NR-SACK): nothing of it is held.
+    pub kept: bool,
+    pub copies: Copies,
+}
+
+impl Chunk {
+    pub fn len(&self) -> u64 {
+        self.payload.len() as u64
+    }
+    /// Its header as I-DATA.
+    pub fn interleaved(&self, flags: DataFlags) -> IDataHeader {
+        let h = &self.header;
+        IDataHeader { tsn: h.tsn, stream: h.stream, mid: self.mid, ppid: h.ppid, fsn: self.fsn, flags }
+    }
+    pub fn view(&self) -> ChunkView {
+        ChunkView {
+            tsn: self.header.tsn,
+            stream: self.header.stream,
+            message: self.message,
+            len: self.len(),
+            class: self.class,
+            deadline: self.deadline,
+            group_broken: false,
+            group_unsent: 0,
+            max_retransmissions: self.max_retransmissions,
+            queued_at: self.queued_at,
+            marked_at: self.marked_at,
+            last_path: self.last_path,
+            last_sent: self.last_sent,
+            transmissions: self.transmissions,
+            live_copies: self.copies.len() as u8,
+            live_on: self.copies.iter().map(|c| c.path).collect(),
+            fast_retransmitted: self.fast_retransmitted,
+            timed_out: self.timed_out,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! A list of chunks by TSN, as policies see it.
+
+use anabranch_base::Tsn;
+use anabranch_policy::view::ChunkView;
+
+/// Views in TSN order, shown as one slice. Most leave at the front, which costs nothing.
+#[derive(Debug, Default)]
+pub(super) struct Sorted {
+    list: Vec<ChunkView>,
+    /// Those before it have left.
+    start: usize,
+}
+
+impl Sorted {
+    pub fn list(&self) -> &[ChunkView] {
+        self.list.get(self.start..).unwrap_or_default()
+    }
+    fn find(&self, tsn: Tsn) -> Result<usize, usize> {
+        let order = |c: &ChunkView| {
+            if c.tsn == tsn {
+                core::cmp::Ordering::Equal
+            } else if c.tsn.before(tsn) {
+                core::cmp::Ordering::Less
+            } else {
+                core::cmp::Ordering::Greater
+            }
+        };
+        self.list().binary_search_by(order)
+    }
+    /// False when it is there already.
+    pub fn insert(&mut self, view: ChunkView) -> bool {
+        if self.list().last().is_none_or(|last| last.tsn.before(view.tsn)) {
+            self.list.push(view);
+            return true;
+        }
+        match self.find(view.tsn) {
+            Ok(_) => false,
+            Err(i) => {
+                self.list.insert(self.start + i, view);
+                true
+            }
+        }
+    }
+    /// False when it is not there.
+    pub fn remove(&mut self, tsn: Tsn) -> bool {
+        let at = if self.list().first().is_some_and(|c| c.tsn == tsn) { Ok(0) } else { self.find(tsn) };
+        match at {
+            Err(_) => return false,
+            Ok(0) => self.start += 1,
+            Ok(i) => drop(self.list.remove(self.start + i)),
+        }
+        if self.start == self.list.len() {
+            self.list.clear();
+            self.start = 0;
+        } else if self.start * 2 > self.list.len() {
+            self.list.drain(..self.start);
+            self.start = 0;
+        }
+        true
+    }
+}
