@@ -51,7 +51,9 @@ impl Association {
             self.scratch.packet.clear();
             return false;
         }
-        let mut facts = if eligible.is_empty() { self.facts(now) } else { self.facts_with(now, eligible) };
+        // What was given up meanwhile may have made room.
+        let eligible = if eligible.is_empty() { self.eligible(now) } else { eligible };
+        let mut facts = self.facts_with(now, eligible);
         if core::mem::take(&mut self.fresh_opportunity) && self.asks.scheduler {
             let cx = facts.view(&self.views);
             let queue = QueueView { chunks: self.board.ahead() };
@@ -83,6 +85,14 @@ impl Association {
             return Step::Done;
         }
         let Some(shown) = self.chunks_for_window(now, next_len, facts.peer_rwnd) else { return Step::Done };
+        // The only chunk there is would not fit: whatever the answer, the packet is complete.
+        if let Some(path) = packet.on
+            && shown == 1
+            && !self.asks.scheduler
+            && packet.size + self.chunk_len(next_len as usize) > self.packet_size(path)
+        {
+            return Step::Done;
+        }
         let decision = {
             let cx = facts.view(&self.views);
             let chunks = self.board.ahead().get(..shown).unwrap_or_default();

@@ -120,6 +120,7 @@ impl Chunk {
         let h = &self.header;
         IDataHeader { tsn: h.tsn, stream: h.stream, mid: self.mid, ppid: h.ppid, fsn: self.fsn, flags }
     }
+    #[inline]
     pub fn view(&self) -> ChunkView {
         ChunkView {
             tsn: self.header.tsn,

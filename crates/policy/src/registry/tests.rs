@@ -66,6 +66,30 @@ fn every_declared_parameter_is_read_and_nothing_else() {
     audit(crate::path_quality::POLICIES);
 }
 
+/// The engine leaves out the questions that a policy has no use for, and asks all others.
+#[test]
+fn policies_say_what_they_want_to_be_asked() {
+    let table: [(Hook, &str, &[&str]); 7] = [
+        (Hook::PathScheduler, "looks_ahead", &["look_ahead"]),
+        (Hook::PathScheduler, "remembers", &["settle", "observe"]),
+        (Hook::PathScheduler, "publishes", &["direction", "bound_bytes"]),
+        (Hook::Coupling, "adjusts", &["adjust"]),
+        (Hook::Coupling, "publishes", &["publish", "aggregate_window"]),
+        (Hook::LossTimer, "enabled", &["deadline", "expired"]),
+        (Hook::PathState, "suspects", &["suspect_at"]),
+    ];
+    for (hook, says, questions) in table {
+        for p in hook.policies() {
+            let text = fs::read_to_string(sources().join(hook.name()).join(format!("{}.rs", p.name))).unwrap();
+            let has = |name: &str| {
+                text.contains(&format!("    fn {name}(&self")) || text.contains(&format!("    fn {name}(&mut self"))
+            };
+            let long = |name: &str| has(name) || text.contains(&format!("    fn {name}(\n"));
+            assert_ne!(has(says), questions.iter().any(|q| long(q)), "{}: {says}, or one of {questions:?}", p.name);
+        }
+    }
+}
+
 #[test]
 fn defaults_fit_their_own_limits() {
     for (p, q) in policies().flat_map(|p| p.params.iter().map(move |q| (p, q))) {
