@@ -90,9 +90,9 @@ screenshot *args:
 algorithms:
     UPDATE=1 cargo test -p anabranch-policy
 
-# docs/CONFORMANCE.md from the marks of the tests
-conformance:
-    UPDATE=1 cargo test -p anabranch-engine --test conformance
+# Without PATH: docs/CONFORMANCE.md from the marks of the tests. With it: outside suites, see docs/SOCKETS.md
+conformance path="" *args:
+    {{ if path == "" { "UPDATE=1 cargo test -p anabranch-engine --test conformance" } else { "conformance/run.py " + path } }} {{args}}
 
 # A paper's experiments: every point and seed, figures, a verdict for each claim
 reproduce experiment="rtx-csi" *args:

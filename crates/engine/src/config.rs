@@ -101,6 +101,14 @@ pub struct AssocConfig {
     pub interleaving: bool,
     /// Announce NR-SACK: say what will not be taken back, so that the peer need not keep it (load-sharing draft §4).
     pub nr_sack: bool,
+    /// Types of addresses that INIT says we can send to (RFC 9260 §3.3.2.1.5): 5 is IPv4, 6 is IPv6. None says nothing.
+    pub address_types: Vec<u16>,
+    /// INIT ACK names our extensions to a peer that does not know them too. Without, it names what both can do, for it
+    /// goes to whoever stands as the source of an INIT and shall be small (RFC 5062 §9.3).
+    pub announce_unasked: bool,
+    /// A peer that does not answer any more gets an ABORT when we give up (RFC 9260 §8.1 leaves that open): it may hear
+    /// us although we do not hear it.
+    pub abort_when_given_up: bool,
     /// Our addresses, to be listed in INIT and INIT ACK (RFC 9260 §5.1.2); the one that the packet leaves from may
     /// be among them. Empty lists none, which is right behind a NAT and the default over UDP (RFC 6951 §5.7).
     pub addresses: Vec<ListedAddress>,
@@ -142,6 +150,9 @@ impl AssocConfig {
             max_streams: 2_048,
             interleaving: false,
             nr_sack: false,
+            address_types: Vec::new(),
+            announce_unasked: false,
+            abort_when_given_up: false,
             addresses: Vec::new(),
         };
         config.adopt_era();
@@ -204,6 +215,8 @@ pub struct EndpointConfig {
     pub restart_keeps_id: bool,
     /// Associations that may live at once; further COOKIE ECHOes are dropped.
     pub max_associations: usize,
+    /// Packets without a checksum that belong to no association are answered too (RFC 9653 §5.3).
+    pub unsummed_strangers: bool,
 }
 
 impl EndpointConfig {
@@ -216,6 +229,7 @@ impl EndpointConfig {
             cookie_life: Duration::from_secs(60),
             restart_keeps_id: true,
             max_associations: 100_000,
+            unsummed_strangers: false,
         }
     }
 }

@@ -73,6 +73,8 @@ features! {
     media_hint = 10,
     /// Partial reliability with I-DATA (RFC 8260 §2.3).
     i_forward_tsn = 11,
+    /// Our INIT ACK said that we take packets without a checksum (RFC 9653 §5.3).
+    unsummed_to_us = 12,
 }
 
 /// What we need to know when the peer returns with COOKIE ECHO.

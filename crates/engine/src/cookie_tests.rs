@@ -154,8 +154,8 @@ fn feature_bits() {
     let f = Features { forward_tsn: true, media_hint: true, ..Features::default() };
     assert_eq!(f.to_bits(), 0x401);
     assert_eq!(Features::from_bits(0x401), Some(f));
-    assert_eq!(Features::from_bits(0x1000), None);
-    for bit in 0..12 {
+    assert_eq!(Features::from_bits(0x2000), None);
+    for bit in 0..13 {
         assert_eq!(Features::from_bits(1 << bit).map(Features::to_bits), Some(1 << bit));
     }
 }

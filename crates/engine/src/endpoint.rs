@@ -141,6 +141,14 @@ impl Endpoint {
         }
     }
 
+    /// Peers may begin associations with these settings from now on, or none may.
+    pub fn set_accept(&mut self, association: Option<AssocConfig>) {
+        self.config.accept = association.is_some();
+        if let Some(a) = association {
+            self.accepted = Arc::new(a);
+        }
+    }
+
     /// Our SCTP port.
     pub fn port(&self) -> u16 {
         self.config.port

@@ -66,6 +66,11 @@ pub struct Quirks {
     pub no_probe_repair: bool,
     /// The receiver tells nobody that its window opened.
     pub no_window_updates: bool,
+    /// One chunk may be in flight to a peer whose window is closed, and leaves at once (RFC 4960 §6.1 A), where RFC 9260
+    /// has the first one wait for an RTO. Both kernels do that.
+    pub probe_at_once: bool,
+    /// What is sent again before a SHUTDOWN does not ask for an immediate SACK (RFC 7053 §4), as in both kernels.
+    pub repairs_never_ask: bool,
 }
 
 impl Quirks {
@@ -111,7 +116,7 @@ impl Quirks {
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 17] = [
+    pub const NAMES: [&'static str; 19] = [
         "confirm_first",
         "t3_by_tsn",
         "recover_by_tsn",
@@ -129,6 +134,8 @@ impl Quirks {
         "decay_keeps_threshold",
         "no_probe_repair",
         "no_window_updates",
+        "probe_at_once",
+        "repairs_never_ask",
     ];
 
     /// Turns the switch called `name` on or off. False when there is none of that name.
@@ -157,6 +164,8 @@ impl Quirks {
             "decay_keeps_threshold" => &mut self.decay_keeps_threshold,
             "no_probe_repair" => &mut self.no_probe_repair,
             "no_window_updates" => &mut self.no_window_updates,
+            "probe_at_once" => &mut self.probe_at_once,
+            "repairs_never_ask" => &mut self.repairs_never_ask,
             _ => return None,
         })
     }

@@ -130,7 +130,7 @@ fn a_host_name_is_refused_and_never_sent() {
     r.give_tagged(0, &[&init(init_fields(PEER_TAG), &name)]);
     let sent = r.take_one();
     assert_eq!((sent.kinds(), sent.vtag(), sent.remote), (vec![kind::ABORT], PEER_TAG, peer(1)));
-    assert_eq!(causes_of(&sent)[0].0, cause_code::UNRESOLVABLE_ADDRESS);
+    assert_eq!(causes_of(&sent), [(cause_code::UNRESOLVABLE_ADDRESS, name.to_vec())]);
 
     let (mut r, id, ours) = waiting();
     let never = |s: &Sent| Params::new(&init_of(s).1).iter_raw().flatten().all(|p| p.kind != 11);
@@ -138,7 +138,7 @@ fn a_host_name_is_refused_and_never_sent() {
     r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &name);
     let sent = r.take_one();
     assert_eq!((sent.kinds(), sent.vtag()), (vec![kind::ABORT], PEER_TAG));
-    assert_eq!(causes_of(&sent)[0].0, cause_code::UNRESOLVABLE_ADDRESS);
+    assert_eq!(causes_of(&sent), [(cause_code::UNRESOLVABLE_ADDRESS, name.to_vec())]);
     assert!(closed(&r, id).is_some());
     let mut r = Raw::new();
     r.give_tagged(0, &[&init(init_fields(PEER_TAG), &[])]);

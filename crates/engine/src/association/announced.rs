@@ -24,7 +24,8 @@ pub(crate) struct Announced<'a> {
     /// With what it takes packets without a checksum; the first that it named.
     pub error_detection: Option<u32>,
     pub auth: Option<PeerAuth>,
-    pub host_name: bool,
+    /// A Host Name Address as it stood there.
+    pub host_name: Option<&'a [u8]>,
     /// Addresses that can be sent to, each once, at most [`MAX_LISTED`].
     pub addresses: Vec<IpAddr>,
     /// Address types of "Supported Address Types", when there was one.
@@ -33,17 +34,15 @@ pub(crate) struct Announced<'a> {
     pub preservative: Option<Duration>,
     /// A parameter that we know does not have its format, or the list has no shape.
     pub broken: bool,
-    /// Unknown parameters to be reported, complete and padded (§3.2.2).
+    /// Unknown parameters to be reported, complete (§3.2.2).
     pub report: Vec<u8>,
 }
 
-/// A Host Name Address without its name: what "Unresolvable Address" carries back (§3.3.10.5).
-pub(crate) const HOST_NAME: [u8; 4] = [0, 11, 0, 4];
 /// Most bytes of unknown parameters that are reported back: the answer stays small whatever was sent.
 const MAX_REPORT: usize = 512;
 
 /// In a cookie stands only that the method was the one we know.
-const ANNOUNCED_AS_OURS: u32 = u32::MAX;
+pub(crate) const ANNOUNCED_AS_OURS: u32 = u32::MAX;
 
 impl<'a> Announced<'a> {
     /// May packets to the peer leave without a checksum (RFC 9653 §5.2)?
@@ -87,7 +86,7 @@ impl<'a> Announced<'a> {
                 }
                 Parameter::ChunkList(c) => chunks = Some(c),
                 Parameter::HmacAlgo(h) => hmacs = Some(h),
-                Parameter::HostName => a.host_name = true,
+                Parameter::HostName => a.host_name = host_name(params),
                 Parameter::Unknown(raw) => {
                     let action = raw.unknown_action();
                     a.report(action, raw.whole);
@@ -147,8 +146,9 @@ impl<'a> Announced<'a> {
 
     fn report(&mut self, action: UnknownAction, whole: &[u8]) {
         if action.reports() && self.report.len() + whole.len() <= MAX_REPORT {
-            self.report.extend_from_slice(whole);
+            // Padded between, not at the end: that is no part of the last one (§3.2.1).
             self.report.resize(self.report.len().next_multiple_of(4), 0);
+            self.report.extend_from_slice(whole);
         }
     }
 
@@ -169,6 +169,7 @@ pub(crate) fn announce(
     peer: Option<(&Announced<'_>, IpAddr)>,
     out: &mut Vec<u8>,
 ) {
+    let both = |can: fn(&Announced<'_>) -> bool| config.announce_unasked || peer.is_none_or(|(p, _)| can(p));
     let useful = |ours: IpAddr| peer.is_none_or(|(p, source)| p.supports(ours, source));
     for a in config.addresses.iter().filter(|a| useful(a.ip)).take(MAX_LISTED) {
         Parameter::from(a.ip).encode(out);
@@ -178,33 +179,42 @@ pub(crate) fn announce(
         Parameter::ZeroChecksum(method).encode(out);
     }
     let mut extensions = SmallVec::<[u8; 8]>::new();
-    if config.partial_reliability && peer.is_none_or(|(p, _)| p.forward_tsn) {
+    if config.partial_reliability && both(|p| p.forward_tsn) {
         Parameter::ForwardTsnSupported.encode(out);
         extensions.push(kind::FORWARD_TSN);
     }
-    if config.reads_packet_counts() && peer.is_none_or(|(p, _)| p.packet_count) {
+    if config.interleaving && both(|p| p.interleaving) {
+        if config.partial_reliability && both(|p| p.i_forward_tsn) {
+            extensions.push(kind::I_FORWARD_TSN);
+        }
+        extensions.push(kind::I_DATA);
+    }
+    if config.reads_packet_counts() && both(|p| p.packet_count) {
         Parameter::PacketCount.encode(out);
     }
-    if config.authenticates() && peer.is_none_or(|(p, _)| p.auth.is_some()) {
+    if config.authenticates() && both(|p| p.auth.is_some()) {
         extensions.push(kind::AUTH);
         if config.dynamic_addresses {
             extensions.extend([kind::ASCONF, kind::ASCONF_ACK]);
         }
         auth.encode(&config.chunks_to_authenticate(), out);
     }
-    if config.stream_reconfiguration && peer.is_none_or(|(p, _)| p.reconfig) {
+    if config.stream_reconfiguration && both(|p| p.reconfig) {
         extensions.push(kind::RE_CONFIG);
     }
-    if config.interleaving && peer.is_none_or(|(p, _)| p.interleaving) {
-        extensions.push(kind::I_DATA);
-        if config.partial_reliability && peer.is_none_or(|(p, _)| p.i_forward_tsn) {
-            extensions.push(kind::I_FORWARD_TSN);
-        }
-    }
-    if config.nr_sack && peer.is_none_or(|(p, _)| p.nr_sack) {
+    if config.nr_sack && both(|p| p.nr_sack) {
         extensions.push(kind::NR_SACK);
     }
     if !extensions.is_empty() {
         Parameter::SupportedExtensions(&extensions).encode(out);
     }
+    if peer.is_none() && !config.address_types.is_empty() {
+        let list: Vec<u8> = config.address_types.iter().flat_map(|t| t.to_be_bytes()).collect();
+        Parameter::SupportedAddressTypes(&list).encode(out);
+    }
+}
+
+/// The first Host Name Address, whole, for the cause that returns it (§3.3.10.5).
+fn host_name(params: Params<'_>) -> Option<&[u8]> {
+    params.iter_raw().flatten().find(|p| p.kind == parameter_kind::HOST_NAME).map(|p| p.whole)
 }

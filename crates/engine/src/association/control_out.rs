@@ -37,7 +37,7 @@ pub(crate) enum What {
     ShutdownComplete,
     Abort(Bytes),
     /// To a peer that has no tag.
-    AbortReflected,
+    AbortReflected(Bytes),
     Error(Bytes),
     Asconf {
         serial: u32,
@@ -200,7 +200,7 @@ impl Association {
     fn other_tag(&self, what: &What) -> Option<u32> {
         match what {
             What::Init => Some(0),
-            What::AbortReflected => Some(self.local_tag),
+            What::AbortReflected(_) => Some(self.local_tag),
             _ => None,
         }
     }
@@ -243,7 +243,7 @@ impl Association {
             What::Shutdown => p.push(&Shutdown { cum_tsn: self.tracker.cum() }),
             What::ShutdownAck => p.push(&ShutdownAck),
             What::ShutdownComplete => p.push(&ShutdownComplete { tag_reflected: false }),
-            What::AbortReflected => p.push(&AbortOut { tag_reflected: true, causes: &[] }),
+            What::AbortReflected(causes) => p.push(&AbortOut { tag_reflected: true, causes }),
             What::Abort(causes) => p.push(&AbortOut { tag_reflected: false, causes }),
             What::Error(causes) => p.push(&ErrorOut { causes }),
             What::Asconf { serial, address, params } => {

@@ -19,8 +19,7 @@ impl Association {
         };
         self.control_attempts += 1;
         if self.control_attempts > limit {
-            self.close(why);
-            return;
+            return self.give_up_on_peer(now, why);
         }
         let path = self.control_path();
         self.push_control(path, what);

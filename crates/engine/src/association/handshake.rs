@@ -1,6 +1,6 @@
 //! The four-way handshake (§5.1), seen from an association. The stateless half of it is in `endpoint`.
 
-use super::announced::{Announced, HOST_NAME, announce};
+use super::announced::{Announced, announce};
 use super::authentication::Authentication;
 use super::control_out::{What, causes};
 use super::receive::Source;
@@ -76,23 +76,23 @@ impl Association {
     /// The cookie of an INIT ACK with which an association can begin; any other ends this one (§3.3.3, §5.1).
     fn check_init_ack(&mut self, now: Instant, f: InitFields, a: &mut Announced<'_>) -> Option<Arc<[u8]>> {
         let (cause, why) = if f.tag == 0 {
-            (None, "INIT ACK with tag 0")
-        } else if a.host_name {
-            (Some(Cause::UnresolvableAddress(&HOST_NAME)), "INIT ACK with a host name")
+            (Cause::InvalidParameter, "INIT ACK with tag 0")
+        } else if let Some(name) = a.host_name {
+            (Cause::UnresolvableAddress(name), "INIT ACK with a host name")
         } else if a.broken {
-            (Some(Cause::ProtocolViolation(b"a parameter without its format")), "INIT ACK without its format")
+            (Cause::ProtocolViolation(b"a parameter without its format"), "INIT ACK without its format")
         } else if f.outbound_streams == 0 || f.inbound_streams == 0 || f.a_rwnd < 1_500 {
-            (Some(Cause::InvalidParameter), "INIT ACK with impossible values")
+            (Cause::InvalidParameter, "INIT ACK with impossible values")
         } else if let Some(cookie) = a.cookie {
             return Some(cookie.into());
         } else {
-            (Some(Cause::MissingParameters(&MISSING_COOKIE)), "INIT ACK without cookie")
+            (Cause::MissingParameters(&MISSING_COOKIE), "INIT ACK without cookie")
         };
         self.peer_tag = f.tag;
         let why = CloseReason::ProtocolViolation(why);
-        match cause {
-            Some(c) => self.abort_with(now, &[c], why),
-            None => self.abort_reflected(why),
+        match f.tag {
+            0 => self.abort_reflected(causes(&[cause]), why),
+            _ => self.abort_with(now, &[cause], why),
         }
         None
     }

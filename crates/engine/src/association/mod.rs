@@ -34,6 +34,7 @@ mod sack_tail;
 mod seldom;
 mod shutdown;
 mod state;
+mod status;
 mod timers;
 mod transmit;
 mod transmit_copies;
@@ -444,7 +445,7 @@ impl Association {
         self.sack_timer = None;
         self.sack_due = false;
         // Only what says goodbye may still leave.
-        self.control.retain(|c| matches!(c.what, What::Abort(_) | What::AbortReflected | What::ShutdownComplete));
+        self.control.retain(|c| matches!(c.what, What::Abort(_) | What::AbortReflected(_) | What::ShutdownComplete));
         self.events.push_back(Event::Closed(why));
     }
 

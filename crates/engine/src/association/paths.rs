@@ -363,7 +363,7 @@ impl Association {
         self.last_error = Some(now);
         self.errors = self.errors.saturating_add(1);
         if self.errors > self.config.max_association_retrans {
-            self.close(crate::event::CloseReason::PeerGone);
+            self.give_up_on_peer(now, crate::event::CloseReason::PeerGone);
         }
     }
 }

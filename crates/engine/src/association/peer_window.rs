@@ -85,6 +85,9 @@ impl Association {
         if !self.nothing_in_flight() {
             return false;
         }
+        if self.config.quirks.probe_at_once {
+            return true;
+        }
         match self.peer_window.probe {
             Probe::Due => {
                 self.peer_window.probe = Probe::Idle;

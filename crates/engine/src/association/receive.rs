@@ -242,7 +242,8 @@ impl Association {
         let action = raw.unknown_action();
         let reports = matches!(action, UnknownAction::StopReport | UnknownAction::SkipReport);
         if reports && self.answer_room >= SMALLEST_REPORT {
-            let shown = raw.without_padding();
+            // As a whole, with its padding: so do other implementations, and the next cause would need it anyway.
+            let shown = raw.whole;
             let shown = shown.get(..shown.len().min(256)).unwrap_or(shown);
             let mut out = Vec::new();
             Cause::UnrecognizedChunk(shown).encode(&mut out);
@@ -267,9 +268,9 @@ impl Association {
     }
 
     /// The same to a peer that gave no tag to abort with (§3.3.3).
-    pub(super) fn abort_reflected(&mut self, why: crate::event::CloseReason) {
+    pub(super) fn abort_reflected(&mut self, causes: Bytes, why: crate::event::CloseReason) {
         self.control.clear();
-        self.push_control(self.handshake_path, What::AbortReflected);
+        self.push_control(self.handshake_path, What::AbortReflected(causes));
         self.close(why);
     }
 

@@ -48,6 +48,15 @@ impl Association {
         self.abort_with(now, &[], CloseReason::PeerGone);
     }
 
+    /// It does not answer any more (§8.1).
+    pub(super) fn give_up_on_peer(&mut self, now: Instant, why: CloseReason) {
+        if self.config.abort_when_given_up && self.peer_tag != 0 {
+            self.abort_with(now, &[], why);
+        } else {
+            self.close(why);
+        }
+    }
+
     /// Any packet gives the peer of our SHUTDOWN all its time again (§9.2).
     pub(super) fn peer_is_there(&mut self, now: Instant) {
         self.control_attempts = 0;

@@ -106,6 +106,9 @@ const fn needs_checksum(chunk_kind: u8) -> bool {
     matches!(chunk_kind, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF)
 }
 
+/// Chunk header and new cumulative TSN.
+const FORWARD_TSN_LEN: usize = 8;
+
 impl Association {
     /// Is there anything that the steps for DATA could send or settle?
     fn has_data_work(&self) -> bool {
@@ -170,8 +173,33 @@ impl Association {
             return false;
         }
         let Some(path) = self.usable_paths().iter().next() else { return false };
-        self.forward_due = false;
         start_packet(self, path, out);
+        self.push_forward_tsn(now, path, point, out);
+        self.bundle_sack(path, out, 0);
+        self.sent_packet(now, path, out);
+        true
+    }
+
+    /// The same in front of data that leave now, where it fits: the peer then has the place for them (RFC 3758 §3.5 C3).
+    pub(super) fn bundle_forward_tsn(&mut self, now: Instant, path: PathId, out: &mut Transmit, room_needed: usize) {
+        if !self.forward_due || !self.peer.forward_tsn {
+            return;
+        }
+        let point = self.board.advance_ack_point(now);
+        let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
+        let len = if self.peer.interleaving {
+            FORWARD_TSN_LEN + 8 * self.collect_skipped_interleaved(point).1.len()
+        } else {
+            self.collect_skipped(point);
+            FORWARD_TSN_LEN + 4 * self.scratch.skipped.len()
+        };
+        if point > self.board.cumulative() && len <= room {
+            self.push_forward_tsn(now, path, point, out);
+        }
+    }
+
+    fn push_forward_tsn(&mut self, now: Instant, path: PathId, point: u64, out: &mut Transmit) {
+        self.forward_due = false;
         if self.peer.interleaving {
             let (point, entries) = self.collect_skipped_interleaved(point);
             out.packet.push(&IForwardTsnOut { new_cum: Tsn(point as u32), entries: &entries });
@@ -179,11 +207,8 @@ impl Association {
             let point = self.collect_skipped(point);
             out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
         }
-        self.bundle_sack(path, out, 0);
         self.forward_timer = Some(now + self.rto(path));
         self.forward_sent = Some((self.board.advance_ack_point(now), now));
-        self.sent_packet(now, path, out);
-        true
     }
 
     /// The same for I-FORWARD-TSN: ordered and unordered messages of a stream each once with the largest MID (RFC 8260

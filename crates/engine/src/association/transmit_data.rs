@@ -218,6 +218,7 @@ impl Association {
         }
         let data_len: usize =
             list.iter().filter_map(|&t| self.board.get(t)).map(|c| self.chunk_len(c.payload.len())).sum();
+        self.bundle_forward_tsn(now, path, out, data_len);
         self.bundle_sack(path, out, data_len);
         let (mut payload, taps) = (0, self.asks.redundancy);
         let last_of_all = if self.ends_with_this_packet() { list.last() } else { None };
@@ -225,7 +226,8 @@ impl Association {
             let Some(c) = self.board.get(*tsn) else { continue };
             payload += c.len();
             let mut header = c.header;
-            header.flags.immediate |= last_of_all == Some(tsn);
+            let asks = c.transmissions == 0 || !self.config.quirks.repairs_never_ask;
+            header.flags.immediate |= last_of_all == Some(tsn) && asks;
             if self.peer.interleaving {
                 out.packet.push_i_data(&c.interleaved(header.flags), c.payload.clone());
             } else {
@@ -242,8 +244,11 @@ impl Association {
 
     /// Nothing is left to be sent before the end: an acknowledgement at once ends it sooner (RFC 7053 §5.1).
     fn ends_with_this_packet(&self) -> bool {
-        let ending = matches!(self.state, super::State::ShutdownPending | super::State::ShutdownReceived);
-        ending && self.queue.is_empty() && self.board.ahead().is_empty() && self.board.marked().is_empty()
+        // RFC 7053 §4: a peer that began to shut down acknowledges at once anyhow.
+        matches!(self.state, super::State::ShutdownPending)
+            && self.queue.is_empty()
+            && self.board.ahead().is_empty()
+            && self.board.marked().is_empty()
     }
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {

@@ -41,11 +41,11 @@ impl Endpoint {
     /// association would have to be found by anything but its tag (RFC 9653 §5.2, §5.3).
     fn takes_unsummed(&self, packet: &Packet<'_>) -> bool {
         let excluded = |k: u8| matches!(k, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF);
-        !packet.any(|kind, flags| excluded(kind) || is_reflected(kind, flags))
-            && self
-                .owner(packet.header.vtag, packet.header.src_port)
-                .and_then(|id| self.slots.get(&id))
-                .is_some_and(|s| s.association.config.error_detection.is_some())
+        if packet.any(|kind, flags| excluded(kind) || is_reflected(kind, flags)) {
+            return false;
+        }
+        let owner = self.owner(packet.header.vtag, packet.header.src_port).and_then(|id| self.slots.get(&id));
+        owner.map_or(self.config.unsummed_strangers, |s| s.association.config.error_detection.is_some())
     }
 
     /// The same for a packet as another endpoint of this program made it ([`Transmit::packet`](crate::Transmit)): a
@@ -73,6 +73,8 @@ impl Endpoint {
         if h.vtag == 0 {
             if first.kind == kind::INIT && is_alone(&first, packet) {
                 self.on_init(now, from, packet, &first);
+            } else if first.kind == kind::SHUTDOWN_ACK && !self.is_forged(from, h.src_port, first.kind) {
+                self.replies.out_of_the_blue(from, packet);
             }
             return;
         }
@@ -91,7 +93,7 @@ impl Endpoint {
             Some(id) => self.hand_over(now, id, from, packet, whole),
             // The peer is known and its tag is wrong: a forgery, or what an association before this one left (§8.5);
             // only the end of that one is helped along (§8.5.1 E).
-            None if first.kind != kind::SHUTDOWN_ACK && self.is_peer(from, h.src_port) => {}
+            None if self.is_forged(from, h.src_port, first.kind) => {}
             None => self.replies.out_of_the_blue(from, packet),
         }
     }
@@ -135,8 +137,10 @@ impl Endpoint {
         }
     }
 
-    fn is_peer(&self, from: Source, port: u16) -> bool {
-        self.find_by_addresses(from, &[], port).is_some()
+    /// From a known peer with a tag that is not ours. A SHUTDOWN ACK is one too, unless our handshake is under way.
+    fn is_forged(&self, from: Source, port: u16, first: u8) -> bool {
+        let known = self.find_by_addresses(from, &[], port).and_then(|id| self.slots.get(&id));
+        known.is_some_and(|s| first != kind::SHUTDOWN_ACK || s.association.phase() != super::Phase::Connecting)
     }
 
     /// The association that any of these addresses of a peer would find (§5.1.2 D).

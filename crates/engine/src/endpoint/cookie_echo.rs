@@ -1,6 +1,7 @@
 //! COOKIE ECHO: into life from the cookie alone, or into an association that is there already (§5.1.5, §5.2.4).
 
 use super::{AssocId, Endpoint, Slot};
+use crate::association::announced::ANNOUNCED_AS_OURS;
 use crate::association::receive::Source;
 use crate::association::restart::CookieAction;
 use crate::association::{Association, Birth, State};
@@ -10,6 +11,7 @@ use crate::event::CloseReason;
 use anabranch_base::{Duration, Instant};
 use anabranch_wire::{Cause, Chunk, CommonHeader, Packet, RawChunk};
 use bytes::Bytes;
+use std::sync::Arc;
 
 impl Endpoint {
     pub(super) fn on_cookie_echo(
@@ -90,7 +92,12 @@ impl Endpoint {
     }
 
     fn begin(&mut self, now: Instant, from: Source, cookie: &Cookie, packet: &Packet<'_>, whole: Option<&Bytes>) {
-        let config = self.accepted.clone();
+        let mut config = self.accepted.clone();
+        if cookie.features.unsummed_to_us != config.error_detection.is_some() {
+            // The settings have changed since our INIT ACK; what that said holds.
+            let method = cookie.features.unsummed_to_us.then_some(ANNOUNCED_AS_OURS);
+            Arc::make_mut(&mut config).error_detection = method;
+        }
         let Ok(policies) = config.profile.build(config.seed) else { return };
         let birth = birth(cookie, from);
         let a = Association::new(config, policies, birth, self.entropy.as_mut(), State::Established);

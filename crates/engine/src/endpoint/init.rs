@@ -2,7 +2,7 @@
 //! there already does not change (§5.1 B, §5.2.1, §5.2.2).
 
 use super::{AssocId, Endpoint};
-use crate::association::announced::{Announced, HOST_NAME, announce};
+use crate::association::announced::{Announced, announce};
 use crate::association::receive::Source;
 use crate::association::restart::InitAnswer;
 use crate::auth::AuthParams;
@@ -127,6 +127,7 @@ impl Endpoint {
                 i_forward_tsn: announced.i_forward_tsn,
                 nr_sack: announced.nr_sack,
                 zero_checksum: unsummed,
+                unsummed_to_us: config.error_detection.is_some(),
                 ..Features::default()
             },
             local_random: if announced.auth.is_some() { ourselves.auth.random } else { Default::default() },
@@ -136,10 +137,11 @@ impl Endpoint {
         sealed.clear();
         params.clear();
         self.jar.seal(&cookie, &mut sealed);
-        Parameter::Cookie(&sealed).encode(&mut params);
         announce(config, &ourselves.auth, Some((announced, from.remote.ip())), &mut params);
-        let room = config.packet_size.saturating_sub(INIT_ACK_LEN);
+        // What varies in length comes last, as other implementations have it.
+        let room = config.packet_size.saturating_sub(INIT_ACK_LEN + 4 + sealed.len());
         report_unknown(&announced.report, room, &mut params);
+        Parameter::Cookie(&sealed).encode(&mut params);
         let fields = InitFields {
             tag: cookie.local_tag,
             a_rwnd: u32::try_from(config.receive_buffer.max(1_500)).unwrap_or(u32::MAX),
@@ -156,9 +158,9 @@ impl Endpoint {
 const INIT_ACK_LEN: usize = 32;
 
 /// Why no association can come of an INIT (§3.3.2, §5.1).
-fn impossible(f: InitFields, announced: &Announced<'_>) -> Option<Cause<'static>> {
-    if announced.host_name {
-        return Some(Cause::UnresolvableAddress(&HOST_NAME));
+fn impossible<'a>(f: InitFields, announced: &Announced<'a>) -> Option<Cause<'a>> {
+    if let Some(name) = announced.host_name {
+        return Some(Cause::UnresolvableAddress(name));
     }
     if announced.broken {
         return Some(Cause::ProtocolViolation(b"a parameter without its format"));

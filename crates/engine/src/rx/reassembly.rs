@@ -227,7 +227,8 @@ impl Reassembly {
         }
         self.held += payload.len() + self.overhead;
         let Shared { stream, ssn } = Shared::of(h);
-        let m = Message { stream, ssn, ppid: h.ppid, payload: Payload::single(payload), part: Part::Whole };
+        let payload = Payload::single(payload);
+        let m = Message { stream, ssn, tsn: h.tsn, ppid: h.ppid, payload, part: Part::Whole };
         self.complete(extended_tsn, m)
     }
 
@@ -408,7 +409,8 @@ impl Reassembly {
             let last = run.after(first) - 1;
             let Shared { stream, ssn } = run.shared;
             let payload = Payload::from_pieces(run.pieces);
-            return self.complete(last, Message { stream, ssn, ppid: run.ppid, payload, part: Part::Whole });
+            let tsn = Tsn(first as u32);
+            return self.complete(last, Message { stream, ssn, tsn, ppid: run.ppid, payload, part: Part::Whole });
         }
         Ok(())
     }

@@ -27,6 +27,7 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
             ParamInfo::count("floor", 4, "packets", 1, 64, "least threshold after a loss"),
             ParamInfo::flag("in_recovery", false, "the window grows in fast recovery too"),
             ParamInfo::flag("cut_one", true, "a timeout with a window of one packet cuts the threshold again"),
+            ParamInfo::count("headers", 0, "bytes", 0, 200, "what a packet is longer than its payload in that window"),
         ],
     },
     build: |p| Box::new(Rfc9260::new(p)),
@@ -36,11 +37,13 @@ struct Rfc9260 {
     floor: u64,
     in_recovery: bool,
     cut_one: bool,
+    headers: u64,
 }
 
 impl Rfc9260 {
     fn new(p: &Params) -> Self {
-        Rfc9260 { floor: p.count("floor"), in_recovery: p.flag("in_recovery"), cut_one: p.flag("cut_one") }
+        let (in_recovery, cut_one) = (p.flag("in_recovery"), p.flag("cut_one"));
+        Rfc9260 { floor: p.count("floor"), in_recovery, cut_one, headers: p.count("headers") }
     }
 }
 
@@ -54,7 +57,12 @@ impl Window for Rfc9260 {
         let r = reaction(e, cause);
         let spared = r == Reaction::Restart && !self.cut_one && p.cwnd <= p.mtu;
         let ssthresh = if spared { p.ssthresh } else { half_above(p, self.floor) };
-        after(r, p, ssthresh, ssthresh)
+        let mut w = after(r, p, ssthresh, ssthresh);
+        if r == Reaction::Restart {
+            // FreeBSD's window after a timeout is the path's MTU, so that a packet does not fill it.
+            w.cwnd += self.headers;
+        }
+        w
     }
     fn grows_in_recovery(&self) -> bool {
         self.in_recovery

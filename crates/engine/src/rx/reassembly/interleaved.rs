@@ -3,7 +3,7 @@
 
 use super::{Reassembly, Violation};
 use crate::message::{Message, Part, Payload};
-use anabranch_base::{Mid, Ssn, StreamId};
+use anabranch_base::{Mid, Ssn, StreamId, Tsn};
 use anabranch_wire::{IDataHeader, Skipped};
 use bytes::Bytes;
 use std::collections::BTreeMap;
@@ -24,6 +24,8 @@ pub(super) struct Interleaved {
 struct Assembly {
     pieces: BTreeMap<u32, Bytes>,
     ppid: u32,
+    /// TSN of the first fragment.
+    tsn: u32,
     /// FSN of the last fragment.
     end: Option<u32>,
     /// Fragments before this one are with the user.
@@ -60,9 +62,14 @@ impl Assembly {
     }
 }
 
-fn message((stream, unordered, mid): Key, ppid: u32, pieces: impl IntoIterator<Item = Bytes>, part: Part) -> Message {
+fn message(
+    (stream, unordered, mid): Key,
+    (ppid, tsn): (u32, u32),
+    pieces: impl IntoIterator<Item = Bytes>,
+    part: Part,
+) -> Message {
     let ssn = (!unordered).then_some(Ssn(mid as u16));
-    Message { stream, ssn, ppid, payload: Payload::from_pieces(pieces), part }
+    Message { stream, ssn, tsn: Tsn(tsn), ppid, payload: Payload::from_pieces(pieces), part }
 }
 
 impl Reassembly {
@@ -97,7 +104,7 @@ impl Reassembly {
         self.held += payload.len() + overhead;
         assembly.pieces.insert(fsn, payload);
         if h.flags.begin {
-            assembly.ppid = h.ppid;
+            (assembly.ppid, assembly.tsn) = (h.ppid, h.tsn.0);
         }
         if h.flags.end {
             assembly.end = Some(fsn);
@@ -113,7 +120,7 @@ impl Reassembly {
     /// A whole message goes to the user, and with an ordered one those that waited for it.
     fn hand_over(&mut self, key: Key) {
         let Some(a) = self.interleaved.messages.remove(&key) else { return };
-        self.ready.push_back(message(key, a.ppid, a.pieces.into_values(), Part::Whole));
+        self.ready.push_back(message(key, (a.ppid, a.tsn), a.pieces.into_values(), Part::Whole));
         if !key.1 {
             *self.next_mid(key.0) = Mid(key.2).next();
             self.hand_over_next(key.0);
@@ -126,9 +133,9 @@ impl Reassembly {
             let key = (stream, false, mid.0);
             let Some(a) = self.interleaved.messages.get_mut(&key).filter(|a| a.is_whole()) else { return };
             let pieces = core::mem::take(&mut a.pieces);
-            let ppid = a.ppid;
+            let first = (a.ppid, a.tsn);
             self.interleaved.messages.remove(&key);
-            self.ready.push_back(message(key, ppid, pieces.into_values(), Part::Whole));
+            self.ready.push_back(message(key, first, pieces.into_values(), Part::Whole));
             *self.next_mid(stream) = mid.next();
         }
     }
@@ -141,7 +148,7 @@ impl Reassembly {
             return;
         }
         let part = if ends { Part::Last } else { Part::More };
-        self.ready.push_back(message(key, a.ppid, pieces, part));
+        self.ready.push_back(message(key, (a.ppid, a.tsn), pieces, part));
         if ends {
             self.interleaved.messages.remove(&key);
             if !key.1 {
@@ -188,12 +195,12 @@ impl Reassembly {
     fn release_or_drop(&mut self, key: Key) {
         let Some(a) = self.interleaved.messages.remove(&key) else { return };
         if a.is_whole() {
-            return self.ready.push_back(message(key, a.ppid, a.pieces.into_values(), Part::Whole));
+            return self.ready.push_back(message(key, (a.ppid, a.tsn), a.pieces.into_values(), Part::Whole));
         }
         self.held -= a.charge(self.overhead);
         if a.given > 0 {
             self.held += self.overhead;
-            self.ready.push_back(message(key, a.ppid, [], Part::Abandoned));
+            self.ready.push_back(message(key, (a.ppid, a.tsn), [], Part::Abandoned));
         }
     }
 

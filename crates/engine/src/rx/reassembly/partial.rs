@@ -2,6 +2,7 @@
 
 use super::{Reassembly, Shared, Violation, charge_of};
 use crate::message::{Message, Part, Payload};
+use anabranch_base::Tsn;
 use anabranch_wire::DataHeader;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -27,7 +28,7 @@ impl Reassembly {
         }
         let Some(run) = self.runs.remove(&first) else { return false };
         self.partial = Some(Partial { shared, ppid: run.ppid, next: run.after(first) });
-        self.ready.push_back(part(shared, run.ppid, run.pieces, Part::More));
+        self.ready.push_back(part(shared, first, run.ppid, run.pieces, Part::More));
         true
     }
 
@@ -52,10 +53,10 @@ impl Reassembly {
         }
         if ends {
             self.partial = None;
-            return Some(self.complete(next - 1, part(shared, ppid, pieces, Part::Last)));
+            return Some(self.complete(next - 1, part(shared, tsn, ppid, pieces, Part::Last)));
         }
         self.partial = Some(Partial { shared, ppid, next });
-        self.ready.push_back(part(shared, ppid, pieces, Part::More));
+        self.ready.push_back(part(shared, tsn, ppid, pieces, Part::More));
         Some(Ok(()))
     }
 
@@ -63,13 +64,14 @@ impl Reassembly {
     /// user is told that no more will come.
     pub(super) fn abandon_part(&mut self, new_cum_extended: u64) {
         if let Some(p) = self.partial.take_if(|p| p.next <= new_cum_extended) {
-            let notice = part(p.shared, p.ppid, VecDeque::new(), Part::Abandoned);
+            let notice = part(p.shared, p.next, p.ppid, VecDeque::new(), Part::Abandoned);
             self.held += charge_of(&notice, self.overhead);
             self.ready.push_back(notice);
         }
     }
 }
 
-fn part(shared: Shared, ppid: u32, pieces: VecDeque<Bytes>, part: Part) -> Message {
-    Message { stream: shared.stream, ssn: shared.ssn, ppid, payload: Payload::from_pieces(pieces), part }
+fn part(shared: Shared, tsn: u64, ppid: u32, pieces: VecDeque<Bytes>, part: Part) -> Message {
+    let tsn = Tsn(tsn as u32);
+    Message { stream: shared.stream, ssn: shared.ssn, tsn, ppid, payload: Payload::from_pieces(pieces), part }
 }

@@ -1,0 +1,59 @@
+//! What the sockets API shows of an association, and limits that its user changes while it lives (RFC 6458 §8).
+
+use super::Association;
+use crate::config::AssocConfig;
+use anabranch_base::{Duration, PathId, Tsn};
+use anabranch_policy::registry::{PolicyError, Profile};
+use std::sync::Arc;
+
+impl Association {
+    /// What it was told at birth, and since.
+    pub fn config(&self) -> &AssocConfig {
+        &self.config
+    }
+
+    /// What the peer's receive buffer still takes, bytes: its last a_rwnd without what is outstanding (RFC 9260 §6.2.1).
+    pub fn peer_window(&self) -> u64 {
+        self.peer_rwnd()
+    }
+
+    /// Where new data goes while one path carries all.
+    pub fn primary(&self) -> PathId {
+        self.primary
+    }
+
+    /// DATA chunks that were given a TSN and are not acknowledged.
+    pub fn outstanding_chunks(&self) -> u64 {
+        self.board.chunks()
+    }
+
+    /// Highest TSN up to which everything was received.
+    pub fn cumulative_tsn(&self) -> Tsn {
+        self.tracker.cum()
+    }
+
+    /// Would `send` take a message that is not larger than half the buffer?
+    pub fn is_writable(&self) -> bool {
+        self.state.takes_user_data() && self.held_for_sending() <= self.config.send_buffer as u64 / 2
+    }
+
+    /// Other limits of the RTO from now on: the timer policy of `profile`, and RTO.Initial and RTO.Max for the timers
+    /// that no path policy governs. Timers that run keep their deadline.
+    ///
+    /// # Errors
+    /// A policy that cannot be built; nothing changes.
+    pub fn set_rto_limits(&mut self, profile: Profile, initial: Duration, max: Duration) -> Result<(), PolicyError> {
+        self.policies.timer = profile.build(self.config.seed)?.timer;
+        let config = Arc::make_mut(&mut self.config);
+        config.profile = profile;
+        (config.rto_initial, config.rto_max) = (initial, max);
+        Ok(())
+    }
+
+    /// Association.Max.Retrans and Path.Max.Retrans from now on; none leaves what was there.
+    pub fn set_max_retrans(&mut self, association: Option<u16>, path: Option<u16>) {
+        let config = Arc::make_mut(&mut self.config);
+        config.max_association_retrans = association.unwrap_or(config.max_association_retrans);
+        config.max_path_retrans = path.unwrap_or(config.max_path_retrans);
+    }
+}

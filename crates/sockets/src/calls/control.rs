@@ -1,0 +1,95 @@
+//! `fcntl` and `ioctl`.
+
+use super::lifecycle::Request;
+use super::{answer_int, put};
+use crate::socket::Errno;
+use crate::world::next::next;
+use crate::world::{Kind, is_ours, is_virtual, world};
+use std::ffi::{c_int, c_void};
+
+type Fcntl = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
+type Ioctl = unsafe extern "C" fn(c_int, Request, ...) -> c_int;
+
+// Both are variadic in C. Their one further argument comes in the register of a third argument, on all platforms where
+// this library is built; where the program gave none, nobody looks at it.
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    if !is_ours(fd) {
+        // SAFETY: as it came.
+        return unsafe { next!(c"fcntl" as Fcntl)(fd, command, argument) };
+    }
+    control(fd, command, argument)
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    if !is_ours(fd) {
+        // SAFETY: as it came.
+        return unsafe { next!(c"fcntl64" as Fcntl)(fd, command, argument) };
+    }
+    control(fd, command, argument)
+}
+
+fn control(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    let flags = world().act(|core, _| {
+        let d = core.descriptors.get_mut(fd).ok_or(Errno::BAD_DESCRIPTOR)?;
+        match command {
+            libc::F_GETFL => Ok(Some(d.flags)),
+            libc::F_SETFL => {
+                let non_blocking = argument as usize as c_int & libc::O_NONBLOCK;
+                d.flags = d.flags & !libc::O_NONBLOCK | non_blocking;
+                Ok(Some(0))
+            }
+            _ => Ok(None),
+        }
+    });
+    match flags {
+        Ok(None) => {
+            // SAFETY: the placeholder is a descriptor like any other; the argument is as it came.
+            unsafe { next!(c"fcntl" as Fcntl)(fd, command, argument) }
+        }
+        Ok(Some(v)) => v,
+        Err(e) => answer_int::<c_int>(Err(e)),
+    }
+}
+
+/// Time stamp of the packet that was read last (`<linux/sockios.h>`).
+const SIOCGSTAMP: Request = 0x8906;
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn ioctl(fd: c_int, request: Request, argument: *mut c_void) -> c_int {
+    if is_ours(fd) {
+        let kind = world().lock().descriptors.get(fd).map(|d| d.kind);
+        match (kind, request) {
+            (Some(Kind::Packets), SIOCGSTAMP) => {
+                let at = world().act(|core, _| core.time.last_captured());
+                let us = at.as_nanos() / 1_000;
+                let stamp = [(us / 1_000_000).to_ne_bytes(), (us % 1_000_000).to_ne_bytes()].concat();
+                // SAFETY: this request fills a struct timeval.
+                unsafe { put(argument, stamp.len(), &stamp) };
+            }
+            (Some(Kind::Tunnel), _) => {
+                // SAFETY: the request that names the device has a struct ifreq, the others have none to be filled.
+                unsafe { super::host::tunnel_request(request, argument) };
+            }
+            (Some(Kind::Socket(_)), r) if r == libc::FIONBIO as Request => {
+                // SAFETY: this request has an int.
+                let on = unsafe { *argument.cast::<c_int>() } != 0;
+                world().act(|core, _| {
+                    if let Some(d) = core.descriptors.get_mut(fd) {
+                        d.flags = d.flags & !libc::O_NONBLOCK | if on { libc::O_NONBLOCK } else { 0 };
+                    }
+                });
+            }
+            _ => {}
+        }
+        return 0;
+    }
+    // SAFETY: the requests about an interface have a struct ifreq.
+    if is_virtual() && unsafe { super::host::interface_request(request, argument) } {
+        return 0;
+    }
+    // SAFETY: as it came.
+    unsafe { next!(c"ioctl" as Ioctl)(fd, request, argument) }
+}

@@ -1,0 +1,112 @@
+//! `getsockopt` and `setsockopt`; some of SCTP's options are calls of their own (`sctp_connectx`, `sctp_peeloff`).
+
+use super::lifecycle::{connect_to, new_descriptor};
+use super::{answer_int, bytes, put, socket_of};
+use crate::abi::option::{PeelOff, name};
+use crate::abi::{SOL_SCTP, address, read};
+use crate::socket::Errno;
+use crate::world::next::next;
+use crate::world::{Kind, is_ours, world};
+use std::ffi::{c_int, c_void};
+use zerocopy::IntoBytes;
+
+type Set = unsafe extern "C" fn(c_int, c_int, c_int, *const c_void, libc::socklen_t) -> c_int;
+type Get = unsafe extern "C" fn(c_int, c_int, c_int, *mut c_void, *mut libc::socklen_t) -> c_int;
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn setsockopt(
+    fd: c_int,
+    level: c_int,
+    option: c_int,
+    value: *const c_void,
+    len: libc::socklen_t,
+) -> c_int {
+    if !is_ours(fd) {
+        // SAFETY: as it came.
+        return unsafe { next!(c"setsockopt" as Set)(fd, level, option, value, len) };
+    }
+    // SAFETY: the program's value, as setsockopt(2) has it.
+    let value = unsafe { bytes(value, len as usize) };
+    if level == SOL_SCTP && matches!(option, name::CONNECTX | name::CONNECTX_OLD) {
+        let peer = address::parse_list(value).ok_or(Errno::INVALID);
+        return answer_int(peer.and_then(|p| connect_to(fd, &p)));
+    }
+    answer_int(world().act(|core, now| {
+        if !matches!(core.descriptors.get(fd).map(|d| d.kind), Some(Kind::Socket(_))) {
+            return Ok(0);
+        }
+        let (id, _) = socket_of(core, fd)?;
+        core.stack.set_option(now, id, level, option, value).map(|()| 0)
+    }))
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn getsockopt(
+    fd: c_int,
+    level: c_int,
+    option: c_int,
+    value: *mut c_void,
+    len: *mut libc::socklen_t,
+) -> c_int {
+    if !is_ours(fd) {
+        // SAFETY: as it came.
+        return unsafe { next!(c"getsockopt" as Get)(fd, level, option, value, len) };
+    }
+    if len.is_null() {
+        return answer_int::<c_int>(Err(Errno::FAULT));
+    }
+    // SAFETY: the program's buffer and its length, as getsockopt(2) has them.
+    let (room, given) = unsafe { (*len as usize, bytes(value, *len as usize).to_vec()) };
+    if level == SOL_SCTP && option == name::CONNECTX3 {
+        // SAFETY: the structure's pointer is the program's own.
+        return answer_int(unsafe { connect_by_structure(fd, &given) });
+    }
+    let result = if level == SOL_SCTP && matches!(option, name::PEELOFF | name::PEELOFF_FLAGS) {
+        peel_off(fd, &given)
+    } else {
+        world().act(|core, _| {
+            let (id, _) = socket_of(core, fd)?;
+            core.stack.get_option(id, level, option, &given)
+        })
+    };
+    let count = matches!(option, name::PEELOFF | name::PEELOFF_FLAGS).then(|| descriptor_in(result.as_deref()));
+    answer_int(result.map(|v| {
+        // SAFETY: as above.
+        unsafe {
+            put(value, room, &v);
+            *len = v.len().min(room) as libc::socklen_t;
+        }
+        count.unwrap_or(0)
+    }))
+}
+
+/// `sctp_peeloff` answers what getsockopt does, and the library of lksctp what stands in the structure.
+fn descriptor_in(v: Result<&[u8], &Errno>) -> c_int {
+    v.ok().and_then(|b| read::<PeelOff>(b, 8)).map_or(0, |p| p.descriptor.get())
+}
+
+fn peel_off(fd: c_int, given: &[u8]) -> Result<Vec<u8>, Errno> {
+    let mut p = read::<PeelOff>(given, 8).ok_or(Errno::INVALID)?;
+    let new = world().act(|core, _| {
+        let (id, _) = socket_of(core, fd)?;
+        core.stack.peel_off(id, p.id.get())
+    })?;
+    let flags = p.flags.get() as c_int;
+    let d = new_descriptor(Kind::Socket(new), flags & libc::SOCK_NONBLOCK, flags & libc::SOCK_CLOEXEC != 0)?;
+    p.descriptor = d.into();
+    Ok(p.as_bytes().get(..given.len().min(size_of::<PeelOff>())).unwrap_or_default().to_vec())
+}
+
+/// `struct sctp_getaddrs_old`: id, length of the list in bytes, pointer to it.
+///
+/// # Safety
+/// What the structure points to is as long as it says.
+unsafe fn connect_by_structure(fd: c_int, given: &[u8]) -> Result<c_int, Errno> {
+    let field = |at: usize| given.get(at..at + 4).and_then(|b| b.try_into().ok()).map(u32::from_ne_bytes);
+    let len = field(4).ok_or(Errno::INVALID)? as usize;
+    let pointer = given.get(8..8 + size_of::<usize>()).and_then(|b| b.try_into().ok()).map(usize::from_ne_bytes);
+    let pointer = pointer.ok_or(Errno::INVALID)? as *const c_void;
+    // SAFETY: the caller's promise.
+    let list = address::parse_list(unsafe { bytes(pointer, len) }).ok_or(Errno::INVALID)?;
+    connect_to(fd, &list)
+}

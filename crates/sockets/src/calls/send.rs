@@ -1,0 +1,117 @@
+//! `write` to `sendmsg`.
+
+use super::{answer, bytes, cmsg, patience, socket_of};
+use crate::socket::{Errno, SendRequest};
+use crate::world::next::next;
+use crate::world::{Kind, is_ours, world};
+use bytes::Bytes;
+use std::ffi::{c_int, c_void};
+
+type Write = unsafe extern "C" fn(c_int, *const c_void, usize) -> isize;
+type Writev = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
+type Send = unsafe extern "C" fn(c_int, *const c_void, usize, c_int) -> isize;
+type SendTo = unsafe extern "C" fn(c_int, *const c_void, usize, c_int, *const libc::sockaddr, libc::socklen_t) -> isize;
+type SendMsg = unsafe extern "C" fn(c_int, *const libc::msghdr, c_int) -> isize;
+
+/// One message out of the program's pieces.
+///
+/// # Safety
+/// `v` points to `n` pieces that are as long as they say.
+unsafe fn gather(v: *const libc::iovec, n: usize) -> Vec<u8> {
+    let mut all = Vec::new();
+    for i in 0..n {
+        // SAFETY: the caller's promise.
+        all.extend_from_slice(unsafe { bytes((*v.add(i)).iov_base, (*v.add(i)).iov_len) });
+    }
+    all
+}
+
+fn send_message(fd: c_int, flags: c_int, payload: Vec<u8>, mut r: SendRequest) -> isize {
+    let kind = world().lock().descriptors.get(fd).map(|d| d.kind);
+    match kind {
+        Some(Kind::Tunnel) => {
+            let n = payload.len();
+            world().act(|core, now| core.inject(now, &payload));
+            return answer(Ok(n));
+        }
+        Some(Kind::Packets) => return answer::<usize>(Err(Errno::NOT_SUPPORTED)),
+        _ => {}
+    }
+    r.payload = Bytes::from(payload);
+    let sent = patience(fd, flags, false).and_then(|limit| {
+        world().wait(limit, |core, now| {
+            let (id, _) = socket_of(core, fd)?;
+            core.stack.send(now, id, &r)
+        })
+    });
+    if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 {
+        // SAFETY: raises the signal that a write to a closed connection raises.
+        unsafe { libc::raise(libc::SIGPIPE) };
+    }
+    answer(sent)
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn write(fd: c_int, b: *const c_void, n: usize) -> isize {
+    if !is_ours(fd) {
+        // SAFETY: as it came.
+        return unsafe { next!(c"write" as Write)(fd, b, n) };
+    }
+    // SAFETY: the program's bytes, as write(2) has them.
+    send_message(fd, 0, unsafe { bytes(b, n) }.to_vec(), SendRequest::default())
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn writev(fd: c_int, v: *const libc::iovec, n: c_int) -> isize {
+    if !is_ours(fd) {
+        // SAFETY: as it came.
+        return unsafe { next!(c"writev" as Writev)(fd, v, n) };
+    }
+    // SAFETY: the program's pieces, as writev(2) has them.
+    send_message(fd, 0, unsafe { gather(v, usize::try_from(n).unwrap_or(0)) }, SendRequest::default())
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn send(fd: c_int, b: *const c_void, n: usize, flags: c_int) -> isize {
+    if !is_ours(fd) {
+        // SAFETY: as it came.
+        return unsafe { next!(c"send" as Send)(fd, b, n, flags) };
+    }
+    // SAFETY: the program's bytes, as send(2) has them.
+    send_message(fd, flags, unsafe { bytes(b, n) }.to_vec(), SendRequest::default())
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn sendto(
+    fd: c_int,
+    b: *const c_void,
+    n: usize,
+    flags: c_int,
+    to: *const libc::sockaddr,
+    len: libc::socklen_t,
+) -> isize {
+    if !is_ours(fd) {
+        // SAFETY: as it came.
+        return unsafe { next!(c"sendto" as SendTo)(fd, b, n, flags, to, len) };
+    }
+    // SAFETY: the program's address and bytes, as sendto(2) has them.
+    let (to, payload) = unsafe { (cmsg::name(bytes(to.cast(), len as usize)), bytes(b, n).to_vec()) };
+    send_message(fd, flags, payload, SendRequest { to, ..SendRequest::default() })
+}
+
+#[cfg_attr(not(test), unsafe(no_mangle))]
+pub unsafe extern "C" fn sendmsg(fd: c_int, m: *const libc::msghdr, flags: c_int) -> isize {
+    if !is_ours(fd) {
+        // SAFETY: as it came.
+        return unsafe { next!(c"sendmsg" as SendMsg)(fd, m, flags) };
+    }
+    // SAFETY: the program's message, as sendmsg(2) has it.
+    let (payload, control, to) = unsafe {
+        let m = &*m;
+        let control = bytes(m.msg_control, m.msg_controllen as usize);
+        let to = cmsg::name(bytes(m.msg_name, m.msg_namelen as usize));
+        (gather(m.msg_iov, m.msg_iovlen as usize), control, to)
+    };
+    let Some((request, _)) = cmsg::request(control) else { return answer::<usize>(Err(Errno::INVALID)) };
+    send_message(fd, flags, payload, SendRequest { to, ..request })
+}

@@ -1,0 +1,60 @@
+//! What the sockets keep of an association beside the engine's own state.
+
+use super::{SocketId, Stack};
+use anabranch_engine::{AssocId, AssocMut, Association as Engine, CloseReason};
+use std::net::SocketAddr;
+
+/// `sctp_assoc_t`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct AssociationId(pub i32);
+
+pub(super) struct Association {
+    pub port: u16,
+    pub engine: AssocId,
+    /// None once its socket is closed: it is only kept until it has ended.
+    pub owner: Option<SocketId>,
+    pub connected: bool,
+    pub closed: Option<CloseReason>,
+    /// Where it was begun, for names after its end.
+    pub remote: SocketAddr,
+    /// SCTP_CONTEXT and the like are the socket's; SCTP_DEFAULT_SNDINFO of a one-to-many socket may be its own.
+    pub peer_shut_down: bool,
+}
+
+impl Stack {
+    pub(super) fn new_association(&mut self, a: Association) -> AssociationId {
+        let id = AssociationId(self.next_association);
+        self.next_association += 1;
+        if let Some(s) = a.owner.and_then(|o| self.sockets.get_mut(&o)) {
+            s.associations.push(id);
+        }
+        if let Some(p) = self.ports.get_mut(&a.port) {
+            p.ids.insert(a.engine, id);
+        }
+        self.associations.insert(id, a);
+        id
+    }
+
+    /// The engine's association, to look at.
+    pub(super) fn engine(&self, id: AssociationId) -> Option<&Engine> {
+        let a = self.associations.get(&id)?;
+        self.ports.get(&a.port)?.endpoint.association(a.engine)
+    }
+
+    /// The engine's association, to act on.
+    pub(super) fn engine_mut(&mut self, id: AssociationId) -> Option<AssocMut<'_>> {
+        let a = self.associations.get(&id)?;
+        self.ports.get_mut(&a.port)?.endpoint.association_mut(a.engine)
+    }
+
+    /// Forgets an association that is over and belongs to no socket any more.
+    pub(super) fn forget_association(&mut self, id: AssociationId) {
+        let Some(a) = self.associations.remove(&id) else { return };
+        if let Some(p) = self.ports.get_mut(&a.port) {
+            p.ids.remove(&a.engine);
+        }
+        if let Some(s) = a.owner.and_then(|o| self.sockets.get_mut(&o)) {
+            s.associations.retain(|i| *i != id);
+        }
+    }
+}

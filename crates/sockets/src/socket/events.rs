@@ -1,0 +1,181 @@
+//! What the engine tells, as notifications, errors and what `accept` and `connect` wait for.
+
+use super::association::{Association, AssociationId};
+use super::receive::Item;
+use super::{Errno, Stack, Style};
+use crate::abi::notification::{self, kind, sac, spc};
+use anabranch_base::{Instant, PathId};
+use anabranch_engine::{AssocId, CloseReason, Event, PathReason};
+use anabranch_policy::view::PathState;
+use std::net::SocketAddr;
+
+impl Stack {
+    pub(super) fn on_event(&mut self, now: Instant, port: u16, engine: AssocId, event: Event) {
+        let known = self.ports.get(&port).and_then(|p| p.ids.get(&engine).copied());
+        let Some(id) = known.or_else(|| self.incoming(now, port, engine)) else { return };
+        match event {
+            Event::Connected => self.on_connected(now, id),
+            Event::Restarted => self.notify_change(id, sac::RESTART, 0),
+            Event::Readable => self.on_readable(id),
+            Event::PeerShutdown => self.on_peer_shutdown(id),
+            Event::PathAdded { path } => self.notify_path(id, path, spc::ADDR_ADDED),
+            Event::PathChanged { path, to, reason, .. } => {
+                if let Some(state) = path_state(to, reason) {
+                    self.notify_path(id, path, state);
+                }
+            }
+            Event::Closed(why) => self.on_closed(id, &why),
+            _ => {}
+        }
+    }
+
+    /// An association that a peer began. The socket that listens has it, or nobody: then it ends at once.
+    fn incoming(&mut self, now: Instant, port: u16, engine: AssocId) -> Option<AssociationId> {
+        let p = self.ports.get_mut(&port)?;
+        let listener = p.listener;
+        let e = p.endpoint.association(engine)?;
+        let path = e.paths().next().map(|(_, s)| s.remote)?;
+        let remote = SocketAddr::new(path.ip(), e.peer_port());
+        let has_room =
+            |s: &super::Socket| s.style == Style::OneToMany || s.backlog.is_some_and(|n| s.waiting.len() < n);
+        let owner = listener.filter(|l| self.sockets.get(l).is_some_and(has_room));
+        let one_to_many = owner.and_then(|o| self.sockets.get(&o)).is_some_and(|s| s.style == Style::OneToMany);
+        if owner.is_none()
+            && let Some(mut a) = self.ports.get_mut(&port).and_then(|p| p.endpoint.association_mut(engine))
+        {
+            a.abort(now, b"");
+        }
+        let association = Association {
+            port,
+            engine,
+            // One of a one-to-one socket has none before `accept`.
+            owner: owner.filter(|_| one_to_many),
+            connected: false,
+            closed: None,
+            remote,
+            peer_shut_down: false,
+        };
+        let id = self.new_association(association);
+        if let Some(s) = owner.filter(|_| !one_to_many).and_then(|o| self.sockets.get_mut(&o)) {
+            s.waiting.push_back(id);
+        }
+        Some(id)
+    }
+
+    fn on_connected(&mut self, now: Instant, id: AssociationId) {
+        let Some(a) = self.associations.get_mut(&id) else { return };
+        a.connected = true;
+        let owner = a.owner.or_else(|| self.ports.get(&self.associations.get(&id)?.port)?.listener);
+        if let Some(setting) = owner.and_then(|o| self.sockets.get(&o)).map(|s| s.options.heartbeat)
+            && let Some(mut e) = self.engine_mut(id)
+        {
+            let paths: Vec<PathId> = e.paths().map(|(p, _)| p).collect();
+            for p in paths {
+                e.set_heartbeat(now, p, setting);
+            }
+        }
+        self.notify_change(id, sac::COMM_UP, 0);
+    }
+
+    fn on_readable(&mut self, id: AssociationId) {
+        match self.associations.get(&id).map(|a| a.owner) {
+            Some(Some(owner)) => {
+                if let Some(s) = self.sockets.get_mut(&owner) {
+                    s.inbox.push_back(Item::Messages(id));
+                }
+            }
+            // It waits for `accept`, which looks; a closed socket's is thrown away.
+            Some(None) if self.is_waiting(id) => {}
+            _ => self.drain(id),
+        }
+    }
+
+    pub(super) fn is_waiting(&self, id: AssociationId) -> bool {
+        self.sockets.values().any(|s| s.waiting.contains(&id))
+    }
+
+    /// Throws away what nobody will read.
+    pub(super) fn drain(&mut self, id: AssociationId) {
+        if let Some(mut e) = self.engine_mut(id) {
+            while e.recv().is_some() {}
+        }
+    }
+
+    fn on_peer_shutdown(&mut self, id: AssociationId) {
+        if let Some(a) = self.associations.get_mut(&id) {
+            a.peer_shut_down = true;
+        }
+        self.notify(id, kind::SHUTDOWN_EVENT, |id| notification::shutdown(id.0));
+    }
+
+    fn on_closed(&mut self, id: AssociationId, why: &CloseReason) {
+        let Some(a) = self.associations.get_mut(&id) else { return };
+        let connected = a.connected;
+        a.closed = Some(why.clone());
+        let error = error_of(why, connected);
+        let state = match why {
+            CloseReason::Shutdown => sac::SHUTDOWN_COMP,
+            _ if connected => sac::COMM_LOST,
+            _ => sac::CANT_STR_ASSOC,
+        };
+        let owner = a.owner;
+        self.notify_change(id, state, 0);
+        let Some(owner) = owner else {
+            self.drain(id);
+            if !self.is_waiting(id) {
+                self.forget_association(id);
+            }
+            return;
+        };
+        if let Some(s) = self.sockets.get_mut(&owner) {
+            if s.style == Style::OneToOne {
+                s.error = error.or(s.error);
+            }
+            s.inbox.push_back(Item::End(id));
+        }
+    }
+
+    fn notify_change(&mut self, id: AssociationId, state: u16, error: u16) {
+        let (outbound, inbound) = self.engine(id).map_or((0, 0), anabranch_engine::Association::streams);
+        self.notify(id, kind::ASSOC_CHANGE, |id| notification::assoc_change(id.0, state, error, outbound, inbound));
+    }
+
+    fn notify_path(&mut self, id: AssociationId, path: PathId, state: i32) {
+        let remote = self.engine(id).and_then(|e| e.paths().find(|(p, _)| *p == path).map(|(_, s)| s.remote));
+        let owner = self.associations.get(&id).and_then(|a| a.owner);
+        let (Some(remote), Some(owner)) = (remote, owner) else { return };
+        let Ok(address) = self.shown(owner, id, remote) else { return };
+        self.notify(id, kind::PEER_ADDR_CHANGE, |id| notification::peer_address_change(id.0, &address, state, 0));
+    }
+
+    fn notify(&mut self, id: AssociationId, kind: u16, make: impl FnOnce(AssociationId) -> Vec<u8>) {
+        let owner = self.associations.get(&id).and_then(|a| a.owner);
+        let Some(s) = owner.and_then(|o| self.sockets.get_mut(&o)) else { return };
+        if s.options.tells(kind) {
+            s.inbox.push_back(Item::Notification(id, make(id).into()));
+        }
+    }
+}
+
+fn path_state(to: PathState, reason: PathReason) -> Option<i32> {
+    Some(match (to, reason) {
+        (_, PathReason::Removed) => spc::ADDR_REMOVED,
+        (PathState::Active, PathReason::Confirmed) => spc::ADDR_CONFIRMED,
+        (PathState::Active, _) => spc::ADDR_AVAILABLE,
+        (PathState::Inactive, _) => spc::ADDR_UNREACHABLE,
+        (PathState::Unconfirmed, _) => return None,
+        _ => spc::ADDR_POTENTIALLY_FAILED,
+    })
+}
+
+/// What a call on the socket answers once its association is over; nothing after a graceful end.
+pub(super) fn error_of(why: &CloseReason, connected: bool) -> Option<Errno> {
+    match why {
+        CloseReason::Shutdown => None,
+        CloseReason::PeerAborted(_) if connected => Some(Errno::CONNECTION_RESET),
+        CloseReason::PeerAborted(_) => Some(Errno::CONNECTION_REFUSED),
+        CloseReason::NoAnswer | CloseReason::PeerGone => Some(Errno::TIMED_OUT),
+        CloseReason::PeerRestarted => Some(Errno::CONNECTION_RESET),
+        CloseReason::Aborted | CloseReason::ProtocolViolation(_) => Some(Errno::CONNECTION_ABORTED),
+    }
+}

@@ -1,0 +1,203 @@
+//! What `setsockopt` sets on a socket, and how it becomes the engine's configuration.
+
+mod get;
+mod set;
+
+use super::Settings;
+use crate::abi::message::{InitMsg, SndInfo};
+use anabranch_base::Duration;
+use anabranch_engine::{AssocConfig, HeartbeatSetting};
+use anabranch_policy::registry::{Hook, Profile};
+use zerocopy::FromZeros;
+
+/// Types of notifications that can be subscribed to.
+pub(super) const EVENT_KINDS: usize = 14;
+
+/// Options of one socket. Associations take them over when they begin.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub rto_initial: Duration,
+    pub rto_min: Duration,
+    pub rto_max: Duration,
+    pub association_retrans: u16,
+    pub path_retrans: u16,
+    pub heartbeat: HeartbeatSetting,
+    pub cookie_life: Duration,
+    pub init: InitMsg,
+    pub no_delay: bool,
+    pub fragments: bool,
+    pub max_segment: u32,
+    pub sack_delay: Duration,
+    pub sack_frequency: u32,
+    pub max_burst: u16,
+    pub events: [bool; EVENT_KINDS],
+    pub receive_info: bool,
+    pub next_info: bool,
+    pub interleave: u32,
+    pub interleaving: bool,
+    pub partial_delivery_point: u32,
+    pub zero_checksum: u32,
+    pub adaptation: u32,
+    pub context: u32,
+    pub default_send: SndInfo,
+    /// SCTP_DEFAULT_PRINFO: policy and value.
+    pub default_reliability: (u16, u32),
+    pub default_ttl: u32,
+    pub auto_close: u32,
+    pub mapped: bool,
+    pub reuse: bool,
+    /// SO_LINGER, seconds.
+    pub linger: Option<u32>,
+    pub send_buffer: usize,
+    pub receive_buffer: usize,
+    /// SO_RCVTIMEO and SO_SNDTIMEO.
+    pub receive_timeout: Option<Duration>,
+    pub send_timeout: Option<Duration>,
+    pub partial_reliability: bool,
+}
+
+impl Options {
+    pub fn new(s: &Settings) -> Self {
+        Options {
+            rto_initial: s.rto_initial,
+            rto_min: s.rto_min,
+            rto_max: s.rto_max,
+            association_retrans: s.association_retrans,
+            path_retrans: s.path_retrans,
+            heartbeat: HeartbeatSetting::Every(s.heartbeat_interval),
+            cookie_life: s.cookie_life,
+            init: InitMsg {
+                outbound: s.outbound_streams.into(),
+                inbound: s.inbound_streams.into(),
+                attempts: s.init_retrans.into(),
+                timeout: 0.into(),
+            },
+            no_delay: false,
+            fragments: true,
+            max_segment: 0,
+            sack_delay: s.sack_delay,
+            sack_frequency: s.sack_frequency,
+            max_burst: s.max_burst,
+            events: [false; EVENT_KINDS],
+            receive_info: false,
+            next_info: false,
+            interleave: 0,
+            interleaving: false,
+            partial_delivery_point: 0,
+            zero_checksum: 0,
+            adaptation: 0,
+            context: 0,
+            default_send: SndInfo::new_zeroed(),
+            default_reliability: (0, 0),
+            default_ttl: 0,
+            auto_close: 0,
+            mapped: true,
+            reuse: false,
+            linger: None,
+            send_buffer: s.send_buffer,
+            receive_buffer: s.receive_buffer,
+            receive_timeout: None,
+            send_timeout: None,
+            partial_reliability: s.partial_reliability,
+        }
+    }
+
+    /// Wants the program to be told of `kind`?
+    pub fn tells(&self, kind: u16) -> bool {
+        self.events.get(usize::from(kind & 0xff)).copied().unwrap_or(false)
+    }
+
+    /// The engine's configuration for an association of this socket.
+    pub fn association(&self, s: &Settings, v6: bool) -> AssocConfig {
+        // A name that is not there was refused when it was set.
+        let profile = Profile::named(&s.profile).or_else(|_| Profile::named("sctp"));
+        let Ok(mut profile) = profile else { unreachable!("the profile of RFC 9260 is always there") };
+        set_timer(&mut profile, self.rto_initial, self.rto_min, self.rto_max);
+        let (delay, frequency) = (self.sack_delay.as_millis(), self.sack_frequency);
+        let _ = profile.set(Hook::Acknowledge, &acknowledge_spec(&profile, frequency));
+        if s.as_kernels && profile.get(Hook::Window) == "rfc9260" {
+            let spec = profile.spec(Hook::Window);
+            let separator = if spec.contains(':') { ',' } else { ':' };
+            let _ = profile.set(Hook::Window, &format!("{spec}{separator}headers={}", s.mtu - payload(s, v6)));
+        }
+        if s.as_kernels && profile.get(Hook::AckCredit) == "sack_bytes" {
+            let _ = profile.set(Hook::AckCredit, "cumulative");
+        }
+        let mut c = AssocConfig::new(profile);
+        c.outbound_streams = self.init.outbound.get().max(1);
+        c.inbound_streams = self.init.inbound.get().max(1);
+        c.max_init_retrans = self.init.attempts.get();
+        c.rto_initial = self.rto_initial;
+        c.rto_max = match self.init.timeout.get() {
+            0 => self.rto_max,
+            ms => Duration::from_millis(ms.into()),
+        };
+        c.max_association_retrans = self.association_retrans;
+        c.max_path_retrans = self.path_retrans;
+        if let HeartbeatSetting::Every(d) = self.heartbeat {
+            c.heartbeat_interval = d;
+        }
+        c.sack_delay = Duration::from_millis(delay);
+        c.max_burst = self.max_burst;
+        c.fragmentation = self.fragments;
+        c.partial_delivery = true;
+        c.packet_size = self.packet_size(s, v6);
+        c.send_buffer = self.send_buffer;
+        c.receive_buffer = self.receive_buffer.max(1_500);
+        c.partial_reliability = self.partial_reliability;
+        c.dynamic_addresses = s.dynamic_addresses && s.authentication;
+        c.stream_reconfiguration = s.stream_reset;
+        c.nr_sack = s.nr_sack;
+        c.interleaving = self.interleaving;
+        c.error_detection = Some(self.zero_checksum).filter(|method| *method != 0);
+        c.abort_when_given_up = s.as_kernels;
+        c.quirks.probe_at_once = s.as_kernels;
+        c.quirks.no_probe_repair = s.as_kernels;
+        c.quirks.repairs_never_ask = s.as_kernels;
+        c.announce_unasked = s.as_kernels;
+        c.address_types = if v6 { vec![IPV6, IPV4] } else { vec![IPV4] };
+        if s.initial_window > 0 {
+            c.initial_window = Some(u64::from(s.initial_window) * c.packet_size as u64);
+        }
+        c
+    }
+
+    /// Largest SCTP packet: what IP leaves of the MTU, or what SCTP_MAXSEG asks for.
+    fn packet_size(&self, s: &Settings, v6: bool) -> usize {
+        let headers = if v6 { 40 } else { 20 } + if s.udp_port.is_some() { 8 } else { 0 };
+        let whole = s.mtu - headers;
+        match self.max_segment as usize {
+            0 => whole,
+            n => whole.min(n.next_multiple_of(4) + DATA_AND_COMMON_HEADER),
+        }
+    }
+}
+
+/// Payload of the largest packet.
+fn payload(s: &Settings, v6: bool) -> usize {
+    let headers = if v6 { 40 } else { 20 } + if s.udp_port.is_some() { 8 } else { 0 };
+    s.mtu - headers - DATA_AND_COMMON_HEADER
+}
+
+/// Types of address parameters (RFC 9260 §3.3.2.1.1).
+const IPV4: u16 = 5;
+const IPV6: u16 = 6;
+
+/// Common header and header of a DATA chunk.
+const DATA_AND_COMMON_HEADER: usize = 28;
+
+/// Puts limits of the RTO into the timer policy of a profile; those it refuses stay as they were.
+pub(super) fn set_timer(profile: &mut Profile, initial: Duration, min: Duration, max: Duration) {
+    let name = profile.get(Hook::Timer);
+    for (key, value) in [("rto_max", max), ("rto_min", min), ("rto_initial", initial)] {
+        let spec = profile.spec(Hook::Timer);
+        let separator = if spec.contains(':') { ',' } else { ':' };
+        debug_assert!(spec.starts_with(name));
+        let _ = profile.set(Hook::Timer, &format!("{spec}{separator}{key}={}", value.as_millis()));
+    }
+}
+
+fn acknowledge_spec(profile: &Profile, frequency: u32) -> String {
+    let spec = profile.spec(Hook::Acknowledge);
+    if frequency == 1 { "immediate".into() } else { spec }
+}

@@ -1,0 +1,36 @@
+//! What `poll` says of a socket.
+
+use super::{SocketId, Stack, Style};
+
+/// See the module's description.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Readiness {
+    /// `recvmsg` or `accept` would not wait.
+    pub readable: bool,
+    /// `sendmsg` would not wait, or `connect` is decided.
+    pub writable: bool,
+    /// SO_ERROR is set.
+    pub error: bool,
+    /// The association is over.
+    pub hung_up: bool,
+}
+
+impl Stack {
+    /// What a socket is ready for now.
+    pub fn readiness(&self, id: SocketId) -> Readiness {
+        let Ok(s) = self.get(id) else { return Readiness::default() };
+        let mut r = Readiness { error: s.error.is_some(), ..Readiness::default() };
+        r.readable = s.partial.is_some() || !s.inbox.is_empty() || !s.waiting.is_empty() || s.error.is_some();
+        if s.style == Style::OneToMany {
+            r.writable = true;
+            return r;
+        }
+        let Some(a) = s.peer.and_then(|a| self.associations.get(&a)) else { return r };
+        let over = a.closed.is_some();
+        r.hung_up = over;
+        r.readable |= over || a.peer_shut_down || s.reading_ended;
+        let room = s.peer.and_then(|a| self.engine(a)).is_some_and(anabranch_engine::Association::is_writable);
+        r.writable = over || (a.connected && room);
+        r
+    }
+}

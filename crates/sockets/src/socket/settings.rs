@@ -1,0 +1,171 @@
+//! What the kernels keep in `sysctl`: defaults of every socket of the process. See docs/SOCKETS.md for the names.
+
+use anabranch_base::Duration;
+
+/// Defaults of all sockets.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Profile of policies by name.
+    pub profile: String,
+    /// RTO.Initial.
+    pub rto_initial: Duration,
+    /// RTO.Min.
+    pub rto_min: Duration,
+    /// RTO.Max.
+    pub rto_max: Duration,
+    /// Max.Init.Retransmits.
+    pub init_retrans: u16,
+    /// Association.Max.Retrans.
+    pub association_retrans: u16,
+    /// Path.Max.Retrans.
+    pub path_retrans: u16,
+    /// HB.interval.
+    pub heartbeat_interval: Duration,
+    /// SACK.Delay.
+    pub sack_delay: Duration,
+    /// Packets with DATA per SACK.
+    pub sack_frequency: u32,
+    /// Valid.Cookie.Life.
+    pub cookie_life: Duration,
+    /// Streams asked for.
+    pub outbound_streams: u16,
+    /// Streams accepted.
+    pub inbound_streams: u16,
+    /// PR-SCTP (RFC 3758).
+    pub partial_reliability: bool,
+    /// ASCONF (RFC 5061); needs `authentication`.
+    pub dynamic_addresses: bool,
+    /// AUTH (RFC 4895).
+    pub authentication: bool,
+    /// RE-CONFIG (RFC 6525).
+    pub stream_reset: bool,
+    /// NR-SACK.
+    pub nr_sack: bool,
+    /// ECN.
+    pub ecn: bool,
+    /// First window in packets; 0 is RFC 9260 §7.2.1's.
+    pub initial_window: u32,
+    /// Max.Burst; 0 is unlimited.
+    pub max_burst: u16,
+    /// Send buffer, bytes.
+    pub send_buffer: usize,
+    /// Receive buffer, bytes.
+    pub receive_buffer: usize,
+    /// A packet that belongs to nobody is answered with a checksum of zero where that is allowed (RFC 9653).
+    pub zero_checksum_for_strangers: bool,
+    /// Choices that the standards leave open, and older rules, are those of FreeBSD's and Linux's kernels: see
+    /// docs/SOCKETS.md.
+    pub as_kernels: bool,
+    /// Largest IP packet, bytes.
+    pub mtu: usize,
+    /// The peers' UDP port where SCTP is encapsulated in UDP (RFC 6951).
+    pub udp_port: Option<u16>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Settings {
+            profile: "sctp".into(),
+            rto_initial: Duration::from_secs(1),
+            rto_min: Duration::from_secs(1),
+            rto_max: Duration::from_secs(60),
+            init_retrans: 8,
+            association_retrans: 10,
+            path_retrans: 5,
+            heartbeat_interval: Duration::from_secs(30),
+            sack_delay: Duration::from_millis(200),
+            sack_frequency: 2,
+            cookie_life: Duration::from_secs(60),
+            outbound_streams: 10,
+            inbound_streams: 2_048,
+            partial_reliability: true,
+            dynamic_addresses: false,
+            authentication: false,
+            stream_reset: false,
+            nr_sack: false,
+            ecn: false,
+            initial_window: 0,
+            max_burst: 4,
+            send_buffer: 1 << 20,
+            receive_buffer: 1 << 20,
+            zero_checksum_for_strangers: false,
+            as_kernels: true,
+            mtu: 1_500,
+            udp_port: None,
+        }
+    }
+}
+
+impl Settings {
+    /// Sets what Linux (`net.sctp.…`) or FreeBSD (`net.inet.sctp.…`) call `name`; ours are among them under the last
+    /// part of the name. False when the name is not known or the value is none for it; nothing changes then.
+    pub fn set(&mut self, name: &str, value: &str) -> bool {
+        let short = name.rsplit('.').next().unwrap_or(name);
+        if short == "profile" {
+            let known = anabranch_policy::registry::Profile::named(value).is_ok();
+            if known {
+                self.profile = value.to_owned();
+            }
+            return known;
+        }
+        let Ok(v) = value.trim().parse::<u64>() else { return false };
+        self.set_number(short, v)
+    }
+
+    fn set_number(&mut self, name: &str, v: u64) -> bool {
+        let ms = Duration::from_millis(v.min(1 << 40));
+        let small = u16::try_from(v).unwrap_or(u16::MAX);
+        match name {
+            "rto_initial" => self.rto_initial = ms,
+            "rto_min" => self.rto_min = ms,
+            "rto_max" => self.rto_max = ms,
+            "max_init_retransmits" | "init_rtx_max" => self.init_retrans = small,
+            "association_max_retrans" | "assoc_rtx_max" => self.association_retrans = small,
+            "path_max_retrans" | "path_rtx_max" => self.path_retrans = small,
+            "hb_interval" => self.heartbeat_interval = ms,
+            // FreeBSD counts this one in seconds in its documents and in ms in its scripts; ms as everywhere else.
+            "heartbeat_interval" => self.heartbeat_interval = ms,
+            "sack_timeout" | "delayed_sack_time" => self.sack_delay = ms,
+            "sack_freq" => self.sack_frequency = v.clamp(1, 1_000) as u32,
+            "valid_cookie_life" => self.cookie_life = ms,
+            "outgoing_streams" => self.outbound_streams = small,
+            "incoming_streams" => self.inbound_streams = small,
+            "pr_enable" | "prsctp_enable" => self.partial_reliability = v != 0,
+            "asconf_enable" | "addip_enable" => self.dynamic_addresses = v != 0,
+            "auth_enable" => self.authentication = v != 0,
+            "auth_disable" => self.authentication = v == 0,
+            "reconfig_enable" => self.stream_reset = v != 0,
+            "nrsack_enable" | "nrsack_on_off" | "nr_sack_on_off" => self.nr_sack = v != 0,
+            "ecn_enable" => self.ecn = v != 0,
+            "initial_cwnd" => self.initial_window = v.min(1_000) as u32,
+            "max_burst" | "maxburst" => self.max_burst = small,
+            "sendspace" => self.send_buffer = v.min(1 << 30) as usize,
+            "recvspace" => self.receive_buffer = v.min(1 << 30) as usize,
+            "ootb_with_zero_cksum" => self.zero_checksum_for_strangers = v != 0,
+            "udp_port" | "encap_port" | "udp_tunneling_port" => self.udp_port = Some(small).filter(|p| *p != 0),
+            "as_kernels" => self.as_kernels = v != 0,
+            "mtu" => self.mtu = v.clamp(576, 65_535) as usize,
+            _ => return false,
+        }
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_both_kernels() {
+        let mut s = Settings::default();
+        assert!(s.set("net.inet.sctp.rto_min", "100") && s.set("net.sctp.rto_initial", "200"));
+        assert_eq!((s.rto_min.as_millis(), s.rto_initial.as_millis()), (100, 200));
+        assert!(s.set("net.inet.sctp.pr_enable", "0") && !s.partial_reliability);
+        assert!(s.set("net.sctp.prsctp_enable", "1") && s.partial_reliability);
+        assert!(s.set("net.inet.sctp.auth_disable", "0") && s.authentication);
+        assert!(s.set("profile", "cmt") && s.profile == "cmt");
+        let before = s.clone();
+        assert!(!s.set("profile", "nonsense") && !s.set("kern.timecounter", "0") && !s.set("rto_min", "soon"));
+        assert_eq!(s, before);
+    }
+}
