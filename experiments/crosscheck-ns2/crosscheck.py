@@ -134,6 +134,35 @@ def write_random(path, per_family, seed):
         writer.writerows(points)
 
 
+def page(args):
+    """Runs the script and the scenario that docs/COMING-FROM-NS2.md sets side by side; answers whether they agree."""
+    text = (HERE / "../../docs/COMING-FROM-NS2.md").read_text(encoding="utf-8")
+    tcl, toml = (text.split(f"```{language}\n")[1].split("```")[0] for language in ("tcl", "toml"))
+    theirs = []
+    with tempfile.TemporaryDirectory() as folder:
+        for seed in range(1, args.seeds + 1):
+            # Independent replications, as in point.tcl.
+            steps = f"for {{set k 1}} {{$k < {seed}}} {{incr k}} {{ $defaultRNG next-substream }}\n"
+            script = pathlib.Path(folder) / "page.tcl"
+            script.write_text(steps + tcl, encoding="utf-8")
+            run = subprocess.run([args.ns, str(script)], capture_output=True, text=True, check=False, cwd=folder)
+            words = run.stdout.split()
+            if run.returncode or len(words) != 2:
+                raise SystemExit(f"crosscheck: ns-2 failed: {run.stderr.strip() or run.stdout.strip()}")
+            theirs.append(float(words[0]) * 1e6)
+        scenario = pathlib.Path(folder) / "page.toml"
+        scenario.write_text(toml, encoding="utf-8")
+        out = f"{folder}/out"
+        command = [args.program, "lab", "run", str(scenario), "--seeds", str(args.seeds), "--out", out]
+        subprocess.run(command, capture_output=True, check=True)
+        with open(pathlib.Path(out) / "results.csv", newline="", encoding="utf-8") as f:
+            mine = [float(r["main.goodput"]) for r in csv.DictReader(f)]
+    r = compare({"id": "page"}, theirs, mine)
+    print(f"page: ours {r['ours'] / 1e6:.3f} +- {r['ours_ci'] / 1e6:.3f} Mbit/s, ns-2 {r['ns2'] / 1e6:.3f} +- "
+          f"{r['ns2_ci'] / 1e6:.3f} Mbit/s, ratio {r['ratio']}: {r['verdict']}")
+    return r["verdict"] != "OUTSIDE"
+
+
 def compare(point, theirs, mine):
     """One row of the table."""
     (m, mh), (t, th) = interval(mine), interval(theirs)
@@ -176,6 +205,7 @@ def main():
     parser.add_argument("--jobs", type=int, default=2, help="points at a time [default: 2]")
     parser.add_argument("--out", default="results/crosscheck-ns2", help="folder for crosscheck.csv and runs of ns-2")
     parser.add_argument("--random", type=int, metavar="N", help="another grid: N random points of SCTP and of CMT")
+    parser.add_argument("--page", action="store_true", help="the two scripts of docs/COMING-FROM-NS2.md instead")
     parser.add_argument("--seed", type=int, default=1, help="what the random points are drawn with [default: 1]")
     args = parser.parse_args()
     if args.random:
@@ -186,6 +216,8 @@ def main():
     if shutil.which(args.ns) is None:
         print("SKIPPED crosscheck-ns2: there is no ns-2.35 (Debian: apt-get install ns2)")
         return 0
+    if args.page:
+        return 0 if page(args) else 1
     out = pathlib.Path(args.out)
     out.mkdir(parents=True, exist_ok=True)
     with open(args.grid, newline="", encoding="utf-8") as f:

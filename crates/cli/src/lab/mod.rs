@@ -5,6 +5,7 @@ mod progress;
 mod report;
 mod run;
 mod show;
+mod text;
 mod traces;
 
 use crate::exit::Outcome;
@@ -13,6 +14,8 @@ use clap::Subcommand;
 const EXAMPLES: &str = "\
 Examples:
   anabranch lab list
+  anabranch lab run examples/over-time
+  anabranch lab show examples/two-paths > mine.toml
   anabranch lab run rtx-csi --quick
   anabranch lab run rtx-csi --out results/rtx-csi
   anabranch lab report results/rtx-csi
@@ -31,6 +34,7 @@ enum Command {
     List(list::ListArgs),
     Run(run::RunArgs),
     Report(report::ReportArgs),
+    Show(text::ShowArgs),
 }
 
 /// Runs the command.
@@ -38,6 +42,7 @@ pub async fn run(args: LabArgs) -> Outcome {
     match args.command {
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
+        Command::Show(args) => text::run(&args),
         Command::Run(args) => run::run(args).await,
     }
 }

@@ -45,6 +45,9 @@ pub struct RunArgs {
     /// Set a key of every scenario: flow.main.streams=4, topology.path1.delay=90ms, duration=60s; repeatable
     #[arg(long, value_name = "KEY=VALUE")]
     set: Vec<String>,
+    /// Write results.parquet beside results.csv, with typed columns; needs a program built with the feature `parquet`
+    #[arg(long)]
+    parquet: bool,
     #[command(flatten)]
     traces: super::traces::TraceFlags,
 }
@@ -102,6 +105,10 @@ fn work(args: &RunArgs, stop: &AtomicBool) -> Outcome {
     };
     let e = e.chosen(choice).map_err(Failure::usage)?;
     args.traces.check(&e)?;
+    if args.parquet && !cfg!(feature = "parquet") {
+        let how = "cargo build --release --features parquet";
+        return Err(Failure::usage(format!("--parquet: this program was built without Parquet ({how})")));
+    }
     let suffix = if form == Form::Quick { "-quick" } else { "" };
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/{}{suffix}", e.name)));
     let results = all(args, &e, form, &dir, stop)?;
@@ -147,6 +154,10 @@ fn finish(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, results: &Resu
     };
     let manifest = folder::Manifest::new(e, form, &about.version, about.clone()).map_err(Failure::usage)?;
     folder::write(dir, &manifest, results).map_err(Failure::usage)?;
+    #[cfg(feature = "parquet")]
+    if args.parquet {
+        run::parquet::write(dir, results).map_err(Failure::usage)?;
+    }
     let about = About { settings: manifest.settings(), ..about };
     let written = report::write(dir, &about, results).map_err(Failure::usage)?;
     written.warnings.iter().for_each(|w| crate::exit::warning(w));

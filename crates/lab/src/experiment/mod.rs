@@ -1,5 +1,6 @@
 //! Experiments: scenarios that belong together, with what is asked of them. The shipped ones are part of the program.
 
+mod pictures;
 mod shipped;
 
 pub use shipped::{SHIPPED, Shipped};
@@ -57,7 +58,7 @@ impl Experiment {
             let found = shipped.files.iter().find(|f| f.0 == path);
             found.map(|f| f.1.to_owned()).ok_or_else(|| format!("there is no file `{path}`"))
         };
-        if part.is_some_and(|p| !shipped.scenarios().any(|s| s == p)) {
+        if part.is_some_and(|p| !shipped.scenarios().any(|s| s.0 == p)) {
             return None;
         }
         let made = of_folder(&format!("{of}/"), &open);
@@ -65,6 +66,7 @@ impl Experiment {
             if let Some(part) = part {
                 e.scenarios.retain(|s| s.name == part);
                 e.name = name.replace('/', "-");
+                e.about.title = e.scenarios.first().map_or(e.about.title.clone(), |s| s.title.clone());
                 e.keep_what_fits();
             }
             e
@@ -97,7 +99,7 @@ impl Experiment {
             title: if scenario.title.is_empty() { scenario.name.clone() } else { scenario.title.clone() },
             source: scenario.source.clone(),
             claims: scenario.claims.clone(),
-            figures: scenario.figures.clone(),
+            figures: scenario.figures.iter().cloned().chain(pictures::of(&scenario)).collect(),
             ..About::default()
         };
         let e = Experiment { name: scenario.name.clone(), about, scenarios: vec![scenario] };
@@ -166,7 +168,16 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
         let text = open(path).map_err(|e| wrong("experiment.toml", e))?;
         claims.extend(toml_file::<ClaimFile>(&format!("{before}{path}"), &text)?.claims);
     }
-    let mut figures: Vec<Figure> = scenarios.iter().flat_map(|s| s.figures.clone()).collect();
+    let own = |s: &Scenario| -> Vec<Figure> {
+        let of_it =
+            |f: &Figure| Figure { scenario: Some(f.scenario.clone().unwrap_or_else(|| s.name.clone())), ..f.clone() };
+        s.figures.iter().map(of_it).collect()
+    };
+    let mut figures: Vec<Figure> = scenarios.iter().flat_map(own).collect();
+    if f.figures.is_empty() {
+        figures.extend(scenarios.iter().flat_map(pictures::of));
+        tell_apart(&mut figures);
+    }
     for path in &f.figures {
         let text = open(path).map_err(|e| wrong("experiment.toml", e))?;
         figures.extend(toml_file::<FigureFile>(&format!("{before}{path}"), &text)?.figures);
@@ -175,6 +186,16 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
     let about = About { title, question, source, notes, claims, figures, ..About::default() };
     let e = Experiment { name, about, scenarios };
     e.check(&head).map(|()| e)
+}
+
+/// Figures of several scenarios may have one name; their files must not.
+fn tell_apart(figures: &mut [Figure]) {
+    let names: Vec<String> = figures.iter().map(|f| f.name.clone()).collect();
+    for f in figures {
+        if names.iter().filter(|n| **n == f.name).count() > 1 {
+            f.name = format!("{}-{}", f.scenario.as_deref().unwrap_or_default(), f.name);
+        }
+    }
 }
 
 /// `folder/name` without `..`.

@@ -97,31 +97,49 @@ pub fn read(dir: &Path) -> Result<(Manifest, Results), String> {
     Ok((manifest, results))
 }
 
+/// The columns of results between scenario, seed and fingerprint: sweep keys, then metrics. Scenarios share those of
+/// the same name.
+pub(super) fn columns(results: &Results) -> (Vec<&str>, Vec<&str>) {
+    fn once<'n>(names: impl Iterator<Item = &'n String>) -> Vec<&'n str> {
+        let mut out: Vec<&str> = Vec::new();
+        for name in names {
+            if !out.contains(&name.as_str()) {
+                out.push(name);
+            }
+        }
+        out
+    }
+    let keys = once(results.tables.iter().flat_map(|t| &t.keys));
+    (keys, once(results.tables.iter().flat_map(|t| t.metrics.iter().map(|m| &m.name))))
+}
+
+impl Table {
+    /// The value of a sweep key in a row, if the scenario sweeps it.
+    pub(super) fn key<'r>(&self, r: &'r Row, key: &str) -> Option<&'r str> {
+        self.keys.iter().position(|k| k == key).and_then(|i| r.point.get(i)).map(String::as_str)
+    }
+
+    /// The value of a metric in a row, if the scenario measures it and there was one.
+    pub(super) fn metric(&self, r: &Row, metric: &str) -> Option<f64> {
+        self.metrics.iter().position(|m| m.name == metric).and_then(|i| *r.values.get(i)?)
+    }
+}
+
 /// One line for each run. Scenarios share columns of the same name; what one has not is empty.
 pub fn to_csv(results: &Results) -> String {
-    let mut columns: Vec<(&str, bool)> = Vec::new();
-    let mut column = |name, key| {
-        if !columns.contains(&(name, key)) {
-            columns.push((name, key));
-        }
-    };
-    results.tables.iter().flat_map(|t| &t.keys).for_each(|k| column(k, true));
-    results.tables.iter().flat_map(|t| &t.metrics).for_each(|m| column(&m.name, false));
-    let (keys, metrics): (Vec<_>, Vec<_>) = columns.into_iter().partition(|c| c.1);
-    let names = |c: &[(&str, bool)]| c.iter().map(|c| format!("{},", quoted(c.0))).collect::<String>();
+    let (keys, metrics) = columns(results);
+    let names = |c: &[&str]| c.iter().map(|c| format!("{},", quoted(c))).collect::<String>();
     let mut out = format!("scenario,{}seed,{}fingerprint\n", names(&keys), names(&metrics));
     for t in &results.tables {
         for r in &t.rows {
             out += &format!("{},", quoted(&t.scenario));
-            for (key, _) in &keys {
-                let value = t.keys.iter().position(|k| k == key).and_then(|i| r.point.get(i));
-                out += &format!("{},", value.map(|v| quoted(v)).unwrap_or_default());
+            for key in &keys {
+                out += &format!("{},", t.key(r, key).map(quoted).unwrap_or_default());
             }
             out += &format!("{},", r.seed);
-            for (metric, _) in &metrics {
-                let value = t.metrics.iter().position(|m| m.name == *metric).and_then(|i| *r.values.get(i)?);
+            for metric in &metrics {
                 // The shortest text that reads back as the same number.
-                out += &format!("{},", value.map(|v| v.to_string()).unwrap_or_default());
+                out += &format!("{},", t.metric(r, metric).map(|v| v.to_string()).unwrap_or_default());
             }
             out += &format!("{:016x}\n", r.fingerprint);
         }

@@ -6,6 +6,8 @@ pub mod folder;
 mod journal;
 mod measure;
 mod one;
+#[cfg(feature = "parquet")]
+pub mod parquet;
 mod samples;
 pub mod series;
 mod traced;

@@ -1,0 +1,144 @@
+//! Figures of a scenario that has none of its own: each metric over the sweep, each series over time.
+
+use crate::figures::{Figure, Style};
+use crate::scenario::Scenario;
+use crate::scenario::unit_of;
+use std::collections::BTreeMap;
+
+/// Most plots side by side, and most figures.
+const PANELS: usize = 4;
+const MOST: usize = 16;
+
+type Keys = [(String, Vec<String>)];
+
+/// Empty for a scenario that says itself what is drawn.
+pub(super) fn of(s: &Scenario) -> Vec<Figure> {
+    if !s.figures.is_empty() {
+        return Vec::new();
+    }
+    let keys = s.keys();
+    let metrics = s.measures.iter().filter_map(|m| over_the_sweep(&m.name, m.unit, &keys));
+    let series = s.series.iter().map(|n| over_time(&n.name, &keys));
+    let named = |f: Figure| Figure { scenario: Some(s.name.clone()), ..f };
+    metrics.chain(series).take(MOST).map(named).collect()
+}
+
+/// A metric over the first key, a line for each value of the second, a plot for each of the third.
+fn over_the_sweep(metric: &str, unit: &str, keys: &Keys) -> Option<Figure> {
+    let (x, values) = keys.first()?;
+    if keys.len() > 3 || keys.get(2).is_some_and(|k| k.1.len() > PANELS) || values.len() < 2 {
+        return None;
+    }
+    // Lines between names of policies would say that there is something in between.
+    let numbers = values.iter().all(|v| v.starts_with(|c: char| c.is_ascii_digit()));
+    let mut f = empty(metric, if numbers { Style::Line } else { Style::Bars }, unit);
+    f.x = x.clone();
+    f.series = keys.get(1).map(|k| k.0.clone());
+    f.panels = keys.get(2).map(|k| k.0.clone());
+    Some(f)
+}
+
+/// A series over time, a plot for each value of the first key, at the first values of the others.
+fn over_time(name: &str, keys: &Keys) -> Figure {
+    let mut f = empty(name, Style::Series, unit_of(name).unwrap_or_default());
+    for (i, (key, values)) in keys.iter().enumerate() {
+        if i == 0 && values.len() <= PANELS {
+            f.panels = Some(key.clone());
+        } else if let Some(first) = values.first() {
+            f.at.insert(key.clone(), first.clone());
+        }
+    }
+    if !f.at.is_empty() {
+        let at: Vec<String> = f.at.iter().map(|(k, v)| format!("{k} {v}")).collect();
+        f.note = Some(format!("At {}.", at.join(", ")));
+    }
+    f
+}
+
+fn empty(metric: &str, kind: Style, unit: &str) -> Figure {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.') { c } else { '-' };
+    Figure {
+        name: metric.chars().map(plain).collect(),
+        title: metric.to_owned(),
+        kind,
+        scenario: None,
+        x: String::new(),
+        values: Vec::new(),
+        x_name: None,
+        y_name: None,
+        unit: (unit == "bit/s").then(|| "Mbit/s".to_owned()),
+        series: None,
+        panels: None,
+        lines: Vec::new(),
+        metric: Some(metric.to_owned()),
+        at: BTreeMap::new(),
+        average: Vec::new(),
+        compare: None,
+        percentile: None,
+        seed: None,
+        printed: BTreeMap::new(),
+        note: None,
+        claims: None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SWEPT: &str = r#"
+name = "swept"
+duration = "3s"
+seeds = 2
+metrics = ["main.goodput", "main.timeouts"]
+series = ["main.cwnd"]
+[topology]
+kind = "single-path"
+rate = "4mbit"
+delay = "10ms"
+[[flow]]
+name = "main"
+transport = "sctp"
+[[sweep]]
+name = "rate"
+sets = "topology.rate"
+values = ["1mbit", "4mbit"]
+[[sweep]]
+name = "profile"
+sets = "flow.main.profile"
+values = ["sctp", "live"]
+"#;
+
+    fn scenario(text: &str) -> Scenario {
+        Scenario::parse("swept.toml", text, &|_| Err(String::new())).unwrap()
+    }
+
+    #[test]
+    fn metrics_are_drawn_over_the_sweep_and_series_over_time() {
+        let s = scenario(SWEPT);
+        let figures = of(&s);
+        let kinds: Vec<Style> = figures.iter().map(|f| f.kind).collect();
+        assert_eq!(kinds, [Style::Line, Style::Line, Style::Series]);
+        assert_eq!((figures[0].x.as_str(), figures[0].series.as_deref()), ("rate", Some("profile")));
+        assert_eq!(
+            (figures[2].panels.as_deref(), figures[2].note.as_deref()),
+            (Some("rate"), Some("At profile sctp."))
+        );
+        let one = SWEPT.split("[[sweep]]\nname = \"rate\"").collect::<Vec<_>>();
+        let only_names = format!("{}[[sweep]]{}", one[0], one[1].split("[[sweep]]").nth(1).unwrap());
+        assert_eq!(of(&scenario(&only_names))[0].kind, Style::Bars, "names have nothing between them");
+        let none = SWEPT.split("[[sweep]]").next().unwrap();
+        assert_eq!(of(&scenario(none)).iter().map(|f| f.kind).collect::<Vec<_>>(), [Style::Series], "a single point");
+        let own = "\n[[figure]]\nname = \"f\"\ntitle = \"F\"\nkind = \"series\"\nmetric = \"main.cwnd\"\n";
+        assert!(of(&scenario(&format!("{none}{own}"))).is_empty(), "it says itself what is drawn");
+    }
+
+    #[test]
+    fn they_fit_their_scenario() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("swept.toml");
+        std::fs::write(&path, SWEPT).unwrap();
+        let e = super::super::Experiment::load(&path).unwrap();
+        assert_eq!(e.about.figures.len(), 3);
+    }
+}
