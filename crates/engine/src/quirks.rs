@@ -71,6 +71,11 @@ pub struct Quirks {
     pub probe_at_once: bool,
     /// What is sent again before a SHUTDOWN does not ask for an immediate SACK (RFC 7053 §4), as in both kernels.
     pub repairs_never_ask: bool,
+    /// A SACK goes back the way its packet came, whether anything was heard of that path lately or not.
+    pub sacks_follow_data: bool,
+    /// Only what gap blocks newly acknowledge reports that something of its path is missing, and makes a SACK one of
+    /// several paths, which counts for one packet (DAC).
+    pub gaps_testify: bool,
 }
 
 impl Quirks {
@@ -88,6 +93,7 @@ impl Quirks {
             decay_keeps_threshold: true,
             no_probe_repair: true,
             no_window_updates: true,
+            sacks_follow_data: true,
             ..Quirks::default()
         }
     }
@@ -111,12 +117,14 @@ impl Quirks {
             decay_keeps_threshold: true,
             no_probe_repair: true,
             no_window_updates: true,
+            sacks_follow_data: true,
+            gaps_testify: true,
             ..Quirks::default()
         }
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 19] = [
+    pub const NAMES: [&'static str; 21] = [
         "confirm_first",
         "t3_by_tsn",
         "recover_by_tsn",
@@ -136,6 +144,8 @@ impl Quirks {
         "no_window_updates",
         "probe_at_once",
         "repairs_never_ask",
+        "sacks_follow_data",
+        "gaps_testify",
     ];
 
     /// Turns the switch called `name` on or off. False when there is none of that name.
@@ -166,6 +176,8 @@ impl Quirks {
             "no_window_updates" => &mut self.no_window_updates,
             "probe_at_once" => &mut self.probe_at_once,
             "repairs_never_ask" => &mut self.repairs_never_ask,
+            "sacks_follow_data" => &mut self.sacks_follow_data,
+            "gaps_testify" => &mut self.gaps_testify,
             _ => return None,
         })
     }

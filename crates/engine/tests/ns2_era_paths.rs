@@ -4,7 +4,7 @@ mod common;
 
 use anabranch_engine::AssocConfig;
 use anabranch_policy::registry::Hook;
-use anabranch_wire::{Packet, Verify, kind};
+use anabranch_wire::{CountedSack, GapBlock, Packet, SackOut, Verify, kind};
 use common::manual::*;
 use common::*;
 
@@ -106,5 +106,56 @@ fn a_sack_of_the_delay_timer_counts_no_packet() {
         assert_eq!(counts(0..1), [1], "the first DATA is acknowledged at once");
         assert_eq!(counts(1..2), [u8::from(!on)], "this one waits for the timer");
         assert_eq!(counts(2..4), [2], "and the count begins anew");
+    }
+}
+
+#[test]
+fn a_sack_goes_back_the_way_its_packet_came() {
+    for on in [false, true] {
+        let mut c = assoc_config("cmt");
+        assert!(c.quirks.set("sacks_follow_data", on));
+        let mut b = Bench::connected(5, &c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
+        // The server's HEARTBEAT on path 0 is not answered.
+        b.filter = Some(Box::new(|l| l.path != 0 || l.from == Side::Server || !l.has(kind::HEARTBEAT_ACK)));
+        b.run_for(ms(60_000));
+        b.tap = Some(vec![]);
+        let mut flow = Flow::new(Side::Client, 0, 1_000);
+        flow.transfer(&mut b, 200, ms(20_000)).expect("arrives");
+        let sent = |side, chunk, path| b.tapped(side, chunk).iter().filter(|t| t.2 == path).count();
+        assert!(sent(Side::Client, kind::DATA, 0) > 20 && sent(Side::Client, kind::DATA, 1) > 20);
+        let sacks = [0, 1].map(|path| sent(Side::Server, kind::SACK, path));
+        assert!(if on { sacks[0] > 10 } else { sacks[0] == 0 } && sacks[1] > 10, "{on}: {sacks:?}");
+    }
+}
+
+#[test]
+fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
+    for on in [false, true] {
+        let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+        c.profile.set(Hook::LossCount, "delayed_ack_cmt").expect("registered");
+        c.profile.set(Hook::Acknowledge, "delayed_ack_cmt").expect("registered");
+        assert!(c.quirks.set("gaps_testify", on));
+        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
+        m.open_window(10 * FULL as u64);
+        m.send(40, FULL);
+        let seen = m.packets();
+        let of = |path| -> Vec<u32> { m.offsets(&seen.iter().filter(|p| p.path == path).cloned().collect::<Vec<_>>()) };
+        // The chunk that is lost comes right after one of the other path.
+        let after = |own: Vec<u32>, other: Vec<u32>| {
+            let lost = own.iter().copied().find(|o| *o > 0 && other.contains(&(o - 1)))?;
+            Some((lost, own.into_iter().filter(|o| *o > lost).collect::<Vec<u32>>()))
+        };
+        let (lost, later) = after(of(0), of(1)).or_else(|| after(of(1), of(0))).expect("both carry data");
+        let mut sack = |next: u32, got: &[u32], packets| {
+            let gaps: Vec<GapBlock> =
+                got.iter().map(|o| (o - next + 1) as u16).map(|o| GapBlock { start: o, end: o }).collect();
+            let cum_tsn = m.client_first.plus(next).minus(1);
+            let sack = SackOut { cum_tsn, a_rwnd: ROOM, gaps: &gaps, duplicates: &[] };
+            m.receive(0, &[&encoded(&CountedSack { sack, packets })]);
+            m.sent().contains(&lost)
+        };
+        sack(lost - 1, &[], 2);
+        assert!(!sack(lost, &later[..1], 2), "two reports, or one of two paths");
+        assert_eq!(sack(lost, &later[..2], 1), on, "and one more");
     }
 }

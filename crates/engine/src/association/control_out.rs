@@ -329,7 +329,8 @@ impl Association {
     /// (RFC 9260 §6.4; DESIGN decision 2).
     fn sack_target(&self) -> Option<PathId> {
         let works = |p: &crate::path::Path| p.state.usable() && !p.interface_down && !p.answers_lost;
-        if self.paths.get(self.sack_path.index()).is_some_and(works) {
+        let follows = self.config.quirks.sacks_follow_data;
+        if follows || self.paths.get(self.sack_path.index()).is_some_and(works) {
             return Some(self.sack_path);
         }
         let usable = self.usable_paths();

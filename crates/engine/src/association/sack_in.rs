@@ -88,6 +88,15 @@ pub(crate) struct PathTally {
     pub touched: bool,
     /// Its window grew already.
     pub grown: bool,
+    /// Gap blocks acknowledged something.
+    pub gapped: bool,
+}
+
+impl PathTally {
+    /// The newest serial that says something of those before it.
+    pub fn testimony(&self, gaps_only: bool) -> Option<u64> {
+        self.proven.filter(|_| self.gapped || !gaps_only)
+    }
 }
 
 /// Gap blocks as extended ranges in order; `end` is above all that was sent.
@@ -366,6 +375,7 @@ impl Association {
             t.bytes += len;
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
             t.touched = true;
+            t.gapped |= !cumulatively;
             let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.era.as_mut());
             if let Some(era) = era.filter(|era| era.timed == Some(tsn)) {
                 era.timed = None;

@@ -32,7 +32,8 @@ impl Association {
         let s = &mut *self.scratch;
         s.newest.clear();
         s.oldest.clear();
-        s.newest.extend(s.acks.iter().map(|t| t.proven));
+        let gaps_only = self.config.quirks.gaps_testify;
+        s.newest.extend(s.acks.iter().map(|t| t.testimony(gaps_only)));
         s.oldest.extend(s.acks.iter().map(|t| t.lowest));
         let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
         for i in 0..self.paths.len() {
@@ -82,7 +83,8 @@ impl Association {
 
     /// Copies sent on a path before this serial may be missing.
     fn overtaken(&self, path: usize, advanced: bool) -> Option<u64> {
-        let newly = self.scratch.acks.get(path).and_then(|t| t.proven);
+        let gaps_only = self.config.quirks.gaps_testify;
+        let newly = self.scratch.acks.get(path).and_then(|t| t.testimony(gaps_only));
         match self.paths.get(path) {
             // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
             Some(p) if advanced && p.recovery_exit.is_some() => p.newest_acked_seq.or(newly),
