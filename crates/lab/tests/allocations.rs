@@ -1,4 +1,4 @@
-//! What a run allocates once it is under way: something for one link transmission in fifteen at most, in fifty on one path.
+//! What a run allocates once it is under way: in one link transmission of fifteen at most, of fifty on one path.
 //!
 //! On one path an allocation comes with each refill of the send buffer and with losses. On several paths the messages
 //! that wait for an earlier one stand in the engine's ordered map, whose nodes come and go.
