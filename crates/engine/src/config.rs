@@ -2,10 +2,11 @@
 
 use crate::auth::ChunkTypes;
 use crate::path::LocalId;
+use crate::path::discovery::PathMtuDiscovery;
 use crate::quirks::Quirks;
 use crate::rx::reassembly::CHUNK_CHARGE;
 use anabranch_base::Duration;
-use anabranch_policy::registry::Profile;
+use anabranch_policy::registry::{Hook, PolicyError, Profile};
 use anabranch_wire::kind;
 use std::net::IpAddr;
 
@@ -45,12 +46,23 @@ pub struct AssocConfig {
     /// Send buffer, bytes: unsent and outstanding payload, and 128 for each message or chunk. `send` is refused above
     /// it; into an empty one goes any message that is not larger.
     pub send_buffer: usize,
-    /// Largest SCTP packet, common header included, bytes (ours: 1200, safe on every path without probing).
+    /// Largest SCTP packet, common header included, bytes (ours: 1200, safe on every path without probing). With
+    /// `path_mtu_discovery` where the search begins.
     pub packet_size: usize,
+    /// Look on each path for packets larger than `packet_size` (RFC 8899): messages are then cut for the smallest of what
+    /// the paths in use were found to carry. None never does.
+    pub path_mtu_discovery: Option<PathMtuDiscovery>,
     /// Association.Max.Retrans.
     pub max_association_retrans: u16,
     /// Path.Max.Retrans.
     pub max_path_retrans: u16,
+    /// Primary.Switchover.Max.Retrans (RFC 7829 §5): more errors than this on the primary path make the path that is used
+    /// in its place the primary one, so that traffic stays there. At least what makes data leave a path, see
+    /// [`AssocConfig::check`]. None gives the old primary its traffic back.
+    pub primary_switchover: Option<u16>,
+    /// Users see which paths are potentially failed, or suspected. Otherwise those are active to them until they are
+    /// inactive (RFC 7829 §3.2, rule 12).
+    pub shows_doubt: bool,
     /// Max.Init.Retransmits.
     pub max_init_retrans: u16,
     /// HB.interval.
@@ -85,6 +97,9 @@ pub struct AssocConfig {
     pub quirks: Quirks,
     /// Announce and use PR-SCTP (RFC 3758).
     pub partial_reliability: bool,
+    /// Messages that were given up after their first fragment got its TSN are kept for
+    /// [`take_given_up`](crate::Association::take_given_up), up to a send buffer of them.
+    pub return_given_up: bool,
     /// Announce and use ASCONF under AUTH (RFC 5061, RFC 4895).
     pub dynamic_addresses: bool,
     /// What has to be authenticated and with which keys (RFC 4895); nothing and none by default.
@@ -101,6 +116,17 @@ pub struct AssocConfig {
     pub interleaving: bool,
     /// Announce NR-SACK: say what will not be taken back, so that the peer need not keep it (load-sharing draft §4).
     pub nr_sack: bool,
+    /// NR-SACK vouches for all that arrived, because what we took we never give up again (the draft's case 3). Otherwise
+    /// only for what the user has or could have at once (case 2), as FreeBSD's does.
+    pub vouch_for_all: bool,
+    /// Adaptation code point to tell the peer in INIT and INIT ACK (RFC 5061 §4.2.6).
+    pub adaptation: Option<u32>,
+    /// Announce ECN (draft-stewart-tsvwg-sctpecn): with a peer that does too, new data may be marked by queues, and a mark
+    /// cuts the window as a loss does. The driver has to set and to read the bits of the IP header.
+    pub ecn: bool,
+    /// Announce packet drop reports (draft-stewart-tsvwg-sctpktdrprep): what a peer shows to have arrived damaged leaves
+    /// again without a cut of the window. None is sent.
+    pub packet_drop_reports: bool,
     /// Types of addresses that INIT says we can send to (RFC 9260 §3.3.2.1.5): 5 is IPv4, 6 is IPv6. None says nothing.
     pub address_types: Vec<u16>,
     /// INIT ACK names our extensions to a peer that does not know them too. Without, it names what both can do, for it
@@ -125,8 +151,11 @@ impl AssocConfig {
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,
             packet_size: 1_200,
+            path_mtu_discovery: None,
             max_association_retrans: 10,
             max_path_retrans: 5,
+            primary_switchover: None,
+            shows_doubt: true,
             max_init_retrans: 8,
             heartbeat_interval: Duration::from_secs(30),
             heartbeat_max_burst: 1,
@@ -143,6 +172,7 @@ impl AssocConfig {
             peer_chunk_overhead: 0,
             quirks: Quirks::default(),
             partial_reliability: true,
+            return_given_up: false,
             dynamic_addresses: true,
             auth: AuthConfig::default(),
             error_detection: None,
@@ -150,6 +180,10 @@ impl AssocConfig {
             max_streams: 2_048,
             interleaving: false,
             nr_sack: false,
+            vouch_for_all: true,
+            adaptation: None,
+            ecn: false,
+            packet_drop_reports: false,
             address_types: Vec::new(),
             announce_unasked: false,
             abort_when_given_up: false,
@@ -157,6 +191,23 @@ impl AssocConfig {
         };
         config.adopt_era();
         config
+    }
+
+    /// Refuses limits that contradict each other, with the reason.
+    ///
+    /// # Errors
+    /// [`PolicyError::Refused`], or a policy that cannot be built.
+    pub fn check(&self) -> Result<(), PolicyError> {
+        let Some(switchover) = self.primary_switchover else { return Ok(()) };
+        let (path_state, max) = (self.profile.build(self.seed)?.path_state, self.max_path_retrans);
+        if switchover >= path_state.leaves_above(max) {
+            return Ok(());
+        }
+        Err(PolicyError::Refused {
+            first: format!("primary_switchover {switchover}"),
+            second: format!("path_state {} and {max} path retransmissions", self.profile.spec(Hook::PathState)),
+            reason: "the primary path would change before data leaves it (RFC 7829 §5)",
+        })
     }
 
     /// Does it take part in chunk authentication?
@@ -182,7 +233,7 @@ impl AssocConfig {
 
     /// Its way of counting losses uses how many packets a SACK answers.
     pub(crate) fn reads_packet_counts(&self) -> bool {
-        self.profile.get(anabranch_policy::registry::Hook::LossCount) == "delayed_ack_cmt"
+        self.profile.get(Hook::LossCount) == "delayed_ack_cmt"
     }
 
     /// The largest DATA payload of one packet.

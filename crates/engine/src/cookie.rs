@@ -75,6 +75,8 @@ features! {
     i_forward_tsn = 11,
     /// Our INIT ACK said that we take packets without a checksum (RFC 9653 §5.3).
     unsummed_to_us = 12,
+    /// Reports of dropped packets.
+    packet_drop = 13,
 }
 
 /// What we need to know when the peer returns with COOKIE ECHO.
@@ -118,6 +120,8 @@ pub struct Cookie {
     pub local_random: [u8; RANDOM_LEN],
     /// The peer's side of AUTH, none when it does not take part.
     pub peer_auth: Option<PeerAuth>,
+    /// Adaptation code point of the INIT (RFC 5061 §4.2.6).
+    pub adaptation: Option<u32>,
 }
 
 /// Why a cookie is not accepted.
@@ -255,7 +259,8 @@ impl Cookie {
         out.push(listed.len() as u8);
         listed.iter().for_each(|a| put_ip(out, *a));
         let random = self.local_random != [0; RANDOM_LEN];
-        out.push(u8::from(random) | u8::from(self.peer_auth.is_some()) << 1);
+        let adaptation = u8::from(self.adaptation.is_some()) << 2;
+        out.push(u8::from(random) | u8::from(self.peer_auth.is_some()) << 1 | adaptation);
         if random {
             out.extend_from_slice(&self.local_random);
         }
@@ -268,6 +273,7 @@ impl Cookie {
             out.push(peer.hmacs().len() as u8);
             out.extend_from_slice(peer.hmacs());
         }
+        out.extend(self.adaptation.into_iter().flat_map(u32::to_be_bytes));
     }
 
     fn decode(bytes: &[u8]) -> Option<Cookie> {
@@ -292,6 +298,7 @@ impl Cookie {
             listed: r.listed()?,
             local_random: [0; RANDOM_LEN],
             peer_auth: None,
+            adaptation: None,
         };
         let present = r.u8()?;
         if present & 1 != 0 {
@@ -300,7 +307,10 @@ impl Cookie {
         if present & 2 != 0 {
             cookie.peer_auth = Some(r.peer_auth()?);
         }
-        (r.0.is_empty() && present <= 3).then_some(cookie)
+        if present & 4 != 0 {
+            cookie.adaptation = Some(r.u32()?);
+        }
+        (r.0.is_empty() && present <= 7).then_some(cookie)
     }
 }
 

@@ -31,6 +31,7 @@ fn cookie() -> Cookie {
         features: Features { forward_tsn: true, asconf: true, auth: true, ..Features::default() },
         local_random: [3; 32],
         peer_auth: Some(peer_auth(Some(&[0xc1, 0x80]))),
+        adaptation: None,
     }
 }
 
@@ -49,6 +50,8 @@ fn what_is_sealed_opens_again() {
     let variants = [
         cookie(),
         plain.clone(),
+        Cookie { adaptation: Some(7), ..cookie() },
+        Cookie { adaptation: Some(u32::MAX), ..plain.clone() },
         Cookie { local_tie: 1, peer_tie: u32::MAX, ..plain.clone() },
         Cookie { remote: "[2001:db8::1]:1".parse().unwrap(), ..plain.clone() },
         Cookie { remote: SocketAddrV6::new("fe80::1".parse().unwrap(), 5, 6, 7).into(), ..plain.clone() },
@@ -154,8 +157,8 @@ fn feature_bits() {
     let f = Features { forward_tsn: true, media_hint: true, ..Features::default() };
     assert_eq!(f.to_bits(), 0x401);
     assert_eq!(Features::from_bits(0x401), Some(f));
-    assert_eq!(Features::from_bits(0x2000), None);
-    for bit in 0..13 {
+    assert_eq!(Features::from_bits(0x4000), None);
+    for bit in 0..14 {
         assert_eq!(Features::from_bits(1 << bit).map(Features::to_bits), Some(1 << bit));
     }
 }

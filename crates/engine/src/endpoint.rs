@@ -81,7 +81,12 @@ impl Slot {
             self.ready = true;
             ready.push_back(id);
         }
-        if !self.eventful {
+        self.announce(id, eventful);
+    }
+
+    /// There may be something to be told.
+    fn announce(&mut self, id: AssocId, eventful: &mut VecDeque<AssocId>) {
+        if !self.eventful && self.association.has_event() {
             self.eventful = true;
             eventful.push_back(id);
         }
@@ -94,7 +99,7 @@ impl Slot {
 
     fn has(&self, key: &PeerKey) -> bool {
         let a = &self.association;
-        a.paths.iter().any(|p| PeerKey::new(p.local, p.remote, a.peer_port) == *key)
+        a.paths.iter().any(|p| !p.disowned && PeerKey::new(p.local, p.remote, a.peer_port) == *key)
     }
 }
 
@@ -110,6 +115,8 @@ pub struct Endpoint {
     by_tag: Index,
     by_peer: Index,
     alarms: Alarms,
+    /// Whom the latest packet was for, while its tag finds it.
+    latest: Option<AssocId>,
     /// Room to write a cookie and the parameters of an INIT ACK.
     rooms: [Vec<u8>; 2],
     /// Room for the list of those whose time has come.
@@ -117,6 +124,8 @@ pub struct Endpoint {
     ready: VecDeque<AssocId>,
     eventful: VecDeque<AssocId>,
     replies: Replies,
+    /// The next packet was marked on its way.
+    marked: bool,
 }
 
 impl Endpoint {
@@ -133,11 +142,13 @@ impl Endpoint {
             by_tag: Index::default(),
             by_peer: Index::default(),
             alarms: Alarms::default(),
+            latest: None,
             rooms: [Vec::new(), Vec::new()],
             due: Vec::new(),
             ready: VecDeque::new(),
             eventful: VecDeque::new(),
             replies: Replies::default(),
+            marked: false,
         }
     }
 
@@ -170,6 +181,7 @@ impl Endpoint {
             return Err(ConnectError::Exists(id));
         }
         let config = config.into();
+        config.check()?;
         let policies = config.profile.build(config.seed)?;
         let id = self.connect_with(now, config, policies, local, remote, peer_port);
         if let Some(s) = self.slots.get_mut(&id) {
@@ -221,6 +233,7 @@ impl Endpoint {
     }
 
     fn note_tag(&mut self, tag: u32, id: AssocId) {
+        self.latest = None;
         if let Some(before) = self.of_tag(tag) {
             self.by_tag.remove(self.keys.of_tag(tag), before.place());
         }
@@ -238,6 +251,7 @@ impl Endpoint {
     /// gains nothing.
     #[cold]
     fn index_addresses(&mut self, id: AssocId) {
+        self.latest = None;
         let Some(s) = self.slots.get_mut(&id) else { return };
         for hash in s.hashes.drain(..) {
             self.by_peer.remove(hash, id.place());
@@ -250,6 +264,9 @@ impl Endpoint {
         for i in 0..s.association.paths.len() {
             let Some(s) = self.slots.get(&id) else { return };
             let Some(p) = s.association.paths.get(i) else { return };
+            if p.disowned {
+                continue;
+            }
             let key = PeerKey::new(p.local, p.remote, s.association.peer_port);
             if self.of_peer(&key).is_none() {
                 let hash = self.keys.of_peer(&key);
@@ -306,6 +323,7 @@ impl Endpoint {
 
     fn forget(&mut self, id: AssocId) {
         let Some(s) = self.slots.remove(&id) else { return };
+        self.latest = None;
         for hash in s.hashes {
             self.by_peer.remove(hash, id.place());
         }
@@ -314,22 +332,25 @@ impl Endpoint {
     }
 
     /// The next packet to send, built into `out`; false when there is none.
+    #[inline]
     pub fn poll_transmit(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        if self.ready.is_empty() && self.replies.is_empty() { false } else { self.transmit(now, out) }
+    }
+
+    fn transmit(&mut self, now: Instant, out: &mut Transmit) -> bool {
         if self.replies.pop(out) {
             return true;
         }
         while let Some(&id) = self.ready.front() {
-            let mut finished = false;
+            let (mut made, mut finished) = (false, false);
             if let Some(s) = self.slots.work_on(&id) {
-                if s.association.poll_transmit(now, out) {
+                made = s.association.poll_transmit(now, out);
+                if made && !s.association.is_spent(now) {
                     return true;
                 }
                 s.ready = false;
                 // Sending makes events too: messages given up, paths taken over.
-                if !s.eventful && s.association.has_event() {
-                    s.eventful = true;
-                    self.eventful.push_back(id);
-                }
+                s.announce(id, &mut self.eventful);
                 finished = s.association.is_finished();
                 let (next, noted) = (s.association.next_timeout(), s.timeout);
                 self.retime(id, next, noted);
@@ -337,6 +358,9 @@ impl Endpoint {
             self.ready.pop_front();
             if finished {
                 self.forget(id);
+            }
+            if made {
+                return true;
             }
         }
         false
@@ -428,7 +452,12 @@ impl Endpoint {
     }
 
     /// The next event.
+    #[inline]
     pub fn poll_event(&mut self) -> Option<(AssocId, Event)> {
+        if self.eventful.is_empty() { None } else { self.take_event() }
+    }
+
+    fn take_event(&mut self) -> Option<(AssocId, Event)> {
         while let Some(&id) = self.eventful.front() {
             let mut finished = false;
             if let Some(s) = self.slots.get_mut(&id) {

@@ -68,6 +68,11 @@ impl PathReason {
 pub enum Event {
     /// The handshake is complete; data may flow.
     Connected,
+    /// The peer named its adaptation layer in the handshake (RFC 5061 §4.2.6).
+    Adaptation {
+        /// Its code point.
+        code: u32,
+    },
     /// The peer lost its memory and began anew: the association goes on from its beginning, with new paths. What was
     /// sent and not acknowledged may be lost (RFC 9260 §5.2.4 A).
     Restarted,
@@ -108,6 +113,16 @@ pub enum Event {
     PrimaryWanted {
         /// Which.
         path: PathId,
+    },
+    /// The primary path failed, and the one used in its place is the primary path now (RFC 7829 §5).
+    PrimarySwitched {
+        /// Which.
+        path: PathId,
+    },
+    /// A key that was deactivated signs nothing any more and may be deleted (RFC 6458 §6.1.8).
+    AuthKeyFree {
+        /// Its identifier.
+        id: u16,
     },
     /// Streams began again with sequence number 0 (RFC 6525).
     StreamsReset {

@@ -18,11 +18,14 @@ mod stats;
 mod transmit;
 mod tx;
 
-pub use association::{AddressError, Association, AuthKeyError, Phase, ReconfigError, SendError, TimerReason};
+pub use association::{
+    AddressError, Association, AuthKeyError, Phase, ReconfigError, SendError, Stage, TimerReason, Undelivered,
+};
 pub use config::{AssocConfig, AuthConfig, EndpointConfig, ListedAddress};
 pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
 pub use event::{CloseReason, Event, PathReason};
 pub use message::{Message, Part, Payload, SendOptions};
+pub use path::discovery::{DiscoveryState, PathMtuDiscovery};
 pub use path::{HeartbeatSetting, LocalId};
 pub use quirks::{BurstRule, Quirks};
 pub use stats::{AbandonedCount, AbandonedStats, AssocStats, PathCounters, PathStats};

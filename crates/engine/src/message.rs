@@ -1,6 +1,6 @@
 //! Messages as the user hands them over and gets them back.
 
-use anabranch_base::{Instant, Ssn, StreamId, Tsn};
+use anabranch_base::{Instant, Mid, Ssn, StreamId, Tsn};
 use bytes::{Bytes, BytesMut};
 
 /// How a message is sent.
@@ -106,6 +106,8 @@ pub struct Message {
     pub stream: StreamId,
     /// Its number in the stream; none when unordered.
     pub ssn: Option<Ssn>,
+    /// Message identifier, ordered or not, where I-DATA is used (RFC 8260 §2.1).
+    pub mid: Option<Mid>,
     /// TSN of its first chunk.
     pub tsn: Tsn,
     /// Payload protocol identifier.

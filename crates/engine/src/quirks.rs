@@ -71,6 +71,15 @@ pub struct Quirks {
     pub probe_at_once: bool,
     /// What is sent again before a SHUTDOWN does not ask for an immediate SACK (RFC 7053 §4), as in both kernels.
     pub repairs_never_ask: bool,
+    /// A chunk whose lifetime is over is given up as soon as a gap block shows that it is missing, as in FreeBSD, and not
+    /// only when it would be sent again.
+    pub late_holes_end: bool,
+    /// Gap blocks count each for itself: one that is the wrong way round says nothing, and order and overlaps do not
+    /// matter, as in FreeBSD. Otherwise a SACK with such blocks is dropped.
+    pub each_gap_alone: bool,
+    /// What the user sends while something is outstanding waits when it fills no packet, until more of it or anything
+    /// else comes (Nagle's algorithm as FreeBSD has it; RFC 6458 §8.1.5).
+    pub nagle: bool,
     /// A SACK goes back the way its packet came, whether anything was heard of that path lately or not.
     pub sacks_follow_data: bool,
     /// Only what gap blocks newly acknowledge reports that something of its path is missing, and makes a SACK one of
@@ -124,7 +133,7 @@ impl Quirks {
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 21] = [
+    pub const NAMES: [&'static str; 24] = [
         "confirm_first",
         "t3_by_tsn",
         "recover_by_tsn",
@@ -144,6 +153,9 @@ impl Quirks {
         "no_window_updates",
         "probe_at_once",
         "repairs_never_ask",
+        "late_holes_end",
+        "each_gap_alone",
+        "nagle",
         "sacks_follow_data",
         "gaps_testify",
     ];
@@ -176,6 +188,9 @@ impl Quirks {
             "no_window_updates" => &mut self.no_window_updates,
             "probe_at_once" => &mut self.probe_at_once,
             "repairs_never_ask" => &mut self.repairs_never_ask,
+            "late_holes_end" => &mut self.late_holes_end,
+            "each_gap_alone" => &mut self.each_gap_alone,
+            "nagle" => &mut self.nagle,
             "sacks_follow_data" => &mut self.sacks_follow_data,
             "gaps_testify" => &mut self.gaps_testify,
             _ => return None,

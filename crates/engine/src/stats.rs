@@ -1,5 +1,6 @@
 //! Counters, for people and for tests.
 
+use crate::path::discovery::DiscoveryState;
 use anabranch_base::{Duration, Rate};
 use anabranch_policy::abandon::Reason;
 use anabranch_policy::retransmission::StageCounts;
@@ -25,6 +26,10 @@ pub struct PathCounters {
     pub timeouts: u64,
     /// Recovery episodes (window cuts).
     pub recoveries: u64,
+    /// Window cuts because a queue marked a packet (ECN).
+    pub cuts_by_mark: u64,
+    /// Packets with DATA that came marked.
+    pub marked_received: u64,
     /// Packets received.
     pub packets_received: u64,
     /// Bytes of them.
@@ -62,6 +67,10 @@ pub struct PathStats {
     pub last_rtt: Duration,
     /// Current timeout.
     pub rto: Duration,
+    /// Largest SCTP packet that leaves whole, bytes.
+    pub packet_size: usize,
+    /// What path MTU discovery is doing, where it was asked for.
+    pub discovery: Option<DiscoveryState>,
     /// Acknowledged bytes per second.
     pub delivery_rate: Rate,
     /// Errors in a row.

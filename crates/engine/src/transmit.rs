@@ -13,6 +13,12 @@ pub struct Transmit {
     pub remote: SocketAddr,
     /// Path, when it belongs to an association.
     pub path: Option<PathId>,
+    /// It is larger than its path is known to carry: IP may divide it (RFC 9260 §6.9). All others leave whole.
+    pub may_divide: bool,
+    /// A probe of the path's size: one that is too large for the interface is no mistake (RFC 8899).
+    pub probe: bool,
+    /// A queue may mark it in place of dropping it: ECT(0) in the IP header (RFC 3168 §5). All others leave without.
+    pub may_be_marked: bool,
     /// The packet as slices; the checksum is the driver's (see [`PacketSlices::write_to`]).
     pub packet: PacketSlices,
 }
@@ -23,6 +29,9 @@ impl Default for Transmit {
             local: LocalId(0),
             remote: SocketAddr::new(IpAddr::V4(Ipv4Addr::UNSPECIFIED), 0),
             path: None,
+            may_divide: false,
+            probe: false,
+            may_be_marked: false,
             packet: PacketSlices::default(),
         }
     }

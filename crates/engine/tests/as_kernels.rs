@@ -2,8 +2,8 @@
 
 mod common;
 
-use anabranch_engine::{AssocConfig, CloseReason, Phase};
-use anabranch_wire::{Encode, InitFields, Parameter, Params, SackOut, kind, parameter_kind};
+use anabranch_engine::{AssocConfig, AssocId, CloseReason, Phase, SendOptions};
+use anabranch_wire::{Encode, GapBlock, InitFields, Parameter, Params, SackOut, kind, parameter_kind};
 use common::raw::*;
 use common::*;
 
@@ -104,4 +104,124 @@ fn a_shutdown_ack_under_a_wrong_tag_ends_nothing() {
     r.give_tagged(r.tag ^ 1, &[&chunk(kind::SHUTDOWN_ACK, 0, &[])]);
     assert!(r.take().is_empty());
     assert_eq!(r.phase(id), Phase::Closing);
+}
+
+fn sack_with(r: &Raw, cum: u32, blocks: &[(u16, u16)]) -> Vec<u8> {
+    let gaps: Vec<_> = blocks.iter().map(|&(start, end)| GapBlock { start, end }).collect();
+    let cum_tsn = r.first_tsn.minus(1).plus(cum);
+    bytes(&SackOut { cum_tsn, a_rwnd: 100_000, gaps: &gaps, duplicates: &[] })
+}
+
+/// RFC 9260 §3.3.4 says how blocks are formed and not what becomes of others.
+#[test]
+fn gap_blocks_may_count_each_for_itself() {
+    for alone in [false, true] {
+        let (mut r, id) = Raw::connected(&config(|c| c.quirks.each_gap_alone = alone));
+        for _ in 0..4 {
+            r.send(id, &[1; 1_000]);
+        }
+        r.take();
+        let chunk = sack_with(&r, 0, &[(3, 2), (4, 4), (2, 2), (2, 2), (0, 0)]);
+        r.give(&[&chunk]);
+        let a = r.endpoint.association(id).expect("alive");
+        a.check_invariants().expect("the books agree");
+        assert_eq!(a.stats().outstanding, if alone { 2_000 } else { 4_000 });
+        // What was never sent is a lie all the same.
+        let chunk = sack_with(&r, 0, &[(2, 2), (9, 9)]);
+        r.give(&[&chunk]);
+        assert!(closed(&r, id).is_some());
+    }
+}
+
+/// RFC 6458 §8.1.5.
+#[test]
+fn a_little_may_wait_for_more_or_for_an_answer() {
+    let ends: [fn(&mut Raw, AssocId); 4] = [
+        |r, _| {
+            let chunk = sack(r.first_tsn.minus(1));
+            r.give(&[&chunk]);
+        },
+        |r, id| r.send(id, &[3; 1_100]),
+        |r, id| r.shutdown(id),
+        |r, id| {
+            r.endpoint.association_mut(id).expect("alive").set_nagle(false);
+            r.drain();
+        },
+    ];
+    for (n, end) in ends.into_iter().enumerate() {
+        for on in [false, true] {
+            let (mut r, id) = Raw::connected(&config(|c| c.quirks.nagle = on));
+            r.send(id, &[1; 100]);
+            r.send(id, &[2; 100]);
+            assert_eq!(r.take().len(), if on { 1 } else { 2 }, "{n}");
+            end(&mut r, id);
+            let left = r.take();
+            assert_eq!(left.iter().any(|s| s.bytes.windows(100).any(|w| w == [2; 100])), on, "{n}");
+        }
+    }
+    // With nothing outstanding it does not wait.
+    let (mut r, id) = Raw::connected(&config(|c| c.quirks.nagle = true));
+    for n in 0..3 {
+        r.send(id, &[1; 100]);
+        assert_eq!(r.take().len(), 1);
+        let chunk = sack(r.first_tsn.plus(n));
+        r.give(&[&chunk]);
+    }
+}
+
+/// RFC 3758 §3.5 leaves open when a message whose lifetime is over is given up.
+#[test]
+fn what_is_late_may_be_given_up_as_soon_as_it_is_missing() {
+    for (at_once, wait) in [(false, 150), (true, 150), (true, 50)] {
+        let mut r = Raw::with(&config(|c| c.quirks.late_holes_end = at_once), |_| {});
+        r.handshake(PEER_TAG, &bytes(&Parameter::ForwardTsnSupported));
+        let id = r.only();
+        let now = r.now;
+        let life = SendOptions { deadline: Some(now + ms(100)), ..SendOptions::default() };
+        for options in [life, SendOptions::default()] {
+            let mut a = r.endpoint.association_mut(id).expect("alive");
+            a.send(now, options, bytes::Bytes::from_static(&[1; 500])).expect("taken");
+            drop(a);
+            r.drain();
+        }
+        r.run_for(ms(wait));
+        r.take();
+        let chunk = sack_with(&r, 0, &[(2, 2)]);
+        r.give(&[&chunk]);
+        let gone = r.take_kinds().concat().contains(&kind::FORWARD_TSN);
+        assert_eq!(gone, at_once && wait > 100, "{at_once} {wait}");
+        // For the window it is a loss like any other (RFC 3758 §3.5 F5).
+        let path = r.endpoint.association(id).expect("alive").paths().next().expect("one").1;
+        assert_eq!(path.counters.recoveries, u64::from(gone));
+    }
+}
+
+/// RFC 7053 §4: whoever has no more to send may ask for a SACK at once.
+#[test]
+fn what_is_sent_again_may_ask_for_nothing() {
+    for silent in [false, true] {
+        let (mut r, id) = Raw::connected(&config(|c| c.quirks.repairs_never_ask = silent));
+        r.send(id, b"lost");
+        r.take();
+        r.shutdown(id);
+        let again = r.run_until_sent(kind::DATA, ms(5_000)).expect("sent again");
+        assert_eq!(asks(&again), !silent);
+    }
+}
+
+/// RFC 7053 §4: a peer that began to end acknowledges at once anyhow.
+#[test]
+fn only_our_own_end_asks() {
+    let (mut r, id) = Raw::connected(&config(|_| {}));
+    r.send(id, b"lost");
+    r.take();
+    let end = bytes(&anabranch_wire::Shutdown { cum_tsn: r.first_tsn.minus(1) });
+    r.give(&[&end]);
+    let again = r.run_until_sent(kind::DATA, ms(5_000)).expect("sent again");
+    assert!(!asks(&again));
+}
+
+fn asks(sent: &Sent) -> bool {
+    let of = |c: &anabranch_wire::Chunk<'_>| matches!(c, anabranch_wire::Chunk::Data(d) if d.header.flags.immediate);
+    sent.chunks().iter().any(of)
 }

@@ -2,7 +2,7 @@
 
 mod common;
 
-use anabranch_engine::{AssocConfig, AssocId, AuthConfig, AuthKeyError, CloseReason, Phase};
+use anabranch_engine::{AssocConfig, AssocId, AuthConfig, AuthKeyError, CloseReason, Event, Phase};
 use anabranch_wire::{Cause, Chunk, CookieEcho, Parameter, Params, cause_code, kind, parameter_kind};
 use bytes::Bytes;
 use common::keys::{association_key, key_vector, signed};
@@ -208,6 +208,19 @@ fn shared_keys_come_go_and_change() {
     let sent = b.r.take().into_iter().find(|s| s.kinds().contains(&kind::DATA)).expect("DATA");
     assert_eq!(b.behind_auth(&sent, 5, b"five"), [kind::DATA]);
     assert!(!heard(&mut b, 3, b"three") && heard(&mut b, 5, b"five"));
+    // Deactivated: we sign with it no more, what the peer signs counts until it is deleted.
+    let mut a = b.r.endpoint.association_mut(id).expect("alive");
+    assert_eq!(a.deactivate_auth_key(5), Err(AuthKeyError::Active(5)));
+    assert_eq!(a.deactivate_auth_key(9), Err(AuthKeyError::Unknown(9)));
+    assert_eq!((a.deactivate_auth_key(4), a.deactivate_auth_key(4)), (Ok(()), Ok(())));
+    assert_eq!(a.activate_auth_key(4), Err(AuthKeyError::Retired(4)));
+    drop(a);
+    assert!(heard(&mut b, 4, b"four"));
+    let told = b.r.events_of(id).iter().filter(|e| **e == Event::AuthKeyFree { id: 4 }).count();
+    assert_eq!(told, 1, "once");
+    let mut a = b.r.endpoint.association_mut(id).expect("alive");
+    a.set_auth_key(4, b"anew");
+    assert_eq!((a.activate_auth_key(4), a.deactivate_auth_key(4)), (Ok(()), Err(AuthKeyError::Active(4))));
 }
 
 /// Shows: ext/U6.

@@ -65,8 +65,12 @@ fn marks_in_rust(name: &str, text: &str) -> Vec<(String, Vec<String>)> {
         let Some(ids) = ids(line, "///") else { continue };
         let before = lines[..i].iter().rev().take_while(|l| belongs(l));
         let after = lines[i + 1..].iter().take_while(|l| belongs(l)).count();
-        let is_test = before.chain(&lines[i + 1..=i + after]).any(|l| l.starts_with("#[test]"));
-        let function = lines.get(i + 1 + after).and_then(|l| l.strip_prefix("fn ")).and_then(|l| l.split('(').next());
+        let is_test =
+            before.chain(&lines[i + 1..=i + after]).any(|l| l.starts_with("#[test]") || l.starts_with("#[tokio::test"));
+        let function = lines
+            .get(i + 1 + after)
+            .and_then(|l| l.trim_start_matches("async ").strip_prefix("fn "))
+            .and_then(|l| l.split('(').next());
         let Some(function) = function.filter(|_| is_test) else { panic!("{name}:{}: a mark without a test", i + 1) };
         out.push((format!("{name}::{function}"), ids));
     }

@@ -80,6 +80,23 @@ fn more_errors_than_the_limit_end_it_and_nothing_is_sent_any_more() {
     assert!(m.during(ms(600_000)).is_empty());
 }
 
+/// Probes more often than T3 expires, as path truth sends them, do not make an association end sooner.
+///
+/// Shows: 9260/H6.
+#[test]
+fn probes_of_a_silent_path_count_no_faster_than_its_timer() {
+    for profile in ["sctp", "cmt", "media"] {
+        let mut m = Manual::new(&assoc_config(profile), &[(link(10, 20), link(10, 20))]);
+        m.send(3, 1_000);
+        // T3 expires after 1, 2, 4 to 32 s and 60 s from then on; the eleventh time is one too often: 363 s in all.
+        m.b.run_for(ms(360_000));
+        let closed = |m: &Manual| m.b.client_events.iter().any(|e| matches!(e, Event::Closed(_)));
+        assert!(!closed(&m), "{profile}: {:?}", m.b.client_events);
+        m.b.run_for(ms(60_000));
+        assert!(m.b.client_events.contains(&Event::Closed(CloseReason::PeerGone)), "{profile}");
+    }
+}
+
 /// Shows: 9260/H7.
 #[test]
 fn each_acknowledgement_of_data_begins_the_count_again() {

@@ -6,7 +6,7 @@ mod common;
 mod scene;
 
 use anabranch_base::{RandomStream, Ssn, StreamId, Tsn};
-use anabranch_engine::{CloseReason, LocalId, SendOptions, Transmit};
+use anabranch_engine::{AssocConfig, CloseReason, LocalId, SendOptions, Transmit};
 use anabranch_wire::{
     AbortOut, Cause, CommonHeader, DataFlags, Encode, ForwardTsnOut, Heartbeat, Packet, PacketSlices, Verify, kind,
 };
@@ -175,13 +175,25 @@ fn a_stream_that_does_not_exist_is_acknowledged_and_reported() {
 fn fragments_that_do_not_fit_end_it() {
     let flags = |begin, end| DataFlags { begin, end, ..WHOLE };
     for second in [flags(true, true), flags(true, false)] {
-        let mut s = scene();
+        let mut s = scene_of(&AssocConfig { partial_reliability: false, ..assoc_config("cmt") });
         let a = data(s.server_next, 0, 1, flags(true, false), b"aaa");
         let b = data(s.server_next.next(), 0, 2, second, b"bbb");
         s.client_gets(&[&a, &b]);
         assert!(s.answers().contains(&vec![kind::ABORT]));
         assert!(matches!(s.client_is_closed(), Some(CloseReason::ProtocolViolation(_))));
     }
+}
+
+/// Linux and dcsctp leave a message that they give up half sent without an end.
+#[test]
+fn a_message_without_an_end_may_have_been_given_up() {
+    let mut s = scene();
+    let a = data(s.server_next, 0, 1, DataFlags { end: false, ..WHOLE }, b"aaa");
+    let b = data(s.server_next.next(), 0, 0, DataFlags { unordered: true, ..WHOLE }, b"bbb");
+    s.client_gets(&[&a, &b]);
+    assert!(!s.answers().contains(&vec![kind::ABORT]));
+    assert_eq!(s.client_is_closed(), None);
+    assert_eq!(s.b.at_client.len(), 1);
 }
 
 #[test]

@@ -407,3 +407,14 @@ fn nothing_is_lost_under_loss() {
         b.check();
     }
 }
+
+/// RFC 8260 §2.1: unordered messages have an identifier too.
+#[test]
+fn every_message_comes_with_its_identifier() {
+    let (mut r, id) = accepted();
+    let unordered = Piece { unordered: true, ..piece(1, 70_000, 0, true) };
+    r.give(&[&i_data(0, piece(1, 0, 0, true), b"a"), &i_data(1, unordered, b"b")]);
+    let mut a = r.endpoint.association_mut(id).expect("alive");
+    let got: Vec<_> = std::iter::from_fn(|| a.recv()).map(|m| (m.mid, m.ssn.is_some())).collect();
+    assert_eq!(got, [(Some(Mid(0)), true), (Some(Mid(70_000)), false)]);
+}

@@ -2,8 +2,11 @@
 
 mod common;
 
-use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event, Phase};
-use anabranch_wire::{Chunk, GapBlock, NrSackOut, Parameter, Params, kind};
+use anabranch_base::{Mid, Ssn, StreamId};
+use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event, Phase, SendOptions};
+use anabranch_wire::{
+    Chunk, Data, DataFlags, DataHeader, GapBlock, IData, IDataHeader, NrSackOut, Parameter, Params, kind,
+};
 use common::raw::*;
 use common::*;
 
@@ -198,5 +201,100 @@ fn nothing_is_lost_under_loss() {
         assert!(tap.iter().all(|t| !kinds(&t.3).contains(&kind::SACK)), "{profile}");
         assert!(tap.iter().any(|t| kinds(&t.3).contains(&kind::NR_SACK)));
         assert!(!b.client_events.iter().any(|e| matches!(e, Event::Closed(_))));
+    }
+}
+
+const WHOLE: DataFlags = DataFlags { immediate: false, unordered: false, begin: true, end: true };
+const UNORDERED: DataFlags = DataFlags { unordered: true, ..WHOLE };
+
+fn piece(n: u32, stream: u16, ssn: u16, flags: DataFlags) -> Vec<u8> {
+    let header = DataHeader { tsn: PEER_TSN.plus(n), stream: StreamId(stream), ssn: Ssn(ssn), ppid: 0, flags };
+    bytes(&Data { header, payload: b"x" })
+}
+
+type Blocks = Vec<(u16, u16)>;
+/// A chunk, and what the NR-SACK for it says.
+type Step<'a> = (Vec<u8>, u32, &'a [(u16, u16)], &'a [(u16, u16)]);
+
+/// The newest NR-SACK: cumulative TSN as the peer counts, renegable and other blocks.
+fn newest(r: &mut Raw) -> Option<(u32, Blocks, Blocks)> {
+    let sent = r.take();
+    let chunks = sent.last()?.chunks();
+    let Some(Chunk::NrSack(n)) = chunks.first() else { panic!("{chunks:?}") };
+    let of = |b: GapBlock| (b.start, b.end);
+    Some((n.sack.cum_tsn.distance(PEER_TSN), n.sack.gaps().map(of).collect(), n.kept().map(of).collect()))
+}
+
+/// The draft's case 2 (§4.4.1): what the user has, or could have at once.
+///
+/// Shows: ext/L9.
+#[test]
+fn only_what_can_be_delivered_is_told_for_good_where_that_is_wanted() {
+    let c = AssocConfig { vouch_for_all: false, ..config() };
+    let (mut r, id) = accepted(&c, &offer());
+    let (begin, end) = (DataFlags { end: false, ..UNORDERED }, DataFlags { begin: false, ..UNORDERED });
+    let steps: [Step<'_>; 9] = [
+        (piece(0, 0, 0, WHOLE), 0, &[], &[]),
+        (piece(2, 0, 0, UNORDERED), 0, &[], &[(2, 2)]),
+        (piece(3, 0, 2, WHOLE), 0, &[(3, 3)], &[(2, 2)]),
+        (piece(4, 1, 0, WHOLE), 0, &[(3, 3)], &[(2, 2), (4, 4)]),
+        (piece(6, 0, 0, begin), 0, &[(3, 3), (6, 6)], &[(2, 2), (4, 4)]),
+        (piece(7, 0, 0, end), 0, &[(3, 3)], &[(2, 2), (4, 4), (6, 7)]),
+        (piece(9, 1, 2, WHOLE), 0, &[(3, 3), (9, 9)], &[(2, 2), (4, 4), (6, 7)]),
+        (piece(10, 1, 1, WHOLE), 0, &[(3, 3)], &[(2, 2), (4, 4), (6, 7), (9, 10)]),
+        (piece(1, 0, 1, WHOLE), 4, &[], &[(2, 3), (5, 6)]),
+    ];
+    for (i, (chunk, cum, renegable, kept)) in steps.into_iter().enumerate() {
+        r.give(&[&chunk]);
+        assert_eq!(newest(&mut r), Some((cum, renegable.to_vec(), kept.to_vec())), "step {i}");
+        r.read(id);
+    }
+}
+
+/// The fragments of a message in I-DATA need not follow each other.
+#[test]
+fn the_same_for_messages_that_interleave() {
+    let c = AssocConfig { vouch_for_all: false, interleaving: true, ..config() };
+    let theirs = bytes(&Parameter::SupportedExtensions(&[kind::NR_SACK, kind::I_DATA]));
+    let (mut r, id) = accepted(&c, &theirs);
+    let piece = |n: u32, stream: u16, fsn: u32, end: bool| {
+        let flags = DataFlags { begin: fsn == 0, end, ..WHOLE };
+        let (tsn, stream, mid) = (PEER_TSN.plus(n), StreamId(stream), Mid(0));
+        bytes(&IData { header: IDataHeader { tsn, stream, mid, ppid: 7, fsn, flags }, payload: b"x" })
+    };
+    let steps: [Step<'_>; 4] = [
+        (piece(1, 0, 0, false), u32::MAX, &[(2, 2)], &[]),
+        (piece(2, 1, 0, false), u32::MAX, &[(2, 3)], &[]),
+        (piece(4, 1, 1, true), u32::MAX, &[(2, 2)], &[(3, 3), (5, 5)]),
+        (piece(3, 0, 1, true), u32::MAX, &[], &[(2, 5)]),
+    ];
+    for (i, (chunk, cum, renegable, kept)) in steps.into_iter().enumerate() {
+        r.give(&[&chunk]);
+        assert_eq!(newest(&mut r), Some((cum, renegable.to_vec(), kept.to_vec())), "step {i}");
+    }
+    assert_eq!(r.read(id), [b"xx", b"xx"]);
+}
+
+/// A FORWARD-TSN passes what the peer keeps and needs nothing else for; what waits for its turn it might drop.
+#[test]
+fn unordered_messages_that_stay_are_passed() {
+    for unordered in [true, false] {
+        let (mut r, id) = accepted(&config(), &[bytes(&Parameter::ForwardTsnSupported), offer()].concat());
+        let now = r.now;
+        for life in [Some(100), None, Some(100)] {
+            let deadline = life.map(|l| now + ms(l));
+            let options = SendOptions { unordered, deadline, ..SendOptions::default() };
+            let mut a = r.endpoint.association_mut(id).expect("alive");
+            a.send(now, options, bytes::Bytes::from_static(&[1; 900])).expect("taken");
+            drop(a);
+            r.drain();
+        }
+        let chunk = nr_sack(&r, 0, &[], &[(2, 2)]);
+        r.give(&[&chunk]);
+        let sent = r.run_until_sent(kind::FORWARD_TSN, ms(5_000)).expect("given up");
+        let chunks = sent.chunks();
+        let Chunk::ForwardTsn(f) = &chunks[0] else { panic!("{chunks:?}") };
+        assert_eq!(f.new_cum.distance(r.first_tsn), if unordered { 2 } else { 0 });
+        r.endpoint.association(id).expect("alive").check_invariants().expect("the books agree");
     }
 }

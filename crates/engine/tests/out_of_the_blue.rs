@@ -273,3 +273,12 @@ fn after_the_end_packets_are_out_of_the_blue() {
     assert_eq!(r.take_one().kinds(), [kind::SHUTDOWN_COMPLETE]);
     r.handshake(PEER_TAG + 1, &[]);
 }
+
+/// RFC 9260 §8.5.1 E: an end of before is helped along, whatever tag it has.
+#[test]
+fn a_shutdown_ack_under_tag_0_is_answered() {
+    let mut r = Raw::new();
+    r.give_tagged(0, &[&empty(kind::SHUTDOWN_ACK)]);
+    let sent = r.take_one();
+    assert_eq!((sent.kinds(), sent.flags(), sent.vtag()), (vec![kind::SHUTDOWN_COMPLETE], 1, 0));
+}

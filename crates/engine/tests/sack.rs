@@ -119,6 +119,32 @@ fn the_i_bit_is_obeyed() {
     assert_eq!(sacks(&m.packets()).len(), 1);
 }
 
+/// Whatever stands around the bit: first, middle or last fragment, ordered or not, new or a repetition; and a chunk
+/// without it is acknowledged as ever.
+///
+/// Shows: ext/B3.
+#[test]
+fn the_i_bit_needs_no_reason() {
+    let mut m = begun(&assoc_config("sctp"));
+    let flags = |immediate, begin, end| DataFlags { immediate, unordered: false, begin, end };
+    for (offset, begin, end) in [(1, true, false), (3, false, false), (5, false, true)] {
+        let chunk = m.data(offset, 0, 0, flags(true, begin, end), b"now");
+        m.receive(0, &[&chunk]);
+        assert_eq!(sacks(&m.packets()).len(), 1, "{offset}");
+        if !end {
+            let between = m.data(offset + 1, 0, 0, flags(false, false, false), b"on");
+            m.receive(0, &[&between]);
+        }
+        m.packets();
+        m.receive(0, &[&chunk]);
+        assert_eq!(sacks(&m.packets()).len(), 1, "a repetition");
+    }
+    let mut m = begun(&assoc_config("sctp"));
+    m.message(1, 100);
+    assert!(sacks(&m.packets()).is_empty(), "without it a lone packet waits for the next");
+    assert_eq!(sacks(&m.during(ms(201))).len(), 1);
+}
+
 /// Shows: 9260/S7, 9260/P14.
 #[test]
 fn as_many_gap_blocks_as_fit_the_lowest_first() {

@@ -84,6 +84,28 @@ fn what_is_outstanding_is_delivered_first() {
     assert_eq!((r.endpoint.associations().count(), r.endpoint.poll_timeout()), (0, None));
 }
 
+/// pion, webrtc-rs and sctp-proto send a SHUTDOWN whose cumulative TSN is of the other direction.
+#[test]
+fn a_shutdown_that_acknowledges_what_was_never_sent_ends_the_association_and_acknowledges_nothing() {
+    for outstanding in [false, true] {
+        let (mut r, id) = connected();
+        if outstanding {
+            r.send(id, b"outstanding");
+            r.take();
+        }
+        r.give(&[&shutdown(r.first_tsn.plus(1_000))]);
+        if outstanding {
+            assert!(r.take().is_empty(), "what is outstanding goes first");
+            let again = r.run_until_sent(kind::DATA, ms(1_500)).expect("T3");
+            assert!(!again.kinds().contains(&kind::SHUTDOWN_ACK));
+            r.give(&[&sack(r.first_tsn)]);
+        }
+        assert_eq!(r.take_one().kinds(), [kind::SHUTDOWN_ACK]);
+        r.give(&[&complete(false)]);
+        assert_eq!(closed(&r, id), Some(CloseReason::Shutdown));
+    }
+}
+
 /// Shows: 9260/X4.
 #[test]
 fn shutdown_is_repeated_with_what_has_arrived_meanwhile() {

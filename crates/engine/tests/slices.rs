@@ -1,7 +1,7 @@
 //! Packets that are handed over as slices do what their bytes would do, and need no allocation each.
 
 use anabranch_base::{Duration, Instant, RandomStream, StreamId};
-use anabranch_engine::{AssocConfig, AssocId, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
+use anabranch_engine::{AssocConfig, AssocId, Association, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
 use anabranch_policy::registry::Profile;
 use anabranch_wire::{PacketSlices, Verify};
 use bytes::Bytes;
@@ -95,6 +95,9 @@ struct World {
     under_way: [Vec<(LocalId, Load)>; 2],
     now: Instant,
     slices: bool,
+    /// The ends are asked for packets even where they know that there is none.
+    presses: bool,
+    packets: [u64; 2],
     pool: SlicesPool,
     transmit: Transmit,
     /// Everything there is to be seen from outside.
@@ -114,6 +117,8 @@ impl World {
             under_way: Default::default(),
             now,
             slices,
+            presses: false,
+            packets: [0; 2],
             pool: SlicesPool::default(),
             transmit: Transmit::default(),
             trace: Vec::new(),
@@ -135,6 +140,7 @@ impl World {
     fn settle(&mut self) {
         for side in 0..2 {
             while self.ends[side].poll_transmit(self.now, &mut self.transmit) {
+                self.press(side);
                 let mut bytes = Vec::new();
                 self.transmit.packet.write_to(&mut bytes);
                 self.trace.push(format!("{side} {:?} {} {bytes:?}", self.transmit.local, self.transmit.remote));
@@ -155,6 +161,19 @@ impl World {
         }
     }
 
+    /// Where packets have come to an association or left it since, it is taken in hand, so that it is asked for more.
+    fn press(&mut self, side: usize) {
+        if !self.presses {
+            return;
+        }
+        if let Some(mut a) = self.id[side].and_then(|id| self.ends[side].association_mut(id)) {
+            let packets = a.paths().map(|(_, p)| p.counters.packets_sent + p.counters.packets_received).sum();
+            if core::mem::replace(&mut self.packets[side], packets) != packets {
+                let _: &mut Association = &mut a;
+            }
+        }
+    }
+
     fn arrive(&mut self, to: usize, (client, load): (LocalId, Load)) {
         let (ours, servers) = Self::addresses(client);
         let (local, from) = if to == 0 { (client, servers) } else { (LocalId(0), ours) };
@@ -165,6 +184,7 @@ impl World {
                 self.pool.put(p);
             }
         }
+        self.press(to);
     }
 
     fn take(&mut self, server: bool, which: &prop::sample::Index) -> Option<(LocalId, Load)> {
@@ -244,8 +264,8 @@ impl World {
     }
 }
 
-fn life(ops: &[Op], slices: bool) -> Vec<String> {
-    let mut w = World::new(slices);
+fn life(ops: &[Op], slices: bool, presses: bool) -> Vec<String> {
+    let mut w = World { presses, ..World::new(slices) };
     w.connect();
     for op in ops {
         w.apply(op);
@@ -258,11 +278,21 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 200, ..ProptestConfig::default() })]
     #[test]
     fn slices_do_what_their_bytes_do(ops in prop::collection::vec(op(), 1..250)) {
-        let (bytes, slices) = (life(&ops, false), life(&ops, true));
+        let (bytes, slices) = (life(&ops, false, false), life(&ops, true, false));
         for (i, (a, b)) in bytes.iter().zip(&slices).enumerate() {
             prop_assert_eq!(a, b, "at {}", i);
         }
         prop_assert_eq!(bytes.len(), slices.len());
+    }
+
+    /// An end that was not asked, because it has nothing to send, would have had nothing and noted nothing.
+    #[test]
+    fn who_has_nothing_to_send_need_not_be_asked(ops in prop::collection::vec(op(), 1..250)) {
+        let (plain, pressed) = (life(&ops, true, false), life(&ops, true, true));
+        for (i, (a, b)) in plain.iter().zip(&pressed).enumerate() {
+            prop_assert_eq!(a, b, "at {}", i);
+        }
+        prop_assert_eq!(plain.len(), pressed.len());
     }
 }
 

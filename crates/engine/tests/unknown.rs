@@ -3,7 +3,7 @@
 
 mod common;
 
-use anabranch_engine::Phase;
+use anabranch_engine::{AssocConfig, Phase};
 use anabranch_wire::{Parameter, Params, cause_code, kind};
 use common::raw::*;
 use common::{assoc_config, ms};
@@ -296,4 +296,39 @@ fn a_known_parameter_where_it_has_no_meaning_is_ignored() {
     ];
     r.handshake(PEER_TAG, &odd.concat());
     assert_eq!(r.phase(r.only()), Phase::Established);
+}
+
+/// The padding of the last one is no part of it (RFC 9260 §3.2.1), in the ERROR beside the COOKIE ECHO too.
+#[test]
+fn what_an_init_ack_had_is_reported_padded_in_between() {
+    let (mut r, _, ours) = waiting();
+    let p = parameter(0xff, b"value");
+    r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &[p.clone(), p.clone()].concat());
+    let sent = r.take_one();
+    assert_eq!(sent.kinds(), [kind::COOKIE_ECHO, kind::ERROR]);
+    assert_eq!(causes_of(&sent), [(cause_code::UNRECOGNIZED_PARAMETERS, [p.clone(), unpadded(&p)].concat())]);
+}
+
+/// RFC 3758 §3.3.1.
+#[test]
+fn pr_sctp_that_is_switched_off_is_reported_to_who_announces_it() {
+    for on in [false, true] {
+        let c = AssocConfig { partial_reliability: on, ..assoc_config("sctp") };
+        let mut r = Raw::with(&c, |_| {});
+        r.connect(&c);
+        let ours = r.take_one();
+        let theirs = bytes(&Parameter::ForwardTsnSupported);
+        r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &theirs);
+        let reported = if on { vec![] } else { vec![(cause_code::UNRECOGNIZED_PARAMETERS, theirs)] };
+        assert_eq!(causes_of(&r.take_one()), reported);
+    }
+}
+
+/// RFC 3758 §3.1: it has no value.
+#[test]
+fn the_parameter_of_pr_sctp_with_a_value_is_a_violation() {
+    let mut r = Raw::new();
+    r.give_tagged(0, &[&init(init_fields(PEER_TAG), &[0xc0, 0, 0, 8, 1, 2, 3, 4])]);
+    let sent = r.take_one();
+    assert_eq!((sent.kinds(), causes_of(&sent)[0].0), (vec![kind::ABORT], cause_code::PROTOCOL_VIOLATION));
 }

@@ -187,3 +187,15 @@ fn two_of_us_do_without() {
     }
     assert!(tap.len() > 50);
 }
+
+/// RFC 9653 §5.3 lets packets for nobody be answered too.
+#[test]
+fn strangers_without_a_checksum_are_answered_where_that_is_wanted() {
+    for answered in [false, true] {
+        let mut r = Raw::with(&config(Some(DTLS)), |e| e.unsummed_strangers = answered);
+        r.give_with_sum(9, [0; 4], &[&data(PEER_TSN, 0, b"x")]);
+        assert_eq!(r.take_kinds(), if answered { vec![vec![kind::ABORT]] } else { vec![] });
+        r.give_with_sum(9, [1; 4], &[&data(PEER_TSN, 0, b"x")]);
+        assert!(r.take().is_empty(), "a wrong one is");
+    }
+}

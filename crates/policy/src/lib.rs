@@ -6,6 +6,7 @@
 pub mod abandon;
 pub mod ack_credit;
 pub mod acknowledge;
+pub mod buffer;
 pub mod coupling;
 pub mod loss_cause;
 pub mod loss_count;

@@ -132,6 +132,7 @@ pub(crate) fn acked(bytes: u64, oldest_advanced: bool, cumulative_advanced: bool
 pub(crate) fn stream(id: u16, order: u64) -> crate::view::StreamView {
     crate::view::StreamView {
         id: anabranch_base::StreamId(id),
+        value: None,
         class: 2,
         head_len: 1_000,
         head_deadline: None,

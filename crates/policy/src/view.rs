@@ -399,6 +399,8 @@ pub struct SackView<'a> {
 pub struct StreamView {
     /// Which stream.
     pub id: StreamId,
+    /// Priority (0 is the best) or weight that the user gave it (RFC 8260 §4.3.3).
+    pub value: Option<u16>,
     /// Class of its first message.
     pub class: u8,
     /// Bytes left of its first message.

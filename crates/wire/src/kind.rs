@@ -38,6 +38,8 @@ pub const NR_SACK: u8 = 16;
 pub const I_DATA: u8 = 64;
 /// Address configuration acknowledgement (RFC 5061 §4.1.2).
 pub const ASCONF_ACK: u8 = 128;
+/// A packet that was dropped is shown (draft-stewart-tsvwg-sctpktdrprep).
+pub const PACKET_DROP: u8 = 129;
 /// Stream re-configuration (RFC 6525 §3.1).
 pub const RE_CONFIG: u8 = 130;
 /// Padding (RFC 4820 §3).

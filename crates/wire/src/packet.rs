@@ -108,8 +108,26 @@ impl<'a> Packet<'a> {
         Chunks { rest: self.body, at: COMMON_HEADER_LEN, parts: self.parts }
     }
 
+    /// Is it framed soundly, and are all of its chunks of such types? Looks at no more than the frames; a packet without
+    /// chunks is not.
+    #[inline]
+    pub fn has_only(&self, such: impl Fn(u8) -> bool) -> bool {
+        let mut all = true;
+        let others = self.walk(|kind, _| {
+            all &= such(kind);
+            !all
+        });
+        others == Walked::End && !self.body.is_empty()
+    }
+
     /// Has it a chunk whose type and flags are such? Looks at no more than the frames.
-    pub fn any(&self, mut such: impl FnMut(u8, u8) -> bool) -> bool {
+    pub fn any(&self, such: impl FnMut(u8, u8) -> bool) -> bool {
+        self.walk(such) == Walked::Found
+    }
+
+    /// Frame by frame, until one is such, or is broken.
+    #[inline]
+    fn walk(&self, mut such: impl FnMut(u8, u8) -> bool) -> Walked {
         let (mut rest, mut at, mut parts) = (self.body, COMMON_HEADER_LEN, self.parts);
         while let Some(&[kind, flags, l0, l1]) = rest.first_chunk::<4>() {
             let step = match parts.split_first() {
@@ -120,18 +138,18 @@ impl<'a> Packet<'a> {
                 _ => {
                     let length = usize::from(u16::from_be_bytes([l0, l1]));
                     if length < 4 || length > rest.len() {
-                        return false;
+                        return Walked::Broken;
                     }
                     round4(length)
                 }
             };
             if such(kind, flags) {
-                return true;
+                return Walked::Found;
             }
             at += step;
             rest = rest.get(step..).unwrap_or_default();
         }
-        false
+        if rest.is_empty() { Walked::End } else { Walked::Broken }
     }
 
     /// The value of the checksum field (0 from a sender that uses RFC 9653).
@@ -144,6 +162,14 @@ impl<'a> Packet<'a> {
     pub fn len(&self) -> usize {
         self.len
     }
+}
+
+/// What came of going through the frames of a packet.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Walked {
+    Found,
+    Broken,
+    End,
 }
 
 /// The chunks of a packet, framed one by one. Ends after the first error.

@@ -13,6 +13,8 @@ use std::net::IpAddr;
 pub(crate) struct Announced<'a> {
     pub cookie: Option<&'a [u8]>,
     pub forward_tsn: bool,
+    /// By its own parameter, too.
+    pub forward_tsn_named: bool,
     pub asconf: bool,
     /// It reads how many packets a SACK answers.
     pub packet_count: bool,
@@ -21,8 +23,12 @@ pub(crate) struct Announced<'a> {
     pub interleaving: bool,
     pub i_forward_tsn: bool,
     pub nr_sack: bool,
+    pub ecn: bool,
+    pub packet_drop: bool,
     /// With what it takes packets without a checksum; the first that it named.
     pub error_detection: Option<u32>,
+    /// Adaptation code point.
+    pub adaptation: Option<u32>,
     pub auth: Option<PeerAuth>,
     /// A Host Name Address as it stood there.
     pub host_name: Option<&'a [u8]>,
@@ -40,6 +46,9 @@ pub(crate) struct Announced<'a> {
 
 /// Most bytes of unknown parameters that are reported back: the answer stays small whatever was sent.
 const MAX_REPORT: usize = 512;
+
+/// The parameter as it is always written (RFC 3758 §3.1).
+const FORWARD_TSN_SUPPORTED: [u8; 4] = [0xc0, 0, 0, 4];
 
 /// In a cookie stands only that the method was the one we know.
 pub(crate) const ANNOUNCED_AS_OURS: u32 = u32::MAX;
@@ -66,8 +75,10 @@ impl<'a> Announced<'a> {
                 Parameter::Ipv6(v6) => a.address(v6.into()),
                 Parameter::SupportedAddressTypes(types) => a.families = Some(list_u16(types).take(16).collect()),
                 Parameter::CookiePreservative(ms) => a.preservative = Some(Duration::from_millis(ms.into())),
-                Parameter::ForwardTsnSupported => a.forward_tsn = true,
+                Parameter::ForwardTsnSupported => (a.forward_tsn, a.forward_tsn_named) = (true, true),
                 Parameter::PacketCount => a.packet_count = true,
+                Parameter::AdaptationIndication(code) => a.adaptation = Some(code),
+                Parameter::EcnCapable => a.ecn = true,
                 Parameter::SupportedExtensions(list) => {
                     a.forward_tsn |= list.contains(&kind::FORWARD_TSN);
                     a.asconf |= list.contains(&kind::ASCONF) && list.contains(&kind::ASCONF_ACK);
@@ -75,6 +86,7 @@ impl<'a> Announced<'a> {
                     a.interleaving |= list.contains(&kind::I_DATA);
                     a.i_forward_tsn |= list.contains(&kind::I_FORWARD_TSN);
                     a.nr_sack |= list.contains(&kind::NR_SACK);
+                    a.packet_drop |= list.contains(&kind::PACKET_DROP);
                 }
                 Parameter::ZeroChecksum(method) if method != ANNOUNCED_AS_OURS => {
                     a.error_detection = a.error_detection.or(Some(method));
@@ -111,7 +123,10 @@ impl<'a> Announced<'a> {
             interleaving: cookie.features.interleaving,
             i_forward_tsn: cookie.features.i_forward_tsn,
             nr_sack: cookie.features.nr_sack,
+            ecn: cookie.features.ecn,
+            packet_drop: cookie.features.packet_drop,
             error_detection: cookie.features.zero_checksum.then_some(ANNOUNCED_AS_OURS),
+            adaptation: cookie.adaptation,
             auth: cookie.peer_auth.clone(),
             addresses: cookie.listed.clone(),
             ..Announced::default()
@@ -142,6 +157,14 @@ impl<'a> Announced<'a> {
             }
         }
         a.report
+    }
+
+    /// Its own parameter of PR-SCTP is one that we do not know (RFC 3758 §3.3.1). Only an INIT ACK is told so: ours is to
+    /// be small, and does not name PR-SCTP.
+    pub fn report_forward_tsn(&mut self) {
+        if self.forward_tsn_named {
+            self.report(UnknownAction::SkipReport, &FORWARD_TSN_SUPPORTED);
+        }
     }
 
     fn report(&mut self, action: UnknownAction, whole: &[u8]) {
@@ -178,6 +201,12 @@ pub(crate) fn announce(
     if let Some(method) = config.error_detection {
         Parameter::ZeroChecksum(method).encode(out);
     }
+    if let Some(code) = config.adaptation {
+        Parameter::AdaptationIndication(code).encode(out);
+    }
+    if config.ecn && both(|p| p.ecn) {
+        Parameter::EcnCapable.encode(out);
+    }
     let mut extensions = SmallVec::<[u8; 8]>::new();
     if config.partial_reliability && both(|p| p.forward_tsn) {
         Parameter::ForwardTsnSupported.encode(out);
@@ -204,6 +233,9 @@ pub(crate) fn announce(
     }
     if config.nr_sack && both(|p| p.nr_sack) {
         extensions.push(kind::NR_SACK);
+    }
+    if config.packet_drop_reports && both(|p| p.packet_drop) {
+        extensions.push(kind::PACKET_DROP);
     }
     if !extensions.is_empty() {
         Parameter::SupportedExtensions(&extensions).encode(out);

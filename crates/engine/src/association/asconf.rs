@@ -18,6 +18,7 @@ use anabranch_wire::{AsconfAck, Cause, Causes, Encode, Parameter};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use std::sync::Arc;
 
 /// An interface that is gone may come back: a request is repeated at least this often.
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
@@ -136,6 +137,14 @@ impl Association {
         }
         if self.asconf.request.is_none() {
             self.begin_asconf(now);
+        }
+    }
+
+    /// Notes the address of one of our sides that joined after the handshake, so that
+    /// [`delete_address`](Self::delete_address) and [`prefer_address`](Self::prefer_address) know it too.
+    pub fn name_address(&mut self, local: LocalId, ip: IpAddr) {
+        if self.config.addresses.iter().all(|a| a.ip != ip) {
+            Arc::make_mut(&mut self.config).addresses.push(crate::ListedAddress { local, ip });
         }
     }
 

@@ -21,6 +21,10 @@ pub(super) struct Asks {
     pub redundancy: bool,
     /// Reports are counted by send order.
     pub by_order: bool,
+    /// Paths have parts of the buffers.
+    pub buffer: bool,
+    /// A packet carries one stream only.
+    pub one_stream: bool,
 }
 
 impl Asks {
@@ -37,6 +41,8 @@ impl Asks {
             quality,
             redundancy: p.redundancy.enabled(),
             by_order: p.loss_count.by_send_order(),
+            buffer: p.buffer.splits(),
+            one_stream: p.stream_scheduler.one_stream_per_packet(),
         }
     }
 }

@@ -4,10 +4,11 @@ use super::Association;
 use super::control_out::{What, causes};
 use crate::auth::{AssociationKey, AuthParams, ChunkTypes, PeerAuth, mac_len};
 use crate::config::AssocConfig;
+use crate::event::Event;
 use crate::transmit::Transmit;
 use anabranch_base::PathId;
 use anabranch_wire::{AuthOut, Cause, Chunk, Encode, Packet, RawChunk, kind};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Why a key was not activated or deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +19,17 @@ pub enum AuthKeyError {
     /// The key that is signed with cannot be deleted.
     #[error("key {0} is the active one")]
     Active(u16),
+    /// It was deactivated: only what the peer signs with it counts still.
+    #[error("key {0} was deactivated")]
+    Retired(u16),
+}
+
+/// Endpoint pair shared keys by number.
+#[derive(Debug)]
+struct SharedKeys {
+    keys: BTreeMap<u16, Box<[u8]>>,
+    /// Those that we sign with no more.
+    retired: BTreeSet<u16>,
 }
 
 /// Keys and lists of an association. Empty while the peer takes no part.
@@ -26,8 +38,7 @@ pub(crate) struct Authentication {
     /// The association key of the empty shared key: others differ from it by what stands in front.
     base: Option<AssociationKey>,
     /// Endpoint pair shared keys; none is only the empty one, number 0.
-    #[allow(clippy::box_collection, reason = "seldom there, and then it may take more")]
-    shared: Option<Box<BTreeMap<u16, Box<[u8]>>>>,
+    shared: Option<Box<SharedKeys>>,
     active: u16,
     /// Chunk types that we take behind an AUTH only.
     ours: ChunkTypes,
@@ -48,7 +59,7 @@ impl Authentication {
         let more = base.is_some() && theirs.iter().any(|k| !matches!(*k, kind::ASCONF | kind::ASCONF_ACK));
         let mut auth = Authentication { base, shared: None, active: 0, ours, theirs, more };
         if !config.auth.keys.is_empty() {
-            auth.keys().extend(config.auth.keys.iter().map(|(id, key)| (*id, Box::from(&key[..]))));
+            auth.shared().keys.extend(config.auth.keys.iter().map(|(id, key)| (*id, Box::from(&key[..]))));
         }
         if auth.shared_key(config.auth.active_key).is_some() {
             auth.active = config.auth.active_key;
@@ -72,12 +83,14 @@ impl Authentication {
         let len = self.base.as_ref().map(|k| AuthOut::MAC_OFFSET + k.mac_len());
         len.unwrap_or(0).next_multiple_of(4)
     }
-    fn keys(&mut self) -> &mut BTreeMap<u16, Box<[u8]>> {
-        self.shared.get_or_insert_with(|| Box::new(BTreeMap::from([(0, Box::default())])))
+    fn shared(&mut self) -> &mut SharedKeys {
+        let only_the_empty_one =
+            || Box::new(SharedKeys { keys: BTreeMap::from([(0, Box::default())]), retired: BTreeSet::new() });
+        self.shared.get_or_insert_with(only_the_empty_one)
     }
     fn shared_key(&self, id: u16) -> Option<&[u8]> {
         match &self.shared {
-            Some(keys) => keys.get(&id).map(|k| &k[..]),
+            Some(s) => s.keys.get(&id).map(|k| &k[..]),
             None => (id == 0).then_some(&[]),
         }
     }
@@ -90,18 +103,41 @@ impl Authentication {
 impl Association {
     /// Sets an endpoint pair shared key (RFC 4895 §6.1), known to both ends by other means; 0 may be set too.
     pub fn set_auth_key(&mut self, id: u16, secret: &[u8]) {
-        self.auth.keys().insert(id, secret.into());
+        let shared = self.auth.shared();
+        shared.keys.insert(id, secret.into());
+        shared.retired.remove(&id);
     }
 
     /// Signs with another key from now on.
     ///
     /// # Errors
-    /// [`AuthKeyError::Unknown`].
+    /// [`AuthKeyError::Unknown`], [`AuthKeyError::Retired`].
     pub fn activate_auth_key(&mut self, id: u16) -> Result<(), AuthKeyError> {
         if self.auth.shared_key(id).is_none() {
             return Err(AuthKeyError::Unknown(id));
         }
+        if self.auth.shared.as_ref().is_some_and(|s| s.retired.contains(&id)) {
+            return Err(AuthKeyError::Retired(id));
+        }
         self.auth.active = id;
+        Ok(())
+    }
+
+    /// Never signs with a key again; what the peer signs with it counts until it is deleted (RFC 6458 §8.3.4). Packets
+    /// are signed as they leave, so nothing waits for it, and [`Event::AuthKeyFree`] tells at once that it may go.
+    ///
+    /// # Errors
+    /// [`AuthKeyError::Unknown`], [`AuthKeyError::Active`].
+    pub fn deactivate_auth_key(&mut self, id: u16) -> Result<(), AuthKeyError> {
+        if self.auth.shared_key(id).is_none() {
+            return Err(AuthKeyError::Unknown(id));
+        }
+        if self.auth.active == id {
+            return Err(AuthKeyError::Active(id));
+        }
+        if self.auth.shared().retired.insert(id) {
+            self.events.push_back(Event::AuthKeyFree { id });
+        }
         Ok(())
     }
 
@@ -113,7 +149,9 @@ impl Association {
         if self.auth.active == id {
             return Err(AuthKeyError::Active(id));
         }
-        self.auth.keys().remove(&id).map(drop).ok_or(AuthKeyError::Unknown(id))
+        let shared = self.auth.shared();
+        shared.retired.remove(&id);
+        shared.keys.remove(&id).map(drop).ok_or(AuthKeyError::Unknown(id))
     }
 
     /// Chunk types that we take from the peer behind an AUTH only.

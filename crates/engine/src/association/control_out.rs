@@ -1,14 +1,16 @@
 //! Control chunks waiting to leave, and how they become packets.
 
 use super::Association;
+use super::ecn::ECNE_LEN;
 use super::receive::Source;
 use super::transmit::start_packet;
 use crate::path::{Origin, PendingHeartbeat};
 use crate::transmit::Transmit;
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_wire::{
-    AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, CountedSack, Encode, ErrorOut,
-    Heartbeat, HeartbeatAck, InitOut, NrSackOut, ReConfigOut, SackOut, Shutdown, ShutdownAck, ShutdownComplete,
+    AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, CountedSack, Cwr, Encode,
+    ErrorOut, Heartbeat, HeartbeatAck, InitOut, NrSackOut, ReConfigOut, SackOut, Shutdown, ShutdownAck,
+    ShutdownComplete,
 };
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -30,6 +32,13 @@ pub(crate) enum What {
     CookieEcho(Arc<[u8]>),
     CookieAck,
     Heartbeat(u64),
+    /// A HEARTBEAT of `size` bytes (RFC 8899 §4.1).
+    PathProbe {
+        nonce: u64,
+        size: usize,
+    },
+    /// The window is cut: the highest TSN sent before.
+    Cwr(Tsn),
     /// The parameters of a HEARTBEAT, to be returned unchanged.
     HeartbeatAck(Bytes),
     Shutdown,
@@ -58,15 +67,15 @@ pub(crate) enum What {
 impl What {
     /// Stands alone in its packet: by rule (RFC 9260 §5.1), because nothing may follow it, or because AUTH covers it.
     fn alone(&self) -> bool {
-        use What::{CookieAck, Error, Heartbeat, HeartbeatAck, ReConfig, Shutdown, ShutdownAck};
+        use What::{CookieAck, Cwr, Error, Heartbeat, HeartbeatAck, ReConfig, Shutdown, ShutdownAck};
         !matches!(
             self,
-            CookieAck | HeartbeatAck(_) | Error(_) | Heartbeat(_) | Shutdown | ShutdownAck | ReConfig { .. }
+            CookieAck | Cwr(_) | HeartbeatAck(_) | Error(_) | Heartbeat(_) | Shutdown | ShutdownAck | ReConfig { .. }
         )
     }
     /// The peer's own chunk asks for it, so that the peer could ask for any number.
     fn is_answer(&self) -> bool {
-        matches!(self, What::HeartbeatAck(_) | What::Error(_) | What::ReConfig { answer: true, .. })
+        matches!(self, What::HeartbeatAck(_) | What::Cwr(_) | What::Error(_) | What::ReConfig { answer: true, .. })
     }
     /// Bytes in a packet, of chunks that may share one and of answers.
     fn len(&self) -> usize {
@@ -79,8 +88,11 @@ impl What {
     }
     /// Saying it twice says no more.
     fn repeats(&self, other: &What) -> bool {
-        use What::{CookieAck, Shutdown, ShutdownAck};
-        matches!((self, other), (CookieAck, CookieAck) | (Shutdown, Shutdown) | (ShutdownAck, ShutdownAck))
+        use What::{CookieAck, Cwr, Shutdown, ShutdownAck};
+        matches!(
+            (self, other),
+            (CookieAck, CookieAck) | (Cwr(_), Cwr(_)) | (Shutdown, Shutdown) | (ShutdownAck, ShutdownAck)
+        )
     }
 }
 
@@ -239,6 +251,11 @@ impl Association {
             What::Heartbeat(nonce) => {
                 p.push(&Heartbeat::new(&heartbeat_info(c.path, *nonce)));
             }
+            What::PathProbe { nonce, size } => {
+                p.push(&Heartbeat::new(&heartbeat_info(c.path, *nonce)));
+                self.fill_probe(*size, out);
+            }
+            What::Cwr(tsn) => p.push(&Cwr { flags: 0, tsn: *tsn }),
             What::HeartbeatAck(raw) => p.push(&HeartbeatAck { info: &[], params_raw: raw }),
             What::Shutdown => p.push(&Shutdown { cum_tsn: self.tracker.cum() }),
             What::ShutdownAck => p.push(&ShutdownAck),
@@ -264,9 +281,7 @@ impl Association {
         }
         let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
         let max_gaps = room.saturating_sub(self.sack_len()) / 4;
-        self.scratch.gaps.clear();
-        self.tracker.fill_gaps(&mut self.scratch.gaps, max_gaps + 1);
-        if room < self.sack_len() || self.scratch.gaps.len() > max_gaps {
+        if room < self.sack_len() || self.collect_gaps(max_gaps + 1) > max_gaps {
             return false;
         }
         self.push_sack(out, room);
@@ -283,16 +298,33 @@ impl Association {
         let Some(path) = self.sack_target() else { return false };
         start_packet(self, path, out);
         let room = self.packet_size(path).saturating_sub(out.packet.len());
-        self.scratch.gaps.clear();
-        let max_gaps = room.saturating_sub(self.sack_len()) / 4;
-        self.tracker.fill_gaps(&mut self.scratch.gaps, max_gaps);
+        self.collect_gaps(room.saturating_sub(self.sack_len()) / 4);
         self.push_sack(out, room);
         self.sent_packet(now, path, out);
         true
     }
 
+    /// Gathers what is to be reported above the cumulative TSN, at most so many blocks; answers how many.
+    fn collect_gaps(&mut self, max: usize) -> usize {
+        let super::transmit::Scratch { gaps, kept, .. } = &mut *self.scratch;
+        gaps.clear();
+        kept.clear();
+        if !self.peer.nr_sack {
+            self.tracker.fill_gaps(gaps, max);
+        } else if self.config.vouch_for_all {
+            self.tracker.fill_gaps(kept, max);
+        } else {
+            for (tsn, n) in self.reassembly.take_handed_on() {
+                self.tracker.promise(tsn, n);
+            }
+            self.tracker.fill_kinds(gaps, kept, max);
+        }
+        gaps.len() + kept.len()
+    }
+
     fn push_sack(&mut self, out: &mut Transmit, room: usize) {
-        let left = room.saturating_sub(self.sack_len() + 4 * self.scratch.gaps.len()) / 4;
+        let blocks = self.scratch.gaps.len() + self.scratch.kept.len();
+        let left = room.saturating_sub(self.sack_len() + 4 * blocks) / 4;
         self.scratch.duplicates.clear();
         if self.tracker.pending_duplicates() {
             self.tracker.take_duplicates(&mut self.scratch.duplicates);
@@ -303,10 +335,12 @@ impl Association {
         let counted = self.peer.packet_count && !core::mem::take(&mut self.sack_count_lost);
         let packets = if counted { self.packets_since_sack.min(3) as u8 } else { 0 };
         let (cum_tsn, a_rwnd) = (self.tracker.cum(), u32::try_from(a_rwnd).unwrap_or(u32::MAX));
-        let (gaps, duplicates) = (&self.scratch.gaps[..], &self.scratch.duplicates[..]);
+        let (gaps, kept, duplicates) = (&self.scratch.gaps[..], &self.scratch.kept[..], &self.scratch.duplicates[..]);
+        if let Some(e) = self.echo() {
+            out.packet.push(&e);
+        }
         if self.peer.nr_sack {
-            // What was taken is never given up again.
-            out.packet.push(&NrSackOut { cum_tsn, a_rwnd, gaps: &[], kept: gaps, duplicates });
+            out.packet.push(&NrSackOut { cum_tsn, a_rwnd, gaps, kept, duplicates });
         } else {
             out.packet.push(&CountedSack { sack: SackOut { cum_tsn, a_rwnd, gaps, duplicates }, packets });
         }
@@ -318,7 +352,8 @@ impl Association {
 
     /// Bytes of a SACK, or of an NR-SACK where that is agreed on, without its lists.
     fn sack_len(&self) -> usize {
-        if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
+        let echo = if self.marks.is_some() { ECNE_LEN } else { 0 };
+        echo + if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
     }
 
     fn sack_pending(&self) -> bool {

@@ -13,6 +13,8 @@ use bytes::Bytes;
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Arrival {
     pub any: bool,
+    /// Lowest TSN among them.
+    pub lowest: Option<Tsn>,
     pub new: bool,
     pub immediate: bool,
     pub dropped: bool,
@@ -66,6 +68,9 @@ impl Association {
             return None;
         }
         seen.any = true;
+        if seen.lowest.is_none_or(|l| header.tsn.at_or_before(l)) {
+            seen.lowest = Some(header.tsn);
+        }
         seen.immediate |= header.flags.immediate || !self.received_any && !self.config.quirks.first_data_waits;
         self.received_any = true;
         // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).

@@ -11,7 +11,7 @@ use anabranch_policy::view::ChunkView;
 use std::collections::BTreeMap;
 
 /// Lists are searched for what is late this often at most; what is chosen to be sent is asked about anyway.
-const SWEEP: Duration = Duration::from_millis(1);
+pub(super) const SWEEP: Duration = Duration::from_millis(1);
 
 /// What was given up: the association's totals by policy, and the same for each stream that lost something.
 #[derive(Default)]
@@ -134,6 +134,9 @@ impl Association {
         self.groups.break_up(group);
         self.views_doubtful = true;
         let mut sent = false;
+        if self.config.return_given_up {
+            self.keep_given_up(tsn);
+        }
         for t in self.board.message_tsns(tsn) {
             let Some(c) = self.board.get(t) else { continue };
             sent |= c.transmissions > 0;
@@ -164,7 +167,7 @@ impl Association {
         } else {
             let srtt = self.paths.iter().map(|p| p.rtt.srtt()).max().filter(|t| !t.is_zero());
             let patience = srtt.unwrap_or(self.config.rto_initial);
-            self.forward_due = self.forward_sent.is_none_or(|(to, at)| to < point || at + patience <= now);
+            self.forward_due = self.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
         }
         for p in self.paths.iter_mut() {
             if p.flight.bytes() == 0 && self.board.reneged() == 0 {

@@ -62,6 +62,9 @@ impl Association {
         if let (Some(rtt), Some(p)) = (sample, self.paths.get_mut(path.index())) {
             p.rtt.sample(now, rtt);
         }
+        if !self.config.partial_reliability {
+            a.report_forward_tsn();
+        }
         if !a.report.is_empty() {
             self.echo_report = causes(&[Cause::UnrecognizedParameters(&a.report)])[..].into();
         }
@@ -142,9 +145,16 @@ impl Association {
         if self.peer.interleaving {
             self.peer.forward_tsn &= a.i_forward_tsn;
         }
+        self.reassembly.peer_gives_up(self.peer.forward_tsn);
         self.data_extra = if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 };
         self.queue.interleave(self.peer.interleaving);
         self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
+        if self.peer.nr_sack && !self.config.vouch_for_all {
+            self.reassembly.note_handed_on();
+        }
+        self.peer.adaptation = a.adaptation;
+        self.peer.ecn = a.ecn && self.config.ecn;
+        self.peer.packet_drop = a.packet_drop && self.config.packet_drop_reports;
         self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
         self.asconf.peer_starts_at(f.initial_tsn.0);
         if let Some(reconfig) = self.reconfig.held() {
@@ -172,6 +182,7 @@ impl Association {
 
     pub(super) fn establish(&mut self, now: Instant) {
         self.events.push_back(Event::Connected);
+        self.events.extend(self.peer.adaptation.map(|code| Event::Adaptation { code }));
         self.open(now);
     }
 
@@ -182,7 +193,7 @@ impl Association {
         self.state = State::Established;
         let path = self.handshake_path;
         if self.paths.get(path.index()).is_some_and(|p| p.origin == Origin::Handshake) {
-            self.set_path_state(path, PathState::Active, PathReason::Confirmed);
+            self.set_path_state(now, path, PathState::Active, PathReason::Confirmed);
             self.begin_confirming(now, path);
         }
         let named = |p: &&Path| p.state == PathState::Unconfirmed && p.origin == Origin::AddedByUs;

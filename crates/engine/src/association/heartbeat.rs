@@ -154,8 +154,10 @@ impl Association {
 
     fn heartbeat_lost(&mut self, now: Instant, id: PathId, waited: Duration) {
         // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
-        // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept.
-        let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial;
+        // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept. While T3 runs
+        // it counts the same silence, and more probes must not make that one end sooner.
+        let timed = self.paths.get(id.index()).is_some_and(|p| p.t3.is_some());
+        let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial && !timed;
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.answers_lost = true;
             // While a path is only suspected its T3 decides (see `on_suspect`).
@@ -186,6 +188,9 @@ impl Association {
         let Some((&path, nonce)) = info.split_first() else { return };
         let Ok(nonce) = nonce.try_into().map(u64::from_be_bytes) else { return };
         let id = PathId(path);
+        if self.config.path_mtu_discovery.is_some() && self.probe_answered(now, id, nonce) {
+            return;
+        }
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         if let Some(pair) = p.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
             let rtt = now.since(pair.sent_at);
@@ -213,7 +218,7 @@ impl Association {
             p.errors = 0;
             p.last_heard = Some(now);
             self.settle_standby(id);
-            self.set_path_state(id, PathState::Active, PathReason::Confirmed);
+            self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
         }
         self.path_answered(now, id);
         self.schedule_heartbeat(now, id);

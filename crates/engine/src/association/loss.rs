@@ -87,12 +87,17 @@ impl Association {
         let Some(copy) = chunk.copies.iter().find(|l| l.path == path && l.tx_seq == c.tx_seq).copied() else {
             return Verdict::Waiting;
         };
+        let late = chunk.deadline.is_some_and(|d| d < facts.now) && self.peer.forward_tsn;
         let cx = facts.view(&self.views);
         let mut view =
             CopyView { chunk: chunk.view(), path, tx_seq: copy.tx_seq, sent_at: copy.sent_at, misses: copy.misses };
         view.misses = view.misses.saturating_add(self.policies.loss_count.reports(&cx, sack, &view));
         if view.misses == 0 {
             return Verdict::Waiting;
+        }
+        if late && self.config.quirks.late_holes_end {
+            // Waiting for more reports would only keep the peer waiting. It is a loss for the window (RFC 3758 §3.5 F5).
+            return Verdict::Lost;
         }
         let verdict = self.policies.loss_threshold.judge(&cx, sack, &view);
         if let Some(l) = self.board.get_mut(c.tsn).and_then(|c| c.copies.find(path, view.tx_seq)) {
@@ -122,7 +127,7 @@ impl Association {
     }
 
     /// The same when no TSN is asked for: whatever was lost may begin an episode.
-    fn react(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64) {
+    pub(super) fn react(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64) {
         self.react_to(now, path, kind, bytes, u64::MAX);
     }
 
@@ -178,6 +183,7 @@ impl Association {
         let Some(v) = self.views.paths.get(path.index()).copied() else { return };
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
+        self.suspect_black_hole(now, path);
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.t3 = None;
             p.backoff = backoff;

@@ -15,6 +15,7 @@ mod control_in;
 mod control_out;
 mod control_timer;
 mod data_in;
+mod ecn;
 mod give_up;
 mod growth;
 mod handshake;
@@ -23,6 +24,8 @@ mod i_data_in;
 mod invariants;
 mod loss;
 mod nonces;
+mod packet_drop;
+mod path_mtu;
 mod paths;
 mod peer_window;
 pub(crate) mod receive;
@@ -40,13 +43,15 @@ mod transmit;
 mod transmit_copies;
 mod transmit_data;
 mod transmit_new;
+mod undelivered;
 mod views;
 
 pub(crate) use bench::Bench;
 pub(crate) use birth::Birth;
 pub use reconfig::ReconfigError;
-pub use state::Phase;
 pub(crate) use state::State;
+pub use state::{Phase, Stage};
+pub use undelivered::Undelivered;
 
 use crate::auth::AuthParams;
 use crate::config::AssocConfig;
@@ -113,6 +118,10 @@ pub(crate) struct PeerFeatures {
     pub nr_sack: bool,
     /// It takes packets without a checksum.
     pub zero_checksum: bool,
+    /// It tells of marked packets, and we mark ours as ones that may be.
+    pub ecn: bool,
+    pub packet_drop: bool,
+    pub adaptation: Option<u32>,
 }
 
 /// Reasons to wake up, for logs and tests.
@@ -134,6 +143,8 @@ pub enum TimerReason {
     Heartbeat(PathId),
     /// A path has been silent.
     Suspect(PathId),
+    /// A probe of the path's largest packet is due or unanswered.
+    PathMtu(PathId),
     /// The scheduler, the quality estimator or pacing asked to be woken.
     Policy,
     /// FORWARD-TSN again.
@@ -194,10 +205,14 @@ pub struct Association {
     scheduler_blocked: bool,
     /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
     confirming: bool,
+    /// Nothing came and no timer fired since the user sent something, see [`crate::Quirks::nagle`].
+    user_sends: bool,
     /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.
     burst_armed: bool,
     /// Highest TSN newly acknowledged as remembered for [`crate::Quirks::sticky_reports`].
     highest_reported: Option<u64>,
+    /// The packet that was built last took what room there was for new data, on the paths or at the peer.
+    window_spent: bool,
     /// A sending opportunity began that the scheduler has not been told of.
     fresh_opportunity: bool,
     /// Least time of the quality estimator's next tick.
@@ -209,8 +224,8 @@ pub struct Association {
     /// When the lists were last searched for what is late.
     swept_marked: Option<Instant>,
     swept_ahead: Option<Instant>,
-    /// Where the last FORWARD-TSN pointed, and when it left.
-    forward_sent: Option<(u64, Instant)>,
+    /// Where the last FORWARD-TSN pointed, when it left, and on which path.
+    forward_sent: Option<(u64, Instant, PathId)>,
     /// Consecutive errors over all paths (RFC 9260 §8.1).
     errors: u16,
     last_error: Option<Instant>,
@@ -227,6 +242,10 @@ pub struct Association {
     sack_due: bool,
     sack_timer: Option<Instant>,
     sack_path: PathId,
+    /// Marked packets of which the sender has not said that it knows.
+    marks: Option<ecn::Marks>,
+    /// The packet at hand was marked on its way.
+    pub(crate) packet_marked: bool,
     announced_rwnd: u64,
     readable_told: bool,
     // Control.
@@ -250,6 +269,7 @@ pub struct Association {
     events: VecDeque<Event>,
     abandoned_told: u64,
     abandoned: Seldom<give_up::Abandoned>,
+    given_up: Seldom<undelivered::GivenUp>,
     stats: Tally,
     scratch: bench::Lent,
 }
@@ -262,6 +282,11 @@ impl Association {
     /// Where the association is in its life.
     pub fn phase(&self) -> Phase {
         self.state.phase()
+    }
+
+    /// The same by the names of the standard.
+    pub fn stage(&self) -> Stage {
+        self.state.stage()
     }
 
     /// The peer's SCTP port.
@@ -297,12 +322,19 @@ impl Association {
         self.may_give_up |= options.deadline.is_some() || options.max_retransmissions.is_some();
         self.groups.queued(options.group, payload.len() as u64);
         self.queue.push(now, options, payload);
+        self.user_sends = true;
         if self.config.quirks.burst == crate::BurstRule::Always {
             self.opportunity();
         } else {
             self.scheduler_blocked = false;
         }
         Ok(())
+    }
+
+    /// Gives a stream its priority (0 is the best) or weight, for the stream schedulers `priority` and `weighted_fair`
+    /// (RFC 8260 §4.3.3); none takes it away.
+    pub fn set_stream_value(&mut self, stream: anabranch_base::StreamId, value: Option<u16>) {
+        self.queue.set_value(stream, value);
     }
 
     /// What fills the send buffer: payload, and what it costs to hold it in small pieces.
@@ -370,7 +402,7 @@ impl Association {
         PathStats {
             local: p.local.0,
             remote: p.remote,
-            state: p.state,
+            state: self.shown_state(p.state),
             standby: p.standby,
             cwnd: p.cwnd,
             ssthresh: p.ssthresh,
@@ -380,6 +412,8 @@ impl Association {
             min_rtt: p.rtt.min_rtt(),
             last_rtt: p.rtt.last(),
             rto: self.rto(p.id),
+            packet_size: self.packet_size(p.id),
+            discovery: p.discovery.as_ref().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
             errors: p.errors,
             counters: p.counters,

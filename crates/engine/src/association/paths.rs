@@ -2,6 +2,7 @@
 
 use super::Association;
 use crate::event::{Event, PathReason};
+use crate::path::discovery::Discovery;
 use crate::path::{FirstWindow, LocalId, Origin, Path, initial_window};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};
@@ -17,12 +18,18 @@ impl Association {
         let id = PathId(self.paths.len() as u8);
         self.addresses_changed += 1;
         self.paths.push(Path::new(id, local, remote, origin, self.first_window(remote), window));
-        self.note_era(id);
+        self.begin_path(id);
         Some(id)
     }
 
-    /// Notes on a new path what rules of older implementations ask for.
-    fn note_era(&mut self, id: PathId) {
+    /// What a new path needs by its association's configuration only.
+    fn begin_path(&mut self, id: PathId) {
+        if let Some(wanted) = self.config.path_mtu_discovery
+            && let Some(p) = self.paths.get_mut(id.index())
+        {
+            let (base, floor) = (self.config.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
+            p.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
+        }
         if self.config.quirks != crate::Quirks::default()
             && let Some(p) = self.paths.get_mut(id.index())
         {
@@ -31,7 +38,7 @@ impl Association {
     }
 
     /// To be called when the first path is another one, or packets have another size.
-    fn note_initial_window(&mut self) {
+    pub(super) fn note_initial_window(&mut self) {
         if let Some(p) = self.paths.first() {
             self.initial_cwnd = initial_window(self.config.initial_window, self.mtu, p.remote);
         }
@@ -56,7 +63,7 @@ impl Association {
         self.addresses_changed += 1;
         let window = (self.policies.window)();
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
-        self.note_era(id);
+        self.begin_path(id);
         self.views.forget(id);
         self.note_initial_window();
         Some(id)
@@ -84,9 +91,11 @@ impl Association {
         Some(id)
     }
 
-    /// `size` bytes is the largest SCTP packet that `path` carries, as the user or path MTU discovery found (§7.3); never
-    /// above the association's packet size. Messages are cut for the smallest of all paths, so that a chunk fits any of
-    /// them. What is cut already stays as it is and is left to IP to divide (§6.9). False when there is no such path.
+    /// `size` bytes is the largest SCTP packet that `path` carries, as the user found (§7.3); never above the
+    /// association's packet size, or what discovery ([`AssocConfig::path_mtu_discovery`](crate::AssocConfig)) finds.
+    /// Messages are cut for the smallest of all paths, so that a chunk fits any of them. What is cut already stays as it
+    /// is and is left to IP to divide (§6.9), see [`Transmit::may_divide`](crate::Transmit). False when there is no such
+    /// path.
     pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
         p.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
@@ -97,23 +106,9 @@ impl Association {
         true
     }
 
-    /// Messages are cut for the smallest packet of all paths.
-    pub(super) fn settle_mtu(&mut self) {
-        let smallest = self.paths.iter().map(|p| self.packet_size(p.id)).min().unwrap_or(self.config.packet_size);
-        self.mtu = (crate::AssocConfig::payload_of(smallest) - self.data_extra) as u64;
-        self.note_initial_window();
-        self.touch_views();
-    }
-
     /// Bytes of a chunk with such a payload, padding included.
     pub(super) fn chunk_len(&self, payload: usize) -> usize {
         anabranch_wire::data_chunk_len(payload) + self.data_extra
-    }
-
-    /// Largest packet for `path`, bytes.
-    pub(super) fn packet_size(&self, path: PathId) -> usize {
-        let found = self.paths.get(path.index()).map_or(usize::MAX, |p| p.packet_size);
-        found.min(self.config.packet_size) - self.auth.room()
     }
 
     /// Where new data goes while one path carries all (§6.4). False when there is no such path.
@@ -158,6 +153,9 @@ impl Association {
                     ssthresh: self.config.initial_ssthresh,
                 };
                 p.reset_congestion(start, (self.policies.window)());
+                if let Some(d) = &mut p.discovery {
+                    d.disconnected(true);
+                }
                 self.readd_path(now, id, true);
             }
         }
@@ -207,18 +205,38 @@ impl Association {
             p.heartbeat = None;
             p.heartbeat_timer = None;
         }
+        if p.origin == Origin::Listed && p.state == PathState::Unconfirmed {
+            // It is free for its owner (RFC 5062 §2).
+            p.disowned = true;
+            p.heartbeat = None;
+            p.heartbeat_timer = None;
+            self.addresses_changed += 1;
+        }
     }
 
     // ---- state
 
-    pub(super) fn set_path_state(&mut self, id: PathId, to: PathState, reason: PathReason) {
+    pub(super) fn set_path_state(&mut self, now: Instant, id: PathId, to: PathState, reason: PathReason) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         if p.state == to {
             return;
         }
         let from = core::mem::replace(&mut p.state, to);
         self.paths_changed = true;
+        self.note_connectivity(now, id);
+        let (from, to) = (self.shown_state(from), self.shown_state(to));
+        if from == to {
+            return;
+        }
         self.events.push_back(Event::PathChanged { path: id, from, to, reason });
+    }
+
+    /// What the user sees of a state.
+    pub(super) fn shown_state(&self, s: PathState) -> PathState {
+        match s {
+            PathState::PotentiallyFailed | PathState::Suspected if !self.config.shows_doubt => PathState::Active,
+            s => s,
+        }
     }
 
     /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
@@ -236,7 +254,7 @@ impl Association {
                 p.cwnd = p.cwnd.min(first).max(self.mtu);
                 p.backoff = 0;
             }
-            self.set_path_state(id, PathState::Active, PathReason::Answered);
+            self.set_path_state(now, id, PathState::Active, PathReason::Answered);
             self.schedule_heartbeat(now, id);
         }
     }
@@ -259,18 +277,39 @@ impl Association {
         let to = self.policies.path_state.after_timeout(&p.view(self.mtu, signals), max);
         // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
         let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.interface_down;
-        let alone =
-            matches!(to, PathState::Suspected | PathState::PotentiallyFailed) && !self.paths.iter().any(elsewhere);
-        if to == PathState::Active || to == p.state || alone {
+        let doubtful = match to {
+            PathState::Suspected => true,
+            PathState::PotentiallyFailed => !self.policies.path_state.doubts_the_only_path(),
+            _ => false,
+        };
+        let alone = doubtful && !self.paths.iter().any(elsewhere);
+        if to != PathState::Active && to != p.state && !alone {
+            self.leave_path(now, id, to, reason);
+        }
+        if id == self.primary {
+            self.switch_primary(errors);
+        }
+    }
+
+    /// The primary path has this many errors: perhaps the one that is used in its place takes its role (RFC 7829 §5).
+    fn switch_primary(&mut self, errors: u16) {
+        let Some(limit) = self.config.primary_switchover else { return };
+        let lowest = self.policies.path_state.leaves_above(self.config.max_path_retrans);
+        if errors <= limit.max(lowest) {
             return;
         }
-        self.leave_path(now, id, to, reason);
+        let from_primary = |p: &PathId| p.0.wrapping_sub(self.primary.0);
+        let Some(path) = self.usable_paths().iter().min_by_key(from_primary).filter(|p| *p != self.primary) else {
+            return;
+        };
+        self.set_primary(path);
+        self.events.push_back(Event::PrimarySwitched { path });
     }
 
     /// A path is no longer used: what is in flight on it goes elsewhere, and it is probed at once.
     pub(super) fn leave_path(&mut self, now: Instant, id: PathId, to: PathState, reason: PathReason) {
         let was_active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
-        self.set_path_state(id, to, reason);
+        self.set_path_state(now, id, to, reason);
         self.empty_path(now, id);
         if self.paths.iter().all(|p| p.t3.is_none()) {
             // The timer that watched over withdrawn acknowledgements is gone with the path.

@@ -43,6 +43,7 @@ impl Association {
             p.counters.bytes_received += packet.len() as u64;
             p.last_received = Some(now);
         }
+        self.user_sends = false;
         self.opportunity();
         self.begin_answers();
         let mut seen = Arrival::default();
@@ -76,6 +77,11 @@ impl Association {
         if matches!(self.state, super::State::ShutdownSent) {
             self.peer_is_there(now);
         }
+        if core::mem::take(&mut self.packet_marked)
+            && let (Some(tsn), Some(path)) = (seen.lowest, path)
+        {
+            self.note_mark(path, tsn);
+        }
         if let (true, Some(path)) = (seen.any, path) {
             self.after_packet_with_data(now, path, &seen);
         }
@@ -97,10 +103,9 @@ impl Association {
             return None;
         }
         tracing::debug!(path = ?p.id, from = %p.remote, to = %from.remote, "the peer's port changed");
-        p.remote = from.remote;
         let id = p.id;
         drop(same);
-        self.addresses_changed += 1;
+        self.encapsulate(id, from.remote.port());
         self.readd_path(now, id, false);
         Some(id)
     }
@@ -158,6 +163,9 @@ impl Association {
             }
             Chunk::IData(_) | Chunk::IForwardTsn(_) if self.peer.interleaving => {}
             Chunk::NrSack(n) if self.peer.nr_sack && self.state.is_connected() => self.on_nr_sack(now, &n),
+            Chunk::Ecne(e) if self.peer.ecn && self.state.is_connected() => self.on_ecne(now, path, &e),
+            Chunk::Cwr(c) if self.peer.ecn => self.on_cwr(c.tsn),
+            Chunk::PacketDrop(d) if self.peer.packet_drop && self.state.is_connected() => self.on_packet_drop(now, &d),
             Chunk::ForwardTsn(_) if !self.peer.forward_tsn && !self.peer.interleaving => {
                 return self.on_unknown(path, raw);
             }
@@ -191,6 +199,7 @@ impl Association {
             | Chunk::NrSack(_)
             | Chunk::Ecne(_)
             | Chunk::Cwr(_)
+            | Chunk::PacketDrop(_)
             | Chunk::Unknown(_) => return self.on_unknown(path, raw),
             // INIT and COOKIE ECHO are the endpoint's, PAD is for nobody (RFC 4820 §3); the rest has no meaning in this state.
             _ => {}

@@ -287,7 +287,8 @@ impl Association {
     /// Both directions begin anew: the peer's data at `theirs`, ours at `ours` when that changes.
     pub(super) fn begin_anew(&mut self, theirs: Tsn, ours: Option<Tsn>) {
         self.tracker = TsnTracker::new(theirs);
-        let fresh = Reassembly::new(self.inbound_streams, self.config.receive_overhead);
+        let mut fresh = Reassembly::new(self.inbound_streams, self.config.receive_overhead);
+        fresh.peer_gives_up(self.peer.forward_tsn);
         let mut before = core::mem::replace(&mut self.reassembly, fresh);
         before.reset_streams(&[]);
         self.reassembly.keep_ready(&mut before);

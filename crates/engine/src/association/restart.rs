@@ -48,7 +48,7 @@ impl Association {
             }
             _ => {}
         }
-        let known = |ip: &IpAddr| self.paths.iter().any(|p| p.remote.ip() == *ip);
+        let known = |ip: &IpAddr| self.paths.iter().any(|p| !p.disowned && p.remote.ip() == *ip);
         let source = from.remote.ip();
         let added: Vec<IpAddr> =
             std::iter::once(source).chain(listed.iter().copied()).filter(|ip| !known(ip)).collect();

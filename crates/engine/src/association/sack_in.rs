@@ -8,6 +8,7 @@ use crate::event::CloseReason;
 use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, Tsn};
+use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, GapBlock, NrSack, Sack};
 use std::collections::BTreeMap;
 
@@ -99,21 +100,46 @@ impl PathTally {
     }
 }
 
-/// Gap blocks as extended ranges in order; `end` is above all that was sent.
-fn read_blocks(cum: u64, end: u64, blocks: impl Iterator<Item = GapBlock>, out: &mut Vec<(u64, u64)>) -> GapsRead {
+/// Gap blocks as extended ranges in order; `end` is above all that was sent. `alone`: see
+/// [`crate::Quirks::each_gap_alone`].
+fn read_blocks(
+    (cum, end): (u64, u64),
+    alone: bool,
+    blocks: impl Iterator<Item = GapBlock>,
+    out: &mut Vec<(u64, u64)>,
+) -> GapsRead {
     out.clear();
+    let mut doubtful = false;
     for b in blocks {
         let (from, to) = (cum + u64::from(b.start), cum + u64::from(b.end));
         let ordered = out.last().is_none_or(|&(_, last)| from > last);
         if b.start == 0 || to < from || !ordered {
-            return GapsRead::Nonsense;
+            if !alone {
+                return GapsRead::Nonsense;
+            }
+            doubtful = true;
         }
-        if to >= end {
+        if to >= end && from <= to {
             return GapsRead::Unsent;
         }
-        out.push((from, to));
+        if from.max(cum + 1) <= to {
+            out.push((from.max(cum + 1), to));
+        }
+    }
+    if doubtful {
+        join(out);
     }
     GapsRead::Fine
+}
+
+/// Sorts ranges and joins those that touch.
+fn join(ranges: &mut Vec<(u64, u64)>) {
+    ranges.sort_unstable();
+    ranges.dedup_by(|later, before| {
+        let touches = later.0 <= before.1 + 1;
+        before.1 = if touches { before.1.max(later.1) } else { before.1 };
+        touches
+    });
 }
 
 /// What was in flight of a chunk that arrived.
@@ -162,6 +188,9 @@ impl Association {
         for &(from, to) in &added {
             (from..=to).for_each(|tsn| self.board.keep(tsn));
         }
+        if !added.is_empty() {
+            self.after_abandon(now);
+        }
         self.scratch.gap_ranges.added = added;
         self.scratch.gap_ranges.kept = core::mem::replace(&mut self.gaps.kept, kept);
     }
@@ -198,6 +227,7 @@ impl Association {
             self.on_peer_window(now, s.a_rwnd, progress);
         }
         let progress = self.scratch.acks.iter().any(|t| t.touched);
+        self.note_answered_forward(cum);
         self.highest_reported = self.scratch.highest_acked;
         self.finish_tally(now);
         self.refresh_acknowledged();
@@ -216,34 +246,33 @@ impl Association {
     }
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.
-    fn is_unsent(&self, tsn: u64) -> bool {
+    pub(super) fn is_unsent(&self, tsn: u64) -> bool {
         tsn >= self.board.sent_end() || self.board.has_unsent_until(tsn)
     }
 
     /// Reads gap blocks into extended ranges.
     fn read_gaps(&mut self, cum: u64, s: &Sack<'_>, nr: Option<&NrSack<'_>>) -> GapsRead {
         let g = &mut self.scratch.gap_ranges;
-        let read = read_blocks(cum, self.board.sent_end(), s.gaps(), &mut g.next);
+        let (span, alone) = ((cum, self.board.sent_end()), self.config.quirks.each_gap_alone);
+        let read = read_blocks(span, alone, s.gaps(), &mut g.next);
         let Some(nr) = nr.filter(|_| read == GapsRead::Fine) else { return read };
-        let read = read_blocks(cum, self.board.sent_end(), nr.kept(), &mut g.kept);
+        let read = read_blocks(span, alone, nr.kept(), &mut g.kept);
         if read != GapsRead::Fine {
             g.kept.clear();
             return read;
         }
         // Both kinds together are what a SACK would say; one TSN may stand in both.
         g.next.extend_from_slice(&g.kept);
-        g.next.sort_unstable();
-        let mut joined = 0;
-        for i in 1..g.next.len() {
-            if g.next[i].0 <= g.next[joined].1 + 1 {
-                g.next[joined].1 = g.next[joined].1.max(g.next[i].1);
-            } else {
-                joined += 1;
-                g.next[joined] = g.next[i];
-            }
-        }
-        g.next.truncate(joined + 1);
+        join(&mut g.next);
         GapsRead::Fine
+    }
+
+    /// The answer to a FORWARD-TSN shows that its path works, although it acknowledges no data.
+    fn note_answered_forward(&mut self, cum: u64) {
+        let answered = self.forward_sent.filter(|(to, _, _)| *to <= cum);
+        if let Some(p) = answered.and_then(|(_, _, path)| self.paths.get_mut(path.index())) {
+            p.consecutive_timeouts = 0;
+        }
     }
 
     fn begin_tally(&mut self) {
@@ -362,7 +391,7 @@ impl Association {
             return false;
         }
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
-        let once = sent == 1;
+        let (once, several) = (sent == 1, c.on_several_paths);
         if state == ChunkState::Outstanding {
             // The late arrival of what was given as lost says nothing about what left after that.
             self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
@@ -395,8 +424,10 @@ impl Association {
             if copies == 1
                 && let Some(p) = self.paths.get_mut(copy.path.index())
             {
-                // What was sent before by another path may have come by that one: no path answers before its time.
-                if once || now.since(copy.sent_at) >= p.rtt.min_rtt() {
+                // What was sent before by another path may have come by that one: no path answers before its time, and
+                // none that failed on such a word (RFC 7829 §3.2, rule 9).
+                let failed = matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive);
+                if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
                     p.answers.sample(now, p.last_heard, owed_since);
                     self.path_answered(now, copy.path);
@@ -406,6 +437,13 @@ impl Association {
             && let Some(t) = last_path.and_then(|p| self.scratch.acks.get_mut(p.index()))
         {
             t.touched = true;
+            // It was late, not lost, and came by no other way (RFC 7829 §3.2, rule 10).
+            if let Some(p) = last_path.filter(|_| !several).and_then(|p| self.paths.get(p.index()))
+                && p.errors > 0
+                && p.state != PathState::Suspected
+            {
+                self.path_answered(now, p.id);
+            }
         }
         true
     }

@@ -170,6 +170,12 @@ impl Path {
             self.newest_at_send = p.at_send;
             self.newest_removed = Some(tx_seq);
         }
+        if !lost
+            && let Some(d) = &mut self.discovery
+            && self.flight.packet(tx_seq).is_some_and(|p| p.large)
+        {
+            d.large_arrived();
+        }
         self.flight.remove_copy(tx_seq, len, lost);
     }
 }

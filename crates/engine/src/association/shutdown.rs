@@ -92,7 +92,11 @@ impl Association {
         if !self.state.is_connected() {
             return;
         }
-        self.on_sack(now, cum, None);
+        // pion and what descends from it put their own point here. Such a peer has acknowledged nothing, and wants to
+        // end all the same.
+        if !self.is_unsent(self.board.extend(cum)) {
+            self.on_sack(now, cum, None);
+        }
         match self.state {
             State::Established | State::ShutdownPending => {
                 self.state = State::ShutdownReceived;

@@ -15,6 +15,20 @@ pub enum Phase {
     Closed,
 }
 
+/// The states of RFC 9260 §4.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the names are the standard's")]
+pub enum Stage {
+    CookieWait,
+    CookieEchoed,
+    Established,
+    ShutdownPending,
+    ShutdownSent,
+    ShutdownReceived,
+    ShutdownAckSent,
+    Closed,
+}
+
 #[derive(Debug)]
 pub(crate) enum State {
     /// INIT sent, T1-init runs.
@@ -36,6 +50,18 @@ pub(crate) enum State {
 }
 
 impl State {
+    pub fn stage(&self) -> Stage {
+        match self {
+            State::CookieWait => Stage::CookieWait,
+            State::CookieEchoed { .. } => Stage::CookieEchoed,
+            State::Established => Stage::Established,
+            State::ShutdownPending => Stage::ShutdownPending,
+            State::ShutdownSent => Stage::ShutdownSent,
+            State::ShutdownReceived => Stage::ShutdownReceived,
+            State::ShutdownAckSent => Stage::ShutdownAckSent,
+            State::Closed => Stage::Closed,
+        }
+    }
     pub fn phase(&self) -> Phase {
         match self {
             State::CookieWait | State::CookieEchoed { .. } => Phase::Connecting,

@@ -50,6 +50,25 @@ impl Association {
         Ok(())
     }
 
+    /// Whether less than a packet waits while something is outstanding ([`crate::Quirks::nagle`]), from now on.
+    pub fn set_nagle(&mut self, on: bool) {
+        Arc::make_mut(&mut self.config).quirks.nagle = on;
+    }
+
+    /// Other thresholds for the failure of paths from now on: the path state policy of `profile`, and
+    /// [`AssocConfig::primary_switchover`]. States and counts stay until the next error.
+    ///
+    /// # Errors
+    /// As [`AssocConfig::check`]; nothing changes.
+    pub fn set_path_thresholds(&mut self, profile: Profile, switchover: Option<u16>) -> Result<(), PolicyError> {
+        let wanted = AssocConfig { profile, primary_switchover: switchover, ..self.config().clone() };
+        wanted.check()?;
+        self.policies.path_state = wanted.profile.build(wanted.seed)?.path_state;
+        self.config = Arc::new(wanted);
+        self.asks = super::asks::Asks::of(&self.policies);
+        Ok(())
+    }
+
     /// Association.Max.Retrans and Path.Max.Retrans from now on; none leaves what was there.
     pub fn set_max_retrans(&mut self, association: Option<u16>, path: Option<u16>) {
         let config = Arc::make_mut(&mut self.config);

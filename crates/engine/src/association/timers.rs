@@ -22,7 +22,14 @@ impl Association {
         next
     }
 
-    /// The same without the reason.
+    /// All timers that run, in no order, for logs and tests.
+    pub fn timers(&self) -> Vec<(Instant, TimerReason)> {
+        let mut list = vec![];
+        self.offer_timers(|at, why| list.extend(at.map(|at| (at, why))));
+        list
+    }
+
+    /// When the next one fires, without the reason.
     pub(crate) fn next_timeout(&self) -> Option<Instant> {
         const NEVER: u64 = u64::MAX;
         let mut next = NEVER;
@@ -55,6 +62,7 @@ impl Association {
             offer(p.reorder_timer, TimerReason::Loss(p.id));
             offer(p.suspect_timer, TimerReason::Suspect(p.id));
             offer(p.heartbeat_timer, TimerReason::Heartbeat(p.id));
+            offer(p.discovery.as_ref().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
             if p.pace_pending && waiting && p.next_paced > Instant::ZERO && p.flight.bytes() < p.cwnd {
                 offer(Some(p.next_paced), TimerReason::Policy);
             }
@@ -68,6 +76,7 @@ impl Association {
         }
         let due = |t: Option<Instant>| t.is_some_and(|t| t <= now);
         self.touch_views();
+        self.user_sends = false;
         self.opportunity();
         if due(self.control_timer) {
             self.control_timer = None;
@@ -120,6 +129,9 @@ impl Association {
             }
             if due(self.paths[i].heartbeat_timer) {
                 self.on_heartbeat_timer(now, id);
+            }
+            if due(self.paths[i].discovery.as_ref().and_then(|d| d.deadline())) {
+                self.on_path_mtu_timer(now, id);
             }
             if self.paths[i].next_paced <= now {
                 self.paths[i].pace_pending = false;

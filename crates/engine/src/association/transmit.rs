@@ -1,7 +1,10 @@
 //! The next packet, in four steps from the first day: control, retransmission, new data, acknowledgement and repair.
 
 use super::Association;
+use super::give_up;
 use super::sack_in::GapScratch;
+use super::views::has_window;
+use crate::path::Path;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
@@ -12,6 +15,8 @@ use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock, IForwardTsnOut, Skip
 #[derive(Default)]
 pub(crate) struct Scratch {
     pub gaps: Vec<GapBlock>,
+    /// Those that will not be taken back (NR-SACK).
+    pub kept: Vec<GapBlock>,
     pub duplicates: Vec<Tsn>,
     /// Extended TSNs of the packet under construction.
     pub packet: Vec<u64>,
@@ -34,6 +39,7 @@ impl Scratch {
     /// Nothing in it.
     pub const EMPTY: Scratch = Scratch {
         gaps: Vec::new(),
+        kept: Vec::new(),
         duplicates: Vec::new(),
         packet: Vec::new(),
         skipped: Vec::new(),
@@ -52,6 +58,7 @@ impl Scratch {
 
 /// Builds the next packet into `out`; false when there is none now.
 pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> bool {
+    a.window_spent = false;
     if !a.reconfig.is_idle() {
         a.advance_reconfig(now);
     }
@@ -62,9 +69,9 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
         a.note_app_limited(now);
         if a.state.is_ending() {
             a.continue_shutdown(now);
-        }
-        if a.transmit_control(now, out) {
-            return true;
+            if a.transmit_control(now, out) {
+                return true;
+            }
         }
     } else if a.state.sends_data() {
         a.decay_idle_windows(now);
@@ -91,9 +98,45 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
     a.transmit_sack(now, out)
 }
 
+impl Association {
+    /// Is nothing to be sent, and nothing to be noted about that? Then [`poll`] would do nothing.
+    pub(crate) fn is_idle(&self, now: Instant) -> bool {
+        self.has_nothing_but_data() && !self.has_data_work() && self.paths.iter().all(|p| !has_unfilled_window(p, now))
+    }
+
+    /// The same right after a packet: nothing may follow it at this moment.
+    pub(crate) fn is_spent(&mut self, now: Instant) -> bool {
+        let spent = core::mem::take(&mut self.window_spent);
+        if !self.has_nothing_but_data() || !spent {
+            return self.is_idle(now);
+        }
+        let late = self.peer.forward_tsn && self.swept_ahead.is_none_or(|t| now.since(t) >= give_up::SWEEP);
+        let asks = self.asks.redundancy || self.asks.quality || self.asks.scheduler || self.asks.look_ahead;
+        let repairs = self.forward_due || !self.board.marked().is_empty() || !self.copies_due.is_empty();
+        let stalled = self.paths.iter().any(|p| p.stalled_since.is_some());
+        let spent = !late && !asks && !repairs && !stalled && !self.board.ahead().is_empty();
+        if spent {
+            self.scratch.packet.clear();
+        }
+        spent
+    }
+
+    /// Nothing of what comes before DATA and after it is to be sent or done.
+    fn has_nothing_but_data(&self) -> bool {
+        let open = self.state.sends_data() && !self.state.is_ending();
+        open && self.control.is_empty() && !self.sack_due && self.reconfig.is_idle()
+    }
+}
+
+/// Could more have been in flight, and was that not noted yet?
+fn has_unfilled_window(p: &Path, now: Instant) -> bool {
+    has_window(p, now) && !p.rate.is_app_limited(p.flight.bytes())
+}
+
 /// Starts a packet on `path`.
 pub(super) fn start_packet(a: &Association, path: PathId, out: &mut Transmit) {
     out.path = Some(path);
+    (out.may_divide, out.probe, out.may_be_marked) = (false, false, false);
     if let Some(p) = a.paths.get(path.index()) {
         out.local = p.local;
         out.remote = p.remote;
@@ -137,6 +180,7 @@ impl Association {
         if self.auth.signs_packets() {
             self.authenticate(out);
         }
+        self.note_size(path, out);
         if self.peer.zero_checksum && !out.packet.chunk_kinds().iter().any(|k| needs_checksum(*k)) {
             out.packet.leave_checksum_zero();
         }
@@ -208,7 +252,7 @@ impl Association {
             out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
         }
         self.forward_timer = Some(now + self.rto(path));
-        self.forward_sent = Some((self.board.advance_ack_point(now), now));
+        self.forward_sent = Some((self.board.advance_ack_point(now), now, path));
     }
 
     /// The same for I-FORWARD-TSN: ordered and unordered messages of a stream each once with the largest MID (RFC 8260

@@ -220,11 +220,12 @@ impl Association {
             list.iter().filter_map(|&t| self.board.get(t)).map(|c| self.chunk_len(c.payload.len())).sum();
         self.bundle_forward_tsn(now, path, out, data_len);
         self.bundle_sack(path, out, data_len);
-        let (mut payload, taps) = (0, self.asks.redundancy);
+        let (mut payload, mut once, taps) = (0, true, self.asks.redundancy);
         let last_of_all = if self.ends_with_this_packet() { list.last() } else { None };
         for tsn in &list {
             let Some(c) = self.board.get(*tsn) else { continue };
             payload += c.len();
+            once &= c.transmissions == 1;
             let mut header = c.header;
             let asks = c.transmissions == 0 || !self.config.quirks.repairs_never_ask;
             header.flags.immediate |= last_of_all == Some(tsn) && asks;
@@ -238,6 +239,7 @@ impl Association {
             }
         }
         self.scratch.packet = list;
+        out.may_be_marked = self.peer.ecn && once;
         self.sent_packet(now, path, out);
         self.after_data(now, path, facts, payload);
     }

@@ -7,7 +7,7 @@ use super::views::{Facts, has_window};
 use crate::message::SendOptions;
 use crate::transmit::Transmit;
 use crate::tx::send_queue::Fragment;
-use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
+use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
 use anabranch_policy::path_scheduler::{Decision, LookAhead, Occasion, Settled};
 use anabranch_policy::view::{ChunkView, QueueView, StreamView};
 use anabranch_wire::COMMON_HEADER_LEN;
@@ -31,6 +31,8 @@ enum Step {
 struct Building {
     on: Option<PathId>,
     size: usize,
+    /// Of its newest chunk.
+    stream: StreamId,
 }
 
 impl Association {
@@ -42,6 +44,9 @@ impl Association {
         }
         if self.queue.is_empty() && self.board.ahead().is_empty() {
             self.note_app_limited(now);
+            return false;
+        }
+        if self.user_sends && self.config.quirks.nagle && self.waits_for_more() {
             return false;
         }
         let eligible = self.eligible(now);
@@ -60,10 +65,13 @@ impl Association {
             self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
         }
         self.scratch.packet.clear();
-        let mut packet = Building { on: None, size: COMMON_HEADER_LEN };
+        let mut packet = Building { on: None, size: COMMON_HEADER_LEN, stream: StreamId(0) };
         for _ in 0..MAX_ASKS {
             if packet.on.is_none() && self.give_up_ahead(now) {
                 facts = self.facts(now);
+            }
+            if self.asks.one_stream {
+                self.tell_room(&packet);
             }
             self.refill_look_ahead(now, &mut facts);
             if self.ask_scheduler(now, &mut facts, &mut packet) == Step::Done {
@@ -72,7 +80,14 @@ impl Association {
         }
         let Some(path) = packet.on else { return false };
         self.finish_data(now, path, &facts, out);
+        self.window_spent |= facts.eligible.is_empty();
         true
+    }
+
+    /// Less than a packet, while an answer is on its way (Nagle).
+    fn waits_for_more(&self) -> bool {
+        let little = self.queue.bytes() + self.board.ahead_bytes() < self.mtu;
+        little && matches!(self.state, super::State::Established) && self.board.outstanding_bytes() > 0
     }
 
     /// One question to the scheduler, and what its answer leads to. Keeps `facts` true.
@@ -84,7 +99,10 @@ impl Association {
         if facts.eligible.is_empty() {
             return Step::Done;
         }
-        let Some(shown) = self.chunks_for_window(now, next_len, facts.peer_rwnd) else { return Step::Done };
+        let Some(shown) = self.chunks_for_window(now, next_len, facts.peer_rwnd) else {
+            self.window_spent = packet.on.is_some();
+            return Step::Done;
+        };
         // The only chunk there is would not fit: whatever the answer, the packet is complete.
         if let Some(path) = packet.on
             && shown == 1
@@ -122,7 +140,7 @@ impl Association {
         let Some(chunk) = self.board.ahead().get(index).filter(|_| facts.eligible.has(path)) else {
             return self.refuse(now);
         };
-        let (chunk_tsn, chunk_len) = (chunk.tsn, chunk.len);
+        let (chunk_tsn, chunk_len, stream) = (chunk.tsn, chunk.len, chunk.stream);
         // Not in between: what is given up takes its whole message along, chunks of this packet too.
         if packet.on.is_none() && is_partial(chunk) {
             let chunk = *chunk;
@@ -138,13 +156,15 @@ impl Association {
             return Step::Done;
         }
         // The first one leaves however small the path has become since it was cut (§6.9).
-        if packet.on.is_some_and(|p| p != path || packet.size + len > self.packet_size(path)) {
+        let full = |p| p != path || packet.size + len > self.packet_size(path);
+        if packet.on.is_some_and(|p| full(p) || self.asks.one_stream && stream != packet.stream) {
             return Step::Done;
         }
         let tsn = self.board.extend(chunk_tsn);
         self.take_for_packet(now, tsn, path, packet.on.is_none());
         packet.on = Some(path);
         packet.size += len;
+        packet.stream = stream;
         self.facts_after_taking(facts, path);
         self.settle_sent(facts, Settled::Sent { tsn: chunk_tsn, path, len: chunk_len });
         Step::Again
@@ -197,6 +217,13 @@ impl Association {
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         self.policies.path_scheduler.settle(&cx, outcome);
+    }
+
+    /// Says for how much payload the packet has room, to a stream scheduler that fills packets.
+    fn tell_room(&mut self, packet: &Building) {
+        let room = |p| self.packet_size(p).saturating_sub(packet.size + self.chunk_len(0)) as u64;
+        let room = packet.on.filter(|_| !self.asks.look_ahead).map(room);
+        self.policies.stream_scheduler.packet(room);
     }
 
     /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.

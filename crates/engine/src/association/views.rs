@@ -3,6 +3,7 @@
 use super::Association;
 use crate::path::Path;
 use anabranch_base::{Instant, PathId, PathSet, Ppm, Rate};
+use anabranch_policy::buffer::Share;
 use anabranch_policy::path_quality::{Board, PathQuality};
 use anabranch_policy::view::{AssocView, PathState, PathView, Signals, TimeoutLog};
 
@@ -143,7 +144,7 @@ impl Association {
         let holds = self.config.quirks.marked_hold_window;
         for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
             (active, standby) = (true, standby | p.standby);
-            if has_window(p, now) && (!holds || self.has_room(p, now)) {
+            if has_window(p, now) && (!holds && !self.asks.buffer || self.has_room(p, now)) {
                 open = open.with(p.id);
             }
         }
@@ -157,7 +158,21 @@ impl Association {
     /// One more packet of new data may leave on this path.
     fn has_room(&self, p: &Path, now: Instant) -> bool {
         let held = if self.config.quirks.marked_hold_window { self.marked_on(p.id) } else { 0 };
-        has_window(p, now) && p.flight.bytes() + held < p.cwnd
+        has_window(p, now) && p.flight.bytes() + held < p.cwnd && (!self.asks.buffer || self.has_share(p))
+    }
+
+    /// One more packet is within the path's part of the buffers.
+    fn has_share(&self, p: &Path) -> bool {
+        let active = self.paths.iter().filter(|p| p.state.usable() && !p.interface_down).count();
+        let share = Share {
+            paths: active as u64,
+            on_path: p.flight.bytes(),
+            outstanding: self.board.outstanding_bytes(),
+            packet: self.mtu,
+            send_buffer: self.config.send_buffer as u64,
+            peer_rwnd: self.peer_rwnd(),
+        };
+        p.flight.bytes() == 0 || self.policies.buffer.allows(&share)
     }
 
     /// Payload given as lost on a path and not sent again yet, bytes.

@@ -23,6 +23,11 @@ impl Endpoint {
         self.handle_bytes(now, Source { local, remote }, datagram, None, v);
     }
 
+    /// The datagram that is handed over next was marked by a queue: CE in its IP header (RFC 3168 §5).
+    pub fn next_is_marked(&mut self) {
+        self.marked = true;
+    }
+
     fn handle_bytes(&mut self, now: Instant, from: Source, bytes: &[u8], whole: Option<&Bytes>, verify: Verify) {
         match Packet::parse(bytes, verify) {
             Ok(packet) => self.arrived(now, from, &packet, whole),
@@ -35,6 +40,7 @@ impl Endpoint {
             }
             Err(_) => {}
         }
+        self.marked = false;
     }
 
     /// A checksum of zero that is wrong: only for an association that announced to take it, and never where the
@@ -62,12 +68,18 @@ impl Endpoint {
         if let Ok(packet) = Packet::of_slices(packet) {
             self.arrived(now, Source { local, remote }, &packet, None);
         }
+        self.marked = false;
     }
 
     fn arrived(&mut self, now: Instant, from: Source, packet: &Packet<'_>, whole: Option<&Bytes>) {
         let h = packet.header;
         if h.dst_port != self.config.port || !is_unicast(from.remote.ip()) {
             return;
+        }
+        if packet.has_only(is_everyday)
+            && let Some(id) = self.owner(h.vtag, h.src_port)
+        {
+            return self.hand_over(now, id, from, packet, whole);
         }
         let Some(Ok(first)) = packet.chunks().next() else { return };
         if h.vtag == 0 {
@@ -100,7 +112,8 @@ impl Endpoint {
 
     /// The association whose tag and peer's port these are.
     pub(super) fn owner(&self, vtag: u32, peer_port: u16) -> Option<AssocId> {
-        let id = self.of_tag(vtag)?;
+        let is_it = |id: &AssocId| self.slots.get(id).is_some_and(|s| s.association.local_tag == vtag);
+        let id = self.latest.filter(is_it).or_else(|| self.of_tag(vtag))?;
         self.slots.get(&id).filter(|s| s.association.peer_port == peer_port).map(|_| id)
     }
 
@@ -112,13 +125,21 @@ impl Endpoint {
         packet: &Packet<'_>,
         whole: Option<&Bytes>,
     ) {
-        if let Some(s) = self.slots.work_on(&id) {
-            s.association.handle_packet(now, from, packet, whole);
+        let Some(s) = self.slots.work_on(&id) else { return };
+        s.association.packet_marked = core::mem::take(&mut self.marked);
+        s.association.handle_packet(now, from, packet, whole);
+        if !s.is_listed() {
             s.wake(id, &mut self.ready, &mut self.eventful);
-            if !s.is_listed() {
-                self.index_addresses(id);
-            }
+            return self.index_addresses(id);
         }
+        self.latest = Some(id);
+        if s.ready || !s.association.is_idle(now) {
+            return s.wake(id, &mut self.ready, &mut self.eventful);
+        }
+        s.association.settle_views();
+        s.announce(id, &mut self.eventful);
+        let (next, noted) = (s.association.next_timeout(), s.timeout);
+        self.retime(id, next, noted);
     }
 
     /// SHUTDOWN ACK before the handshake is complete answers an association of before (§8.5.1 E, §9.2).
@@ -149,6 +170,11 @@ impl Endpoint {
         let mut all = std::iter::once(at.remote).chain(more);
         all.find_map(|remote| self.of_peer(&PeerKey::new(at.local, remote, peer_port)))
     }
+}
+
+/// Chunks that mean nothing without their association, and never end it.
+fn is_everyday(kind: u8) -> bool {
+    matches!(kind, kind::DATA | kind::SACK | kind::I_DATA | kind::HEARTBEAT | kind::HEARTBEAT_ACK)
 }
 
 fn is_reflected(kind: u8, flags: u8) -> bool {

@@ -126,12 +126,15 @@ impl Endpoint {
                 interleaving: announced.interleaving,
                 i_forward_tsn: announced.i_forward_tsn,
                 nr_sack: announced.nr_sack,
+                ecn: announced.ecn,
+                packet_drop: announced.packet_drop,
                 zero_checksum: unsummed,
                 unsummed_to_us: config.error_detection.is_some(),
                 ..Features::default()
             },
             local_random: if announced.auth.is_some() { ourselves.auth.random } else { Default::default() },
             peer_auth: announced.auth.clone(),
+            adaptation: announced.adaptation,
         };
         let [mut sealed, mut params] = core::mem::take(&mut self.rooms);
         sealed.clear();

@@ -30,6 +30,7 @@ impl Replies {
         self.queue.is_empty()
     }
 
+    #[inline]
     pub fn pop(&mut self, out: &mut Transmit) -> bool {
         let Some((local, remote, packet)) = self.queue.pop_front() else { return false };
         out.local = local;

@@ -14,6 +14,8 @@ pub(crate) struct Packet {
     pub live: u16,
     /// Counted by the loss estimator.
     pub counted_lost: bool,
+    /// Above the base size of path MTU discovery, and whole.
+    pub large: bool,
     pub at_send: DeliveredAtSend,
 }
 
@@ -76,9 +78,21 @@ impl Flight {
 
     /// A packet leaves; its chunks follow by [`Self::add_copy`].
     pub fn begin_packet(&mut self, now: Instant, at_send: DeliveredAtSend) -> u64 {
-        self.packets.push_back(Packet { sent_at: now, live: 0, counted_lost: false, at_send });
+        self.packets.push_back(Packet { sent_at: now, live: 0, counted_lost: false, large: false, at_send });
         self.live_packets += 1;
         self.next_seq() - 1
+    }
+
+    /// The newest packet is above the base size.
+    pub fn mark_large(&mut self) {
+        if let Some(p) = self.packets.back_mut() {
+            p.large = true;
+        }
+    }
+
+    /// Is a packet above the base size in flight?
+    pub fn has_large(&self) -> bool {
+        self.packets.iter().any(|p| p.large && p.live > 0)
     }
 
     /// A chunk of the newest packet.
@@ -118,7 +132,8 @@ impl Flight {
     /// A copy that had been acknowledged is in flight again, at its old place.
     pub fn restore_copy(&mut self, tx_seq: u64, tsn: u64, len: u64, sent_at: Instant) {
         while self.first_seq > tx_seq {
-            let gone = Packet { sent_at, live: 0, counted_lost: false, at_send: DeliveredAtSend::default() };
+            let gone =
+                Packet { sent_at, live: 0, counted_lost: false, large: false, at_send: DeliveredAtSend::default() };
             self.packets.push_front(gone);
             self.first_seq -= 1;
         }

@@ -2,12 +2,12 @@
 
 use super::Path;
 use core::ops::{Deref, DerefMut, Index, IndexMut};
-use smallvec::SmallVec;
 
 /// Each stands on its own: a path is large, and a list that grows would copy all of them and leave holes behind. Few
 /// associations have more than two.
 #[derive(Default)]
-pub(crate) struct Paths(SmallVec<[Box<Path>; 2]>);
+#[allow(clippy::vec_box, reason = "a path stays where it is")]
+pub(crate) struct Paths(Vec<Box<Path>>);
 
 impl Paths {
     pub fn len(&self) -> usize {
@@ -31,9 +31,7 @@ impl Paths {
     /// Appends one; makes room for no more than that.
     #[inline]
     pub fn push(&mut self, p: Path) {
-        if self.0.len() >= self.0.inline_size() {
-            self.0.reserve_exact(1);
-        }
+        self.0.reserve_exact(1);
         // Written to its place at once.
         self.0.push(Box::write(Box::new_uninit(), p));
     }

@@ -1,6 +1,7 @@
 //! One path: a pair of local interface and remote address with its own window, timers and estimators.
 
 pub(crate) mod answers;
+pub(crate) mod discovery;
 pub(crate) mod flight;
 pub(crate) mod list;
 pub(crate) mod pseudo_cumulative;
@@ -12,6 +13,7 @@ use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState, PathView, Signals};
 use anabranch_policy::window::Window;
 use answers::AnswerGaps;
+use discovery::Discovery;
 use flight::Flight;
 use pseudo_cumulative::PseudoCumulative;
 use rate::RateEstimator;
@@ -107,10 +109,14 @@ pub(crate) struct Path {
     pub known_to_peer: bool,
     /// Kept warm, and used only when its interface has no other (DESIGN decision 2).
     pub standby: bool,
+    /// Its host says that it knows nothing of us: the peer listed an address that is not its own.
+    pub disowned: bool,
     /// The driver said that the interface is down.
     pub interface_down: bool,
     /// Largest SCTP packet the path was found to carry, bytes; at most the association's.
     pub packet_size: usize,
+    /// Looks for the largest packet, where that was asked for.
+    pub discovery: Option<Box<Discovery>>,
     pub cwnd: u64,
     pub ssthresh: u64,
     pub partial_bytes_acked: u64,
@@ -209,8 +215,10 @@ impl Path {
             state: PathState::Unconfirmed,
             known_to_peer: origin != Origin::AddedByUs,
             standby: false,
+            disowned: false,
             interface_down: false,
             packet_size: usize::MAX,
+            discovery: None,
             cwnd: start.cwnd,
             ssthresh: start.ssthresh,
             partial_bytes_acked: 0,
@@ -279,7 +287,7 @@ impl Path {
 
     /// To be probed by turns (RFC 9260 §5.4).
     pub fn is_listed_unconfirmed(&self) -> bool {
-        self.origin == Origin::Listed && self.state == PathState::Unconfirmed && !self.interface_down
+        self.origin == Origin::Listed && self.state == PathState::Unconfirmed && !self.interface_down && !self.disowned
     }
 
     /// Congestion state back to where it began (RFC 9260 §7.2.5: another route).

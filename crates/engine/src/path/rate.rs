@@ -63,6 +63,11 @@ impl RateEstimator {
         self.app_limited_until = self.delivered + in_flight.max(1);
     }
 
+    /// Would [`Self::app_limited`] change nothing?
+    pub fn is_app_limited(&self, in_flight: u64) -> bool {
+        self.app_limited_until == self.delivered + in_flight.max(1)
+    }
+
     /// Bytes on this path were acknowledged.
     pub fn on_delivered(&mut self, now: Instant, bytes: u64) {
         self.delivered += bytes;

@@ -153,10 +153,14 @@ pub struct Reassembly {
     given_up: u64,
     /// The peer has skipped something, so that late SSNs may be honest.
     forwarded: bool,
+    /// The peer may give messages up (RFC 3758), and may have stopped in the middle of one.
+    gives_up: bool,
     /// The message that the user has a part of.
     partial: Option<Partial>,
     /// Messages in I-DATA; empty where DATA is used.
     interleaved: Interleaved,
+    /// First TSN and number of chunks of what became ready since it was last asked for; none when nobody asks.
+    handed_on: Option<Vec<(Tsn, u32)>>,
 }
 
 impl Reassembly {
@@ -174,9 +178,29 @@ impl Reassembly {
             last_end: 0,
             given_up: 0,
             forwarded: false,
+            gives_up: false,
             partial: None,
             interleaved: Interleaved::default(),
+            handed_on: None,
         }
+    }
+
+    /// What becomes ready is noted from now on, for [`Reassembly::take_handed_on`].
+    pub fn note_handed_on(&mut self) {
+        self.handed_on.get_or_insert_default();
+    }
+
+    /// What has become ready since the last call.
+    pub fn take_handed_on(&mut self) -> impl Iterator<Item = (Tsn, u32)> + '_ {
+        self.handed_on.iter_mut().flat_map(|list| list.drain(..))
+    }
+
+    /// A message in DATA, whose TSNs follow each other.
+    fn hand(&mut self, m: Message) {
+        if let Some(list) = self.handed_on.as_mut().filter(|_| m.part != Part::Abandoned) {
+            list.push((m.tsn, m.payload.pieces().count() as u32));
+        }
+        self.ready.push_back(m);
     }
 
     /// So many streams exist from now on, never fewer than before (RFC 6525 §5.2.5).
@@ -189,7 +213,7 @@ impl Reassembly {
     pub fn reset_streams(&mut self, streams: &[StreamId]) {
         let chosen = |s: StreamId| streams.is_empty() || streams.contains(&s);
         while let Some(key) = self.waiting.keys().find(|(s, _)| chosen(*s)).copied() {
-            self.ready.extend(self.waiting.remove(&key));
+            self.waiting.remove(&key).into_iter().for_each(|m| self.hand(m));
         }
         self.reset_interleaved(&chosen);
         for (i, next) in self.next.iter_mut().enumerate() {
@@ -197,6 +221,35 @@ impl Reassembly {
                 *next = Ssn(0);
             }
         }
+    }
+
+    /// PR-SCTP was agreed on. A message that the peer gave up when it had sent a part of it may then have no end: Linux
+    /// and dcsctp go on with the first fragment of another one. Without, that is a [`Violation`].
+    pub fn peer_gives_up(&mut self, gives_up: bool) {
+        self.gives_up = gives_up;
+    }
+
+    /// Drops the beginning of a message that can have no end, now that this chunk has come next to it. True when the
+    /// chunk is itself of such a message, which ends before the one behind it.
+    fn has_no_end(&mut self, tsn: u64, h: &DataHeader) -> bool {
+        if !self.gives_up {
+            return false;
+        }
+        let headless = !h.flags.end && self.runs.get(&(tsn + 1)).is_some_and(|r| r.begins);
+        if (h.flags.begin || headless)
+            && let Some((first, run)) = self.runs.range(..tsn).next_back()
+            && run.after(*first) == tsn
+            && !run.ends
+        {
+            self.release_run(*first);
+        }
+        headless
+    }
+
+    fn release_run(&mut self, first: u64) -> Option<Run> {
+        let run = self.runs.remove(&first)?;
+        self.held -= run.charge(self.overhead);
+        Some(run)
     }
 
     /// Counts a chunk that is held elsewhere.
@@ -219,6 +272,9 @@ impl Reassembly {
         if let Some(outcome) = self.continue_part(extended_tsn, h, &payload) {
             return outcome;
         }
+        if !self.runs.is_empty() && self.has_no_end(extended_tsn, h) {
+            return Ok(());
+        }
         if !(h.flags.begin && h.flags.end) {
             return self.insert_fragment(extended_tsn, h, payload);
         }
@@ -228,7 +284,7 @@ impl Reassembly {
         self.held += payload.len() + self.overhead;
         let Shared { stream, ssn } = Shared::of(h);
         let payload = Payload::single(payload);
-        let m = Message { stream, ssn, tsn: h.tsn, ppid: h.ppid, payload, part: Part::Whole };
+        let m = Message { stream, ssn, mid: None, tsn: h.tsn, ppid: h.ppid, payload, part: Part::Whole };
         self.complete(extended_tsn, m)
     }
 
@@ -287,19 +343,23 @@ impl Reassembly {
     ///
     /// # Errors
     /// [`Violation::NoBegin`] or [`Violation::BeginInside`].
-    pub fn check_cum(&self, cum_extended: u64) -> Result<(), Violation> {
+    pub fn check_cum(&mut self, cum_extended: u64) -> Result<(), Violation> {
         // Only the first run can start at or below the cumulative TSN, or it has itself a hole behind it.
-        let Some((first, run)) = self.runs.first_key_value().filter(|(first, _)| **first <= cum_extended) else {
-            return Ok(());
-        };
-        let after = run.after(*first);
-        if !run.begins {
-            Err(Violation::NoBegin { tsn: Tsn(*first as u32) })
-        } else if after <= cum_extended {
-            Err(Violation::BeginInside { tsn: Tsn(after as u32) })
-        } else {
-            Ok(())
+        while let Some((&first, run)) = self.runs.first_key_value().filter(|(first, _)| **first <= cum_extended) {
+            let after = run.after(first);
+            let wrong = if !run.begins {
+                Violation::NoBegin { tsn: Tsn(first as u32) }
+            } else if after <= cum_extended {
+                Violation::BeginInside { tsn: Tsn(after as u32) }
+            } else {
+                return Ok(());
+            };
+            if !self.gives_up {
+                return Err(wrong);
+            }
+            self.release_run(first);
         }
+        Ok(())
     }
 
     /// The peer gave up on everything to `new_cum_extended`; `skipped` names the highest given-up SSN of each ordered
@@ -326,8 +386,7 @@ impl Reassembly {
     }
 
     fn drop_run(&mut self, first: u64) {
-        if let Some(run) = self.runs.remove(&first) {
-            self.held -= run.charge(self.overhead);
+        if let Some(run) = self.release_run(first) {
             self.given_up = self.given_up.max(run.after(first) - 1);
         }
     }
@@ -410,7 +469,8 @@ impl Reassembly {
             let Shared { stream, ssn } = run.shared;
             let payload = Payload::from_pieces(run.pieces);
             let tsn = Tsn(first as u32);
-            return self.complete(last, Message { stream, ssn, tsn, ppid: run.ppid, payload, part: Part::Whole });
+            let m = Message { stream, ssn, mid: None, tsn, ppid: run.ppid, payload, part: Part::Whole };
+            return self.complete(last, m);
         }
         Ok(())
     }
@@ -428,14 +488,14 @@ impl Reassembly {
         self.last_end = last;
         let stream = m.stream;
         let Some(ssn) = m.ssn else {
-            self.ready.push_back(m);
+            self.hand(m);
             return Ok(());
         };
         let next = self.next_of(stream);
         let ahead = ssn.distance(*next);
         if ahead == 0 {
             *next = ssn.next();
-            self.ready.push_back(m);
+            self.hand(m);
             self.drain(stream);
             return Ok(());
         }
@@ -461,7 +521,7 @@ impl Reassembly {
         while !self.waiting.is_empty() {
             let ssn = *self.next_of(stream);
             let Some(m) = self.waiting.remove(&(stream, ssn.0)) else { return };
-            self.ready.push_back(m);
+            self.hand(m);
             *self.next_of(stream) = ssn.next();
         }
     }
@@ -482,7 +542,7 @@ impl Reassembly {
         for (low, high) in spans.into_iter().flatten() {
             while let Some((key, _)) = self.waiting.range((stream, low)..=(stream, high)).next() {
                 let key = *key;
-                self.ready.extend(self.waiting.remove(&key));
+                self.waiting.remove(&key).into_iter().for_each(|m| self.hand(m));
             }
         }
         self.drain(stream);

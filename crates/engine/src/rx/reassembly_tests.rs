@@ -158,6 +158,30 @@ fn violations_from_either_side() {
     assert_eq!(texts(&mut r), ["0.1."]);
 }
 
+/// As Linux and dcsctp send it: no last fragment, and the first of another message behind. In every order.
+#[test]
+fn a_message_given_up_half_sent_is_dropped_when_the_peer_may_give_up() {
+    let chunks = [(10, 0, "UB"), (11, 0, "U"), (12, 0, "UB"), (13, 0, "UE"), (14, 0, "UBE"), (9, 0, "UBE")];
+    let mut orders = vec![vec![]];
+    for n in 0..chunks.len() {
+        let more = |o: Vec<usize>| (0..=n).map(move |at| [&o[..at], &[n], &o[at..]].concat());
+        orders = orders.into_iter().flat_map(more).collect();
+    }
+    assert_eq!(orders.len(), 720);
+    for order in orders {
+        let mut r = Reassembly::new(1, CHUNK_CHARGE);
+        r.peer_gives_up(true);
+        for &i in &order {
+            let (at, stream, flags) = chunks[i];
+            put(&mut r, at, stream, 0, flags).unwrap_or_else(|v| panic!("{order:?}: {v}"));
+        }
+        r.check_cum(T0 + 14).unwrap_or_else(|v| panic!("{order:?}: {v}"));
+        let mut got = texts(&mut r);
+        got.sort();
+        assert_eq!((got, r.held_bytes()), (vec!["12.13.".into(), "14.".into(), "9.".into()], 0), "{order:?}");
+    }
+}
+
 #[test]
 fn an_ssn_is_used_once() {
     let mut r = Reassembly::new(1, CHUNK_CHARGE);

@@ -34,6 +34,8 @@ pub struct TsnTracker {
     highest: u64,
     /// First to last of each range above `cum + 1`, neither touching nor overlapping.
     ranges: BTreeMap<u64, u64>,
+    /// What of them will not be taken back, likewise; may reach below `cum`.
+    promised: BTreeMap<u64, u64>,
     duplicates: Vec<Tsn>,
 }
 
@@ -42,7 +44,7 @@ impl TsnTracker {
     pub fn new(peer_initial: Tsn) -> Self {
         // One whole lap below the first TSN, so that extended numbers never meet zero.
         let cum = (1 << 32) + u64::from(peer_initial.0) - 1;
-        TsnTracker { cum, highest: cum, ranges: BTreeMap::new(), duplicates: Vec::new() }
+        TsnTracker { cum, highest: cum, ranges: BTreeMap::new(), promised: BTreeMap::new(), duplicates: Vec::new() }
     }
 
     /// The cumulative TSN: it and all before it are here or were skipped.
@@ -167,6 +169,56 @@ impl TsnTracker {
         // Offsets fit: a TSN is at most MAX_AHEAD above when it arrives, and the cumulative TSN only grows.
         let offset = |tsn: u64| u16::try_from(tsn - self.cum).unwrap_or(u16::MAX);
         out.extend(self.ranges.iter().take(max).map(|(a, b)| GapBlock { start: offset(*a), end: offset(*b) }));
+    }
+
+    /// These `n` TSNs, received, will not be taken back (draft-tuexen-tsvwg-sctp-multipath-29 §4).
+    pub fn promise(&mut self, first: Tsn, n: u32) {
+        let n = u64::from(n);
+        if self.ranges.is_empty() {
+            self.promised.clear();
+        }
+        let ahead = u64::from(first.distance(self.cum()));
+        if !first.plus(n as u32 - 1).after(self.cum()) || ahead > u64::from(MAX_AHEAD) {
+            return;
+        }
+        let (first, last) = (self.cum + ahead, self.cum + ahead + n - 1);
+        while let Some(old) = self.promised.first_entry().filter(|e| *e.get() <= self.cum) {
+            old.remove();
+        }
+        if let Some((_, end)) = self.promised.range_mut(..first).next_back().filter(|(_, end)| **end + 1 == first) {
+            *end = last;
+        } else if self.promised.len() < MAX_RANGES {
+            self.promised.insert(first, last);
+        }
+    }
+
+    /// Appends at most `max` gap blocks, lowest first: to `renegable` what may still be taken back, to `kept` the rest.
+    pub fn fill_kinds(&self, renegable: &mut Vec<GapBlock>, kept: &mut Vec<GapBlock>, max: usize) {
+        let offset = |tsn: u64| u16::try_from(tsn - self.cum).unwrap_or(u16::MAX);
+        let full = |r: &Vec<GapBlock>, k: &Vec<GapBlock>| r.len() + k.len() >= max;
+        for (&first, &last) in &self.ranges {
+            let mut at = first;
+            for (&from, &to) in self.promised.range(first..=last) {
+                if from > at && !full(renegable, kept) {
+                    renegable.push(GapBlock { start: offset(at), end: offset(from - 1) });
+                }
+                if full(renegable, kept) {
+                    return;
+                }
+                // Two that touch are one block.
+                match kept.last_mut().filter(|b| u64::from(b.end) + 1 == from - self.cum) {
+                    Some(b) => b.end = offset(to),
+                    None => kept.push(GapBlock { start: offset(from), end: offset(to) }),
+                }
+                at = to + 1;
+            }
+            if full(renegable, kept) {
+                return;
+            }
+            if at <= last {
+                renegable.push(GapBlock { start: offset(at), end: offset(last) });
+            }
+        }
     }
 
     /// Duplicates wait to be reported.

@@ -17,10 +17,21 @@ pub(crate) struct LiveCopy {
 /// Most copies of one chunk that may live at once.
 pub(crate) const MAX_COPIES: usize = 4;
 
-#[derive(Clone, Copy, Debug, Default)]
+impl LiveCopy {
+    /// What stands where there is none.
+    const NONE: LiveCopy = LiveCopy { path: PathId(0), tx_seq: 0, sent_at: Instant::ZERO, misses: 0 };
+}
+
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Copies {
-    list: [Option<LiveCopy>; MAX_COPIES],
+    list: [LiveCopy; MAX_COPIES],
     len: u8,
+}
+
+impl Default for Copies {
+    fn default() -> Self {
+        Copies { list: [LiveCopy::NONE; MAX_COPIES], len: 0 }
+    }
 }
 
 impl Copies {
@@ -32,36 +43,34 @@ impl Copies {
     }
     /// The only one, where there is just one.
     pub fn single(&self) -> Option<LiveCopy> {
-        if self.len == 1 { self.list[0] } else { None }
+        (self.len == 1).then_some(self.list[0])
     }
     pub fn push(&mut self, c: LiveCopy) {
         if let Some(slot) = self.list.get_mut(usize::from(self.len)) {
-            *slot = Some(c);
+            *slot = c;
             self.len += 1;
         }
     }
     pub fn iter(&self) -> impl Iterator<Item = &LiveCopy> {
-        self.list.get(..self.len()).unwrap_or_default().iter().flatten()
+        self.list.iter().take(self.len())
     }
     pub fn find(&mut self, path: PathId, tx_seq: u64) -> Option<&mut LiveCopy> {
-        self.list.iter_mut().flatten().find(|c| c.path == path && c.tx_seq == tx_seq)
+        let len = self.len();
+        self.list.iter_mut().take(len).find(|c| c.path == path && c.tx_seq == tx_seq)
     }
     /// Removes one; keeps the order of the rest.
     pub fn remove(&mut self, path: PathId, tx_seq: u64) -> Option<LiveCopy> {
-        let i = self.list.iter().position(|c| c.is_some_and(|c| c.path == path && c.tx_seq == tx_seq))?;
-        let out = self.list[i].take();
+        let i = self.iter().position(|c| c.path == path && c.tx_seq == tx_seq)?;
+        let out = self.list[i];
         self.list[i..].rotate_left(1);
         self.len -= 1;
-        out
+        Some(out)
     }
     pub fn take_all(&mut self) -> Copies {
         core::mem::take(self)
     }
     pub fn clear(&mut self) {
-        while let Some(last) = self.len.checked_sub(1) {
-            self.list[usize::from(last)] = None;
-            self.len = last;
-        }
+        self.len = 0;
     }
 }
 
@@ -98,6 +107,8 @@ pub(crate) struct Chunk {
     pub last_sent: Option<Instant>,
     pub transmissions: u16,
     pub fast_retransmitted: bool,
+    /// Its transmissions took different paths.
+    pub on_several_paths: bool,
     /// The newest loss was noticed by a timer.
     pub timed_out: bool,
     /// Path bound at loss, when the retransmission policy binds early.

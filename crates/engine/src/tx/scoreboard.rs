@@ -150,6 +150,7 @@ impl Scoreboard {
             last_sent: None,
             transmissions: 0,
             fast_retransmitted: false,
+            on_several_paths: false,
             timed_out: false,
             bound: None,
             reneged: false,
@@ -194,6 +195,7 @@ impl Scoreboard {
         c.state = ChunkState::Outstanding;
         c.copies.push(copy);
         c.transmissions = c.transmissions.saturating_add(1);
+        c.on_several_paths |= c.last_path.is_some_and(|p| p != copy.path);
         c.last_path = Some(copy.path);
         c.last_sent = Some(copy.sent_at);
         c.marked_at = None;
@@ -336,7 +338,8 @@ impl Scoreboard {
     /// acknowledgement (RFC 3758 §3.5 C1, C2).
     ///
     /// Messages in between that are settled in whole and late by `now` are given up too: the peer has them, and the
-    /// point would stop at each of them for a round trip.
+    /// point would stop at each of them for a round trip. So are unordered ones that the peer will not take back; of
+    /// ordered ones it might drop those that still wait for their turn.
     pub fn advance_ack_point(&mut self, now: Instant) -> u64 {
         self.advanced = self.advanced.max(self.cumulative());
         loop {
@@ -344,7 +347,7 @@ impl Scoreboard {
                 Some(ChunkState::Abandoned) => self.advanced += 1,
                 Some(ChunkState::Acked) if self.advanced > self.cumulative() => {
                     let span = self.message_tsns(self.advanced + 1);
-                    if !self.settled_and_late(&span, now) {
+                    if !self.settled_and_late(&span, now) && !self.kept_and_unordered(&span) {
                         break;
                     }
                     let arrived = span.iter().all(|t| self.get(*t).is_some_and(|c| c.state == ChunkState::Acked));
@@ -370,6 +373,13 @@ impl Scoreboard {
             && pieces.all(|c| {
                 matches!(c.state, ChunkState::Acked | ChunkState::Abandoned) && c.deadline.is_some_and(|d| d < now)
             })
+    }
+
+    /// Is this a whole unordered message that the peer will not take back?
+    fn kept_and_unordered(&self, span: &[u64]) -> bool {
+        let of = |t: Option<&u64>| t.and_then(|t| self.get(*t)).map(|c| c.header.flags);
+        let whole = of(span.first()).is_some_and(|f| f.begin && f.unordered) && of(span.last()).is_some_and(|f| f.end);
+        whole && span.iter().all(|t| self.get(*t).is_some_and(|c| c.kept))
     }
 
     /// Do lists and sums agree with the chunks? See [`crate::Association::check_invariants`].

@@ -21,9 +21,25 @@ struct OutStream {
     /// The same of I-DATA, ordered and unordered messages apart.
     next_mid: [Mid; 2],
     queue: VecDeque<Queued>,
+    /// Its priority or weight, where the user gave one.
+    value: Option<u16>,
 }
 
 impl OutStream {
+    /// What a scheduler sees of its first message.
+    fn head(&self) -> Option<StreamView> {
+        let q = self.queue.front()?;
+        Some(StreamView {
+            id: StreamId(q.options.stream.0),
+            value: self.value,
+            class: q.options.class,
+            head_len: q.payload.len() as u64,
+            head_deadline: q.options.deadline,
+            head_queued: q.queued_at,
+            head_order: q.message,
+        })
+    }
+
     /// A reset (RFC 6525 §5.1.2, RFC 8260 §2.3.2).
     fn begin_again(&mut self) {
         self.next_ssn = Ssn(0);
@@ -191,11 +207,25 @@ impl SendQueue {
         s.queue.push_back(queued);
         if s.queue.len() == 1
             && !begun
-            && let Some(head) = s.queue.front()
+            && let Some(v) = s.head()
         {
-            let v = head_view(head);
             self.ready.push(v);
         }
+    }
+
+    /// What has no TSN yet, by message: its number, its options, and its payload or the rest of it.
+    pub fn for_each_left(&self, mut f: impl FnMut(u64, &SendOptions, Bytes)) {
+        let cut = self.cutting.iter().chain(self.interleaved.iter().flat_map(BTreeMap::values));
+        cut.for_each(|c| f(c.message.message, &c.message.options, c.message.payload.slice(c.offset..)));
+        let held = self.paused.iter().flat_map(|p| &p.held);
+        let waiting = self.streams.values().flat_map(|s| &s.queue).chain(held);
+        waiting.for_each(|q| f(q.message, &q.options, q.payload.clone()));
+    }
+
+    /// Gives a stream its priority or weight for schedulers that look at it.
+    pub fn set_value(&mut self, stream: StreamId, value: Option<u16>) {
+        self.streams.entry(stream.0).or_default().value = value;
+        self.ready.iter_mut().filter(|v| v.id == stream).for_each(|v| v.value = value);
     }
 
     /// Is this message of `stream` half cut?
@@ -240,8 +270,8 @@ impl SendQueue {
             let Some(s) = self.streams.get_mut(&self.ready[i].id.0) else { break };
             let head = s.queue.pop_front();
             let given_up_now = head.as_ref().is_some_and(|h| expired(&self.ready[i], h.message, &h.options));
-            match s.queue.front() {
-                Some(next) => self.ready[i] = head_view(next),
+            match s.head() {
+                Some(next) => self.ready[i] = next,
                 None => drop(self.ready.remove(i)),
             }
             let Some(head) = head else { continue };
@@ -350,7 +380,7 @@ impl SendQueue {
 
     /// Shows the first message that waits on `stream` in place of what was shown.
     fn show_head(&mut self, stream: u16) {
-        let head = self.streams.get(&stream).and_then(|s| s.queue.front()).map(head_view);
+        let head = self.streams.get(&stream).and_then(OutStream::head);
         let at = self.ready.iter().position(|v| v.id.0 == stream);
         match (head, at) {
             (Some(head), Some(at)) => self.ready[at] = head,
@@ -384,7 +414,7 @@ impl SendQueue {
             let Some((i, _)) = self.queued(stream, message) else { continue };
             let Some(s) = self.streams.get_mut(&stream) else { continue };
             let Some(m) = s.queue.remove(i) else { continue };
-            let head = s.queue.front().map(head_view);
+            let head = s.head();
             self.bytes -= m.payload.len() as u64;
             self.waiting -= 1;
             dropped(&m.options, m.payload.len() as u64);
@@ -415,17 +445,6 @@ impl SendQueue {
         if !self.has_begun(stream.0) {
             self.ready.retain(|v| v.id != stream);
         }
-    }
-}
-
-fn head_view(q: &Queued) -> StreamView {
-    StreamView {
-        id: StreamId(q.options.stream.0),
-        class: q.options.class,
-        head_len: q.payload.len() as u64,
-        head_deadline: q.options.deadline,
-        head_queued: q.queued_at,
-        head_order: q.message,
     }
 }
 

@@ -213,7 +213,9 @@ fn a_peer_that_never_acknowledges_costs_the_send_buffer() {
         memory.bytes_max
     );
     assert!(s.events.contains(&Event::Closed(CloseReason::PeerGone)), "{:?}", s.events);
-    assert!(packets < 100 && memory.bytes_max < 2 * taken);
+    // A path out of use is probed once a second (path truth, `revisit`); all else backs off.
+    let probes = end.as_millis() / 1_000;
+    assert!(packets as u64 <= probes + 40 && memory.bytes_max < 2 * taken, "{packets} packets");
 }
 
 /// A peer that shuts its window lets what the user sends pile up: crumbs fill the buffer by what they cost.

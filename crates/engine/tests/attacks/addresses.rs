@@ -134,3 +134,136 @@ fn many_auths_and_many_asconfs_in_a_packet() {
     assert_eq!(s.answers(HOME, &outer), []);
     assert_eq!(chunks_of(&s.answers(HOME, &inner)), [[kind::AUTH, kind::ASCONF_ACK]]);
 }
+
+/// Takes `Peer`'s tag for an ABORT of a host that knows nothing of the association (RFC 9260 §8.4).
+fn abort_of_a_stranger(heartbeat: &Bytes) -> Vec<u8> {
+    let vtag = anabranch_wire::Packet::parse(heartbeat, anabranch_wire::Verify::Trusted).expect("a packet").header.vtag;
+    packet(vtag, &[&encoded(&anabranch_wire::AbortOut { tag_reflected: true, causes: &[] })])
+}
+
+fn listing(list: &[std::net::SocketAddr]) -> Vec<u8> {
+    let mut params = all_extensions();
+    list.iter().for_each(|a| anabranch_wire::Encode::encode(&Parameter::from(a.ip()), &mut params));
+    params
+}
+
+/// Address camping (RFC 5062 §2): somebody lists a victim's address, so that the victim cannot connect from it. Its host
+/// says that it knows nothing of that, and has its address back. A victim with one address takes it as a restart would.
+#[test]
+fn somebody_camps_on_the_address_of_a_victim() {
+    let victim = [source(70), source(71)];
+    let mine = anabranch_wire::InitFields { tag: 0x0b5e_55ed, ..fields() };
+    // With one address: at once.
+    let mut s = Server::new(assoc_config("cmt"));
+    s.connect(HOME, fields(), &listing(&victim[..1]));
+    s.connect(victim[0], mine, &all_extensions());
+    assert_eq!(s.ids().len(), 1, "the camper's is gone");
+    // With two of which one is taken: as soon as the first probe was answered.
+    let mut s = Server::new(assoc_config("cmt"));
+    let camper = s.connect(HOME, fields(), &listing(&victim[..1]));
+    let refused = s.answers(victim[0], &init(mine, &listing(&victim)));
+    assert_eq!(chunks_of(&refused), [[kind::ABORT]], "a restart must not add addresses");
+    let (began, mut probes) = (s.now, 0);
+    loop {
+        let sent = s.advance(ms(100));
+        let (to_victim, rest): (Vec<_>, Vec<_>) = sent.into_iter().partition(|x| x.0.ip() == victim[0].ip());
+        s.answers(HOME, &camper.packet(&[&answers_to_heartbeats(&rest)]));
+        probes += to_victim.len();
+        for (to, probe) in &to_victim {
+            s.answers(*to, &abort_of_a_stranger(probe));
+        }
+        if probes > 0 {
+            break;
+        }
+        assert!(s.now.since(began) < ms(5_000));
+    }
+    let waited = s.now.since(began);
+    s.connect(victim[0], mine, &listing(&victim));
+    println!("a camper on one of two addresses: {waited} and {probes} probe until the victim has it back");
+    assert_eq!(s.ids().len(), 2, "each has its own");
+    assert!(waited <= ms(2_000) && probes == 1);
+    assert!(
+        s.advance(ms(600_000))
+            .iter()
+            .all(|x| x.0.ip() != victim[0].ip() || !crate::common::kinds(&x.1).contains(&kind::DATA))
+    );
+    s.check();
+}
+
+/// Association hijacking and the restart attack (RFC 5062 §3, §4): whoever has got an address of the peer, or none of
+/// them, begins anew in its name.
+#[test]
+fn strangers_begin_anew_in_the_name_of_the_peer() {
+    let params = listing(&[source(80)]);
+    let (mut refused, mut bytes_out) = (0, 0);
+    let mut s = Server::new(assoc_config("cmt"));
+    let mut p = s.connect(HOME, fields(), &params);
+    for n in 0..1_000u32 {
+        // From an address of its own, with the peer's in the list: that adds its own.
+        let theirs = anabranch_wire::InitFields { tag: 0x0bad_0000 + n, ..fields() };
+        let out = s.answers(source(1_000 + n), &init(theirs, &listing(&[HOME, source(80)])));
+        bytes_out += bytes_of(&out);
+        refused += usize::from(chunks_of(&out) == [[kind::ABORT]]);
+        // An INIT from the peer's own address, without the cookie that goes there: nothing changes.
+        let out = s.answers(HOME, &init(theirs, &params));
+        assert_eq!(chunks_of(&out), [[kind::INIT_ACK]]);
+        let cookie = [0x5a; 200];
+        assert!(
+            s.answers(HOME, &packet(0x0bad_0000 + n, &[&encoded(&anabranch_wire::CookieEcho { cookie: &cookie })]))
+                .is_empty()
+        );
+    }
+    println!("1,000 restarts by strangers: {refused} refused with {bytes_out} bytes, the association untouched");
+    assert_eq!(refused, 1_000);
+    assert_eq!(s.ids().len(), 1);
+    let bytes = p.data(3, 0, WHOLE, b"as ever");
+    s.answers(HOME, &bytes);
+    assert_eq!(s.assoc().recv().map(|m| m.payload.into_bytes()).as_deref(), Some(&b"as ever"[..]));
+    // The cookie of a restart shows nothing of the tags: Tie-Tags are numbers of their own (§3.3).
+    let out = s.answers(HOME, &init(anabranch_wire::InitFields { tag: 0x0bad_ffff, ..fields() }, &params));
+    let shows = |tag: u32| out[0].1.windows(4).any(|w| w == tag.to_be_bytes());
+    assert!(!shows(p.tag), "our tag");
+    s.check();
+}
+
+/// Redirection (RFC 5062 §5): the first address to which data would go is a bystander's. Data goes nowhere before a nonce
+/// came back, whatever the peer asks for: its answers to probes it never saw are guesses of 64 bits.
+#[test]
+fn a_bystander_is_to_be_the_primary_path() {
+    let bystander = source(90);
+    let mut s = Server::new(assoc_config("sctp"));
+    let mut p = s.connect(HOME, fields(), &listing(&[bystander]));
+    let mut wanted = Vec::new();
+    anabranch_wire::Encode::encode(
+        &Parameter::AsconfSetPrimary { correlation: 1, address: bystander.ip() },
+        &mut wanted,
+    );
+    let chunk = p.asconf(&wanted);
+    s.answers(HOME, &p.authenticated(&[&chunk]));
+    for n in 0..100_000u64 {
+        let mut info = vec![1];
+        info.extend_from_slice(&n.wrapping_mul(0x9e37_79b9_7f4a_7c15).to_be_bytes());
+        let mut raw = vec![];
+        anabranch_wire::Encode::encode(&anabranch_wire::Heartbeat::new(&info), &mut raw);
+        raw[0] = kind::HEARTBEAT_ACK;
+        s.handle(bystander, &Bytes::from(p.packet(&[&raw])));
+    }
+    let now = s.now;
+    for _ in 0..50 {
+        let _ = s.assoc().send(now, SendOptions::default(), Bytes::from(vec![7; 1_000]));
+    }
+    let mut sent = s.drain();
+    for _ in 0..600 {
+        sent.extend(s.advance(ms(100)));
+        if let Some(t) = sent.iter().filter(|x| x.0 == HOME).flat_map(|x| tsns(&x.1)).max_by_key(|t| t.0) {
+            sent.extend(s.answers(HOME, &p.packet(&[&sack(t, 1 << 20, &[])])));
+        }
+    }
+    let there: Vec<_> = sent.iter().filter(|x| x.0 == bystander).collect();
+    let (packets, bytes): (usize, usize) = (there.len(), there.iter().map(|x| x.1.len()).sum());
+    println!(
+        "a bystander as the primary path, 100,000 guessed nonces: {packets} probes with {bytes} bytes in a minute"
+    );
+    assert!(there.iter().all(|x| crate::common::kinds(&x.1) == [kind::HEARTBEAT]));
+    assert!(bytes < 3_000 && s.assoc().is_drained());
+}

@@ -67,6 +67,8 @@ pub struct Bench {
     pub paths: Paths<Bytes>,
     pub client_id: AssocId,
     pub server_id: Option<AssocId>,
+    /// The association at the server that came up or began anew last.
+    pub server_newest: Option<AssocId>,
     pub client_events: Vec<Event>,
     pub server_events: Vec<Event>,
     pub at_client: Vec<Message>,
@@ -79,10 +81,20 @@ pub struct Bench {
     pub arrived: Option<Vec<(Instant, Side, usize, Bytes)>>,
     /// Decides the fate of each packet before its link does.
     pub filter: Option<Filter>,
+    /// Queues that mark what may be marked: true for the packets to be marked.
+    pub marker: Option<Filter>,
+    /// Packets that left so that a queue may mark them.
+    pub markable: u64,
+    /// Marked packets on their way.
+    marked: Vec<Bytes>,
     /// The client's interfaces as the server sees them now.
     pub nat: Vec<SocketAddr>,
     /// Packets to a client address that no longer exists.
     pub to_nowhere: u64,
+    /// Largest packet that may leave, bytes.
+    pub largest: usize,
+    /// Packets that left so that IP may divide them; links of a smaller MTU carry them.
+    pub divisible: u64,
     /// Checks the engine's invariants on the way, every few milliseconds.
     pub strict: bool,
     checked_at: Instant,
@@ -135,6 +147,7 @@ impl Bench {
             paths: Paths::new(seed),
             client_id: AssocId(0),
             server_id: None,
+            server_newest: None,
             client_events: vec![],
             server_events: vec![],
             at_client: vec![],
@@ -143,8 +156,13 @@ impl Bench {
             tap: None,
             arrived: None,
             filter: None,
+            marker: None,
+            markable: 0,
+            marked: vec![],
             nat: (0..8).map(nat_addr).collect(),
             to_nowhere: 0,
+            largest: 1_200,
+            divisible: 0,
             strict: false,
             checked_at: Instant::ZERO,
             packets: 0,
@@ -229,7 +247,7 @@ impl Bench {
                     self.buffer.clear();
                     t.packet.write_to(&mut self.buffer);
                     assert_eq!(self.buffer.len(), t.packet.len());
-                    assert!(self.buffer.len() <= 1_200, "packet of {} bytes", self.buffer.len());
+                    assert!(self.buffer.len() <= self.largest, "packet of {} bytes", self.buffer.len());
                     let bytes = Bytes::copy_from_slice(&self.buffer);
                     let path = match side {
                         Side::Client => Some(usize::from(t.local.0)),
@@ -249,7 +267,14 @@ impl Bench {
                     assert!(self.packets < 1_000_000, "the packets never end: {side:?} sends {:?}", kinds(&bytes));
                     let leaving = Leaving { now, from: side, path, bytes: &bytes };
                     if self.filter.as_mut().is_none_or(|f| f(&leaving)) {
-                        self.paths.send(now, path, direction, bytes.len() as u32, bytes);
+                        self.divisible += u64::from(t.may_divide);
+                        self.markable += u64::from(t.may_be_marked);
+                        if t.may_be_marked && self.marker.as_mut().is_some_and(|m| m(&leaving)) {
+                            self.marked.push(bytes.clone());
+                        }
+                        // What is divided passes wherever its pieces do.
+                        let size = if t.may_divide { bytes.len().min(500) } else { bytes.len() };
+                        self.paths.send(now, path, direction, size as u32, bytes);
                     }
                 }
                 self.transmit = t;
@@ -266,6 +291,11 @@ impl Bench {
             if let Some(log) = &mut self.arrived {
                 let from = if direction == Direction::Forward { Side::Client } else { Side::Server };
                 log.push((now, from, i, bytes.clone()));
+            }
+            if let Some(i) = self.marked.iter().position(|m| m.as_ptr() == bytes.as_ptr()) {
+                self.marked.swap_remove(i);
+                let side = if direction == Direction::Forward { Side::Server } else { Side::Client };
+                self.endpoint(side).next_is_marked();
             }
             match direction {
                 Direction::Forward => self.server.handle(now, LocalId(0), self.nat[i], &bytes, Verify::Checksum),
@@ -284,6 +314,9 @@ impl Bench {
         while let Some((id, e)) = self.server.poll_event() {
             if self.server_id.is_none() {
                 self.server_id = Some(id);
+            }
+            if matches!(e, Event::Connected | Event::Restarted) {
+                self.server_newest = Some(id);
             }
             self.server_events.push(e);
         }

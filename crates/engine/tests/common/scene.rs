@@ -3,7 +3,7 @@
 
 use crate::common::*;
 use anabranch_base::{Ssn, StreamId, Tsn};
-use anabranch_engine::{CloseReason, Event, SendOptions};
+use anabranch_engine::{AssocConfig, CloseReason, Event, SendOptions};
 use anabranch_wire::{
     Chunk, CommonHeader, Data, DataFlags, DataHeader, Encode, GapBlock, Packet, SackOut, Verify, kind,
 };
@@ -20,7 +20,11 @@ pub struct Scene {
 }
 
 pub fn scene() -> Scene {
-    let mut b = Bench::connected(9, &assoc_config("cmt"), &[(link(10, 20), link(10, 20))]);
+    scene_of(&assoc_config("cmt"))
+}
+
+pub fn scene_of(config: &AssocConfig) -> Scene {
+    let mut b = Bench::connected(9, config, &[(link(10, 20), link(10, 20))]);
     b.strict = true;
     b.tap = Some(vec![]);
     assert!(b.send(Side::Client, SendOptions::default(), &b"one"[..]));

@@ -8,6 +8,13 @@ use anabranch_base::{Duration, Instant};
 pub trait PathStatePolicy: Send {
     /// State after a T3 expiry or an unanswered heartbeat, errors already counted. `max_retrans` is Path.Max.Retrans.
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState;
+    /// Errors above which data leaves a path: PFMR, or Path.Max.Retrans where nothing comes before it.
+    fn leaves_above(&self, max_retrans: u16) -> u16;
+    /// Is a path potentially failed even when there is no other (RFC 7829 §3.2)? A policy that acts long before a
+    /// timeout waits for one that says more.
+    fn doubts_the_only_path(&self) -> bool {
+        !self.suspects()
+    }
     /// Delay until the next HEARTBEAT of `p`; none switches them off. Jitter is the engine's.
     fn heartbeat(&self, p: &PathView, rto: Duration, interval: Duration) -> Option<Duration>;
     /// Never asked for [`PathStatePolicy::suspect_at`] when false.

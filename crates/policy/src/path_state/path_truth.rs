@@ -97,6 +97,9 @@ impl PathStatePolicy for PathTruth {
             state => state,
         }
     }
+    fn leaves_above(&self, max_retrans: u16) -> u16 {
+        self.pfmr.min(max_retrans)
+    }
     fn heartbeat(&self, p: &PathView, rto: Duration, interval: Duration) -> Option<Duration> {
         let standard = super::standard_heartbeat(p, rto, interval);
         Some(match p.state {

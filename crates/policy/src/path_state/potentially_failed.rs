@@ -38,6 +38,9 @@ impl PathStatePolicy for PotentiallyFailed {
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState {
         super::with_potential_failure(p, self.pfmr, max_retrans)
     }
+    fn leaves_above(&self, max_retrans: u16) -> u16 {
+        self.pfmr.min(max_retrans)
+    }
     fn heartbeat(&self, p: &PathView, rto: Duration, interval: Duration) -> Option<Duration> {
         Some(super::standard_heartbeat(p, rto, interval))
     }

@@ -29,6 +29,9 @@ impl PathStatePolicy for Rfc9260 {
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState {
         if p.errors > max_retrans { PathState::Inactive } else { p.state }
     }
+    fn leaves_above(&self, max_retrans: u16) -> u16 {
+        max_retrans
+    }
     fn heartbeat(&self, p: &PathView, rto: Duration, interval: Duration) -> Option<Duration> {
         Some(super::standard_heartbeat(p, rto, interval))
     }

@@ -53,8 +53,9 @@ pub trait Redundancy: Send {
     fn sent(&mut self, _s: &SentPayload<'_>) {}
 }
 
+pub mod chunk_rescheduling;
 pub mod none;
 pub mod preventive_copy;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Redundancy>] = &[none::POLICY, preventive_copy::POLICY];
+pub static POLICIES: &[Policy<dyn Redundancy>] = &[none::POLICY, preventive_copy::POLICY, chunk_rescheduling::POLICY];

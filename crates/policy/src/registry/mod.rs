@@ -56,11 +56,13 @@ pub enum Hook {
     Redundancy,
     /// Estimates on their own clock.
     PathQuality,
+    /// Parts of the buffers.
+    Buffer,
 }
 
 impl Hook {
     /// All of them, in the order of the documentation.
-    pub const ALL: [Hook; 17] = [
+    pub const ALL: [Hook; 18] = [
         Hook::PathScheduler,
         Hook::Retransmission,
         Hook::RetransmissionOrder,
@@ -78,6 +80,7 @@ impl Hook {
         Hook::PathState,
         Hook::Redundancy,
         Hook::PathQuality,
+        Hook::Buffer,
     ];
 
     /// Its name, which is also its folder.
@@ -100,6 +103,7 @@ impl Hook {
             Hook::PathState => "path_state",
             Hook::Redundancy => "redundancy",
             Hook::PathQuality => "path_quality",
+            Hook::Buffer => "buffer",
         }
     }
     /// What it decides.
@@ -122,6 +126,7 @@ impl Hook {
             Hook::PathState => "the health of a path, and how often it is probed",
             Hook::Redundancy => "copies or moves in window that new data left free",
             Hook::PathQuality => "estimates on their own clock, published for the others",
+            Hook::Buffer => "how paths share the send buffer and the peer's receive buffer",
         }
     }
     pub(crate) const fn index(self) -> usize {
@@ -150,6 +155,7 @@ impl Hook {
             Hook::PathState => infos(crate::path_state::POLICIES),
             Hook::Redundancy => infos(crate::redundancy::POLICIES),
             Hook::PathQuality => infos(crate::path_quality::POLICIES),
+            Hook::Buffer => infos(crate::buffer::POLICIES),
         }
     }
     /// Its policy called `name`; `-` and `_` are the same.

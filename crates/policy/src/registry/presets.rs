@@ -10,7 +10,7 @@ pub(super) struct Preset {
 }
 
 /// Plain RFC 9260, one choice per hook in the order of [`Hook::ALL`].
-pub(super) const BASE: [(Hook, &str); 17] = [
+pub(super) const BASE: [(Hook, &str); 18] = [
     (Hook::PathScheduler, "primary_only"),
     (Hook::Retransmission, "rfc9260"),
     (Hook::RetransmissionOrder, "tsn"),
@@ -28,6 +28,7 @@ pub(super) const BASE: [(Hook, &str); 17] = [
     (Hook::PathState, "rfc9260"),
     (Hook::Redundancy, "none"),
     (Hook::PathQuality, "none"),
+    (Hook::Buffer, "shared"),
 ];
 
 /// All profiles.

@@ -5,6 +5,7 @@ use super::{Hook, ParamInfo, Params, Policy, PolicyError, PolicyInfo, Value, rul
 use crate::abandon::Abandon;
 use crate::ack_credit::AckCredit;
 use crate::acknowledge::Acknowledge;
+use crate::buffer::Buffer;
 use crate::coupling::Coupling;
 use crate::loss_cause::LossCause;
 use crate::loss_count::LossCount;
@@ -57,6 +58,8 @@ pub struct PolicySet {
     pub redundancy: Box<dyn Redundancy>,
     /// Estimates.
     pub path_quality: Box<dyn PathQuality>,
+    /// Parts of the buffers.
+    pub buffer: Box<dyn Buffer>,
 }
 
 /// A policy and its parameters, all of them.
@@ -156,6 +159,7 @@ impl Profile {
             path_state: self.make(Hook::PathState, crate::path_state::POLICIES, seed)?,
             redundancy: self.make(Hook::Redundancy, crate::redundancy::POLICIES, seed)?,
             path_quality: self.make(Hook::PathQuality, crate::path_quality::POLICIES, seed)?,
+            buffer: self.make(Hook::Buffer, crate::buffer::POLICIES, seed)?,
         })
     }
 

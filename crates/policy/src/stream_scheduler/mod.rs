@@ -8,6 +8,13 @@ use anabranch_base::{Instant, StreamId};
 pub trait StreamScheduler: Send {
     /// The stream to take the next chunk from; `ready` is never empty.
     fn next(&mut self, now: Instant, ready: &[StreamView]) -> StreamId;
+    /// Messages of different streams never share a packet.
+    fn one_stream_per_packet(&self) -> bool {
+        false
+    }
+    /// Where [`StreamScheduler::one_stream_per_packet`] holds: payload for which the packet at hand has room, bytes, or
+    /// none when the next chunk begins one.
+    fn packet(&mut self, _room: Option<u64>) {}
     /// `len` bytes of `stream` were taken.
     fn taken(&mut self, _stream: StreamId, _len: u64) {}
 }

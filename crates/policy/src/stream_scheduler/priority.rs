@@ -1,9 +1,8 @@
-//! Strict priority by stream number.
+//! Strict priority of streams.
 //!
 //! Source: RFC 8260 §3.4, SCTP_SS_PRIO. The stream with the best priority that has something to send goes first.
-//! Deviation: a stream's priority is its number, 0 first, because the view carries no separate value; streams
-//! of equal importance are better served by `frame_importance`, which reads the class of the message.
-//! No parameters.
+//! A stream's priority is the value that the user gave it, 0 first; without one its number is. Of equals the one whose
+//! message waits longest goes first. No parameters.
 
 use super::StreamScheduler;
 use crate::registry::{Hook, Policy, PolicyInfo};
@@ -16,7 +15,7 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
         name: "priority",
         source: "RFC 8260 §3.4",
         file: file!(),
-        summary: "The stream with the lowest number that has something to send.",
+        summary: "The stream with the lowest value, or else number, that has something to send.",
         params: &[],
     },
     build: |_| Box::new(Priority),
@@ -26,7 +25,7 @@ struct Priority;
 
 impl StreamScheduler for Priority {
     fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
-        super::least(ready, |s| s.id)
+        super::least(ready, |s| (s.value.unwrap_or(s.id.0), s.head_order))
     }
 }
 
@@ -38,5 +37,9 @@ mod tests {
     #[test]
     fn lowest_number_first() {
         assert_eq!(Priority.next(Instant::ZERO, &[stream(4, 1), stream(3, 2)]), StreamId(3));
+        let valued = |id, value| StreamView { value: Some(value), ..stream(id, id.into()) };
+        let ready = [valued(4, 1), valued(3, 2), stream(2, 9)];
+        assert_eq!(Priority.next(Instant::ZERO, &ready), StreamId(4));
+        assert_eq!(Priority.next(Instant::ZERO, &[valued(4, 7), valued(3, 7)]), StreamId(3), "the older message");
     }
 }

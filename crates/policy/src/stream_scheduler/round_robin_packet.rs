@@ -1,11 +1,11 @@
-//! One stream in turn for about a packet each.
+//! One stream in turn for a packet each.
 //!
-//! Source: RFC 8260 §3.3, SCTP_SS_RR_PKT. Messages of one stream share packets; the next packet is another stream's.
-//! Deviation: a stream stays until it has given `packet` bytes, for which packet a piece leaves in is decided later.
-//! Parameters: `packet`.
+//! Source: RFC 8260 §3.3, SCTP_SS_RR_PKT. A packet carries messages of one stream; the next packet is another stream's.
+//! Deviation: where the path scheduler looks ahead, TSNs are given before it is known which packets they leave in. Then
+//! streams take turns by message, and a packet still carries one stream. No parameters.
 
 use super::StreamScheduler;
-use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::StreamView;
 use anabranch_base::{Instant, StreamId};
 
@@ -15,37 +15,34 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
         name: "round_robin_packet",
         source: "RFC 8260 §3.3",
         file: file!(),
-        summary: "A packet's worth of one stream, then of the next by number.",
-        params: &[ParamInfo::count("packet", 1_150, "bytes", 1, 65_535, "payload that fills a packet")],
+        summary: "A packet of one stream, then one of the next by number.",
+        params: &[],
     },
-    build: |p| Box::new(RoundRobinPacket::new(p)),
+    build: |_| Box::new(RoundRobinPacket { last: StreamId(u16::MAX), room: None }),
 };
 
 struct RoundRobinPacket {
-    packet: u64,
     last: StreamId,
-    given: u64,
-}
-
-impl RoundRobinPacket {
-    fn new(p: &Params) -> Self {
-        RoundRobinPacket { packet: p.count("packet"), last: StreamId(u16::MAX), given: u64::MAX }
-    }
+    room: Option<u64>,
 }
 
 impl StreamScheduler for RoundRobinPacket {
+    fn one_stream_per_packet(&self) -> bool {
+        true
+    }
+    fn packet(&mut self, room: Option<u64>) {
+        self.room = room;
+    }
     fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
-        if self.given < self.packet && ready.iter().any(|s| s.id == self.last) {
+        let fits = |s: &&StreamView| s.id == self.last && self.room.is_some_and(|r| s.head_len <= r);
+        if ready.iter().any(|s| fits(&s)) {
             return self.last;
         }
         let start = self.last.0.wrapping_add(1);
         super::least(ready, |s| s.id.0.wrapping_sub(start))
     }
-    fn taken(&mut self, stream: StreamId, len: u64) {
-        let before = if stream == self.last { self.given } else { 0 };
-        // A full packet begins anew, also with the same stream.
-        let before = if before >= self.packet { 0 } else { before };
-        (self.last, self.given) = (stream, before.saturating_add(len));
+    fn taken(&mut self, stream: StreamId, _len: u64) {
+        self.last = stream;
     }
 }
 
@@ -56,15 +53,22 @@ mod tests {
 
     #[test]
     fn a_packet_of_each() {
-        let ready = [stream(9, 1), stream(2, 2)];
-        let mut p = RoundRobinPacket { packet: 250, last: StreamId(u16::MAX), given: u64::MAX };
+        let ready = [stream(9, 1), StreamView { head_len: 400, ..stream(2, 2) }];
+        let mut p = RoundRobinPacket { last: StreamId(u16::MAX), room: None };
         let mut order = Vec::new();
+        let mut room = None;
         for _ in 0..8 {
+            p.packet(room);
             let s = p.next(Instant::ZERO, &ready);
-            p.taken(s, if s.0 == 9 { 300 } else { 100 });
+            p.taken(s, 0);
+            let len = if s.0 == 9 { 1_000 } else { 400 };
+            // A packet of 1000 bytes: another stream's message and what does not fit begin the next one.
+            let same = order.last() == Some(&s.0);
+            room = Some(room.filter(|r| same && *r >= len).unwrap_or(1_000u64) - len);
             order.push(s.0);
         }
-        assert_eq!(order, [2, 2, 2, 9, 2, 2, 2, 9]);
+        assert_eq!(order, [2, 2, 9, 2, 2, 9, 2, 2]);
+        p.packet(Some(0));
         assert_eq!(p.next(Instant::ZERO, &[stream(9, 1)]), StreamId(9), "alone it goes on");
     }
 }

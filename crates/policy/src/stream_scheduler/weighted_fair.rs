@@ -1,9 +1,10 @@
 //! Bytes in proportion to weights.
 //!
 //! Source: RFC 8260 §3.6, SCTP_SS_WFQ. Each stream counts the bytes it has sent, divided by its weight; the smallest
-//! count goes first.
-//! Deviations: weights belong to classes, not to streams: each class has `factor` times the weight of the next. A
-//! stream that was silent starts with the smallest count of those now waiting, as with `fair_capacity`.
+//! count goes first. A stream's weight is the value that the user gave it.
+//! Deviations: a stream without a value weighs what the class of its message does, each class `factor` times the next
+//! (a class of 0 as much as the value 128, where `factor` is 2). A stream that was silent starts with the smallest count
+//! of those now waiting, as with `fair_capacity`.
 //! Parameters: `factor`.
 
 use super::StreamScheduler;
@@ -26,16 +27,22 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
 
 /// Classes beyond this one weigh as much as it.
 const LAST_CLASS: u32 = 7;
+/// The count of one byte at weight 1: nothing is lost to rounding at the largest weight.
+const SCALE: u64 = 1 << 28;
 
 struct WeightedFair {
     factor: u64,
-    /// Count and class of the streams that were waiting at the last decision.
-    sent: BTreeMap<StreamId, (u64, u8)>,
+    /// Count and weight of the streams that were waiting at the last decision.
+    sent: BTreeMap<StreamId, (u64, u64)>,
 }
 
 impl WeightedFair {
     fn new(p: &Params) -> Self {
         WeightedFair { factor: p.count("factor"), sent: BTreeMap::new() }
+    }
+    fn weight(&self, s: &StreamView) -> u64 {
+        let of_class = || self.factor.pow(LAST_CLASS - u32::from(s.class).min(LAST_CLASS));
+        s.value.map_or_else(of_class, u64::from).max(1)
     }
 }
 
@@ -43,13 +50,12 @@ impl StreamScheduler for WeightedFair {
     fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
         let known = |s: &StreamView| self.sent.get(&s.id).map(|c| c.0);
         let least = ready.iter().filter_map(known).min().unwrap_or(0);
-        self.sent = ready.iter().map(|s| (s.id, (known(s).unwrap_or(least) - least, s.class))).collect();
+        self.sent = ready.iter().map(|s| (s.id, (known(s).unwrap_or(least) - least, self.weight(s)))).collect();
         super::least(ready, |s| (self.sent.get(&s.id).map(|c| c.0), s.head_order))
     }
     fn taken(&mut self, stream: StreamId, len: u64) {
-        if let Some((count, class)) = self.sent.get_mut(&stream) {
-            let share = self.factor.saturating_pow(u32::from(*class).min(LAST_CLASS));
-            *count = count.saturating_add(len.saturating_mul(share));
+        if let Some((count, weight)) = self.sent.get_mut(&stream) {
+            *count = count.saturating_add(len.saturating_mul(SCALE) / *weight);
         }
     }
 }
@@ -67,6 +73,21 @@ mod tests {
         for _ in 0..4_000 {
             let s = p.next(Instant::ZERO, &ready);
             let len = if s.0 == 0 { 700 } else { 100 };
+            p.taken(s, len);
+            bytes[usize::from(s.0)] += len;
+        }
+        let ratio = bytes[0] as f64 / bytes[1] as f64;
+        assert!((2.9..3.1).contains(&ratio), "{bytes:?}");
+    }
+
+    #[test]
+    fn values_are_weights() {
+        let ready = [StreamView { value: Some(30), ..stream(0, 1) }, StreamView { value: Some(10), ..stream(1, 2) }];
+        let mut p = WeightedFair { factor: 2, sent: BTreeMap::new() };
+        let mut bytes = [0; 2];
+        for _ in 0..4_000 {
+            let s = p.next(Instant::ZERO, &ready);
+            let len = if s.0 == 0 { 100 } else { 1_000 };
             p.taken(s, len);
             bytes[usize::from(s.0)] += len;
         }

@@ -102,6 +102,18 @@ mod tests {
         assert_eq!(ack(&s, 9_000, false), (0, 0), "window not used in full");
     }
 
+    /// With it, a full packet does not fill the window that a timeout leaves.
+    #[test]
+    fn after_a_timeout_the_window_may_count_headers() {
+        let s = scene(10_000, 5_000, 0);
+        let e = LossEvent { kind: LossKind::Timeout, ..loss(0) };
+        for headers in [0, 48] {
+            let mut w = Rfc9260 { headers, ..standard() };
+            assert_eq!(w.on_loss(&s.cx(), PathId(0), &e, Cause::Congestion).cwnd, MTU + headers);
+            assert_eq!(w.on_loss(&s.cx(), PathId(0), &loss(0), Cause::Congestion).cwnd, 5_000);
+        }
+    }
+
     #[test]
     fn nothing_grows_in_recovery() {
         let mut s = scene(4_404, u64::MAX, 0);

@@ -18,6 +18,7 @@ mod i_forward_tsn;
 mod init;
 mod init_ack;
 mod nr_sack;
+mod packet_drop;
 mod pad;
 mod re_config;
 mod reserved;
@@ -44,6 +45,7 @@ pub use i_forward_tsn::{IForwardTsn, IForwardTsnOut, Skipped};
 pub use init::{Init, InitFields, InitOut};
 pub use init_ack::InitAck;
 pub use nr_sack::{NrSack, NrSackOut};
+pub use packet_drop::PacketDrop;
 pub use pad::Pad;
 pub use re_config::{ReConfig, ReConfigOut};
 pub use reserved::is_reserved;
@@ -112,6 +114,7 @@ impl<'a> RawChunk<'a> {
             kind::NR_SACK => Chunk::NrSack(NrSack::decode(self)?),
             kind::PAD => Chunk::Pad(Pad { len: self.value.len() }),
             kind::ECNE => Chunk::Ecne(Ecne::decode(self)?),
+            kind::PACKET_DROP => Chunk::PacketDrop(PacketDrop::decode(self)?),
             kind::CWR => Chunk::Cwr(Cwr::decode(self)?),
             _ => Chunk::Unknown(*self),
         })
@@ -209,6 +212,8 @@ pub enum Chunk<'a> {
     Pad(Pad),
     /// draft-stewart-tsvwg-sctpecn.
     Ecne(Ecne),
+    /// A packet that was dropped.
+    PacketDrop(PacketDrop<'a>),
     /// draft-stewart-tsvwg-sctpecn.
     Cwr(Cwr),
     /// A type without a format here.
@@ -241,6 +246,7 @@ impl Encode for Chunk<'_> {
             Chunk::NrSack(c) => c.encode(out),
             Chunk::Pad(c) => c.encode(out),
             Chunk::Ecne(c) => c.encode(out),
+            Chunk::PacketDrop(c) => c.encode(out),
             Chunk::Cwr(c) => c.encode(out),
             Chunk::Unknown(c) => c.encode(out),
         }

@@ -56,7 +56,8 @@ impl<'a> RawParameter<'a> {
             kind::HMAC_ALGO => Parameter::HmacAlgo(even(value)?),
             kind::PADDING => Parameter::Padding,
             kind::SUPPORTED_EXTENSIONS => Parameter::SupportedExtensions(value),
-            kind::FORWARD_TSN_SUPPORTED => Parameter::ForwardTsnSupported,
+            kind::FORWARD_TSN_SUPPORTED if value.is_empty() => Parameter::ForwardTsnSupported,
+            kind::FORWARD_TSN_SUPPORTED => return None,
             kind::PACKET_COUNT => Parameter::PacketCount,
             kind::OUTGOING_RESET..=kind::ADD_INCOMING => reconfig::read(self.kind, value)?,
             kind::ASCONF_ADD => {

@@ -23,6 +23,11 @@ pub fn walk(datagram: &[u8], verify: Verify) -> usize {
         }
     }
     assert!(bytes <= datagram.len());
+    for highest in [3, 15, 255] {
+        let kinds: Vec<_> = packet.chunks().map(|c| c.map(|raw| raw.kind)).collect();
+        let only = !kinds.is_empty() && kinds.iter().all(|k| k.as_ref().is_ok_and(|k| *k <= highest));
+        assert_eq!(packet.has_only(|k| k <= highest), only, "the frames alone say it");
+    }
     decoded
 }
 

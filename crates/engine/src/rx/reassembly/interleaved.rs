@@ -22,7 +22,8 @@ pub(super) struct Interleaved {
 /// A message that is not with the user yet, or not all of it.
 #[derive(Debug, Default)]
 struct Assembly {
-    pieces: BTreeMap<u32, Bytes>,
+    /// By FSN, each with its TSN.
+    pieces: BTreeMap<u32, (Tsn, Bytes)>,
     ppid: u32,
     /// TSN of the first fragment.
     tsn: u32,
@@ -45,11 +46,11 @@ impl Assembly {
     }
 
     fn charge(&self, overhead: usize) -> usize {
-        self.pieces.values().map(|p| p.len() + overhead).sum()
+        self.pieces.values().map(|(_, p)| p.len() + overhead).sum()
     }
 
     /// The fragments that follow what the user has, without a hole; are they the last?
-    fn take_front(&mut self) -> (Vec<Bytes>, bool) {
+    fn take_front(&mut self) -> (Vec<(Tsn, Bytes)>, bool) {
         let mut out = Vec::new();
         while let Some(piece) = self.pieces.remove(&self.given) {
             out.push(piece);
@@ -69,7 +70,7 @@ fn message(
     part: Part,
 ) -> Message {
     let ssn = (!unordered).then_some(Ssn(mid as u16));
-    Message { stream, ssn, tsn: Tsn(tsn), ppid, payload: Payload::from_pieces(pieces), part }
+    Message { stream, ssn, mid: Some(Mid(mid)), tsn: Tsn(tsn), ppid, payload: Payload::from_pieces(pieces), part }
 }
 
 impl Reassembly {
@@ -102,7 +103,7 @@ impl Reassembly {
             return Err(Violation::WrongFragment { tsn: h.tsn });
         }
         self.held += payload.len() + overhead;
-        assembly.pieces.insert(fsn, payload);
+        assembly.pieces.insert(fsn, (h.tsn, payload));
         if h.flags.begin {
             (assembly.ppid, assembly.tsn) = (h.ppid, h.tsn.0);
         }
@@ -117,10 +118,21 @@ impl Reassembly {
         Ok(())
     }
 
+    fn hand_pieces(&mut self, key: Key, first: (u32, u32), pieces: impl IntoIterator<Item = (Tsn, Bytes)>, part: Part) {
+        let noted = &mut self.handed_on;
+        let note = |(tsn, bytes)| {
+            if let Some(list) = noted {
+                list.push((tsn, 1));
+            }
+            bytes
+        };
+        self.ready.push_back(message(key, first, pieces.into_iter().map(note), part));
+    }
+
     /// A whole message goes to the user, and with an ordered one those that waited for it.
     fn hand_over(&mut self, key: Key) {
         let Some(a) = self.interleaved.messages.remove(&key) else { return };
-        self.ready.push_back(message(key, (a.ppid, a.tsn), a.pieces.into_values(), Part::Whole));
+        self.hand_pieces(key, (a.ppid, a.tsn), a.pieces.into_values(), Part::Whole);
         if !key.1 {
             *self.next_mid(key.0) = Mid(key.2).next();
             self.hand_over_next(key.0);
@@ -135,7 +147,7 @@ impl Reassembly {
             let pieces = core::mem::take(&mut a.pieces);
             let first = (a.ppid, a.tsn);
             self.interleaved.messages.remove(&key);
-            self.ready.push_back(message(key, first, pieces.into_values(), Part::Whole));
+            self.hand_pieces(key, first, pieces.into_values(), Part::Whole);
             *self.next_mid(stream) = mid.next();
         }
     }
@@ -148,7 +160,8 @@ impl Reassembly {
             return;
         }
         let part = if ends { Part::Last } else { Part::More };
-        self.ready.push_back(message(key, (a.ppid, a.tsn), pieces, part));
+        let first = (a.ppid, a.tsn);
+        self.hand_pieces(key, first, pieces, part);
         if ends {
             self.interleaved.messages.remove(&key);
             if !key.1 {
@@ -195,12 +208,12 @@ impl Reassembly {
     fn release_or_drop(&mut self, key: Key) {
         let Some(a) = self.interleaved.messages.remove(&key) else { return };
         if a.is_whole() {
-            return self.ready.push_back(message(key, (a.ppid, a.tsn), a.pieces.into_values(), Part::Whole));
+            return self.hand_pieces(key, (a.ppid, a.tsn), a.pieces.into_values(), Part::Whole);
         }
         self.held -= a.charge(self.overhead);
         if a.given > 0 {
             self.held += self.overhead;
-            self.ready.push_back(message(key, (a.ppid, a.tsn), [], Part::Abandoned));
+            self.hand_pieces(key, (a.ppid, a.tsn), [], Part::Abandoned);
         }
     }
 

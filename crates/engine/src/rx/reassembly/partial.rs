@@ -28,7 +28,7 @@ impl Reassembly {
         }
         let Some(run) = self.runs.remove(&first) else { return false };
         self.partial = Some(Partial { shared, ppid: run.ppid, next: run.after(first) });
-        self.ready.push_back(part(shared, first, run.ppid, run.pieces, Part::More));
+        self.hand(part(shared, first, run.ppid, run.pieces, Part::More));
         true
     }
 
@@ -36,6 +36,10 @@ impl Reassembly {
     pub(super) fn continue_part(&mut self, tsn: u64, h: &DataHeader, payload: &Bytes) -> Option<Result<(), Violation>> {
         let p = self.partial.as_ref().filter(|p| p.next == tsn)?;
         let (shared, ppid) = (p.shared, p.ppid);
+        if h.flags.begin && self.gives_up {
+            self.abandon_part(tsn);
+            return None;
+        }
         if h.flags.begin {
             return Some(Err(Violation::BeginInside { tsn: h.tsn }));
         }
@@ -56,7 +60,7 @@ impl Reassembly {
             return Some(self.complete(next - 1, part(shared, tsn, ppid, pieces, Part::Last)));
         }
         self.partial = Some(Partial { shared, ppid, next });
-        self.ready.push_back(part(shared, tsn, ppid, pieces, Part::More));
+        self.hand(part(shared, tsn, ppid, pieces, Part::More));
         Some(Ok(()))
     }
 
@@ -66,12 +70,13 @@ impl Reassembly {
         if let Some(p) = self.partial.take_if(|p| p.next <= new_cum_extended) {
             let notice = part(p.shared, p.next, p.ppid, VecDeque::new(), Part::Abandoned);
             self.held += charge_of(&notice, self.overhead);
-            self.ready.push_back(notice);
+            self.hand(notice);
         }
     }
 }
 
 fn part(shared: Shared, tsn: u64, ppid: u32, pieces: VecDeque<Bytes>, part: Part) -> Message {
     let tsn = Tsn(tsn as u32);
-    Message { stream: shared.stream, ssn: shared.ssn, tsn, ppid, payload: Payload::from_pieces(pieces), part }
+    let payload = Payload::from_pieces(pieces);
+    Message { stream: shared.stream, ssn: shared.ssn, mid: None, tsn, ppid, payload, part }
 }

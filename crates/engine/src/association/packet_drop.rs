@@ -1,0 +1,70 @@
+//! Reports of packets that arrived damaged (draft-stewart-tsvwg-sctpktdrprep).
+//!
+//! A chunk that the report shows to have been damaged on its way leaves again at once, and no window is cut: it was not
+//! congestion. One that a queue dropped is a loss like any other.
+//!
+//! A report is believed as far as it shows what we sent: the peer's tag, the ports, and of each chunk TSN and the first
+//! bytes of payload. A chunk that has been sent more than once already is left to the other ways of repair, so that no
+//! number of reports makes a chunk leave more than once more. Those of middle boxes count if they carry our tag too.
+
+use super::Association;
+use crate::path::flight::CopyRef;
+use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_policy::loss_cause::LossKind;
+use anabranch_wire::{COMMON_HEADER_LEN, CommonHeader, DATA_HEADER_LEN, I_DATA_HEADER_LEN, PacketDrop, kind};
+
+/// Payload bytes that have to be the ones that were sent; all of a shorter chunk.
+const SHOWN: usize = 16;
+
+impl Association {
+    pub(super) fn on_packet_drop(&mut self, now: Instant, report: &PacketDrop<'_>) {
+        let dropped = report.packet;
+        let wanted = CommonHeader { src_port: self.local_port, dst_port: self.peer_port, vtag: self.peer_tag };
+        if dropped.get(..8) != wanted.to_bytes().get(..8) {
+            return;
+        }
+        self.refresh_views();
+        let mut lost: Vec<(PathId, u64)> = Vec::new();
+        let mut rest = dropped.get(COMMON_HEADER_LEN..).unwrap_or_default();
+        while let [k, _, l0, l1, ..] = *rest {
+            let len = usize::from(u16::from_be_bytes([l0, l1]));
+            let header = match k {
+                kind::DATA => DATA_HEADER_LEN,
+                kind::I_DATA => I_DATA_HEADER_LEN,
+                _ => 4,
+            };
+            if len < header {
+                break;
+            }
+            let chunk = rest.get(..len).unwrap_or(rest);
+            if header > 4
+                && let Some(found) = self.take_damaged(now, chunk, len, header)
+            {
+                lost.push(found);
+            }
+            rest = rest.get(len.next_multiple_of(4)..).unwrap_or_default();
+        }
+        if report.is_damage() {
+            return;
+        }
+        for (path, bytes) in lost {
+            self.react(now, path, LossKind::FastRetransmit, bytes);
+        }
+    }
+
+    /// Marks the chunk that `shown` is the beginning of, if it is one that was sent once and is in flight. Its path and
+    /// payload bytes.
+    fn take_damaged(&mut self, now: Instant, shown: &[u8], len: usize, header: usize) -> Option<(PathId, u64)> {
+        let tsn = shown.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes)?;
+        let tsn = self.board.extend(Tsn(tsn));
+        let c = self.board.get(tsn).filter(|c| c.transmissions == 1)?;
+        let copy = c.copies.single()?;
+        let (bytes, all) = (shown.get(header..)?, c.payload.len());
+        let needed = all.min(SHOWN);
+        if len != header + all || bytes.len() < needed || bytes.get(..needed) != c.payload.get(..needed) {
+            return None;
+        }
+        let lost = self.copy_lost(now, copy.path, &CopyRef { tx_seq: copy.tx_seq, tsn }, true);
+        (lost > 0).then_some((copy.path, lost))
+    }
+}

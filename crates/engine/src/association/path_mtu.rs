@@ -1,0 +1,142 @@
+//! Path MTU discovery (RFC 9260 §7.3, RFC 8899): probes leave, what they find decides how messages are cut.
+
+use super::Association;
+use super::control_out::What;
+use crate::transmit::Transmit;
+use anabranch_base::{Instant, PathId};
+use anabranch_policy::view::PathState;
+use anabranch_wire::{Pad, kind};
+
+/// Bytes of a UDP header.
+const UDP_HEADER_LEN: usize = 8;
+
+impl Association {
+    /// Largest packet for `path`, bytes.
+    pub(super) fn packet_size(&self, path: PathId) -> usize {
+        self.whole_packet(path) - self.auth.room()
+    }
+
+    /// The same with the AUTH chunk that every packet may get.
+    fn whole_packet(&self, path: PathId) -> usize {
+        let Some(p) = self.paths.get(path.index()) else { return self.config.packet_size };
+        p.discovery.as_ref().map_or(self.config.packet_size, |d| d.size()).min(p.packet_size)
+    }
+
+    /// Messages are cut for the smallest packet of all paths; where discovery looks for it, of those in use.
+    pub(super) fn settle_mtu(&mut self) {
+        let searches = self.config.path_mtu_discovery.is_some();
+        let in_use = |p: &&crate::path::Path| !searches || p.state == PathState::Active && !p.interface_down;
+        let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id)).min();
+        let smallest = smallest.unwrap_or(self.config.packet_size - self.auth.room());
+        let mtu = (crate::AssocConfig::payload_of(smallest) - self.data_extra) as u64;
+        if searches && mtu == self.mtu {
+            return;
+        }
+        self.mtu = mtu;
+        self.note_initial_window();
+        self.touch_views();
+    }
+
+    /// UDP port to which packets for `path` leave from now on, as RFC 6951 §6.1 lets the user set it; 0 sends them right
+    /// on IP, for drivers that can. A packet of the peer that comes from another port sets it anew. False when there is
+    /// no such path.
+    pub fn set_encapsulation_port(&mut self, path: PathId, port: u16) -> bool {
+        let known = path.index() < self.paths.len();
+        if known {
+            self.encapsulate(path, port);
+        }
+        known
+    }
+
+    /// Packets of the path leave for this UDP port, 0 is none. The header takes what a packet had for itself (RFC 6951
+    /// §5.6).
+    pub(super) fn encapsulate(&mut self, path: PathId, port: u16) {
+        let most = self.config.packet_size;
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let before = p.remote.port();
+        if before == port {
+            return;
+        }
+        p.remote.set_port(port);
+        self.addresses_changed += 1;
+        match (before, port) {
+            (0, _) => {
+                p.packet_size =
+                    p.packet_size.min(most.max(p.discovery.as_ref().map_or(0, |d| d.size()))) - UDP_HEADER_LEN
+            }
+            (_, 0) => p.packet_size = p.packet_size.saturating_add(UDP_HEADER_LEN),
+            _ => return,
+        }
+        self.settle_mtu();
+    }
+
+    /// A path came into use, or left it.
+    pub(super) fn note_connectivity(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(d) = &mut p.discovery else { return };
+        match p.state {
+            PathState::Active => d.connected(now),
+            _ => d.disconnected(p.flight.has_large()),
+        }
+        self.settle_mtu();
+    }
+
+    pub(super) fn on_path_mtu_timer(&mut self, now: Instant, id: PathId) {
+        let timeout = self.rto(id);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(d) = &mut p.discovery else { return };
+        let size = d.due(now);
+        if let Some(size) = size.filter(|_| p.known_to_peer) {
+            let nonce = self.nonces.next();
+            d.sent(now, nonce, size, timeout);
+            self.push_control(id, What::PathProbe { nonce, size });
+        }
+        self.settle_mtu();
+    }
+
+    /// Is this HEARTBEAT ACK the answer to a probe of the path's size?
+    pub(super) fn probe_answered(&mut self, now: Instant, id: PathId, nonce: u64) -> bool {
+        let discovery = self.paths.get_mut(id.index()).and_then(|p| p.discovery.as_mut());
+        let found = discovery.is_some_and(|d| d.answered(now, nonce));
+        if found {
+            self.settle_mtu();
+            let mtu = self.mtu;
+            self.paths.iter_mut().for_each(|p| p.cwnd = p.cwnd.max(mtu));
+            self.path_answered(now, id);
+        }
+        found
+    }
+
+    /// T3 expired on a path, whose packets are in flight still.
+    pub(super) fn suspect_black_hole(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.get_mut(id.index()).filter(|p| p.flight.has_large()) else { return };
+        if p.discovery.as_mut().is_some_and(|d| d.large_lost(now)) {
+            tracing::debug!(path = ?id, "packets above the base size vanish");
+            self.settle_mtu();
+        }
+    }
+
+    /// Fills a probe up to `size` bytes, AUTH included.
+    pub(super) fn fill_probe(&self, size: usize, out: &mut Transmit) {
+        let signed = [kind::HEARTBEAT, kind::PAD].iter().any(|k| self.authenticated_by_us().contains(k));
+        let auth = if signed && self.auth.signs_packets() { self.auth.room() } else { 0 };
+        if let Some(pad) = Pad::filling(size.saturating_sub(out.packet.len() + auth)) {
+            out.packet.push(&pad);
+        }
+        out.probe = true;
+    }
+
+    /// A packet that is complete leaves: may IP divide it, and is its fate news about the path's size?
+    pub(super) fn note_size(&mut self, path: PathId, out: &mut Transmit) {
+        let len = out.packet.len();
+        out.may_divide = !out.probe && len > self.whole_packet(path);
+        if out.may_divide || out.probe {
+            return;
+        }
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
+        if p.discovery.as_ref().is_some_and(|d| d.is_large(len)) && carries_data() {
+            p.flight.mark_large();
+        }
+    }
+}

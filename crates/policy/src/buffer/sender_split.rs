@@ -1,0 +1,39 @@
+//! Our send buffer in equal parts.
+//!
+//! Source: Dreibholz, Becke, Rathgeb, Tüxen 2010 (sender-side buffer splitting); baselines B16. Of n paths each may have a
+//! n-th of the send buffer outstanding, so that a slow path cannot keep all of it. No parameters.
+
+use super::{Buffer, Share};
+use crate::registry::{Hook, Policy, PolicyInfo};
+
+pub(super) const POLICY: Policy<dyn Buffer> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Buffer,
+        name: "sender_split",
+        source: "Dreibholz, Becke, Rathgeb, Tüxen 2010",
+        file: file!(),
+        summary: "A path may have its part of the send buffer outstanding.",
+        params: &[],
+    },
+    build: |_| Box::new(SenderSplit),
+};
+
+struct SenderSplit;
+
+impl Buffer for SenderSplit {
+    fn allows(&self, s: &Share) -> bool {
+        s.fits_sender()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::buffer::share;
+
+    #[test]
+    fn half_of_the_send_buffer() {
+        assert!(SenderSplit.allows(&share(9_000, 9_000, 0)));
+        assert!(!SenderSplit.allows(&share(9_001, 9_001, 1_000_000)));
+    }
+}
