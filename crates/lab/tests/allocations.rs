@@ -12,7 +12,8 @@ use anabranch_sim::network::{AgentId, LinkId, Network};
 use anabranch_sim::topology::Topology;
 use anabranch_sim::traffic::{Bulk, TrafficConfig};
 use anabranch_sim::{Limit, LinkConfig, LossConfig};
-use std::sync::{Arc, Mutex};
+use std::cell::RefCell;
+use std::rc::Rc;
 
 /// A greedy association over `paths` paths of 10 Mbit/s.
 fn network(profile: &str, paths: usize, loss: &LossConfig, wanted: Wanted) -> Network<SctpPacket> {
@@ -40,7 +41,7 @@ fn network(profile: &str, paths: usize, loss: &LossConfig, wanted: Wanted) -> Ne
         seed: 7,
         flow: "main".into(),
     };
-    let record = Arc::new(Mutex::new(Record::with(Instant::ZERO, Duration::from_secs(1_000), wanted)));
+    let record = Rc::new(RefCell::new(Record::with(Instant::ZERO, Duration::from_secs(1_000), wanted)));
     let bulk = TrafficConfig::Bulk(Bulk { size: 1_400, total: None }).build(7, "main");
     let client = SctpAgent::new(config(End::Client, 0), record.clone());
     network.add(Box::new(SctpAgent::new(config(End::Server, 1), record)), Instant::ZERO);

@@ -3,10 +3,12 @@
 use super::serials::Serials;
 use super::{Delays, Detail, Fingerprint, Level, SharedVideo, Viewed, Wanted};
 use anabranch_base::{Duration, Instant};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::PoisonError;
 
 /// A record that both ends of a flow write to.
-pub type SharedRecord = Arc<Mutex<Record>>;
+pub type SharedRecord = Rc<RefCell<Record>>;
 
 /// What one flow delivered, and when. Bytes are payload.
 #[derive(Clone, Debug)]
@@ -78,7 +80,7 @@ impl Record {
 
     /// The same for both ends of a flow.
     pub fn shared(from: Instant, bin: Duration) -> SharedRecord {
-        Arc::new(Mutex::new(Record::new(from, bin)))
+        Rc::new(RefCell::new(Record::new(from, bin)))
     }
 
     /// What it keeps.
@@ -89,7 +91,7 @@ impl Record {
     /// The source made message `number` at `at`.
     pub fn made(&mut self, number: u32, at: Instant, deadline: Option<Instant>) {
         // A deadline counts for messages made since `from`.
-        if self.wanted.message > Detail::Nothing || self.wanted.deadlines {
+        if self.wanted.births() {
             self.born.note(number, at);
         }
         if let Some(deadline) = deadline.filter(|_| self.wanted.deadlines) {

@@ -82,6 +82,11 @@ impl Wanted {
         *of = detail.max(*of);
     }
 
+    /// Does it matter when messages were made?
+    pub fn births(&self) -> bool {
+        self.message > Detail::Nothing || self.deadlines
+    }
+
     /// Do messages have to be told apart?
     pub(super) fn messages(&self) -> bool {
         self.in_order > Detail::Nothing || self.message > Detail::Nothing || self.deadlines

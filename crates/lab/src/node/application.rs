@@ -62,8 +62,8 @@ impl Application {
         self.next.filter(|_| !self.blocked).map(|e| e.at)
     }
 
-    /// Hands over what is due.
-    pub(super) fn send(&mut self, now: Instant, a: &mut Association, record: &mut Record) {
+    /// Hands over what is due, and notes it where somebody asked.
+    pub(super) fn send(&mut self, now: Instant, a: &mut Association, mut record: Option<&mut Record>) {
         while let Some(e) = self.next.filter(|e| !self.blocked && e.at <= now) {
             let deadline = self.delivery.lifetime.map(|l| e.at + l);
             let options = SendOptions {
@@ -77,7 +77,9 @@ impl Application {
             };
             match a.send(now, options, payload(e.size)) {
                 Ok(()) => {
-                    record.made(self.number, e.at, deadline);
+                    if let Some(record) = &mut record {
+                        record.made(self.number, e.at, deadline);
+                    }
                     self.number = self.number.wrapping_add(1);
                 }
                 Err(SendError::WouldBlock) => {

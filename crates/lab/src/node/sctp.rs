@@ -5,7 +5,7 @@ use super::application::{Application, Reader};
 use super::headers::data_chunks;
 use super::packet::SctpPacket;
 use super::pairs::Pairs;
-use crate::metrics::{Detail, Record, SharedRecord, Wanted};
+use crate::metrics::{Detail, SharedRecord, Wanted};
 use crate::trace::Probe;
 use anabranch_base::{Instant, RandomStream};
 use anabranch_engine::{
@@ -15,7 +15,6 @@ use anabranch_engine::{
 use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Packet, Peer};
 use anabranch_wire::PacketSlices;
-use std::sync::{MutexGuard, PoisonError};
 
 /// SCTP port of all agents.
 const PORT: u16 = 5_001;
@@ -74,7 +73,7 @@ impl SctpAgent {
     /// An agent that only answers, and reads at once. What it sees goes to `record`.
     pub fn new(config: SctpConfig, record: SharedRecord) -> Self {
         let interfaces = config.pairs.clients();
-        let wanted = lock(&record).wanted();
+        let wanted = record.borrow().wanted();
         SctpAgent {
             config,
             endpoint: None,
@@ -232,27 +231,27 @@ impl SctpAgent {
         if !sends && !reads {
             return;
         }
-        let mut record = lock(&self.record);
         if let Some(app) = self.application.as_mut().filter(|_| sends)
             && let Some(mut a) = endpoint.association_mut(id)
         {
-            app.send(now, &mut a, &mut record);
+            let mut record = self.wanted.births().then(|| self.record.borrow_mut());
+            app.send(now, &mut a, record.as_deref_mut());
         }
         if reads {
-            self.reader.read(now, endpoint, id, &mut record);
+            self.reader.read(now, endpoint, id, &mut self.record.borrow_mut());
         }
     }
 
     fn note_held(&mut self, held: u64, now: Instant) {
         if core::mem::replace(&mut self.held, held) != held {
-            lock(&self.record).held.set(held, now);
+            self.record.borrow_mut().held.set(held, now);
         }
     }
 
     fn note_gaps(&mut self, now: Instant) {
         let gaps = self.association().map_or(0, Association::gaps);
         if core::mem::replace(&mut self.gaps, gaps) != gaps {
-            lock(&self.record).holes.set(gaps as u64, now);
+            self.record.borrow_mut().holes.set(gaps as u64, now);
         }
     }
 
@@ -269,7 +268,7 @@ impl SctpAgent {
             };
             let Some(source) = source else { continue };
             if sent && t.packet.payload_len() > 0 {
-                let mut record = lock(&self.record);
+                let mut record = self.record.borrow_mut();
                 for c in data_chunks(t.packet.head_mut()) {
                     record.transmitted(c.tsn, now);
                     if c.begin {
@@ -295,7 +294,7 @@ impl SctpAgent {
         if p.payload_len() == 0 || !self.wanted.paths && self.wanted.packet == Detail::Nothing {
             return;
         }
-        let mut record = lock(&self.record);
+        let mut record = self.record.borrow_mut();
         if server && let Some(path) = self.interfaces.iter().position(|a| *a == from) {
             record.came_on(path, p.payload_len() as u64, now);
         }
@@ -312,7 +311,7 @@ impl Agent<SctpPacket> for SctpAgent {
         self.pump(cx);
     }
 
-    fn receive(&mut self, cx: &mut Context<'_, SctpPacket>, mut packet: Packet<SctpPacket>) {
+    fn receive(&mut self, cx: &mut Context<'_, SctpPacket>, packet: &mut Packet<SctpPacket>) {
         let Body::Other(p) = &mut packet.body else { return };
         let Some(p) = p.slices_mut() else { return };
         let (now, end) = (cx.now(), self.config.end);
@@ -347,9 +346,4 @@ impl Agent<SctpPacket> for SctpAgent {
         let application = self.application.as_ref().and_then(Application::next_timeout);
         [endpoint, application, self.reader.next_timeout()].into_iter().flatten().min()
     }
-}
-
-/// The record; what a run that panicked left in it is as good as any.
-fn lock(record: &SharedRecord) -> MutexGuard<'_, Record> {
-    record.lock().unwrap_or_else(PoisonError::into_inner)
 }

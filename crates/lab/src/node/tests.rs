@@ -56,7 +56,7 @@ impl Scene {
 
     fn run(mut self, seconds: u64) -> (Record, Scene) {
         self.network.run_until(Instant::ZERO + SECOND * seconds);
-        let record = self.record.lock().expect("no panic").clone();
+        let record = self.record.borrow().clone();
         (record, self)
     }
 }

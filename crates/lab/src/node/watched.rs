@@ -1,11 +1,10 @@
 //! The simulator's own receivers, with what they deliver noted.
 
-use crate::metrics::{Record, SharedRecord};
+use crate::metrics::SharedRecord;
 use anabranch_base::Instant;
 use anabranch_sim::network::{Agent, Body, Context, Packet};
 use anabranch_sim::transport::DatagramSink;
 use anabranch_sim::transport::tcp::{Segment, TcpSink};
-use std::sync::{MutexGuard, PoisonError};
 
 /// A receiver that notes what it delivers.
 pub struct Watched<A> {
@@ -24,10 +23,6 @@ impl<A> Watched<A> {
     pub fn inner(&self) -> &A {
         &self.inner
     }
-
-    fn lock(&self) -> MutexGuard<'_, Record> {
-        self.record.lock().unwrap_or_else(PoisonError::into_inner)
-    }
 }
 
 impl<X: 'static> Agent<X> for Watched<TcpSink> {
@@ -35,7 +30,7 @@ impl<X: 'static> Agent<X> for Watched<TcpSink> {
         self.inner.start(cx);
     }
 
-    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>) {
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         let now = cx.now();
         let sent = match &packet.body {
             Body::Tcp(Segment::Data(d)) if !d.again && d.bytes > 0 => Some(d.sent),
@@ -45,7 +40,7 @@ impl<X: 'static> Agent<X> for Watched<TcpSink> {
         let total = self.inner.delivered();
         let more = total - core::mem::replace(&mut self.delivered, total);
         if more > 0 || sent.is_some() {
-            let mut record = self.lock();
+            let mut record = self.record.borrow_mut();
             if let Some(sent) = sent {
                 record.travelled(sent, now);
             }
@@ -70,14 +65,14 @@ impl<X: 'static> Agent<X> for Watched<DatagramSink> {
         self.inner.start(cx);
     }
 
-    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>) {
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         let now = cx.now();
         let sent = if let Body::Datagram { sent, number } = packet.body { Some((sent, number)) } else { None };
         let before = self.inner.counters().received.bytes;
         Agent::<X>::receive(&mut self.inner, cx, packet);
         let more = self.inner.counters().received.bytes - before;
         if let Some((sent, number)) = sent {
-            let mut record = self.lock();
+            let mut record = self.record.borrow_mut();
             record.travelled(sent, now);
             record.delivered(0, more, now);
             record.packet(number, now);

@@ -1,5 +1,6 @@
 //! The answer of an experiment: one page, a verdict for each claim, every figure in three formats.
 
+mod differences;
 mod page;
 mod table;
 
@@ -72,7 +73,7 @@ pub(crate) struct Drawn<'a> {
     pub(crate) drawings: Vec<anabranch_report::Drawing>,
 }
 
-/// Writes `report.html`, `claims.csv` and `figures/` into `dir`, each file whole or not at all.
+/// Writes `report.html`, `claims.csv`, `differences.csv` and `figures/` into `dir`, each file whole or not at all.
 ///
 /// # Errors
 /// [`Failure`]; what was there before a file is replaced stays as it was.
@@ -90,8 +91,10 @@ pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Fa
         warnings.push(warning);
     }
     write_atomically(dir.join("claims.csv"), claims::to_csv(&judgements).as_bytes())?;
+    let differences: Vec<_> = results.tables.iter().flat_map(differences::of).collect();
+    write_atomically(dir.join("differences.csv"), differences::to_csv(&differences).as_bytes())?;
     let page = dir.join("report.html");
-    page::from_drawn(about, results, &judgements, &drawn).write_to(&page)?;
+    page::from_drawn(about, results, &judgements, &drawn, &differences).write_to(&page)?;
     Ok(Written { page, judgements, warnings })
 }
 

@@ -1,5 +1,6 @@
 //! The page.
 
+use super::differences::{self, Difference};
 use super::{About, Drawn, table};
 use crate::claims::{self, Judgement, OneOrMany, Verdict};
 use crate::results::{Form, Results};
@@ -7,7 +8,16 @@ use anabranch_report::{Fact, Page, Section, Verdict as Mark};
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-pub(super) fn from_drawn(about: &About, results: &Results, judgements: &[Judgement], drawn: &[Drawn<'_>]) -> Page {
+/// Longer tables of differences are left to the CSV file.
+const MOST_ROWS: usize = 600;
+
+pub(super) fn from_drawn(
+    about: &About,
+    results: &Results,
+    judgements: &[Judgement],
+    drawn: &[Drawn<'_>],
+    differences: &[Difference<'_>],
+) -> Page {
     let mut page = Page::new(about.title.clone())
         .lead(about.question.clone())
         .verdict(form(results, judgements))
@@ -18,6 +28,9 @@ pub(super) fn from_drawn(about: &About, results: &Results, judgements: &[Judgeme
     }
     if !drawn.is_empty() {
         page = page.section(figures(drawn));
+    }
+    if !differences.is_empty() {
+        page = page.section(compared(differences));
     }
     page.section(measurements(results)).section(settings(about, results)).footer(footer(about, results))
 }
@@ -133,6 +146,33 @@ fn measurements(results: &Results) -> Section {
             section.paragraph(format!("Scenario {}:", t.scenario)).table(&table)
         }
     })
+}
+
+fn compared(all: &[Difference<'_>]) -> Section {
+    let mut section = Section::new("Differences, seed by seed").paragraph(
+        "Each setting against the first one of its key under the same random numbers, with the 95 % interval of the \
+         paired difference. \u{201c}More\u{201d} and \u{201c}less\u{201d} stand where the interval leaves no doubt. \
+         differences.csv has them in their own units as well.",
+    );
+    let mut groups: Vec<Vec<&Difference<'_>>> = Vec::new();
+    for d in all {
+        match groups.last_mut().filter(|g| g.iter().all(|o| (o.scenario, o.key) == (d.scenario, d.key))) {
+            Some(g) => g.push(d),
+            None => groups.push(vec![d]),
+        }
+    }
+    for g in &groups {
+        let Some(first) = g.first() else { continue };
+        let heading = format!("{}: {} against {}", first.scenario, first.key, first.base);
+        let rows = differences::table(g);
+        section = match rows.len() {
+            0 => section,
+            1..=20 => section.paragraph(format!("{heading}.")).table(&rows),
+            21..=MOST_ROWS => section.details_table(format!("{heading} ({} rows)", rows.len()), &rows),
+            n => section.paragraph(format!("{heading}: {n} rows, in differences.csv only.")),
+        };
+    }
+    section
 }
 
 fn settings(about: &About, results: &Results) -> Section {

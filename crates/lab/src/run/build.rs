@@ -10,7 +10,9 @@ use anabranch_sim::network::{Address, AgentId, LinkId, Network, Peer};
 use anabranch_sim::traffic::{Source, TrafficConfig};
 use anabranch_sim::transport::tcp::{Supply, TcpConfig, TcpSink, TcpSource, TcpTransfers};
 use anabranch_sim::transport::{DatagramSink, DatagramSource};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 /// A network that is ready to run.
 pub(super) struct Scene {
@@ -38,7 +40,7 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
         let late = Duration::from_nanos(random.below(f.start_within.as_nanos().saturating_add(1)));
         let start = Instant::ZERO + f.start + late;
         let from = start.max(Instant::ZERO + plan.from);
-        let record = Arc::new(Mutex::new(Record::with(from, plan.bin, wanted(plan, f))));
+        let record = Rc::new(RefCell::new(Record::with(from, plan.bin, wanted(plan, f))));
         let (sender, receiver) = s.add(f, seed, start, &record)?;
         s.flows.push(Live { record, sender, receiver, start, from });
     }
@@ -191,7 +193,7 @@ fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Source> {
     let source = f.traffic.build(seed, &f.name);
     let Some(p) = f.playout else { return source };
     let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, p.packet)));
-    record.lock().unwrap_or_else(PoisonError::into_inner).watch(video.clone());
+    record.borrow_mut().watch(video.clone());
     Box::new(Packets::new(source, video))
 }
 

@@ -9,7 +9,6 @@ use crate::node::SctpAgent;
 use crate::results::Row;
 use crate::scenario::{Plan, Point};
 use anabranch_base::Duration;
-use std::sync::PoisonError;
 
 /// Why a run failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -61,7 +60,7 @@ fn refused(plan: &Plan, scene: &Scene) -> Result<(), RunError> {
 fn fingerprint(flows: &[Live]) -> u64 {
     let mut f = Fingerprint::default();
     for live in flows {
-        f.add(live.record.lock().unwrap_or_else(PoisonError::into_inner).fingerprint());
+        f.add(live.record.borrow().fingerprint());
     }
     f.value()
 }

@@ -9,7 +9,6 @@ use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::PoisonError;
 
 /// What a scenario asked for of one run: time (s), series, path, value. Rates and shares are of the bin that begins at
 /// the time, states are as they were at the time.
@@ -19,7 +18,7 @@ pub(super) fn lines(plan: &Plan, scene: &Scene, samples: &Samples) -> String {
     let bins = if plan.series.is_empty() { 0 } else { plan.duration.as_nanos() / plan.bin.as_nanos().max(1) } as usize;
     let mut all = vec![0u64; bins];
     for l in scene.flows.iter().filter(|_| bins > 0) {
-        add(&mut all, l.record.lock().unwrap_or_else(PoisonError::into_inner).bins());
+        add(&mut all, l.record.borrow().bins());
     }
     let time = |bins: usize| (bins as u64 * plan.bin.as_nanos()) as f64 / 1e9;
     let mut line = |time: f64, name: &str, path: Option<usize>, value: Option<f64>| {
@@ -28,7 +27,7 @@ pub(super) fn lines(plan: &Plan, scene: &Scene, samples: &Samples) -> String {
         let _ = writeln!(out, "{time},{},{path},{value}", quoted(name));
     };
     for (f, l) in plan.flows.iter().zip(&scene.flows) {
-        let record = l.record.lock().unwrap_or_else(PoisonError::into_inner);
+        let record = l.record.borrow();
         let mut asked: Vec<Noted> = Vec::new();
         for s in plan.series.iter().filter(|s| s.covers(&f.group) && !s.what.sampled()) {
             // What two names ask for is told once.

@@ -62,7 +62,7 @@ pub(super) fn run(dir: Option<&Path>) -> (Network<SctpPacket>, u64) {
     if let Some(tracer) = tracer {
         assert_eq!(tracer.finish().unwrap().len(), 4);
     }
-    let fingerprint = record.lock().unwrap().fingerprint();
+    let fingerprint = record.borrow().fingerprint();
     (network, fingerprint)
 }
 

@@ -19,6 +19,9 @@ pub(super) struct Travelling<P> {
     pub payload: P,
 }
 
+/// A row with room for so many is small enough as it is.
+const FEW: usize = 4;
+
 /// Almost always first in, first out: only jitter that reorders, or a packet that skips the delay, comes between.
 #[derive(Debug)]
 pub(super) struct Arrivals<P>(VecDeque<Travelling<P>>);
@@ -40,6 +43,13 @@ impl<P> Arrivals<P> {
         }
     }
 
+    /// The same for one of which it is known that it arrives last; what came before it need not be looked at.
+    #[inline(always)]
+    pub fn push_last(&mut self, packet: Travelling<P>) {
+        debug_assert!(self.0.back().is_none_or(|last| last.at <= packet.at), "out of order");
+        self.0.push_back(packet);
+    }
+
     #[cold]
     fn insert(&mut self, packet: Travelling<P>) {
         let place = self.0.partition_point(|p| p.at <= packet.at);
@@ -57,7 +67,7 @@ impl<P> Arrivals<P> {
             return None;
         }
         let packet = self.0.pop_front();
-        if self.0.is_empty() {
+        if self.0.is_empty() && self.0.capacity() > FEW {
             self.0.clear(); // The next one goes where this one was, which is in the cache.
         }
         packet

@@ -159,7 +159,7 @@ impl<P> Steady<P> {
     #[inline(always)]
     pub fn enter(&mut self, packet: Travelling<P>) {
         self.held += u64::from(packet.size) + u64::from(self.overhead);
-        self.row.push(packet);
+        self.row.push_last(packet);
     }
 
     /// Arrival of what leaves at `left`.

@@ -8,12 +8,12 @@ use core::any::Any;
 /// One end of a conversation, in the engine's own shape: inputs with their time, outputs asked for.
 ///
 /// `X` is what packets of transports outside this crate carry.
-pub trait Agent<X>: Any + Send {
+pub trait Agent<X>: Any {
     /// Its start time has come. Called once, before anything else.
     fn start(&mut self, cx: &mut Context<'_, X>);
 
-    /// A packet for it has arrived.
-    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>);
+    /// A packet for it has arrived. What it leaves of it is dropped.
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>);
 
     /// The time named by [`next_timeout`](Self::next_timeout) has come.
     fn timeout(&mut self, cx: &mut Context<'_, X>);
@@ -42,7 +42,7 @@ impl<X> Context<'_, X> {
     }
 
     /// Sends a packet from one of the host's addresses. It enters that address's link when the call returns.
-    #[inline]
+    #[inline(always)]
     pub fn send(&mut self, packet: Packet<X>) {
         self.out.push(Parcel::of(packet, self.spare));
     }

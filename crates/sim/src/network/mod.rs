@@ -291,11 +291,14 @@ impl<X: Clone + Send + 'static> Network<X> {
             && self.agents.get(packet.to.0 as usize).is_some_and(|s| s.started)
         {
             self.tell(Place::Node(at), What::Received, &parcel);
-            let Some(packet) = parcel.open(&mut self.spare) else { return };
-            self.call(packet.to, |agent, cx| agent.receive(cx, packet));
+            let mut parcel = parcel;
+            if let Some(packet) = parcel.packet_mut() {
+                self.call(packet.to, |agent, cx| agent.receive(cx, packet));
+            }
+            parcel.empty(&mut self.spare);
         } else {
             self.tell(Place::Node(at), What::Lost, &parcel);
-            parcel.open(&mut self.spare);
+            parcel.empty(&mut self.spare);
         }
     }
 
@@ -319,7 +322,7 @@ impl<X: Clone + Send + 'static> Network<X> {
     fn collect_dropped(&mut self, link: LinkId) {
         let spare = &mut self.spare;
         self.links[link.0 as usize].link.take_dropped(|parcel| {
-            parcel.open(spare);
+            parcel.empty(spare);
         });
     }
 
@@ -345,7 +348,10 @@ impl<X: Clone + Send + 'static> Network<X> {
             slot.wake = next;
             self.events.push(next, Wake::Agent(id).number());
         }
-        if self.out.is_empty() {
+        if self.out.len() <= 1 {
+            if let Some(parcel) = self.out.pop() {
+                self.depart(id, parcel);
+            }
             return;
         }
         let mut out = core::mem::take(&mut self.out);

@@ -68,8 +68,8 @@ impl<X> Parcel<X> {
         self.0.0.as_mut()
     }
 
-    /// Puts a packet into a box that served before, or into a new one.
-    #[inline]
+    /// Puts a packet into a box that served before, or into a new one. Inlined, so that it is written there at once.
+    #[inline(always)]
     pub(super) fn of(packet: Packet<X>, spare: &mut Vec<Parcel<X>>) -> Self {
         match spare.pop() {
             Some(mut parcel) => {
@@ -80,11 +80,10 @@ impl<X> Parcel<X> {
         }
     }
 
-    /// Takes the packet out and keeps the box.
+    /// Drops the packet and keeps the box.
     #[inline]
-    pub(super) fn open(mut self, spare: &mut Vec<Parcel<X>>) -> Option<Packet<X>> {
-        let packet = self.0.0.take();
+    pub(super) fn empty(mut self, spare: &mut Vec<Parcel<X>>) {
+        self.0.0 = None;
         spare.push(self);
-        packet
     }
 }

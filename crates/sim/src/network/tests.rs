@@ -11,7 +11,7 @@ struct Sink(Vec<(Instant, Address)>);
 
 impl Agent<()> for Sink {
     fn start(&mut self, _: &mut Context<'_, ()>) {}
-    fn receive(&mut self, cx: &mut Context<'_, ()>, p: Packet<()>) {
+    fn receive(&mut self, cx: &mut Context<'_, ()>, p: &mut Packet<()>) {
         self.0.push((cx.now(), p.destination));
     }
     fn timeout(&mut self, _: &mut Context<'_, ()>) {}

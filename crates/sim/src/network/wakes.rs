@@ -1,25 +1,37 @@
 //! When to look at what next.
 //!
-//! A heap in which four stand below each: the keys that are compared lie side by side, and there are half as many levels
-//! as with two. Who comes first is taken but stays in its place until something else is put there, because nearly every
-//! wake-up makes another one.
+//! Nearly all wake-ups are of the next milliseconds. Those lie in a wheel of short slots, which costs the same however
+//! many there are; the few that are further away, such as timers, lie in a heap beside it and stay there until they are
+//! the earliest of all. One lies by itself: often what came last is the next.
 
 use anabranch_base::Instant;
+use core::cmp::Reverse;
+use std::collections::BinaryHeap;
 
-/// Below each.
-const WIDTH: usize = 4;
+/// A slot spans so many nanoseconds, as a power of two: 16 µs.
+const SPAN: u32 = 14;
+/// Slots of the wheel, which so spans 67 ms. More would not stay in the first cache.
+const SLOTS: usize = 1 << 12;
+/// A word has a bit for each of 64 slots, and one more word a bit for each of these.
+const WORDS: usize = SLOTS / 64;
+const _: () = assert!(WORDS == 64);
+/// No entry: later than all.
+const NOTHING: Entry = Entry::MAX;
+/// No node.
+const NONE: u32 = u32::MAX;
 
 /// Time, number among all that were pushed, and what: as one integer, from the high bits down.
 type Entry = u128;
 
 /// Small numbers by time; those of one time in the order they came.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Wakes {
-    heap: Vec<Entry>,
-    /// The next number; those in the heap begin anew before it runs over.
+    /// One of them, or [`NOTHING`]: the earliest of those that came since it was empty.
+    latest: Entry,
+    near: Wheel,
+    far: BinaryHeap<Reverse<Entry>>,
+    /// The next number; those that are here begin anew before it runs over.
     number: u32,
-    /// The first has been taken.
-    taken: bool,
     last: u64,
 }
 
@@ -27,9 +39,18 @@ fn entry(at: u64, number: u32, what: u32) -> Entry {
     u128::from(at) << 64 | u128::from(number) << 32 | u128::from(what)
 }
 
+fn time_of(entry: Entry) -> u64 {
+    (entry >> 64) as u64
+}
+
+/// Counted from the beginning of time.
+fn slot_of(at: u64) -> u64 {
+    at >> SPAN
+}
+
 impl Wakes {
     pub fn new() -> Self {
-        Wakes::default()
+        Wakes { latest: NOTHING, near: Wheel::new(), far: BinaryHeap::new(), number: 0, last: 0 }
     }
 
     /// Adds an entry; a time before the latest one taken counts as that.
@@ -40,84 +61,161 @@ impl Wakes {
         }
         let new = entry(at.as_nanos().max(self.last), self.number, what);
         self.number += 1;
-        if core::mem::take(&mut self.taken) {
-            self.sink(new);
+        let (sooner, later) = if new < self.latest { (new, self.latest) } else { (self.latest, new) };
+        self.latest = sooner;
+        if later != NOTHING {
+            self.place(later);
+        }
+    }
+
+    #[inline]
+    fn place(&mut self, new: Entry) {
+        let slot = slot_of(time_of(new));
+        if slot - slot_of(self.last) < SLOTS as u64 {
+            self.near.insert(slot as usize % SLOTS, new);
         } else {
-            self.heap.push(new);
-            self.rise(new);
+            self.far.push(Reverse(new));
         }
     }
 
     /// Takes the earliest entry if it is not after `until`.
     #[inline]
     pub fn pop_until(&mut self, until: Instant) -> Option<(Instant, u32)> {
-        if core::mem::take(&mut self.taken)
-            && let Some(end) = self.heap.pop()
-            && !self.heap.is_empty()
-        {
-            self.sink(end);
-        }
-        let first = *self.heap.first()?;
-        let at = (first >> 64) as u64;
-        if at > until.as_nanos() {
+        let (near, slot) = self.near.first_from(slot_of(self.last) as usize % SLOTS);
+        let far = self.far.peek().map_or(NOTHING, |Reverse(e)| *e);
+        let first = near.min(far).min(self.latest);
+        let at = time_of(first);
+        if first == NOTHING || at > until.as_nanos() {
             return None;
         }
-        (self.taken, self.last) = (true, at);
+        if first == self.latest {
+            self.latest = NOTHING;
+        } else if first == near {
+            self.near.remove_first(slot);
+        } else {
+            self.far.pop();
+        }
+        self.last = at;
         Some((Instant::from_nanos(at), first as u32))
     }
 
-    /// Puts `new` where the first was, and further down until nothing below it is earlier.
-    #[inline]
-    fn sink(&mut self, new: Entry) {
-        let heap = self.heap.as_mut_slice();
-        let mut at = 0;
-        loop {
-            let below = at * WIDTH + 1;
-            let least = if let Some(&[a, b, c, d]) = heap.get(below..).and_then(|h| h.first_chunk::<WIDTH>()) {
-                let left = if b < a { (b, 1) } else { (a, 0) };
-                let right = if d < c { (d, 3) } else { (c, 2) };
-                let least = if right.0 < left.0 { right } else { left };
-                (least.0, below + least.1)
-            } else {
-                let rest = heap.get(below..).unwrap_or_default().iter().zip(below..);
-                let Some(least) = rest.map(|(e, i)| (*e, i)).min() else { break };
-                least
-            };
-            if new < least.0 {
-                break;
-            }
-            heap[at] = least.0;
-            at = least.1;
-        }
-        heap[at] = new;
-    }
-
-    /// Moves `new`, the last, up until nothing above it is later.
-    fn rise(&mut self, new: Entry) {
-        let heap = self.heap.as_mut_slice();
-        let mut at = heap.len() - 1;
-        while at > 0 {
-            let above = (at - 1) / WIDTH;
-            if heap[above] < new {
-                break;
-            }
-            heap[at] = heap[above];
-            at = above;
-        }
-        heap[at] = new;
-    }
-
-    /// Numbers what is there from 0 on, in its order: which a sorted heap keeps.
+    /// Numbers what is there from 0 on, in its order.
     #[cold]
     fn renumber(&mut self) {
-        if core::mem::take(&mut self.taken) {
-            self.heap.swap_remove(0);
+        let mut all = self.near.take_all();
+        all.extend(self.far.drain().map(|Reverse(e)| e));
+        all.extend(Some(core::mem::replace(&mut self.latest, NOTHING)).filter(|e| *e != NOTHING));
+        all.sort_unstable();
+        for (i, e) in all.iter().enumerate() {
+            self.place(entry(time_of(*e), i as u32, *e as u32));
         }
-        self.heap.sort_unstable();
-        for (i, e) in self.heap.iter_mut().enumerate() {
-            *e = entry((*e >> 64) as u64, i as u32, *e as u32);
+        self.number = all.len() as u32;
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    entry: Entry,
+    /// The next one of its slot, or of those without an entry.
+    next: u32,
+}
+
+/// Entries of the time that the wheel spans, each in the slot of its time; those of one slot in order.
+#[derive(Debug)]
+struct Wheel {
+    nodes: Vec<Node>,
+    /// The first node without an entry.
+    spare: u32,
+    /// The first node of each slot.
+    first: Box<[u32]>,
+    /// A bit for each slot that has an entry, and for each of these words that is not zero.
+    used: Box<[u64; WORDS]>,
+    used_words: u64,
+}
+
+impl Wheel {
+    fn new() -> Self {
+        let (first, used) = (vec![NONE; SLOTS].into(), Box::new([0; WORDS]));
+        Wheel { nodes: Vec::new(), spare: NONE, first, used, used_words: 0 }
+    }
+
+    #[inline]
+    fn insert(&mut self, slot: usize, entry: Entry) {
+        let head = self.first[slot];
+        let mut node = Node { entry, next: head };
+        if head == NONE {
+            self.used[slot / 64] |= 1 << (slot % 64);
+            self.used_words |= 1 << (slot / 64);
         }
-        self.number = self.heap.len() as u32;
+        let mut before = NONE;
+        while let Some(other) = self.nodes.get(node.next as usize).filter(|o| o.entry < entry) {
+            (before, node.next) = (node.next, other.next);
+        }
+        let place = self.spare;
+        let place = if let Some(spare) = self.nodes.get_mut(place as usize) {
+            self.spare = spare.next;
+            *spare = node;
+            place
+        } else {
+            self.nodes.push(node);
+            self.nodes.len() as u32 - 1
+        };
+        match self.nodes.get_mut(before as usize) {
+            Some(before) => before.next = place,
+            None => self.first[slot] = place,
+        }
+    }
+
+    /// The earliest entry and its slot, where nothing is earlier than what is in the slot `from`.
+    #[inline]
+    fn first_from(&self, from: usize) -> (Entry, usize) {
+        let slot = self.used_from(from).unwrap_or(from);
+        (self.nodes.get(self.first[slot] as usize).map_or(NOTHING, |n| n.entry), slot)
+    }
+
+    /// The first slot with an entry, `from` and then around.
+    #[inline]
+    fn used_from(&self, from: usize) -> Option<usize> {
+        let here = self.used[from / 64] >> (from % 64);
+        if here != 0 {
+            return Some(from + here.trailing_zeros() as usize);
+        }
+        // The words behind it, and around to its own, whose other slots are the last.
+        let next = from / 64 + 1;
+        let rest = self.used_words.rotate_right(next as u32);
+        if rest == 0 {
+            return None;
+        }
+        let word = (next + rest.trailing_zeros() as usize) % WORDS;
+        Some(word * 64 + self.used[word].trailing_zeros() as usize)
+    }
+
+    /// Takes out the first entry of a slot that has one.
+    #[inline]
+    fn remove_first(&mut self, slot: usize) {
+        let place = self.first[slot];
+        let Some(node) = self.nodes.get_mut(place as usize) else { return };
+        let next = core::mem::replace(&mut node.next, self.spare);
+        self.spare = place;
+        self.first[slot] = next;
+        if next == NONE {
+            let word = &mut self.used[slot / 64];
+            *word &= !(1 << (slot % 64));
+            if *word == 0 {
+                self.used_words &= !(1 << (slot / 64));
+            }
+        }
+    }
+
+    fn take_all(&mut self) -> Vec<Entry> {
+        let mut all = Vec::new();
+        while let (entry, slot) = self.first_from(0)
+            && entry != NOTHING
+        {
+            all.push(entry);
+            self.remove_first(slot);
+        }
+        all
     }
 }
 
@@ -128,7 +226,8 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// The same order as a sorted map by time and number, whatever is pushed when, and when numbers run out.
+        /// The same order as a sorted map by time and number, whatever is pushed when, near and far, and when numbers
+        /// run out.
         #[test]
         fn stable_order(
             steps in proptest::collection::vec((0u64..40, 0u32..3, 0u32..60), 0..300),
@@ -156,6 +255,22 @@ mod tests {
                 .map(|(t, i)| (t.as_nanos(), i as usize))
                 .collect();
             prop_assert_eq!(rest, model.into_keys().collect::<Vec<_>>());
+        }
+
+        /// The same for times that go on over many turns of the wheel.
+        #[test]
+        fn turn_by_turn(steps in proptest::collection::vec((0u64..90_000_000, 0u32..4), 1..400)) {
+            let (mut wakes, mut model, mut now) = (Wakes::new(), BTreeMap::new(), 0);
+            for (i, (ahead, pops)) in steps.into_iter().enumerate() {
+                wakes.push(Instant::from_nanos(now + ahead), i as u32);
+                model.insert((now + ahead, i), ());
+                for _ in 0..pops {
+                    let want = model.pop_first().map(|(k, ())| k);
+                    let got = wakes.pop_until(Instant::FAR);
+                    prop_assert_eq!(got.map(|(at, i)| (at.as_nanos(), i as usize)), want);
+                    now = want.map_or(now, |k| k.0);
+                }
+            }
         }
     }
 }

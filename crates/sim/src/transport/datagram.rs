@@ -57,7 +57,7 @@ impl<X: 'static> Agent<X> for DatagramSource {
         self.timeout(cx);
     }
 
-    fn receive(&mut self, _: &mut Context<'_, X>, _: Packet<X>) {}
+    fn receive(&mut self, _: &mut Context<'_, X>, _: &mut Packet<X>) {}
 
     fn timeout(&mut self, cx: &mut Context<'_, X>) {
         if let Some(emission) = self.next.filter(|e| e.at <= cx.now()) {
@@ -100,7 +100,7 @@ impl DatagramSink {
 impl<X: 'static> Agent<X> for DatagramSink {
     fn start(&mut self, _: &mut Context<'_, X>) {}
 
-    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>) {
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         if let Body::Datagram { number, sent } = packet.body {
             self.late += u64::from(self.highest.is_some_and(|h| number < h));
             self.highest = self.highest.max(Some(number));

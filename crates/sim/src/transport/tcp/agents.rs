@@ -51,7 +51,7 @@ impl<X: 'static> Agent<X> for TcpSource {
         self.sender.start(now, &mut |data| way.send(cx, data));
     }
 
-    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>) {
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         if let Body::Tcp(Segment::Ack(ack)) = &packet.body {
             let (way, now) = (self.way, cx.now());
             self.sender.acknowledge(now, ack, &mut |data| way.send(cx, data));
@@ -129,7 +129,7 @@ impl<X: 'static> Agent<X> for TcpTransfers {
         self.timeout(cx);
     }
 
-    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>) {
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         let Body::Tcp(Segment::Ack(ack)) = &packet.body else { return };
         let (way, now) = (self.way, cx.now());
         let Some((sender, transfer)) = self.open.get_mut(&ack.flow) else { return };
@@ -223,14 +223,14 @@ impl TcpSink {
 impl<X: 'static> Agent<X> for TcpSink {
     fn start(&mut self, _: &mut Context<'_, X>) {}
 
-    fn receive(&mut self, cx: &mut Context<'_, X>, packet: Packet<X>) {
+    fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         let Body::Tcp(Segment::Data(data)) = &packet.body else { return };
         let header = self.config.header;
         let flow = if data.flow == 0 {
             &mut self.first
         } else {
             if data.number > 0 && !self.others.contains_key(&data.flow) {
-                self.answer_closed(cx, &packet, data);
+                self.answer_closed(cx, packet, data);
                 return;
             }
             let new = || Flow { receiver: Receiver::new(&self.config), back: None };
