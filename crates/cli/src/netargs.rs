@@ -3,7 +3,7 @@
 use crate::exit::Failure;
 use crate::units;
 use crate::uri::{self, PeerUri};
-use anabranch_net::{AssocConfig, Local, PathSpec, Profile, Transport};
+use anabranch_net::{AssocConfig, Local, PathMtuDiscovery, PathSpec, Profile, Transport};
 use anabranch_policy::Hook;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,6 +18,21 @@ const SACK_DELAY: Duration = Duration::from_millis(20);
 
 /// RTO.Max. A path that was cut is probed at least this often, so that its return is noticed.
 const RTO_MAX: Duration = Duration::from_secs(3);
+
+/// Bytes of the headers of IPv6 and UDP, the largest in front of SCTP.
+const HEADERS: usize = 48;
+
+/// The largest IP packet to look for, bytes.
+fn mtu(text: &str) -> Result<u16, String> {
+    match text {
+        "auto" => Ok(1_500),
+        _ => text
+            .parse()
+            .ok()
+            .filter(|n| *n >= 1_280)
+            .ok_or_else(|| format!("{text} is no size of a packet; write auto, or bytes from 1280 to 65535")),
+    }
+}
 
 /// Policies and limits.
 #[derive(Clone, Debug, clap::Args)]
@@ -38,6 +53,9 @@ pub struct PolicyArgs {
     /// Tell the peer our addresses in the handshake, for peers that cannot learn them later (ASCONF); not behind a NAT
     #[arg(long)]
     pub list_addresses: bool,
+    /// Look on each path for IP packets up to so many bytes, auto for 1500; without, packets have 1200 bytes of SCTP
+    #[arg(long, value_name = "BYTES|auto", value_parser = mtu)]
+    pub mtu: Option<u16>,
     /// Flags from a TOML file, by their names without dashes in front; what the command line names wins. SIGHUP reads
     /// its paths anew
     #[arg(long, value_name = "FILE")]
@@ -98,6 +116,7 @@ impl PolicyArgs {
         config.max_association_retrans =
             u16::try_from(self.peer_timeout.as_secs()).unwrap_or(u16::MAX).saturating_add(20);
         config.max_init_retrans = u16::MAX;
+        config.path_mtu_discovery = self.mtu.map(|m| PathMtuDiscovery::up_to(usize::from(m) - HEADERS));
         Ok(config)
     }
 }
@@ -144,6 +163,7 @@ mod tests {
             set: set.iter().map(|s| s.to_string()).collect(),
             transport: None,
             list_addresses: false,
+            mtu: None,
             config: None,
             peer_timeout: Duration::from_secs(10),
             pcap: None,
@@ -160,6 +180,18 @@ mod tests {
         assert_eq!(p.get(Hook::LossThreshold), "early_retransmit");
         for bad in [args(Some("nope"), None, &[]), args(None, Some("nope"), &[]), args(None, None, &["window"])] {
             assert!(matches!(bad.profile(&uri), Err(Failure::Usage(_))));
+        }
+    }
+
+    #[test]
+    fn sizes_to_look_for() {
+        let uri = PeerUri::parse("h").unwrap();
+        let looks = |mtu| PolicyArgs { mtu, ..args(None, None, &[]) }.association(&uri).unwrap().path_mtu_discovery;
+        assert_eq!(looks(None), None, "off unless asked for");
+        assert_eq!(looks(mtu("auto").ok()).map(|d| d.max), Some(1_452));
+        assert_eq!(looks(mtu("9000").ok()).map(|d| d.max), Some(8_952));
+        for bad in ["", "1279", "65536", "Auto", "-1", "1500b"] {
+            assert!(mtu(bad).is_err_and(|e| e.contains("auto")), "{bad}");
         }
     }
 

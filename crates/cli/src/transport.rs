@@ -54,7 +54,8 @@ pub async fn connect(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) ->
     if transport == Transport::RawIp {
         options.peer_port = peer.port;
     }
-    let endpoint = Endpoint::client(ClientConfig { transport, port: None, pcap: policies.pcap.clone() })?;
+    let endpoint =
+        Endpoint::client(ClientConfig { transport, pcap: policies.pcap.clone(), ..ClientConfig::default() })?;
     let connection = endpoint.connect(options).await.map_err(|e| match e {
         Error::Unreachable { .. } => {
             Failure::network(format!("{e}; check the address, and that `anabranch recv` or `tunnel` runs there"))

@@ -3,7 +3,7 @@
 //!
 //! Beyond those: `--list` tells the peer all addresses in the handshake; `--paths HOST:PORT[,HOST:PORT]` names where each path of a client leads (a relay, say) instead of
 //! `--peer` and `--udp`; `--profile NAME`; `--pcap FILE`; `--linger SECONDS` stays
-//! that long after a shutdown; `--no-asconf` and `--no-pr` as there.
+//! that long after a shutdown; `--no-asconf`, `--no-pr`, `--extensions` and `--reset` as there.
 
 use anabranch_net::{
     AssocConfig, ClientConfig, CloseReason, ConnectOptions, Connection, Duration, Endpoint, Event, Local, PathReason,
@@ -47,6 +47,8 @@ struct Options {
     list: bool,
     no_asconf: bool,
     no_pr: bool,
+    extensions: String,
+    reset: bool,
     profile: String,
     pcap: Option<String>,
 }
@@ -57,7 +59,7 @@ impl Options {
         let mut flags = Vec::new();
         let mut values = BTreeMap::new();
         while let Some(word) = words.next() {
-            if matches!(word.as_str(), "--gaps" | "--list" | "--no-asconf" | "--no-pr") {
+            if matches!(word.as_str(), "--gaps" | "--list" | "--no-asconf" | "--no-pr" | "--reset") {
                 flags.push(word);
             } else {
                 let value = words.next().ok_or(format!("{word} needs a value"))?;
@@ -106,6 +108,8 @@ impl Options {
             list: flags.iter().any(|f| f == "--list"),
             no_asconf: flags.iter().any(|f| f == "--no-asconf"),
             no_pr: flags.iter().any(|f| f == "--no-pr"),
+            extensions: take("--extensions").unwrap_or_default(),
+            reset: flags.iter().any(|f| f == "--reset"),
             profile: take("--profile").unwrap_or("cmt".into()),
             pcap: take("--pcap"),
         };
@@ -124,6 +128,14 @@ impl Options {
         c.outbound_streams = self.streams;
         c.dynamic_addresses = !self.no_asconf;
         c.partial_reliability = !self.no_pr;
+        for name in self.extensions.split(',').filter(|e| !e.is_empty()) {
+            match name {
+                "idata" => c.interleaving = true,
+                "reconf" => c.stream_reconfiguration = true,
+                "nrsack" => c.nr_sack = true,
+                _ => return Err(format!("there is no extension {name}").into()),
+            }
+        }
         if let Some((min, max)) = self.fast {
             c.rto_initial = Duration::from_millis(min);
             c.rto_max = Duration::from_millis(max);
@@ -146,7 +158,8 @@ impl Options {
             return Ok((endpoint, connection));
         }
         let port = (self.port != 0).then_some(self.port);
-        let endpoint = Endpoint::client(ClientConfig { transport: self.transport(), port, pcap })?;
+        let endpoint =
+            Endpoint::client(ClientConfig { transport: self.transport(), port, pcap, ..ClientConfig::default() })?;
         let last = *self.remotes.last().ok_or("--peer or --paths is needed")?;
         let path = |(i, local): (usize, &IpAddr)| {
             PathSpec::new(Local::Address(*local), self.remotes.get(i).copied().unwrap_or(last))
@@ -223,6 +236,9 @@ async fn send_all(c: &Connection, o: &Options) -> Result<u64, Anything> {
     let mut sent = 0;
     for i in 0..o.messages {
         let (stream, number) = (i % u32::from(o.streams), i / u32::from(o.streams));
+        if o.reset && i == o.messages / 2 {
+            c.reset_streams(&[], true, false)?;
+        }
         let options = SendOptions {
             stream: StreamId(stream as u16),
             deadline: o.lifetime.map(|l| now() + l),
@@ -291,12 +307,15 @@ async fn run(o: &Options) -> Result<(), Anything> {
         _ => "lost",
     };
     let (mut lost, mut back, mut confirmed) = (0, 0, BTreeSet::new());
+    let (mut resets, mut peer_resets) = (0, 0);
     let mut events = c.events();
     while let Some(e) = events.next().await {
         match e.event {
             Event::PathChanged { reason: PathReason::Answered, .. } => back += 1,
             Event::PathChanged { path, reason: PathReason::Confirmed, .. } => drop(confirmed.insert(path)),
             Event::PathChanged { .. } => lost += 1,
+            Event::StreamsReset { incoming: false, .. } => resets += 1,
+            Event::StreamsReset { incoming: true, .. } => peer_resets += 1,
             _ => {}
         }
     }
@@ -306,7 +325,7 @@ async fn run(o: &Options) -> Result<(), Anything> {
     println!(
         "{{\"stack\":\"anabranch\",\"sent\":{sent},\"received\":{},\"expected\":{expected},\"lost\":{missing},\
          \"doubled\":{},\"disordered\":{},\"corrupt\":{},\"bytes\":{},\"abandoned\":{},\"paths_lost\":{lost},\
-         \"paths_back\":{back},\"paths\":{},\"end\":\"{end}\",\"error\":0,\"seconds\":{:.2},\"reason\":\"{reason}\"}}",
+         \"paths_back\":{back},\"paths\":{},\"resets\":{resets},\"peer_resets\":{peer_resets},\"end\":\"{end}\",\"error\":0,\"seconds\":{:.2},\"reason\":\"{reason}\"}}",
         seen.received,
         seen.doubled,
         seen.disordered,

@@ -11,32 +11,61 @@ const MAX_BYTES: usize = 65_000;
 /// Buffers kept for later.
 const SPARE: usize = 64;
 
+/// How packets leave; those of a batch are alike.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct IpBits {
+    /// IP may divide them.
+    pub divisible: bool,
+    /// Too large for the interface is no error.
+    pub probe: bool,
+    /// ECT(0): queues may mark them.
+    pub markable: bool,
+}
+
+impl IpBits {
+    fn of(t: &Transmit) -> IpBits {
+        IpBits { divisible: t.may_divide, probe: t.probe, markable: t.may_be_marked }
+    }
+    /// Goes past the rules of the socket, which only the driver may change.
+    pub fn is_special(self) -> bool {
+        self.divisible || self.probe
+    }
+}
+
 /// Packets of `segment` bytes each (the last may be shorter) to one destination.
 #[derive(Debug)]
-pub(crate) struct Batch {
-    pub slot: Slot,
-    pub local: LocalId,
-    pub source: Option<IpAddr>,
-    pub remote: SocketAddr,
-    pub segment: usize,
-    pub contents: Vec<u8>,
+pub struct Batch {
+    pub(crate) slot: Slot,
+    pub(crate) local: LocalId,
+    pub(crate) source: Option<IpAddr>,
+    pub(crate) remote: SocketAddr,
+    pub(crate) segment: usize,
+    pub(crate) contents: Vec<u8>,
+    /// What the IP header says of them.
+    pub(crate) bits: IpBits,
     /// A shorter packet ended it.
     complete: bool,
 }
 
 impl Batch {
+    /// The socket it leaves by, as [`Batches::push_by`] was told.
+    pub fn slot(&self) -> usize {
+        self.slot.0
+    }
+
     /// How many packets.
-    pub fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.contents.len().div_ceil(self.segment.max(1))
     }
 
     /// The packets.
-    pub fn packets(&self) -> impl Iterator<Item = &[u8]> {
+    pub(crate) fn packets(&self) -> impl Iterator<Item = &[u8]> {
         self.contents.chunks(self.segment.max(1))
     }
 
-    fn takes(&self, len: usize) -> bool {
+    fn takes(&self, len: usize, bits: IpBits) -> bool {
         !self.complete
+            && self.bits == bits
             && len <= self.segment
             && self.contents.len() + len <= MAX_BYTES
             && self.contents.len() < self.segment * MAX_SEGMENTS
@@ -45,17 +74,26 @@ impl Batch {
 
 /// Batches in the order of their first packets. Packets of one destination keep their order.
 #[derive(Debug, Default)]
-pub(crate) struct Batches {
+pub struct Batches {
     open: Vec<Batch>,
     spare: Vec<Vec<u8>>,
 }
 
 impl Batches {
     /// Adds a packet that leaves at `side`.
-    pub fn push(&mut self, t: &Transmit, side: &LocalSide) {
-        let len = t.packet.len();
+    pub(crate) fn push(&mut self, t: &Transmit, side: &LocalSide) {
+        self.add(t, side.slot, side.source);
+    }
+
+    /// Adds a packet that leaves by the socket numbered `slot`, with `source` where the socket is bound to no address.
+    pub fn push_by(&mut self, t: &Transmit, slot: usize, source: Option<IpAddr>) {
+        self.add(t, Slot(slot), source);
+    }
+
+    fn add(&mut self, t: &Transmit, slot: Slot, source: Option<IpAddr>) {
+        let (len, bits) = (t.packet.len(), IpBits::of(t));
         let last = self.open.iter_mut().rev().find(|b| b.local == t.local && b.remote == t.remote);
-        if let Some(b) = last.filter(|b| b.takes(len)) {
+        if let Some(b) = last.filter(|b| b.takes(len, bits)) {
             b.complete = len < b.segment;
             t.packet.write_to(&mut b.contents);
             return;
@@ -63,12 +101,13 @@ impl Batches {
         let mut contents = self.spare.pop().unwrap_or_default();
         t.packet.write_to(&mut contents);
         self.open.push(Batch {
-            slot: side.slot,
+            slot,
             local: t.local,
-            source: side.source,
+            source,
             remote: t.remote,
             segment: len,
             contents,
+            bits,
             complete: false,
         });
     }

@@ -161,6 +161,9 @@ pub struct ClientConfig {
     pub transport: Transport,
     /// Our SCTP port; none draws one at random from the dynamic range.
     pub port: Option<u16>,
+    /// UDP port of all our sockets, as RFC 6951 §5.1 has one for a stack; 0 takes a free one for each. Paths that leave
+    /// from the same address cannot share it.
+    pub udp_port: u16,
     /// Writes every packet to this pcapng file.
     pub pcap: Option<PathBuf>,
 }

@@ -7,7 +7,7 @@ use crate::events::Events;
 use crate::shared::{Call, Core, Shared, Signals};
 use crate::stats::ConnectionStats;
 use anabranch_base::{Instant, PathId, StreamId};
-use anabranch_engine::{AssocId, CloseReason, Message, Phase, SendOptions};
+use anabranch_engine::{AssocId, CloseReason, Message, Phase, ReconfigError, SendOptions};
 use bytes::Bytes;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -239,6 +239,19 @@ impl Connection {
                 self.closed().await
             }
         }
+    }
+
+    /// Lets streams begin again with sequence number 0, see
+    /// [`Association::reset_streams`](anabranch_engine::Association::reset_streams) (RFC 6525).
+    ///
+    /// # Errors
+    /// See [`ReconfigError`].
+    pub fn reset_streams(&self, streams: &[StreamId], outgoing: bool, incoming: bool) -> Result<(), ReconfigError> {
+        let i = &*self.inner;
+        i.shared.act(|core| match core.engine.association_mut(i.id) {
+            Some(mut a) => a.reset_streams(clock::now(), streams, outgoing, incoming),
+            None => Err(ReconfigError::Closed),
+        })
     }
 
     /// Ends at once; what was not delivered is lost. The peer is told `reason`.

@@ -62,6 +62,7 @@ impl Endpoint {
             pcap: config.pcap,
             sockets,
             list_addresses: config.list_addresses,
+            udp_port: 0,
         })
     }
 
@@ -86,6 +87,7 @@ impl Endpoint {
             pcap: config.pcap,
             sockets: Vec::new(),
             list_addresses: false,
+            udp_port: config.udp_port,
         })
     }
 
@@ -189,6 +191,7 @@ struct Beginning {
     pcap: Option<PathBuf>,
     sockets: Vec<UdpSocket>,
     list_addresses: bool,
+    udp_port: u16,
 }
 
 fn start(mut b: Beginning) -> Result<Endpoint, Error> {
@@ -223,6 +226,7 @@ fn start(mut b: Beginning) -> Result<Endpoint, Error> {
             core.claims = listening.iter().map(|a| socket::claim(*a)).collect::<Result<_, _>>()?;
         }
         core.commands = commands;
+        core.udp_port = b.udp_port;
         listening
     };
     driver::spawn(shared.clone(), capture)?;
@@ -238,7 +242,7 @@ impl Core {
     ///
     /// With `allow_missing` an interface that is not there is noted, and used once it comes.
     pub fn open_local(&mut self, local: &Local, remote: SocketAddr, allow_missing: bool) -> Result<LocalId, Error> {
-        let (v4, transport) = (remote.is_ipv4(), self.transport);
+        let (v4, transport, udp_port) = (remote.is_ipv4(), self.transport, self.udp_port);
         if let Some(id) = self.locals.requested(local, v4) {
             let up = self.locals.get(id).is_some_and(|s| s.up);
             if up || allow_missing {
@@ -249,7 +253,8 @@ impl Core {
             return interface::resolve(&all, local, remote, None).map(|_| id);
         }
         let all = interface::list().map_err(Error::Driver)?;
-        let opened = interface::resolve(&all, local, remote, None).and_then(|b| Ok((socket::open(transport, &b)?, b)));
+        let opened =
+            interface::resolve(&all, local, remote, None).and_then(|b| Ok((socket::open(transport, &b, udp_port)?, b)));
         let (s, binding) = match opened {
             Ok((s, b)) => (Some(s), Some(b)),
             Err(e) if allow_missing && e.is_missing() => (None, None),
@@ -267,7 +272,7 @@ impl Core {
         let bound = if *local == Local::Any { Bound::Nothing } else { Bound::Address };
         let (slot, id) = self.locals.add(local.to_string(), address, bound, s.is_some()).ok_or_else(no_numbers)?;
         self.locals.remember(local.clone(), v4, id);
-        let watch = Watch { local: local.clone(), remote, binding };
+        let watch = Watch { local: local.clone(), remote, binding, udp_port };
         self.commands.push(Command { slot, local: id, socket: s, watch: Some(watch) });
         Ok(id)
     }

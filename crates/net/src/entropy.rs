@@ -2,8 +2,8 @@
 
 use anabranch_base::Entropy;
 
-/// Randomness for tags, cookies, nonces and keys.
-pub(crate) struct SystemEntropy;
+/// Randomness for tags, cookies, nonces and keys, from the operating system.
+pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
     fn fill(&mut self, dst: &mut [u8]) {

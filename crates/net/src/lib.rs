@@ -18,6 +18,7 @@
 //!
 //! Time: deadlines are [`Instant`]s on the scale of [`now`], one for the whole process.
 
+mod bare;
 mod batch;
 mod capture;
 mod clock;
@@ -36,10 +37,14 @@ mod shared;
 mod socket;
 mod stats;
 
+pub use bare::{Wire, claim, source_towards};
+pub use batch::{Batch, Batches};
 pub use clock::{from_std, now, to_std};
 pub use config::{ClientConfig, ConnectOptions, DEFAULT_PORT, Local, PathSpec, ServerConfig, Transport};
 pub use connection::Connection;
+pub use driver::Buffers;
 pub use endpoint::Endpoint;
+pub use entropy::SystemEntropy;
 pub use error::{Error, ErrorKind, SendError};
 pub use events::{Events, TimedEvent};
 pub use stats::{ConnectionStats, DriverStats, PathReport};
@@ -47,7 +52,7 @@ pub use stats::{ConnectionStats, DriverStats, PathReport};
 pub use anabranch_base::{Duration, Instant, PathId, StreamId};
 pub use anabranch_engine::{
     AbandonedCount, AbandonedStats, AssocConfig, AssocStats, CloseReason, Event, Message, Part, PathCounters,
-    PathReason, PathStats, Payload, SendOptions,
+    PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions,
 };
 pub use anabranch_policy::registry::Profile;
 pub use anabranch_policy::view::PathState;

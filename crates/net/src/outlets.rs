@@ -56,6 +56,7 @@ impl Core {
         let mut list = self.outlets.batches.take();
         for batch in list.drain(..) {
             let io = self.outlets.sockets.get(batch.slot.0).and_then(Option::as_ref);
+            let io = io.filter(|_| !batch.bits.is_special());
             match io.map_or(Poll::Pending, |io| send(io, &batch)) {
                 Poll::Ready(sent) if sent.errors == 0 => {
                     self.stats.sent(sent, batch.contents.len());

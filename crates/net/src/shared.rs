@@ -83,6 +83,8 @@ impl Entry {
 
 pub(crate) struct Core {
     pub transport: Transport,
+    /// Of the sockets that are opened for paths; 0 is a free one.
+    pub udp_port: u16,
     pub engine: Engine,
     pub connections: BTreeMap<AssocId, Entry>,
     pub accepted: VecDeque<AssocId>,
@@ -119,6 +121,7 @@ impl Shared {
         Shared {
             core: Mutex::new(Core {
                 transport,
+                udp_port: 0,
                 engine,
                 connections: BTreeMap::new(),
                 accepted: VecDeque::new(),

@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::interface::Binding;
 use nix::sys::socket::{setsockopt, sockopt};
 use quinn_udp::UdpSocketState;
+use rustix::net::sockopt::{self as options, Ipv4PathMtuDiscovery, Ipv6PathMtuDiscovery};
 use socket2::{Domain, Protocol, Socket, Type};
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
@@ -52,9 +53,10 @@ pub(crate) fn listen(transport: Transport, address: SocketAddr) -> Result<UdpSoc
     finish(new(transport, address)?, transport, address)
 }
 
-/// A socket that sends as `binding` says, from a free port.
-pub(crate) fn open(transport: Transport, binding: &Binding) -> Result<UdpSocket, Error> {
-    let address = binding.address;
+/// A socket that sends as `binding` says, from this UDP port; 0 is a free one.
+pub(crate) fn open(transport: Transport, binding: &Binding, udp_port: u16) -> Result<UdpSocket, Error> {
+    let mut address = binding.address;
+    address.set_port(udp_port);
     let socket = new(transport, address)?;
     if let Some(device) = &binding.device {
         // Since Linux 5.7 a socket's first device needs no right; before, CAP_NET_RAW.
@@ -121,23 +123,19 @@ pub(crate) fn source_towards(remote: SocketAddr) -> Option<IpAddr> {
     Some(probe.local_addr().ok()?.ip())
 }
 
-/// A socket known to the runtime, with its offloads. A raw one goes the same ways as one of UDP: the system calls
-/// that read and write datagrams, and what comes with them, are the same.
-pub(crate) struct Io {
-    /// The runtime is asked about reading only: the kernel tells of room to write after each packet that left, and
-    /// that would wake the driver every time.
-    pub socket: AsyncFd<Steady<UdpSocket>>,
+/// How a socket is read and written. A raw one goes the same ways as one of UDP: the system calls that read and write
+/// datagrams, and what comes with them, are the same.
+#[derive(Debug)]
+pub(crate) struct Manner {
     pub state: UdpSocketState,
     transport: Transport,
     ipv4: bool,
 }
 
-impl Io {
-    /// Registers a socket with the runtime of the calling task.
-    pub fn new(transport: Transport, socket: UdpSocket) -> io::Result<Self> {
-        let state = UdpSocketState::new((&socket).into())?;
-        let ipv4 = socket.local_addr()?.is_ipv4();
-        Ok(Io { socket: register(socket)?, state, transport, ipv4 })
+impl Manner {
+    /// That of a socket.
+    pub fn of(transport: Transport, socket: &UdpSocket) -> io::Result<Self> {
+        Ok(Manner { state: UdpSocketState::new(socket.into())?, transport, ipv4: socket.local_addr()?.is_ipv4() })
     }
 
     /// Packets of one call; segmentation is an offload of UDP.
@@ -148,9 +146,45 @@ impl Io {
         }
     }
 
+    /// Lets IP divide what `send` sends; all else leaves whole (RFC 8899 §3). IPv4 divides on the way, IPv6 at the sender
+    /// for what the kernel knows of the route. One thread of an endpoint only: a probe that left meanwhile would be divided.
+    pub fn dividing<T>(&self, socket: &UdpSocket, send: impl FnOnce() -> T) -> T {
+        let set = |divide: bool| {
+            let done = match (self.ipv4, divide) {
+                (true, true) => options::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::DONT),
+                (true, false) => options::set_ip_mtu_discover(socket, Ipv4PathMtuDiscovery::PROBE),
+                (false, true) => options::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::DONT),
+                (false, false) => options::set_ipv6_mtu_discover(socket, Ipv6PathMtuDiscovery::PROBE),
+            };
+            if let Err(error) = done {
+                tracing::debug!(%error, divide, "whether IP may divide packets cannot be said");
+            }
+        };
+        set(true);
+        let out = send();
+        set(false);
+        out
+    }
+
     /// Does what it reads begin with the IP header? Raw sockets of IPv4 show it.
     pub fn shows_header(&self) -> bool {
         self.ipv4 && self.transport == Transport::RawIp
+    }
+}
+
+/// A socket known to the runtime, with its offloads.
+pub(crate) struct Io {
+    /// The runtime is asked about reading only: the kernel tells of room to write after each packet that left, and
+    /// that would wake the driver every time.
+    pub socket: AsyncFd<Steady<UdpSocket>>,
+    pub manner: Manner,
+}
+
+impl Io {
+    /// Registers a socket with the runtime of the calling task.
+    pub fn new(transport: Transport, socket: UdpSocket) -> io::Result<Self> {
+        let manner = Manner::of(transport, &socket)?;
+        Ok(Io { socket: register(socket)?, manner })
     }
 }
 

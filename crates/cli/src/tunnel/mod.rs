@@ -116,6 +116,7 @@ mod tests {
         let message = |ppid, payload: Bytes| Message {
             stream: StreamId(4),
             ssn: None,
+            mid: None,
             tsn: anabranch_base::Tsn(0),
             ppid,
             payload: Payload::single(payload),

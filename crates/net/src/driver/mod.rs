@@ -12,7 +12,8 @@ mod receive;
 mod transmit;
 mod watch;
 
-pub(crate) use port::{Sent, send};
+pub(crate) use port::{Sent, send, send_by};
+pub use receive::Buffers;
 pub(crate) use watch::Watch;
 
 use crate::batch::Batches;
@@ -26,7 +27,6 @@ use anabranch_base::{Duration, Instant};
 use anabranch_engine::{LocalId, Transmit};
 use monitor::Monitor;
 use port::Port;
-use receive::Buffers;
 use std::future::poll_fn;
 use std::io;
 use std::net::UdpSocket;

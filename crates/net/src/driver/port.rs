@@ -3,10 +3,10 @@
 use super::watch::{Watch, Watched};
 use crate::batch::Batch;
 use crate::config::Transport;
-use crate::socket::Io;
+use crate::socket::{Io, Manner};
 use anabranch_engine::LocalId;
 use nix::errno::Errno;
-use quinn_udp::Transmit as UdpTransmit;
+use quinn_udp::{EcnCodepoint, Transmit as UdpTransmit};
 use std::collections::VecDeque;
 use std::io;
 use std::net::UdpSocket;
@@ -119,10 +119,22 @@ impl Port {
 
 /// Sends a batch, or says that the socket takes nothing now. From any thread.
 pub(crate) fn send(io: &Io, batch: &Batch) -> Poll<Sent> {
+    send_by(io.socket.get_ref().get(), &io.manner, batch)
+}
+
+/// The same on a socket that no runtime knows.
+pub(crate) fn send_by(socket: &UdpSocket, manner: &Manner, batch: &Batch) -> Poll<Sent> {
+    if batch.bits.divisible {
+        return manner.dividing(socket, || send_now(socket, manner, batch));
+    }
+    send_now(socket, manner, batch)
+}
+
+fn send_now(socket: &UdpSocket, manner: &Manner, batch: &Batch) -> Poll<Sent> {
     let count = batch.count();
-    let whole = io.max_segments() >= count;
+    let whole = count == 1 || manner.max_segments() >= count && !batch.bits.divisible;
     if whole {
-        match send_one(io, batch, &batch.contents) {
+        match send_one(socket, manner, batch, &batch.contents) {
             Ok(()) => return Poll::Ready(Sent { packets: count, calls: 1, ..Sent::default() }),
             Err(e) if e.kind() == io::ErrorKind::WouldBlock => return Poll::Pending,
             Err(e) if count == 1 || is_interface_gone(errno(&e)) => {
@@ -134,7 +146,7 @@ pub(crate) fn send(io: &Io, batch: &Batch) -> Poll<Sent> {
     }
     let mut sent = Sent::default();
     for packet in batch.packets() {
-        match send_one(io, batch, packet) {
+        match send_one(socket, manner, batch, packet) {
             Ok(()) => sent.packets += 1,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock && sent.calls == 0 => return Poll::Pending,
             Err(e) => {
@@ -147,15 +159,15 @@ pub(crate) fn send(io: &Io, batch: &Batch) -> Poll<Sent> {
     Poll::Ready(sent)
 }
 
-fn send_one(io: &Io, batch: &Batch, contents: &[u8]) -> io::Result<()> {
+fn send_one(socket: &UdpSocket, manner: &Manner, batch: &Batch, contents: &[u8]) -> io::Result<()> {
     let transmit = UdpTransmit {
         destination: batch.remote,
-        ecn: None,
+        ecn: batch.bits.markable.then_some(EcnCodepoint::Ect0),
         contents,
         segment_size: (contents.len() > batch.segment).then_some(batch.segment),
         src_ip: batch.source,
     };
-    io.state.try_send(io.socket.get_ref().get().into(), &transmit)
+    manner.state.try_send(socket.into(), &transmit)
 }
 
 fn errno(e: &io::Error) -> Errno {

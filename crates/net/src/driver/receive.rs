@@ -3,36 +3,35 @@
 use super::Driver;
 use crate::clock;
 use crate::locals::Slot;
-use crate::socket::{self, Io};
+use crate::socket::{self, Io, Manner};
 use anabranch_engine::LocalId;
 use anabranch_wire::{Direction, Verify};
-use quinn_udp::{BATCH_SIZE, RecvMeta};
+use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta};
 use std::io::{self, IoSliceMut};
-use std::net::SocketAddr;
+use std::net::{SocketAddr, UdpSocket};
 use tokio::io::Interest;
 
 /// Bytes of one buffer: what receive offload can join.
 const BUFFER: usize = 65_535;
 
 /// Buffers for one call, shared by all sockets.
-pub(super) struct Buffers {
+pub struct Buffers {
     bytes: Vec<u8>,
     metas: [RecvMeta; BATCH_SIZE],
 }
 
 impl Buffers {
+    /// As many are filled by one call at most; with fewer, nothing is left to be read.
+    pub const MOST: usize = BATCH_SIZE;
+
+    /// Two megabytes: what receive offload can join, times what one call may bring.
     pub fn new() -> Self {
         Buffers { bytes: vec![0; BUFFER * BATCH_SIZE], metas: [RecvMeta::default(); BATCH_SIZE] }
     }
 
     /// One call; how many buffers were filled.
     fn fill(&mut self, io: &Io) -> io::Result<usize> {
-        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
-        for (slice, chunk) in slices.iter_mut().zip(self.bytes.chunks_mut(BUFFER)) {
-            *slice = IoSliceMut::new(chunk);
-        }
-        let metas = &mut self.metas;
-        let n = io.socket.try_io(Interest::READABLE, |s| io.state.recv(s.get().into(), &mut slices, metas))?;
+        let n = io.socket.try_io(Interest::READABLE, |s| self.fill_from(s.get(), &io.manner))?;
         if n < BATCH_SIZE {
             // The call ended because nothing was left: another one would only say so. What comes later calls again.
             let nothing_left = |_: &_| Err::<(), _>(io::ErrorKind::WouldBlock.into());
@@ -41,12 +40,27 @@ impl Buffers {
         Ok(n)
     }
 
+    /// The same from a socket that no runtime knows.
+    pub(crate) fn fill_from(&mut self, socket: &UdpSocket, manner: &Manner) -> io::Result<usize> {
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+        for (slice, chunk) in slices.iter_mut().zip(self.bytes.chunks_mut(BUFFER)) {
+            *slice = IoSliceMut::new(chunk);
+        }
+        manner.state.recv(socket.into(), &mut slices, &mut self.metas)
+    }
+
     /// What the last call brought: where from, where to, and the datagrams.
-    fn filled(&self, n: usize) -> impl Iterator<Item = (&RecvMeta, std::slice::Chunks<'_, u8>)> {
+    pub(crate) fn filled(&self, n: usize) -> impl Iterator<Item = (&RecvMeta, std::slice::Chunks<'_, u8>)> {
         self.metas.iter().zip(self.bytes.chunks(BUFFER)).take(n).map(|(meta, buffer)| {
             let used = buffer.get(..meta.len).unwrap_or(buffer);
             (meta, used.chunks(meta.stride.max(1)))
         })
+    }
+}
+
+impl Default for Buffers {
+    fn default() -> Self {
+        Self::new()
     }
 }
 
@@ -78,7 +92,8 @@ impl Driver {
     fn hand_over(&mut self, slot: Slot, n: usize) {
         let mut core = self.shared.lock();
         let now = clock::now();
-        let shows_header = self.ports.get(slot.0).and_then(|p| p.io.as_ref()).is_some_and(|io| io.shows_header());
+        let shows_header =
+            self.ports.get(slot.0).and_then(|p| p.io.as_ref()).is_some_and(|io| io.manner.shows_header());
         core.stats.receive_calls += 1;
         for (meta, datagrams) in self.buffers.filled(n) {
             let Some(local) = core.locals.arrival(slot, meta.dst_ip) else { continue };
@@ -92,6 +107,9 @@ impl Driver {
                     && !note_arrival(capture, &core.locals, local, (from, meta), datagram)
                 {
                     core.stats.not_captured += 1;
+                }
+                if meta.ecn == Some(EcnCodepoint::Ce) {
+                    core.engine.next_is_marked();
                 }
                 core.engine.handle_borrowed(now, local, from, datagram, Verify::Checksum);
             }

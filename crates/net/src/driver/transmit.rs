@@ -136,6 +136,9 @@ impl Driver {
 
     /// Counts, captures, and looks at what went wrong.
     fn sent(&mut self, batch: Batch, sent: Sent) {
+        // That is what a probe is to find out.
+        let refused = batch.bits.probe && sent.errno == Some(Errno::EMSGSIZE);
+        let sent = if refused { Sent { calls: sent.calls, ..Sent::default() } } else { sent };
         let trouble = sent.errno.filter(|_| sent.errors > 0);
         {
             let mut core = self.shared.lock();

@@ -22,6 +22,8 @@ pub(crate) struct Watch {
     pub remote: SocketAddr,
     /// What it is bound to; none when the interface was not there.
     pub binding: Option<Binding>,
+    /// Where it sends from; 0 is any free one.
+    pub udp_port: u16,
 }
 
 /// A client's socket under watch.
@@ -211,7 +213,8 @@ impl Driver {
 /// A new socket in place of the old one.
 fn replace(transport: Transport, port: &mut Port, binding: &Binding) -> Result<SocketAddr, Error> {
     let wrong = |source| Error::Bind { address: binding.address, source };
-    let s = socket::open(transport, binding)?;
+    let udp_port = port.watched.as_ref().map_or(0, |w| w.watch.udp_port);
+    let s = socket::open(transport, binding, udp_port)?;
     let address = socket::address_of(transport, &s).map_err(wrong)?;
     port.attach(s).map_err(wrong)?;
     Ok(address)
@@ -237,7 +240,7 @@ mod tests {
         let local = Local::Interface("wlan0".into());
         let remote = "192.0.2.1:9899".parse().unwrap();
         let binding = interface::resolve(all, &local, remote, None).ok();
-        Watched::new(Watch { local, remote, binding })
+        Watched::new(Watch { local, remote, binding, udp_port: 0 })
     }
 
     #[test]
