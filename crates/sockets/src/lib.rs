@@ -2,12 +2,14 @@
 //!
 //! A program that was written for the kernel's SCTP runs over this one unchanged: `LD_PRELOAD` puts `calls` before
 //! the C library, which take what concerns an SCTP socket and hand on all else. `socket` is what the kernel would be,
-//! in safe Rust; `abi` is how its answers look in memory; `world` brings packets and time, so far virtual ones for
-//! conformance tests: without them every call goes to the C library. docs/SOCKETS.md says how to use it.
+//! in safe Rust; `abi` is how its answers look in memory; `world` brings packets and time: real ones, or virtual ones for
+//! conformance suites. docs/SOCKETS.md says how to use it.
 
 #![cfg_attr(test, allow(dead_code, reason = "the unit tests call none of the exported functions"))]
 
 mod abi;
 mod calls;
+#[cfg(test)]
+mod driven;
 mod socket;
 mod world;

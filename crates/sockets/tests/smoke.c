@@ -96,6 +96,21 @@ static void one_to_one(void)
 	len = sizeof st;
 	memset(&st, 0, sizeof st);
 	CHECK(getsockopt(a, IPPROTO_SCTP, SCTP_STATUS, &st, &len) == 0 && len == sizeof st);
+	/* What belongs to one association, and what a socket of one has not. */
+	struct sctp_assoc_value most = { 0, 0 };
+	len = sizeof most;
+	CHECK(getsockopt(a, IPPROTO_SCTP, SCTP_MAXSEG, &most, &len) == 0 && most.assoc_value == st.sstat_fragmentation_point);
+	struct sctp_prim prim;
+	memset(&prim, 0, sizeof prim);
+	len = sizeof prim;
+	CHECK(getsockopt(a, IPPROTO_SCTP, SCTP_PRIMARY_ADDR, &prim, &len) == 0 && len == sizeof prim);
+	struct sockaddr_in first;
+	memcpy(&first, &prim.ssp_addr, sizeof first);
+	CHECK(first.sin_family == AF_INET && first.sin_addr.s_addr == htonl(INADDR_LOOPBACK));
+	int one = 1;
+	len = sizeof one;
+	CHECK(getsockopt(a, IPPROTO_SCTP, SCTP_GET_ASSOC_NUMBER, &one, &len) == -1 && errno == EOPNOTSUPP);
+	CHECK(setsockopt(a, IPPROTO_SCTP, SCTP_AUTOCLOSE, &one, sizeof one) == -1 && errno == EOPNOTSUPP);
 	CHECK(st.sstat_state == SCTP_ESTABLISHED && st.sstat_outstrms >= 4 && st.sstat_primary.spinfo_state == SCTP_ACTIVE);
 	/* A message of several packets, read in two pieces. */
 	for (size_t i = 0; i < sizeof sent; i++)

@@ -15,6 +15,8 @@ pub mod kind {
     pub const RCVINFO: i32 = 3;
     /// `sctp_prinfo`.
     pub const PRINFO: i32 = 5;
+    /// `sctp_nxtinfo`.
+    pub const NXTINFO: i32 = 4;
 }
 
 /// Flags in `sinfo_flags`, `snd_flags` and `rcv_flags`.
@@ -120,6 +122,22 @@ pub struct RcvInfo {
     pub id: I32,
 }
 
+/// `struct sctp_nxtinfo`.
+#[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
+#[repr(C)]
+pub struct NxtInfo {
+    /// nxt_sid.
+    pub stream: U16,
+    /// nxt_flags.
+    pub flags: U16,
+    /// nxt_ppid, in network order.
+    pub ppid: U32,
+    /// nxt_length.
+    pub length: U32,
+    /// nxt_assoc_id.
+    pub id: I32,
+}
+
 /// `struct sctp_prinfo`.
 #[derive(Clone, Copy, Debug, FromBytes, IntoBytes, KnownLayout, Immutable)]
 #[repr(C)]
@@ -143,5 +161,6 @@ mod tests {
         assert_eq!(size_of::<SndInfo>(), 16);
         assert_eq!(size_of::<RcvInfo>(), 28);
         assert_eq!(size_of::<PrInfo>(), 8);
+        assert_eq!(size_of::<NxtInfo>(), 16);
     }
 }

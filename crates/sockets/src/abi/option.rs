@@ -12,6 +12,7 @@ pub mod name {
     pub const INITMSG: i32 = 2;
     pub const NODELAY: i32 = 3;
     pub const AUTOCLOSE: i32 = 4;
+    pub const SET_PEER_PRIMARY_ADDR: i32 = 5;
     pub const PRIMARY_ADDR: i32 = 6;
     pub const ADAPTATION_LAYER: i32 = 7;
     pub const DISABLE_FRAGMENTS: i32 = 8;
@@ -27,6 +28,13 @@ pub mod name {
     pub const FRAGMENT_INTERLEAVE: i32 = 18;
     pub const PARTIAL_DELIVERY_POINT: i32 = 19;
     pub const MAX_BURST: i32 = 20;
+    pub const AUTH_CHUNK: i32 = 21;
+    pub const HMAC_IDENT: i32 = 22;
+    pub const AUTH_KEY: i32 = 23;
+    pub const AUTH_ACTIVE_KEY: i32 = 24;
+    pub const AUTH_DELETE_KEY: i32 = 25;
+    pub const PEER_AUTH_CHUNKS: i32 = 26;
+    pub const LOCAL_AUTH_CHUNKS: i32 = 27;
     pub const GET_ASSOC_NUMBER: i32 = 28;
     pub const GET_ASSOC_ID_LIST: i32 = 29;
     pub const RECVRCVINFO: i32 = 32;
@@ -44,9 +52,17 @@ pub mod name {
     pub const PR_SUPPORTED: i32 = 113;
     pub const DEFAULT_PRINFO: i32 = 114;
     pub const PR_ASSOC_STATUS: i32 = 115;
+    pub const RECONFIG_SUPPORTED: i32 = 117;
+    pub const ENABLE_STREAM_RESET: i32 = 118;
+    pub const RESET_STREAMS: i32 = 119;
+    pub const RESET_ASSOC: i32 = 120;
+    pub const ADD_STREAMS: i32 = 121;
     pub const PEELOFF_FLAGS: i32 = 122;
     pub const INTERLEAVING_SUPPORTED: i32 = 125;
     pub const EVENT: i32 = 127;
+    pub const ASCONF_SUPPORTED: i32 = 128;
+    pub const AUTH_SUPPORTED: i32 = 129;
+    pub const REMOTE_UDP_ENCAPS_PORT: i32 = 132;
     /// Not one of Linux: RFC 9653 §6 has the option, and this library gives it a number beyond the kernel's.
     pub const ACCEPT_ZERO_CHECKSUM: i32 = 0x10033;
 }
@@ -116,6 +132,19 @@ layout! {
     PeelOff { id: I32, descriptor: I32, flags: U32, }
 }
 
+layout! {
+    /// `struct sctp_authkeyid`.
+    AuthKeyId { id: I32, number: U16, pad: U16, }
+}
+layout! {
+    /// `struct sctp_add_streams`.
+    AddStreams { id: I32, inbound: U16, outbound: U16, }
+}
+layout! {
+    /// `struct sctp_udpencaps`; the port is in network order.
+    UdpEncapsulation { id: I32, address: [u8; STORAGE], port: U16, pad: U16, }
+}
+
 /// Flags of [`PeerAddressParams`].
 #[allow(missing_docs, reason = "the names are the header's without their prefix")]
 pub mod spp {
@@ -149,5 +178,8 @@ mod tests {
         assert_eq!(size_of::<DefaultPrInfo>(), 12);
         assert_eq!(size_of::<PrStatus>(), 24);
         assert_eq!(size_of::<PeelOff>(), 12);
+        assert_eq!(size_of::<AuthKeyId>(), 8);
+        assert_eq!(size_of::<AddStreams>(), 8);
+        assert_eq!(size_of::<UdpEncapsulation>(), 136);
     }
 }

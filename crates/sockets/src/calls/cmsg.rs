@@ -49,6 +49,7 @@ pub fn request(control: &[u8]) -> Option<(SendRequest, Option<InitMsg>)> {
                 r.flags = Some(flags & !flag::PR_MASK);
                 r.ppid = Some(u32::from_be(i.ppid.get()));
                 r.association = Some(i.id.get());
+                r.context = Some(i.context.get());
                 let ttl = i.ttl.get();
                 // Without a policy a lifetime is meant, and 0 is none (RFC 6458 §5.3.2).
                 let policy = if flags & flag::PR_MASK == 0 && ttl != 0 { flag::PR_TTL } else { flags };
@@ -60,6 +61,7 @@ pub fn request(control: &[u8]) -> Option<(SendRequest, Option<InitMsg>)> {
                 r.flags = Some(i.flags.get());
                 r.ppid = Some(u32::from_be(i.ppid.get()));
                 r.association = Some(i.id.get());
+                r.context = Some(i.context.get());
             }
             kind::PRINFO => {
                 let i = read::<PrInfo>(data, 8)?;

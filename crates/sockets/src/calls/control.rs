@@ -32,13 +32,18 @@ pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_voi
 }
 
 fn control(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+    if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
+        // SAFETY: the placeholder is a descriptor like any other; the argument is a number.
+        let new = unsafe { next!(c"fcntl" as Fcntl)(fd, command, argument) };
+        return super::duplicate::adopt(fd, new);
+    }
     let flags = world().act(|core, _| {
-        let d = core.descriptors.get_mut(fd).ok_or(Errno::BAD_DESCRIPTOR)?;
+        let flags = core.descriptors.get(fd).ok_or(Errno::BAD_DESCRIPTOR)?.flags;
         match command {
-            libc::F_GETFL => Ok(Some(d.flags)),
+            libc::F_GETFL => Ok(Some(flags)),
             libc::F_SETFL => {
                 let non_blocking = argument as usize as c_int & libc::O_NONBLOCK;
-                d.flags = d.flags & !libc::O_NONBLOCK | non_blocking;
+                core.descriptors.set_flags(fd, flags & !libc::O_NONBLOCK | non_blocking);
                 Ok(Some(0))
             }
             _ => Ok(None),
@@ -77,9 +82,8 @@ pub unsafe extern "C" fn ioctl(fd: c_int, request: Request, argument: *mut c_voi
                 // SAFETY: this request has an int.
                 let on = unsafe { *argument.cast::<c_int>() } != 0;
                 world().act(|core, _| {
-                    if let Some(d) = core.descriptors.get_mut(fd) {
-                        d.flags = d.flags & !libc::O_NONBLOCK | if on { libc::O_NONBLOCK } else { 0 };
-                    }
+                    let flags = core.descriptors.get(fd).map_or(0, |d| d.flags) & !libc::O_NONBLOCK;
+                    core.descriptors.set_flags(fd, flags | if on { libc::O_NONBLOCK } else { 0 });
                 });
             }
             _ => {}

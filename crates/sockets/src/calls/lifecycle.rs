@@ -5,7 +5,7 @@ use crate::abi::SOL_SCTP;
 use crate::abi::address;
 use crate::socket::{Errno, SocketId, Style};
 use crate::world::next::next;
-use crate::world::{Kind, is_ours, is_virtual, open_descriptor, world};
+use crate::world::{Kind, begin, is_ours, is_virtual, open_descriptor, world};
 use std::ffi::{c_int, c_ulong};
 
 type Socket = unsafe extern "C" fn(c_int, c_int, c_int) -> c_int;
@@ -24,14 +24,14 @@ pub unsafe extern "C" fn socket(domain: c_int, kind: c_int, protocol: c_int) -> 
         libc::SOCK_SEQPACKET => Some(Style::OneToMany),
         _ => None,
     };
-    let ours = is_virtual() && protocol == SOL_SCTP && matches!(domain, libc::AF_INET | libc::AF_INET6);
+    // To Linux, packets in sequence on IP are SCTP without being named.
+    let sctp = protocol == SOL_SCTP || (protocol == 0 && style == Some(Style::OneToMany));
+    let ours = sctp && matches!(domain, libc::AF_INET | libc::AF_INET6);
     if let (true, Some(style)) = (ours, style) {
-        let id = world().act(|core, _| core.stack.socket(style, domain == libc::AF_INET6));
-        return answer_int(new_descriptor(
-            Kind::Socket(id),
-            kind & libc::SOCK_NONBLOCK,
-            kind & libc::SOCK_CLOEXEC != 0,
-        ));
+        let id = begin().and_then(|()| world().act(|core, _| Ok(core.stack.socket(style, domain == libc::AF_INET6))));
+        return answer_int(id.and_then(|id| {
+            new_descriptor(Kind::Socket(id), kind & libc::SOCK_NONBLOCK, kind & libc::SOCK_CLOEXEC != 0)
+        }));
     }
     if is_virtual() && domain == libc::AF_PACKET {
         return answer_int(new_descriptor(Kind::Packets, 0, false));
@@ -82,6 +82,7 @@ pub unsafe extern "C" fn listen(fd: c_int, backlog: c_int) -> c_int {
     }
     answer_int(world().act(|core, now| {
         let (id, _) = socket_of(core, fd)?;
+        core.tell_port();
         core.stack.listen(now, id, backlog).map(|()| 0)
     }))
 }
@@ -104,13 +105,14 @@ pub(super) fn connect_to(fd: c_int, peer: &[std::net::SocketAddr]) -> Result<i32
         let a = core.stack.connect(now, id, peer)?;
         Ok((id, waits, a))
     })?;
-    let outcome =
-        world().wait(if waits { patience(fd, 0, false)? } else { Some(anabranch_base::Duration::ZERO) }, |core, _| {
-            match core.stack.connecting(id, association) {
-                Err(Errno::IN_PROGRESS) => Err(Errno::AGAIN),
-                r => r,
-            }
-        });
+    let outcome = world().wait(
+        fd,
+        if waits { patience(fd, 0, false)? } else { Some(anabranch_base::Duration::ZERO) },
+        |core, _| match core.stack.connecting(id, association) {
+            Err(Errno::IN_PROGRESS) => Err(Errno::AGAIN),
+            r => r,
+        },
+    );
     match outcome {
         Err(Errno::AGAIN) => Err(Errno::IN_PROGRESS),
         r => r.map(|()| association.0),
@@ -141,7 +143,7 @@ pub unsafe extern "C" fn accept4(fd: c_int, a: *mut libc::sockaddr, len: *mut li
 /// As accept(2).
 unsafe fn take(fd: c_int, a: *mut libc::sockaddr, len: *mut libc::socklen_t, flags: c_int) -> c_int {
     let accepted = patience(fd, 0, true).and_then(|limit| {
-        world().wait(limit, |core, _| {
+        world().wait(fd, limit, |core, _| {
             let (id, _) = socket_of(core, fd)?;
             let (new, peer) = core.stack.accept(id)?;
             Ok((new, address::bytes(peer, core.stack.is_v6(id)?)))
@@ -157,20 +159,28 @@ unsafe fn take(fd: c_int, a: *mut libc::sockaddr, len: *mut libc::socklen_t, fla
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn close(fd: c_int) -> c_int {
     if is_ours(fd) {
-        let _ = world().act(|core, now| match core.descriptors.remove(fd) {
-            Some(d) => {
-                if let Kind::Socket(id) = d.kind {
-                    core.stack.close(now, id)
-                } else {
-                    Ok(())
-                }
-            }
-            None => Ok(()),
-        });
+        release(fd);
         return crate::world::next::close(fd);
     }
     // SAFETY: as it came.
     unsafe { next!(c"close" as One)(fd) }
+}
+
+/// A descriptor of ours is about to be something else. With the last one of a socket that is closed.
+pub(super) fn release(fd: c_int) {
+    let _ = world().act(|core, now| match core.descriptors.remove(fd).map(|d| d.kind) {
+        Some(Kind::Socket(id)) => match core.descriptors.of_socket(id) {
+            Some(other) => {
+                core.reflect_at(id, other);
+                Ok(())
+            }
+            None => {
+                core.unreflect(id);
+                core.stack.close(now, id)
+            }
+        },
+        _ => Ok(()),
+    });
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]

@@ -9,10 +9,13 @@
 
 mod cmsg;
 mod control;
+mod duplicate;
+mod fortified;
 mod host;
 mod lifecycle;
 mod option;
 mod poll;
+mod ready;
 mod receive;
 mod send;
 mod thread;

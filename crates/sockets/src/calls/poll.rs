@@ -1,4 +1,4 @@
-//! `poll` in virtual time. In real time the kernel polls our descriptors like any other.
+//! `poll`. In real time the kernel polls our descriptors like any other.
 
 use crate::socket::{Errno, Readiness};
 use crate::world::next::next;
@@ -16,12 +16,13 @@ pub unsafe extern "C" fn poll(fds: *mut libc::pollfd, n: libc::nfds_t, timeout: 
         // SAFETY: the program's list, as poll(2) has it.
         unsafe { std::slice::from_raw_parts_mut(fds, n as usize) }
     };
+    super::ready::watch(all.iter().map(|p| p.fd));
     if !is_virtual() || !all.iter().any(|p| is_ours(p.fd)) {
         // SAFETY: as it came.
         return unsafe { next!(c"poll" as Poll)(fds, n, timeout) };
     }
     let limit = (timeout >= 0).then(|| Duration::from_millis(timeout as u64));
-    let ready = world().wait(limit, |core, _| {
+    let ready = world().wait(-1, limit, |core, _| {
         let count = all.iter_mut().filter_map(|p| (look(core, p) != 0).then_some(())).count();
         if count == 0 { Err(Errno::AGAIN) } else { Ok(count) }
     });

@@ -39,10 +39,17 @@ fn send_message(fd: c_int, flags: c_int, payload: Vec<u8>, mut r: SendRequest) -
     }
     r.payload = Bytes::from(payload);
     let sent = patience(fd, flags, false).and_then(|limit| {
-        world().wait(limit, |core, now| {
+        let (n, begun) = world().wait(fd, limit, |core, now| {
             let (id, _) = socket_of(core, fd)?;
-            core.stack.send(now, id, &r)
-        })
+            let n = core.stack.send(now, id, &r)?;
+            Ok((n, core.stack.take_begun()))
+        })?;
+        if let Some(a) = begun {
+            // Whatever comes of it, the message was taken.
+            let _ =
+                world().wait(fd, limit, |core, _| if core.stack.is_beginning(a) { Err(Errno::AGAIN) } else { Ok(()) });
+        }
+        Ok(n)
     });
     if sent == Err(Errno::PIPE) && flags & libc::MSG_NOSIGNAL == 0 {
         // SAFETY: raises the signal that a write to a closed connection raises.

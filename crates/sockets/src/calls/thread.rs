@@ -3,7 +3,7 @@
 use super::time::span;
 use crate::world::next::next;
 use crate::world::virtual_time::{Outside, enter, give_way, outside, wait_turn};
-use crate::world::{is_virtual, world};
+use crate::world::{is_virtual, world, world_if_any};
 use anabranch_base::{Duration, Instant};
 use std::ffi::{c_int, c_void};
 
@@ -91,13 +91,18 @@ pub unsafe extern "C" fn pthread_join(t: libc::pthread_t, value: *mut *mut c_voi
     outside(Outside::Thread, || unsafe { join(t, value) })
 }
 
-/// Ends the waits of other threads with EINTR: a thread that waits on one of our sockets has no point at which it could
+/// In virtual time, ends the waits of other threads with EINTR: a thread that waits on one of our sockets has no point at which it could
 /// be cancelled.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C" fn pthread_cancel(t: libc::pthread_t) -> c_int {
     if !is_virtual() {
         // SAFETY: as it came.
-        return unsafe { next!(c"pthread_cancel" as Cancel)(t) };
+        let done = unsafe { next!(c"pthread_cancel" as Cancel)(t) };
+        // It may wait in one of our calls, where it cannot be cancelled: it ends right after.
+        if let Some(world) = world_if_any() {
+            world.act(|core, _| core.cancel(t));
+        }
+        return done;
     }
     world().act(|core, _| {
         core.time.interrupt();

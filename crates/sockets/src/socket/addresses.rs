@@ -8,7 +8,12 @@ use std::net::IpAddr;
 pub(super) struct Locals {
     numbered: Vec<IpAddr>,
     host: Vec<IpAddr>,
+    /// Which of ours a packet to somewhere leaves from; none where all addresses of the host serve.
+    route: Option<Route>,
 }
+
+/// Asks the routing table for the source address towards a peer.
+pub type Route = fn(IpAddr) -> Option<IpAddr>;
 
 impl Locals {
     /// The number of an address of ours.
@@ -31,11 +36,28 @@ impl Locals {
         }
     }
 
-    /// Addresses of the host of one family; loopback only towards loopback.
-    pub fn towards(&self, remote: IpAddr) -> impl Iterator<Item = IpAddr> + '_ {
-        self.host
-            .iter()
-            .copied()
-            .filter(move |a| a.is_ipv4() == remote.is_ipv4() && a.is_loopback() == remote.is_loopback())
+    /// Addresses of the host that were told, without loopback.
+    pub fn named(&self) -> impl Iterator<Item = IpAddr> + '_ {
+        self.host.iter().copied().filter(|a| !a.is_loopback())
+    }
+
+    /// From now on the routing table says which address comes first.
+    pub fn set_route(&mut self, route: Route) {
+        self.route = Some(route);
+    }
+
+    /// Addresses of the host of one family; loopback only towards loopback. The one that the routing table chooses comes
+    /// first, and is the only one where none was named.
+    pub fn towards(&self, remote: IpAddr) -> Vec<IpAddr> {
+        let fits = |a: &IpAddr| a.is_ipv4() == remote.is_ipv4() && a.is_loopback() == remote.is_loopback();
+        let mut all: Vec<IpAddr> = self.host.iter().copied().filter(fits).collect();
+        if let Some(first) = self.route.and_then(|route| route(remote)) {
+            match all.iter().position(|a| *a == first) {
+                Some(at) => all.swap(0, at),
+                None if all.is_empty() || remote.is_loopback() => all = vec![first],
+                None => {}
+            }
+        }
+        all
     }
 }

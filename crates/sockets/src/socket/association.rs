@@ -2,6 +2,7 @@
 
 use super::{SocketId, Stack};
 use anabranch_engine::{AssocId, AssocMut, Association as Engine, CloseReason};
+use std::collections::VecDeque;
 use std::net::SocketAddr;
 
 /// `sctp_assoc_t`.
@@ -19,6 +20,30 @@ pub(super) struct Association {
     pub remote: SocketAddr,
     /// SCTP_CONTEXT and the like are the socket's; SCTP_DEFAULT_SNDINFO of a one-to-many socket may be its own.
     pub peer_shut_down: bool,
+    /// Messages that were handed over.
+    pub sent: u64,
+    /// Something of them is neither acknowledged nor given up, as far as was looked.
+    pub wet: bool,
+    /// `snd_context` of those that have one, by number, where the program hears of failures.
+    pub contexts: VecDeque<(u64, u32)>,
+}
+
+impl Association {
+    /// One that has just begun.
+    pub fn new(port: u16, engine: AssocId, owner: Option<SocketId>, remote: SocketAddr) -> Self {
+        Association {
+            port,
+            engine,
+            owner,
+            connected: false,
+            closed: None,
+            remote,
+            peer_shut_down: false,
+            sent: 0,
+            wet: false,
+            contexts: VecDeque::new(),
+        }
+    }
 }
 
 impl Stack {

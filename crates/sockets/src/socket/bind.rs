@@ -42,19 +42,36 @@ impl Stack {
         if addresses.iter().any(|a| a.port() != 0 && a.port() != bound.port) {
             return Err(Errno::INVALID);
         }
-        for ip in ips {
-            if !bound.addresses.contains(&ip) {
-                bound.addresses.push(ip);
-            }
+        let new: Vec<IpAddr> = ips.into_iter().filter(|ip| !bound.addresses.contains(ip)).collect();
+        bound.addresses.extend(&new);
+        self.sync_bound(id)?;
+        for a in self.get(id)?.associations.clone() {
+            new.iter().for_each(|ip| self.join(now, a, *ip));
         }
-        self.sync_bound(id)
+        Ok(())
+    }
+
+    /// A further address of ours joins a living association, where the peer lets it (RFC 5061).
+    fn join(&mut self, now: Instant, a: super::AssociationId, ip: IpAddr) {
+        let local = self.locals.number(ip);
+        let Some(mut e) = self.engine_mut(a) else { return };
+        if e.phase() != anabranch_engine::Phase::Established {
+            return;
+        }
+        let mut peers: Vec<SocketAddr> = e.paths().map(|(_, p)| p.remote).collect();
+        peers.retain(|p| p.is_ipv4() == ip.is_ipv4());
+        peers.dedup();
+        for to in peers {
+            e.add_path(now, local, to);
+        }
+        e.name_address(local, ip);
     }
 
     /// Takes addresses off a socket; one has to stay.
     ///
     /// # Errors
     /// Not bound there, or none would be left.
-    pub fn unbind(&mut self, id: SocketId, addresses: &[SocketAddr]) -> Result<(), Errno> {
+    pub fn unbind(&mut self, now: Instant, id: SocketId, addresses: &[SocketAddr]) -> Result<(), Errno> {
         let bound = self.get_mut(id)?.bound.as_mut().ok_or(Errno::INVALID)?;
         let left: Vec<IpAddr> =
             bound.addresses.iter().copied().filter(|ip| addresses.iter().all(|a| a.ip() != *ip)).collect();
@@ -65,7 +82,22 @@ impl Stack {
             return Err(Errno::ADDRESS_NOT_AVAILABLE);
         }
         bound.addresses = left;
-        self.sync_bound(id)
+        let port = bound.port;
+        self.sync_bound(id)?;
+        if !self.get(id)?.associations.is_empty()
+            && let Some(p) = self.ports.get_mut(&port)
+        {
+            let new = addresses.iter().map(SocketAddr::ip).filter(|ip| !p.left.contains(ip)).collect::<Vec<_>>();
+            p.left.extend(new);
+        }
+        for a in self.get(id)?.associations.clone() {
+            let Some(mut e) = self.engine_mut(a) else { continue };
+            // To a peer that cannot be told the address stays, as in the kernel.
+            for gone in addresses {
+                let _ = e.delete_address(now, gone.ip());
+            }
+        }
+        Ok(())
     }
 
     fn sync_bound(&mut self, id: SocketId) -> Result<(), Errno> {

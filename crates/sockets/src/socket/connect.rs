@@ -37,15 +37,7 @@ impl Stack {
         let sources = self.sources(&bound, first.ip());
         let source = *sources.first().ok_or(Errno::ADDRESS_NOT_AVAILABLE)?;
         let engine = self.begin(now, id, &bound, source, first)?;
-        let association = Association {
-            port,
-            engine,
-            owner: Some(id),
-            connected: false,
-            closed: None,
-            remote: first,
-            peer_shut_down: false,
-        };
+        let association = Association::new(port, engine, Some(id), first);
         let number = self.new_association(association);
         self.name_more_paths(now, number, &sources, peer);
         let s = self.get_mut(id)?;
@@ -67,7 +59,8 @@ impl Stack {
         let mut config = self.get(id)?.options.association(&self.settings, first.is_ipv6());
         config.addresses = self.listed(bound, Some(first.ip()));
         let local = self.locals.number(source);
-        let remote = SocketAddr::new(first.ip(), self.settings.udp_port.unwrap_or(0));
+        let udp_port = self.get(id)?.options.extensions.udp_port.or(self.settings.udp_port);
+        let remote = SocketAddr::new(first.ip(), udp_port.unwrap_or(0));
         let p = self.ports.get_mut(&bound.port).ok_or(Errno::INVALID)?;
         p.endpoint.connect(now, config, local, remote, first.port()).map_err(|e| match e {
             ConnectError::Exists(_) => Errno::IS_CONNECTED,
@@ -80,7 +73,7 @@ impl Stack {
         let named = bound.addresses.iter().copied().filter(|a| !a.is_unspecified() && a.is_ipv4() == peer.is_ipv4());
         let mut all: Vec<IpAddr> = named.collect();
         if all.is_empty() && covers(&bound.addresses, peer) {
-            all.extend(self.locals.towards(peer));
+            all = self.locals.towards(peer);
         }
         all
     }
@@ -89,6 +82,9 @@ impl Stack {
     pub(super) fn listed(&mut self, bound: &Bound, peer: Option<IpAddr>) -> Vec<ListedAddress> {
         let all: Vec<IpAddr> = match peer {
             Some(peer) => self.sources(bound, peer),
+            None if self.outward.is_some() && bound.addresses.iter().any(IpAddr::is_unspecified) => {
+                self.locals.named().filter(|a| covers(&bound.addresses, *a)).collect()
+            }
             None => bound.addresses.iter().copied().filter(|a| !a.is_unspecified()).collect(),
         };
         if all.len() < 2 {

@@ -13,6 +13,7 @@ impl Stack {
     pub(super) fn on_event(&mut self, now: Instant, port: u16, engine: AssocId, event: Event) {
         let known = self.ports.get(&port).and_then(|p| p.ids.get(&engine).copied());
         let Some(id) = known.or_else(|| self.incoming(now, port, engine)) else { return };
+        self.touch_owner(id);
         match event {
             Event::Connected => self.on_connected(now, id),
             Event::Restarted => self.notify_change(id, sac::RESTART, 0),
@@ -24,8 +25,21 @@ impl Stack {
                     self.notify_path(id, path, state);
                 }
             }
+            Event::Abandoned { .. } => self.on_abandoned(id),
+            Event::StreamsReset { streams, incoming } => self.on_streams_reset(id, &streams, incoming),
+            Event::StreamsAdded { .. } => self.on_streams_added(id),
+            Event::AssociationReset => self.on_association_reset(id),
+            Event::ReconfigFailed { result } => self.on_reconfig_failed(id, result),
             Event::Closed(why) => self.on_closed(id, &why),
             _ => {}
+        }
+    }
+
+    /// Whoever has the association, or waits to accept it, has to look.
+    fn touch_owner(&mut self, id: AssociationId) {
+        let Some(a) = self.associations.get(&id) else { return };
+        if let Some(s) = a.owner.or_else(|| self.ports.get(&a.port).and_then(|p| p.listener)) {
+            self.touch(s);
         }
     }
 
@@ -45,16 +59,8 @@ impl Stack {
         {
             a.abort(now, b"");
         }
-        let association = Association {
-            port,
-            engine,
-            // One of a one-to-one socket has none before `accept`.
-            owner: owner.filter(|_| one_to_many),
-            connected: false,
-            closed: None,
-            remote,
-            peer_shut_down: false,
-        };
+        // One of a one-to-one socket has no owner before `accept`.
+        let association = Association::new(port, engine, owner.filter(|_| one_to_many), remote);
         let id = self.new_association(association);
         if let Some(s) = owner.filter(|_| !one_to_many).and_then(|o| self.sockets.get_mut(&o)) {
             s.waiting.push_back(id);
@@ -119,10 +125,12 @@ impl Stack {
             _ => sac::CANT_STR_ASSOC,
         };
         let owner = a.owner;
+        self.on_undelivered(id);
         self.notify_change(id, state, 0);
         let Some(owner) = owner else {
-            self.drain(id);
+            // One that waits for `accept` keeps what can be read.
             if !self.is_waiting(id) {
+                self.drain(id);
                 self.forget_association(id);
             }
             return;
@@ -148,11 +156,13 @@ impl Stack {
         self.notify(id, kind::PEER_ADDR_CHANGE, |id| notification::peer_address_change(id.0, &address, state, 0));
     }
 
-    fn notify(&mut self, id: AssociationId, kind: u16, make: impl FnOnce(AssociationId) -> Vec<u8>) {
+    pub(super) fn notify(&mut self, id: AssociationId, kind: u16, make: impl FnOnce(AssociationId) -> Vec<u8>) {
         let owner = self.associations.get(&id).and_then(|a| a.owner);
-        let Some(s) = owner.and_then(|o| self.sockets.get_mut(&o)) else { return };
+        let Some(owner) = owner else { return };
+        let Some(s) = self.sockets.get_mut(&owner) else { return };
         if s.options.tells(kind) {
             s.inbox.push_back(Item::Notification(id, make(id).into()));
+            self.touch(owner);
         }
     }
 }

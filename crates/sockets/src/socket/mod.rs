@@ -12,7 +12,9 @@ mod close;
 mod connect;
 mod errno;
 mod events;
+mod notify;
 mod options;
+mod outward;
 mod port;
 mod readiness;
 mod receive;
@@ -21,8 +23,9 @@ mod settings;
 
 pub use association::AssociationId;
 pub use errno::Errno;
+pub use outward::Claim;
 pub use readiness::Readiness;
-pub use receive::Received;
+pub use receive::{NextInfo, Received};
 pub use send::{Reliability, SendRequest};
 pub use settings::Settings;
 
@@ -107,6 +110,12 @@ pub struct Stack {
     transmit: Transmit,
     /// Packets to a port that nobody has are answered by this one, which never has an association.
     nobody: Option<Port>,
+    /// What only a world with real packets needs.
+    outward: Option<outward::Outward>,
+    /// What the last `sendmsg` began.
+    began: Option<AssociationId>,
+    /// Associations that have something to send or to be acknowledged, as far as was looked.
+    wet: Vec<AssociationId>,
 }
 
 impl Stack {
@@ -127,6 +136,9 @@ impl Stack {
             departures: VecDeque::new(),
             transmit: Transmit::default(),
             nobody: None,
+            outward: None,
+            began: None,
+            wet: Vec::new(),
         }
     }
 
@@ -248,8 +260,30 @@ impl Stack {
         self.departures.pop_front()
     }
 
+    /// What is left of sockets, ports and associations; empty when nothing is.
+    #[cfg_attr(not(test), allow(dead_code, reason = "asked by tests and the fuzz target"))]
+    pub fn left(&self) -> Vec<String> {
+        let sockets = self.sockets.keys().map(|s| format!("{s:?}"));
+        let ports = self.ports.iter().map(|(n, p)| {
+            format!(
+                "port {n}, next {:?}, {} associations",
+                p.endpoint.poll_timeout(),
+                p.endpoint.associations().count()
+            )
+        });
+        let associations = self.associations.iter().map(|(id, a)| {
+            let e = self.engine(*id);
+            let timer = e.and_then(anabranch_engine::Association::poll_timeout);
+            format!("{id:?} at port {}, closed {:?}, {:?}, {timer:?}", a.port, a.closed, e.map(|e| e.phase()))
+        });
+        sockets.chain(ports).chain(associations).collect()
+    }
+
     /// Events and packets of all endpoints, until there are none.
     fn settle(&mut self, now: Instant) {
+        if self.outward.is_some() {
+            return self.settle_events(now);
+        }
         loop {
             let mut any = false;
             let numbers: Vec<u16> = self.ports.keys().copied().collect();
@@ -270,6 +304,7 @@ impl Stack {
                 break;
             }
         }
+        self.settle_dry();
         self.release_ports();
     }
 }

@@ -17,14 +17,19 @@ pub(super) struct Port {
     pub ids: BTreeMap<AssocId, AssociationId>,
     /// Sockets bound to it, with their addresses.
     pub sockets: Vec<(SocketId, Vec<IpAddr>)>,
+    /// Addresses that living associations gave up: what still comes there is theirs and no stranger's, whom an ABORT
+    /// would answer.
+    pub left: Vec<IpAddr>,
     /// The one whose associations peers begin.
     pub listener: Option<SocketId>,
+    /// Keeps the port from other processes.
+    claim: Option<Box<dyn std::any::Any + Send>>,
 }
 
 impl Port {
     /// Does it take packets to this address? Its associations outlive the sockets.
     pub fn hears(&self, to: IpAddr) -> bool {
-        self.sockets.is_empty() || self.sockets.iter().any(|(_, list)| covers(list, to))
+        self.sockets.is_empty() || self.sockets.iter().any(|(_, list)| covers(list, to)) || self.left.contains(&to)
     }
 }
 
@@ -43,7 +48,9 @@ impl Stack {
             endpoint: Endpoint::new(config, (self.entropy)(), now),
             ids: BTreeMap::new(),
             sockets: Vec::new(),
+            left: Vec::new(),
             listener: None,
+            claim: None,
         }
     }
 
@@ -58,7 +65,10 @@ impl Stack {
                 return Err(Errno::ADDRESS_IN_USE);
             }
         } else {
-            let new = self.new_port(now, port);
+            let mut new = self.new_port(now, port);
+            if let Some(claim) = self.outward.as_mut().and_then(|o| o.claim.as_mut()) {
+                new.claim = Some(claim(port).ok_or(Errno::ADDRESS_IN_USE)?);
+            }
             self.ports.insert(port, new);
         }
         if let Some(p) = self.ports.get_mut(&port) {
@@ -85,8 +95,10 @@ impl Stack {
         }
     }
 
-    /// Ports without sockets, associations and timers are gone.
+    /// Ports without sockets and associations are gone. One that is over counts until its socket knows: the engine's
+    /// number of it would be given again by a new port of the same number.
     pub(super) fn release_ports(&mut self) {
-        self.ports.retain(|_, p| !p.sockets.is_empty() || p.endpoint.associations().next().is_some());
+        let used = |p: &Port| !p.sockets.is_empty() || !p.ids.is_empty() || p.endpoint.associations().next().is_some();
+        self.ports.retain(|_, p| used(p));
     }
 }

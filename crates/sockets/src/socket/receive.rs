@@ -52,6 +52,17 @@ pub struct ReceivedInfo {
     pub context: u32,
 }
 
+/// What is to be read next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NextInfo {
+    /// Whose it is.
+    pub association: AssociationId,
+    /// None for a notification.
+    pub info: Option<ReceivedInfo>,
+    /// Bytes of it that are there.
+    pub length: usize,
+}
+
 /// What a call got.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Received {
@@ -104,6 +115,21 @@ impl Stack {
         }
         let remote = self.associations.get(&from).map(|a| a.remote);
         Ok(Received { bytes, association: Some(from), from: remote, ends, info, notification: info.is_none() })
+    }
+
+    /// What the next call will get, where the program wants to know it (SCTP_RECVNXTINFO) and it is there.
+    ///
+    /// # Errors
+    /// No such socket.
+    pub fn next_info(&mut self, id: SocketId) -> Result<Option<NextInfo>, Errno> {
+        if !self.get(id)?.options.next_info {
+            return Ok(None);
+        }
+        if self.get(id)?.partial.is_none() {
+            self.fetch(id)?;
+        }
+        let next = |p: &Partial| NextInfo { association: p.from, info: p.info, length: p.rest.len() };
+        Ok(self.get(id)?.partial.as_ref().map(next))
     }
 
     /// Takes the next item of the inbox into `partial`.
@@ -181,7 +207,8 @@ impl Stack {
 fn info_of(m: &Message, cum_tsn: u32, context: u32) -> ReceivedInfo {
     ReceivedInfo {
         stream: m.stream.0,
-        ssn: m.ssn.map_or(0, |s| s.0),
+        // Of a MID the low half, as FreeBSD has it: the field has 16 bits.
+        ssn: m.mid.map(|mid| mid.0 as u16).or(m.ssn.map(|s| s.0)).unwrap_or(0),
         unordered: m.ssn.is_none(),
         ppid: m.ppid,
         tsn: m.tsn.0,

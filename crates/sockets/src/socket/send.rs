@@ -48,6 +48,8 @@ pub struct SendRequest {
     pub ppid: Option<u32>,
     /// PR-SCTP.
     pub reliability: Option<Reliability>,
+    /// What a notification of its failure brings back.
+    pub context: Option<u32>,
 }
 
 impl Stack {
@@ -106,6 +108,7 @@ impl Stack {
             Some(o.default_ttl).filter(|ms| *ms != 0).map(|ms| Reliability::Lifetime(Duration::from_millis(ms.into())));
         let (policy, value) = o.default_reliability;
         let reliability = r.reliability.or(Reliability::of(policy, value)).or(ttl);
+        let context = r.context.unwrap_or(o.default_send.context.get());
         let ppid = r.ppid.unwrap_or(u32::from_be(o.default_send.ppid.get()));
         let mut options = SendOptions {
             stream: StreamId(r.stream.unwrap_or(o.default_send.stream.get())),
@@ -115,7 +118,10 @@ impl Stack {
             ..SendOptions::default()
         };
         match reliability {
-            Some(Reliability::Lifetime(d)) if !d.is_zero() => options.deadline = Some(now + d),
+            // At its end a life is over: the engine's deadline is the last moment that is in time.
+            Some(Reliability::Lifetime(d)) if !d.is_zero() => {
+                options.deadline = Some(now + d - Duration::from_nanos(1));
+            }
             Some(Reliability::Retransmissions(n)) => {
                 options.max_retransmissions = Some(u16::try_from(n).unwrap_or(u16::MAX));
             }
@@ -125,7 +131,11 @@ impl Stack {
         let shut = self.associations.get(&a).is_some_and(|a| a.peer_shut_down || a.closed.is_some());
         let Some(mut e) = self.engine_mut(a) else { return Err(self.gone(id)) };
         match e.send(now, options, r.payload.clone()) {
-            Ok(()) => Ok(()),
+            Ok(()) => {
+                drop(e);
+                self.note_sent(a, context);
+                Ok(())
+            }
             Err(SendError::WouldBlock) => Err(Errno::AGAIN),
             Err(SendError::InvalidStream(_) | SendError::Empty) => Err(Errno::INVALID),
             Err(SendError::TooLarge) => Err(Errno::MESSAGE_SIZE),
@@ -160,7 +170,11 @@ impl Stack {
         };
         match s.associations.iter().find(|a| same(a)) {
             Some(a) => Ok(*a),
-            None => self.connect(now, id, &[to]),
+            None => {
+                let new = self.connect(now, id, &[to])?;
+                self.began = Some(new);
+                Ok(new)
+            }
         }
     }
 }

@@ -41,6 +41,8 @@ pub struct Settings {
     pub stream_reset: bool,
     /// NR-SACK.
     pub nr_sack: bool,
+    /// NR-SACK vouches only for what the program could read at once.
+    pub may_renege: bool,
     /// ECN.
     pub ecn: bool,
     /// First window in packets; 0 is RFC 9260 §7.2.1's.
@@ -60,6 +62,12 @@ pub struct Settings {
     pub mtu: usize,
     /// The peers' UDP port where SCTP is encapsulated in UDP (RFC 6951).
     pub udp_port: Option<u16>,
+    /// Our own UDP port; the peers' without.
+    pub local_udp_port: Option<u16>,
+    /// Interfaces and addresses of ours that associations use, by name; none leaves it to the routing table.
+    pub local: Vec<String>,
+    /// How long the end of the process waits for associations to end.
+    pub exit_patience: Duration,
 }
 
 impl Default for Settings {
@@ -83,6 +91,7 @@ impl Default for Settings {
             authentication: false,
             stream_reset: false,
             nr_sack: false,
+            may_renege: true,
             ecn: false,
             initial_window: 0,
             max_burst: 4,
@@ -92,11 +101,28 @@ impl Default for Settings {
             as_kernels: true,
             mtu: 1_500,
             udp_port: None,
+            local_udp_port: None,
+            local: Vec::new(),
+            exit_patience: Duration::from_secs(3),
         }
     }
 }
 
+/// UDP port registered for SCTP over UDP (RFC 6951 §5.1).
+const UDP_PORT: u16 = 9_899;
+
 impl Settings {
+    /// The defaults where packets are real: what the engine's other users have, over UDP, which needs no right.
+    pub fn outward() -> Settings {
+        Settings {
+            send_buffer: 4 << 20,
+            receive_buffer: 4 << 20,
+            as_kernels: false,
+            udp_port: Some(UDP_PORT),
+            ..Settings::default()
+        }
+    }
+
     /// Sets what Linux (`net.sctp.…`) or FreeBSD (`net.inet.sctp.…`) call `name`; ours are among them under the last
     /// part of the name. False when the name is not known or the value is none for it; nothing changes then.
     pub fn set(&mut self, name: &str, value: &str) -> bool {
@@ -108,6 +134,18 @@ impl Settings {
             }
             return known;
         }
+        match (short, value) {
+            ("transport", "raw" | "ip") => self.udp_port = None,
+            ("transport", "udp") => self.udp_port = self.udp_port.or(Some(UDP_PORT)),
+            ("local", list) => {
+                self.local = list.split([',', ' ', '+']).filter(|l| !l.is_empty()).map(str::to_owned).collect();
+            }
+            _ => return self.set_text_as_number(short, value),
+        }
+        true
+    }
+
+    fn set_text_as_number(&mut self, short: &str, value: &str) -> bool {
         let Ok(v) = value.trim().parse::<u64>() else { return false };
         self.set_number(short, v)
     }
@@ -136,6 +174,7 @@ impl Settings {
             "auth_disable" => self.authentication = v == 0,
             "reconfig_enable" => self.stream_reset = v != 0,
             "nrsack_enable" | "nrsack_on_off" | "nr_sack_on_off" => self.nr_sack = v != 0,
+            "do_sctp_drain" => self.may_renege = v != 0,
             "ecn_enable" => self.ecn = v != 0,
             "initial_cwnd" => self.initial_window = v.min(1_000) as u32,
             "max_burst" | "maxburst" => self.max_burst = small,
@@ -143,6 +182,8 @@ impl Settings {
             "recvspace" => self.receive_buffer = v.min(1 << 30) as usize,
             "ootb_with_zero_cksum" => self.zero_checksum_for_strangers = v != 0,
             "udp_port" | "encap_port" | "udp_tunneling_port" => self.udp_port = Some(small).filter(|p| *p != 0),
+            "local_udp_port" => self.local_udp_port = Some(small).filter(|p| *p != 0),
+            "exit_patience" => self.exit_patience = ms,
             "as_kernels" => self.as_kernels = v != 0,
             "mtu" => self.mtu = v.clamp(576, 65_535) as usize,
             _ => return false,

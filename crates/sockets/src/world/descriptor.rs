@@ -27,6 +27,11 @@ pub fn is_ours(fd: c_int) -> bool {
     usize::try_from(fd).ok().and_then(|i| OURS.get(i)).is_some_and(|o| o.load(Relaxed))
 }
 
+/// No descriptor is ours any more; which they were. Takes no lock.
+pub fn disown_all() -> impl Iterator<Item = c_int> {
+    OURS.iter().enumerate().filter(|(_, o)| o.swap(false, Relaxed)).map(|(i, _)| i as c_int)
+}
+
 /// A descriptor of ours.
 #[derive(Clone, Copy, Debug)]
 pub struct Descriptor {
@@ -54,15 +59,30 @@ impl Descriptors {
         self.all.get(&fd)
     }
 
-    pub fn get_mut(&mut self, fd: c_int) -> Option<&mut Descriptor> {
-        self.all.get_mut(&fd)
-    }
-
     pub fn remove(&mut self, fd: c_int) -> Option<Descriptor> {
         if let Some(slot) = usize::try_from(fd).ok().and_then(|i| OURS.get(i)) {
             slot.store(false, Relaxed);
         }
         self.all.remove(&fd)
+    }
+
+    /// A descriptor of this socket.
+    pub fn of_socket(&self, id: SocketId) -> Option<c_int> {
+        self.all.iter().find(|(_, d)| d.kind == Kind::Socket(id)).map(|(fd, _)| *fd)
+    }
+
+    /// The flags of all descriptors of one socket, which are one description to the kernel.
+    pub fn set_flags(&mut self, fd: c_int, flags: c_int) {
+        let Some(kind) = self.get(fd).map(|d| d.kind) else { return };
+        self.all.values_mut().filter(|d| d.kind == kind).for_each(|d| d.flags = flags);
+    }
+
+    /// All sockets.
+    pub fn sockets(&self) -> impl Iterator<Item = SocketId> + '_ {
+        self.all.values().filter_map(|d| match d.kind {
+            Kind::Socket(id) => Some(id),
+            _ => None,
+        })
     }
 
     /// The socket behind a descriptor.

@@ -1,24 +1,31 @@
-//! Where packets and time come from, and how a call waits: so far virtual time only.
+//! Where packets and time come from, and how a call waits: real ones, or virtual time for conformance suites.
 
 // Descriptors are opened and closed here, and threads meet: each block says why it is sound.
 #![allow(unsafe_code)]
 
+mod changed;
+mod configuration;
 mod descriptor;
 mod entropy;
+mod failure;
 pub mod ip;
 pub mod next;
+mod real;
 pub mod virtual_time;
 
 pub use descriptor::{Kind, is_ours};
 
-use crate::socket::{Departure, Errno, Settings, Stack};
+use crate::socket::{Departure, Errno, SocketId, Stack};
 use anabranch_base::{Duration, Instant};
 use anabranch_wire::Verify;
 use bytes::Bytes;
+pub use configuration::assignments;
 use descriptor::{Descriptor, Descriptors};
+use failure::{Failure, guarded};
 use std::ffi::c_int;
 use std::net::SocketAddr;
-use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
+use std::sync::{Mutex, MutexGuard, OnceLock, PoisonError};
 use virtual_time::VirtualTime;
 
 /// All there is, under one lock.
@@ -29,16 +36,21 @@ pub struct Core {
     pub descriptors: Descriptors,
     /// The clock and the wire.
     pub time: VirtualTime,
+    /// Sockets, threads and mirrors, once there are real packets.
+    pub real: Option<real::Real>,
 }
 
 /// The process's only one.
 pub struct World {
     core: Mutex<Core>,
     /// Something changed that a call may wait for.
-    pub changed: Condvar,
+    pub changed: changed::Changed,
+    /// It panicked: nothing works any more, but the program goes on.
+    broken: AtomicBool,
 }
 
-static WORLD: OnceLock<World> = OnceLock::new();
+/// Never freed. A child of `fork` forgets it: another thread of the parent may have held its lock.
+static WORLD: AtomicPtr<World> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Is time virtual in this process, and are its SCTP sockets ours? Asked before anything else is set up, and often.
 pub fn is_virtual() -> bool {
@@ -48,30 +60,28 @@ pub fn is_virtual() -> bool {
 
 /// The world, made when it is first asked for.
 pub fn world() -> &'static World {
-    WORLD.get_or_init(|| {
-        let stack = Stack::new(settings_from_environment(), entropy::repeatable());
-        World::new(Core { stack, descriptors: Descriptors::default(), time: VirtualTime::new() })
-    })
-}
-
-/// Defaults, then the file that ANABRANCH_SETTINGS names, then ANABRANCH_SET: `name=value` by lines or commas.
-fn settings_from_environment() -> Settings {
-    let mut s = Settings::default();
-    let file = std::env::var("ANABRANCH_SETTINGS").ok().and_then(|p| std::fs::read_to_string(p).ok());
-    let text = [file.unwrap_or_default(), std::env::var("ANABRANCH_SET").unwrap_or_default()].join("\n");
-    for (name, value) in assignments(&text) {
-        if !s.set(name, value) {
-            eprintln!("anabranch: unknown setting {name}={value}");
-        }
+    if let Some(w) = world_if_any() {
+        return w;
     }
-    s
+    let entropy = if is_virtual() { entropy::repeatable() } else { real::entropy() };
+    let stack = Stack::new(configuration::read(is_virtual()), entropy);
+    let core = Core { stack, descriptors: Descriptors::default(), time: VirtualTime::new(), real: None };
+    let new = Box::into_raw(Box::new(World::new(core)));
+    if WORLD.compare_exchange(std::ptr::null_mut(), new, SeqCst, SeqCst).is_err() {
+        // SAFETY: another thread was faster, so nobody knows this one.
+        drop(unsafe { Box::from_raw(new) });
+    }
+    world_if_any().unwrap_or_else(|| std::process::abort())
 }
 
-/// `name=value` pairs, a comment behind `#`.
-pub fn assignments(text: &str) -> impl Iterator<Item = (&str, &str)> {
-    let lines = text.lines().map(|l| l.split('#').next().unwrap_or(l));
-    let words = lines.flat_map(|l| l.split([',', ' ', '\t', ';']));
-    words.filter_map(|w| w.split_once('=')).filter(|(n, v)| !n.is_empty() && !v.is_empty())
+/// The world, if there is one yet.
+pub fn world_if_any() -> Option<&'static World> {
+    // SAFETY: what it points to is never freed.
+    unsafe { WORLD.load(SeqCst).as_ref() }
+}
+
+fn forget_world() {
+    WORLD.store(std::ptr::null_mut(), SeqCst);
 }
 
 /// A packet to a loopback address that a socket of this process is bound to arrives at once. Any other is handed back.
@@ -86,7 +96,7 @@ fn loop_back(now: Instant, stack: &mut Stack, d: Departure) -> Option<Departure>
 
 impl World {
     fn new(core: Core) -> Self {
-        World { core: Mutex::new(core), changed: Condvar::new() }
+        World { core: Mutex::new(core), changed: changed::Changed::new(), broken: AtomicBool::new(false) }
     }
 
     /// The core. A thread that panicked while it held the lock does not take the others with it.
@@ -95,52 +105,108 @@ impl World {
     }
 
     /// Does something to the stack now, and carries out what follows from it.
-    pub fn act<T>(&self, f: impl FnOnce(&mut Core, Instant) -> T) -> T {
-        virtual_time::enter();
-        let mut core = self.lock();
-        let now = core.now();
-        let result = f(&mut core, now);
-        self.carry_out(&mut core, now);
-        result
+    pub fn act<T: Failure>(&self, f: impl FnOnce(&mut Core, Instant) -> T) -> T {
+        guarded(self, false, || {
+            virtual_time::enter();
+            let mut core = self.lock();
+            let now = core.now();
+            let result = f(&mut core, now);
+            drop(self.carry_out(core, now));
+            result
+        })
     }
 
-    /// The same again and again until it does not answer [`Errno::AGAIN`], or until `limit` has passed.
+    /// The same again and again until it does not answer [`Errno::AGAIN`], or until `limit` has passed. The socket of
+    /// `fd` is the one whose news are waited for.
     ///
     /// # Errors
     /// What `f` answers; [`Errno::AGAIN`] after `limit`.
     pub fn wait<T>(
         &self,
+        fd: c_int,
         limit: Option<Duration>,
         mut f: impl FnMut(&mut Core, Instant) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        virtual_time::enter();
-        let mut core = self.lock();
-        let deadline = limit.map(|l| core.now() + l);
-        loop {
-            let now = core.now();
-            let r = f(&mut core, now);
-            self.carry_out(&mut core, now);
-            match r {
-                Err(Errno::AGAIN) if deadline.is_none_or(|d| now < d) => {}
-                r => return r,
+        guarded(self, true, || {
+            virtual_time::enter();
+            let mut core = self.lock();
+            let id = core.descriptors.socket(fd);
+            let deadline = limit.map(|l| core.now() + l);
+            loop {
+                let now = core.now();
+                let r = f(&mut core, now);
+                id.into_iter().for_each(|id| core.used(id));
+                let waits = matches!(r, Err(Errno::AGAIN)) && deadline.is_none_or(|d| now < d);
+                // From here on news are noticed, though the lock may be free while packets leave.
+                let ticket = id.filter(|_| waits).and_then(|id| World::queue_up(&mut core, id));
+                core = self.carry_out(core, now);
+                if !waits {
+                    return r;
+                }
+                core = match &ticket {
+                    Some(ticket) => self.block_real(core, ticket, deadline)?,
+                    None => virtual_time::block(self, core, deadline)?,
+                };
             }
-            core = virtual_time::block(self, core, deadline)?;
-        }
+        })
     }
 
     /// Packets leave, and whoever waits looks again.
-    pub fn carry_out(&self, core: &mut Core, now: Instant) {
-        let Core { stack, time, .. } = core;
+    fn carry_out<'a>(&'a self, mut core: MutexGuard<'a, Core>, now: Instant) -> MutexGuard<'a, Core> {
+        if core.real.is_some() {
+            return self.carry_out_real(core, now, false);
+        }
+        let Core { stack, time, .. } = &mut *core;
         time.send(now, stack);
         self.changed.notify_all();
+        core
+    }
+
+    /// It panicked: all calls fail from now on, and nobody waits any more.
+    fn give_up(&self) {
+        self.broken.store(true, SeqCst);
+        self.lock().wake_all();
+        self.changed.notify_all();
+    }
+
+    fn is_broken(&self) -> bool {
+        self.broken.load(SeqCst)
+    }
+
+    /// The process ends: its sockets are closed as by `close`. How long that may take; none when the lock is not to be
+    /// had.
+    fn close_all(&self) -> Option<Duration> {
+        let mut core = self.core.try_lock().ok()?;
+        core.real.as_ref()?;
+        let now = core.now();
+        let all: Vec<SocketId> = core.descriptors.sockets().collect();
+        for id in all {
+            // One that has several descriptors is closed once.
+            let _ = core.stack.close(now, id);
+        }
+        let patience = core.stack.settings_mut().exit_patience;
+        drop(self.carry_out(core, now));
+        Some(patience)
+    }
+
+    fn is_busy(&self) -> bool {
+        !self.is_broken() && self.lock().stack.is_busy()
     }
 }
 
 impl Core {
     /// The time of this world.
     pub fn now(&self) -> Instant {
-        self.time.now()
+        if self.real.is_some() { real::now() } else { self.time.now() }
     }
+}
+
+/// Real packets can come and go from now on, unless time is virtual.
+///
+/// # Errors
+/// A right that is missing.
+pub fn begin() -> Result<(), Errno> {
+    if is_virtual() { Ok(()) } else { real::begin(world()) }
 }
 
 /// A descriptor that stands for something of ours.
@@ -148,14 +214,30 @@ impl Core {
 /// # Errors
 /// The process has no more.
 pub fn open_descriptor(kind: Kind, flags: c_int, close_on_exec: bool) -> Result<c_int, Errno> {
-    let exec = if close_on_exec { libc::EFD_CLOEXEC } else { 0 };
-    // SAFETY: makes a descriptor that nobody else knows; by number, for the call may be somebody else's too.
-    let fd = unsafe { libc::syscall(libc::SYS_eventfd2, 0, libc::c_long::from(exec)) as c_int };
+    let (fd, ours) = match kind {
+        Kind::Socket(_) if !is_virtual() => real::pair(close_on_exec).map(|(theirs, ours)| (theirs, Some(ours)))?,
+        _ => {
+            let exec = if close_on_exec { libc::EFD_CLOEXEC } else { 0 };
+            // SAFETY: makes a descriptor that nobody else knows; by number, for the call may be somebody else's too.
+            let fd = unsafe { libc::syscall(libc::SYS_eventfd2, 0, libc::c_long::from(exec)) as c_int };
+            (fd, None)
+        }
+    };
     if fd < 0 {
         return Err(Errno(libc::EMFILE));
     }
-    if !world().act(|core, _| core.descriptors.add(fd, Descriptor { kind, flags })) {
+    let added = world().act(|core, _| {
+        let added = core.descriptors.add(fd, Descriptor { kind, flags });
+        if let (true, Kind::Socket(id), Some(ours)) = (added, kind, ours) {
+            core.reflect(id, fd, ours);
+        }
+        added
+    });
+    if !added {
         next::close(fd);
+        ours.into_iter().for_each(|fd| {
+            next::close(fd);
+        });
         return Err(Errno(libc::EMFILE));
     }
     Ok(fd)

@@ -11,7 +11,7 @@ use anabranch_wire::Encapsulation;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
-use std::sync::{MutexGuard, PoisonError};
+use std::sync::MutexGuard;
 
 /// When a virtual clock begins, so that it is never near zero.
 const BEGINNING: Instant = Instant::from_millis(1_000_000_000);
@@ -186,6 +186,8 @@ pub(super) fn block<'a>(
     v.deadlines.extend(deadline);
     let epoch = v.epoch;
     world.changed.notify_all();
+    // Since when, in real time, nobody runs and no deadline is left.
+    let mut hopeless = None;
     let outcome = loop {
         let v = &mut core.time;
         if v.interrupted {
@@ -195,9 +197,15 @@ pub(super) fn block<'a>(
             break Ok(());
         }
         if v.running() > 0 || !advance(&mut core, None) {
-            // Nothing will ever happen any more, unless another thread is woken from outside.
-            if core.time.running() + core.time.parked + core.time.locked_out == 0 {
-                break Err(Errno(libc::EDEADLK));
+            if core.time.running() > 0 {
+                hopeless = None;
+            } else {
+                // Nothing will ever happen any more, unless a thread that was signalled has yet to notice.
+                let since = *hopeless.get_or_insert_with(super::next::monotonic_ns);
+                let alone = core.time.parked + core.time.locked_out == 0;
+                if alone || super::next::monotonic_ns() - since > REAL_PATIENCE.as_nanos() as u64 {
+                    break Err(Errno(libc::EDEADLK));
+                }
             }
             core = rest(world, core);
         }
@@ -212,8 +220,10 @@ pub(super) fn block<'a>(
 }
 
 fn rest<'a>(world: &'a World, core: MutexGuard<'a, Core>) -> MutexGuard<'a, Core> {
-    let short = std::time::Duration::from_millis(20);
-    world.changed.wait_timeout(core, short).unwrap_or_else(PoisonError::into_inner).0
+    let count = world.changed.count();
+    drop(core);
+    world.changed.rest(count, std::time::Duration::from_millis(20));
+    world.lock()
 }
 
 /// Sleeps for so long in virtual time.

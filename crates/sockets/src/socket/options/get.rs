@@ -5,17 +5,15 @@ use super::EVENT_KINDS;
 use crate::abi::address::{self, STORAGE};
 use crate::abi::message::SndRcvInfo;
 use crate::abi::option::{
-    AssocParams, AssocValue, DefaultPrInfo, EventOption, PeerAddressInfo, PeerAddressParams, PrStatus, RtoInfo,
-    SackInfo, Status, name, spp,
+    AssocParams, AssocValue, DefaultPrInfo, EventOption, PeerAddressInfo, PeerAddressParams, PrStatus, Primary,
+    RtoInfo, SackInfo, Status, name, spp,
 };
 use crate::abi::{SOL_SCTP, read};
 use crate::socket::AssociationId;
-use anabranch_engine::{HeartbeatSetting, PathStats, Phase};
+use anabranch_engine::{HeartbeatSetting, PathStats, Stage};
 use anabranch_policy::view::PathState;
 use std::net::SocketAddr;
 use zerocopy::{FromZeros, IntoBytes};
-
-const ESTABLISHED: i32 = 4;
 
 impl Stack {
     /// An option's value. `given` is what the program's buffer holds: where an option is one of an association or an
@@ -115,13 +113,21 @@ impl Stack {
             name::PR_ASSOC_STATUS => self.abandoned(id, given)?,
             name::GET_PEER_ADDRS => self.address_list(id, which, true)?,
             name::GET_LOCAL_ADDRS => self.address_list(id, which, false)?,
+            name::PRIMARY_ADDR => self.primary_address(id, which)?.as_bytes().to_vec(),
+            // A socket of one association has no list of them.
+            name::GET_ASSOC_NUMBER | name::GET_ASSOC_ID_LIST if s.style == Style::OneToOne => {
+                return Err(Errno::NOT_SUPPORTED);
+            }
             name::GET_ASSOC_NUMBER => (s.associations.len() as u32).to_ne_bytes().to_vec(),
             name::GET_ASSOC_ID_LIST => {
                 let mut out = (s.associations.len() as u32).to_ne_bytes().to_vec();
                 s.associations.iter().for_each(|a| out.extend_from_slice(&a.0.to_ne_bytes()));
                 out
             }
-            _ => return self.get_number(id, option, which, given.len()),
+            _ => match self.get_extension(id, option, which, given) {
+                Some(value) => return value,
+                None => return self.get_number(id, option, which, given.len()),
+            },
         })
     }
 
@@ -145,13 +151,27 @@ impl Stack {
             name::I_WANT_MAPPED_V4_ADDR => plain(u32::from(o.mapped)),
             name::REUSE_PORT => plain(u32::from(o.reuse)),
             name::ACCEPT_ZERO_CHECKSUM => plain(o.zero_checksum),
-            name::MAXSEG => numbered(o.max_segment),
+            name::MAXSEG => numbered(self.largest_fragment(id, which).unwrap_or(o.max_segment)),
             name::MAX_BURST => numbered(o.max_burst.into()),
             name::CONTEXT => numbered(o.context),
             name::INTERLEAVING_SUPPORTED => numbered(u32::from(o.interleaving)),
             name::PR_SUPPORTED => numbered(u32::from(o.partial_reliability)),
             _ => Err(Errno::NO_OPTION),
         }
+    }
+
+    /// Payload of the largest chunk that the association sends.
+    fn largest_fragment(&self, id: SocketId, which: i32) -> Option<u32> {
+        let e = self.engine(self.one(id, which).ok()?)?;
+        Some(e.config().packet_size.saturating_sub(super::DATA_AND_COMMON_HEADER) as u32)
+    }
+
+    fn primary_address(&self, id: SocketId, which: i32) -> Result<Primary, Errno> {
+        let a = self.one(id, which)?;
+        let e = self.engine(a).ok_or(Errno::INVALID)?;
+        let primary = e.primary();
+        let (_, stats) = e.paths().find(|(p, _)| *p == primary).ok_or(Errno::INVALID)?;
+        Ok(Primary { id: a.0.into(), address: self.shown(id, a, stats.remote)? })
     }
 
     fn association_params(&self, id: SocketId, which: i32) -> Result<AssocParams, Errno> {
@@ -181,7 +201,7 @@ impl Stack {
         (s.outbound, s.inbound) = (outbound.into(), inbound.into());
         s.unacked = u16::try_from(e.outstanding_chunks()).unwrap_or(u16::MAX).into();
         s.pending = u16::from(e.is_readable()).into();
-        s.fragmentation = (e.config().packet_size.saturating_sub(super::DATA_AND_COMMON_HEADER) as u32).into();
+        s.fragmentation = self.largest_fragment(id, a.0).unwrap_or(0).into();
         let primary = e.primary();
         if let Some((_, stats)) = e.paths().find(|(p, _)| *p == primary) {
             s.primary = self.path_info(id, a, stats)?;
@@ -255,6 +275,23 @@ impl Stack {
         Ok(p.as_bytes().to_vec())
     }
 
+    /// Our addresses in an association of a socket that is bound to all of them.
+    fn used_by(&self, id: SocketId, which: i32) -> Option<Vec<SocketAddr>> {
+        let bound = self.get(id).ok()?.bound.as_ref()?;
+        if !bound.addresses.iter().any(std::net::IpAddr::is_unspecified) {
+            return None;
+        }
+        let a = self.one(id, which).ok()?;
+        let mut list: Vec<SocketAddr> = Vec::new();
+        for (_, p) in self.engine(a)?.paths() {
+            let ours = SocketAddr::new(self.locals.address(anabranch_engine::LocalId(p.local))?, bound.port);
+            if !list.contains(&ours) {
+                list.push(ours);
+            }
+        }
+        Some(list).filter(|l| !l.is_empty())
+    }
+
     /// `struct sctp_getaddrs`: id, count, addresses one after the other.
     fn address_list(&self, id: SocketId, which: i32, peers: bool) -> Result<Vec<u8>, Errno> {
         let s = self.get(id)?;
@@ -270,6 +307,8 @@ impl Stack {
                     list.push(shown);
                 }
             }
+        } else if let Some(used) = self.used_by(id, which) {
+            list = used;
         } else if let Some(b) = &s.bound {
             list.extend(b.addresses.iter().map(|ip| SocketAddr::new(*ip, b.port)));
         }
@@ -284,10 +323,14 @@ impl Stack {
 
 /// `enum sctp_sstat_state`.
 fn state(e: &anabranch_engine::Association) -> i32 {
-    match e.phase() {
-        Phase::Closed => 1,
-        Phase::Connecting => 2,
-        Phase::Established => ESTABLISHED,
-        Phase::Closing => 5,
+    match e.stage() {
+        Stage::Closed => 1,
+        Stage::CookieWait => 2,
+        Stage::CookieEchoed => 3,
+        Stage::Established => 4,
+        Stage::ShutdownPending => 5,
+        Stage::ShutdownSent => 6,
+        Stage::ShutdownReceived => 7,
+        Stage::ShutdownAckSent => 8,
     }
 }

@@ -1,12 +1,16 @@
 //! What `setsockopt` sets on a socket, and how it becomes the engine's configuration.
 
+mod extensions;
 mod get;
 mod set;
 
+pub(super) use extensions::Extensions;
+
 use super::Settings;
 use crate::abi::message::{InitMsg, SndInfo};
+use crate::abi::notification::kind;
 use anabranch_base::Duration;
-use anabranch_engine::{AssocConfig, HeartbeatSetting};
+use anabranch_engine::{AssocConfig, AuthConfig, HeartbeatSetting};
 use anabranch_policy::registry::{Hook, Profile};
 use zerocopy::FromZeros;
 
@@ -54,6 +58,7 @@ pub(super) struct Options {
     pub receive_timeout: Option<Duration>,
     pub send_timeout: Option<Duration>,
     pub partial_reliability: bool,
+    pub extensions: Extensions,
 }
 
 impl Options {
@@ -99,6 +104,12 @@ impl Options {
             receive_timeout: None,
             send_timeout: None,
             partial_reliability: s.partial_reliability,
+            extensions: Extensions {
+                authentication: s.authentication,
+                dynamic_addresses: s.dynamic_addresses,
+                stream_reset: s.stream_reset,
+                ..Extensions::default()
+            },
         }
     }
 
@@ -145,15 +156,25 @@ impl Options {
         c.send_buffer = self.send_buffer;
         c.receive_buffer = self.receive_buffer.max(1_500);
         c.partial_reliability = self.partial_reliability;
-        c.dynamic_addresses = s.dynamic_addresses && s.authentication;
-        c.stream_reconfiguration = s.stream_reset;
+        let e = &self.extensions;
+        c.dynamic_addresses = e.dynamic_addresses && e.authentication;
+        c.stream_reconfiguration = e.stream_reset;
+        if !e.keys.is_empty() || !e.chunks.is_empty() {
+            let (chunks, keys) = (e.chunks.clone(), e.keys.clone());
+            c.auth = AuthConfig { chunks, keys, active_key: e.active_key };
+        }
+        c.return_given_up = self.tells(kind::SEND_FAILED) || self.tells(kind::SEND_FAILED_EVENT);
         c.nr_sack = s.nr_sack;
+        c.vouch_for_all = !s.may_renege;
         c.interleaving = self.interleaving;
         c.error_detection = Some(self.zero_checksum).filter(|method| *method != 0);
         c.abort_when_given_up = s.as_kernels;
         c.quirks.probe_at_once = s.as_kernels;
         c.quirks.no_probe_repair = s.as_kernels;
         c.quirks.repairs_never_ask = s.as_kernels;
+        c.quirks.late_holes_end = s.as_kernels;
+        c.quirks.each_gap_alone = s.as_kernels;
+        c.quirks.nagle = !self.no_delay;
         c.announce_unasked = s.as_kernels;
         c.address_types = if v6 { vec![IPV6, IPV4] } else { vec![IPV4] };
         if s.initial_window > 0 {

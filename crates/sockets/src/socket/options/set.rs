@@ -1,6 +1,6 @@
 //! `setsockopt`.
 
-use super::super::{Errno, SocketId, Stack};
+use super::super::{Errno, SocketId, Stack, Style};
 use super::{EVENT_KINDS, set_timer};
 use crate::abi::address;
 use crate::abi::message::{InitMsg, SndInfo, SndRcvInfo};
@@ -80,8 +80,11 @@ impl Stack {
                 let list = address::parse_list(b).ok_or(Errno::INVALID)?;
                 self.bind_more(now, id, &list)
             }
-            name::BINDX_REM => self.unbind(id, &address::parse_list(b).ok_or(Errno::INVALID)?),
-            _ => self.set_number(id, option, b),
+            name::BINDX_REM => self.unbind(now, id, &address::parse_list(b).ok_or(Errno::INVALID)?),
+            _ => match self.set_extension(now, id, option, b) {
+                Some(done) => done,
+                None => self.set_number(id, option, b),
+            },
         }
     }
 
@@ -92,6 +95,17 @@ impl Stack {
             None => int(b)? as u32,
         };
         let on = value != 0;
+        if option == name::NODELAY {
+            for a in self.get(id)?.associations.clone() {
+                if let Some(mut e) = self.engine_mut(a) {
+                    e.set_nagle(!on);
+                }
+            }
+        }
+        // Closing by itself is for sockets of many associations (RFC 6458 §8.1.8).
+        if option == name::AUTOCLOSE && self.get(id)?.style == Style::OneToOne {
+            return Err(Errno::NOT_SUPPORTED);
+        }
         let settled = &self.settings;
         let supported = settled.partial_reliability;
         let o = &mut self.get_mut(id)?.options;
@@ -275,6 +289,7 @@ impl Stack {
             *to = *from != 0;
         }
         self.get_mut(id)?.options.events = events;
+        self.dry_already(id);
         Ok(())
     }
 
@@ -285,6 +300,9 @@ impl Stack {
         }
         if let Some(slot) = self.get_mut(id)?.options.events.get_mut(usize::from(kind & 0xff)) {
             *slot = e.on != 0;
+        }
+        if kind == notification::kind::SENDER_DRY_EVENT {
+            self.dry_already(id);
         }
         Ok(())
     }
@@ -308,7 +326,7 @@ impl Stack {
 
     /// Associations that an id in an option means: 0 are all of a one-to-many socket's future ones, and of a one-to-one
     /// socket its only one whatever the id is (RFC 6458 §8).
-    fn concerned(&self, id: SocketId, association: i32) -> Result<Vec<AssociationId>, Errno> {
+    pub(super) fn concerned(&self, id: SocketId, association: i32) -> Result<Vec<AssociationId>, Errno> {
         let s = self.get(id)?;
         if s.style == super::super::Style::OneToOne {
             return Ok(s.peer.into_iter().collect());

@@ -1,0 +1,63 @@
+//! The end of the process, and its children.
+//!
+//! A kernel goes on when a process has ended; this library ends with it. So a process that returns from `main` or calls
+//! `exit` waits for its associations to end gracefully, for as long as the settings say. A child of `fork` has none of
+//! the parent's threads, so its SCTP sockets are as those whose peer is gone; it may make new ones.
+
+use super::wires::Wires;
+use crate::world::{descriptor, forget_world, next, world_if_any};
+use std::ffi::c_int;
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::Once;
+use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
+
+/// Descriptors that a child closes: it must not keep the parent's ports.
+static INNER: [AtomicI32; 64] = [const { AtomicI32::new(-1) }; 64];
+
+/// Notes what a child has to close, and asks to be told of children and of the end.
+pub fn register(wires: &Wires, waker: RawFd) {
+    let all = wires.all().iter().map(AsRawFd::as_raw_fd).chain([waker]);
+    INNER.iter().zip(all).for_each(|(slot, fd)| slot.store(fd, SeqCst));
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        // SAFETY: both functions are there as long as the process is.
+        unsafe {
+            libc::atexit(at_exit);
+            libc::pthread_atfork(None, None, Some(in_child));
+        }
+    });
+}
+
+/// What may be called in a child of a process with threads: system calls, and nothing that takes a lock.
+extern "C" fn in_child() {
+    for slot in &INNER {
+        let fd = slot.swap(-1, SeqCst);
+        if fd >= 0 {
+            next::close(fd);
+        }
+    }
+    let mut ends = [-1 as c_int; 2];
+    // SAFETY: the kernel fills the array, which outlives the call.
+    unsafe { libc::syscall(libc::SYS_socketpair, libc::AF_UNIX, libc::SOCK_STREAM, 0, &raw mut ends) };
+    next::close(ends[1]);
+    for fd in descriptor::disown_all() {
+        // SAFETY: both are descriptors of this process; the second was ours and is the program's.
+        unsafe { libc::syscall(libc::SYS_dup3, ends[0], fd, 0) };
+    }
+    next::close(ends[0]);
+    forget_world();
+}
+
+extern "C" fn at_exit() {
+    let _ = std::panic::catch_unwind(|| {
+        let Some(world) = world_if_any() else { return };
+        // Whoever ends the process within a signal's handler may hold the lock.
+        let Some(patience) = world.close_all() else { return };
+        let limit = super::now() + patience;
+        while world.is_busy() && super::now() < limit {
+            let short = libc::timespec { tv_sec: 0, tv_nsec: 500_000 };
+            // SAFETY: the structure outlives the call.
+            unsafe { libc::syscall(libc::SYS_nanosleep, &raw const short, 0 as libc::c_long) };
+        }
+    });
+}
