@@ -2,6 +2,7 @@
 """Runs packetdrill's SCTP scripts over the preload library in virtual time.
 
   conformance/run.py PATH [--suite NAME]... [--only REGEX] [--jobs N] [--logs DIR]
+  conformance/run.py PATH --control
 
 PATH holds the checked-out suites, one folder each, and a packetdrill that is linked dynamically, anywhere below.
 docs/SOCKETS.md says where they come from and how to build it. Nothing of them is kept here; neither root nor a network
@@ -9,6 +10,9 @@ is needed. The verdicts go to conformance/results.csv with our commit; the table
 
 Verdicts: pass, fail, timeout, crash; unparseable: packetdrill cannot read the script; expected: it fails, and the
 suite's authors marked it so (NAME.exfail).
+
+--control shows that a verdict can be another one: without the library no script passes, and none with another flag in
+the last packet that it expects.
 """
 
 import argparse
@@ -32,6 +36,8 @@ DEFINES = {
     "SCTP_DEFAULT_PRINFO": 114, "SCTP_ENABLE_STREAM_RESET": 118, "SCTP_RESET_STREAMS": 119, "SCTP_RESET_ASSOC": 120,
     "SCTP_ADD_STREAMS": 121, "SCTP_INTERLEAVING_SUPPORTED": 125, "SCTP_EVENT": 127,
     "SCTP_REMOTE_UDP_ENCAPS_PORT": 132, "SCTP_AUTHINFO": 6, "SCTP_AUTH_NO_AUTH": 2,
+    "SCTP_INIT": 0, "SCTP_SNDRCV": 1, "SCTP_SNDINFO": 2, "SCTP_RCVINFO": 3, "SCTP_NXTINFO": 4, "SCTP_PRINFO": 5,
+    "SCTP_DSTADDRV4": 7, "SCTP_DSTADDRV6": 8, "SCTP_AUTHENTICATION_EVENT": 0x8008,
     "SCTP_PR_SCTP_TTL": 0x10, "SCTP_PR_SCTP_RTX": 0x20, "SCTP_SENDALL": 0x40,
     "SCTP_SENDV_NOINFO": 0, "SCTP_SENDV_SNDINFO": 1, "SCTP_SENDV_PRINFO": 2, "SCTP_SENDV_AUTHINFO": 3,
     "SCTP_SENDV_SPA": 4, "SCTP_SEND_SNDINFO_VALID": 1, "SCTP_SEND_PRINFO_VALID": 2,
@@ -55,8 +61,10 @@ def arguments():
     p.add_argument("--library", type=Path, help="the preload library; built if not named")
     p.add_argument("--platform", default="FreeBSD", help="which #ifdef branches of the scripts are taken (%(default)s)")
     p.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
+    p.add_argument("--set", default="", help="settings of docs/SOCKETS.md that hold where a script says nothing, by commas")
     p.add_argument("--timeout", type=float, default=60, help="real seconds for one script (%(default)s)")
     p.add_argument("--logs", type=Path, help="keep what packetdrill printed here")
+    p.add_argument("--control", action="store_true", help="count what passes although it must not; should be 0 twice")
     p.add_argument("--verbose", action="store_true", help="packetdrill shows every packet (for --logs)")
     return p.parse_args()
 
@@ -86,9 +94,18 @@ def branch(text, platform):
     return "\n".join(out)
 
 
+def altered(text):
+    """The script with another flag in the last packet that it expects; none when it expects no flags."""
+    expected = list(re.finditer(r"^[^/\n]*>\s*sctp:[^\n]*?flgs=(\w+)", text, re.M))
+    if not expected:
+        return None
+    start, end = expected[-1].span(1)
+    return text[:start] + ("0x20" if text[start:end] != "0x20" else "0x40") + text[end:]
+
+
 class Runner:
-    def __init__(self, a):
-        self.a = a
+    def __init__(self, a, alters=False, preloads=True):
+        self.a, self.alters, self.preloads = a, alters, preloads
         self.library = (a.library or build()).resolve()
         self.packetdrill = a.packetdrill.resolve() if a.packetdrill else find_packetdrill(a.path)
         self.flags = [f"--define={k}={v}" for k, v in DEFINES.items()] + (["-v"] if a.verbose else [])
@@ -97,8 +114,11 @@ class Runner:
         with tempfile.TemporaryDirectory(prefix="conformance-") as tmp:
             copy = Path(tmp) / script.name
             text = script.read_text(encoding="utf-8", errors="surrogateescape")
-            copy.write_text(branch(text, self.a.platform), encoding="utf-8", errors="surrogateescape")
-            env = ["env", "ANABRANCH_WORLD=virtual", f"LD_PRELOAD={self.library}"]
+            text = branch(text, self.a.platform)
+            if self.alters and (text := altered(text)) is None:
+                return "unalterable", ""
+            copy.write_text(text, encoding="utf-8", errors="surrogateescape")
+            env = ["env", "ANABRANCH_WORLD=virtual", f"ANABRANCH_SET={self.a.set}"] + [f"LD_PRELOAD={self.library}"] * self.preloads
             command = env + [str(self.packetdrill), *self.flags, str(copy)]
             try:
                 r = subprocess.run(command, capture_output=True, timeout=self.a.timeout, cwd=tmp)
@@ -151,8 +171,26 @@ def table(name, counts):
     return total["pass"] == judged
 
 
+def control(a):
+    """Runs everything so that nothing may pass; true when nothing did."""
+    good = True
+    for name, runner in (("without the library", Runner(a, preloads=False)), ("altered", Runner(a, alters=True))):
+        total = Counter()
+        for folder, scripts in suites(a):
+            with ThreadPoolExecutor(max(1, a.jobs)) as pool:
+                for script, (verdict, _) in zip(scripts, pool.map(runner.run, scripts)):
+                    total[verdict] += 1
+                    if verdict == "pass":
+                        print(f"passes {name}: {script.relative_to(folder)}", flush=True)
+        good &= total["pass"] == 0 and total.total() > 0
+        print(f"{name}: {total['pass']} of {total.total()} pass  ", dict(total), flush=True)
+    return good
+
+
 def main():
     a = arguments()
+    if a.control:
+        sys.exit(0 if control(a) else 1)
     runner = Runner(a)
     if a.logs:
         a.logs.mkdir(parents=True, exist_ok=True)

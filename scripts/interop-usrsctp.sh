@@ -5,7 +5,8 @@
 #   scripts/interop-usrsctp.sh [PATTERN]     runs the cases whose names contain PATTERN
 #
 # Needs a C compiler and libusrsctp-dev. As root (and with iproute2) also raw IP, and two addresses on each side with a
-# link that fails, in network namespaces of its own. KEEP=1 keeps the logs.
+# link that fails, in network namespaces of its own. KEEP=1 keeps the logs; INTEROP=PATH is another build of the example
+# `interop`.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -17,8 +18,10 @@ peer=$work/peer
 cc -O2 -o "$peer" "$repo/interop/usrsctp/peer.c" -lusrsctp -lpthread 2>"$work/cc.log" ||
     skip interop-usrsctp "libusrsctp-dev is not installed ($(grep -m1 -E 'error|cannot find' "$work/cc.log"))"
 build
-cargo build --release --quiet --manifest-path "$repo/Cargo.toml" -p anabranch-net --example interop
-ours=${CARGO_TARGET_DIR:-$repo/target}/release/examples/interop
+ours=${INTEROP:-${CARGO_TARGET_DIR:-$repo/target}/release/examples/interop}
+if [ -z "${INTEROP:-}" ]; then
+    cargo build --release --quiet --manifest-path "$repo/Cargo.toml" -p anabranch-net --example interop
+fi
 
 near=anab-n$$
 far=anab-f$$
@@ -110,6 +113,7 @@ over_udp() {
     local to=$udp
     if [ -n "$network" ]; then relay "$network" && to=$relay_port; fi
     local listening=(server --local 127.0.0.1 --port $sctp --udp "$udp" --end wait)
+    mine+=(--pcap "$work/$ran.pcap")
     local opening=(client --local 127.0.0.1 --peer 127.0.0.1 --peer-port $sctp --udp "$((udp + 3)):$to")
     if [ "$we" = client ]; then
         client=("$ours" "${opening[@]}" "${both[@]}" "${mine[@]}")
@@ -118,7 +122,7 @@ over_udp() {
         client=("${them[@]}" "${opening[@]}" "${both[@]}" "${theirs[@]}")
         server=("$ours" "${listening[@]}" "${both[@]}" "${mine[@]}")
     fi
-    run_pair "$name" "$@"
+    run_pair "$name" "pcap=$work/$ran.pcap" "$@"
     no_relay
 }
 
@@ -146,6 +150,20 @@ over_udp "udp, they send without retransmissions" client "delay 5ms loss 5%" "${
     near:"--messages 100 --gaps" far:"--messages 1000 --pr rtx:0" -- near=100 far=1000 gives_up=far
 over_udp "udp, they know no PR-SCTP" client "delay 5ms loss 2%" "${few[@]}" near:"--pr ttl:50" far:"--no-pr" \
     -- messages=1000
+# The same network, and the wire must show what was agreed on.
+traffic[1]=3000
+over_udp "udp, we open, I-DATA, loss" client "$bad" "${traffic[@]}" --extensions idata -- messages=3000 wire=I-DATA
+over_udp "udp, they open, NR-SACK, loss" server "$bad" "${traffic[@]}" --extensions nrsack -- messages=3000 wire=NR-SACK
+over_udp "udp, streams begin anew, loss" client "$bad" "${traffic[@]}" --extensions reconf --reset \
+    -- messages=3000 resets=1 wire=RE-CONFIG
+over_udp "udp, they open, all of these, loss" server "$bad" "${traffic[@]}" --extensions idata,nrsack,reconf --reset \
+    -- messages=3000 resets=1 wire=I-DATA,NR-SACK,RE-CONFIG
+over_udp "udp, we send with 150 ms to live, I-DATA" client "$narrow" "${few[@]}" --extensions idata \
+    near:"--messages 2000 --rate 500 --pr ttl:150" \
+    far:"--messages 100 --gaps" -- near=2000 far=100 gives_up=near tosses=far wire=I-DATA,I-FORWARD-TSN:1
+over_udp "udp, they send with 150 ms to live, I-DATA" client "$narrow" "${few[@]}" --extensions idata \
+    near:"--messages 100 --gaps" \
+    far:"--messages 2000 --rate 400 --pr ttl:150" -- near=100 far=2000 gives_up=far wire=I-DATA,I-FORWARD-TSN:1
 rebinds='delay 5ms at 500ms rebind at 1s rebind at 1500ms rebind'
 over_udp "udp, we open, the NAT changes ports" client "$rebinds" "${few[@]}" --rate 400 -- messages=1000
 over_udp "udp, they open, the NAT changes ports" server "$rebinds" "${few[@]}" --rate 400 -- messages=1000

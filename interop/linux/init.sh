@@ -12,15 +12,20 @@ for m in crc-ccitt hmac ipv6 udp_tunnel ip6_udp_tunnel sctp; do insmod /modules/
 # Debian's user-mode kernel lacks cryptomgr, without which there is no HMAC: neither for cookies nor for AUTH.
 echo none >/proc/sys/net/sctp/cookie_hmac_alg
 ip link set lo up
+# word NAME: what the command line says of it. Here: [own1=ADDRESS/LENGTH own2=...] [to1=NETWORK,ROUTER to2=...].
+word() { sed -n "s/.*\<$1=\([^ ]*\).*/\1/p" /proc/cmdline; }
 for i in 1 2; do
-    ip addr add 10.89.$i.2/24 dev vec$i
+    own=$(word own$i)
+    ip addr add "${own:-10.89.$i.2/24}" dev vec$i
     ip link set vec$i up
+    to=$(word to$i)
+    [ -z "$to" ] || ip route add "${to%,*}" via "${to#*,}"
 done
 # An address answers on its own link only.
 echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
 echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore
 echo 2 >/proc/sys/net/ipv4/conf/all/arp_announce
-jobs=/host$(sed -n 's/.*jobs=\([^ ]*\).*/\1/p' /proc/cmdline)
+jobs=/host$(word jobs)
 : >"$jobs/up"
 while [ ! -e "$jobs/stop" ]; do
     for job in "$jobs"/*.job; do

@@ -21,6 +21,7 @@
 #define BY_ABORT(c) ((c)->sac_length > sizeof *(c) || (c)->sac_error != 0)
 /* An accepted socket reads the end of the stream before the association is over. */
 #define ENDS_QUIETLY 1
+#define INTERLEAVE_STREAMS 1
 #undef SCTP_BINDX_ADD_ADDR
 #define SCTP_BINDX_ADD_ADDR SCTP_SOCKOPT_BINDX_ADD
 #ifndef SCTP_EOR
@@ -47,6 +48,14 @@ static inline struct socket *shim_socket(int fd) {
         s->fd = fd;
     }
     return s;
+}
+
+/* Linux knows SCTP_ABORT on sockets of the other style only: an end without lingering is an ABORT, when all that holds
+ * the socket is gone. */
+#define ABORT_BY_CLOSING 1
+static inline void shim_abort(struct socket *s) {
+    struct linger none = {1, 0};
+    setsockopt(s->fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
 }
 
 static inline struct socket *usrsctp_socket(int domain, int type, int protocol, void *receive, void *send,
@@ -136,5 +145,6 @@ static inline void shim_by_sysctl(uint32_t value) {
 #define usrsctp_sysctl_set_sctp_auth_enable shim_by_sysctl
 #define usrsctp_sysctl_set_sctp_nat_friendly shim_by_sysctl
 #define usrsctp_sysctl_set_sctp_pr_enable shim_by_sysctl
+#define usrsctp_sysctl_set_sctp_nrsack_enable shim_by_sysctl
 
 #endif

@@ -20,6 +20,8 @@
  *   --no-asconf            neither ASCONF nor AUTH
  *   --nat                  ASCONF with the wildcard address means the source address
  *   --no-pr                no PR-SCTP
+ *   --extensions A[,B]     idata, reconf, nrsack: announced and used
+ *   --reset                this side's streams begin anew after half of its messages
  *
  * Every message says its stream, its number there and its length; the rest follows from these, so that the receiver
  * can tell what is lost, doubled, out of order or damaged. The last message, on stream 0, says how many there were.
@@ -42,6 +44,10 @@
 /* interop/linux/usrsctp.h is another header of this name. */
 #ifndef STACK
 #define STACK "usrsctp"
+/* usrsctp.h leaves it out. */
+#define SCTP_INTERLEAVING_SUPPORTED 0x00001206
+/* Messages of all streams in parts. */
+#define INTERLEAVE_STREAMS 2
 /* What an association change tells of an ABORT: the chunk itself. */
 #define BY_ABORT(c) ((c)->sac_length > sizeof *(c) && (c)->sac_info[0] == 6)
 /* The end of the stream is not all: a notification follows. */
@@ -66,7 +72,7 @@ static struct {
     struct sctp_prinfo pr;
     enum end end;
     uint32_t rto_min, rto_max;
-    int gaps, nat, no_asconf, no_pr;
+    int gaps, nat, no_asconf, no_pr, idata, reconf, nrsack, reset;
 } o;
 
 static struct {
@@ -74,7 +80,7 @@ static struct {
     uint64_t sent, received, doubled, disordered, corrupt, bytes;
     int64_t expected;
     uint64_t abandoned;
-    int paths_lost, paths_back;
+    int paths_lost, paths_back, resets, peer_resets;
     const char *end;
     int error;
 } result = {.expected = -1, .end = "none"};
@@ -95,11 +101,11 @@ static void finish(int code) {
     int64_t lost = result.expected < 0 ? -1 : result.expected - (int64_t)result.received;
     printf("{\"stack\":\"" STACK "\",\"sent\":%llu,\"received\":%llu,\"expected\":%lld,\"lost\":%lld,\"doubled\":%llu,"
            "\"disordered\":%llu,\"corrupt\":%llu,\"bytes\":%llu,\"abandoned\":%llu,\"paths_lost\":%d,\"paths_back\":%d,"
-           "\"end\":\"%s\",\"error\":%d,\"seconds\":%.2f}\n",
+           "\"resets\":%d,\"peer_resets\":%d,\"end\":\"%s\",\"error\":%d,\"seconds\":%.2f}\n",
            (unsigned long long)result.sent, (unsigned long long)result.received, (long long)result.expected,
            (long long)lost, (unsigned long long)result.doubled, (unsigned long long)result.disordered,
            (unsigned long long)result.corrupt, (unsigned long long)result.bytes, (unsigned long long)result.abandoned,
-           result.paths_lost, result.paths_back, result.end, result.error, elapsed());
+           result.paths_lost, result.paths_back, result.resets, result.peer_resets, result.end, result.error, elapsed());
     fflush(stdout);
     _exit(code);
 }
@@ -187,7 +193,14 @@ static int send_one(const uint8_t *m, size_t length, uint16_t stream, const stru
         spa.sendv_flags |= SCTP_SEND_PRINFO_VALID;
         spa.sendv_prinfo = *pr;
     }
-    return usrsctp_sendv(association, m, length, NULL, 0, &spa, sizeof spa, SCTP_SENDV_SPA, 0) < 0 ? -1 : 0;
+    for (int i = 0; usrsctp_sendv(association, m, length, NULL, 0, &spa, sizeof spa, SCTP_SENDV_SPA, 0) < 0; i++) {
+        /* usrsctp resets streams as they run empty, not all at once, and takes nothing for one that waits for that. */
+        if (errno != EAGAIN || !o.reset || i == 500) {
+            return -1;
+        }
+        usleep(20000);
+    }
+    return 0;
 }
 
 static void end_now(void) {
@@ -197,9 +210,16 @@ static void end_now(void) {
         struct sctp_sndinfo info;
         /* Both ends have all by then. */
         sleep(2);
+#ifdef ABORT_BY_CLOSING
+        shim_abort(association);
+        result.end = "abort";
+        finish(0);
+#endif
         memset(&info, 0, sizeof info);
         info.snd_flags = SCTP_ABORT;
-        usrsctp_sendv(association, "interop", 7, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0);
+        if (usrsctp_sendv(association, "interop", 7, NULL, 0, &info, sizeof info, SCTP_SENDV_SNDINFO, 0) < 0) {
+            fprintf(stderr, "peer: abort: %s\n", strerror(errno));
+        }
     }
 }
 
@@ -215,6 +235,23 @@ static void maybe_end(void) {
     }
 }
 
+/* Asks until nothing is outstanding (Linux), and waits for the first answer. */
+static void reset_own(void) {
+    struct sctp_reset_streams all;
+    int before = result.resets;
+    memset(&all, 0, sizeof all);
+    all.srs_flags = SCTP_STREAM_RESET_OUTGOING;
+    for (int i = 0; i < 500; i++) {
+        if (usrsctp_setsockopt(association, IPPROTO_SCTP, SCTP_RESET_STREAMS, &all, sizeof all) == 0) {
+            break;
+        }
+        usleep(20000);
+    }
+    for (int i = 0; i < 500 && result.resets == before; i++) {
+        usleep(20000);
+    }
+}
+
 static void *send_all(void *unused) {
     static uint8_t m[LARGEST];
     static const struct sctp_prinfo reliable;
@@ -222,6 +259,9 @@ static void *send_all(void *unused) {
     for (long i = 0; i < o.messages; i++) {
         uint32_t stream = (uint32_t)(i % o.streams), number = (uint32_t)(i / o.streams);
         uint32_t length = length_of(stream, number);
+        if (o.reset && i == o.messages / 2) {
+            reset_own();
+        }
         fill(m, stream, number, 0, length);
         if (send_one(m, length, (uint16_t)stream, &o.pr) < 0) {
             fprintf(stderr, "peer: message %ld: %s\n", i, strerror(errno));
@@ -268,6 +308,13 @@ static void note(const union sctp_notification *n) {
         result.paths_lost += n->sn_paddr_change.spc_state == SCTP_ADDR_UNREACHABLE;
         result.paths_back += n->sn_paddr_change.spc_state == SCTP_ADDR_AVAILABLE;
         break;
+    case SCTP_STREAM_RESET_EVENT: {
+        uint16_t flags = n->sn_strreset_event.strreset_flags;
+        int done = !(flags & (SCTP_STREAM_RESET_DENIED | SCTP_STREAM_RESET_FAILED));
+        result.resets += done && flags & SCTP_STREAM_RESET_OUTGOING_SSN;
+        result.peer_resets += done && flags & SCTP_STREAM_RESET_INCOMING_SSN;
+        break;
+    }
     case SCTP_SEND_FAILED_EVENT:
         result.abandoned++;
         break;
@@ -276,16 +323,36 @@ static void note(const union sctp_notification *n) {
     }
 }
 
+/* What has come of a message: with I-DATA those of several streams come in parts. The last place is for events. */
+static struct {
+    uint8_t *data;
+    size_t have;
+} parts[MAX_STREAMS + 1];
+
+/* Takes a part; true when it was the last one. */
+static int take_part(size_t at, const uint8_t *data, size_t length, int last) {
+    if (parts[at].data == NULL) {
+        parts[at].data = malloc(2 * LARGEST);
+    }
+    if (parts[at].data == NULL || parts[at].have + length > 2 * LARGEST) {
+        result.corrupt++;
+        parts[at].have = 0;
+        return 0;
+    }
+    memcpy(parts[at].data + parts[at].have, data, length);
+    parts[at].have += length;
+    return last;
+}
+
 static void receive_all(void) {
-    static uint8_t whole[LARGEST * 2];
-    size_t have = 0;
+    static uint8_t buffer[LARGEST];
     while (!over) {
         struct sctp_rcvinfo info;
         socklen_t from_length = 0, info_length = sizeof info;
         unsigned int kind = 0;
         int flags = 0;
-        ssize_t n = usrsctp_recvv(association, whole + have, sizeof whole - have, NULL, &from_length, &info,
-                                  &info_length, &kind, &flags);
+        ssize_t n = usrsctp_recvv(association, buffer, sizeof buffer, NULL, &from_length, &info, &info_length, &kind,
+                                  &flags);
         if (n <= 0) {
             result.error = n < 0 ? errno : 0;
             if (strcmp(result.end, "none") == 0 && n < 0) {
@@ -295,21 +362,17 @@ static void receive_all(void) {
             }
             break;
         }
-        have += (size_t)n;
-        if (!(flags & MSG_EOR)) {
-            if (have == sizeof whole) {
-                result.corrupt++;
-                have = 0;
-            }
+        size_t at = flags & MSG_NOTIFICATION || info.rcv_sid >= MAX_STREAMS ? MAX_STREAMS : info.rcv_sid;
+        if (!take_part(at, buffer, (size_t)n, flags & MSG_EOR)) {
             continue;
         }
         if (flags & MSG_NOTIFICATION) {
-            note((const union sctp_notification *)whole);
+            note((const union sctp_notification *)parts[at].data);
         } else {
-            check(whole, have, info.rcv_sid);
+            check(parts[at].data, parts[at].have, info.rcv_sid);
             maybe_end();
         }
-        have = 0;
+        parts[at].have = 0;
     }
 }
 
@@ -338,6 +401,18 @@ static struct socket *new_socket(void) {
     for (size_t i = 0; i < sizeof events / sizeof *events; i++) {
         struct sctp_event e = {SCTP_FUTURE_ASSOC, events[i], 1};
         set(s, SCTP_EVENT, &e, sizeof e, "SCTP_EVENT");
+    }
+    struct sctp_event resets = {SCTP_FUTURE_ASSOC, SCTP_STREAM_RESET_EVENT, 1};
+    if (o.reconf) {
+        set(s, SCTP_EVENT, &resets, sizeof resets, "SCTP_EVENT");
+        struct sctp_assoc_value allow = {SCTP_FUTURE_ASSOC, SCTP_ENABLE_RESET_STREAM_REQ};
+        set(s, SCTP_ENABLE_STREAM_RESET, &allow, sizeof allow, "SCTP_ENABLE_STREAM_RESET");
+    }
+    if (o.idata) {
+        int interleave = INTERLEAVE_STREAMS;
+        set(s, SCTP_FRAGMENT_INTERLEAVE, &interleave, sizeof interleave, "SCTP_FRAGMENT_INTERLEAVE");
+        struct sctp_assoc_value yes = {SCTP_FUTURE_ASSOC, 1};
+        set(s, SCTP_INTERLEAVING_SUPPORTED, &yes, sizeof yes, "SCTP_INTERLEAVING_SUPPORTED");
     }
     int on = 1;
     set(s, SCTP_RECVRCVINFO, &on, sizeof on, "SCTP_RECVRCVINFO");
@@ -437,6 +512,14 @@ static void read_end(const char *text) {
     usage("--end is shutdown, abort or wait");
 }
 
+static void read_extensions(char *text) {
+    for (char *word = strtok(text, ","); word != NULL; word = strtok(NULL, ",")) {
+        o.idata |= strcmp(word, "idata") == 0;
+        o.reconf |= strcmp(word, "reconf") == 0;
+        o.nrsack |= strcmp(word, "nrsack") == 0;
+    }
+}
+
 static void read_option(const char *name, char *value) {
     unsigned a = 0, b = 0;
     if (strcmp(name, "--local") == 0) {
@@ -463,6 +546,8 @@ static void read_option(const char *name, char *value) {
         read_pr(value);
     } else if (strcmp(name, "--end") == 0) {
         read_end(value);
+    } else if (strcmp(name, "--extensions") == 0) {
+        read_extensions(value);
     } else if (strcmp(name, "--rto") == 0) {
         sscanf(value, "%u:%u", &o.rto_min, &o.rto_max);
     } else {
@@ -486,6 +571,8 @@ static void read_options(int argc, char **argv) {
             o.no_asconf = 1;
         } else if (strcmp(argv[i], "--no-pr") == 0) {
             o.no_pr = 1;
+        } else if (strcmp(argv[i], "--reset") == 0) {
+            o.reset = 1;
         } else if (i + 1 < argc) {
             read_option(argv[i], argv[i + 1]);
             i++;
@@ -509,6 +596,7 @@ int main(int argc, char **argv) {
         usrsctp_sysctl_set_sctp_auth_enable(0);
     }
     usrsctp_sysctl_set_sctp_nat_friendly((uint32_t)o.nat);
+    usrsctp_sysctl_set_sctp_nrsack_enable((uint32_t)o.nrsack);
     if (o.no_pr) {
         usrsctp_sysctl_set_sctp_pr_enable(0);
     }
