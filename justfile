@@ -65,6 +65,10 @@ live:
 netns:
     scripts/netns.sh
 
+# Associations with two Rust stacks, dcsctp and sctp-proto, in virtual time
+interop-rust *args:
+    CARGO_TARGET_DIR=target/interop cargo test --locked --manifest-path interop/rust/Cargo.toml {{args}}
+
 # Associations with usrsctp; needs libusrsctp-dev, and root for raw IP and two addresses
 interop *pattern:
     scripts/interop-usrsctp.sh {{pattern}}
@@ -72,6 +76,14 @@ interop *pattern:
 # Associations with a Linux kernel's SCTP; needs root, user-mode-linux, busybox-static, cpio
 interop-linux *pattern:
     scripts/interop-linux.sh {{pattern}}
+
+# iperf3, socat and lksctp's programs over the preload library; needs root and them. Parts: programs multipath linux
+sockets *parts:
+    scripts/sockets-programs.sh {{parts}}
+
+# How long dead paths keep what they were given, on the wire, of anabranch, usrsctp or linux; needs root, tcpdump, nftables
+path-deaths *args:
+    scripts/path-deaths.sh {{args}}
 
 # What the wire shows from behind NATs; needs root, tcpdump, libusrsctp-dev
 nat-wire:
