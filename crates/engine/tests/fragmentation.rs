@@ -71,7 +71,12 @@ fn what_fits_comes_whole_and_off_is_off() {
 
 /// A client that has the first 30 fragments of a message and no room for more.
 fn half() -> (Manual, u32) {
-    let mut m = Manual::new(&AssocConfig { receive_buffer: 20_000, ..config() }, &[(link(10, 20), link(10, 20))]);
+    half_of(&config())
+}
+
+fn half_of(config: &AssocConfig) -> (Manual, u32) {
+    let config = AssocConfig { receive_buffer: 20_000, ..config.clone() };
+    let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     let mut offset = 0;
     while m.b.at_client.is_empty() {
         assert!(offset < 60);
@@ -101,17 +106,36 @@ fn the_rest_may_be_given_up() {
 
 #[test]
 fn what_does_not_continue_it_ends_the_association() {
+    let strict = AssocConfig { partial_reliability: false, ..config() };
     for (flags, stream) in [
         (WHOLE, 2),
         (DataFlags { end: false, ..WHOLE }, 2),
         (DataFlags { begin: false, end: false, ..WHOLE }, 3),
         (DataFlags { begin: false, end: false, unordered: true, ..WHOLE }, 2),
     ] {
-        let (mut m, offset) = half();
+        let (mut m, offset) = half_of(&strict);
         let chunk = m.data(offset, stream, 0, flags, b"wrong");
         m.receive(0, &[&chunk]);
         m.b.run_for(ms(1));
         assert!(m.b.client_events.iter().any(|e| matches!(e, Event::Closed(_))), "{flags:?}");
+    }
+}
+
+/// Linux and dcsctp leave a message that they give up half sent without an end, so another one may begin there.
+#[test]
+fn another_may_begin_where_messages_may_be_given_up() {
+    for (flags, stream, ends) in [(WHOLE, 2, false), (WHOLE, 3, false), (DataFlags { begin: false, ..WHOLE }, 3, true)]
+    {
+        let (mut m, offset) = half();
+        m.read();
+        let chunk = m.data(offset, stream, 0, flags, b"next");
+        m.receive(0, &[&chunk]);
+        m.b.run_for(ms(1));
+        let closed = m.b.client_events.iter().any(|e| matches!(e, Event::Closed(_)));
+        assert_eq!(closed, ends, "{flags:?} on stream {stream}");
+        if !ends {
+            assert_eq!(m.read()[0].part, Part::Abandoned, "{flags:?} on stream {stream}");
+        }
     }
 }
 
