@@ -7,6 +7,7 @@ use std::io::Read;
 use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle, sleep};
 use std::time::{Duration, Instant};
 
@@ -20,8 +21,39 @@ pub const LIMIT: Duration = Duration::from_secs(60);
 pub struct Run {
     child: Child,
     name: String,
-    stdout: Option<JoinHandle<Vec<u8>>>,
-    stderr: Option<JoinHandle<Vec<u8>>>,
+    stdout: Output,
+    stderr: Output,
+}
+
+/// What a child has written so far.
+struct Output {
+    so_far: Arc<Mutex<Vec<u8>>>,
+    reader: JoinHandle<()>,
+}
+
+impl Output {
+    fn of(mut from: impl Read + Send + 'static) -> Self {
+        let so_far = Arc::new(Mutex::new(Vec::new()));
+        let all = so_far.clone();
+        let reader = thread::spawn(move || {
+            let mut some = [0; 8_192];
+            // A child that is killed may break the pipe.
+            while let Ok(n @ 1..) = from.read(&mut some) {
+                all.lock().expect("no reader panics").extend_from_slice(&some[..n]);
+            }
+        });
+        Output { so_far, reader }
+    }
+    fn text(&self) -> String {
+        String::from_utf8_lossy(&self.so_far.lock().expect("no reader panics")).into_owned()
+    }
+    /// Everything: the child has ended.
+    fn all(&mut self) -> Vec<u8> {
+        while !self.reader.is_finished() {
+            sleep(Duration::from_millis(1));
+        }
+        self.so_far.lock().expect("no reader panics").clone()
+    }
 }
 
 /// How one ended.
@@ -78,18 +110,9 @@ fn spawn(command: &mut Command, args: &[&str], stdin: Stdio) -> Run {
         .stderr(Stdio::piped())
         .spawn()
         .expect("the binary starts");
-    let stdout = child.stdout.take().map(collect);
-    let stderr = child.stderr.take().map(collect);
+    let stdout = Output::of(child.stdout.take().expect("a pipe"));
+    let stderr = Output::of(child.stderr.take().expect("a pipe"));
     Run { child, name: args.join(" "), stdout, stderr }
-}
-
-fn collect(mut from: impl Read + Send + 'static) -> JoinHandle<Vec<u8>> {
-    thread::spawn(move || {
-        let mut all = Vec::new();
-        // A child that is killed may break the pipe.
-        let _ = from.read_to_end(&mut all);
-        all
-    })
 }
 
 impl Run {
@@ -119,14 +142,22 @@ impl Run {
             }
             if Instant::now() > until {
                 let _ = self.child.kill();
-                let stderr = self.stderr.take().map(|t| t.join().unwrap()).unwrap_or_default();
-                panic!("`{}` does not end; stderr: {}", self.name, String::from_utf8_lossy(&stderr));
+                panic!("`{}` does not end; stderr: {}", self.name, self.stderr.text());
             }
             sleep(Duration::from_millis(10));
         };
-        let stdout = self.stdout.take().expect("taken once").join().expect("read");
-        let stderr = self.stderr.take().expect("taken once").join().expect("read");
+        let (stdout, stderr) = (self.stdout.all(), self.stderr.all());
         Ended { status, stdout, stderr: String::from_utf8_lossy(&stderr).into_owned() }
+    }
+
+    /// Waits until its standard error contains this.
+    #[track_caller]
+    pub fn says(&self, needle: &str) {
+        let until = Instant::now() + LIMIT;
+        while !self.stderr.text().contains(needle) {
+            assert!(Instant::now() < until, "`{needle}` is not said: {}", self.stderr.text());
+            sleep(Duration::from_millis(10));
+        }
     }
 }
 
