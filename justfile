@@ -73,7 +73,8 @@ interop-rust *args:
 interop *pattern:
     scripts/interop-usrsctp.sh {{pattern}}
 
-# Associations with a Linux kernel's SCTP; needs root, user-mode-linux, busybox-static, cpio
+# Associations with a Linux kernel's SCTP; needs root, nftables, busybox-static, cpio, qemu-system-x86 and kmod, or
+# user-mode-linux
 interop-linux *pattern:
     scripts/interop-linux.sh {{pattern}}
 

@@ -60,7 +60,7 @@ run_pair() {
     if [ $we = client ]; then near_log=$client_log far_log=$server_log; else near_log=$server_log far_log=$client_log; fi
     python3 "$repo/scripts/interop_judge.py" "$name" "$near_log.log" "$far_log.log" "$@" || {
         failed=$((failed + 1))
-        grep -hv -e '^{' -e '^ready' "$near_log.log" "$far_log.log" | head -n 5 || true
+        grep -hv -e '^{' -e '^ready' -e '^open' "$near_log.log" "$far_log.log" | head -n 5 || true
     }
     ran=$((ran + 1))
     children=("${relays[@]}")
@@ -126,7 +126,7 @@ over_udp() {
     no_relay
 }
 
-printf '%-44s%11s%11s%11s%11s%11s%11s\n' "case (left: anabranch, right: usrsctp)" "left got" "right got" \
+printf '%-52s%11s%11s%11s%11s%11s%11s\n' "case (left: anabranch, right: usrsctp)" "left got" "right got" \
     "left gave" "right gave" end seconds
 
 bad='delay 5ms loss 2% duplicate 1% reorder 3%'

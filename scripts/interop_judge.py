@@ -10,11 +10,18 @@ NEAR is our side, FAR the foreign peer's; each ends with a JSON line (interop/us
   least=N      of what is given up so many arrive nevertheless (a fifth)
   tosses=near|far          that side throws away ordered messages that had arrived when it is told to skip others, so
                            what is missing there cannot be accounted for to the last one
+  untold=near|far          that side gives up more than it tells its user of
   end=shutdown|abort       how both ends saw the end
   lost=N       paths that our side saw fail, at least
   back=N       paths that our side saw return, at least
   paths=N      paths that our side knew in the end, at least
   resets=N     times that the streams of each side began anew, at least: usrsctp resets some at a time
+  restarts=near|far        that side was told that the other one lost its memory and began anew
+  swaps=near|far           that side added an address of its own and removed another by ASCONF under AUTH, and the other
+                           agreed: then DATA flows to and from the new one, and none to and from the old one
+  unheard=near|far         that side asked for such a change and got no answer
+  moved=FILE               a file with the two times between which 10.89.1.0/24 was dead: DATA of both sides had moved to
+                           10.89.2.0/24 by its last second
   wire=NAME[,NAME...]   chunks that both ends sent: I-DATA, RE-CONFIG, NR-SACK, FORWARD-TSN, I-FORWARD-TSN; `NAME:1`
                is one end
   pcap=FILE    our side's capture, in which to look for them
@@ -23,36 +30,113 @@ import json
 import struct
 import sys
 
+DATA, AUTH, I_DATA, ASCONF_ACK, ASCONF = 0, 15, 64, 128, 193
+ADD, DELETE, ERROR_CAUSE = 0xC001, 0xC002, 0xC003
 KINDS = {"NR-SACK": 16, "I-DATA": 64, "RE-CONFIG": 130, "FORWARD-TSN": 192, "I-FORWARD-TSN": 194}
 RAW_IP = 101
 
 
+class Packet:
+    """An SCTP packet: seconds since the epoch, addresses, its bytes, its chunks as (type, bytes)."""
+
+    def __init__(self, at, ip):
+        self.at = at
+        self.source, self.to = (".".join(map(str, ip[i : i + 4])) for i in (12, 16))
+        self.bytes = ip[(ip[0] & 15) * 4 + (8 if ip[9] == 17 else 0) :]
+        self.chunks = []
+        at = 12
+        while at + 4 <= len(self.bytes):
+            kind, _, size = struct.unpack_from(">BBH", self.bytes, at)
+            self.chunks.append((kind, self.bytes[at : at + size]))
+            if size < 4:
+                break
+            at += (size + 3) // 4 * 4
+
+    def has(self, *kinds):
+        return any(k in kinds for k, _ in self.chunks)
+
+
 def packets(path):
-    """SCTP packets of a pcapng file of raw IPv4, little-endian as we write it."""
+    """Those of a pcapng file of raw IPv4, little-endian and in nanoseconds as we write it."""
     data, at = open(path, "rb").read(), 0
     while at + 12 <= len(data):
         kind, size = struct.unpack_from("<II", data, at)
         if kind == 1:
             assert struct.unpack_from("<H", data, at + 8)[0] == RAW_IP
         if kind == 6:
-            length = struct.unpack_from("<I", data, at + 20)[0]
-            ip = data[at + 28 : at + 28 + length]
-            yield ip[(ip[0] & 15) * 4 + (8 if ip[9] == 17 else 0) :]
+            high, low, length = struct.unpack_from("<III", data, at + 12)
+            yield Packet((high << 32 | low) / 1e9, data[at + 28 : at + 28 + length])
         at += size
 
 
-def senders(path):
+def senders(all_packets):
     """SCTP source ports by chunk type."""
     found = {}
-    for packet in packets(path):
-        at = 12
-        while at + 4 <= len(packet):
-            kind, _, size = struct.unpack_from(">BBH", packet, at)
-            found.setdefault(kind, set()).add(packet[:2])
-            if size < 4:
-                break
-            at += (size + 3) // 4 * 4
+    for packet in all_packets:
+        for kind, _ in packet.chunks:
+            found.setdefault(kind, set()).add(packet.bytes[:2])
     return found
+
+
+def parameters(chunk, at):
+    while at + 4 <= len(chunk):
+        kind, size = struct.unpack_from(">HH", chunk, at)
+        yield kind, chunk[at : at + size]
+        at += max(4, (size + 3) // 4 * 4)
+
+
+def is_ours(side, packet):
+    return packet.source.endswith(".1") == (side == "near")
+
+
+def changes(all_packets, side):
+    """What `side` asked for by ASCONF: {serial: (kind, address)}; when that was agreed to: {serial: time}."""
+    asked, agreed, unsigned = {}, {}, 0
+    for p in all_packets:
+        for kind, chunk in p.chunks:
+            unsigned += kind in (ASCONF, ASCONF_ACK) and p.chunks[0][0] != AUTH
+            if kind == ASCONF and is_ours(side, p):
+                first, *requests = parameters(chunk, 8)
+                for request, value in requests:
+                    address = next(parameters(value, 8))[1]
+                    asked[chunk[4:8]] = (request, ".".join(map(str, address[4:8])))
+            if kind == ASCONF_ACK and not is_ours(side, p) and chunk[4:8] in asked:
+                if all(k != ERROR_CAUSE for k, _ in parameters(chunk, 8)):
+                    agreed.setdefault(chunk[4:8], p.at)
+    return asked, agreed, unsigned
+
+
+def judge_swap(all_packets, side, expect):
+    asked, agreed, unsigned = changes(all_packets, side)
+    expect(unsigned == 0, f"{unsigned} ASCONF or ASCONF-ACK without AUTH")
+    times = {asked[serial]: at for serial, at in agreed.items()}
+    added = [(at, address) for (kind, address), at in times.items() if kind == ADD]
+    gone = [(at, address) for (kind, address), at in times.items() if kind == DELETE]
+    expect(added and gone, f"{side} asked for {sorted(asked.values())}, agreed to were {sorted(times)}")
+    if not added or not gone:
+        return
+    data = [p for p in all_packets if p.has(DATA, I_DATA)]
+    for sender in ("near", "far"):
+        own = [(p.at, p.source if sender == side else p.to) for p in data if is_ours(sender, p)]
+        new = sum(a == added[0][1] and at > gone[0][0] for at, a in own)
+        # What was on its way by then.
+        old = sum(a == gone[0][1] and at > gone[0][0] + 0.3 for at, a in own)
+        early = sum(a == added[0][1] and at < added[0][0] - 0.1 for at, a in own)
+        expect(new > 50 and old == 0, f"DATA of {sender}: {new} by the new address, {old} by the old one")
+        expect(early == 0, f"DATA of {sender} by the new address before it was agreed on: {early}")
+
+
+def judge_moved(all_packets, file, expect):
+    down, up = (float(t) for t in open(file).read().split())
+    for side in ("near", "far"):
+        def count(link, begin, end):
+            own = (p for p in all_packets if is_ours(side, p) and begin <= p.at < end and p.has(DATA, I_DATA))
+            # The destination decides which way a packet takes, whatever its source is.
+            return sum(p.to.startswith(f"10.89.{link}.") for p in own)
+
+        before, dead, moved = count(1, down - 1, down), count(1, up - 1, up), count(2, up - 1, up)
+        expect(before > 0, f"{side} did not use the link before it died")
+        expect(moved > 50 and dead * 10 <= moved, f"{side} sent {moved} on the other link and {dead} on the dead one")
 
 
 def last_object(path):
@@ -82,7 +166,7 @@ def main():
         if gives_up:
             missing = sent - r.get("received", 0)
             expect(missing > 0, f"{other} gave nothing up")
-            accounted = s.get("abandoned", 0) >= missing or want.get("tosses") == side
+            accounted = s.get("abandoned", 0) >= missing or want.get("tosses") == side or want.get("untold") == other
             expect(accounted, f"{missing} lost, {other} gave up {s.get('abandoned')}")
             expect(r.get("received", 0) >= int(want.get("least", sent / 5)), f"{side} got {r.get('received')} of {sent}")
         else:
@@ -98,14 +182,25 @@ def main():
         for side, r in sides.items():
             got = (r.get("resets", 0), r.get("peer_resets", 0))
             expect(min(got) >= int(want["resets"]), f"{side} saw resets {got}")
+    if "restarts" in want:
+        told = {side: r.get("restarts") for side, r in sides.items()}
+        expect(told[want["restarts"]] == 1 and sum(told.values()) == 1, f"told of a restart: {told}")
+    seen = list(packets(want["pcap"])) if "pcap" in want else []
+    if "swaps" in want:
+        judge_swap(seen, want["swaps"], expect)
+    if "unheard" in want:
+        asked, agreed, _ = changes(seen, want["unheard"])
+        expect(asked and not agreed, f"{want['unheard']} asked for {list(asked.values())}, agreed: {len(agreed)}")
+    if "moved" in want:
+        judge_moved(seen, want["moved"], expect)
     if "wire" in want:
-        seen = senders(want["pcap"])
+        seen = senders(seen)
         for chunk in want["wire"].split(","):
             chunk, _, wanted = chunk.partition(":")
             ends = len(seen.get(KINDS[chunk], ()))
             expect(ends == int(wanted or 2), f"{chunk} was sent by {ends} ends")
     row = [n.get("received"), f.get("received"), n.get("abandoned"), f.get("abandoned"), n.get("end"), n.get("seconds")]
-    print(f"{name:44}" + "".join(f"{'' if v is None else v!s:>11}" for v in row), "  " + ("; ".join(wrong) or "ok"))
+    print(f"{name:52}" + "".join(f"{'' if v is None else v!s:>11}" for v in row), "  " + ("; ".join(wrong) or "ok"))
     return 1 if wrong else 0
 
 

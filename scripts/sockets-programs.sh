@@ -238,9 +238,10 @@ linux() {
     cp "$busybox" "$root/bin/"
     cp "$repo/interop/linux/init.sh" "$root/init"
     chmod +x "$root/init"
-    for m in net/sctp/sctp net/ipv6/ipv6 lib/crc-ccitt net/ipv6/ip6_udp_tunnel net/ipv4/udp_tunnel crypto/hmac; do
+    for m in lib/crc-ccitt crypto/hmac net/ipv6/ipv6 net/ipv4/udp_tunnel net/ipv6/ip6_udp_tunnel net/sctp/sctp; do
         cp "$modules/$m.ko" "$root/modules/"
-    done
+        basename "$m.ko"
+    done >"$root/modules/order"
     (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd.gz"
     for i in 1 2; do
         ip -n $near tuntap add link$i mode tap

@@ -19,9 +19,10 @@ uml_image() {
     cp "$busybox" "$work/peer" "$root/bin/"
     cp "$repo/interop/linux/init.sh" "$root/init"
     chmod +x "$root/init"
-    for m in net/sctp/sctp net/ipv6/ipv6 lib/crc-ccitt net/ipv6/ip6_udp_tunnel net/ipv4/udp_tunnel crypto/hmac; do
+    for m in lib/crc-ccitt crypto/hmac net/ipv6/ipv6 net/ipv4/udp_tunnel net/ipv6/ip6_udp_tunnel net/sctp/sctp; do
         cp "$modules/$m.ko" "$root/modules/"
-    done
+        basename "$m.ko"
+    done >"$root/modules/order"
     (cd "$root" && find . | cpio -o -H newc --quiet | gzip -1) >"$work/initrd.gz"
 }
 

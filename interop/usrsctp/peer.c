@@ -22,10 +22,16 @@
  *   --no-pr                no PR-SCTP
  *   --extensions A[,B]     idata, reconf, nrsack: announced and used
  *   --reset                this side's streams begin anew after half of its messages
+ *   --largest N            no message is larger
+ *   --swap ADDRESS         of this side: added after a quarter of the messages; after three quarters the first one of
+ *                          --local is removed
+ *   --key TEXT             signs with this key (RFC 4895)
+ *   --epoch N              how often this side has begun anew: what it sent before does not count
+ *   --vanish               when this process is killed its stack forgets the association at once
  *
  * Every message says its stream, its number there and its length; the rest follows from these, so that the receiver
  * can tell what is lost, doubled, out of order or damaged. The last message, on stream 0, says how many there were.
- * interop.rs of crates/net/examples has the same rule. One JSON object is printed at the end.
+ * crates/net/examples/interop/content.rs has the same rule. One JSON object is printed at the end.
  */
 #include <arpa/inet.h>
 #include <errno.h>
@@ -54,7 +60,9 @@
 #define ENDS_QUIETLY 0
 #endif
 
-enum { HEADER = 16, LARGEST = 1 << 16, MAX_STREAMS = 1024, MAX_ADDRESSES = 4, LAST = 1 };
+enum { HEADER = 16, LARGEST = 1 << 16, MAX_STREAMS = 1024, MAX_ADDRESSES = 4 };
+/* Flags of a message: its bits above these say how often its sender has begun anew. */
+enum { LAST = 1, EPOCH = 8 };
 
 enum end { END_SHUTDOWN, END_ABORT, END_WAIT };
 
@@ -65,14 +73,15 @@ struct addresses {
 
 static struct {
     int server;
-    struct addresses local, peer;
+    struct addresses local, peer, swap;
     uint16_t port, peer_port, udp_local, udp_peer;
     long messages, rate, seconds;
     uint16_t streams;
     struct sctp_prinfo pr;
     enum end end;
-    uint32_t rto_min, rto_max;
-    int gaps, nat, no_asconf, no_pr, idata, reconf, nrsack, reset;
+    uint32_t rto_min, rto_max, largest, epoch;
+    const char *key;
+    int gaps, nat, no_asconf, no_pr, idata, reconf, nrsack, reset, vanish;
 } o;
 
 static struct {
@@ -80,7 +89,8 @@ static struct {
     uint64_t sent, received, doubled, disordered, corrupt, bytes;
     int64_t expected;
     uint64_t abandoned;
-    int paths_lost, paths_back, resets, peer_resets;
+    uint32_t epoch;
+    int paths_lost, paths_back, resets, peer_resets, restarts;
     const char *end;
     int error;
 } result = {.expected = -1, .end = "none"};
@@ -101,11 +111,12 @@ static void finish(int code) {
     int64_t lost = result.expected < 0 ? -1 : result.expected - (int64_t)result.received;
     printf("{\"stack\":\"" STACK "\",\"sent\":%llu,\"received\":%llu,\"expected\":%lld,\"lost\":%lld,\"doubled\":%llu,"
            "\"disordered\":%llu,\"corrupt\":%llu,\"bytes\":%llu,\"abandoned\":%llu,\"paths_lost\":%d,\"paths_back\":%d,"
-           "\"resets\":%d,\"peer_resets\":%d,\"end\":\"%s\",\"error\":%d,\"seconds\":%.2f}\n",
+           "\"resets\":%d,\"peer_resets\":%d,\"restarts\":%d,\"end\":\"%s\",\"error\":%d,\"seconds\":%.2f}\n",
            (unsigned long long)result.sent, (unsigned long long)result.received, (long long)result.expected,
            (long long)lost, (unsigned long long)result.doubled, (unsigned long long)result.disordered,
            (unsigned long long)result.corrupt, (unsigned long long)result.bytes, (unsigned long long)result.abandoned,
-           result.paths_lost, result.paths_back, result.resets, result.peer_resets, result.end, result.error, elapsed());
+           result.paths_lost, result.paths_back, result.resets, result.peer_resets, result.restarts,
+           result.end, result.error, elapsed());
     fflush(stdout);
     _exit(code);
 }
@@ -162,7 +173,19 @@ static void check(const uint8_t *m, size_t length, uint16_t stream) {
         result.corrupt++;
         return;
     }
-    if (get32(m + 8) == LAST) {
+    uint32_t epoch = get32(m + 8) >> EPOCH;
+    if (epoch > result.epoch) {
+        memset(result.next, 0, sizeof result.next);
+        result.received = result.doubled = result.disordered = result.bytes = 0;
+        result.expected = -1;
+        last_seen = 0;
+        result.epoch = epoch;
+    }
+    if (epoch < result.epoch) {
+        /* On its way when its sender lost its memory. */
+        return;
+    }
+    if (get32(m + 8) & LAST) {
         result.expected = number;
         last_seen = 1;
         return;
@@ -252,30 +275,64 @@ static void reset_own(void) {
     }
 }
 
-static void *send_all(void *unused) {
-    static uint8_t m[LARGEST];
-    static const struct sctp_prinfo reliable;
-    (void)unused;
+/* A second address comes, the first one goes. */
+static void swap_addresses(long message) {
+    struct addresses *a = message == o.messages / 4 ? &o.swap : message == o.messages / 4 * 3 ? &o.local : NULL;
+    if (o.swap.count > 0 && a != NULL) {
+        int how = a == &o.swap ? SCTP_BINDX_ADD_ADDR : SCTP_BINDX_REM_ADDR;
+        a->at[0].sin_port = htons(o.port);
+        if (usrsctp_bindx(association, (struct sockaddr *)&a->at[0], 1, how) < 0) {
+            fprintf(stderr, "peer: bindx: %s\n", strerror(errno));
+        }
+    }
+}
+
+/* Sends all but the last message; false when that failed, or when the peer has lost its memory meanwhile. */
+static int send_once(uint8_t *m, uint32_t epoch) {
+    result.sent = 0;
+    double start = elapsed();
     for (long i = 0; i < o.messages; i++) {
         uint32_t stream = (uint32_t)(i % o.streams), number = (uint32_t)(i / o.streams);
         uint32_t length = length_of(stream, number);
         if (o.reset && i == o.messages / 2) {
             reset_own();
         }
-        fill(m, stream, number, 0, length);
+        swap_addresses(i);
+        length = length > o.largest ? o.largest : length;
+        fill(m, stream, number, epoch << EPOCH, length);
         if (send_one(m, length, (uint16_t)stream, &o.pr) < 0) {
             fprintf(stderr, "peer: message %ld: %s\n", i, strerror(errno));
-            return NULL;
+            return 0;
         }
         result.sent++;
         if (o.rate > 0) {
-            double ahead = (double)(i + 1) / (double)o.rate - elapsed();
+            double ahead = start + (double)(i + 1) / (double)o.rate - elapsed();
             if (ahead > 0) {
                 usleep((useconds_t)(ahead * 1e6));
             }
         }
+        if (o.epoch + (uint32_t)result.restarts != epoch) {
+            return 0;
+        }
     }
-    fill(m, 0, (uint32_t)o.messages, LAST, HEADER);
+    return 1;
+}
+
+static void *send_all(void *unused) {
+    static uint8_t m[LARGEST];
+    static const struct sctp_prinfo reliable;
+    uint32_t epoch;
+    (void)unused;
+    do {
+        epoch = o.epoch + (uint32_t)result.restarts;
+        if (send_once(m, epoch)) {
+            break;
+        }
+    } while (epoch != o.epoch + (uint32_t)result.restarts);
+    if (result.sent != (uint64_t)o.messages) {
+        return NULL;
+    }
+    fill(m, 0, (uint32_t)o.messages, epoch << EPOCH | LAST, HEADER);
     if (send_one(m, HEADER, 0, &reliable) < 0) {
         fprintf(stderr, "peer: last message: %s\n", strerror(errno));
         return NULL;
@@ -297,6 +354,8 @@ static void note(const union sctp_notification *n) {
         if (c->sac_state == SCTP_SHUTDOWN_COMP) {
             result.end = "shutdown";
             over = 1;
+        } else if (c->sac_state == SCTP_RESTART) {
+            result.restarts++;
         } else if (c->sac_state == SCTP_COMM_LOST || c->sac_state == SCTP_CANT_STR_ASSOC) {
             result.end = by_abort ? "abort" : "lost";
             result.error = c->sac_error;
@@ -392,6 +451,24 @@ static void set(struct socket *s, int option, const void *value, socklen_t lengt
     }
 }
 
+static void set_key(struct socket *s) {
+    enum { NUMBER = 1 };
+    uint16_t length = (uint16_t)strlen(o.key);
+    struct sctp_authkey *key = calloc(1, sizeof *key + length);
+    struct sctp_authkeyid active;
+    if (key == NULL) {
+        die("key");
+    }
+    memset(&active, 0, sizeof active);
+    key->sca_assoc_id = active.scact_assoc_id = SCTP_FUTURE_ASSOC;
+    key->sca_keynumber = active.scact_keynumber = NUMBER;
+    key->sca_keylength = length;
+    memcpy(key->sca_key, o.key, length);
+    set(s, SCTP_AUTH_KEY, key, (socklen_t)(sizeof *key + length), "SCTP_AUTH_KEY");
+    set(s, SCTP_AUTH_ACTIVE_KEY, &active, sizeof active, "SCTP_AUTH_ACTIVE_KEY");
+    free(key);
+}
+
 static struct socket *new_socket(void) {
     struct socket *s = usrsctp_socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
     if (s == NULL) {
@@ -414,6 +491,14 @@ static struct socket *new_socket(void) {
         struct sctp_assoc_value yes = {SCTP_FUTURE_ASSOC, 1};
         set(s, SCTP_INTERLEAVING_SUPPORTED, &yes, sizeof yes, "SCTP_INTERLEAVING_SUPPORTED");
     }
+    if (o.key != NULL) {
+        set_key(s);
+    }
+#ifdef ABORT_BY_CLOSING
+    if (o.vanish) {
+        shim_abort(s);
+    }
+#endif
     int on = 1;
     set(s, SCTP_RECVRCVINFO, &on, sizeof on, "SCTP_RECVRCVINFO");
     set(s, SCTP_NODELAY, &on, sizeof on, "SCTP_NODELAY");
@@ -548,6 +633,14 @@ static void read_option(const char *name, char *value) {
         read_end(value);
     } else if (strcmp(name, "--extensions") == 0) {
         read_extensions(value);
+    } else if (strcmp(name, "--largest") == 0) {
+        o.largest = (uint32_t)atol(value);
+    } else if (strcmp(name, "--swap") == 0) {
+        read_addresses(&o.swap, value);
+    } else if (strcmp(name, "--key") == 0) {
+        o.key = value;
+    } else if (strcmp(name, "--epoch") == 0) {
+        o.epoch = (uint32_t)atol(value);
     } else if (strcmp(name, "--rto") == 0) {
         sscanf(value, "%u:%u", &o.rto_min, &o.rto_max);
     } else {
@@ -558,6 +651,7 @@ static void read_option(const char *name, char *value) {
 static void read_options(int argc, char **argv) {
     o.streams = 1;
     o.seconds = 60;
+    o.largest = LARGEST;
     if (argc < 2) {
         usage("server or client?");
     }
@@ -571,6 +665,8 @@ static void read_options(int argc, char **argv) {
             o.no_asconf = 1;
         } else if (strcmp(argv[i], "--no-pr") == 0) {
             o.no_pr = 1;
+        } else if (strcmp(argv[i], "--vanish") == 0) {
+            o.vanish = 1;
         } else if (strcmp(argv[i], "--reset") == 0) {
             o.reset = 1;
         } else if (i + 1 < argc) {
@@ -602,6 +698,7 @@ int main(int argc, char **argv) {
     }
     pthread_create(&watcher, NULL, watch, NULL);
     open_association();
+    fprintf(stderr, "open\n");
     clock_gettime(CLOCK_MONOTONIC, &began);
     pthread_create(&sender, NULL, send_all, NULL);
     receive_all();

@@ -366,3 +366,72 @@ fn nothing_is_asked_before_and_after_its_time() {
     let late = s.r.endpoint.association_mut(s.id).expect("alive").prefer_address(now, ours(0));
     assert_eq!(late, Err(AddressError::Closed));
 }
+
+/// Shows: ext/G11.
+#[test]
+fn an_address_of_ours_is_told_by_a_path_that_the_peer_knows() {
+    let own = ours(2);
+    for agrees in [true, false] {
+        let mut s = Signed::new(&listing(&[peer(2).ip()]));
+        let now = s.r.now;
+        let added = s.r.endpoint.association_mut(s.id).expect("alive").add_address(now, LocalId(2), own, peer(2));
+        let path = added.expect("taken");
+        s.r.drain();
+        let sent = s.r.take();
+        let list = asked(&sent);
+        let first = s.r.first_tsn.0;
+        assert!(sent.iter().all(|x| x.local != LocalId(2)), "nothing leaves from it before the answer");
+        assert_eq!((list.len(), list[0].1), (1, first));
+        assert_eq!(Params::new(&list[0].2).iter().collect::<Vec<_>>(), [Ok(add(first, own))]);
+        let causes = bytes(&Cause::ResourceShortage(&list[0].2));
+        let refusal = bytes(&Parameter::AsconfErrorCause { correlation: first, causes: &causes });
+        s.answer_asconf(first, if agrees { &[] } else { &refusal });
+        let probe = s.r.take().into_iter().find(|x| x.local == LocalId(2));
+        assert_eq!(probe.as_ref().map(|x| (x.remote, x.kinds())), agrees.then(|| (peer(2), vec![kind::HEARTBEAT])));
+        if let Some(probe) = probe {
+            s.r.answer_heartbeat(&probe);
+            let state = s.r.endpoint.association(s.id).expect("alive").paths().find(|p| p.0 == path);
+            assert_eq!(state.map(|p| p.1.state), Some(PathState::Active));
+        }
+        // It can be taken away again, as those of the handshake.
+        let now = s.r.now;
+        assert_eq!(s.r.endpoint.association_mut(s.id).expect("alive").delete_address(now, own), Ok(()));
+    }
+}
+
+/// Shows: ext/G12.
+#[test]
+fn no_address_goes_while_no_other_one_is_confirmed() {
+    let mut s = Signed::new(&[]);
+    let now = s.r.now;
+    let mut a = s.r.endpoint.association_mut(s.id).expect("alive");
+    assert!(a.add_address(now, LocalId(2), ours(2), peer(1)).is_ok());
+    assert_eq!((a.delete_address(now, ours(1)), a.delete_address(now, ours(0))), (Ok(()), Err(AddressError::Last)));
+}
+
+/// Shows: ext/G11.
+#[test]
+fn an_added_address_is_tried_from_all_our_interfaces() {
+    let mut s = Signed::new(&[]);
+    let sent = s.ask(1, &[add(1, peer(5).ip())]);
+    assert_eq!(answers(&sent), [(1, None)]);
+    let mut from = Vec::new();
+    for _ in 0..30 {
+        s.r.run_for(ms(100));
+        for probe in s.r.take().into_iter().filter(|x| x.remote == peer(5)) {
+            assert_eq!(probe.kinds(), [kind::HEARTBEAT]);
+            // Only the second interface reaches it.
+            if probe.local == LocalId(1) {
+                s.r.answer_heartbeat(&probe);
+            }
+            from.push(probe.local);
+        }
+    }
+    assert!(from.contains(&LocalId(0)) && from.contains(&LocalId(1)), "{from:?}");
+    let a = s.r.endpoint.association(s.id).expect("alive");
+    let state = |local| a.paths().find(|(_, p)| (LocalId(p.local), p.remote) == (local, peer(5))).map(|(_, p)| p.state);
+    assert_eq!((state(LocalId(0)), state(LocalId(1))), (Some(PathState::Unconfirmed), Some(PathState::Active)));
+    // The next answer goes by the interface that reaches it, whichever the request came by.
+    let sent = s.ask(5, &[delete(2, peer(9).ip())]);
+    assert_eq!(sent.iter().find(|x| x.kinds().contains(&kind::ASCONF_ACK)).map(|x| x.local), Some(LocalId(1)));
+}

@@ -7,9 +7,9 @@ use crate::events::Events;
 use crate::shared::{Call, Core, Shared, Signals};
 use crate::stats::ConnectionStats;
 use anabranch_base::{Instant, PathId, StreamId};
-use anabranch_engine::{AssocId, CloseReason, Message, Phase, ReconfigError, SendOptions};
+use anabranch_engine::{AddressError, AssocId, CloseReason, Message, Phase, ReconfigError, SendOptions};
 use bytes::Bytes;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -196,6 +196,42 @@ impl Connection {
                 return Err(Error::Closed(CloseReason::Aborted));
             };
             a.add_path(clock::now(), local, remote).ok_or(Error::TooManyPaths)
+        })
+    }
+
+    /// Adds an address of this machine with one path from it: the peer is told the address by a path that it knows
+    /// already, so it must see the same address (no NAT between), and the connection must have listed those that it
+    /// began with. For peers that know ASCONF, but not that of [`add_path`](Self::add_path) from an address that they
+    /// do not know, as Linux. The path is used once the peer has confirmed it ([`Events`] tell).
+    ///
+    /// # Errors
+    /// A path that cannot be bound or has no address of its own; see [`AddressError`] for the rest.
+    pub fn add_address(&self, path: &PathSpec) -> Result<PathId, Error> {
+        let i = &*self.inner;
+        i.shared.act(|core| {
+            check_path(core.transport, path)?;
+            let remote = core.transport.normal(path.remote);
+            core.check_running()?;
+            let local = core.open_local(&path.local, remote, false)?;
+            let Some(own) = core.locals.listed([local]).first().copied() else {
+                return Err(Error::Config(format!("`{}` names no address to tell the peer", path.local)));
+            };
+            let Some(mut a) = core.engine.association_mut(i.id) else {
+                return Err(AddressError::Closed.into());
+            };
+            Ok(a.add_address(clock::now(), local, own.ip, remote)?)
+        })
+    }
+
+    /// Takes an address away that the peer was told of: nothing leaves from it any more, and the peer forgets it.
+    ///
+    /// # Errors
+    /// See [`AddressError`].
+    pub fn remove_address(&self, address: IpAddr) -> Result<(), Error> {
+        let i = &*self.inner;
+        i.shared.act(|core| match core.engine.association_mut(i.id) {
+            Some(mut a) => Ok(a.delete_address(clock::now(), address)?),
+            None => Err(AddressError::Closed.into()),
         })
     }
 

@@ -1,6 +1,6 @@
 //! What can go wrong, each in one clear line.
 
-use anabranch_engine::CloseReason;
+use anabranch_engine::{AddressError, CloseReason};
 use anabranch_policy::registry::PolicyError;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
@@ -89,6 +89,9 @@ pub enum Error {
     /// The association holds as many paths as it may.
     #[error("the connection has no room for another path")]
     TooManyPaths,
+    /// An address is not added or taken away.
+    #[error(transparent)]
+    Address(#[from] AddressError),
     /// The profile does not fit.
     #[error(transparent)]
     Policy(#[from] PolicyError),

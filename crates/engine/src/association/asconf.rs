@@ -18,7 +18,6 @@ use anabranch_wire::{AsconfAck, Cause, Causes, Encode, Parameter};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
-use std::sync::Arc;
 
 /// An interface that is gone may come back: a request is repeated at least this often.
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
@@ -26,28 +25,13 @@ const MAX_BACKOFF: Duration = Duration::from_secs(8);
 /// Wishes that may wait.
 const MAX_ASKS: usize = 32;
 
-/// Why an address of ours is not taken away or preferred.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum AddressError {
-    /// The peer knows neither ASCONF nor AUTH, or refused such a request as unknown.
-    #[error("the peer does not know address changes")]
-    NotSupported,
-    /// Not established, or closing.
-    #[error("the association is not open")]
-    Closed,
-    /// None of the addresses that we listed.
-    #[error("not an address that the peer was told of")]
-    Unknown,
-    /// There would be no address left.
-    #[error("it is the last address")]
-    Last,
-}
-
 /// What one request asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ask {
+pub(super) enum Ask {
     /// The source address of the packet is ours.
     Learn,
+    /// This address is ours too.
+    Add(IpAddr),
     /// This address is no longer ours.
     Delete(IpAddr),
     /// Send here by preference.
@@ -76,7 +60,7 @@ pub(crate) struct Asconf {
     /// Further wishes of the user.
     asks: VecDeque<Ask>,
     /// The peer does not know the request to prefer an address (§5.3 F3b).
-    no_preference: bool,
+    pub(super) no_preference: bool,
     pub(super) peer_next: u32,
     pub(super) answered: Option<(u32, Bytes)>,
     /// The packet at hand had its request already.
@@ -110,7 +94,7 @@ impl Asconf {
         self.asks.clear();
     }
     /// Is this address on its way out?
-    fn deletes(&self, ip: IpAddr) -> bool {
+    pub(super) fn deletes(&self, ip: IpAddr) -> bool {
         self.request.as_ref().is_some_and(|r| r.ask == Ask::Delete(ip)) || self.asks.contains(&Ask::Delete(ip))
     }
 }
@@ -140,68 +124,12 @@ impl Association {
         }
     }
 
-    /// Notes the address of one of our sides that joined after the handshake, so that
-    /// [`delete_address`](Self::delete_address) and [`prefer_address`](Self::prefer_address) know it too.
-    pub fn name_address(&mut self, local: LocalId, ip: IpAddr) {
-        if self.config.addresses.iter().all(|a| a.ip != ip) {
-            Arc::make_mut(&mut self.config).addresses.push(crate::ListedAddress { local, ip });
-        }
-    }
-
-    /// Takes an address of ours, one of [`crate::AssocConfig::addresses`], away from the association: nothing leaves
-    /// from it any more, and the peer is told (RFC 5061 §4.2.2, §5.3 F4 to F6).
-    ///
-    /// # Errors
-    /// See [`AddressError`].
-    pub fn delete_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
-        self.touch_views();
-        let local = self.listed(ip)?;
-        let stays = |p: &crate::path::Path| p.local != local && p.known_to_peer && !p.interface_down;
-        if !self.paths.iter().any(stays) {
-            return Err(AddressError::Last);
-        }
-        let gone: Vec<PathId> = self.paths.iter().filter(|p| p.local == local).map(|p| p.id).collect();
-        for id in gone {
-            self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
-            if let Some(p) = self.paths.get_mut(id.index()) {
-                (p.known_to_peer, p.heartbeat_timer, p.heartbeat) = (false, None, None);
-            }
-        }
-        self.ask(now, Ask::Delete(ip));
-        Ok(())
-    }
-
-    /// Asks the peer to send to this address of ours by preference (RFC 5061 §4.2.4); it may do as it likes.
-    ///
-    /// # Errors
-    /// See [`AddressError`].
-    pub fn prefer_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
-        self.touch_views();
-        self.listed(ip)?;
-        if self.asconf.no_preference {
-            return Err(AddressError::NotSupported);
-        }
-        self.ask(now, Ask::Prefer(ip));
-        Ok(())
-    }
-
-    fn listed(&self, ip: IpAddr) -> Result<LocalId, AddressError> {
-        if !self.may_ask() {
-            return Err(AddressError::Closed);
-        }
-        if !self.peer.asconf {
-            return Err(AddressError::NotSupported);
-        }
-        let found = self.config.addresses.iter().find(|a| a.ip == ip && !self.asconf.deletes(ip));
-        found.map(|a| a.local).ok_or(AddressError::Unknown)
-    }
-
     /// ASCONF leaves in these states only (§5.1.1 C4).
-    fn may_ask(&self) -> bool {
+    pub(super) fn may_ask(&self) -> bool {
         self.state.is_connected() && !matches!(self.state, super::State::ShutdownAckSent)
     }
 
-    fn ask(&mut self, now: Instant, ask: Ask) {
+    pub(super) fn ask(&mut self, now: Instant, ask: Ask) {
         if !self.asconf.asks.contains(&ask) && self.asconf.asks.len() < MAX_ASKS {
             self.asconf.asks.push_back(ask);
         }
@@ -245,6 +173,7 @@ impl Association {
         self.asconf.next_serial = serial.wrapping_add(1);
         let mut params = Vec::new();
         match ask {
+            Ask::Add(address) => Parameter::AsconfAdd { correlation: serial, address }.encode(&mut params),
             Ask::Delete(address) => Parameter::AsconfDelete { correlation: serial, address }.encode(&mut params),
             Ask::Prefer(address) => Parameter::AsconfSetPrimary { correlation: serial, address }.encode(&mut params),
             Ask::Learn => {}
@@ -374,25 +303,19 @@ impl Association {
         match ask {
             // Not to be asked for again (§5.3 F3a, F3b).
             Ask::Prefer(_) => self.asconf.no_preference |= unknown,
+            Ask::Add(ip) if refused => {
+                tracing::warn!(%ip, "the peer refuses our address");
+                self.peer.asconf &= !unknown;
+            }
+            Ask::Add(ip) => self.probe_from(now, ip),
             Ask::Delete(ip) if refused => {
                 self.peer.asconf &= !unknown;
-                self.keep_address(now, ip);
+                // The peer keeps it: so do we.
+                self.probe_from(now, ip);
             }
             _ => {}
         }
         self.begin_asconf(now);
-    }
-
-    /// The peer keeps an address that we wanted to give up: so do we.
-    fn keep_address(&mut self, now: Instant, ip: IpAddr) {
-        let Some(local) = self.config.addresses.iter().find(|a| a.ip == ip).map(|a| a.local) else { return };
-        let own: Vec<PathId> = self.paths.iter().filter(|p| p.local == local).map(|p| p.id).collect();
-        for id in own {
-            if let Some(p) = self.paths.get_mut(id.index()) {
-                p.known_to_peer = true;
-            }
-            self.send_heartbeat(now, id);
-        }
     }
 }
 

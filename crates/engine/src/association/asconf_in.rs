@@ -4,7 +4,7 @@ use super::Association;
 use super::control_out::What;
 use super::receive::Source;
 use crate::event::{Event, PathReason};
-use crate::path::Origin;
+use crate::path::{LocalId, Origin};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Asconf as AsconfChunk, Cause, Encode, Parameter, RawParameter};
@@ -105,7 +105,11 @@ impl Association {
     }
 
     fn answer_asconf(&mut self, from: Source, serial: u32, params: Bytes) {
-        let here = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
+        let to = |p: &&crate::path::Path| p.remote == from.remote;
+        let here = self.paths.iter().filter(to).find(|p| p.local == from.local);
+        // What comes from there by one interface of ours may be reached by another one only.
+        let works = |p: &&crate::path::Path| p.state == PathState::Active;
+        let here = here.filter(works).or_else(|| self.paths.iter().filter(to).find(works)).or(here).map(|p| p.id);
         if let Some(id) = here {
             self.push_control(id, What::AsconfAck { serial, params });
         } else {
@@ -136,16 +140,47 @@ impl Association {
         let wait = self.config.rto_initial * changes.added;
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.known_to_peer = true;
-        if p.state == PathState::Active {
-            return;
-        }
         // Until a nonce has come back it carries nothing else (§5.3 F1, F14), and what did not speak for itself is
         // asked more slowly: it may be a bystander's.
-        if is_source {
-            self.send_heartbeat(now, id);
-        } else {
-            p.heartbeat_timer = Some(now + wait);
-            changes.added += 1;
+        match p.state {
+            PathState::Active => {}
+            _ if is_source => self.send_heartbeat(now, id),
+            _ => {
+                p.heartbeat_timer = Some(now + wait);
+                changes.added += 1;
+            }
+        }
+        if !address.is_unspecified() {
+            self.pair_with_others(now, from.local, remote, &mut changes.added);
+        }
+    }
+
+    /// A new address of the peer is a path from each of our other interfaces too: it may be that only they reach it.
+    fn pair_with_others(&mut self, now: Instant, here: LocalId, remote: SocketAddr, added: &mut u64) {
+        let mut others: Vec<LocalId> = Vec::new();
+        for p in self.paths.iter().filter(|p| p.known_to_peer && p.local != here) {
+            if p.remote.is_ipv4() == remote.is_ipv4() && !others.contains(&p.local) {
+                others.push(p.local);
+            }
+        }
+        for local in others {
+            let known = self.paths.iter().any(|p| p.local == local && p.remote == remote && p.known_to_peer);
+            let full = self.paths.len() >= self.config.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY);
+            if known || full {
+                continue;
+            }
+            let standby = self.paths.iter().any(|p| p.local == local && !p.standby);
+            let again = self.paths.iter().find(|p| p.local == local && p.remote == remote).map(|p| p.id);
+            let Some(id) = again.or_else(|| self.new_path(local, remote, Origin::AddedByPeer)) else { continue };
+            let wait = (*added).max(1);
+            *added = wait + 1;
+            if let Some(p) = self.paths.get_mut(id.index()) {
+                (p.standby, p.known_to_peer) = (standby, true);
+                p.heartbeat_timer = Some(now + self.config.rto_initial * wait);
+            }
+            if again.is_none() {
+                self.events.push_back(Event::PathAdded { path: id });
+            }
         }
     }
 
