@@ -268,6 +268,9 @@ pub struct EndpointConfig {
     pub max_associations: usize,
     /// Packets without a checksum that belong to no association are answered too (RFC 9653 §5.3).
     pub unsummed_strangers: bool,
+    /// Packets to any port are answered, from that port: for one endpoint that stands for all ports that nobody has. It
+    /// must neither accept nor begin associations.
+    pub any_port: bool,
 }
 
 impl EndpointConfig {
@@ -281,6 +284,7 @@ impl EndpointConfig {
             restart_keeps_id: true,
             max_associations: 100_000,
             unsummed_strangers: false,
+            any_port: false,
         }
     }
 }

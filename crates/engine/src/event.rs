@@ -124,6 +124,18 @@ pub enum Event {
         /// Its identifier.
         id: u16,
     },
+    /// The peer signs with another key than before (RFC 6458 §6.1.8).
+    AuthKeyUsed {
+        /// Its identifier.
+        id: u16,
+    },
+    /// The peer reported an error that did not end the association (RFC 9260 §3.3.10).
+    PeerError {
+        /// Cause code.
+        code: u16,
+        /// What stands behind code and length, padded to four bytes.
+        value: Vec<u8>,
+    },
     /// Streams began again with sequence number 0 (RFC 6525).
     StreamsReset {
         /// Which; none is all.

@@ -19,7 +19,7 @@ mod transmit;
 mod tx;
 
 pub use association::{
-    AddressError, Association, AuthKeyError, Phase, ReconfigError, SendError, Stage, TimerReason, Undelivered,
+    AddressError, Agreed, Association, AuthKeyError, Phase, ReconfigError, SendError, Stage, TimerReason, Undelivered,
 };
 pub use config::{AssocConfig, AuthConfig, EndpointConfig, ListedAddress};
 pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};

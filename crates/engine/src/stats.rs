@@ -144,6 +144,18 @@ pub struct AssocStats {
     pub sacks_sent: u64,
     /// SACKs received.
     pub sacks_received: u64,
+    /// Gap blocks in them.
+    pub gap_blocks_received: u64,
+    /// DATA chunks received for the first time, ordered and unordered.
+    pub chunks_received: [u64; 2],
+    /// DATA chunks sent for the first time, ordered and unordered.
+    pub chunks_sent: [u64; 2],
+    /// DATA chunks that came before one of a lower TSN.
+    pub out_of_sequence: u64,
+    /// Chunks received that carry no user data.
+    pub control_received: u64,
+    /// Chunks sent that carry no user data.
+    pub control_sent: u64,
     /// Decisions of policies that the engine would not carry out.
     pub decisions_refused: u64,
     /// Payload bytes not yet sent.
@@ -166,6 +178,12 @@ pub(crate) struct Tally {
     pub dropped_no_buffer: u64,
     pub sacks_sent: u64,
     pub sacks_received: u64,
+    pub gap_blocks_received: u64,
+    pub chunks_received: [u64; 2],
+    pub chunks_sent: [u64; 2],
+    pub out_of_sequence: u64,
+    pub control_received: u64,
+    pub control_sent: u64,
     pub decisions_refused: u64,
 }
 
@@ -183,6 +201,12 @@ impl Tally {
             dropped_no_buffer: self.dropped_no_buffer,
             sacks_sent: self.sacks_sent,
             sacks_received: self.sacks_received,
+            gap_blocks_received: self.gap_blocks_received,
+            chunks_received: self.chunks_received,
+            chunks_sent: self.chunks_sent,
+            out_of_sequence: self.out_of_sequence,
+            control_received: self.control_received,
+            control_sent: self.control_sent,
             decisions_refused: self.decisions_refused,
             ..AssocStats::default()
         }

@@ -40,6 +40,8 @@ pub(crate) struct Authentication {
     /// Endpoint pair shared keys; none is only the empty one, number 0.
     shared: Option<Box<SharedKeys>>,
     active: u16,
+    /// What the peer signed with last.
+    theirs_active: u16,
     /// Chunk types that we take behind an AUTH only.
     ours: ChunkTypes,
     /// Chunk types that the peer takes behind an AUTH only.
@@ -57,7 +59,7 @@ impl Authentication {
         let theirs: ChunkTypes =
             peer.and_then(PeerAuth::chunks).unwrap_or_default().iter().copied().filter(signable).collect();
         let more = base.is_some() && theirs.iter().any(|k| !matches!(*k, kind::ASCONF | kind::ASCONF_ACK));
-        let mut auth = Authentication { base, shared: None, active: 0, ours, theirs, more };
+        let mut auth = Authentication { base, shared: None, active: 0, theirs_active: 0, ours, theirs, more };
         if !config.auth.keys.is_empty() {
             auth.shared().keys.extend(config.auth.keys.iter().map(|(id, key)| (*id, Box::from(&key[..]))));
         }
@@ -189,7 +191,12 @@ impl Association {
         let mut signed = raw.rest.to_vec();
         let Some(field) = signed.get_mut(mac) else { return false };
         field.fill(0);
-        key.verify(a.hmac_id, a.mac, &signed)
+        let fine = key.verify(a.hmac_id, a.mac, &signed);
+        if fine && self.auth.theirs_active != a.key_id {
+            self.auth.theirs_active = a.key_id;
+            self.events.push_back(Event::AuthKeyUsed { id: a.key_id });
+        }
+        fine
     }
 
     /// May a COOKIE ECHO that stands first in its packet, or second behind an AUTH, be taken (RFC 4895 §6.3)?

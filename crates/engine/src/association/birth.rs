@@ -81,6 +81,7 @@ impl Association {
             redundancy_wakeup: None,
             scheduler_blocked: false,
             confirming: false,
+            user_data_at: None,
             user_sends: false,
             burst_armed: false,
             highest_reported: None,

@@ -1,10 +1,17 @@
 //! ABORT and ERROR from the peer.
 
 use super::{Association, State};
-use crate::event::CloseReason;
+use crate::event::{CloseReason, Event};
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
-use anabranch_wire::{Abort, Cause, ErrorChunk, kind};
+use anabranch_wire::{Abort, Cause, Encode, ErrorChunk, kind};
+
+/// Code and length of a cause.
+const CAUSE_HEADER_LEN: usize = 4;
+/// Events that wait for the user beyond which reported errors are dropped.
+const MOST_UNTOLD: usize = 16;
+/// Bytes of a reported error that the user sees.
+const MOST_TOLD: usize = 1_024;
 
 impl Association {
     pub(super) fn on_abort(&mut self, a: &Abort<'_>) {
@@ -27,6 +34,7 @@ impl Association {
 
     pub(super) fn on_error(&mut self, now: Instant, e: &ErrorChunk<'_>) {
         for c in e.causes.iter().flatten() {
+            self.tell_error(&c);
             match c {
                 Cause::StaleCookie { .. } => self.on_stale_cookie(now),
                 // The peer lost its memory of an extension: stop using it (RFC 3758 §3.3.1, RFC 5061 §5.1).
@@ -41,6 +49,19 @@ impl Association {
                 other => tracing::debug!(cause = %other, "the peer reports an error"),
             }
         }
+    }
+
+    /// For the user, as far as it listens: a peer can report as much as it likes.
+    fn tell_error(&mut self, c: &Cause<'_>) {
+        if self.events.len() >= MOST_UNTOLD {
+            return;
+        }
+        let mut value = Vec::new();
+        c.encode(&mut value);
+        value.resize(value.len().next_multiple_of(4), 0);
+        value.drain(..CAUSE_HEADER_LEN.min(value.len()));
+        value.truncate(MOST_TOLD);
+        self.events.push_back(Event::PeerError { code: c.code(), value });
     }
 
     /// What was given up already can be neither skipped nor delivered any more.

@@ -95,6 +95,9 @@ impl Association {
             }
             return None;
         }
+        self.stats.out_of_sequence += u64::from(header.tsn != self.tracker.cum().next());
+        self.stats.chunks_received[usize::from(header.flags.unordered)] += 1;
+        self.user_data_at = Some(now);
         self.tracker.insert(tsn);
         seen.new = true;
         if header.stream.0 >= self.inbound_streams {

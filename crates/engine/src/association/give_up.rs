@@ -1,7 +1,7 @@
 //! Messages given up (RFC 3758, RFC 7496), and what the peer is to skip.
 
-use super::Association;
 use super::seldom::Nothing;
+use super::{Association, Undelivered};
 use crate::message::SendOptions;
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
@@ -49,11 +49,15 @@ impl Association {
             return false;
         }
         let (groups, abandoned, stats) = (&mut self.groups, &mut self.abandoned, &mut self.stats);
-        self.queue.discard_below(options.discard_priority, bytes, &mut |o, len| {
+        let (given_up, keeps, most) = (&mut self.given_up, self.config.return_given_up, self.config.send_buffer as u64);
+        self.queue.discard_below(options.discard_priority, bytes, &mut |message, o, payload| {
             groups.break_up(o.group);
-            groups.taken(o.group, len);
+            groups.taken(o.group, payload.len() as u64);
             abandoned.count(o.stream, Reason::Priority, false);
             stats.abandoned_unsent += 1;
+            if keeps {
+                given_up.keep(Undelivered::unsent(message, o, payload), most);
+            }
         })
     }
 

@@ -52,6 +52,7 @@ pub(crate) use birth::Birth;
 pub use reconfig::ReconfigError;
 pub(crate) use state::State;
 pub use state::{Phase, Stage};
+pub use status::Agreed;
 pub use undelivered::Undelivered;
 
 use crate::auth::AuthParams;
@@ -206,6 +207,8 @@ pub struct Association {
     scheduler_blocked: bool,
     /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
     confirming: bool,
+    /// When user data left or came last.
+    user_data_at: Option<Instant>,
     /// Nothing came and no timer fired since the user sent something, see [`crate::Quirks::nagle`].
     user_sends: bool,
     /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.

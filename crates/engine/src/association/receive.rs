@@ -50,6 +50,7 @@ impl Association {
         let mut authenticated = false;
         for raw in packet.chunks() {
             let Ok(raw) = raw else { break };
+            self.stats.control_received += u64::from(!matches!(raw.kind, kind::DATA | kind::I_DATA));
             let next = match (raw.kind, path) {
                 (kind::AUTH, _) => {
                     // One per packet (RFC 4895 §6.2): each costs a MAC over all that follows.

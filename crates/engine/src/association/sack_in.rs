@@ -212,6 +212,7 @@ impl Association {
             return;
         }
         self.stats.sacks_received += 1;
+        self.stats.gap_blocks_received += sack.map_or(0, |s| s.gaps().len() as u64);
         let least = u8::from(!self.config.quirks.timer_counts_none);
         self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
         if self.config.quirks.pass_every_mark {

@@ -2,11 +2,40 @@
 
 use super::Association;
 use crate::config::AssocConfig;
-use anabranch_base::{Duration, PathId, Tsn};
+use anabranch_base::{Duration, Instant, PathId, StreamId, Tsn};
 use anabranch_policy::registry::{PolicyError, Profile};
 use std::sync::Arc;
 
+/// What both ends of an association announced, and so use.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreed {
+    /// PR-SCTP (RFC 3758).
+    pub partial_reliability: bool,
+    /// ASCONF (RFC 5061).
+    pub dynamic_addresses: bool,
+    /// AUTH (RFC 4895).
+    pub authentication: bool,
+    /// RE-CONFIG (RFC 6525).
+    pub stream_reset: bool,
+    /// I-DATA (RFC 8260).
+    pub interleaving: bool,
+    /// ECN.
+    pub ecn: bool,
+}
+
 impl Association {
+    /// What both ends can do; nothing before the handshake said it.
+    pub fn agreed(&self) -> Agreed {
+        Agreed {
+            partial_reliability: self.peer.forward_tsn,
+            dynamic_addresses: self.peer.asconf,
+            authentication: self.auth.works(),
+            stream_reset: self.peer.reconfig,
+            interleaving: self.peer.interleaving,
+            ecn: self.peer.ecn,
+        }
+    }
+
     /// What it was told at birth, and since.
     pub fn config(&self) -> &AssocConfig {
         &self.config
@@ -53,6 +82,33 @@ impl Association {
     /// Whether less than a packet waits while something is outstanding ([`crate::Quirks::nagle`]), from now on.
     pub fn set_nagle(&mut self, on: bool) {
         Arc::make_mut(&mut self.config).quirks.nagle = on;
+    }
+
+    /// Another stream scheduler from now on, that of `profile` (RFC 8260 §4.3.2). What has a TSN keeps its place, and
+    /// with DATA the message that is being cut ends first. Values of streams stay.
+    ///
+    /// # Errors
+    /// A policy that cannot be built; nothing changes.
+    pub fn set_stream_scheduler(&mut self, profile: Profile) -> Result<(), PolicyError> {
+        self.policies.stream_scheduler = profile.build(self.config.seed)?.stream_scheduler;
+        Arc::make_mut(&mut self.config).profile = profile;
+        self.asks = super::asks::Asks::of(&self.policies);
+        Ok(())
+    }
+
+    /// Does anything wait on `stream` that has not been given a TSN?
+    pub fn has_unsent(&self, stream: StreamId) -> bool {
+        self.queue.holds(stream)
+    }
+
+    /// Is a request to reset or to add streams under way, or waiting (RFC 6525 §5.1.1)?
+    pub fn is_reconfiguring(&self) -> bool {
+        !self.reconfig.is_idle()
+    }
+
+    /// When user data left or came last; none before the first.
+    pub fn last_user_data(&self) -> Option<Instant> {
+        self.user_data_at
     }
 
     /// Other thresholds for the failure of paths from now on: the path state policy of `profile`, and

@@ -187,6 +187,8 @@ impl Association {
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.counters.packets_sent += 1;
             p.counters.bytes_sent += out.packet.len() as u64;
+            let control = out.packet.chunk_kinds().iter().filter(|k| !matches!(**k, kind::DATA | kind::I_DATA));
+            self.stats.control_sent += control.count() as u64;
         }
     }
 

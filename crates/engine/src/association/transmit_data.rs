@@ -195,9 +195,11 @@ impl Association {
             p.t3 = None;
         }
         p.counters.data_sent += len;
+        self.user_data_at = Some(now);
         if again {
             p.counters.data_retransmitted += len;
         } else {
+            self.stats.chunks_sent[usize::from(chunk.header.flags.unordered)] += 1;
             self.groups.taken(chunk.group, len);
         }
         let in_flight = p.flight.bytes();

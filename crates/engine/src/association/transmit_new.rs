@@ -1,9 +1,9 @@
 //! New data: the path scheduler proposes a chunk and a path, again and again until a packet is full; each answer is
 //! checked here and carried out or refused (DESIGN decision 4).
 
-use super::Association;
 use super::give_up::is_partial;
 use super::views::{Facts, has_window};
+use super::{Association, Undelivered};
 use crate::message::SendOptions;
 use crate::transmit::Transmit;
 use crate::tx::send_queue::Fragment;
@@ -11,6 +11,7 @@ use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
 use anabranch_policy::path_scheduler::{Decision, LookAhead, Occasion, Settled};
 use anabranch_policy::view::{ChunkView, QueueView, StreamView};
 use anabranch_wire::COMMON_HEADER_LEN;
+use bytes::Bytes;
 
 /// A policy that answers nonsense again and again is asked this often per packet at most.
 const MAX_ASKS: usize = 64;
@@ -84,10 +85,22 @@ impl Association {
         true
     }
 
-    /// Less than a packet, while an answer is on its way (Nagle).
+    /// Less than a packet, while an answer is on its way (Nagle). The end of a message that takes several packets never
+    /// waits: its peer can do nothing with the beginning, and acknowledges a lone packet late.
     fn waits_for_more(&self) -> bool {
         let little = self.queue.bytes() + self.board.ahead_bytes() < self.mtu;
-        little && matches!(self.state, super::State::Established) && self.board.outstanding_bytes() > 0
+        little
+            && matches!(self.state, super::State::Established)
+            && self.board.outstanding_bytes() > 0
+            && !self.has_begun_message()
+    }
+
+    /// Does the next chunk belong to a message of which something has left?
+    fn has_begun_message(&self) -> bool {
+        match self.board.ahead().first() {
+            Some(c) => self.board.get(self.board.extend(c.tsn)).is_some_and(|c| !c.header.flags.begin),
+            None => self.queue.is_cutting(),
+        }
     }
 
     /// One question to the scheduler, and what its answer leads to. Keeps `facts` true.
@@ -265,7 +278,8 @@ impl Association {
         let abandon = &self.policies.abandon;
         let may_give_up = self.peer.forward_tsn;
         let (groups, abandoned) = (&mut self.groups, &mut self.abandoned);
-        let mut expired = |s: &StreamView, message: u64, o: &SendOptions| {
+        let (given_up, keeps, most) = (&mut self.given_up, self.config.return_given_up, self.config.send_buffer as u64);
+        let mut expired = |s: &StreamView, message: u64, o: &SendOptions, payload: &Bytes| {
             if !may_give_up || s.head_deadline.is_none() {
                 return false;
             }
@@ -285,6 +299,9 @@ impl Association {
                 abandoned.count(s.id, why, false);
                 groups.break_up(o.group);
                 groups.taken(o.group, s.head_len);
+                if keeps {
+                    given_up.keep(Undelivered::unsent(message, o, payload.clone()), most);
+                }
             }
             why.is_some()
         };

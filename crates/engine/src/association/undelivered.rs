@@ -33,6 +33,25 @@ pub(super) struct GivenUp {
     bytes: u64,
 }
 
+impl GivenUp {
+    /// Keeps a message, up to `most` bytes of them: beyond nobody is reading them.
+    pub fn keep(&mut self, m: Undelivered, most: u64) {
+        let len = m.payload.len() as u64;
+        if self.bytes + len <= most {
+            self.bytes += len;
+            self.messages.push(m);
+        }
+    }
+}
+
+impl Undelivered {
+    /// One of which nothing was sent.
+    pub(super) fn unsent(number: u64, o: &SendOptions, payload: Bytes) -> Undelivered {
+        let (stream, unordered, ppid) = (o.stream, o.unordered, o.ppid);
+        Undelivered { number, stream, unordered, ppid, sent: false, payload: Payload::single(payload) }
+    }
+}
+
 impl Nothing for GivenUp {
     const NOTHING: &'static Self = &GivenUp { messages: Vec::new(), bytes: 0 };
 }
@@ -85,7 +104,7 @@ impl Association {
         self.given_up.held().map(std::mem::take).map(|g| g.messages).unwrap_or_default()
     }
 
-    /// Keeps the message of a chunk that is about to be given up. Beyond a send buffer nobody is reading them.
+    /// Keeps the message of a chunk that is about to be given up.
     pub(super) fn keep_given_up(&mut self, tsn: u64) {
         let mut all = Pieces::default();
         for t in self.board.message_tsns(tsn) {
@@ -100,12 +119,6 @@ impl Association {
             }
         });
         let limit = self.config.send_buffer as u64;
-        for m in all.messages() {
-            let len = m.payload.len() as u64;
-            if self.given_up.bytes + len <= limit {
-                self.given_up.bytes += len;
-                self.given_up.messages.push(m);
-            }
-        }
+        all.messages().for_each(|m| self.given_up.keep(m, limit));
     }
 }

@@ -73,7 +73,8 @@ impl Endpoint {
 
     fn arrived(&mut self, now: Instant, from: Source, packet: &Packet<'_>, whole: Option<&Bytes>) {
         let h = packet.header;
-        if h.dst_port != self.config.port || !is_unicast(from.remote.ip()) {
+        let ours = h.dst_port == self.config.port || self.config.any_port && h.dst_port != 0;
+        if !ours || !is_unicast(from.remote.ip()) {
             return;
         }
         if packet.has_only(is_everyday)

@@ -222,6 +222,13 @@ impl SendQueue {
         waiting.for_each(|q| f(q.message, &q.options, q.payload.clone()));
     }
 
+    /// Does anything wait on `stream` that has no TSN yet?
+    pub fn holds(&self, stream: StreamId) -> bool {
+        let cut = self.cutting.as_ref().is_some_and(|c| c.message.options.stream == stream);
+        let held = self.paused.as_ref().is_some_and(|p| p.held.iter().any(|q| q.options.stream == stream));
+        cut || held || self.ready.iter().any(|v| v.id == stream)
+    }
+
     /// Gives a stream its priority or weight for schedulers that look at it.
     pub fn set_value(&mut self, stream: StreamId, value: Option<u16>) {
         self.streams.entry(stream.0).or_default().value = value;
@@ -254,7 +261,7 @@ impl SendQueue {
         now: Instant,
         max: usize,
         scheduler: &mut dyn StreamScheduler,
-        expired: &mut dyn FnMut(&StreamView, u64, &SendOptions) -> bool,
+        expired: &mut dyn FnMut(&StreamView, u64, &SendOptions, &Bytes) -> bool,
     ) -> (Option<Fragment>, u64) {
         if self.interleaved.is_some() {
             return self.next_interleaved(now, max, scheduler, expired);
@@ -269,7 +276,8 @@ impl SendQueue {
             let i = self.ready.iter().position(|v| v.id == id).unwrap_or(0);
             let Some(s) = self.streams.get_mut(&self.ready[i].id.0) else { break };
             let head = s.queue.pop_front();
-            let given_up_now = head.as_ref().is_some_and(|h| expired(&self.ready[i], h.message, &h.options));
+            let given_up_now =
+                head.as_ref().is_some_and(|h| expired(&self.ready[i], h.message, &h.options, &h.payload));
             match s.head() {
                 Some(next) => self.ready[i] = next,
                 None => drop(self.ready.remove(i)),
@@ -321,7 +329,7 @@ impl SendQueue {
         now: Instant,
         max: usize,
         scheduler: &mut dyn StreamScheduler,
-        expired: &mut dyn FnMut(&StreamView, u64, &SendOptions) -> bool,
+        expired: &mut dyn FnMut(&StreamView, u64, &SendOptions, &Bytes) -> bool,
     ) -> (Option<Fragment>, u64) {
         let mut given_up = 0;
         while !self.ready.is_empty() {
@@ -333,7 +341,7 @@ impl SendQueue {
                     self.ready.remove(i);
                     continue;
                 };
-                if expired(&view, head.message, &head.options) {
+                if expired(&view, head.message, &head.options, &head.payload) {
                     self.bytes -= head.payload.len() as u64;
                     given_up += 1;
                     self.show_head(stream);
@@ -396,8 +404,13 @@ impl SendQueue {
     }
 
     /// Drops messages of a lower priority than `than` (a larger number; none is above all), the lowest and newest
-    /// first, until `bytes` are free; each is told to `dropped` with its length. Nothing when they do not suffice.
-    pub fn discard_below(&mut self, than: Option<u32>, bytes: u64, dropped: &mut dyn FnMut(&SendOptions, u64)) -> bool {
+    /// first, until `bytes` are free; each is handed to `dropped` with its number. Nothing when they do not suffice.
+    pub fn discard_below(
+        &mut self,
+        than: Option<u32>,
+        bytes: u64,
+        dropped: &mut dyn FnMut(u64, &SendOptions, Bytes),
+    ) -> bool {
         let (mut victims, mut free) = (Vec::new(), 0);
         for &(p, message, stream) in self.droppable.iter().rev() {
             if free >= bytes || than.is_some_and(|than| p <= than) {
@@ -417,7 +430,7 @@ impl SendQueue {
             let head = s.head();
             self.bytes -= m.payload.len() as u64;
             self.waiting -= 1;
-            dropped(&m.options, m.payload.len() as u64);
+            dropped(m.message, &m.options, m.payload);
             if i == 0
                 && !self.has_begun(stream)
                 && let Some(at) = self.ready.iter().position(|v| v.id.0 == stream)
@@ -463,7 +476,7 @@ mod tests {
     }
     fn drain(q: &mut SendQueue, max: usize) -> Vec<(u16, u16, usize, bool, bool)> {
         let mut out = vec![];
-        while let (Some(f), _) = q.next(Instant::ZERO, max, &mut First, &mut |_, _, _| false) {
+        while let (Some(f), _) = q.next(Instant::ZERO, max, &mut First, &mut |_, _, _, _| false) {
             out.push((f.options.stream.0, f.ssn.0, f.payload.len(), f.begin, f.end));
         }
         out
@@ -495,7 +508,7 @@ mod tests {
         for _ in 0..3 {
             q.push(Instant::ZERO, opts(0), Bytes::from_static(b"x"));
         }
-        let (f, n) = q.next(Instant::ZERO, 100, &mut First, &mut |_, m, _| m < 2);
+        let (f, n) = q.next(Instant::ZERO, 100, &mut First, &mut |_, m, _, _| m < 2);
         assert_eq!((f.map(|f| (f.ssn, f.message)), n), (Some((Ssn(0), 2)), 2));
         assert!(q.is_empty());
     }
@@ -506,7 +519,7 @@ mod tests {
         for stream in [1, 2, 1, 1] {
             q.push(Instant::ZERO, opts(stream), Bytes::from(vec![0; 150]));
         }
-        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _, _| false);
+        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _, _, _| false);
         assert!(f.is_some_and(|f| f.begin && f.options.stream.0 == 1));
         let mut dropped = 0;
         q.discard(StreamId(1), &mut |_, bytes| dropped += bytes);
@@ -522,7 +535,7 @@ mod tests {
     fn the_rest_of_a_given_up_message_is_dropped() {
         let mut q = SendQueue::default();
         q.push(Instant::ZERO, opts(0), Bytes::from(vec![0; 250]));
-        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _, _| false);
+        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _, _, _| false);
         assert!(f.is_some_and(|f| f.begin));
         q.drop_rest_of(0, 0);
         assert!(q.is_empty() && q.bytes() == 0);
