@@ -7,6 +7,7 @@ use crate::driver::{Buffers, Sent, send_by};
 use crate::error::Error;
 use crate::interface;
 use crate::socket::{self, Manner};
+use quinn_udp::EcnCodepoint;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::fd::{AsRawFd, RawFd};
@@ -87,14 +88,14 @@ impl Wire {
     }
 
     /// Reads a batch; how many buffers were filled. `take` gets where each packet came to, if the kernel says it, from
-    /// where, and the packet.
+    /// where, the packet, and whether a queue marked it.
     ///
     /// # Errors
     /// [`io::ErrorKind::WouldBlock`] when there is nothing; what became of an earlier packet (ICMP).
     pub fn receive(
         &self,
         buffers: &mut Buffers,
-        mut take: impl FnMut(Option<IpAddr>, SocketAddr, &[u8]),
+        mut take: impl FnMut(Option<IpAddr>, SocketAddr, &[u8], bool),
     ) -> io::Result<usize> {
         let n = buffers.fill_from(&self.socket, &self.manner)?;
         for (meta, datagrams) in buffers.filled(n) {
@@ -107,7 +108,7 @@ impl Wire {
                 let packet =
                     if self.manner.shows_header() { socket::behind_ipv4_header(datagram) } else { Some(datagram) };
                 if let Some(packet) = packet {
-                    take(to, self.transport.normal(meta.addr), packet);
+                    take(to, self.transport.normal(meta.addr), packet, meta.ecn == Some(EcnCodepoint::Ce));
                 }
             }
         }
@@ -141,12 +142,12 @@ mod tests {
         assert!(batches.take().iter().all(|batch| a.send(batch)));
         let (mut buffers, mut got) = (Buffers::new(), Vec::new());
         while got.len() < 3 {
-            match b.receive(&mut buffers, |to, from, p| got.push((to, from, p.len()))) {
+            match b.receive(&mut buffers, |to, from, p, marked| got.push((to, from, p.len(), marked))) {
                 Ok(_) => {}
                 Err(e) => assert_eq!(e.kind(), io::ErrorKind::WouldBlock),
             }
         }
-        assert_eq!(got, [(Some(Ipv4Addr::LOCALHOST.into()), a.address(), 120); 3]);
+        assert_eq!(got, [(Some(Ipv4Addr::LOCALHOST.into()), a.address(), 120, false); 3]);
     }
 
     #[test]

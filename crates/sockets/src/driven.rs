@@ -23,13 +23,13 @@ const SETTINGS: [&str; 16] = [
     "as_kernels=0",
     "recvspace=3000",
     "sendspace=2000",
-    "initial_cwnd=10,max_burst=0",
+    "initial_cwnd=10,max_burst=0,ecn_enable=1",
     "sack_freq=1,sack_timeout=0",
     "pr_enable=0",
     "mtu=576",
-    "path_max_retrans=0,association_max_retrans=1",
+    "path_max_retrans=0,association_max_retrans=1,pf_enable=1,pf_expose=2,ps_retrans=1",
     "rto_min=1,rto_initial=1,rto_max=1",
-    "hb_interval=1",
+    "hb_interval=1,plpmtud_probe_interval=5000",
     "valid_cookie_life=0",
 ];
 const LEVELS: [i32; 4] = [crate::abi::SOL_SCTP, crate::abi::SOL_SCTP, crate::abi::SOL_SCTP, libc::SOL_SOCKET];

@@ -23,6 +23,12 @@ static void want(int fd, int kind)
 	CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_EVENT, &e, sizeof e) == 0);
 }
 
+static void want_not(int fd, int kind)
+{
+	struct sctp_event e = { .se_type = kind, .se_on = 0 };
+	CHECK(setsockopt(fd, IPPROTO_SCTP, SCTP_EVENT, &e, sizeof e) == 0);
+}
+
 static void set(int fd, int option, unsigned value)
 {
 	struct sctp_assoc_value v = { 0, value };
@@ -210,7 +216,20 @@ static void keys(void)
 	CHECK(bind(s, (struct sockaddr *)&a, sizeof a) == 0 && listen(s, 4) == 0);
 	CHECK(connect(c, (struct sockaddr *)&a, sizeof a) == 0 && (got = accept(s, NULL, NULL)) >= 0);
 	/* DATA both ways, signed with the key. */
-	CHECK(send(c, "signed", 6, 0) == 6 && recv(got, buffer, 10, 0) == 6);
+	ssize_t n;
+	want(got, SCTP_AUTHENTICATION_EVENT);
+	want(c, SCTP_AUTHENTICATION_EVENT);
+	CHECK(send(c, "signed", 6, 0) == 6);
+	struct sctp_authkey_event *e = (void *)heard(got, SCTP_AUTHENTICATION_EVENT, &n);
+	CHECK(n == sizeof *e && e->auth_indication == SCTP_AUTH_NEW_KEY && e->auth_keynumber == 7);
+	CHECK(recv(got, buffer, 10, 0) == 6);
+	/* Key 0 signs nothing any more, and may go. */
+	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_AUTH_DEACTIVATE_KEY, &id, sizeof id) == -1 && errno == EINVAL);
+	other.scact_keynumber = 0;
+	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_AUTH_DEACTIVATE_KEY, &other, sizeof other) == 0);
+	e = (void *)heard(c, SCTP_AUTHENTICATION_EVENT, &n);
+	CHECK(e->auth_indication == SCTP_AUTH_FREE_KEY && e->auth_keynumber == 0);
+	want_not(c, SCTP_AUTHENTICATION_EVENT);
 	CHECK(send(got, "too", 3, 0) == 3 && recv(c, buffer, 10, 0) == 3);
 	memset(&list, 0, sizeof list);
 	CHECK(getsockopt(c, IPPROTO_SCTP, SCTP_PEER_AUTH_CHUNKS, &list, &len) == 0);

@@ -17,6 +17,11 @@ fn a_program_hears_what_becomes_of_its_messages_and_streams() {
 }
 
 #[test]
+fn a_program_sets_what_linux_has() {
+    runs_well("options.c", "a_program_sets_what_linux_has");
+}
+
+#[test]
 fn a_wait_that_nothing_can_end_ends_with_one_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let Some(program) = compiled("hopeless.c", folder.path()) else {

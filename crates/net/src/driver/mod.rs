@@ -6,6 +6,7 @@
 
 mod alarm;
 pub(crate) mod descriptor;
+mod many;
 mod monitor;
 mod port;
 mod receive;

@@ -1,5 +1,6 @@
 //! A socket of the driver, and the packets that wait for it.
 
+use super::many;
 use super::watch::{Watch, Watched};
 use crate::batch::Batch;
 use crate::config::Transport;
@@ -145,7 +146,16 @@ fn send_now(socket: &UdpSocket, manner: &Manner, batch: &Batch) -> Poll<Sent> {
         }
     }
     let mut sent = Sent::default();
-    for packet in batch.packets() {
+    // What remains after an error goes one by one, so that each has its own.
+    while manner.max_segments() == 1 && !batch.bits.markable && sent.packets < count {
+        match many::send(socket, batch, sent.packets) {
+            Ok(n) if n > 0 => sent.packets += n,
+            Err(Errno::EAGAIN) if sent.calls == 0 => return Poll::Pending,
+            _ => break,
+        }
+        sent.calls += 1;
+    }
+    for packet in batch.packets().skip(sent.packets) {
         match send_one(socket, manner, batch, packet) {
             Ok(()) => sent.packets += 1,
             Err(e) if e.kind() == io::ErrorKind::WouldBlock && sent.calls == 0 => return Poll::Pending,

@@ -11,8 +11,11 @@ pub mod kind {
     pub const ASSOC_CHANGE: u16 = 0x8001;
     pub const PEER_ADDR_CHANGE: u16 = 0x8002;
     pub const SEND_FAILED: u16 = 0x8003;
+    pub const REMOTE_ERROR: u16 = 0x8004;
     pub const SHUTDOWN_EVENT: u16 = 0x8005;
     pub const PARTIAL_DELIVERY_EVENT: u16 = 0x8006;
+    pub const ADAPTATION_INDICATION: u16 = 0x8007;
+    pub const AUTHENTICATION_EVENT: u16 = 0x8008;
     pub const SENDER_DRY_EVENT: u16 = 0x8009;
     pub const STREAM_RESET_EVENT: u16 = 0x800a;
     pub const ASSOC_RESET_EVENT: u16 = 0x800b;
@@ -78,13 +81,49 @@ pub fn shutdown(id: i32) -> Vec<u8> {
     out
 }
 
+/// `struct sctp_remote_error`: a cause that the peer reported, without its code and length.
+pub fn remote_error(id: i32, code: u16, value: &[u8]) -> Vec<u8> {
+    let mut out = header(kind::REMOTE_ERROR, 0, 16 + value.len());
+    out.extend_from_slice(&code.to_be_bytes());
+    out.extend_from_slice(&[0; 2]);
+    out.extend_from_slice(&id.to_ne_bytes());
+    out.extend_from_slice(value);
+    out
+}
+
+/// `struct sctp_adaptation_event`.
+pub fn adaptation(id: i32, code: u32) -> Vec<u8> {
+    let mut out = header(kind::ADAPTATION_INDICATION, 0, 16);
+    out.extend_from_slice(&code.to_ne_bytes());
+    out.extend_from_slice(&id.to_ne_bytes());
+    out
+}
+
+/// What [`authentication`] tells.
+#[allow(missing_docs, reason = "the names are the header's")]
+pub mod auth {
+    pub const NEW_KEY: u32 = 0;
+    pub const FREE_KEY: u32 = 1;
+    pub const NO_AUTH: u32 = 2;
+}
+
+/// `struct sctp_authkey_event`.
+pub fn authentication(id: i32, key: u16, indication: u32) -> Vec<u8> {
+    let mut out = header(kind::AUTHENTICATION_EVENT, 0, 20);
+    out.extend_from_slice(&key.to_ne_bytes());
+    out.extend_from_slice(&[0; 2]);
+    out.extend_from_slice(&indication.to_ne_bytes());
+    out.extend_from_slice(&id.to_ne_bytes());
+    out
+}
+
 /// `struct sctp_pdapi_event`, whose only indication is that the rest of a message will not come.
-pub fn partial_delivery_aborted(id: i32, stream: u16) -> Vec<u8> {
+pub fn partial_delivery_aborted(id: i32, stream: u16, number: u32) -> Vec<u8> {
     let mut out = header(kind::PARTIAL_DELIVERY_EVENT, 0, 24);
     out.extend_from_slice(&0u32.to_ne_bytes());
     out.extend_from_slice(&id.to_ne_bytes());
     out.extend_from_slice(&u32::from(stream).to_ne_bytes());
-    out.extend_from_slice(&0u32.to_ne_bytes());
+    out.extend_from_slice(&number.to_ne_bytes());
     out
 }
 
@@ -181,7 +220,10 @@ mod tests {
             (assoc_change(1, sac::COMM_UP, 0, 10, 10), 20),
             (peer_address_change(1, &[0; STORAGE], spc::ADDR_CONFIRMED, 0), 148),
             (shutdown(1), 12),
-            (partial_delivery_aborted(1, 2), 24),
+            (partial_delivery_aborted(1, 2, 3), 24),
+            (remote_error(1, 6, &[7; 8]), 24),
+            (adaptation(1, 2), 16),
+            (authentication(1, 2, auth::FREE_KEY), 20),
             (send_failed(1, &Failed { data: vec![7; 5], ..Failed::default() }, true), 53),
             (send_failed(1, &Failed { data: vec![7; 5], ..Failed::default() }, false), 37),
             (sender_dry(1), 12),

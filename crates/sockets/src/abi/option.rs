@@ -37,10 +37,14 @@ pub mod name {
     pub const LOCAL_AUTH_CHUNKS: i32 = 27;
     pub const GET_ASSOC_NUMBER: i32 = 28;
     pub const GET_ASSOC_ID_LIST: i32 = 29;
+    pub const AUTO_ASCONF: i32 = 30;
+    pub const PEER_ADDR_THLDS: i32 = 31;
     pub const RECVRCVINFO: i32 = 32;
     pub const RECVNXTINFO: i32 = 33;
     pub const DEFAULT_SNDINFO: i32 = 34;
+    pub const AUTH_DEACTIVATE_KEY: i32 = 35;
     pub const REUSE_PORT: i32 = 36;
+    pub const PEER_ADDR_THLDS_V2: i32 = 37;
     pub const BINDX_ADD: i32 = 100;
     pub const BINDX_REM: i32 = 101;
     pub const PEELOFF: i32 = 102;
@@ -49,20 +53,27 @@ pub mod name {
     pub const GET_LOCAL_ADDRS: i32 = 109;
     pub const CONNECTX: i32 = 110;
     pub const CONNECTX3: i32 = 111;
+    pub const GET_ASSOC_STATS: i32 = 112;
     pub const PR_SUPPORTED: i32 = 113;
     pub const DEFAULT_PRINFO: i32 = 114;
     pub const PR_ASSOC_STATUS: i32 = 115;
+    pub const PR_STREAM_STATUS: i32 = 116;
     pub const RECONFIG_SUPPORTED: i32 = 117;
     pub const ENABLE_STREAM_RESET: i32 = 118;
     pub const RESET_STREAMS: i32 = 119;
     pub const RESET_ASSOC: i32 = 120;
     pub const ADD_STREAMS: i32 = 121;
     pub const PEELOFF_FLAGS: i32 = 122;
+    pub const STREAM_SCHEDULER: i32 = 123;
+    pub const STREAM_SCHEDULER_VALUE: i32 = 124;
     pub const INTERLEAVING_SUPPORTED: i32 = 125;
     pub const EVENT: i32 = 127;
     pub const ASCONF_SUPPORTED: i32 = 128;
     pub const AUTH_SUPPORTED: i32 = 129;
+    pub const ECN_SUPPORTED: i32 = 130;
+    pub const EXPOSE_POTENTIALLY_FAILED_STATE: i32 = 131;
     pub const REMOTE_UDP_ENCAPS_PORT: i32 = 132;
+    pub const PLPMTUD_PROBE_INTERVAL: i32 = 133;
     /// Not one of Linux: RFC 9653 §6 has the option, and this library gives it a number beyond the kernel's.
     pub const ACCEPT_ZERO_CHECKSUM: i32 = 0x10033;
 }
@@ -142,7 +153,57 @@ layout! {
 }
 layout! {
     /// `struct sctp_udpencaps`; the port is in network order.
-    UdpEncapsulation { id: I32, address: [u8; STORAGE], port: U16, pad: U16, }
+    UdpEncapsulation { id: I32, gap: U32, address: [u8; STORAGE], port: U16, pad: [u8; 6], }
+}
+layout! {
+    /// `struct sctp_paddrthlds`, and with `switchover` `sctp_paddrthlds_v2`, which is as long.
+    Thresholds {
+        id: I32, gap: U32, address: [u8; STORAGE], max_retrans: U16, potentially_failed: U16, switchover: U16, pad: U16,
+    }
+}
+layout! {
+    /// `struct sctp_probeinterval`; in ms.
+    ProbeInterval { id: I32, gap: U32, address: [u8; STORAGE], interval: U32, pad: U32, }
+}
+layout! {
+    /// `struct sctp_stream_value`.
+    StreamValue { id: I32, stream: U16, value: U16, }
+}
+layout! {
+    /// `struct sctp_assoc_stats`; the largest RTO in ms, and of which address.
+    AssocStatistics {
+        id: I32, gap: U32, address: [u8; STORAGE], max_rto: U64, sacks_received: U64, sacks_sent: U64,
+        packets_sent: U64, packets_received: U64, retransmitted: U64, out_of_sequence: U64, duplicates: U64,
+        gap_blocks: U64, unordered_sent: U64, unordered_received: U64, ordered_sent: U64, ordered_received: U64,
+        control_sent: U64, control_received: U64,
+    }
+}
+
+/// `enum sctp_sched_type`; the last two are there since Linux 6.4.
+#[allow(missing_docs, reason = "the names are the header's without their prefix")]
+pub mod scheduler {
+    pub const FCFS: u32 = 0;
+    pub const PRIO: u32 = 1;
+    pub const RR: u32 = 2;
+    pub const FC: u32 = 3;
+    pub const WFQ: u32 = 4;
+}
+
+/// Values of SCTP_EXPOSE_POTENTIALLY_FAILED_STATE, as `net.sctp.pf_expose` numbers them.
+#[allow(missing_docs, reason = "the names are Linux's without their prefix")]
+pub mod pf_expose {
+    /// `getsockopt` shows the state, and no notification tells of it.
+    pub const UNSET: u32 = 0;
+    pub const DISABLE: u32 = 1;
+    pub const ENABLE: u32 = 2;
+}
+
+/// Bits of SCTP_ENABLE_STREAM_RESET.
+#[allow(missing_docs, reason = "the names are the header's without their prefix")]
+pub mod reset {
+    pub const STREAMS: u32 = 1;
+    pub const ASSOC: u32 = 2;
+    pub const CHANGE_ASSOC: u32 = 4;
 }
 
 /// Flags of [`PeerAddressParams`].
@@ -180,6 +241,11 @@ mod tests {
         assert_eq!(size_of::<PeelOff>(), 12);
         assert_eq!(size_of::<AuthKeyId>(), 8);
         assert_eq!(size_of::<AddStreams>(), 8);
-        assert_eq!(size_of::<UdpEncapsulation>(), 136);
+        assert_eq!(size_of::<UdpEncapsulation>(), 144);
+        assert_eq!(offset_of!(UdpEncapsulation, port), 136, "the structure is not packed");
+        assert_eq!((size_of::<Thresholds>(), offset_of!(Thresholds, switchover)), (144, 140));
+        assert_eq!((size_of::<ProbeInterval>(), offset_of!(ProbeInterval, interval)), (144, 136));
+        assert_eq!(size_of::<StreamValue>(), 8);
+        assert_eq!((size_of::<AssocStatistics>(), offset_of!(AssocStatistics, max_rto)), (256, 136));
     }
 }

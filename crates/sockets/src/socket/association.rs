@@ -1,8 +1,9 @@
 //! What the sockets keep of an association beside the engine's own state.
 
+use super::autoclose::AutoClose;
 use super::{SocketId, Stack};
 use anabranch_engine::{AssocId, AssocMut, Association as Engine, CloseReason};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 
 /// `sctp_assoc_t`.
@@ -26,6 +27,13 @@ pub(super) struct Association {
     pub wet: bool,
     /// `snd_context` of those that have one, by number, where the program hears of failures.
     pub contexts: VecDeque<(u64, u32)>,
+    /// SCTP_EXPOSE_POTENTIALLY_FAILED_STATE of its own.
+    pub exposed: Option<u32>,
+    /// SCTP_STREAM_SCHEDULER_VALUE by stream.
+    pub stream_values: BTreeMap<u16, u16>,
+    pub auto_close: Option<AutoClose>,
+    /// Stream and number of a message of which the program has read a part and not the end.
+    pub begun: Option<(u16, u32)>,
 }
 
 impl Association {
@@ -42,6 +50,10 @@ impl Association {
             sent: 0,
             wet: false,
             contexts: VecDeque::new(),
+            exposed: None,
+            stream_values: BTreeMap::new(),
+            auto_close: None,
+            begun: None,
         }
     }
 }
@@ -74,6 +86,7 @@ impl Stack {
 
     /// Forgets an association that is over and belongs to no socket any more.
     pub(super) fn forget_association(&mut self, id: AssociationId) {
+        self.end_idling(id);
         let Some(a) = self.associations.remove(&id) else { return };
         if let Some(p) = self.ports.get_mut(&a.port) {
             p.ids.remove(&a.engine);

@@ -3,7 +3,8 @@
 use super::association::{Association, AssociationId};
 use super::receive::Item;
 use super::{Errno, Stack, Style};
-use crate::abi::notification::{self, kind, sac, spc};
+use crate::abi::notification::{self, auth, kind, sac, spc};
+use crate::abi::option::pf_expose;
 use anabranch_base::{Instant, PathId};
 use anabranch_engine::{AssocId, CloseReason, Event, PathReason};
 use anabranch_policy::view::PathState;
@@ -20,11 +21,18 @@ impl Stack {
             Event::Readable => self.on_readable(id),
             Event::PeerShutdown => self.on_peer_shutdown(id),
             Event::PathAdded { path } => self.notify_path(id, path, spc::ADDR_ADDED),
-            Event::PathChanged { path, to, reason, .. } => {
-                if let Some(state) = path_state(to, reason) {
+            Event::PathChanged { path, from, to, reason } => {
+                let hidden = self.exposed(id) != pf_expose::ENABLE && is_only_doubt(from, to);
+                if let Some(state) = path_state(to, reason).filter(|_| !hidden) {
                     self.notify_path(id, path, state);
                 }
             }
+            Event::Adaptation { code } => {
+                self.notify(id, kind::ADAPTATION_INDICATION, |id| notification::adaptation(id.0, code));
+            }
+            Event::PeerError { code, value } => self.on_peer_error(id, code, &value),
+            Event::AuthKeyUsed { id: key } => self.notify_auth(id, key, auth::NEW_KEY),
+            Event::AuthKeyFree { id: key } => self.notify_auth(id, key, auth::FREE_KEY),
             Event::Abandoned { .. } => self.on_abandoned(id),
             Event::StreamsReset { streams, incoming } => self.on_streams_reset(id, &streams, incoming),
             Event::StreamsAdded { .. } => self.on_streams_added(id),
@@ -80,7 +88,11 @@ impl Stack {
                 e.set_heartbeat(now, p, setting);
             }
         }
+        self.begin_idling(now, id);
         self.notify_change(id, sac::COMM_UP, 0);
+        if self.engine(id).is_some_and(|e| !e.agreed().authentication) {
+            self.notify_auth(id, 0, auth::NO_AUTH);
+        }
     }
 
     fn on_readable(&mut self, id: AssociationId) {
@@ -118,6 +130,8 @@ impl Stack {
         let Some(a) = self.associations.get_mut(&id) else { return };
         let connected = a.connected;
         a.closed = Some(why.clone());
+        self.end_idling(id);
+        let Some(a) = self.associations.get_mut(&id) else { return };
         let error = error_of(why, connected);
         let state = match why {
             CloseReason::Shutdown => sac::SHUTDOWN_COMP,
@@ -165,6 +179,12 @@ impl Stack {
             self.touch(owner);
         }
     }
+}
+
+/// A change between in use and doubtful, which only those hear of that want to (RFC 7829 §7.1).
+fn is_only_doubt(from: PathState, to: PathState) -> bool {
+    let doubtful = |s: PathState| matches!(s, PathState::PotentiallyFailed | PathState::Suspected);
+    doubtful(to) || doubtful(from) && to == PathState::Active
 }
 
 fn path_state(to: PathState, reason: PathReason) -> Option<i32> {

@@ -7,6 +7,7 @@
 mod accept;
 mod addresses;
 mod association;
+mod autoclose;
 mod bind;
 mod close;
 mod connect;
@@ -20,6 +21,10 @@ mod readiness;
 mod receive;
 mod send;
 mod settings;
+#[cfg(test)]
+mod table_tests;
+#[cfg(test)]
+mod tests;
 
 pub use association::AssociationId;
 pub use errno::Errno;
@@ -38,7 +43,7 @@ use bytes::Bytes;
 use options::Options;
 use port::Port;
 use receive::{Item, Partial};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::{IpAddr, SocketAddr};
 
 /// A socket of a [`Stack`]; never reused.
@@ -116,6 +121,8 @@ pub struct Stack {
     began: Option<AssociationId>,
     /// Associations that have something to send or to be acknowledged, as far as was looked.
     wet: Vec<AssociationId>,
+    /// Associations that end when they are idle, by when they are looked at.
+    closings: BTreeSet<(Instant, AssociationId)>,
 }
 
 impl Stack {
@@ -130,7 +137,8 @@ impl Stack {
             sockets: BTreeMap::new(),
             next_socket: 0,
             associations: BTreeMap::new(),
-            next_association: 1,
+            // 0 to 2 mean future, current and all associations.
+            next_association: 3,
             ports: BTreeMap::new(),
             locals,
             departures: VecDeque::new(),
@@ -139,11 +147,14 @@ impl Stack {
             outward: None,
             began: None,
             wet: Vec::new(),
+            closings: BTreeSet::new(),
         }
     }
 
     /// Defaults of sockets that are made from now on.
     pub fn settings_mut(&mut self) -> &mut Settings {
+        // It answers strangers by the settings of before.
+        self.nobody = None;
         &mut self.settings
     }
 
@@ -220,10 +231,7 @@ impl Stack {
         match self.ports.get_mut(&port) {
             Some(p) if p.hears(to) => p.endpoint.handle(now, local, from, packet, verify),
             _ => {
-                let mut nobody = match self.nobody.take() {
-                    Some(p) if p.number == port => p,
-                    _ => self.new_port(now, port),
-                };
+                let mut nobody = self.nobody.take().unwrap_or_else(|| self.strangers(now));
                 nobody.endpoint.handle(now, local, from, packet, verify);
                 while nobody.endpoint.poll_transmit(now, &mut self.transmit) {
                     let departure = departure(&self.locals, &self.transmit);
@@ -242,11 +250,13 @@ impl Stack {
 
     /// When [`Stack::handle_timeout`] is to be called next.
     pub fn poll_timeout(&self) -> Option<Instant> {
-        self.ports.values().filter_map(|p| p.endpoint.poll_timeout()).min()
+        let ports = self.ports.values().filter_map(|p| p.endpoint.poll_timeout());
+        ports.chain(self.next_closing()).min()
     }
 
     /// Lets the engine's timers fire.
     pub fn handle_timeout(&mut self, now: Instant) {
+        self.close_idle(now);
         for p in self.ports.values_mut() {
             if p.endpoint.poll_timeout().is_some_and(|t| t <= now) {
                 p.endpoint.handle_timeout(now);

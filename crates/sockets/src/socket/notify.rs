@@ -9,6 +9,8 @@ use anabranch_engine::Undelivered;
 
 /// Contexts that are remembered of one association; beyond, the oldest are forgotten and read as 0.
 const CONTEXTS: usize = 65_536;
+/// Unread items of a socket beyond which errors that peers report are dropped.
+const MOST_UNREAD: usize = 1_024;
 
 impl Stack {
     fn hears_of_failures(&self, id: AssociationId) -> bool {
@@ -95,6 +97,18 @@ impl Stack {
         };
         self.notify(id, kind::SEND_FAILED, |id| notification::send_failed(id.0, &failed, true));
         self.notify(id, kind::SEND_FAILED_EVENT, |id| notification::send_failed(id.0, &failed, false));
+    }
+
+    /// A peer can report as many errors as it likes: what the program does not read is not all kept.
+    pub(super) fn on_peer_error(&mut self, id: AssociationId, code: u16, value: &[u8]) {
+        let owner = self.associations.get(&id).and_then(|a| a.owner).and_then(|o| self.sockets.get(&o));
+        if owner.is_some_and(|s| s.inbox.len() < MOST_UNREAD) {
+            self.notify(id, kind::REMOTE_ERROR, |id| notification::remote_error(id.0, code, value));
+        }
+    }
+
+    pub(super) fn notify_auth(&mut self, id: AssociationId, key: u16, what: u32) {
+        self.notify(id, kind::AUTHENTICATION_EVENT, |id| notification::authentication(id.0, key, what));
     }
 
     pub(super) fn on_streams_reset(&mut self, id: AssociationId, streams: &[StreamId], incoming: bool) {

@@ -48,21 +48,21 @@ impl Stack {
         }
     }
 
-    /// A packet that came to one of our addresses. Its consequences are there after [`Stack::settle_events`].
-    pub fn take_in(&mut self, now: Instant, to: IpAddr, from: SocketAddr, packet: &[u8]) {
+    /// A packet that came to one of our addresses, and whether a queue marked it. Its consequences are there after [`Stack::settle_events`].
+    pub fn take_in(&mut self, now: Instant, to: IpAddr, from: SocketAddr, (packet, marked): (&[u8], bool)) {
         let Some(port) = packet.get(2..4).map(|p| u16::from_be_bytes([p[0], p[1]])) else { return };
         let local = self.locals.number(to);
         if let Some(p) = self.ports.get_mut(&port).filter(|p| p.hears(to)) {
+            if marked {
+                p.endpoint.next_is_marked();
+            }
             p.endpoint.handle_borrowed(now, local, from, packet, Verify::Checksum);
             return;
         }
         if !self.outward.as_ref().is_some_and(|o| o.answers_strangers) {
             return;
         }
-        let mut nobody = match self.nobody.take() {
-            Some(p) if p.number == port => p,
-            _ => self.new_port(now, port),
-        };
+        let mut nobody = self.nobody.take().unwrap_or_else(|| self.strangers(now));
         nobody.endpoint.handle_borrowed(now, local, from, packet, Verify::Checksum);
         self.nobody = Some(nobody);
     }

@@ -12,7 +12,6 @@ use std::net::IpAddr;
 const DYNAMIC: u16 = 49_152;
 
 pub(super) struct Port {
-    pub number: u16,
     pub endpoint: Endpoint,
     pub ids: BTreeMap<AssocId, AssociationId>,
     /// Sockets bound to it, with their addresses.
@@ -39,12 +38,21 @@ pub(super) fn covers(bound: &[IpAddr], ip: IpAddr) -> bool {
 }
 
 impl Stack {
+    /// The endpoint that answers for all ports that nobody has.
+    pub(super) fn strangers(&mut self, now: Instant) -> Port {
+        self.port_with(now, 0, true)
+    }
+
     pub(super) fn new_port(&mut self, now: Instant, number: u16) -> Port {
+        self.port_with(now, number, false)
+    }
+
+    fn port_with(&mut self, now: Instant, number: u16, any: bool) -> Port {
         let mut config = EndpointConfig::new(number, Options::new(&self.settings).association(&self.settings, false));
         config.unsummed_strangers = self.settings.zero_checksum_for_strangers;
         config.cookie_life = self.settings.cookie_life;
+        config.any_port = any;
         Port {
-            number,
             endpoint: Endpoint::new(config, (self.entropy)(), now),
             ids: BTreeMap::new(),
             sockets: Vec::new(),

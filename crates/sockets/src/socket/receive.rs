@@ -157,14 +157,26 @@ impl Stack {
                         continue;
                     };
                     if m.part == Part::Abandoned {
-                        self.partial_delivery_aborted(id, from, &m);
+                        if let Some(a) = self.associations.get_mut(&from) {
+                            a.begun = None;
+                        }
+                        self.partial_delivery_aborted(id, from, m.stream.0, number_of(&m));
                         continue;
                     }
                     let info = Some(info_of(&m, cum_tsn, context));
+                    if let Some(a) = self.associations.get_mut(&from) {
+                        match m.part {
+                            Part::More => a.begun = Some((m.stream.0, number_of(&m))),
+                            Part::Last | Part::Abandoned => a.begun = None,
+                            Part::Whole => {}
+                        }
+                    }
                     let ends = matches!(m.part, Part::Whole | Part::Last);
                     self.get_mut(id)?.partial = Some(Partial { from, info, rest: m.payload.into_bytes(), ends });
                     return Ok(());
                 }
+                // The rest of a message that was begun will not come.
+                Item::End(a) if self.begun_is_cut_short(id, a) => {}
                 // The end of a one-to-one socket stays.
                 Item::End(_) if self.get(id)?.style == Style::OneToOne => return Ok(()),
                 Item::End(a) => {
@@ -175,13 +187,22 @@ impl Stack {
         }
     }
 
-    fn partial_delivery_aborted(&mut self, id: SocketId, from: AssociationId, m: &Message) {
+    /// The association is over in the middle of a message: the program is told before it learns the end. False when
+    /// there is nothing to tell.
+    fn begun_is_cut_short(&mut self, id: SocketId, a: AssociationId) -> bool {
+        let begun = self.associations.get_mut(&a).and_then(|a| a.begun.take());
+        begun.is_some_and(|(stream, number)| self.partial_delivery_aborted(id, a, stream, number))
+    }
+
+    fn partial_delivery_aborted(&mut self, id: SocketId, from: AssociationId, stream: u16, number: u32) -> bool {
         use crate::abi::notification::{kind, partial_delivery_aborted};
-        let Some(s) = self.sockets.get_mut(&id) else { return };
-        if s.options.tells(kind::PARTIAL_DELIVERY_EVENT) {
-            let bytes = partial_delivery_aborted(from.0, m.stream.0);
+        let Some(s) = self.sockets.get_mut(&id) else { return false };
+        let tells = s.options.tells(kind::PARTIAL_DELIVERY_EVENT);
+        if tells {
+            let bytes = partial_delivery_aborted(from.0, stream, number);
             s.inbox.push_front(Item::Notification(from, bytes.into()));
         }
+        tells
     }
 
     /// Why there is nothing: not yet, never, or not any more.
@@ -202,6 +223,11 @@ impl Stack {
             _ => Ok(Received::END),
         }
     }
+}
+
+/// Its place in the stream, as `pdapi_seq` has it.
+fn number_of(m: &Message) -> u32 {
+    m.mid.map(|mid| mid.0).or(m.ssn.map(|s| s.0.into())).unwrap_or(0)
 }
 
 fn info_of(m: &Message, cum_tsn: u32, context: u32) -> ReceivedInfo {

@@ -1,5 +1,6 @@
 //! What the kernels keep in `sysctl`: defaults of every socket of the process. See docs/SOCKETS.md for the names.
 
+use super::options::SHORTEST_PROBE_INTERVAL;
 use anabranch_base::Duration;
 
 /// Defaults of all sockets.
@@ -45,6 +46,20 @@ pub struct Settings {
     pub may_renege: bool,
     /// ECN.
     pub ecn: bool,
+    /// A path is left before it has failed (RFC 7829), where the profile judges paths as RFC 9260 does.
+    pub pf_enable: bool,
+    /// PF.Max.Retrans.
+    pub pf_retrans: u16,
+    /// Primary.Switchover.Max.Retrans; 65535 is never.
+    pub ps_retrans: u16,
+    /// Who hears of potentially failed paths: 0 `getsockopt`, 1 nobody, 2 notifications too.
+    pub pf_expose: u32,
+    /// Programs may turn message interleaving on (RFC 8260).
+    pub interleaving: bool,
+    /// SCTP_AUTO_ASCONF of new sockets.
+    pub auto_asconf: bool,
+    /// SCTP_PLPMTUD_PROBE_INTERVAL of new sockets, ms; 0 does not look for larger packets.
+    pub probe_interval: u32,
     /// First window in packets; 0 is RFC 9260 §7.2.1's.
     pub initial_window: u32,
     /// Max.Burst; 0 is unlimited.
@@ -93,6 +108,13 @@ impl Default for Settings {
             nr_sack: false,
             may_renege: true,
             ecn: false,
+            pf_enable: false,
+            pf_retrans: 0,
+            ps_retrans: u16::MAX,
+            pf_expose: 0,
+            interleaving: true,
+            auto_asconf: false,
+            probe_interval: 0,
             initial_window: 0,
             max_burst: 4,
             send_buffer: 1 << 20,
@@ -118,6 +140,8 @@ impl Settings {
             send_buffer: 4 << 20,
             receive_buffer: 4 << 20,
             as_kernels: false,
+            pf_enable: true,
+            interleaving: false,
             udp_port: Some(UDP_PORT),
             ..Settings::default()
         }
@@ -176,6 +200,15 @@ impl Settings {
             "nrsack_enable" | "nrsack_on_off" | "nr_sack_on_off" => self.nr_sack = v != 0,
             "do_sctp_drain" => self.may_renege = v != 0,
             "ecn_enable" => self.ecn = v != 0,
+            "pf_enable" => self.pf_enable = v != 0,
+            "pf_retrans" => self.pf_retrans = small,
+            "ps_retrans" => self.ps_retrans = small,
+            "pf_expose" if v <= 2 => self.pf_expose = v as u32,
+            "intl_enable" => self.interleaving = v != 0,
+            "default_auto_asconf" => self.auto_asconf = v != 0,
+            "plpmtud_probe_interval" if v == 0 || (u64::from(SHORTEST_PROBE_INTERVAL)..1 << 31).contains(&v) => {
+                self.probe_interval = v as u32;
+            }
             "initial_cwnd" => self.initial_window = v.min(1_000) as u32,
             "max_burst" | "maxburst" => self.max_burst = small,
             "sendspace" => self.send_buffer = v.min(1 << 30) as usize,
@@ -206,6 +239,7 @@ mod tests {
         assert!(s.set("net.inet.sctp.auth_disable", "0") && s.authentication);
         assert!(s.set("profile", "cmt") && s.profile == "cmt");
         let before = s.clone();
+        assert!(!s.set("pf_expose", "3") && !s.set("plpmtud_probe_interval", "4999"));
         assert!(!s.set("profile", "nonsense") && !s.set("kern.timecounter", "0") && !s.set("rto_min", "soon"));
         assert_eq!(s, before);
     }

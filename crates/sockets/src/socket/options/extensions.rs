@@ -2,10 +2,10 @@
 
 use super::super::{AssociationId, Errno, SocketId, Stack};
 use crate::abi::address;
-use crate::abi::option::{AddStreams, AssocValue, AuthKeyId, Primary, UdpEncapsulation, name};
+use crate::abi::option::{AddStreams, AssocValue, AuthKeyId, Primary, UdpEncapsulation, name, reset};
 use crate::abi::read;
 use anabranch_base::{Instant, StreamId};
-use anabranch_engine::{AuthKeyError, ReconfigError};
+use anabranch_engine::{Association, AuthKeyError, ReconfigError};
 use bytes::Bytes;
 use zerocopy::IntoBytes;
 
@@ -27,6 +27,8 @@ pub(in crate::socket) struct Extensions {
 
 /// Keys of one socket: nobody needs more.
 const MOST_KEYS: usize = 64;
+/// `struct sctp_udpencaps` without its padding.
+const UDP_ENCAPSULATION: usize = 138;
 /// HMAC identifiers (RFC 4895 §3.3), in the order in which they are offered.
 const HMACS: [u16; 2] = [3, 1];
 
@@ -42,15 +44,19 @@ impl Stack {
         Some(match option {
             name::AUTH_CHUNK => self.set_auth_chunk(id, b),
             name::AUTH_KEY => self.set_auth_key(id, b),
-            name::AUTH_ACTIVE_KEY | name::AUTH_DELETE_KEY => self.choose_auth_key(id, option, b),
+            name::AUTH_ACTIVE_KEY | name::AUTH_DELETE_KEY | name::AUTH_DEACTIVATE_KEY => {
+                self.choose_auth_key(id, option, b)
+            }
             name::HMAC_IDENT => set_hmacs(b),
             name::RESET_STREAMS => self.reset_streams(now, id, b),
             name::RESET_ASSOC => {
                 let which = b.get(..4).and_then(|b| b.try_into().ok()).map(i32::from_ne_bytes).ok_or(Errno::INVALID);
-                which.and_then(|which| self.reconfigure(id, which, |a| a.reset_association(now)))
+                let all = |a: &Association| !a.is_drained();
+                which.and_then(|w| self.reconfigure(id, w, (reset::ASSOC, all), |a| a.reset_association(now)))
             }
             name::ADD_STREAMS => read::<AddStreams>(b, 8).ok_or(Errno::INVALID).and_then(|s| {
-                self.reconfigure(id, s.id.get(), |a| a.add_streams(now, s.outbound.get(), s.inbound.get()))
+                let add = |a: &mut Association| a.add_streams(now, s.outbound.get(), s.inbound.get());
+                self.reconfigure(id, s.id.get(), (reset::CHANGE_ASSOC, |_| false), add)
             }),
             name::SET_PEER_PRIMARY_ADDR => self.prefer(now, id, b),
             name::REMOTE_UDP_ENCAPS_PORT => self.set_udp_port(id, b),
@@ -84,12 +90,16 @@ impl Stack {
             Ok(s) => &s.options.extensions,
             Err(e) => return Some(Err(e)),
         };
+        let agreed = self.agreed(id, which);
         let value = |v: u32| Ok(AssocValue { id: which.into(), value: v.into() }.as_bytes().to_vec());
         Some(match option {
-            name::RECONFIG_SUPPORTED => value(u32::from(e.stream_reset)),
+            name::RECONFIG_SUPPORTED => value(agreed.map_or(e.stream_reset, |a| a.stream_reset).into()),
             name::ENABLE_STREAM_RESET => value(e.reset_mask),
-            name::ASCONF_SUPPORTED => value(u32::from(e.dynamic_addresses)),
-            name::AUTH_SUPPORTED => value(u32::from(e.authentication)),
+            name::ASCONF_SUPPORTED => value(agreed.map_or(e.dynamic_addresses, |a| a.dynamic_addresses).into()),
+            name::AUTH_SUPPORTED => value(agreed.map_or(e.authentication, |a| a.authentication).into()),
+            name::AUTH_CHUNK | name::AUTH_KEY | name::AUTH_DELETE_KEY | name::AUTH_DEACTIVATE_KEY => {
+                Err(Errno::NOT_SUPPORTED)
+            }
             name::AUTH_ACTIVE_KEY => {
                 let (id, number) = (which.into(), e.active_key.into());
                 Ok(AuthKeyId { id, number, pad: 0.into() }.as_bytes().to_vec())
@@ -115,11 +125,7 @@ impl Stack {
                     out
                 })
             }
-            name::REMOTE_UDP_ENCAPS_PORT => read::<UdpEncapsulation>(given, 134).ok_or(Errno::INVALID).map(|mut u| {
-                let port = e.udp_port.or(self.settings.udp_port).unwrap_or(0);
-                u.port = port.to_be().into();
-                u.as_bytes().to_vec()
-            }),
+            name::REMOTE_UDP_ENCAPS_PORT => self.udp_port(id, given),
             _ => return None,
         })
     }
@@ -167,17 +173,20 @@ impl Stack {
         let number = k.number.get();
         let e = self.authenticating(id)?;
         let known = number == 0 || e.keys.iter().any(|(n, _)| *n == number);
-        if !known || (option == name::AUTH_DELETE_KEY && e.active_key == number) {
+        if !known || (option != name::AUTH_ACTIVE_KEY && e.active_key == number) {
             return Err(Errno::INVALID);
         }
         match option {
             name::AUTH_ACTIVE_KEY => e.active_key = number,
+            // Of an association: what the peer signs with it counts until it is deleted.
+            name::AUTH_DEACTIVATE_KEY => {}
             _ => e.keys.retain(|(n, _)| *n != number),
         }
         for a in self.concerned(id, k.id.get())? {
             let Some(mut a) = self.engine_mut(a) else { continue };
             let done = match option {
                 name::AUTH_ACTIVE_KEY => a.activate_auth_key(number),
+                name::AUTH_DEACTIVATE_KEY => a.deactivate_auth_key(number),
                 _ => a.delete_auth_key(number),
             };
             done.map_err(|e| match e {
@@ -193,17 +202,36 @@ impl Stack {
         let (flags, count) = (head.inbound.get(), usize::from(head.outbound.get()));
         let list = b.get(8..8 + 2 * count).ok_or(Errno::INVALID)?;
         let streams: Vec<StreamId> = list.chunks_exact(2).map(|s| StreamId(u16::from_ne_bytes([s[0], s[1]]))).collect();
-        self.reconfigure(id, head.id.get(), |a| a.reset_streams(now, &streams, flags & 2 != 0, flags & 1 != 0))
+        let (outgoing, incoming) = (flags & 2 != 0, flags & 1 != 0);
+        let waits = |a: &Association| match (outgoing, streams.is_empty()) {
+            (false, _) => false,
+            (true, true) => !a.is_drained(),
+            (true, false) => streams.iter().any(|s| a.has_unsent(*s)),
+        };
+        let reset = |a: &mut Association| a.reset_streams(now, &streams, outgoing, incoming);
+        self.reconfigure(id, head.id.get(), (reset::STREAMS, waits), reset)
     }
 
+    /// A request, of the kind that is enabled by a bit, that cannot begin while `waits` says so. One at a time, as in the
+    /// kernel, although the engine would queue it.
     fn reconfigure(
         &mut self,
         id: SocketId,
         which: i32,
-        f: impl FnOnce(&mut anabranch_engine::Association) -> Result<(), ReconfigError>,
+        (bit, waits): (u32, impl FnOnce(&Association) -> bool),
+        f: impl FnOnce(&mut Association) -> Result<(), ReconfigError>,
     ) -> Result<(), Errno> {
         let a = self.one(id, which)?;
+        if self.get(id)?.options.extensions.reset_mask & bit == 0 {
+            return Err(Errno::NO_OPTION);
+        }
         let mut a = self.engine_mut(a).ok_or(Errno::INVALID)?;
+        if a.is_reconfiguring() {
+            return Err(Errno::IN_PROGRESS);
+        }
+        if waits(&a) {
+            return Err(Errno::AGAIN);
+        }
         f(&mut a).map_err(|e| match e {
             ReconfigError::NotSupported => Errno(libc::ENOPROTOOPT),
             ReconfigError::Busy => Errno::IN_PROGRESS,
@@ -221,14 +249,38 @@ impl Stack {
     }
 
     fn set_udp_port(&mut self, id: SocketId, b: &[u8]) -> Result<(), Errno> {
-        let u = read::<UdpEncapsulation>(b, 134).ok_or(Errno::INVALID)?;
+        let u = read::<UdpEncapsulation>(b, UDP_ENCAPSULATION).ok_or(Errno::INVALID)?;
         let port = u16::from_be(u.port.get());
         // One process has its packets on UDP or on IP, not some here and some there.
         if (port == 0) != self.settings.udp_port.is_none() {
             return Err(Errno::NO_OPTION);
         }
-        self.get_mut(id)?.options.extensions.udp_port = Some(port).filter(|p| *p != 0);
+        let paths: Vec<_> = match address::parse(&u.address).filter(|(a, _)| !a.ip().is_unspecified()) {
+            Some((to, _)) => vec![self.transport(id, u.id.get(), to).ok_or(Errno(libc::ENOENT))?],
+            None => {
+                let all = self.concerned(id, u.id.get())?;
+                self.get_mut(id)?.options.extensions.udp_port = Some(port).filter(|p| *p != 0);
+                all.into_iter().flat_map(|a| self.paths_to(a, None).into_iter().map(move |p| (a, p))).collect()
+            }
+        };
+        for (a, path) in paths {
+            self.engine_mut(a).map(|mut e| e.set_encapsulation_port(path, port));
+        }
         Ok(())
+    }
+
+    fn udp_port(&self, id: SocketId, given: &[u8]) -> Result<Vec<u8>, Errno> {
+        let mut u = read::<UdpEncapsulation>(given, UDP_ENCAPSULATION).ok_or(Errno::INVALID)?;
+        let port = match address::parse(&u.address).filter(|(a, _)| !a.ip().is_unspecified()) {
+            Some((to, _)) => {
+                let (a, path) = self.transport(id, u.id.get(), to).ok_or(Errno(libc::ENOENT))?;
+                let stats = self.engine(a).and_then(|e| e.paths().find(|(p, _)| *p == path));
+                stats.map_or(0, |(_, s)| s.remote.port())
+            }
+            None => self.get(id)?.options.extensions.udp_port.or(self.settings.udp_port).unwrap_or(0),
+        };
+        u.port = port.to_be().into();
+        Ok(u.as_bytes().get(..given.len().min(size_of::<UdpEncapsulation>())).unwrap_or_default().to_vec())
     }
 }
 

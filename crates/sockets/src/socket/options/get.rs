@@ -5,8 +5,8 @@ use super::EVENT_KINDS;
 use crate::abi::address::{self, STORAGE};
 use crate::abi::message::SndRcvInfo;
 use crate::abi::option::{
-    AssocParams, AssocValue, DefaultPrInfo, EventOption, PeerAddressInfo, PeerAddressParams, PrStatus, Primary,
-    RtoInfo, SackInfo, Status, name, spp,
+    AssocParams, AssocValue, DefaultPrInfo, EventOption, PeerAddressInfo, PeerAddressParams, Primary, ProbeInterval,
+    RtoInfo, SackInfo, Status, name, pf_expose, spp,
 };
 use crate::abi::{SOL_SCTP, read};
 use crate::socket::AssociationId;
@@ -73,8 +73,7 @@ impl Stack {
             name::GET_PEER_ADDR_INFO => {
                 let asked = read::<PeerAddressInfo>(given, 132).ok_or(Errno::INVALID)?;
                 let (to, _) = address::parse(&asked.address).ok_or(Errno::INVALID)?;
-                let a = self.one(id, which)?;
-                let path = *self.paths_to(a, Some(to)).first().ok_or(Errno::INVALID)?;
+                let (a, path) = self.transport(id, which, to).ok_or(Errno::INVALID)?;
                 let stats = self.engine(a).and_then(|e| e.paths().find(|(p, _)| *p == path).map(|(_, s)| s));
                 self.path_info(id, a, stats.ok_or(Errno::INVALID)?)?.as_bytes().to_vec()
             }
@@ -110,7 +109,18 @@ impl Stack {
                     .as_bytes()
                     .to_vec()
             }
-            name::PR_ASSOC_STATUS => self.abandoned(id, given)?,
+            name::PR_ASSOC_STATUS => self.abandoned(id, given, false)?,
+            name::PR_STREAM_STATUS => self.abandoned(id, given, true)?,
+            name::GET_ASSOC_STATS => self.statistics(id, which, given.len())?,
+            name::PEER_ADDR_THLDS => self.thresholds(id, given, false)?,
+            name::PEER_ADDR_THLDS_V2 => self.thresholds(id, given, true)?,
+            name::STREAM_SCHEDULER => self.scheduler(id, which)?,
+            name::STREAM_SCHEDULER_VALUE => self.stream_value(id, read(given, 8).ok_or(Errno::INVALID)?)?,
+            name::PLPMTUD_PROBE_INTERVAL => {
+                let mut p = read::<ProbeInterval>(given, size_of::<ProbeInterval>()).ok_or(Errno::INVALID)?;
+                p.interval = o.probe_interval.into();
+                p.as_bytes().to_vec()
+            }
             name::GET_PEER_ADDRS => self.address_list(id, which, true)?,
             name::GET_LOCAL_ADDRS => self.address_list(id, which, false)?,
             name::PRIMARY_ADDR => self.primary_address(id, which)?.as_bytes().to_vec(),
@@ -119,6 +129,7 @@ impl Stack {
                 return Err(Errno::NOT_SUPPORTED);
             }
             name::GET_ASSOC_NUMBER => (s.associations.len() as u32).to_ne_bytes().to_vec(),
+            name::GET_ASSOC_ID_LIST if given.len() < 4 + 4 * s.associations.len() => return Err(Errno::INVALID),
             name::GET_ASSOC_ID_LIST => {
                 let mut out = (s.associations.len() as u32).to_ne_bytes().to_vec();
                 s.associations.iter().for_each(|a| out.extend_from_slice(&a.0.to_ne_bytes()));
@@ -129,41 +140,6 @@ impl Stack {
                 None => return self.get_number(id, option, which, given.len()),
             },
         })
-    }
-
-    fn get_number(&self, id: SocketId, option: i32, which: i32, room: usize) -> Result<Vec<u8>, Errno> {
-        let o = &self.get(id)?.options;
-        let plain = |v: u32| Ok(v.to_ne_bytes().to_vec());
-        // Those that stand behind an association's id when there is room for it.
-        let numbered = |v: u32| match room >= 8 {
-            true => Ok(AssocValue { id: which.into(), value: v.into() }.as_bytes().to_vec()),
-            false => plain(v),
-        };
-        match option {
-            name::NODELAY => plain(u32::from(o.no_delay)),
-            name::DISABLE_FRAGMENTS => plain(u32::from(!o.fragments)),
-            name::AUTOCLOSE => plain(o.auto_close),
-            name::ADAPTATION_LAYER => plain(o.adaptation),
-            name::FRAGMENT_INTERLEAVE => plain(o.interleave),
-            name::PARTIAL_DELIVERY_POINT => plain(o.partial_delivery_point),
-            name::RECVRCVINFO => plain(u32::from(o.receive_info)),
-            name::RECVNXTINFO => plain(u32::from(o.next_info)),
-            name::I_WANT_MAPPED_V4_ADDR => plain(u32::from(o.mapped)),
-            name::REUSE_PORT => plain(u32::from(o.reuse)),
-            name::ACCEPT_ZERO_CHECKSUM => plain(o.zero_checksum),
-            name::MAXSEG => numbered(self.largest_fragment(id, which).unwrap_or(o.max_segment)),
-            name::MAX_BURST => numbered(o.max_burst.into()),
-            name::CONTEXT => numbered(o.context),
-            name::INTERLEAVING_SUPPORTED => numbered(u32::from(o.interleaving)),
-            name::PR_SUPPORTED => numbered(u32::from(o.partial_reliability)),
-            _ => Err(Errno::NO_OPTION),
-        }
-    }
-
-    /// Payload of the largest chunk that the association sends.
-    fn largest_fragment(&self, id: SocketId, which: i32) -> Option<u32> {
-        let e = self.engine(self.one(id, which).ok()?)?;
-        Some(e.config().packet_size.saturating_sub(super::DATA_AND_COMMON_HEADER) as u32)
     }
 
     fn primary_address(&self, id: SocketId, which: i32) -> Result<Primary, Errno> {
@@ -210,6 +186,10 @@ impl Stack {
     }
 
     fn path_info(&self, id: SocketId, a: AssociationId, p: PathStats) -> Result<PeerAddressInfo, Errno> {
+        let doubtful = matches!(p.state, PathState::PotentiallyFailed | PathState::Suspected);
+        if doubtful && self.exposed(a) == pf_expose::DISABLE {
+            return Err(Errno(libc::EACCES));
+        }
         let mut i = PeerAddressInfo::new_zeroed();
         i.id = a.0.into();
         i.address = self.shown(id, a, p.remote)?;
@@ -223,7 +203,11 @@ impl Stack {
         i.cwnd = u32::try_from(p.cwnd).unwrap_or(u32::MAX).into();
         i.srtt = (p.srtt.as_millis() as u32).into();
         i.rto = (p.rto.as_millis() as u32).into();
-        i.mtu = (self.settings.mtu as u32).into();
+        let mtu = match p.discovery {
+            Some(_) => p.packet_size + super::headers(&self.settings, p.remote.is_ipv6()),
+            None => self.settings.mtu,
+        };
+        i.mtu = (mtu as u32).into();
         Ok(i)
     }
 
@@ -258,21 +242,6 @@ impl Stack {
         p.sack_delay = (o.sack_delay.as_millis() as u32).into();
         let n = given.len().min(size_of::<PeerAddressParams>());
         Ok(p.as_bytes().get(..n).unwrap_or_default().to_vec())
-    }
-
-    fn abandoned(&self, id: SocketId, given: &[u8]) -> Result<Vec<u8>, Errno> {
-        let mut p = read::<PrStatus>(given, 8).ok_or(Errno::INVALID)?;
-        let a = self.one(id, p.id.get())?;
-        let all = self.engine(a).ok_or(Errno::INVALID)?.stats().abandoned;
-        use crate::abi::message::flag;
-        let c = match p.policy.get() & flag::PR_MASK {
-            flag::PR_TTL => all.lifetime,
-            flag::PR_RTX => all.retransmissions,
-            flag::PR_PRIO => all.priority,
-            _ => return Err(Errno::INVALID),
-        };
-        (p.unsent, p.sent) = (c.unsent.into(), c.sent.into());
-        Ok(p.as_bytes().to_vec())
     }
 
     /// Our addresses in an association of a socket that is bound to all of them.

@@ -1,16 +1,22 @@
 //! What `setsockopt` sets on a socket, and how it becomes the engine's configuration.
 
+mod counters;
 mod extensions;
+mod failure;
 mod get;
+mod numbers;
+mod scheduling;
 mod set;
 
 pub(super) use extensions::Extensions;
+use failure::Failure;
+pub(super) use numbers::SHORTEST_PROBE_INTERVAL;
 
 use super::Settings;
 use crate::abi::message::{InitMsg, SndInfo};
 use crate::abi::notification::kind;
 use anabranch_base::Duration;
-use anabranch_engine::{AssocConfig, AuthConfig, HeartbeatSetting};
+use anabranch_engine::{AssocConfig, AuthConfig, HeartbeatSetting, PathMtuDiscovery};
 use anabranch_policy::registry::{Hook, Profile};
 use zerocopy::FromZeros;
 
@@ -37,11 +43,20 @@ pub(super) struct Options {
     pub events: [bool; EVENT_KINDS],
     pub receive_info: bool,
     pub next_info: bool,
-    pub interleave: u32,
+    /// SCTP_FRAGMENT_INTERLEAVE, which Linux has as a switch.
+    pub interleave: bool,
     pub interleaving: bool,
     pub partial_delivery_point: u32,
     pub zero_checksum: u32,
-    pub adaptation: u32,
+    pub adaptation: Option<u32>,
+    pub failure: Failure,
+    /// SCTP_STREAM_SCHEDULER; the profile's without.
+    pub scheduler: Option<u32>,
+    pub ecn: bool,
+    /// Remembered only: addresses are looked up once.
+    pub auto_asconf: bool,
+    /// SCTP_PLPMTUD_PROBE_INTERVAL, ms; 0 does not probe.
+    pub probe_interval: u32,
     pub context: u32,
     pub default_send: SndInfo,
     /// SCTP_DEFAULT_PRINFO: policy and value.
@@ -86,11 +101,16 @@ impl Options {
             events: [false; EVENT_KINDS],
             receive_info: false,
             next_info: false,
-            interleave: 0,
+            interleave: false,
             interleaving: false,
             partial_delivery_point: 0,
             zero_checksum: 0,
-            adaptation: 0,
+            adaptation: None,
+            failure: Failure::new(s),
+            scheduler: None,
+            ecn: s.ecn,
+            auto_asconf: s.auto_asconf,
+            probe_interval: s.probe_interval,
             context: 0,
             default_send: SndInfo::new_zeroed(),
             default_reliability: (0, 0),
@@ -134,7 +154,14 @@ impl Options {
         if s.as_kernels && profile.get(Hook::AckCredit) == "sack_bytes" {
             let _ = profile.set(Hook::AckCredit, "cumulative");
         }
+        if let Some(spec) = self.scheduler.and_then(scheduling::policy) {
+            let _ = profile.set(Hook::StreamScheduler, spec);
+        }
+        let switchover = self.failure.put(s, &mut profile, self.path_retrans);
         let mut c = AssocConfig::new(profile);
+        c.primary_switchover = switchover;
+        c.adaptation = self.adaptation;
+        c.ecn = self.ecn;
         c.outbound_streams = self.init.outbound.get().max(1);
         c.inbound_streams = self.init.inbound.get().max(1);
         c.max_init_retrans = self.init.attempts.get();
@@ -153,6 +180,7 @@ impl Options {
         c.fragmentation = self.fragments;
         c.partial_delivery = true;
         c.packet_size = self.packet_size(s, v6);
+        self.search_mtu(&mut c);
         c.send_buffer = self.send_buffer;
         c.receive_buffer = self.receive_buffer.max(1_500);
         c.partial_reliability = self.partial_reliability;
@@ -183,10 +211,19 @@ impl Options {
         c
     }
 
+    /// Packets begin small and grow to what the paths carry (RFC 8899), where the program or a setting asks for it.
+    fn search_mtu(&self, c: &mut AssocConfig) {
+        if self.probe_interval == 0 {
+            return;
+        }
+        let raise_after = Duration::from_millis(self.probe_interval.into()) * RAISE;
+        c.path_mtu_discovery = Some(PathMtuDiscovery { raise_after, ..PathMtuDiscovery::up_to(c.packet_size) });
+        c.packet_size = c.packet_size.min(BASE_PACKET);
+    }
+
     /// Largest SCTP packet: what IP leaves of the MTU, or what SCTP_MAXSEG asks for.
     fn packet_size(&self, s: &Settings, v6: bool) -> usize {
-        let headers = if v6 { 40 } else { 20 } + if s.udp_port.is_some() { 8 } else { 0 };
-        let whole = s.mtu - headers;
+        let whole = s.mtu - headers(s, v6);
         match self.max_segment as usize {
             0 => whole,
             n => whole.min(n.next_multiple_of(4) + DATA_AND_COMMON_HEADER),
@@ -194,11 +231,21 @@ impl Options {
     }
 }
 
+/// Headers of IP and UDP.
+fn headers(s: &Settings, v6: bool) -> usize {
+    let ip = if v6 { 40 } else { 20 };
+    ip + if s.udp_port.is_some() { 8 } else { 0 }
+}
+
 /// Payload of the largest packet.
 fn payload(s: &Settings, v6: bool) -> usize {
-    let headers = if v6 { 40 } else { 20 } + if s.udp_port.is_some() { 8 } else { 0 };
-    s.mtu - headers - DATA_AND_COMMON_HEADER
+    s.mtu - headers(s, v6) - DATA_AND_COMMON_HEADER
 }
+
+/// Where the search for larger packets begins, bytes (RFC 8899 §5.1.2).
+const BASE_PACKET: usize = 1_200;
+/// Probe intervals after which a larger size is tried again, as in Linux.
+const RAISE: u64 = 30;
 
 /// Types of address parameters (RFC 9260 §3.3.2.1.1).
 const IPV4: u16 = 5;

@@ -1,12 +1,13 @@
 //! `setsockopt`.
 
-use super::super::{Errno, SocketId, Stack, Style};
+use super::super::{Errno, SocketId, Stack};
 use super::{EVENT_KINDS, set_timer};
 use crate::abi::address;
 use crate::abi::message::{InitMsg, SndInfo, SndRcvInfo};
 use crate::abi::notification;
 use crate::abi::option::{
-    AssocParams, AssocValue, DefaultPrInfo, EventOption, PeerAddressParams, Primary, RtoInfo, SackInfo, name, spp,
+    AssocParams, AssocValue, DefaultPrInfo, EventOption, PeerAddressParams, Primary, ProbeInterval, RtoInfo, SackInfo,
+    name, spp,
 };
 use crate::abi::{SOL_SCTP, read};
 use crate::socket::AssociationId;
@@ -76,6 +77,12 @@ impl Stack {
                 Ok(())
             }
             name::DEFAULT_PRINFO => self.set_default_reliability(id, structure(b)?),
+            name::PEER_ADDR_THLDS => self.set_thresholds(id, b, false),
+            name::PEER_ADDR_THLDS_V2 => self.set_thresholds(id, b, true),
+            name::EXPOSE_POTENTIALLY_FAILED_STATE => self.set_exposed(id, structure(b)?),
+            name::STREAM_SCHEDULER => self.set_scheduler(id, structure(b)?),
+            name::STREAM_SCHEDULER_VALUE => self.set_stream_value(id, structure(b)?),
+            name::PLPMTUD_PROBE_INTERVAL => self.set_probe_interval(id, structure(b)?),
             name::BINDX_ADD => {
                 let list = address::parse_list(b).ok_or(Errno::INVALID)?;
                 self.bind_more(now, id, &list)
@@ -86,52 +93,6 @@ impl Stack {
                 None => self.set_number(id, option, b),
             },
         }
-    }
-
-    /// Options that are one number, alone or behind an association's id.
-    fn set_number(&mut self, id: SocketId, option: i32, b: &[u8]) -> Result<(), Errno> {
-        let value = match read::<AssocValue>(b, 8) {
-            Some(v) => v.value.get(),
-            None => int(b)? as u32,
-        };
-        let on = value != 0;
-        if option == name::NODELAY {
-            for a in self.get(id)?.associations.clone() {
-                if let Some(mut e) = self.engine_mut(a) {
-                    e.set_nagle(!on);
-                }
-            }
-        }
-        // Closing by itself is for sockets of many associations (RFC 6458 §8.1.8).
-        if option == name::AUTOCLOSE && self.get(id)?.style == Style::OneToOne {
-            return Err(Errno::NOT_SUPPORTED);
-        }
-        let settled = &self.settings;
-        let supported = settled.partial_reliability;
-        let o = &mut self.get_mut(id)?.options;
-        match option {
-            name::NODELAY => o.no_delay = on,
-            name::DISABLE_FRAGMENTS => o.fragments = !on,
-            name::MAXSEG => o.max_segment = value,
-            name::MAX_BURST => o.max_burst = u16::try_from(value).unwrap_or(u16::MAX),
-            name::AUTOCLOSE => o.auto_close = value,
-            name::ADAPTATION_LAYER => o.adaptation = value,
-            name::CONTEXT => o.context = value,
-            name::FRAGMENT_INTERLEAVE if value <= 2 => o.interleave = value,
-            name::FRAGMENT_INTERLEAVE => return Err(Errno::INVALID),
-            // Only who takes fragments of several messages in turn can have them interleaved (RFC 8260 §4.3.1).
-            name::INTERLEAVING_SUPPORTED if on && o.interleave < 2 => return Err(Errno::INVALID),
-            name::INTERLEAVING_SUPPORTED => o.interleaving = on,
-            name::PARTIAL_DELIVERY_POINT => o.partial_delivery_point = value,
-            name::RECVRCVINFO => o.receive_info = on,
-            name::RECVNXTINFO => o.next_info = on,
-            name::I_WANT_MAPPED_V4_ADDR => o.mapped = on,
-            name::REUSE_PORT => o.reuse = on,
-            name::PR_SUPPORTED => o.partial_reliability = on && supported,
-            name::ACCEPT_ZERO_CHECKSUM => o.zero_checksum = value,
-            _ => return Err(Errno::NO_OPTION),
-        }
-        Ok(())
     }
 
     fn set_rto(&mut self, id: SocketId, r: RtoInfo) -> Result<(), Errno> {
@@ -351,6 +312,32 @@ impl Stack {
         }
     }
 
+    /// The association that has this address of a peer, and the path to it. The id may be 0 here, for the address says
+    /// which.
+    pub(super) fn transport(&self, id: SocketId, which: i32, to: SocketAddr) -> Option<(AssociationId, PathId)> {
+        let s = self.get(id).ok()?;
+        let named = self.one(id, which).ok();
+        let fits = |a: &AssociationId| {
+            let port = self.associations.get(a).map_or(0, |a| a.remote.port());
+            named.is_none_or(|n| n == *a) && (to.port() == 0 || to.port() == port || named.is_some())
+        };
+        let mut all = s.associations.iter().copied().filter(fits);
+        all.find_map(|a| self.paths_to(a, Some(to)).first().map(|p| (a, *p)))
+    }
+
+    /// Of associations that begin from now on, whatever the address: one that lives goes on as it began.
+    fn set_probe_interval(&mut self, id: SocketId, p: ProbeInterval) -> Result<(), Errno> {
+        let interval = p.interval.get();
+        if interval != 0 && interval < super::numbers::SHORTEST_PROBE_INTERVAL {
+            return Err(Errno::INVALID);
+        }
+        if let Some((to, _)) = address::parse(&p.address).filter(|(a, _)| !a.ip().is_unspecified()) {
+            self.transport(id, p.id.get(), to).ok_or(Errno(libc::ENOENT))?;
+        }
+        self.get_mut(id)?.options.probe_interval = interval;
+        Ok(())
+    }
+
     /// Paths to an address of the peer, or all.
     pub(in crate::socket) fn paths_to(&self, a: AssociationId, to: Option<SocketAddr>) -> Vec<PathId> {
         let wanted = |remote: SocketAddr| to.is_none_or(|t| t.ip() == remote.ip());
@@ -366,7 +353,7 @@ where
     read(b, size_of::<T>()).ok_or(Errno::INVALID)
 }
 
-fn int(b: &[u8]) -> Result<i32, Errno> {
+pub(super) fn int(b: &[u8]) -> Result<i32, Errno> {
     let four = b.get(..4).and_then(|b| b.try_into().ok()).ok_or(Errno::INVALID)?;
     Ok(i32::from_ne_bytes(four))
 }

@@ -93,7 +93,7 @@ fn read(world: &'static World, wires: &'static Wires, slot: usize, buffers: &mut
     for _ in 0..READS {
         let mut core: Option<MutexGuard<'_, Core>> = None;
         let mut now = anabranch_base::Instant::ZERO;
-        let n = wire.receive(buffers, |to, from, packet| {
+        let n = wire.receive(buffers, |to, from, packet, marked| {
             let core = core.get_or_insert_with(|| {
                 let mut core = world.lock();
                 now = core.now();
@@ -103,7 +103,7 @@ fn read(world: &'static World, wires: &'static Wires, slot: usize, buffers: &mut
                 core
             });
             if let Some(to) = wires.inlet(slot, to) {
-                core.stack.take_in(now, to, from, packet);
+                core.stack.take_in(now, to, from, (packet, marked));
             }
         });
         if let Some(mut core) = core {
