@@ -321,5 +321,5 @@ fn strangers_at_many_ports_meet_one_endpoint() {
     }
     let fresh = begun.elapsed() * 10;
     println!("20000 packets to one port {one:?}, to 20000 ports {many:?}, with an endpoint each {fresh:?}");
-    assert!(many < one * 4, "{one:?} to one port, {many:?} to many");
+    assert!(many * 3 < fresh, "{many:?} to many ports, {fresh:?} with an endpoint for each");
 }
