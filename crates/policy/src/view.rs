@@ -124,11 +124,15 @@ pub struct PathView {
     /// When the packet after the oldest in flight left: a peer acknowledges every second packet at once.
     pub second_sent: Option<Instant>,
     /// The first packet on the then empty path after which nothing was heard of it, whatever became of its chunks: they
-    /// may have come by another path.
+    /// may have come by another path. Where copies did, it need not have been empty.
     pub unanswered_since: Option<Instant>,
+    /// When the HEARTBEAT left that is not answered yet.
+    pub asked_at: Option<Instant>,
     /// Last time something sent on this path alone was acknowledged.
     pub last_heard: Option<Instant>,
-    /// Smoothed time between such news while something is in flight; zero before there was any.
+    /// Last time a chunk was acknowledged of which this path and another carried copies: one of them delivers.
+    pub last_shared: Option<Instant>,
+    /// Smoothed time between pieces of unambiguous news while something is in flight; zero before there was any.
     pub answer_gap: Duration,
     /// Its mean deviation.
     pub answer_gap_var: Duration,
@@ -169,7 +173,9 @@ impl PathView {
             oldest_sent: None,
             second_sent: None,
             unanswered_since: None,
+            asked_at: None,
             last_heard: None,
+            last_shared: None,
             answer_gap: Duration::ZERO,
             answer_gap_var: Duration::ZERO,
             frame_errors: None,

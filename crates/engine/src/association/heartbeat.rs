@@ -118,6 +118,9 @@ impl Association {
             p.overdue.get_or_insert_default().remember(&h);
             let waited = h.deadline.since(h.sent_at);
             self.heartbeat_lost(now, id, waited);
+            if self.paths.get(id.index()).is_some_and(|p| p.heartbeat.is_some()) {
+                return;
+            }
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
             // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
             let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
@@ -165,7 +168,9 @@ impl Association {
                 return;
             }
         }
-        if self.probe_confirms_silence(now, id) {
+        // While data of a path in use are on their way its T3 counts the same silence.
+        let in_use = self.asks.suspects && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+        if self.probe_confirms_silence(now, id) || timed && in_use {
             return;
         }
         self.path_error(now, id, PathReason::HeartbeatLost);
@@ -177,6 +182,7 @@ impl Association {
     pub(super) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
         let nonce = self.nonces.next();
         let timeout = self.probe_timeout(id);
+        self.views_doubtful = true;
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.heartbeat = Some(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout });
         p.heartbeat_timer = Some(now + timeout);

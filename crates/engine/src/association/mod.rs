@@ -37,6 +37,7 @@ mod sack_in;
 mod sack_tail;
 mod seldom;
 mod shutdown;
+mod silence;
 mod state;
 mod status;
 mod timers;

@@ -317,6 +317,9 @@ impl Association {
         }
         // What it held and no other path holds is to be taken over.
         let holds = self.board.marked().iter().any(|c| c.last_path == Some(id));
+        if was_active && holds {
+            self.widen_for_takeover(now, id);
+        }
         if let Some(p) = self.paths.get_mut(id.index()) {
             if was_active && holds {
                 p.stalled_since = Some(p.unanswered_since.max(p.last_heard).unwrap_or(now));
@@ -327,70 +330,6 @@ impl Association {
         }
         self.opportunity();
         self.settle_takeovers(now);
-    }
-
-    /// The path has been silent although it should have answered; or it has been for as long as T3 waits, and what
-    /// T3 says of a path holds (RFC 9260 §6.3.3, §8.2).
-    pub(super) fn on_suspect(&mut self, now: Instant, id: PathId) {
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.suspect_timer = None;
-        if p.state == PathState::Suspected {
-            return self.on_t3(now, id);
-        }
-        if p.state != PathState::Active || !self.others_active(id) {
-            return;
-        }
-        let Some(p) = self.paths.get(id.index()) else { return };
-        // What a path did not deliver is in flight still, unless copies of it came by another: then a probe decides.
-        if p.flight.oldest_sent().is_some_and(|o| p.unanswered().is_none_or(|u| o <= u)) {
-            self.suspect(now, id);
-        } else if p.heartbeat.is_none() {
-            self.send_heartbeat(now, id);
-        }
-    }
-
-    /// A probe of a path in use was not answered: true when that is all the path was silent about, and it is left.
-    pub(super) fn probe_confirms_silence(&mut self, now: Instant, id: PathId) -> bool {
-        let due = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active && p.unanswered().is_some());
-        if !due || !self.others_active(id) {
-            return false;
-        }
-        self.refresh_views();
-        let facts = self.facts(now);
-        let Some(v) = self.views.paths.get(id.index()) else { return false };
-        let silent = self.policies.path_state.suspect_at(&facts.view(&self.views), v).is_some_and(|t| t <= now);
-        if silent {
-            self.suspect(now, id);
-        }
-        silent
-    }
-
-    fn others_active(&self, id: PathId) -> bool {
-        self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down)
-    }
-
-    fn suspect(&mut self, now: Instant, id: PathId) {
-        let expiry = self.paths.get(id.index()).and_then(|p| p.t3);
-        self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
-        if let Some(p) = self.paths.get_mut(id.index()) {
-            p.suspect_timer = expiry;
-        }
-    }
-
-    /// Tells when all that was outstanding on a path that was left has been sent again elsewhere.
-    pub(super) fn settle_takeovers(&mut self, now: Instant) {
-        for i in 0..self.paths.len() {
-            let id = PathId(i as u8);
-            let Some(since) = self.paths[i].stalled_since else { continue };
-            if self.board.marked().iter().any(|c| c.last_path == Some(id)) {
-                continue;
-            }
-            self.paths[i].stalled_since = None;
-            // A path without another one beside it only repeats.
-            if self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down) {
-                self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
-            }
-        }
     }
 
     /// One more error in a row of the association; too many end it (§8.1). Counted once per RTO.Initial at most:

@@ -400,7 +400,7 @@ impl Association {
         if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.era.as_mut()) {
             era.pseudo.acknowledged(tsn, cumulatively);
         }
-        let Arrived { credited, copies, on_one_path } = self.take_off_flight(tsn, len);
+        let Arrived { credited, copies, on_one_path } = self.take_off_flight(now, tsn, len);
         if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
             t.bytes += len;
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
@@ -450,7 +450,7 @@ impl Association {
     }
 
     /// Settles a chunk and takes its copies off their paths.
-    fn take_off_flight(&mut self, tsn: u64, len: u64) -> Arrived {
+    fn take_off_flight(&mut self, now: Instant, tsn: u64, len: u64) -> Arrived {
         if let Some(copy) = self.board.get(tsn).and_then(|c| c.copies.single()) {
             self.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
@@ -459,13 +459,14 @@ impl Association {
             return Arrived { credited: Some(copy), copies: 1, on_one_path: true };
         }
         let copies = self.board.settle(tsn, ChunkState::Acked);
+        let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
+        let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.flight_remove(copy.tx_seq, len, false);
+                p.last_shared = if on_one_path { p.last_shared } else { Some(now) };
             }
         }
-        let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
-        let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
         Arrived { credited, copies: copies.len(), on_one_path }
     }
 

@@ -154,7 +154,7 @@ impl Association {
                 p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
             }
             if asks.suspects {
-                p.suspect_at(self.policies.path_state.suspect_at(&cx, v));
+                p.suspect_at(self.policies.path_state.look_at(&cx, v));
             }
         }
     }

@@ -165,7 +165,7 @@ impl Association {
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
-    fn decay_idle_windows(&mut self, now: Instant) {
+    pub(super) fn decay_idle_windows(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
             if self.paths[i].may_decay(now, self.mtu) {
                 let rto = self.rto(PathId(i as u8));

@@ -55,6 +55,7 @@ impl Association {
             if let Some(blame) = moved {
                 self.take_off_paths(now, tsn, blame);
             }
+            self.ask_late_paths(now, tsn);
             self.scratch.packet.clear();
             self.scratch.packet.push(tsn);
             self.emit_data(now, id, out);

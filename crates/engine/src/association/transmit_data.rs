@@ -280,7 +280,7 @@ impl Association {
             p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
         }
         if self.asks.suspects {
-            p.suspect_at(self.policies.path_state.suspect_at(&cx, v));
+            p.suspect_at(self.policies.path_state.look_at(&cx, v));
         }
         if self.asks.quality {
             self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });

@@ -59,6 +59,10 @@ impl Overdue {
         }
         self.next = (self.next + 1) % self.sent.len();
     }
+    /// How many of them left after `t`.
+    pub fn since(&self, t: Option<Instant>) -> usize {
+        self.sent.iter().flatten().filter(|(_, at)| t.is_none_or(|t| *at > t)).count()
+    }
     /// When the HEARTBEAT with this nonce left.
     pub fn sent_at(&self, nonce: u64) -> Option<Instant> {
         self.sent.iter().flatten().find(|(n, _)| *n == nonce).map(|(_, at)| *at)
@@ -138,6 +142,8 @@ pub(crate) struct Path {
     pub errors: u16,
     pub last_timeout: Option<Instant>,
     pub last_heard: Option<Instant>,
+    /// Last time a chunk was acknowledged of which this path and another carried copies.
+    pub last_shared: Option<Instant>,
     pub answers: AnswerGaps,
     /// Newest arrival of any packet.
     pub last_received: Option<Instant>,
@@ -147,6 +153,8 @@ pub(crate) struct Path {
     pub doubted_at: Option<Instant>,
     /// The first packet with DATA on an empty path of which nothing has been heard yet, or had not when it left.
     pub unanswered_since: Option<Instant>,
+    /// The first packet with DATA after the newest news.
+    pub sent_since_heard: Option<Instant>,
     /// Left with data outstanding: since when it delivers nothing. None again when all that has left elsewhere.
     pub stalled_since: Option<Instant>,
     pub t3: Option<Instant>,
@@ -236,11 +244,13 @@ impl Path {
             errors: 0,
             last_timeout: None,
             last_heard: None,
+            last_shared: None,
             answers: AnswerGaps::default(),
             last_received: None,
             answers_lost: false,
             doubted_at: None,
             unanswered_since: None,
+            sent_since_heard: None,
             stalled_since: None,
             t3: None,
             loss_timer: None,
@@ -273,14 +283,24 @@ impl Path {
         }
     }
 
-    /// Since when packets have left of which nothing was heard.
+    /// Since when packets have left of which nothing was heard. Where copies settle what is in flight, the path need not
+    /// have been empty when the first of them left.
     pub fn unanswered(&self) -> Option<Instant> {
-        self.unanswered_since.filter(|s| self.last_heard.is_none_or(|h| h < *s))
+        let shared = self.last_shared > self.last_heard;
+        let since = if shared { self.sent_since_heard } else { self.unanswered_since };
+        since.filter(|s| self.is_silent_since(*s))
+    }
+
+    fn is_silent_since(&self, since: Instant) -> bool {
+        self.last_heard.is_none_or(|h| h < since)
     }
 
     /// DATA is about to leave on this path.
     pub fn notice_sending(&mut self, now: Instant) {
-        if self.flight.bytes() == 0 && self.unanswered().is_none() {
+        if !self.sent_since_heard.is_some_and(|s| self.is_silent_since(s)) {
+            self.sent_since_heard = Some(now);
+        }
+        if self.flight.bytes() == 0 && !self.unanswered_since.is_some_and(|s| self.is_silent_since(s)) {
             self.unanswered_since = Some(now);
         }
     }
@@ -349,9 +369,11 @@ impl Path {
         v.loss = self.flight.loss();
         v.oldest_sent = self.flight.oldest_sent();
         v.last_heard = self.last_heard;
+        v.last_shared = self.last_shared;
         v.rtt_deviation = self.rtt.deviation();
         v.second_sent = self.flight.second_sent();
         v.unanswered_since = self.unanswered();
+        v.asked_at = self.heartbeat.map(|h| h.sent_at);
         v.answer_gap = self.answers.mean();
         v.answer_gap_var = self.answers.deviation();
     }
@@ -386,7 +408,9 @@ impl Path {
             oldest_sent: self.flight.oldest_sent(),
             second_sent: self.flight.second_sent(),
             unanswered_since: self.unanswered(),
+            asked_at: self.heartbeat.map(|h| h.sent_at),
             last_heard: self.last_heard,
+            last_shared: self.last_shared,
             answer_gap: self.answers.mean(),
             answer_gap_var: self.answers.deviation(),
             frame_errors: self.frame_errors,

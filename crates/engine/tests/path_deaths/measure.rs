@@ -9,9 +9,6 @@ use std::collections::BTreeSet;
 
 /// Profiles that keep path truth: all but plain SCTP and those of ns-2's age.
 pub const PROFILES: [&str; 7] = ["cmt", "cmt-rtx-csi", "thin", "confluent", "media", "live", "low-latency"];
-/// The same without the one whose copies hide a death: see `copies_hide_a_death`.
-pub const PLAIN: [&str; 6] = ["cmt", "cmt-rtx-csi", "thin", "confluent", "media", "live"];
-
 /// The two paths of most runs: (forward, backward) of each.
 pub type Links = [(LinkConfig, LinkConfig); 2];
 
@@ -148,14 +145,9 @@ pub fn spread(times: &mut [Duration]) -> (Duration, Duration) {
 
 /// Prints a row and holds it against the bound.
 pub fn judge(what: &str, profile: &str, bound: Duration, times: &mut [Duration]) {
-    judge_against(what, profile, bound, bound, times);
-}
-
-/// The same with a limit of its own for the median.
-pub fn judge_against(what: &str, profile: &str, limit: Duration, bound: Duration, times: &mut [Duration]) {
     let (median, worst) = spread(times);
     println!("{what:28} {profile:12} median {median:>12} worst {worst:>12} bound {bound}");
     assert!(times.len() >= 20, "{what}, {profile}: only {} deaths", times.len());
-    assert!(median <= limit, "{what}, {profile}: median {median} above {limit}: {times:?}");
+    assert!(median <= bound, "{what}, {profile}: median {median} above {bound}: {times:?}");
     assert!(worst <= bound * 2, "{what}, {profile}: worst {worst} above twice {bound}: {times:?}");
 }

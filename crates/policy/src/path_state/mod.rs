@@ -25,6 +25,24 @@ pub trait PathStatePolicy: Send {
     fn suspect_at(&self, _cx: &AssocView<'_>, _p: &PathView) -> Option<Instant> {
         None
     }
+    /// Does what is in flight on an active path say too little, so that a HEARTBEAT has to be unanswered too?
+    fn needs_probe(&self, _p: &PathView) -> bool {
+        false
+    }
+    /// When that HEARTBEAT leaves, if it should before the path would be suspected.
+    fn ask_at(&self, _p: &PathView) -> Option<Instant> {
+        None
+    }
+    /// When the engine should look at an active path, unless it is heard of before.
+    fn look_at(&self, cx: &AssocView<'_>, p: &PathView) -> Option<Instant> {
+        let suspect_at = self.suspect_at(cx, p)?;
+        let ask_at = if p.asked_at.is_none() { self.ask_at(p) } else { None };
+        Some(ask_at.map_or(suspect_at, |t| t.min(suspect_at)))
+    }
+    /// Packets that the window of an idle path holds at least when it takes over what another one held; 0 leaves it.
+    fn takeover_packets(&self) -> u32 {
+        0
+    }
 }
 
 /// Heartbeats of RFC 9260 §8.3: once per interval plus timeout; once per timeout while a path is unconfirmed

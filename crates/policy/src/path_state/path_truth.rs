@@ -6,14 +6,17 @@
 //! delay; a peer acknowledges every second packet at once (RFC 9260 §6.2), so the delay ends where the next one left.
 //! And nothing unambiguous was heard of the path for longer than it usually takes from one answer to the next (twice
 //! the mean, one may be lost, and `deviations`; at most what makes an answer overdue), for half a round trip, and for
-//! `min_silence`: one lost packet among others is no silence. Where copies of all that is in flight came by another
-//! path, a probe decides.
+//! `min_silence`: one lost packet among others is no silence.
+//! A HEARTBEAT has to be unanswered as well, for as long as a packet, where fewer than `few` packets are in flight, and
+//! where copies of what was came by another path. It leaves when the oldest is late, or its copy leaves.
 //! A suspected path gets no new data and quick probes, its window and error count stay. One answer restores it. T3, at
 //! its time, counts the first error; RFC 7829's states follow after `pfmr` errors: a failed path starts again from a
 //! small window, which a short silence does not deserve.
 //! Only while another path is active that is idle or was heard of since: with nowhere better to go, leaving helps
 //! nobody, and acknowledgements of one path may have been lost on their way by another.
-//! Parameters: times in ms, and `pfmr`.
+//! What a path leaves behind should not wait for the others' windows to grow: they have room for `takeover` packets, the
+//! first window of RFC 6928, in use no further than their threshold. Max.Burst still spreads them.
+//! Parameters: times in ms; `few`, `takeover` and `pfmr`.
 
 use super::PathStatePolicy;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -41,6 +44,15 @@ pub(super) const POLICY: Policy<dyn PathStatePolicy> = Policy {
                 "time between heartbeats of a suspected path, at least its RTT",
             ),
             ParamInfo::millis("revisit", 1_000, 100, 60_000, "longest time between heartbeats of a path out of use"),
+            ParamInfo::count("few", 0, "packets", 0, 100, "with fewer in flight a probe must be unanswered too"),
+            ParamInfo::count(
+                "takeover",
+                10,
+                "packets",
+                0,
+                100,
+                "least window of an idle path that takes over; 0 leaves it",
+            ),
             ParamInfo::count("pfmr", 2, "errors", 0, 255, "errors tolerated before it is potentially failed"),
         ],
     },
@@ -55,6 +67,8 @@ struct PathTruth {
     initial: Duration,
     probe: Duration,
     revisit: Duration,
+    few: u32,
+    takeover: u32,
     pfmr: u16,
 }
 
@@ -68,6 +82,8 @@ impl PathTruth {
             initial: p.millis("initial"),
             probe: p.millis("probe"),
             revisit: p.millis("revisit"),
+            few: p.count("few") as u32,
+            takeover: p.count("takeover") as u32,
             pfmr: p.count("pfmr") as u16,
         }
     }
@@ -111,14 +127,31 @@ impl PathStatePolicy for PathTruth {
     fn suspect_at(&self, cx: &AssocView<'_>, p: &PathView) -> Option<Instant> {
         let in_flight = p.oldest_sent.filter(|_| p.in_flight > 0);
         let oldest = in_flight.into_iter().chain(p.unanswered_since).min().filter(|_| p.state.usable())?;
-        let better = |o: &PathView| o.in_flight == 0 || o.last_heard > p.last_heard;
+        let better = |o: &PathView| o.in_flight == 0 || o.last_heard.max(o.last_shared) > p.last_heard;
         if !cx.active().any(|o| o.id != p.id && better(o)) {
             return None;
         }
         let lone = oldest + self.ack_delay;
         let acknowledged = p.second_sent.map_or(lone, |s| s.max(oldest).min(lone));
         let overdue = acknowledged + self.overdue(p);
-        Some(p.last_heard.map_or(overdue, |h| overdue.max(h + self.silence(p))))
+        let silent = p.last_heard.map_or(overdue, |h| overdue.max(h + self.silence(p)));
+        let asked = p.asked_at.filter(|_| self.needs_probe(p));
+        Some(asked.map_or(silent, |asked| silent.max(asked + self.overdue(p))))
+    }
+    fn needs_probe(&self, p: &PathView) -> bool {
+        let oldest = p.oldest_sent.filter(|_| p.in_flight > 0);
+        // What is in flight says nothing where it left later: what left before came, but perhaps by another path.
+        let hidden = p.unanswered_since.is_some_and(|u| oldest.is_none_or(|o| u < o));
+        hidden || p.packets_in_flight < self.few
+    }
+    fn ask_at(&self, p: &PathView) -> Option<Instant> {
+        let oldest =
+            p.oldest_sent.filter(|_| p.in_flight > 0 && p.packets_in_flight < self.few && !p.srtt.is_zero())?;
+        let since = p.last_heard.map_or(oldest, |h| oldest.max(h));
+        Some(since + p.srtt + (p.rtt_deviation * 2).max(self.margin / 4))
+    }
+    fn takeover_packets(&self) -> u32 {
+        self.takeover
     }
 }
 
@@ -136,6 +169,8 @@ mod tests {
             initial: ms(1_000),
             probe: ms(200),
             revisit: ms(1_000),
+            few: 0,
+            takeover: 10,
             pfmr: 2,
         }
     }

@@ -47,7 +47,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::Retransmission, "rtx_csi"),
             (Hook::LossCount, "per_path"),
             (Hook::AckCredit, "cuc"),
-            (Hook::PathState, "path_truth"),
+            (Hook::PathState, "path_truth:takeover=0"),
         ],
     },
     Preset {
@@ -82,7 +82,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::LossCount, "per_path"),
             (Hook::LossThreshold, "thin"),
             (Hook::Timer, "thin"),
-            (Hook::PathState, "path_truth"),
+            (Hook::PathState, "path_truth:few=4"),
         ],
     },
     Preset {
@@ -120,7 +120,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::Timer, "thin"),
             (Hook::StreamScheduler, "earliest_deadline"),
             (Hook::Acknowledge, "immediate"),
-            (Hook::PathState, "path_truth:ack_delay=0"),
+            (Hook::PathState, "path_truth:ack_delay=0,few=4"),
             (Hook::Redundancy, "preventive_copy"),
         ],
     },
@@ -140,7 +140,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::StreamScheduler, "frame_importance"),
             (Hook::Abandon, "lifetime:predictive=1,whole=1,drain=1,margin=30"),
             (Hook::Acknowledge, "immediate"),
-            (Hook::PathState, "path_truth:ack_delay=0"),
+            (Hook::PathState, "path_truth:ack_delay=0,few=4"),
         ],
     },
 ];
