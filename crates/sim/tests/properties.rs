@@ -46,7 +46,7 @@ fn discipline() -> impl Strategy<Value = Discipline> {
         })
     });
     let codel = (1u64..9, 1u64..30)
-        .prop_map(|(t, more)| Discipline::CoDel(CoDelParams { target: ms(t), interval: ms(t + more) }));
+        .prop_map(|(t, more)| Discipline::CoDel(CoDelParams { target: ms(t), interval: ms(t + more), ecn: false }));
     prop_oneof![Just(Discipline::DropTail), Just(Discipline::Red(RedParams::NS2)), red, codel]
 }
 

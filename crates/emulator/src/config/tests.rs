@@ -221,6 +221,7 @@ fn errors_in_files_are_one_clear_line() {
         ("dely = \"3ms\"", "path `w`: unknown word `dely`; did you mean `delay`?"),
         ("delay = \"30\"", "path `w`: `delay` needs a time"),
         ("delay = 30", "path `w`: `delay` needs a time"),
+        ("queue = \"codel ecn=true\"", "a relay cannot mark packets"),
         ("loss = 0.1", "path `w`: `loss` needs a text"),
         ("down = \"5ms\"", "path `w`: `down` needs a table"),
         ("down = { dely = 3 }", "`down.dely`; did you mean `delay`?"),

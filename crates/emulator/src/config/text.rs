@@ -43,7 +43,9 @@ impl PathChange {
 /// a relay or for one direction are errors here. `overhead` is 28 bytes unless given.
 pub fn parse_link(text: &str) -> Result<LinkConfig, ParseError> {
     let words = split(text, PATH_WORDS);
-    Ok(read_link(&words, &mut Strangers { rebind: false })?.of(OVERHEAD_V4).0)
+    let link = read_link(&words, &mut Strangers { rebind: false })?.of(OVERHEAD_V4).0;
+    refuse_marks([&link])?;
+    Ok(link)
 }
 
 /// Reads one path: words of the link for both or one direction, and `listen`, `to`, `from`, `name`.
@@ -80,7 +82,16 @@ pub(super) fn path_of_words(words: &[String], name: &str) -> Result<PathConfig, 
     let listen = relay.listen.ok_or_else(|| missing("listen"))?;
     let to = relay.to.ok_or_else(|| missing("to"))?;
     let (up, down) = links.of(if to.is_ipv6() { OVERHEAD_V6 } else { OVERHEAD_V4 });
+    refuse_marks([&up, &down])?;
     Ok(PathConfig { listen, to, from: relay.from, up, down, rebinds_every, rebinds, name })
+}
+
+/// A relay has no say in the IP header of what it passes on.
+fn refuse_marks<'a>(links: impl IntoIterator<Item = &'a LinkConfig>) -> Result<(), ParseError> {
+    match links.into_iter().any(|l| l.discipline.marks()) {
+        true => Err(ParseError::new("`queue`: a relay cannot mark packets; leave out `ecn=` and `mark=`".into())),
+        false => Ok(()),
+    }
 }
 
 /// Words of paths where they have no meaning.

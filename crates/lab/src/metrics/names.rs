@@ -97,6 +97,8 @@ pub enum LinkMetric {
     QueueDrops,
     /// Part of the packets that its loss model dropped.
     LossDrops,
+    /// Part of the packets that its queue marked.
+    QueueMarks,
 }
 
 const FLOW: [(&str, FlowMetric, &str); 22] = [
@@ -135,10 +137,11 @@ const MORE: [(&str, FlowMetric, &str); 9] = [
     ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
 ];
 
-const LINK: [(&str, LinkMetric, &str); 3] = [
+const LINK: [(&str, LinkMetric, &str); 4] = [
     ("utilisation", LinkMetric::Utilisation, ""),
     ("queue-drops", LinkMetric::QueueDrops, ""),
     ("loss-drops", LinkMetric::LossDrops, ""),
+    ("queue-marks", LinkMetric::QueueMarks, ""),
 ];
 
 fn flows() -> impl Iterator<Item = &'static (&'static str, FlowMetric, &'static str)> + Clone {

@@ -13,7 +13,7 @@ use anabranch_engine::{
     LocalId, Transmit,
 };
 use anabranch_policy::view::FrameErrors;
-use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Packet, Peer};
+use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Ecn, Packet, Peer};
 use anabranch_wire::PacketSlices;
 
 /// SCTP port of all agents.
@@ -281,7 +281,9 @@ impl SctpAgent {
             }
             let size = t.packet.len() as u32 + self.config.overhead;
             let body = Body::Other(SctpPacket::take(&mut t.packet));
-            cx.send(Packet::new(source, Peer { address: destination, agent: self.config.peer }, size, body));
+            let to = Peer { address: destination, agent: self.config.peer };
+            let ecn = if t.may_be_marked { Ecn::Able } else { Ecn::No };
+            cx.send(Packet { ecn, ..Packet::new(source, to, size, body) });
         }
     }
 
@@ -321,6 +323,9 @@ impl Agent<SctpPacket> for SctpAgent {
             End::Server => Some(0),
         };
         let (Some(endpoint), Some(local)) = (&mut self.endpoint, local) else { return };
+        if packet.ecn == Ecn::Marked {
+            endpoint.next_is_marked();
+        }
         endpoint.handle_slices(now, LocalId(local as u16), socket(packet.source), p);
         self.note(now);
         self.note_arrival(now, packet.source, p);

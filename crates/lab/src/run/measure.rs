@@ -142,6 +142,7 @@ impl<'s> Measured<'s> {
         match m {
             LinkMetric::QueueDrops => part(c.dropped_queue.packets, c.offered.packets),
             LinkMetric::LossDrops => part(c.dropped_loss.packets, c.offered.packets),
+            LinkMetric::QueueMarks => part(c.marked.packets, c.offered.packets),
             LinkMetric::Utilisation => {
                 // What the loss model dropped has used the line.
                 let bytes = c.delivered.bytes + c.dropped_loss.bytes;

@@ -98,6 +98,7 @@ pub struct Limits {
     initial_window: Option<Size>,
     initial_ssthresh: Option<Size>,
     receive_overhead: Option<Size>,
+    ecn: Option<bool>,
     #[serde(default)]
     quirks: BTreeMap<String, bool>,
 }
@@ -105,7 +106,7 @@ pub struct Limits {
 const BASIC: [&str; 10] =
     ["name", "transport", "from", "to", "start", "start-within", "enabled", "traffic", "playout", "note"];
 const OF_SCTP: [&str; 7] = ["profile", "streams", "unordered", "lifetime", "max-retransmissions", "read-rate", "paths"];
-const LIMITS: [&str; 12] = [
+const LIMITS: [&str; 13] = [
     "packet-size",
     "receive-buffer",
     "send-buffer",
@@ -117,6 +118,7 @@ const LIMITS: [&str; 12] = [
     "initial-window",
     "initial-ssthresh",
     "receive-overhead",
+    "ecn",
     "quirks",
 ];
 const OF_TCP: [&str; 8] =
@@ -337,6 +339,7 @@ impl Sctp {
         a.initial_window = l.initial_window.map(|s| s.0).or(a.initial_window);
         a.initial_ssthresh = l.initial_ssthresh.map_or(a.initial_ssthresh, |s| s.0);
         a.receive_overhead = l.receive_overhead.map_or(a.receive_overhead, |s| s.0 as usize);
+        a.ecn = l.ecn.unwrap_or(a.ecn);
         if let Some((name, _)) = l.quirks.iter().find(|(name, on)| !a.quirks.set(name, **on)) {
             return Err(format!("`quirks` has no `{name}`; there are {}", Quirks::NAMES.join(", ")));
         }

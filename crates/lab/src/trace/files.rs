@@ -44,7 +44,7 @@ pub struct TraceError {
 type Out = BufWriter<File>;
 
 /// The head of the packet trace.
-const CSV_HEAD: &str = "time,event,place,from,to,size,kind,flow,path,number,tsn,cause\n";
+const CSV_HEAD: &str = "time,event,place,from,to,size,kind,flow,path,number,tsn,cause,ecn\n";
 
 /// Open files.
 pub(super) struct Files {
@@ -78,6 +78,7 @@ pub(super) struct CsvRow<'a> {
     pub number: u64,
     pub numbers: &'a [u64],
     pub cause: &'a str,
+    pub ecn: &'a str,
 }
 
 impl Files {
@@ -123,7 +124,7 @@ impl Files {
         let path = r.path.map_or(String::new(), |p| p.to_string());
         let written = writeln!(
             out,
-            "{},{},{},{},{},{},{},{},{path},{},{},{}",
+            "{},{},{},{},{},{},{},{},{path},{},{},{},{}",
             Seconds(r.at),
             r.event,
             csv_field(r.place),
@@ -134,7 +135,8 @@ impl Files {
             csv_field(r.flow),
             r.number,
             numbers.join(" "),
-            r.cause
+            r.cause,
+            r.ecn
         );
         self.keep(written, Which::Csv);
     }

@@ -135,11 +135,11 @@ fn every_packet_can_be_followed_through_the_table() {
     run(Some(dir.path()));
     let text = std::fs::read_to_string(dir.path().join("run.csv")).unwrap();
     let mut rows = text.lines();
-    assert_eq!(rows.next(), Some("time,event,place,from,to,size,kind,flow,path,number,tsn,cause"));
+    assert_eq!(rows.next(), Some("time,event,place,from,to,size,kind,flow,path,number,tsn,cause,ecn"));
     let mut stories: BTreeMap<u64, Vec<(f64, String)>> = BTreeMap::new();
     for row in rows {
         let fields: Vec<&str> = row.split(',').collect();
-        assert_eq!(fields.len(), 12, "{row}");
+        assert_eq!(fields.len(), 13, "{row}");
         stories.entry(fields[9].parse().unwrap()).or_default().push((fields[0].parse().unwrap(), fields[1].to_owned()));
     }
     let mut ends: BTreeMap<String, usize> = BTreeMap::new();

@@ -7,7 +7,7 @@ use super::probe::{Probe, Sending};
 use crate::node::{SctpPacket, ip};
 use anabranch_base::Instant;
 use anabranch_sim::link::DropReason;
-use anabranch_sim::network::{Address, AgentId, Body, Event, Observer, Packet, Place, What};
+use anabranch_sim::network::{Address, AgentId, Body, Ecn, Event, Observer, Packet, Place, What};
 use anabranch_sim::topology::Topology;
 use anabranch_wire::Direction;
 use std::collections::{BTreeMap, VecDeque};
@@ -203,6 +203,11 @@ impl State {
             number: e.packet.number,
             numbers: &c.numbers,
             cause: cause(e.what).map_or("", Cause::word),
+            ecn: match e.packet.ecn {
+                Ecn::No => "",
+                Ecn::Able => "ect",
+                Ecn::Marked => "ce",
+            },
         });
     }
 

@@ -36,6 +36,8 @@ pub struct LinkCounters {
     pub delivered: Tally,
     /// Second copies made.
     pub duplicated: Tally,
+    /// Marked by the queue in place of a drop.
+    pub marked: Tally,
     /// Dropped because the queue was full, or by its discipline.
     pub dropped_queue: Tally,
     /// Dropped by the loss model.

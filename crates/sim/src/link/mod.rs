@@ -29,7 +29,7 @@ pub use mahimahi::DeliveryTrace;
 pub use schedule::{Change, Schedule, Setting};
 
 use crate::loss::{LossConfig, LossModel};
-use crate::queue::{AnyQueue, Line, Packet, Queue};
+use crate::queue::{AnyQueue, Line, Mark, Packet, Queue};
 use anabranch_base::{Duration, Instant, RandomStream};
 use arrivals::Travelling;
 use schedule::Progress;
@@ -172,6 +172,11 @@ impl<P: Clone + Send + 'static> Link<P> {
     /// The notices since the last call, in the order of their times.
     pub fn take_notices(&mut self) -> impl Iterator<Item = Notice<P>> + '_ {
         self.rest.notices.iter_mut().flat_map(|n| n.drain(..))
+    }
+
+    /// How a packet is marked, by a queue that was told to mark.
+    pub fn set_mark(&mut self, mark: Mark<P>) {
+        self.rest.queue.set_mark(mark);
     }
 
     /// From now on keeps what it drops until it is taken.
@@ -361,6 +366,7 @@ impl<P: Clone + Send + 'static> Link<P> {
             offered: self.steady.offered,
             delivered: self.steady.delivered,
             dropped_loss,
+            marked: self.rest.queue.marked(),
             ..self.rest.counters
         }
     }

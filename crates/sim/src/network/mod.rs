@@ -12,7 +12,7 @@ mod wakes;
 
 pub use agent::{Agent, Context, Peer};
 pub use observer::{Event, Observer, Place, What};
-pub use packet::{Body, Packet, Parcel};
+pub use packet::{Body, Ecn, Packet, Parcel};
 
 use crate::Direction;
 use crate::link::{Link, Verdict};
@@ -111,6 +111,7 @@ impl<X: Clone + Send + 'static> Network<X> {
             for (to, way, config) in [(c.b, "forward", &c.forward), (c.a, "backward", &c.backward)] {
                 let mut link = Link::new(&format!("{}.{way}", c.name), seed, config.clone());
                 link.keep_dropped();
+                link.set_mark(Parcel::mark);
                 links.push(Line { wake: Instant::FAR, to, row: routes.row(to), link });
             }
         }

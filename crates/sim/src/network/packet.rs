@@ -4,6 +4,18 @@ use super::{Address, AgentId, Peer};
 use crate::transport::tcp::Segment;
 use anabranch_base::Instant;
 
+/// What the bits of RFC 3168 in the IP header say.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Ecn {
+    /// The sender does not want marks.
+    #[default]
+    No,
+    /// A queue may mark it: ECT(0).
+    Able,
+    /// A queue has marked it: CE.
+    Marked,
+}
+
 /// A packet on its way.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Packet<X> {
@@ -19,6 +31,8 @@ pub struct Packet<X> {
     pub number: u64,
     /// Length in bytes, IP header included.
     pub size: u32,
+    /// May queues mark it, and has one?
+    pub ecn: Ecn,
     /// What it carries.
     pub body: Body<X>,
 }
@@ -43,7 +57,7 @@ impl<X> Packet<X> {
     /// A packet from `source` to `peer`.
     pub fn new(source: Address, peer: Peer, size: u32, body: Body<X>) -> Self {
         let Peer { address: destination, agent: to } = peer;
-        Packet { source, destination, to, from: AgentId(0), number: 0, size, body }
+        Packet { source, destination, to, from: AgentId(0), number: 0, size, ecn: Ecn::No, body }
     }
 }
 
@@ -61,6 +75,12 @@ impl<X> Parcel<X> {
     #[inline]
     pub fn packet(&self) -> Option<&Packet<X>> {
         self.0.0.as_ref()
+    }
+
+    /// Marks the packet if its sender wants marks; false otherwise.
+    pub(super) fn mark(&mut self) -> bool {
+        let able = self.packet_mut().filter(|p| p.ecn != Ecn::No);
+        able.map(|p| p.ecn = Ecn::Marked).is_some()
     }
 
     #[inline]

@@ -1,10 +1,11 @@
 //! Controlled delay (CoDel, RFC 8289): drops at the head when packets have waited longer than
 //! `target` for a whole `interval`, and then ever faster until they no longer do.
 //!
-//! Differences from RFC 8289 §5: the largest packet is learnt from the packets seen; there is no
-//! explicit congestion notification.
+//! With `ecn`, packets of senders that want it are marked and sent on where they would be dropped.
+//!
+//! Difference from RFC 8289 §5: the largest packet is learnt from the packets seen.
 
-use super::{Limit, Packet, Queue};
+use super::{Limit, Mark, Marker, Packet, Queue};
 use crate::link::Tally;
 use anabranch_base::{Duration, Instant};
 use std::collections::VecDeque;
@@ -16,12 +17,14 @@ pub struct CoDelParams {
     pub target: Duration,
     /// Time in which a wait may come down by itself, about the longest usual RTT (RFC 8289 §4.3).
     pub interval: Duration,
+    /// Are packets marked in place of drops, where their senders want it?
+    pub ecn: bool,
 }
 
 impl Default for CoDelParams {
     /// RFC 8289's: 5 ms and 100 ms.
     fn default() -> Self {
-        CoDelParams { target: Duration::from_millis(5), interval: Duration::from_millis(100) }
+        CoDelParams { target: Duration::from_millis(5), interval: Duration::from_millis(100), ecn: false }
     }
 }
 
@@ -55,12 +58,14 @@ pub struct CoDel<P> {
     /// Drops in this row of drops, and at the start of it.
     count: u32,
     last_count: u32,
+    marker: Marker<P>,
 }
 
 impl<P> CoDel<P> {
     /// An empty queue.
     pub fn new(params: CoDelParams, limit: Limit) -> Self {
         CoDel {
+            marker: Marker::new(params.ecn),
             params,
             waiting: VecDeque::new(),
             bytes: 0,
@@ -94,8 +99,12 @@ impl<P> CoDel<P> {
     fn go_on(&mut self, now: Instant, mut head: (Packet<P>, bool), dropped: &mut Vec<Packet<P>>) -> Option<Packet<P>> {
         self.dropping = head.1;
         while self.dropping && now >= self.drop_next {
-            dropped.push(head.0);
             self.count = self.count.saturating_add(1);
+            if self.marker.mark(&mut head.0) {
+                self.drop_next = self.params.control_law(self.drop_next, self.count);
+                break;
+            }
+            dropped.push(head.0);
             let Some(next) = self.take(now) else {
                 self.dropping = false;
                 return None;
@@ -110,15 +119,18 @@ impl<P> CoDel<P> {
         Some(head.0)
     }
 
-    /// Drops the head and starts a row of drops; soon after another row, near the rate that ended it.
-    fn begin(&mut self, now: Instant, head: Packet<P>, dropped: &mut Vec<Packet<P>>) -> Option<Packet<P>> {
-        dropped.push(head);
+    /// Drops or marks the head and starts a row of drops; soon after another row, near the rate that ended it.
+    fn begin(&mut self, now: Instant, mut head: Packet<P>, dropped: &mut Vec<Packet<P>>) -> Option<Packet<P>> {
         self.dropping = true;
         let grown = self.count.saturating_sub(self.last_count);
         let recent = now.since(self.drop_next) < self.params.interval * 16;
         self.count = if grown > 1 && recent { grown } else { 1 };
         self.drop_next = self.params.control_law(now, self.count);
         self.last_count = self.count;
+        if self.marker.mark(&mut head) {
+            return Some(head);
+        }
+        dropped.push(head);
         self.take(now).map(|next| next.0)
     }
 }
@@ -150,6 +162,14 @@ impl<P> Queue<P> for CoDel<P> {
 
     fn waiting(&self) -> Tally {
         Tally { packets: self.waiting.len() as u64, bytes: self.bytes }
+    }
+
+    fn set_mark(&mut self, mark: Mark<P>) {
+        self.marker.mark = Some(mark);
+    }
+
+    fn marked(&self) -> Tally {
+        self.marker.marked
     }
 
     fn set_limit(&mut self, limit: Limit) {
@@ -212,6 +232,19 @@ mod tests {
     }
 
     #[test]
+    fn marks_follow_the_control_law_too() {
+        let law = |ecn| {
+            let mut q = CoDel::new(CoDelParams { ecn, ..CoDelParams::default() }, Limit::NONE);
+            q.set_mark(|_| true);
+            (drops(&mut q, 2, 0, 1_000).len() as u64, q.marked().packets)
+        };
+        let (dropped, none) = law(false);
+        assert_eq!((law(true).0, none), (0, 0));
+        let marked = law(true).1;
+        assert!(dropped > 20 && marked.abs_diff(dropped) <= 1, "{marked} marked, {dropped} dropped");
+    }
+
+    #[test]
     fn one_packet_is_never_too_many() {
         let mut q = CoDel::new(CoDelParams::default(), Limit::NONE);
         let mut dropped = Vec::new();
@@ -249,7 +282,7 @@ mod tests {
     fn nonsense_is_named() {
         let ms = Duration::from_millis;
         assert!(CoDelParams::default().check().is_ok());
-        assert!(CoDelParams { target: ms(100), interval: ms(100) }.check().is_err());
-        assert!(CoDelParams { target: ms(0), interval: ms(100) }.check().is_err());
+        assert!(CoDelParams { target: ms(100), interval: ms(100), ecn: false }.check().is_err());
+        assert!(CoDelParams { target: ms(0), interval: ms(100), ecn: false }.check().is_err());
     }
 }

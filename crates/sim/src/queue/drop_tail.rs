@@ -1,6 +1,7 @@
-//! First in, first out, with a limit in packets, bytes or both.
+//! First in, first out, with a limit in packets, bytes or both; where asked for, with a length from which packets are
+//! marked as they come (RFC 3168; a step, as DCTCP has it in RFC 8257 §4.1 for its switches).
 
-use super::{Limit, Packet, Queue};
+use super::{Limit, Mark, Marker, Packet, Queue};
 use crate::link::Tally;
 use anabranch_base::Instant;
 use std::collections::VecDeque;
@@ -11,12 +12,20 @@ pub struct DropTail<P> {
     waiting: VecDeque<Packet<P>>,
     bytes: u64,
     limit: Limit,
+    /// How many wait when one that comes is marked.
+    step: u64,
+    marker: Marker<P>,
 }
 
 impl<P> DropTail<P> {
     /// An empty queue.
     pub fn new(limit: Limit) -> Self {
-        DropTail { waiting: VecDeque::new(), bytes: 0, limit }
+        DropTail { waiting: VecDeque::new(), bytes: 0, limit, step: u64::MAX, marker: Marker::new(false) }
+    }
+
+    /// An empty queue that marks what comes while `step` packets wait.
+    pub fn marking(limit: Limit, step: u64) -> Self {
+        DropTail { step, marker: Marker::new(true), ..DropTail::new(limit) }
     }
 
     /// Puts a packet in without asking whether there is room.
@@ -27,9 +36,12 @@ impl<P> DropTail<P> {
 }
 
 impl<P> Queue<P> for DropTail<P> {
-    fn push(&mut self, _now: Instant, packet: Packet<P>, serving: Tally) -> Result<(), Packet<P>> {
+    fn push(&mut self, _now: Instant, mut packet: Packet<P>, serving: Tally) -> Result<(), Packet<P>> {
         if !self.limit.admits(self.waiting(), serving, packet.charged) {
             return Err(packet);
+        }
+        if self.waiting.len() as u64 >= self.step {
+            self.marker.mark(&mut packet);
         }
         self.put(packet);
         Ok(())
@@ -43,6 +55,14 @@ impl<P> Queue<P> for DropTail<P> {
 
     fn waiting(&self) -> Tally {
         Tally { packets: self.waiting.len() as u64, bytes: self.bytes }
+    }
+
+    fn set_mark(&mut self, mark: Mark<P>) {
+        self.marker.mark = Some(mark);
+    }
+
+    fn marked(&self) -> Tally {
+        self.marker.marked
     }
 
     fn set_limit(&mut self, limit: Limit) {
@@ -74,6 +94,23 @@ mod tests {
         assert_eq!(q.pop(Instant::ZERO, &mut none).unwrap().payload, 1);
         assert_eq!(q.pop(Instant::ZERO, &mut none).unwrap().payload, 3);
         assert_eq!((q.waiting(), none.len()), (Tally::default(), 0));
+    }
+
+    #[test]
+    fn what_comes_to_a_long_queue_is_marked_and_never_dropped_for_it() {
+        let mut q: DropTail<u32> = DropTail::marking(Limit::packets(4), 2);
+        // Odd ones may be marked.
+        q.set_mark(|p| {
+            let able = *p % 2 == 1;
+            *p += if able { 100 } else { 0 };
+            able
+        });
+        (0..4).for_each(|n| assert!(q.push(Instant::ZERO, packet(n, 1), Tally::default()).is_ok()));
+        assert!(q.push(Instant::ZERO, packet(5, 1), Tally::default()).is_err(), "full is full");
+        assert_eq!(q.marked(), Tally { packets: 1, bytes: 10 });
+        let mut none = Vec::new();
+        let out: Vec<u32> = core::iter::from_fn(|| q.pop(Instant::ZERO, &mut none)).map(|p| p.payload).collect();
+        assert_eq!(out, [0, 1, 2, 103]);
     }
 
     #[test]

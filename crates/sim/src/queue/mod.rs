@@ -26,6 +26,9 @@ pub struct Packet<P> {
     pub payload: P,
 }
 
+/// Marks what a packet carries as having met congestion (CE of RFC 3168); false when its sender does not want that.
+pub type Mark<P> = fn(&mut P) -> bool;
+
 /// Which discipline a link's queue has.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 #[non_exhaustive]
@@ -33,6 +36,11 @@ pub enum Discipline {
     /// First in, first out; what does not fit is dropped ([`DropTail`]).
     #[default]
     DropTail,
+    /// The same, and what comes while so many packets wait is marked.
+    Step {
+        /// So many packets.
+        mark: u64,
+    },
     /// Random early detection ([`Red`]).
     Red(RedParams),
     /// Controlled delay ([`CoDel`]).
@@ -53,8 +61,19 @@ impl Discipline {
     pub fn build<P>(&self, limit: Limit, line: Line, random: RandomStream) -> AnyQueue<P> {
         match self {
             Discipline::DropTail => AnyQueue::DropTail(DropTail::new(limit)),
+            Discipline::Step { mark } => AnyQueue::DropTail(DropTail::marking(limit, *mark)),
             Discipline::Red(params) => AnyQueue::Red(Box::new(Red::new(*params, limit, line, random))),
             Discipline::CoDel(params) => AnyQueue::CoDel(Box::new(CoDel::new(*params, limit))),
+        }
+    }
+
+    /// Does it mark packets?
+    pub fn marks(&self) -> bool {
+        match self {
+            Discipline::DropTail => false,
+            Discipline::Step { .. } => true,
+            Discipline::Red(params) => params.ecn,
+            Discipline::CoDel(params) => params.ecn,
         }
     }
 
@@ -62,6 +81,8 @@ impl Discipline {
     pub fn check(&self) -> Result<(), &'static str> {
         match self {
             Discipline::DropTail => Ok(()),
+            Discipline::Step { mark: 0 } => Err("mark must be at least one packet"),
+            Discipline::Step { .. } => Ok(()),
             Discipline::Red(params) => params.check(),
             Discipline::CoDel(params) => params.check(),
         }
@@ -84,6 +105,12 @@ pub trait Queue<P> {
     /// Packets that wait, in charged bytes.
     fn waiting(&self) -> Tally;
 
+    /// How packets are marked from now on, by a discipline that was told to; without this it drops instead.
+    fn set_mark(&mut self, mark: Mark<P>);
+
+    /// What it has marked since its start, in bytes without overhead.
+    fn marked(&self) -> Tally;
+
     /// Changes the limit. What is already held stays.
     fn set_limit(&mut self, limit: Limit);
 
@@ -92,6 +119,30 @@ pub trait Queue<P> {
 
     /// Drops everything into `dropped`.
     fn clear(&mut self, now: Instant, dropped: &mut Vec<Packet<P>>);
+}
+
+/// How a queue marks, and what it has marked.
+#[derive(Debug)]
+struct Marker<P> {
+    /// Was it told to mark?
+    on: bool,
+    mark: Option<Mark<P>>,
+    marked: Tally,
+}
+
+impl<P> Marker<P> {
+    fn new(on: bool) -> Self {
+        Marker { on, mark: None, marked: Tally::default() }
+    }
+
+    /// Marks a packet, if it may be.
+    fn mark(&mut self, packet: &mut Packet<P>) -> bool {
+        let done = self.on && self.mark.is_some_and(|mark| mark(&mut packet.payload));
+        if done {
+            self.marked.add(packet.size);
+        }
+        done
+    }
 }
 
 /// A queue of any discipline. A choice among few, made per packet, costs less than a call through a
@@ -138,6 +189,14 @@ impl<P> Queue<P> for AnyQueue<P> {
 
     fn waiting(&self) -> Tally {
         each!(self, q => q.waiting())
+    }
+
+    fn set_mark(&mut self, mark: Mark<P>) {
+        each!(self, q => q.set_mark(mark));
+    }
+
+    fn marked(&self) -> Tally {
+        each!(self, q => q.marked())
     }
 
     fn set_limit(&mut self, limit: Limit) {

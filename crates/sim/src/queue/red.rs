@@ -12,12 +12,15 @@
 //! - with `wait` the gap between two early drops is even over 1/p to 2/p packets, not 1 to 1/p;
 //! - a queue measured in bytes compares the average with the thresholds times `mean_pktsize`.
 //!
-//! Left out of ns-2's: explicit congestion notification, adaptive `linterm`, dropping another packet
+//! With `ecn`, packets of senders that want it are marked where they would be dropped by chance; from where all are
+//! dropped on, they are too (RFC 3168 §7).
+//!
+//! Left out of ns-2's: adaptive `linterm`, dropping another packet
 //! than the arriving one, and its limit of packets times `mean_pktsize` when bytes are counted (the
 //! limit is the link's, in packets, bytes or both). A changed rate changes what an idle time counts
 //! for, which in ns-2 it does not.
 
-use super::{Limit, Line, Packet, Queue};
+use super::{Limit, Line, Mark, Marker, Packet, Queue};
 use crate::link::Tally;
 use anabranch_base::{Instant, RandomStream, Rate};
 use std::collections::VecDeque;
@@ -48,6 +51,8 @@ pub struct RedParams {
     pub mean_pktsize: u32,
     /// Does an early drop wait for at least as many packets as come on average between two?
     pub wait: bool,
+    /// Are packets marked in place of early drops by chance, where their senders want it (ns-2's `setbit_`)?
+    pub ecn: bool,
 }
 
 impl RedParams {
@@ -62,6 +67,7 @@ impl RedParams {
         queue_in_bytes: true,
         mean_pktsize: 500,
         wait: true,
+        ecn: false,
     };
 
     /// What is wrong with the parameters, in words for a user.
@@ -117,6 +123,17 @@ pub struct Red<P> {
     above: bool,
     /// Packets and bytes since the last drop, or since the average rose above `thresh`.
     since_drop: Tally,
+    marker: Marker<P>,
+}
+
+/// What becomes of a packet for which there is room.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Early {
+    Keep,
+    /// Dropped by chance, or marked.
+    Signal,
+    /// The queue is so long that all are dropped.
+    Drop,
 }
 
 impl<P> Red<P> {
@@ -141,6 +158,7 @@ impl<P> Red<P> {
             idle_since: Some(Instant::ZERO),
             above: false,
             since_drop: Tally::default(),
+            marker: Marker::new(params.ecn),
             params,
         }
     }
@@ -191,24 +209,24 @@ impl<P> Red<P> {
         if self.params.bytes && chance < 1.0 { chance * size as f64 / mean as f64 } else { chance }
     }
 
-    /// Is a packet of `size` charged bytes to be dropped although there is room?
-    fn drops_early(&mut self, size: u64) -> bool {
+    /// What becomes of a packet of `size` charged bytes although there is room?
+    fn early(&mut self, size: u64) -> Early {
         let waits = if self.params.queue_in_bytes { self.bytes } else { self.waiting.len() as u64 };
         if self.average < self.thresh || waits <= 1 {
             self.above = false;
-            return false;
+            return Early::Keep;
         }
         let all_at = if self.params.gentle { 2.0 * self.maxthresh } else { self.maxthresh };
         if self.average >= all_at {
-            return true;
+            return Early::Drop;
         }
         if !self.above {
             self.above = true;
             self.since_drop = Tally { packets: 1, bytes: size };
-            return false;
+            return Early::Keep;
         }
         let chance = self.chance_now(size);
-        self.random.chance(chance)
+        if self.random.chance(chance) { Early::Signal } else { Early::Keep }
     }
 }
 
@@ -218,14 +236,18 @@ fn pace_of(rate: Option<Rate>, mean_pktsize: u32) -> f64 {
 }
 
 impl<P> Queue<P> for Red<P> {
-    fn push(&mut self, now: Instant, packet: Packet<P>, serving: Tally) -> Result<(), Packet<P>> {
+    fn push(&mut self, now: Instant, mut packet: Packet<P>, serving: Tally) -> Result<(), Packet<P>> {
         let length = if self.params.queue_in_bytes { self.bytes as f64 } else { self.waiting.len() as f64 };
         self.move_average(now, length);
         self.since_drop = self.since_drop.plus(Tally { packets: 1, bytes: packet.charged });
-        let early = self.drops_early(packet.charged);
-        if early || !self.limit.admits(self.waiting(), serving, packet.charged) {
+        let early = self.early(packet.charged);
+        let fits = self.limit.admits(self.waiting(), serving, packet.charged);
+        if early != Early::Keep || !fits {
             self.since_drop = Tally::default();
-            return Err(packet);
+            let marked = early == Early::Signal && fits && self.marker.mark(&mut packet);
+            if !marked {
+                return Err(packet);
+            }
         }
         self.bytes += packet.charged;
         self.waiting.push_back(packet);
@@ -243,6 +265,14 @@ impl<P> Queue<P> for Red<P> {
 
     fn waiting(&self) -> Tally {
         Tally { packets: self.waiting.len() as u64, bytes: self.bytes }
+    }
+
+    fn set_mark(&mut self, mark: Mark<P>) {
+        self.marker.mark = Some(mark);
+    }
+
+    fn marked(&self) -> Tally {
+        self.marker.marked
     }
 
     fn set_limit(&mut self, limit: Limit) {
@@ -336,6 +366,22 @@ mod tests {
         assert!(!push(&mut q, 0, 500));
         q.waiting.truncate(1);
         assert!(push(&mut q, 0, 500));
+    }
+
+    #[test]
+    fn chance_marks_and_excess_drops() {
+        let params = RedParams { q_weight: Some(1.0), wait: false, ecn: true, ..PACKETS };
+        let mut q: Red<()> = Red::new(params, Limit::NONE, line(10, 10), RandomStream::named(1, "red"));
+        q.set_mark(|()| true);
+        let kept = (0..200).filter(|_| push(&mut q, 0, 500)).count() as u64;
+        // The average is the length: beyond twice maxthresh nothing gets in.
+        assert_eq!((kept, q.waiting().packets), (30, 30));
+        assert!((1..26).contains(&q.marked().packets), "{:?}", q.marked());
+        q.set_mark(|()| false);
+        q.waiting.truncate(20);
+        let before = q.marked();
+        let dropped = (0..10).filter(|_| !push(&mut q, 0, 500)).count();
+        assert!(dropped > 0 && q.marked() == before, "a sender that does not want marks gets drops");
     }
 
     #[test]

@@ -146,6 +146,7 @@ const RED: RedParams = RedParams {
     queue_in_bytes: false,
     mean_pktsize: 1_000,
     wait: false,
+    ecn: false,
 };
 
 /// With the average held at `length`, the gap between two drops is even over 1 to `1/p - 1` packets
