@@ -86,6 +86,10 @@ sockets *parts:
 path-deaths *args:
     scripts/path-deaths.sh {{args}}
 
+# Path MTU discovery on a stream through network namespaces, in a capture; needs root, nft, tcpdump
+path-mtu:
+    scripts/path-mtu.sh
+
 # What the wire shows from behind NATs; needs root, tcpdump, libusrsctp-dev
 nat-wire:
     scripts/nat-wire.sh

@@ -20,8 +20,8 @@ DATA, HEARTBEAT_ACK, I_DATA, ASCONF_ACK = 0, 5, 64, 128
 OUTGOING = 4
 
 
-def frames(path):
-    """Time, interface, whether it goes out, protocol and payload of each IPv4 packet."""
+def packets(path):
+    """Time, interface, direction and bytes of each IPv4 packet, as far as it was captured."""
     data = open(path, "rb").read()
     magic, link = struct.unpack_from("<I", data)[0], struct.unpack_from("<I", data, 20)[0]
     assert magic in (0xA1B2C3D4, 0xA1B23C4D) and link == 276, f"{path} is no capture of all interfaces"
@@ -32,8 +32,13 @@ def frames(path):
         frame, at = data[at + 16 : at + 16 + size], at + 16 + size
         protocol, _, index, _, kind = struct.unpack_from(">HHIHB", frame)
         if protocol == 0x0800:
-            ip = frame[20 : 20 + struct.unpack_from(">H", frame, 22)[0]]
-            yield seconds + parts * fraction, index, kind == OUTGOING, ip[9], ip[(ip[0] & 15) * 4 :]
+            yield seconds + parts * fraction, index, kind, frame[20 : 20 + struct.unpack_from(">H", frame, 22)[0]]
+
+
+def frames(path):
+    """Time, interface, whether it goes out, protocol and payload of each IPv4 packet."""
+    for time, index, kind, ip in packets(path):
+        yield time, index, kind == OUTGOING, ip[9], ip[(ip[0] & 15) * 4 :]
 
 
 def chunks(packet):
@@ -134,4 +139,5 @@ def main():
     return 1 if wrong and float(limit) else 0
 
 
-sys.exit(main())
+if __name__ == "__main__":
+    sys.exit(main())
