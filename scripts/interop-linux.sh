@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Associations with the SCTP of a Linux kernel: Debian's stock one in QEMU (5 to 10 s to boot, 220 MB), or its user-mode
+# Associations with the SCTP of a Linux kernel: Debian's stock one in QEMU (7 to 14 s to boot on a busy machine, 220 MB), or its user-mode
 # kernel (3 s, 64 MB), which has no HMAC and no traffic control, so that some cases are left out by name. Every message
 # says what it is, as with usrsctp. Prints a table; fails when anything was lost, doubled, out of order or damaged.
 #

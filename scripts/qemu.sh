@@ -1,5 +1,5 @@
 # shellcheck shell=bash disable=SC2154
-# Debian's stock kernel in QEMU, without hardware's help (5 to 10 s to boot, 220 MB each): the same functions as those of
+# Debian's stock kernel in QEMU, without hardware's help (7 to 14 s to boot on a busy machine, 220 MB each): the same functions as those of
 # uml.sh. Read after lib.sh, not run. Jobs go through serial ports, not through the network that is tested.
 
 qemus=()

@@ -14,7 +14,7 @@ use bytes::{Bytes, BytesMut};
 use interleaved::Interleaved;
 use partial::Partial;
 use std::collections::btree_map::Entry;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use thiserror::Error;
 
 /// Charged for each chunk inside on top of its payload by default, bytes: about what its handle, its map entry and the
@@ -155,6 +155,8 @@ pub struct Reassembly {
     forwarded: bool,
     /// The peer may give messages up (RFC 3758), and may have stopped in the middle of one.
     gives_up: bool,
+    /// Stream and SSN of messages without an end that are not yet passed. Each is charged as a chunk without payload.
+    endless: BTreeSet<(StreamId, u16)>,
     /// The message that the user has a part of.
     partial: Option<Partial>,
     /// Messages in I-DATA; empty where DATA is used.
@@ -179,6 +181,7 @@ impl Reassembly {
             given_up: 0,
             forwarded: false,
             gives_up: false,
+            endless: BTreeSet::new(),
             partial: None,
             interleaved: Interleaved::default(),
             handed_on: None,
@@ -215,6 +218,9 @@ impl Reassembly {
         while let Some(key) = self.waiting.keys().find(|(s, _)| chosen(*s)).copied() {
             self.waiting.remove(&key).into_iter().for_each(|m| self.hand(m));
         }
+        let before = self.endless.len();
+        self.endless.retain(|(s, _)| !chosen(*s));
+        self.held -= (before - self.endless.len()) * self.overhead;
         self.reset_interleaved(&chosen);
         for (i, next) in self.next.iter_mut().enumerate() {
             if chosen(StreamId(i as u16)) {
@@ -241,9 +247,34 @@ impl Reassembly {
             && run.after(*first) == tsn
             && !run.ends
         {
-            self.release_run(*first);
+            let (first, shared) = (*first, run.shared);
+            self.release_run(first);
+            self.pass(shared);
+        }
+        if headless {
+            self.pass(Shared::of(h));
         }
         headless
+    }
+
+    /// What can have no end is passed when its turn comes, whether or not a FORWARD-TSN names it: when all there is of
+    /// it has arrived, that moves nothing and counts as an old one (RFC 3758 §3.6).
+    fn pass(&mut self, of: Shared) {
+        let Shared { stream, ssn: Some(ssn) } = of else { return };
+        let next = self.next_of(stream);
+        let ahead = ssn.distance(*next);
+        if ahead == 0 {
+            *next = ssn.next();
+            self.drain(stream);
+        } else if ahead < HALF_SSN_SPACE && self.endless.insert((stream, ssn.0)) {
+            self.held += self.overhead;
+        }
+    }
+
+    fn forget_endless(&mut self, stream: StreamId, ssn: u16) -> bool {
+        let found = self.endless.remove(&(stream, ssn));
+        self.held -= if found { self.overhead } else { 0 };
+        found
     }
 
     fn release_run(&mut self, first: u64) -> Option<Run> {
@@ -357,7 +388,9 @@ impl Reassembly {
             if !self.gives_up {
                 return Err(wrong);
             }
+            let shared = run.shared;
             self.release_run(first);
+            self.pass(shared);
         }
         Ok(())
     }
@@ -507,6 +540,10 @@ impl Reassembly {
             self.held -= charge_of(&m, self.overhead);
             return Ok(());
         }
+        if self.endless.contains(&(stream, ssn.0)) {
+            self.held -= charge_of(&m, self.overhead);
+            return Ok(());
+        }
         match self.waiting.entry((stream, ssn.0)) {
             Entry::Occupied(_) => Err(Violation::SsnReused { stream, ssn }),
             Entry::Vacant(e) => {
@@ -518,10 +555,12 @@ impl Reassembly {
 
     /// Makes ready what waited for the message just passed.
     fn drain(&mut self, stream: StreamId) {
-        while !self.waiting.is_empty() {
+        while !self.waiting.is_empty() || !self.endless.is_empty() {
             let ssn = *self.next_of(stream);
-            let Some(m) = self.waiting.remove(&(stream, ssn.0)) else { return };
-            self.hand(m);
+            if !self.forget_endless(stream, ssn.0) {
+                let Some(m) = self.waiting.remove(&(stream, ssn.0)) else { return };
+                self.hand(m);
+            }
             *self.next_of(stream) = ssn.next();
         }
     }
@@ -543,6 +582,9 @@ impl Reassembly {
             while let Some((key, _)) = self.waiting.range((stream, low)..=(stream, high)).next() {
                 let key = *key;
                 self.waiting.remove(&key).into_iter().for_each(|m| self.hand(m));
+            }
+            while let Some((_, ssn)) = self.endless.range((stream, low)..=(stream, high)).next().copied() {
+                self.forget_endless(stream, ssn);
             }
         }
         self.drain(stream);

@@ -448,3 +448,31 @@ proptest! {
         }
     }
 }
+
+/// Linux gives up a message when it has sent a part of it and goes on with the next one. All of that arrives, so its
+/// FORWARD-TSN moves nothing.
+#[test]
+fn what_has_no_end_is_passed_though_no_forward_tsn_counts() {
+    let of = |order: &[(u64, u16, &str)]| {
+        let mut r = Reassembly::new(4, CHUNK_CHARGE);
+        let mut t = TsnTracker::new(Tsn(T0 as u32));
+        r.peer_gives_up(true);
+        for (at, ssn, spec) in order {
+            t.insert(T0 + at);
+            put(&mut r, *at, 1, *ssn, spec).unwrap();
+            r.check_cum(t.cum_extended()).unwrap();
+        }
+        (texts(&mut r), r.held_bytes())
+    };
+    let all = [(0, 0, "BE"), (1, 1, "B"), (2, 2, "BE"), (3, 3, "BE")];
+    let got = |list: &[&str]| (list.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>(), 0);
+    assert_eq!(of(&all), got(&["0.", "2.", "3."]));
+    // In whatever order they come.
+    let orders = [[0, 2, 1, 3], [1, 2, 3, 0], [3, 2, 1, 0], [2, 1, 3, 0], [1, 3, 0, 2]];
+    for order in orders {
+        assert_eq!(of(&order.map(|i: usize| all[i])), got(&["0.", "2.", "3."]), "{order:?}");
+    }
+    // While something before it is missing it is charged, and passed in its turn.
+    let (read, held) = of(&[(1, 1, "B"), (2, 2, "BE")]);
+    assert_eq!((read, held), (vec![], 2 * CHUNK_CHARGE + 2));
+}
