@@ -78,8 +78,11 @@ pub struct Quirks {
     /// matter, as in FreeBSD. Otherwise a SACK with such blocks is dropped.
     pub each_gap_alone: bool,
     /// What the user sends while something is outstanding waits when it fills no packet, until more of it or anything
-    /// else comes (Nagle's algorithm as FreeBSD has it; RFC 6458 §8.1.5).
+    /// else comes (Nagle's algorithm; RFC 6458 §8.1.5).
     pub nagle: bool,
+    /// With [`nagle`](Self::nagle), the end of a message that takes several packets waits too, as in FreeBSD and not in
+    /// Linux.
+    pub ends_wait: bool,
     /// A SACK goes back the way its packet came, whether anything was heard of that path lately or not.
     pub sacks_follow_data: bool,
     /// Only what gap blocks newly acknowledge reports that something of its path is missing, and makes a SACK one of
@@ -133,7 +136,7 @@ impl Quirks {
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 24] = [
+    pub const NAMES: [&'static str; 25] = [
         "confirm_first",
         "t3_by_tsn",
         "recover_by_tsn",
@@ -156,6 +159,7 @@ impl Quirks {
         "late_holes_end",
         "each_gap_alone",
         "nagle",
+        "ends_wait",
         "sacks_follow_data",
         "gaps_testify",
     ];
@@ -191,6 +195,7 @@ impl Quirks {
             "late_holes_end" => &mut self.late_holes_end,
             "each_gap_alone" => &mut self.each_gap_alone,
             "nagle" => &mut self.nagle,
+            "ends_wait" => &mut self.ends_wait,
             "sacks_follow_data" => &mut self.sacks_follow_data,
             "gaps_testify" => &mut self.gaps_testify,
             _ => return None,

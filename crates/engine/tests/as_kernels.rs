@@ -169,6 +169,19 @@ fn a_little_may_wait_for_more_or_for_an_answer() {
     }
 }
 
+/// Linux sends the end of a message that takes several packets, FreeBSD keeps it for the answer.
+#[test]
+fn the_end_of_a_message_may_wait_as_well() {
+    for (nagle, ends_wait) in [(false, true), (true, false), (true, true)] {
+        let (mut r, id) = Raw::connected(&config(|c| (c.quirks.nagle, c.quirks.ends_wait) = (nagle, ends_wait)));
+        r.send(id, &[1; 1_500]);
+        assert_eq!(r.take().len(), if nagle && ends_wait { 1 } else { 2 }, "{nagle} {ends_wait}");
+        let chunk = sack(r.first_tsn);
+        r.give(&[&chunk]);
+        assert_eq!(r.take().len(), usize::from(nagle && ends_wait), "{nagle} {ends_wait}");
+    }
+}
+
 /// RFC 3758 §3.5 leaves open when a message whose lifetime is over is given up.
 #[test]
 fn what_is_late_may_be_given_up_as_soon_as_it_is_missing() {

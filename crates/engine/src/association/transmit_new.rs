@@ -85,14 +85,14 @@ impl Association {
         true
     }
 
-    /// Less than a packet, while an answer is on its way (Nagle). The end of a message that takes several packets never
-    /// waits: its peer can do nothing with the beginning, and acknowledges a lone packet late.
+    /// Less than a packet, while an answer is on its way (Nagle). The end of a message that takes several packets does
+    /// not wait: its peer can do nothing with the beginning, and acknowledges a lone packet late.
     fn waits_for_more(&self) -> bool {
         let little = self.queue.bytes() + self.board.ahead_bytes() < self.mtu;
         little
             && matches!(self.state, super::State::Established)
             && self.board.outstanding_bytes() > 0
-            && !self.has_begun_message()
+            && (self.config.quirks.ends_wait || !self.has_begun_message())
     }
 
     /// Does the next chunk belong to a message of which something has left?

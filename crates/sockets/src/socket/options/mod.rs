@@ -203,6 +203,7 @@ impl Options {
         c.quirks.late_holes_end = s.as_kernels;
         c.quirks.each_gap_alone = s.as_kernels;
         c.quirks.nagle = !self.no_delay;
+        c.quirks.ends_wait = s.as_kernels;
         c.announce_unasked = s.as_kernels;
         c.address_types = if v6 { vec![IPV6, IPV4] } else { vec![IPV4] };
         if s.initial_window > 0 {
