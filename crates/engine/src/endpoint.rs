@@ -338,7 +338,7 @@ impl Endpoint {
     }
 
     fn transmit(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        if self.replies.pop(out) {
+        if !self.replies.is_empty() && self.replies.pop(out) {
             return true;
         }
         while let Some(&id) = self.ready.front() {
@@ -410,7 +410,13 @@ impl Endpoint {
         let Some(s) = self.slots.get_mut(&id) else { return 0 };
         let a = &mut s.association;
         let told = a.owes_sack();
-        let n = (0..most).map_while(|_| a.recv()).map(&mut take).count();
+        let mut n = 0;
+        while n < most
+            && let Some(m) = a.recv()
+        {
+            take(m);
+            n += 1;
+        }
         if a.owes_sack() != told || a.phase() == Phase::Closed {
             self.wake(id);
         }
@@ -449,6 +455,12 @@ impl Endpoint {
         }
         self.due = due;
         self.settle_alarms();
+    }
+
+    /// May [`Endpoint::poll_event`] have one?
+    #[inline]
+    pub fn has_event(&self) -> bool {
+        !self.eventful.is_empty()
     }
 
     /// The next event.

@@ -21,13 +21,23 @@ struct Case {
     seconds: u64,
 }
 
-const CASES: [Case; 6] = [
-    Case { name: "cable", flows: 1, hosts: false, mbit: 1_000, seconds: 10 },
+const fn of(name: &'static str, flows: u32, hosts: bool) -> Case {
+    Case { name, flows, hosts, mbit: 1_000, seconds: 10 }
+}
+
+const CASES: [Case; 12] = [
+    of("cable", 1, false),
     Case { name: "cable-1h", flows: 1, hosts: false, mbit: 20, seconds: 3_600 },
-    Case { name: "cable-1000", flows: 1_000, hosts: false, mbit: 1_000, seconds: 10 },
-    Case { name: "dumbbell", flows: 1, hosts: true, mbit: 1_000, seconds: 10 },
+    of("cable-10", 10, false),
+    of("cable-100", 100, false),
+    of("cable-300", 300, false),
+    of("cable-1000", 1_000, false),
+    of("dumbbell", 1, true),
     Case { name: "dumbbell-1h", flows: 1, hosts: true, mbit: 10, seconds: 3_600 },
-    Case { name: "dumbbell-1000", flows: 1_000, hosts: true, mbit: 1_000, seconds: 10 },
+    of("dumbbell-10", 10, true),
+    of("dumbbell-100", 100, true),
+    of("dumbbell-300", 300, true),
+    of("dumbbell-1000", 1_000, true),
 ];
 
 fn main() {

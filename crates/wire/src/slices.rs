@@ -33,6 +33,7 @@ pub(crate) struct Part {
 
 impl PacketSlices {
     /// Drops what is there and starts a packet with header `h`.
+    #[inline]
     pub fn start(&mut self, h: CommonHeader) {
         self.clear();
         self.head.extend_from_slice(&h.to_bytes());
@@ -48,6 +49,7 @@ impl PacketSlices {
     }
 
     /// Appends a DATA chunk without copying its payload, which is at most 65,519 bytes (the rest would be cut off).
+    #[inline]
     pub fn push_data(&mut self, h: &DataHeader, mut payload: Bytes) {
         payload.truncate(DataHeader::MAX_PAYLOAD);
         h.encode_for(payload.len(), &mut self.head);
@@ -61,6 +63,7 @@ impl PacketSlices {
         self.push_payload(kind::I_DATA, payload);
     }
 
+    #[inline]
     fn push_payload(&mut self, kind: u8, payload: Bytes) {
         self.kinds.push(kind);
         let padding = padding(payload.len());
@@ -112,6 +115,7 @@ impl PacketSlices {
     }
 
     /// Drops everything, payloads too, and keeps the buffers.
+    #[inline]
     pub fn clear(&mut self) {
         self.head.clear();
         self.parts.clear();

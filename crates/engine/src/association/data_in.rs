@@ -38,6 +38,7 @@ impl Association {
         let Some(tsn) = self.admit(now, path, &d.header, d.payload, seen) else { return };
         // A slice holds the whole datagram: a chunk that is the smaller part of it is copied.
         let payload = match owner.filter(|o| 2 * d.payload.len() >= o.len()) {
+            Some(owner) if d.payload.len() == owner.len() => owner.clone(),
             Some(owner) => owner.slice_ref(d.payload),
             None => self.reassembly.copy(&d.header, d.payload, tsn <= self.tracker.cum_extended()),
         };

@@ -82,8 +82,9 @@ impl Association {
 
     /// Gives up look-ahead chunks that came too late: they have a TSN and need FORWARD-TSN.
     /// True when it did.
+    #[inline]
     pub(super) fn give_up_ahead(&mut self, now: Instant) -> bool {
-        self.give_up(now, false)
+        self.peer.forward_tsn && self.give_up(now, false)
     }
 
     fn give_up(&mut self, now: Instant, marked: bool) -> bool {

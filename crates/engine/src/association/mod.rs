@@ -349,6 +349,7 @@ impl Association {
     }
 
     /// The next complete message, in delivery order.
+    #[inline]
     pub fn recv(&mut self) -> Option<Message> {
         let m = self.reassembly.pop();
         match &m {

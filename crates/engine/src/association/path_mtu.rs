@@ -127,6 +127,7 @@ impl Association {
     }
 
     /// A packet that is complete leaves: may IP divide it, and is its fate news about the path's size?
+    #[inline]
     pub(super) fn note_size(&mut self, path: PathId, out: &mut Transmit) {
         let len = out.packet.len();
         out.may_divide = !out.probe && len > self.whole_packet(path);

@@ -134,6 +134,7 @@ fn has_unfilled_window(p: &Path, now: Instant) -> bool {
 }
 
 /// Starts a packet on `path`.
+#[inline]
 pub(super) fn start_packet(a: &Association, path: PathId, out: &mut Transmit) {
     out.path = Some(path);
     (out.may_divide, out.probe, out.may_be_marked) = (false, false, false);
@@ -155,8 +156,8 @@ const FORWARD_TSN_LEN: usize = 8;
 impl Association {
     /// Is there anything that the steps for DATA could send or settle?
     fn has_data_work(&self) -> bool {
-        !self.queue.is_empty()
-            || !self.board.ahead().is_empty()
+        !self.board.ahead().is_empty()
+            || !self.queue.is_empty()
             || !self.board.marked().is_empty()
             || !self.copies_due.is_empty()
             || self.forward_due
@@ -165,6 +166,7 @@ impl Association {
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
+    #[inline]
     pub(super) fn decay_idle_windows(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
             if self.paths[i].may_decay(now, self.mtu) {
@@ -176,6 +178,7 @@ impl Association {
     }
 
     /// Counts a packet that is complete.
+    #[inline]
     pub(super) fn sent_packet(&mut self, _now: Instant, path: PathId, out: &mut Transmit) {
         if self.auth.signs_packets() {
             self.authenticate(out);

@@ -10,7 +10,12 @@ use std::collections::VecDeque;
 
 impl Association {
     /// The second and further packets of `Decision::Copies`.
+    #[inline]
     pub(super) fn transmit_due_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        !self.copies_due.is_empty() && self.transmit_copy(now, out)
+    }
+
+    fn transmit_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some((tsn, path)) = self.copies_due.held().and_then(VecDeque::pop_front) {
             let open =
                 self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.usable_paths().has(path);

@@ -16,10 +16,13 @@ use anabranch_wire::{COMMON_HEADER_LEN, data_chunk_len};
 impl Association {
     // ---- retransmissions
 
+    #[inline]
     pub(super) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        if self.board.marked().is_empty() && self.paths.iter().all(|p| p.stalled_since.is_none()) {
-            return false;
-        }
+        let nothing = self.board.marked().is_empty() && self.paths.iter().all(|p| p.stalled_since.is_none());
+        !nothing && self.transmit_marked(now, out)
+    }
+
+    fn transmit_marked(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let chunk = loop {
             self.give_up_marked(now);
             self.settle_takeovers(now);

@@ -270,6 +270,7 @@ impl Association {
         }
     }
 
+    #[inline]
     fn next_fragment(&mut self, now: Instant, facts: &Facts) -> Option<Fragment> {
         if self.queue.is_empty() {
             return None;
@@ -279,7 +280,7 @@ impl Association {
         let may_give_up = self.peer.forward_tsn;
         let (groups, abandoned) = (&mut self.groups, &mut self.abandoned);
         let (given_up, keeps, most) = (&mut self.given_up, self.config.return_given_up, self.config.send_buffer as u64);
-        let mut expired = |s: &StreamView, message: u64, o: &SendOptions, payload: &Bytes| {
+        let expired = |s: &StreamView, message: u64, o: &SendOptions, payload: &Bytes| {
             if !may_give_up || s.head_deadline.is_none() {
                 return false;
             }
@@ -306,7 +307,7 @@ impl Association {
             why.is_some()
         };
         let max = self.mtu as usize;
-        let (f, given_up) = self.queue.next(now, max, self.policies.stream_scheduler.as_mut(), &mut expired);
+        let (f, given_up) = self.queue.next(now, max, self.policies.stream_scheduler.as_mut(), expired);
         self.stats.abandoned_unsent += given_up;
         f
     }

@@ -139,6 +139,7 @@ impl Association {
     }
 
     /// Paths on which new data may leave now.
+    #[inline]
     pub(super) fn eligible(&self, now: Instant) -> PathSet {
         let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
         let holds = self.config.quirks.marked_hold_window;

@@ -30,12 +30,12 @@ impl Endpoint {
 
     fn handle_bytes(&mut self, now: Instant, from: Source, bytes: &[u8], whole: Option<&Bytes>, verify: Verify) {
         match Packet::parse(bytes, verify) {
-            Ok(packet) => self.arrived(now, from, &packet, whole),
+            Ok(packet) => self.arrived(now, from, &packet, whole, false),
             Err(WireError::Checksum { found: 0, .. }) => {
                 if let Ok(packet) = Packet::parse(bytes, Verify::Trusted)
                     && self.takes_unsummed(&packet)
                 {
-                    self.arrived(now, from, &packet, whole);
+                    self.arrived(now, from, &packet, whole, false);
                 }
             }
             Err(_) => {}
@@ -58,30 +58,41 @@ impl Endpoint {
     /// simulated link need neither write nor sum it, and payloads are shared with the sender's messages. What comes of
     /// it is what [`Endpoint::handle`] would make of the bytes that
     /// [`PacketSlices::write_to`](anabranch_wire::PacketSlices::write_to) writes.
-    pub fn handle_slices(&mut self, now: Instant, local: LocalId, remote: SocketAddr, packet: &PacketSlices) {
+    pub fn handle_slices(&mut self, now: Instant, local: LocalId, remote: SocketAddr, slices: &PacketSlices) {
+        let (from, kinds) = (Source { local, remote }, slices.chunk_kinds());
+        let everyday = !kinds.is_empty() && kinds.iter().all(|k| is_everyday(*k));
         // A signature runs over what stands between the payloads and over them: that needs one piece.
-        if packet.payload_len() > 0 && packet.chunk_kinds().contains(&kind::AUTH) {
+        if !everyday && slices.payload_len() > 0 && kinds.contains(&kind::AUTH) {
             let mut bytes = Vec::new();
-            packet.write_to(&mut bytes);
+            slices.write_to(&mut bytes);
             return self.handle(now, local, remote, &Bytes::from(bytes), Verify::Trusted);
         }
-        if let Ok(packet) = Packet::of_slices(packet) {
-            self.arrived(now, Source { local, remote }, &packet, None);
+        if let Ok(packet) = Packet::of_slices(slices) {
+            self.arrived(now, from, &packet, None, everyday);
         }
         self.marked = false;
     }
 
-    fn arrived(&mut self, now: Instant, from: Source, packet: &Packet<'_>, whole: Option<&Bytes>) {
+    /// A packet that is for this endpoint, if its port is right. `everyday`: it is known to have chunks of
+    /// [such types](is_everyday) only.
+    #[inline(always)]
+    fn arrived(&mut self, now: Instant, from: Source, packet: &Packet<'_>, whole: Option<&Bytes>, everyday: bool) {
         let h = packet.header;
         let ours = h.dst_port == self.config.port || self.config.any_port && h.dst_port != 0;
         if !ours || !is_unicast(from.remote.ip()) {
             return;
         }
-        if packet.has_only(is_everyday)
+        if (everyday || packet.has_only(is_everyday))
             && let Some(id) = self.owner(h.vtag, h.src_port)
         {
             return self.hand_over(now, id, from, packet, whole);
         }
+        self.arrived_otherwise(now, from, packet, whole);
+    }
+
+    #[inline(never)]
+    fn arrived_otherwise(&mut self, now: Instant, from: Source, packet: &Packet<'_>, whole: Option<&Bytes>) {
+        let h = packet.header;
         let Some(Ok(first)) = packet.chunks().next() else { return };
         if h.vtag == 0 {
             if first.kind == kind::INIT && is_alone(&first, packet) {
@@ -112,9 +123,15 @@ impl Endpoint {
     }
 
     /// The association whose tag and peer's port these are.
+    #[inline]
     pub(super) fn owner(&self, vtag: u32, peer_port: u16) -> Option<AssocId> {
-        let is_it = |id: &AssocId| self.slots.get(id).is_some_and(|s| s.association.local_tag == vtag);
-        let id = self.latest.filter(is_it).or_else(|| self.of_tag(vtag))?;
+        if let Some(id) = self.latest
+            && let Some(s) = self.slots.get(&id)
+            && s.association.local_tag == vtag
+        {
+            return (s.association.peer_port == peer_port).then_some(id);
+        }
+        let id = self.of_tag(vtag)?;
         self.slots.get(&id).filter(|s| s.association.peer_port == peer_port).map(|_| id)
     }
 

@@ -199,6 +199,7 @@ impl Reassembly {
     }
 
     /// A message in DATA, whose TSNs follow each other.
+    #[inline]
     fn hand(&mut self, m: Message) {
         if let Some(list) = self.handed_on.as_mut().filter(|_| m.part != Part::Abandoned) {
             list.push((m.tsn, m.payload.pieces().count() as u32));
@@ -350,6 +351,7 @@ impl Reassembly {
     }
 
     /// The next complete message in delivery order.
+    #[inline]
     pub fn pop(&mut self) -> Option<Message> {
         let Some(m) = self.ready.pop_front() else {
             if self.crumbs.capacity() > 0 {
@@ -517,6 +519,7 @@ impl Reassembly {
     }
 
     /// A message is whole, its charge already counted.
+    #[inline]
     fn complete(&mut self, last: u64, m: Message) -> Result<(), Violation> {
         self.last_end = last;
         let stream = m.stream;

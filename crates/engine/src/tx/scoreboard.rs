@@ -128,6 +128,7 @@ impl Scoreboard {
     }
 
     /// Gives a piece the next TSN and puts it into the look-ahead.
+    #[inline]
     pub fn append(&mut self, f: Fragment) {
         let tsn = Tsn(self.end() as u32);
         let o = f.options;
@@ -187,6 +188,7 @@ impl Scoreboard {
     }
 
     /// A copy of `tsn` leaves. Works from Waiting, Marked and Outstanding (a further copy).
+    #[inline]
     pub fn on_sent(&mut self, tsn: u64, copy: LiveCopy) {
         let Some(i) = tsn.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
         let Some(c) = self.chunks.get_mut(i) else { return };
@@ -259,6 +261,7 @@ impl Scoreboard {
     }
 
     /// The same for a caller that took note of the copies.
+    #[inline]
     pub fn settle_whose_copies_are_known(&mut self, tsn: u64, to: ChunkState) {
         let Some(c) = self.get_mut(tsn) else { return };
         let (before, len, wire_tsn) = (c.state, c.len(), c.header.tsn);

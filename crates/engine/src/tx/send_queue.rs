@@ -183,6 +183,7 @@ impl SendQueue {
     }
 
     /// Appends a message; answers its number.
+    #[inline]
     pub fn push(&mut self, now: Instant, options: SendOptions, payload: Bytes) -> u64 {
         let message = self.messages;
         self.messages += 1;
@@ -197,6 +198,7 @@ impl SendQueue {
     }
 
     /// Puts a message that is counted already behind the others of its stream.
+    #[inline]
     fn enter(&mut self, queued: Queued) {
         let options = &queued.options;
         if let Some(p) = options.discard_priority {
@@ -256,15 +258,16 @@ impl SendQueue {
 
     /// Takes the next piece of at most `max` bytes. `expired` is asked once per message before its first piece;
     /// a message it gives up never gets a TSN nor an SSN (RFC 3758 §4.1 TR3) and is counted in the answer.
+    #[inline]
     pub fn next(
         &mut self,
         now: Instant,
         max: usize,
         scheduler: &mut dyn StreamScheduler,
-        expired: &mut dyn FnMut(&StreamView, u64, &SendOptions, &Bytes) -> bool,
+        mut expired: impl FnMut(&StreamView, u64, &SendOptions, &Bytes) -> bool,
     ) -> (Option<Fragment>, u64) {
         if self.interleaved.is_some() {
-            return self.next_interleaved(now, max, scheduler, expired);
+            return self.next_interleaved(now, max, scheduler, &mut expired);
         }
         let mut given_up = 0;
         while self.cutting.is_none() {
@@ -305,6 +308,7 @@ impl SendQueue {
     }
 
     /// A message that needs no cutting.
+    #[inline]
     fn whole(&mut self, m: Queued, ssn: Ssn, scheduler: &mut dyn StreamScheduler) -> Fragment {
         let len = m.payload.len() as u64;
         self.bytes -= len;
@@ -476,7 +480,7 @@ mod tests {
     }
     fn drain(q: &mut SendQueue, max: usize) -> Vec<(u16, u16, usize, bool, bool)> {
         let mut out = vec![];
-        while let (Some(f), _) = q.next(Instant::ZERO, max, &mut First, &mut |_, _, _, _| false) {
+        while let (Some(f), _) = q.next(Instant::ZERO, max, &mut First, |_, _, _, _| false) {
             out.push((f.options.stream.0, f.ssn.0, f.payload.len(), f.begin, f.end));
         }
         out
@@ -508,7 +512,7 @@ mod tests {
         for _ in 0..3 {
             q.push(Instant::ZERO, opts(0), Bytes::from_static(b"x"));
         }
-        let (f, n) = q.next(Instant::ZERO, 100, &mut First, &mut |_, m, _, _| m < 2);
+        let (f, n) = q.next(Instant::ZERO, 100, &mut First, |_, m, _, _| m < 2);
         assert_eq!((f.map(|f| (f.ssn, f.message)), n), (Some((Ssn(0), 2)), 2));
         assert!(q.is_empty());
     }
@@ -519,7 +523,7 @@ mod tests {
         for stream in [1, 2, 1, 1] {
             q.push(Instant::ZERO, opts(stream), Bytes::from(vec![0; 150]));
         }
-        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _, _, _| false);
+        let (f, _) = q.next(Instant::ZERO, 100, &mut First, |_, _, _, _| false);
         assert!(f.is_some_and(|f| f.begin && f.options.stream.0 == 1));
         let mut dropped = 0;
         q.discard(StreamId(1), &mut |_, bytes| dropped += bytes);
@@ -535,7 +539,7 @@ mod tests {
     fn the_rest_of_a_given_up_message_is_dropped() {
         let mut q = SendQueue::default();
         q.push(Instant::ZERO, opts(0), Bytes::from(vec![0; 250]));
-        let (f, _) = q.next(Instant::ZERO, 100, &mut First, &mut |_, _, _, _| false);
+        let (f, _) = q.next(Instant::ZERO, 100, &mut First, |_, _, _, _| false);
         assert!(f.is_some_and(|f| f.begin));
         q.drop_rest_of(0, 0);
         assert!(q.is_empty() && q.bytes() == 0);

@@ -125,7 +125,14 @@ impl SctpAgent {
         self.probe = Some(probe);
     }
 
+    #[inline]
     fn note(&mut self, now: Instant) {
+        if self.probe.is_some() {
+            self.tell_probe(now);
+        }
+    }
+
+    fn tell_probe(&mut self, now: Instant) {
         let (Some(probe), Some(endpoint), Some(id)) = (&mut self.probe, &self.endpoint, self.id) else { return };
         if let Some(a) = endpoint.association(id) {
             probe.noted(now, a);
@@ -203,7 +210,13 @@ impl SctpAgent {
         self.note(now);
     }
 
+    #[inline]
     fn take_events(&mut self, now: Instant) -> bool {
+        self.endpoint.as_ref().is_some_and(Endpoint::has_event) && self.take_new_events(now)
+    }
+
+    #[inline(never)]
+    fn take_new_events(&mut self, now: Instant) -> bool {
         let Some(endpoint) = &mut self.endpoint else { return false };
         let mut any = false;
         while let Some((id, event)) = endpoint.poll_event() {

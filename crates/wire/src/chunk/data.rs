@@ -60,6 +60,7 @@ impl DataHeader {
 
     /// Appends the 16 bytes that stand before a payload of `payload` bytes; the caller adds it and its padding.
     /// `payload` is at most [`MAX_PAYLOAD`](Self::MAX_PAYLOAD).
+    #[inline]
     pub fn encode_for(&self, payload: usize, out: &mut Vec<u8>) {
         let len = DATA_HEADER_LEN + payload.min(Self::MAX_PAYLOAD);
         let mut head = [0; DATA_HEADER_LEN];
