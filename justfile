@@ -65,12 +65,15 @@ live:
 netns:
     scripts/netns.sh
 
+# Associations with all the stacks below; `just interop-usrsctp PATTERN` and its kin run some
+interop: interop-usrsctp interop-rust interop-linux
+
 # Associations with two Rust stacks, dcsctp and sctp-proto, in virtual time
 interop-rust *args:
     CARGO_TARGET_DIR=target/interop cargo test --locked --manifest-path interop/rust/Cargo.toml {{args}}
 
 # Associations with usrsctp; needs libusrsctp-dev, and root for raw IP and two addresses
-interop *pattern:
+interop-usrsctp *pattern:
     scripts/interop-usrsctp.sh {{pattern}}
 
 # Associations with a Linux kernel's SCTP; needs root, nftables, busybox-static, cpio, qemu-system-x86 and kmod, or
