@@ -62,9 +62,9 @@ impl Stack {
         peers.retain(|p| p.is_ipv4() == ip.is_ipv4());
         peers.dedup();
         for to in peers {
-            e.add_path(now, local, to);
+            // By its name, as the program gave it: a Linux peer finds an association by nothing else.
+            let _ = e.add_address(now, local, ip, to);
         }
-        e.name_address(local, ip);
     }
 
     /// Takes addresses off a socket; one has to stay.

@@ -276,10 +276,10 @@ fn a_second_change_of_streams_is_in_progress() {
 }
 
 /// A request of two packets is answered at once: its end does not wait for the acknowledgement of its beginning, which
-/// a peer delays. Neither kernel makes it wait.
+/// a peer delays. `as_kernels`, as the outside suites expect it, makes it wait.
 #[test]
 fn the_end_of_a_message_does_not_wait_for_its_beginning() {
-    let mut h = Host::new(&[]);
+    let mut h = Host::new(&[("as_kernels", "0")]);
     let (client, server, a) = h.connect(Style::OneToOne, &[]);
     for round in 0..5 {
         h.send(client, a, 2_000, SendRequest::default());
