@@ -97,7 +97,8 @@ struct World {
     slices: bool,
     /// The ends are asked for packets even where they know that there is none.
     presses: bool,
-    packets: [u64; 2],
+    /// Of whom, and how many had come and gone.
+    packets: [(Option<AssocId>, u64); 2],
     pool: SlicesPool,
     transmit: Transmit,
     /// Everything there is to be seen from outside.
@@ -118,7 +119,7 @@ impl World {
             now,
             slices,
             presses: false,
-            packets: [0; 2],
+            packets: [(None, 0); 2],
             pool: SlicesPool::default(),
             transmit: Transmit::default(),
             trace: Vec::new(),
@@ -168,7 +169,9 @@ impl World {
         }
         if let Some(mut a) = self.id[side].and_then(|id| self.ends[side].association_mut(id)) {
             let packets = a.paths().map(|(_, p)| p.counters.packets_sent + p.counters.packets_received).sum();
-            if core::mem::replace(&mut self.packets[side], packets) != packets {
+            let before = core::mem::replace(&mut self.packets[side], (self.id[side], packets));
+            // Not one of which another was looked at: time has passed since its own packets.
+            if before.0 == self.id[side] && before.1 != packets {
                 let _: &mut Association = &mut a;
             }
         }
