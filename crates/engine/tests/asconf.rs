@@ -435,3 +435,35 @@ fn an_added_address_is_tried_from_all_our_interfaces() {
     let sent = s.ask(5, &[delete(2, peer(9).ip())]);
     assert_eq!(sent.iter().find(|x| x.kinds().contains(&kind::ASCONF_ACK)).map(|x| x.local), Some(LocalId(1)));
 }
+
+/// Deleted and added again, an address is new: what was sent there before proves nothing.
+#[test]
+fn an_address_that_comes_back_has_to_be_confirmed_again() {
+    for confirmed in [false, true] {
+        let victim = peer(9).ip();
+        let mut s = Signed::new(&if confirmed { listing(&[victim]) } else { Vec::new() });
+        s.ask(1, &[add(1, victim), delete(2, victim), add(3, victim)]);
+        // The rest goes too, from an address that never answers.
+        let sent = s.ask(7, &[add(4, WILDCARD), delete(5, peer(1).ip())]);
+        assert_eq!(answers(&sent), [(4, None), (5, None)]);
+        s.r.send(s.id, &[1; 1_000]);
+        for _ in 0..200 {
+            s.r.run_for(ms(100));
+            for x in s.r.take() {
+                assert!(!x.kinds().contains(&kind::DATA), "{confirmed}: DATA to {}, which never answered", x.remote);
+            }
+        }
+    }
+}
+
+/// A source that is no path does not take the last one away, and one that adds itself has to answer in time.
+#[test]
+fn nobody_is_left_without_an_address_for_good() {
+    let mut s = Signed::new(&[]);
+    let sent = s.ask(7, &[delete(1, WILDCARD)]);
+    assert_eq!(answers(&sent), [(1, Some(cause_code::DELETE_LAST_ADDRESS))]);
+    s.ask(7, &[add(2, WILDCARD), delete(3, WILDCARD)]);
+    s.r.run_for(ms(400_000));
+    let ended = s.r.events.iter().any(|(_, e)| matches!(e, Event::Closed(CloseReason::PeerGone)));
+    assert!(ended, "{:?}", s.r.events);
+}

@@ -3,7 +3,7 @@
 use super::Association;
 use super::control_out::What;
 use super::receive::Source;
-use crate::event::{Event, PathReason};
+use crate::event::Event;
 use crate::path::{LocalId, Origin};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::PathState;
@@ -138,8 +138,8 @@ impl Association {
         };
         changes.succeed(correlation);
         let wait = self.config.rto_initial * changes.added;
+        self.know_path(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.known_to_peer = true;
         // Until a nonce has come back it carries nothing else (§5.3 F1, F14), and what did not speak for itself is
         // asked more slowly: it may be a bystander's.
         match p.state {
@@ -174,8 +174,9 @@ impl Association {
             let Some(id) = again.or_else(|| self.new_path(local, remote, Origin::AddedByPeer)) else { continue };
             let wait = (*added).max(1);
             *added = wait + 1;
+            self.know_path(id);
             if let Some(p) = self.paths.get_mut(id.index()) {
-                (p.standby, p.known_to_peer) = (standby, true);
+                p.standby = standby;
                 p.heartbeat_timer = Some(now + self.config.rto_initial * wait);
             }
             if again.is_none() {
@@ -189,22 +190,19 @@ impl Association {
         if changes.failing {
             return changes.refuse(correlation, &Cause::ResourceShortage(request));
         }
-        let last = self.paths.iter().all(|p| !p.known_to_peer || p.remote.ip() == address);
-        if last {
+        let gone = |p: &crate::path::Path| p.remote != source && (address.is_unspecified() || p.remote.ip() == address);
+        let known = || self.paths.iter().filter(|p| p.known_to_peer);
+        // The source may be no path of ours, so that what would stay has to be looked at too.
+        if known().all(|p| p.remote.ip() == address) || known().all(gone) {
             return changes.refuse(correlation, &Cause::DeleteLastAddress(request));
         }
         if address == source.ip() {
             return changes.refuse(correlation, &Cause::DeleteSourceAddress(request));
         }
-        let gone = |p: &&crate::path::Path| {
-            p.remote != source && (address.is_unspecified() || p.remote.ip() == address) && p.known_to_peer
-        };
-        let gone: Vec<PathId> = self.paths.iter().filter(gone).map(|p| p.id).collect();
+        let gone: Vec<PathId> = known().filter(|p| gone(p)).map(|p| p.id).collect();
         for id in gone {
-            self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
+            self.remove_path(now, id);
             if let Some(p) = self.paths.get_mut(id.index()) {
-                p.known_to_peer = false;
-                p.heartbeat_timer = None;
                 p.origin = Origin::AddedByPeer;
             }
         }

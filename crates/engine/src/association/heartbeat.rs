@@ -2,7 +2,7 @@
 
 use super::Association;
 use super::control_out::What;
-use crate::event::PathReason;
+use crate::event::{CloseReason, PathReason};
 use crate::path::{HeartbeatPair, HeartbeatSetting, Origin, Path, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
@@ -137,7 +137,13 @@ impl Association {
             return;
         }
         if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.errors > max_path_retrans {
-            // An address that never answered may be a bystander's: it hears no more of us unless it is added again.
+            // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
+            // was the last hope where nothing else is confirmed or still being asked.
+            let hope = |o: &Path| o.id != id && (o.heartbeat_timer.is_some() || o.heartbeat.is_some());
+            let open = |o: &Path| o.known_to_peer && (o.state != PathState::Unconfirmed || hope(o));
+            if !self.paths.iter().any(open) {
+                self.give_up_on_peer(now, CloseReason::PeerGone);
+            }
             return;
         }
         let pause = if lost.is_some() { self.probe_pause(id) } else { Duration::ZERO };

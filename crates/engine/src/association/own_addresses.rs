@@ -2,7 +2,7 @@
 
 use super::Association;
 use super::asconf::Ask;
-use crate::event::{Event, PathReason};
+use crate::event::Event;
 use crate::path::{LocalId, Origin};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::PathState;
@@ -96,10 +96,7 @@ impl Association {
         }
         let gone: Vec<PathId> = self.paths.iter().filter(|p| p.local == local).map(|p| p.id).collect();
         for id in gone {
-            self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
-            if let Some(p) = self.paths.get_mut(id.index()) {
-                (p.known_to_peer, p.heartbeat_timer, p.heartbeat) = (false, None, None);
-            }
+            self.remove_path(now, id);
         }
         self.ask(now, Ask::Delete(ip));
         Ok(())
@@ -135,9 +132,7 @@ impl Association {
         let Some(local) = self.config.addresses.iter().find(|a| a.ip == ip).map(|a| a.local) else { return };
         let own: Vec<PathId> = self.paths.iter().filter(|p| p.local == local).map(|p| p.id).collect();
         for id in own {
-            if let Some(p) = self.paths.get_mut(id.index()) {
-                p.known_to_peer = true;
-            }
+            self.know_path(id);
             self.send_heartbeat(now, id);
         }
     }

@@ -247,7 +247,8 @@ impl Association {
         p.answers_lost = false;
         p.stalled_since = None;
         p.suspect_timer = None;
-        if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down {
+        let removed = p.state == PathState::Inactive && !p.known_to_peer;
+        if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down && !removed {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
                 let first = initial_window(self.config.initial_window, self.mtu, p.remote);
@@ -330,6 +331,25 @@ impl Association {
         }
         self.opportunity();
         self.settle_takeovers(now);
+    }
+
+    /// One of its addresses is no longer one: nothing leaves by it, and late answers do not bring it back.
+    pub(super) fn remove_path(&mut self, now: Instant, id: PathId) {
+        self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.known_to_peer = false;
+        (p.heartbeat_timer, p.heartbeat, p.overdue, p.pair) = (None, None, None, None);
+    }
+
+    /// The peer knows both addresses. Those of a path that was removed have to be confirmed again, for somebody else may
+    /// have them by now (RFC 5061 §5.3 F14).
+    pub(super) fn know_path(&mut self, id: PathId) {
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        if !p.known_to_peer && p.state == PathState::Inactive {
+            (p.state, p.errors) = (PathState::Unconfirmed, 0);
+            self.paths_changed = true;
+        }
+        p.known_to_peer = true;
     }
 
     /// One more error in a row of the association; too many end it (§8.1). Counted once per RTO.Initial at most:

@@ -38,6 +38,7 @@ impl Reassembly {
         let (shared, ppid) = (p.shared, p.ppid);
         if h.flags.begin && self.gives_up {
             self.abandon_part(tsn);
+            self.pass(shared);
             return None;
         }
         if h.flags.begin {
