@@ -58,8 +58,14 @@ pub unsafe extern "C" fn getsockopt(
     // SAFETY: the program's buffer and its length, as getsockopt(2) has them.
     let (room, given) = unsafe { (*len as usize, bytes(value, *len as usize).to_vec()) };
     if level == SOL_SCTP && option == name::CONNECTX3 {
-        // SAFETY: the structure's pointer is the program's own.
-        return answer_int(unsafe { connect_by_structure(fd, &given) });
+        // SAFETY: the structure's pointer is the program's own, and the buffer as above: the id takes its first field.
+        let connected = unsafe { connect_by_structure(fd, &given) }.map(|id| unsafe {
+            let id = id.to_ne_bytes();
+            put(value, room, &id);
+            *len = id.len() as libc::socklen_t;
+            0
+        });
+        return answer_int(connected);
     }
     let result = if level == SOL_SCTP && matches!(option, name::PEELOFF | name::PEELOFF_FLAGS) {
         peel_off(fd, &given)

@@ -151,11 +151,13 @@ impl Stack {
                     };
                     let message = e.recv();
                     let cum_tsn = e.cumulative_tsn().0;
+                    // After the last one nothing is readable, and the engine tells of the next when it was asked in vain.
+                    let last = !e.is_readable() && e.recv().is_none();
                     drop(e);
-                    let Some(m) = message else {
+                    if last {
                         self.get_mut(id)?.inbox.pop_front();
-                        continue;
-                    };
+                    }
+                    let Some(m) = message else { continue };
                     if m.part == Part::Abandoned {
                         if let Some(a) = self.associations.get_mut(&from) {
                             a.begun = None;

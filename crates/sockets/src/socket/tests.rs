@@ -290,6 +290,24 @@ fn the_end_of_a_message_does_not_wait_for_its_beginning() {
     }
 }
 
+/// After the last message `poll` says nothing any more, and says it again for the next one.
+#[test]
+fn who_has_read_the_last_message_is_not_readable() {
+    let mut h = Host::new(&[]);
+    let (client, server, a) = h.connect(Style::OneToOne, &[]);
+    for _ in 0..3 {
+        assert!(!h.stack.readiness(server).readable);
+        h.send(client, a, 100, SendRequest::default());
+        h.send(client, a, 100, SendRequest::default());
+        h.exchange();
+        h.pass(Duration::from_secs(1));
+        for _ in 0..2 {
+            assert!(h.stack.readiness(server).readable);
+            assert!(h.receive(server).is_some());
+        }
+    }
+}
+
 /// What strangers send costs one endpoint, however many ports they try.
 #[test]
 fn strangers_at_many_ports_meet_one_endpoint() {

@@ -6,6 +6,7 @@
 
 use super::wires::Wires;
 use crate::world::{descriptor, forget_world, next, world_if_any};
+use anabranch_base::Duration;
 use std::ffi::c_int;
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Once;
@@ -51,13 +52,27 @@ extern "C" fn in_child() {
 extern "C" fn at_exit() {
     let _ = std::panic::catch_unwind(|| {
         let Some(world) = world_if_any() else { return };
-        // Whoever ends the process within a signal's handler may hold the lock.
-        let Some(patience) = world.close_all() else { return };
+        // Whoever ends the process within a signal's handler may hold the lock; others have it for a moment only.
+        let begun = super::now();
+        let patience = loop {
+            match world.close_all() {
+                Some(patience) => break patience,
+                None if super::now() > begun + LOCK_PATIENCE => return,
+                None => nap(),
+            }
+        };
         let limit = super::now() + patience;
         while world.is_busy() && super::now() < limit {
-            let short = libc::timespec { tv_sec: 0, tv_nsec: 500_000 };
-            // SAFETY: the structure outlives the call.
-            unsafe { libc::syscall(libc::SYS_nanosleep, &raw const short, 0 as libc::c_long) };
+            nap();
         }
     });
+}
+
+/// How long the end of the process waits for the lock.
+const LOCK_PATIENCE: Duration = Duration::from_millis(1_000);
+
+fn nap() {
+    let short = libc::timespec { tv_sec: 0, tv_nsec: 500_000 };
+    // SAFETY: the structure outlives the call.
+    unsafe { libc::syscall(libc::SYS_nanosleep, &raw const short, 0 as libc::c_long) };
 }
