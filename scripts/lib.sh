@@ -48,6 +48,17 @@ die() {
     exit 1
 }
 
+# await WHAT COMMAND...: until it succeeds, for 10 s.
+await() {
+    local what=$1 waited=0
+    shift
+    until "$@"; do
+        [ $waited -lt 100 ] || die "$what"
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+}
+
 # Builds the program unless it is there already.
 build() {
     if [ -z "${ANABRANCH:-}" ]; then

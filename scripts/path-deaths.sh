@@ -65,16 +65,6 @@ lay_out() {
         done
     done
 }
-# await WHAT COMMAND...: until it succeeds, for 10 s.
-await() {
-    local what=$1 waited=0
-    shift
-    until "$@"; do
-        [ $waited -lt 100 ] || die "$what"
-        sleep 0.1
-        waited=$((waited + 1))
-    done
-}
 # addressed NS OWN OTHER I: its address on link I, and the way to the other side.
 addressed() {
     ip -n "$1" addr add "10.7$2.$4.1/24" dev "link$4"

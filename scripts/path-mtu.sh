@@ -60,17 +60,6 @@ EOF
 # shrink I BYTES: from the middle on, path I takes no larger packets.
 shrink() { ip -n $mid link set "f$1" mtu "$2"; }
 
-# await WHAT COMMAND...: until it succeeds, for 10 s.
-await() {
-    local what=$1 waited=0
-    shift
-    until "$@"; do
-        [ $waited -lt 100 ] || die "$what"
-        sleep 0.1
-        waited=$((waited + 1))
-    done
-}
-
 # 750,000 bytes a second for $1 seconds, and a copy in $2: what a live source does.
 source_of='
 import random, sys, time
