@@ -141,6 +141,31 @@ fn another_may_begin_where_messages_may_be_given_up() {
     }
 }
 
+/// The same when what it had last comes behind the beginning of the next one, or behind all of it.
+#[test]
+fn another_may_have_begun_before_what_is_given_up_was_here() {
+    let strict = AssocConfig { partial_reliability: false, ..config() };
+    let (begin, middle, end) = (
+        DataFlags { end: false, ..WHOLE },
+        DataFlags { begin: false, end: false, ..WHOLE },
+        DataFlags { begin: false, ..WHOLE },
+    );
+    for next in [&[begin, end][..], &[WHOLE][..]] {
+        for (config, ends) in [(config(), false), (strict.clone(), true)] {
+            let (mut m, offset) = half_of(&config);
+            m.read();
+            let mut chunks = vec![m.data(offset + 1, 2, 1, next[0], b"ne"), m.data(offset, 2, 0, middle, b"last")];
+            chunks.extend(next.get(1).map(|f| m.data(offset + 2, 2, 1, *f, b"xt")));
+            chunks.iter().for_each(|c| m.receive(0, &[c]));
+            m.b.run_for(ms(1));
+            let closed = m.b.client_events.iter().any(|e| matches!(e, Event::Closed(_)));
+            assert_eq!(closed, ends, "{next:?}");
+            let parts: Vec<_> = m.read().iter().map(|m| m.part).filter(|p| *p != Part::More).collect();
+            assert_eq!(parts, if ends { vec![] } else { vec![Part::Abandoned, Part::Whole] }, "{next:?}");
+        }
+    }
+}
+
 #[test]
 fn pieces_out_of_order_join_the_parts() {
     let (mut m, offset) = half();

@@ -129,6 +129,14 @@ fn what_waited_is_released_and_what_misses_a_piece_is_gone() {
 }
 
 /// Shows: ext/F13.
+/// What was skipped stood before a message without an end, which shows at once and not with the next DATA.
+#[test]
+fn a_skip_shows_that_a_message_has_no_end() {
+    let (mut r, id) = accepted();
+    r.give(&[&piece(2, 1, 2, WHOLE, b"two"), &piece(1, 1, 1, BEGIN, b"one"), &skip(0, &[(1, 0)])]);
+    assert_eq!(r.read(id), [b"two"]);
+}
+
 #[test]
 fn a_half_delivered_message_ends_with_a_word() {
     let config = AssocConfig { partial_delivery: true, receive_buffer: 5_000, ..assoc_config("sctp") };

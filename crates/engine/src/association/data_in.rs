@@ -184,6 +184,10 @@ impl Association {
         }
         if let Some(to) = self.tracker.forward(f.new_cum) {
             self.reassembly.forward(to, &mut f.streams());
+            // It may have moved over the end of what has no end.
+            if self.reassembly.check_cum(self.tracker.cum_extended()).is_err() {
+                return self.broken_fragments(now);
+            }
         }
         self.after_forward(now, f.new_cum);
     }

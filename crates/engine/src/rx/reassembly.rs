@@ -216,6 +216,7 @@ impl Reassembly {
     /// still to come, so what waits for its turn need not wait.
     pub fn reset_streams(&mut self, streams: &[StreamId]) {
         let chosen = |s: StreamId| streams.is_empty() || streams.contains(&s);
+        self.reset_part(&chosen);
         while let Some(key) = self.waiting.keys().find(|(s, _)| chosen(*s)).copied() {
             self.waiting.remove(&key).into_iter().for_each(|m| self.hand(m));
         }
@@ -262,6 +263,7 @@ impl Reassembly {
     /// it has arrived, that moves nothing and counts as an old one (RFC 3758 §3.6).
     fn pass(&mut self, of: Shared) {
         let Shared { stream, ssn: Some(ssn) } = of else { return };
+        self.pass_part(of);
         let next = self.next_of(stream);
         let ahead = ssn.distance(*next);
         if ahead == 0 {
@@ -377,6 +379,7 @@ impl Reassembly {
     /// # Errors
     /// [`Violation::NoBegin`] or [`Violation::BeginInside`].
     pub fn check_cum(&mut self, cum_extended: u64) -> Result<(), Violation> {
+        self.check_part(cum_extended)?;
         // Only the first run can start at or below the cumulative TSN, or it has itself a hole behind it.
         while let Some((&first, run)) = self.runs.first_key_value().filter(|(first, _)| **first <= cum_extended) {
             let after = run.after(first);

@@ -5,7 +5,7 @@ use anabranch_wire::DataFlags;
 use proptest::prelude::*;
 
 /// First extended TSN in the tests that do not use the tracker.
-const T0: u64 = 1 << 32;
+pub(super) const T0: u64 = 1 << 32;
 
 fn flags(spec: &str) -> DataFlags {
     let has = |c| spec.contains(c);
@@ -17,7 +17,7 @@ fn header(tsn: u64, stream: u16, ssn: u16, spec: &str) -> DataHeader {
 }
 
 /// Inserts a chunk whose payload is its offset from `T0` as text.
-fn put(r: &mut Reassembly, at: u64, stream: u16, ssn: u16, spec: &str) -> Result<(), Violation> {
+pub(super) fn put(r: &mut Reassembly, at: u64, stream: u16, ssn: u16, spec: &str) -> Result<(), Violation> {
     r.insert(T0 + at, &header(T0 + at, stream, ssn, spec), Bytes::from(format!("{at}.")))
 }
 

@@ -2,7 +2,7 @@
 
 use super::{Reassembly, Shared, Violation, charge_of};
 use crate::message::{Message, Part, Payload};
-use anabranch_base::Tsn;
+use anabranch_base::{StreamId, Tsn};
 use anabranch_wire::DataHeader;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -37,8 +37,7 @@ impl Reassembly {
         let p = self.partial.as_ref().filter(|p| p.next == tsn)?;
         let (shared, ppid) = (p.shared, p.ppid);
         if h.flags.begin && self.gives_up {
-            self.abandon_part(tsn);
-            self.pass(shared);
+            self.end_part(shared);
             return None;
         }
         if h.flags.begin {
@@ -46,6 +45,11 @@ impl Reassembly {
         }
         if Shared::of(h) != shared {
             return Some(Err(Violation::Mismatch { tsn: h.tsn }));
+        }
+        if self.gives_up && !h.flags.end && self.runs.get(&(tsn + 1)).is_some_and(|r| r.begins) {
+            // Its last fragment here, and the next message has come before it.
+            self.end_part(shared);
+            return Some(Ok(()));
         }
         if let Err(e) = self.neighbours(tsn, h) {
             return Some(Err(e));
@@ -65,6 +69,37 @@ impl Reassembly {
         Some(Ok(()))
     }
 
+    /// The chunk that a half delivered message goes on with has been here and was none of it: the message has no end.
+    pub(super) fn check_part(&mut self, cum_extended: u64) -> Result<(), Violation> {
+        let Some(p) = self.partial.as_ref().filter(|p| p.next <= cum_extended) else { return Ok(()) };
+        if !self.gives_up {
+            return Err(Violation::BeginInside { tsn: Tsn(p.next as u32) });
+        }
+        let shared = p.shared;
+        self.end_part(shared);
+        Ok(())
+    }
+
+    /// What is half delivered has no end: the user is told, and what waits for it need not wait.
+    fn end_part(&mut self, shared: Shared) {
+        self.abandon_part(u64::MAX);
+        self.pass(shared);
+    }
+
+    /// The same when it is of one of these streams, which begin again.
+    pub(super) fn reset_part(&mut self, chosen: &dyn Fn(StreamId) -> bool) {
+        if self.partial.as_ref().is_some_and(|p| chosen(p.shared.stream)) {
+            self.abandon_part(u64::MAX);
+        }
+    }
+
+    /// The same when it is this message.
+    pub(super) fn pass_part(&mut self, of: Shared) {
+        if of.ssn.is_some() && self.partial.as_ref().is_some_and(|p| p.shared == of) {
+            self.abandon_part(u64::MAX);
+        }
+    }
+
     /// The peer gave up everything to `new_cum_extended`; when the rest of a half delivered message is among it, the
     /// user is told that no more will come.
     pub(super) fn abandon_part(&mut self, new_cum_extended: u64) {
@@ -81,3 +116,7 @@ fn part(shared: Shared, tsn: u64, ppid: u32, pieces: VecDeque<Bytes>, part: Part
     let payload = Payload::from_pieces(pieces);
     Message { stream: shared.stream, ssn: shared.ssn, mid: None, tsn, ppid, payload, part }
 }
+
+#[cfg(test)]
+#[path = "partial_tests.rs"]
+mod tests;
