@@ -97,6 +97,7 @@ impl Association {
             errors: 0,
             last_error: None,
             want_writable: false,
+            refused: 0,
             paths_changed: false,
             tracker: TsnTracker::new(Tsn(0)),
             reassembly: Reassembly::new(config.inbound_streams, config.receive_overhead),

@@ -235,6 +235,8 @@ pub struct Association {
     errors: u16,
     last_error: Option<Instant>,
     want_writable: bool,
+    /// Bytes of the message that was not taken last, until one is.
+    refused: u64,
     /// A path came or went, which coupling has not been asked about.
     paths_changed: bool,
     // Receiving.
@@ -320,8 +322,10 @@ impl Association {
         let excess = (held + payload.len() as u64).saturating_sub(self.config.send_buffer as u64);
         if excess > 0 && !self.make_room(&options, excess) {
             self.want_writable = true;
+            self.refused = payload.len() as u64;
             return Err(SendError::WouldBlock);
         }
+        self.refused = 0;
         self.stats.messages_sent += 1;
         self.stats.bytes_sent += payload.len() as u64;
         self.may_give_up |= options.deadline.is_some() || options.max_retransmissions.is_some();
@@ -459,7 +463,7 @@ impl Association {
     }
 
     fn is_writable_again(&self) -> bool {
-        self.want_writable && self.held_for_sending() <= self.config.send_buffer as u64 / 2
+        self.want_writable && self.takes_more()
     }
 
     /// A SACK waits for the next chance to leave.

@@ -132,6 +132,7 @@ impl Association {
         a.abandoned_told = self.abandoned_told;
         a.abandoned = self.abandoned;
         a.want_writable = self.want_writable;
+        a.refused = self.refused;
         a.adopt_cookie(cookie);
         a.reassembly.keep_ready(&mut self.reassembly);
         for (local, remote) in ours {

@@ -61,9 +61,14 @@ impl Association {
         self.tracker.cum()
     }
 
-    /// Would `send` take a message that is not larger than half the buffer?
+    /// Would `send` take a message that is not larger than half the buffer, and the one that it refused last?
     pub fn is_writable(&self) -> bool {
-        self.state.takes_user_data() && self.held_for_sending() <= self.config.send_buffer as u64 / 2
+        self.state.takes_user_data() && self.takes_more()
+    }
+
+    pub(super) fn takes_more(&self) -> bool {
+        let buffer = self.config.send_buffer as u64;
+        self.held_for_sending() <= (buffer / 2).min(buffer.saturating_sub(self.refused))
     }
 
     /// Other limits of the RTO from now on: the timer policy of `profile`, and RTO.Initial and RTO.Max for the timers
