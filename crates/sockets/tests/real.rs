@@ -2,25 +2,10 @@
 
 mod common;
 
-use common::{compiled, library};
+use common::{compiled, free_port, library, over_library};
 use std::io::{BufRead, BufReader, Read};
-use std::net::UdpSocket;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-
-/// A UDP port that nobody has now.
-fn free_port() -> u16 {
-    let s = UdpSocket::bind("127.0.0.1:0").expect("a socket");
-    s.local_addr().expect("its address").port()
-}
-
-fn over_library(program: &Path, udp_port: u16) -> Command {
-    let mut c = Command::new("timeout");
-    c.args(["60", "env"]).arg(format!("LD_PRELOAD={}", library().display()));
-    c.arg(format!("ANABRANCH_SET=udp_port={udp_port}")).arg(program);
-    c.stdout(Stdio::piped());
-    c
-}
+use std::process::{Child, Command};
 
 /// A server that listens, and what else it will say.
 fn server(program: &Path, udp_port: u16, way: &str) -> (Child, BufReader<impl Read + use<>>) {

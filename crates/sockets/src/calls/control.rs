@@ -4,17 +4,17 @@ use super::lifecycle::Request;
 use super::{answer_int, put};
 use crate::socket::Errno;
 use crate::world::next::next;
-use crate::world::{Kind, is_ours, is_virtual, world};
+use crate::world::{Kind, is_ours, is_ours_to_close, is_virtual, world};
 use std::ffi::{c_int, c_void};
 
-type Fcntl = unsafe extern "C" fn(c_int, c_int, ...) -> c_int;
-type Ioctl = unsafe extern "C" fn(c_int, Request, ...) -> c_int;
+type Fcntl = unsafe extern "C-unwind" fn(c_int, c_int, ...) -> c_int;
+type Ioctl = unsafe extern "C-unwind" fn(c_int, Request, ...) -> c_int;
 
 // Both are variadic in C. Their one further argument comes in the register of a third argument, on all platforms where
 // this library is built; where the program gave none, nobody looks at it.
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
     if !is_ours(fd) {
         // SAFETY: as it came.
         return unsafe { next!(c"fcntl" as Fcntl)(fd, command, argument) };
@@ -23,7 +23,7 @@ pub unsafe extern "C" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void)
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn fcntl64(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
     if !is_ours(fd) {
         // SAFETY: as it came.
         return unsafe { next!(c"fcntl64" as Fcntl)(fd, command, argument) };
@@ -35,7 +35,7 @@ fn control(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
     if matches!(command, libc::F_DUPFD | libc::F_DUPFD_CLOEXEC) {
         // SAFETY: the placeholder is a descriptor like any other; the argument is a number.
         let new = unsafe { next!(c"fcntl" as Fcntl)(fd, command, argument) };
-        return super::duplicate::adopt(fd, new);
+        return if is_ours_to_close(fd) { super::duplicate::adopt(fd, new) } else { new };
     }
     let flags = world().act(|core, _| {
         let flags = core.descriptors.get(fd).ok_or(Errno::BAD_DESCRIPTOR)?.flags;
@@ -63,9 +63,9 @@ fn control(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
 const SIOCGSTAMP: Request = 0x8906;
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn ioctl(fd: c_int, request: Request, argument: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: Request, argument: *mut c_void) -> c_int {
     if is_ours(fd) {
-        let kind = world().lock().descriptors.get(fd).map(|d| d.kind);
+        let kind = world().look(|core| Ok(core.descriptors.get(fd).map(|d| d.kind))).ok().flatten();
         match (kind, request) {
             (Some(Kind::Packets), SIOCGSTAMP) => {
                 let at = world().act(|core, _| core.time.last_captured());

@@ -5,21 +5,21 @@ use super::{poll, ready, receive};
 use std::ffi::{c_int, c_void};
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __read_chk(fd: c_int, b: *mut c_void, n: usize, room: usize) -> isize {
+pub unsafe extern "C-unwind" fn __read_chk(fd: c_int, b: *mut c_void, n: usize, room: usize) -> isize {
     check(n, room);
     // SAFETY: as it came.
     unsafe { receive::read(fd, b, n) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __recv_chk(fd: c_int, b: *mut c_void, n: usize, room: usize, flags: c_int) -> isize {
+pub unsafe extern "C-unwind" fn __recv_chk(fd: c_int, b: *mut c_void, n: usize, room: usize, flags: c_int) -> isize {
     check(n, room);
     // SAFETY: as it came.
     unsafe { receive::recv(fd, b, n, flags) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __recvfrom_chk(
+pub unsafe extern "C-unwind" fn __recvfrom_chk(
     fd: c_int,
     b: *mut c_void,
     n: usize,
@@ -34,14 +34,19 @@ pub unsafe extern "C" fn __recvfrom_chk(
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __poll_chk(fds: *mut libc::pollfd, n: libc::nfds_t, timeout: c_int, room: usize) -> c_int {
+pub unsafe extern "C-unwind" fn __poll_chk(
+    fds: *mut libc::pollfd,
+    n: libc::nfds_t,
+    timeout: c_int,
+    room: usize,
+) -> c_int {
     check((n as usize).saturating_mul(size_of::<libc::pollfd>()), room);
     // SAFETY: as it came.
     unsafe { poll::poll(fds, n, timeout) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn __ppoll_chk(
+pub unsafe extern "C-unwind" fn __ppoll_chk(
     fds: *mut libc::pollfd,
     n: libc::nfds_t,
     timeout: *const libc::timespec,

@@ -17,11 +17,11 @@ const TUNSETIFF: Request = 0x4004_54ca;
 /// Length of an interface's name in a struct ifreq.
 const NAME: usize = 16;
 
-type Open = unsafe extern "C" fn(*const c_char, c_int, ...) -> c_int;
-type System = unsafe extern "C" fn(*const c_char) -> c_int;
-type Index = unsafe extern "C" fn(*const c_char) -> c_uint;
-type Flags = unsafe extern "C" fn(c_int) -> c_int;
-type Scheduler = unsafe extern "C" fn(libc::pid_t, c_int, *const c_void) -> c_int;
+type Open = unsafe extern "C-unwind" fn(*const c_char, c_int, ...) -> c_int;
+type System = unsafe extern "C-unwind" fn(*const c_char) -> c_int;
+type Index = unsafe extern "C-unwind" fn(*const c_char) -> c_uint;
+type Flags = unsafe extern "C-unwind" fn(c_int) -> c_int;
+type Scheduler = unsafe extern "C-unwind" fn(libc::pid_t, c_int, *const c_void) -> c_int;
 
 /// # Safety
 /// `path` is null or ends in 0.
@@ -33,7 +33,7 @@ unsafe fn is_tunnel(path: *const c_char) -> bool {
 // As with fcntl, the third argument of a variadic function comes where a third argument does.
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
+pub unsafe extern "C-unwind" fn open(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
     // SAFETY: as it came.
     if unsafe { is_tunnel(path) } {
         return answer_int(new_descriptor(Kind::Tunnel, 0, false));
@@ -43,7 +43,7 @@ pub unsafe extern "C" fn open(path: *const c_char, flags: c_int, mode: libc::mod
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
+pub unsafe extern "C-unwind" fn open64(path: *const c_char, flags: c_int, mode: libc::mode_t) -> c_int {
     // SAFETY: as it came.
     if unsafe { is_tunnel(path) } {
         return answer_int(new_descriptor(Kind::Tunnel, 0, false));
@@ -72,7 +72,7 @@ pub(super) unsafe fn interface_request(request: Request, argument: *mut c_void) 
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn if_nametoindex(name: *const c_char) -> c_uint {
+pub unsafe extern "C-unwind" fn if_nametoindex(name: *const c_char) -> c_uint {
     // SAFETY: the program's string.
     if is_virtual() && unsafe { CStr::from_ptr(name) } == INTERFACE {
         return INDEX;
@@ -105,7 +105,7 @@ pub(super) unsafe fn put_link_address(m: &mut libc::msghdr, packet: &[u8]) {
 
 /// Commands of the tester: `sysctl` sets our settings, `ip addr add` names an address of the host; nothing is run.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn system(command: *const c_char) -> c_int {
+pub unsafe extern "C-unwind" fn system(command: *const c_char) -> c_int {
     if !is_virtual() {
         // SAFETY: as it came.
         return unsafe { next!(c"system" as System)(command) };
@@ -142,7 +142,7 @@ fn carry_out(command: &str) {
 
 /// Not needed where time is virtual, and a right that not everybody has.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn mlockall(flags: c_int) -> c_int {
     if is_virtual() {
         return 0;
     }
@@ -152,7 +152,7 @@ pub unsafe extern "C" fn mlockall(flags: c_int) -> c_int {
 
 /// As [`mlockall`].
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn sched_setscheduler(pid: libc::pid_t, policy: c_int, p: *const c_void) -> c_int {
+pub unsafe extern "C-unwind" fn sched_setscheduler(pid: libc::pid_t, policy: c_int, p: *const c_void) -> c_int {
     if is_virtual() {
         return 0;
     }

@@ -7,6 +7,7 @@
 #![allow(clippy::unnecessary_cast, reason = "types of lengths differ between C libraries")]
 #![allow(clippy::missing_safety_doc, reason = "the contract is that of the C function of the same name")]
 
+mod closing;
 mod cmsg;
 mod control;
 mod duplicate;
@@ -18,11 +19,13 @@ mod poll;
 mod ready;
 mod receive;
 mod send;
+mod several;
+mod signals;
 mod thread;
 mod time;
 
 use crate::socket::{Errno, SocketId};
-use crate::world::{Core, world};
+use crate::world::Core;
 use anabranch_base::Duration;
 use std::ffi::{c_int, c_void};
 
@@ -89,11 +92,12 @@ fn socket_of(core: &Core, fd: c_int) -> Result<(SocketId, bool), Errno> {
 }
 
 /// How long a call on `fd` may wait: not at all, for SO_RCVTIMEO or SO_SNDTIMEO, or for ever.
-fn patience(fd: c_int, flags: c_int, receives: bool) -> Result<Option<Duration>, Errno> {
-    let core = world().lock();
-    let (id, waits) = socket_of(&core, fd)?;
-    if !waits || flags & libc::MSG_DONTWAIT != 0 {
-        return Ok(Some(Duration::ZERO));
+fn patience(fd: c_int, flags: c_int, receives: bool) -> impl FnOnce(&Core) -> Result<Option<Duration>, Errno> + Copy {
+    move |core| {
+        let (id, waits) = socket_of(core, fd)?;
+        if !waits || flags & libc::MSG_DONTWAIT != 0 {
+            return Ok(Some(Duration::ZERO));
+        }
+        core.stack.timeout(id, receives)
     }
-    core.stack.timeout(id, receives)
 }

@@ -6,10 +6,10 @@ use crate::world::{Core, Kind, is_ours, is_virtual, world};
 use anabranch_base::Duration;
 use std::ffi::c_int;
 
-type Poll = unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int;
+type Poll = unsafe extern "C-unwind" fn(*mut libc::pollfd, libc::nfds_t, c_int) -> c_int;
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn poll(fds: *mut libc::pollfd, n: libc::nfds_t, timeout: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn poll(fds: *mut libc::pollfd, n: libc::nfds_t, timeout: c_int) -> c_int {
     let all: &mut [libc::pollfd] = if fds.is_null() {
         &mut []
     } else {
@@ -22,10 +22,14 @@ pub unsafe extern "C" fn poll(fds: *mut libc::pollfd, n: libc::nfds_t, timeout: 
         return unsafe { next!(c"poll" as Poll)(fds, n, timeout) };
     }
     let limit = (timeout >= 0).then(|| Duration::from_millis(timeout as u64));
-    let ready = world().wait(-1, limit, |core, _| {
-        let count = all.iter_mut().filter_map(|p| (look(core, p) != 0).then_some(())).count();
-        if count == 0 { Err(Errno::AGAIN) } else { Ok(count) }
-    });
+    let ready = world().wait(
+        -1,
+        |_| Ok(limit),
+        |core, _| {
+            let count = all.iter_mut().filter_map(|p| (look(core, p) != 0).then_some(())).count();
+            if count == 0 { Err(Errno::AGAIN) } else { Ok(count) }
+        },
+    );
     match ready {
         Err(Errno::AGAIN) => 0,
         r => super::answer_int(r),

@@ -1,14 +1,19 @@
 //! Waiting by way of the kernel, in real time: before it, our descriptors show what they are ready for.
 
 use crate::world::next::next;
-use crate::world::{is_ours, is_virtual, world, world_if_any};
+use crate::world::{bound, is_ours, is_virtual, world, world_if_any};
 use std::ffi::c_int;
 
 type Ppoll =
-    unsafe extern "C" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int;
-type Select =
-    unsafe extern "C" fn(c_int, *mut libc::fd_set, *mut libc::fd_set, *mut libc::fd_set, *mut libc::timeval) -> c_int;
-type Pselect = unsafe extern "C" fn(
+    unsafe extern "C-unwind" fn(*mut libc::pollfd, libc::nfds_t, *const libc::timespec, *const libc::sigset_t) -> c_int;
+type Select = unsafe extern "C-unwind" fn(
+    c_int,
+    *mut libc::fd_set,
+    *mut libc::fd_set,
+    *mut libc::fd_set,
+    *mut libc::timeval,
+) -> c_int;
+type Pselect = unsafe extern "C-unwind" fn(
     c_int,
     *mut libc::fd_set,
     *mut libc::fd_set,
@@ -16,11 +21,17 @@ type Pselect = unsafe extern "C" fn(
     *const libc::timespec,
     *const libc::sigset_t,
 ) -> c_int;
-type EpollCtl = unsafe extern "C" fn(c_int, c_int, c_int, *mut libc::epoll_event) -> c_int;
-type EpollWait = unsafe extern "C" fn(c_int, *mut libc::epoll_event, c_int, c_int) -> c_int;
-type EpollPwait = unsafe extern "C" fn(c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t) -> c_int;
-type EpollPwait2 =
-    unsafe extern "C" fn(c_int, *mut libc::epoll_event, c_int, *const libc::timespec, *const libc::sigset_t) -> c_int;
+type EpollCtl = unsafe extern "C-unwind" fn(c_int, c_int, c_int, *mut libc::epoll_event) -> c_int;
+type EpollWait = unsafe extern "C-unwind" fn(c_int, *mut libc::epoll_event, c_int, c_int) -> c_int;
+type EpollPwait =
+    unsafe extern "C-unwind" fn(c_int, *mut libc::epoll_event, c_int, c_int, *const libc::sigset_t) -> c_int;
+type EpollPwait2 = unsafe extern "C-unwind" fn(
+    c_int,
+    *mut libc::epoll_event,
+    c_int,
+    *const libc::timespec,
+    *const libc::sigset_t,
+) -> c_int;
 
 /// These descriptors are about to be waited on.
 pub(super) fn watch(fds: impl Iterator<Item = c_int>) {
@@ -53,21 +64,22 @@ pub(super) unsafe fn watch_list(fds: *const libc::pollfd, n: libc::nfds_t) {
 }
 
 /// # Safety
-/// Each set is null or holds `n` descriptors.
+/// Each set is null or holds `n` descriptors, or as many as the kernel has room for.
 unsafe fn watch_sets(n: c_int, sets: [*const libc::fd_set; 2]) {
-    for set in sets.into_iter().filter(|s| !s.is_null()) {
+    let n = n.min(bound());
+    watch(sets.into_iter().filter(|s| !s.is_null()).flat_map(|set| {
         // A program may have larger sets than the C library's macros know.
         let words: *const u64 = set.cast();
-        watch((0..n.max(0)).filter(|fd| {
+        (0..n).filter(move |fd| {
             // SAFETY: the caller's promise.
             let word = unsafe { words.add(*fd as usize / 64).read_unaligned() };
             word >> (fd % 64) & 1 != 0
-        }));
-    }
+        })
+    }));
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn ppoll(
+pub unsafe extern "C-unwind" fn ppoll(
     fds: *mut libc::pollfd,
     n: libc::nfds_t,
     timeout: *const libc::timespec,
@@ -81,7 +93,7 @@ pub unsafe extern "C" fn ppoll(
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn select(
+pub unsafe extern "C-unwind" fn select(
     n: c_int,
     read: *mut libc::fd_set,
     write: *mut libc::fd_set,
@@ -96,7 +108,7 @@ pub unsafe extern "C" fn select(
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pselect(
+pub unsafe extern "C-unwind" fn pselect(
     n: c_int,
     read: *mut libc::fd_set,
     write: *mut libc::fd_set,
@@ -112,7 +124,12 @@ pub unsafe extern "C" fn pselect(
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn epoll_ctl(e: c_int, operation: c_int, fd: c_int, event: *mut libc::epoll_event) -> c_int {
+pub unsafe extern "C-unwind" fn epoll_ctl(
+    e: c_int,
+    operation: c_int,
+    fd: c_int,
+    event: *mut libc::epoll_event,
+) -> c_int {
     watch(std::iter::once(fd));
     // SAFETY: as it came.
     unsafe { next!(c"epoll_ctl" as EpollCtl)(e, operation, fd, event) }
@@ -126,14 +143,19 @@ fn refresh() {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn epoll_wait(e: c_int, events: *mut libc::epoll_event, n: c_int, timeout: c_int) -> c_int {
+pub unsafe extern "C-unwind" fn epoll_wait(
+    e: c_int,
+    events: *mut libc::epoll_event,
+    n: c_int,
+    timeout: c_int,
+) -> c_int {
     refresh();
     // SAFETY: as it came.
     unsafe { next!(c"epoll_wait" as EpollWait)(e, events, n, timeout) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn epoll_pwait(
+pub unsafe extern "C-unwind" fn epoll_pwait(
     e: c_int,
     events: *mut libc::epoll_event,
     n: c_int,
@@ -146,7 +168,7 @@ pub unsafe extern "C" fn epoll_pwait(
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn epoll_pwait2(
+pub unsafe extern "C-unwind" fn epoll_pwait2(
     e: c_int,
     events: *mut libc::epoll_event,
     n: c_int,

@@ -6,16 +6,16 @@ use crate::abi::address;
 use crate::abi::message::{MSG_NOTIFICATION, NxtInfo, RcvInfo, SndRcvInfo, flag, kind};
 use crate::socket::{Errno, NextInfo, Received};
 use crate::world::next::next;
-use crate::world::{Kind, is_ours, world};
+use crate::world::{Kind, Quiet, is_ours, is_virtual, world};
 use std::ffi::{c_int, c_void};
 use zerocopy::{FromZeros, IntoBytes};
 
-type Read = unsafe extern "C" fn(c_int, *mut c_void, usize) -> isize;
-type Readv = unsafe extern "C" fn(c_int, *const libc::iovec, c_int) -> isize;
-type Recv = unsafe extern "C" fn(c_int, *mut c_void, usize, c_int) -> isize;
+type Read = unsafe extern "C-unwind" fn(c_int, *mut c_void, usize) -> isize;
+type Readv = unsafe extern "C-unwind" fn(c_int, *const libc::iovec, c_int) -> isize;
+type Recv = unsafe extern "C-unwind" fn(c_int, *mut c_void, usize, c_int) -> isize;
 type RecvFrom =
-    unsafe extern "C" fn(c_int, *mut c_void, usize, c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> isize;
-type RecvMsg = unsafe extern "C" fn(c_int, *mut libc::msghdr, c_int) -> isize;
+    unsafe extern "C-unwind" fn(c_int, *mut c_void, usize, c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> isize;
+type RecvMsg = unsafe extern "C-unwind" fn(c_int, *mut libc::msghdr, c_int) -> isize;
 
 /// A message with what stands beside it in memory.
 struct Delivery {
@@ -26,8 +26,7 @@ struct Delivery {
 
 fn receive(fd: c_int, room: usize, flags: c_int) -> Result<Delivery, Errno> {
     let peek = flags & libc::MSG_PEEK != 0;
-    let limit = patience(fd, flags, true)?;
-    world().wait(fd, limit, |core, now| {
+    world().wait(fd, patience(fd, flags, true), |core, now| {
         let (id, _) = socket_of(core, fd)?;
         let received = core.stack.receive(now, id, room, peek)?;
         let v6 = core.stack.is_v6(id)?;
@@ -81,12 +80,15 @@ fn push_next(out: &mut Vec<u8>, next: &NextInfo) {
 
 /// What a read from the tunnel or the packet socket of virtual time gets; none for sockets.
 fn from_the_wire(fd: c_int) -> Option<Result<Vec<u8>, Errno>> {
+    if !is_virtual() {
+        return None;
+    }
     let kind = world().lock().descriptors.get(fd).map(|d| d.kind);
     match kind? {
         Kind::Socket(_) => None,
         // The tester only empties the device.
         Kind::Tunnel => Some(Ok(vec![0])),
-        Kind::Packets => match world().wait(fd, None, |core, _| core.time.read_packet()) {
+        Kind::Packets => match world().wait(fd, |_| Ok(None), |core, _| core.time.read_packet()) {
             Err(Errno(libc::EDEADLK)) => {
                 // A tester takes no error for an answer here.
                 eprintln!("anabranch: no packet will ever leave any more: nobody runs, and no timer either");
@@ -119,27 +121,29 @@ unsafe fn simple(fd: c_int, b: *mut c_void, n: usize, flags: c_int) -> (isize, O
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn read(fd: c_int, b: *mut c_void, n: usize) -> isize {
+pub unsafe extern "C-unwind" fn read(fd: c_int, b: *mut c_void, n: usize) -> isize {
     if !is_ours(fd) {
         // SAFETY: as it came.
         return unsafe { next!(c"read" as Read)(fd, b, n) };
     }
+    let _quiet = Quiet::new();
     // SAFETY: the program's buffer, as read(2) has it.
     unsafe { simple(fd, b, n, 0).0 }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn recv(fd: c_int, b: *mut c_void, n: usize, flags: c_int) -> isize {
+pub unsafe extern "C-unwind" fn recv(fd: c_int, b: *mut c_void, n: usize, flags: c_int) -> isize {
     if !is_ours(fd) {
         // SAFETY: as it came.
         return unsafe { next!(c"recv" as Recv)(fd, b, n, flags) };
     }
+    let _quiet = Quiet::new();
     // SAFETY: the program's buffer, as recv(2) has it.
     unsafe { simple(fd, b, n, flags).0 }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn recvfrom(
+pub unsafe extern "C-unwind" fn recvfrom(
     fd: c_int,
     b: *mut c_void,
     n: usize,
@@ -151,6 +155,7 @@ pub unsafe extern "C" fn recvfrom(
         // SAFETY: as it came.
         return unsafe { next!(c"recvfrom" as RecvFrom)(fd, b, n, flags, from, len) };
     }
+    let _quiet = Quiet::new();
     // SAFETY: the program's buffers, as recvfrom(2) has them.
     unsafe {
         let (n, d) = simple(fd, b, n, flags);
@@ -162,11 +167,12 @@ pub unsafe extern "C" fn recvfrom(
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn readv(fd: c_int, v: *const libc::iovec, n: c_int) -> isize {
+pub unsafe extern "C-unwind" fn readv(fd: c_int, v: *const libc::iovec, n: c_int) -> isize {
     if !is_ours(fd) {
         // SAFETY: as it came.
         return unsafe { next!(c"readv" as Readv)(fd, v, n) };
     }
+    let _quiet = Quiet::new();
     // SAFETY: all zero is a message header without anything.
     let mut m: libc::msghdr = unsafe { std::mem::zeroed() };
     m.msg_iov = v.cast_mut();
@@ -176,11 +182,12 @@ pub unsafe extern "C" fn readv(fd: c_int, v: *const libc::iovec, n: c_int) -> is
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn recvmsg(fd: c_int, m: *mut libc::msghdr, flags: c_int) -> isize {
+pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, m: *mut libc::msghdr, flags: c_int) -> isize {
     if !is_ours(fd) {
         // SAFETY: as it came.
         return unsafe { next!(c"recvmsg" as RecvMsg)(fd, m, flags) };
     }
+    let _quiet = Quiet::new();
     // SAFETY: the program's message header, as recvmsg(2) has it.
     unsafe { receive_message(fd, &mut *m, flags) }
 }
@@ -206,7 +213,7 @@ unsafe fn scatter(v: *const libc::iovec, n: usize, mut from: &[u8]) -> usize {
 
 /// # Safety
 /// As recvmsg(2).
-unsafe fn receive_message(fd: c_int, m: &mut libc::msghdr, flags: c_int) -> isize {
+pub(super) unsafe fn receive_message(fd: c_int, m: &mut libc::msghdr, flags: c_int) -> isize {
     let pieces = m.msg_iovlen as usize;
     if let Some(r) = from_the_wire(fd) {
         return answer(r.map(|packet| {

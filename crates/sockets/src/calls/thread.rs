@@ -7,16 +7,16 @@ use crate::world::{is_virtual, world, world_if_any};
 use anabranch_base::{Duration, Instant};
 use std::ffi::{c_int, c_void};
 
-type Lock = unsafe extern "C" fn(*mut libc::pthread_mutex_t) -> c_int;
-type Wait = unsafe extern "C" fn(*mut libc::pthread_cond_t, *mut libc::pthread_mutex_t) -> c_int;
+type Lock = unsafe extern "C-unwind" fn(*mut libc::pthread_mutex_t) -> c_int;
+type Wait = unsafe extern "C-unwind" fn(*mut libc::pthread_cond_t, *mut libc::pthread_mutex_t) -> c_int;
 type TimedWait =
-    unsafe extern "C" fn(*mut libc::pthread_cond_t, *mut libc::pthread_mutex_t, *const libc::timespec) -> c_int;
-type Join = unsafe extern "C" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
-type Cancel = unsafe extern "C" fn(libc::pthread_t) -> c_int;
-type Yield = unsafe extern "C" fn() -> c_int;
+    unsafe extern "C-unwind" fn(*mut libc::pthread_cond_t, *mut libc::pthread_mutex_t, *const libc::timespec) -> c_int;
+type Join = unsafe extern "C-unwind" fn(libc::pthread_t, *mut *mut c_void) -> c_int;
+type Cancel = unsafe extern "C-unwind" fn(libc::pthread_t) -> c_int;
+type Yield = unsafe extern "C-unwind" fn() -> c_int;
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pthread_mutex_lock(m: *mut libc::pthread_mutex_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_mutex_lock(m: *mut libc::pthread_mutex_t) -> c_int {
     let lock = next!(c"pthread_mutex_lock" as Lock);
     // SAFETY: as it came.
     if !is_virtual() || unsafe { next!(c"pthread_mutex_trylock" as Lock)(m) } != 0 {
@@ -31,7 +31,10 @@ pub unsafe extern "C" fn pthread_mutex_lock(m: *mut libc::pthread_mutex_t) -> c_
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pthread_cond_wait(c: *mut libc::pthread_cond_t, m: *mut libc::pthread_mutex_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_cond_wait(
+    c: *mut libc::pthread_cond_t,
+    m: *mut libc::pthread_mutex_t,
+) -> c_int {
     let wait = next!(c"pthread_cond_wait" as Wait);
     if !is_virtual() {
         // SAFETY: as it came.
@@ -42,7 +45,7 @@ pub unsafe extern "C" fn pthread_cond_wait(c: *mut libc::pthread_cond_t, m: *mut
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pthread_cond_timedwait(
+pub unsafe extern "C-unwind" fn pthread_cond_timedwait(
     c: *mut libc::pthread_cond_t,
     m: *mut libc::pthread_mutex_t,
     until: *const libc::timespec,
@@ -81,7 +84,7 @@ fn real_in(d: Duration) -> libc::timespec {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pthread_join(t: libc::pthread_t, value: *mut *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_join(t: libc::pthread_t, value: *mut *mut c_void) -> c_int {
     let join = next!(c"pthread_join" as Join);
     if !is_virtual() {
         // SAFETY: as it came.
@@ -94,7 +97,7 @@ pub unsafe extern "C" fn pthread_join(t: libc::pthread_t, value: *mut *mut c_voi
 /// In virtual time, ends the waits of other threads with EINTR: a thread that waits on one of our sockets has no point at which it could
 /// be cancelled.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn pthread_cancel(t: libc::pthread_t) -> c_int {
+pub unsafe extern "C-unwind" fn pthread_cancel(t: libc::pthread_t) -> c_int {
     if !is_virtual() {
         // SAFETY: as it came.
         let done = unsafe { next!(c"pthread_cancel" as Cancel)(t) };
@@ -111,7 +114,7 @@ pub unsafe extern "C" fn pthread_cancel(t: libc::pthread_t) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn sched_yield() -> c_int {
+pub unsafe extern "C-unwind" fn sched_yield() -> c_int {
     if !is_virtual() {
         // SAFETY: as it came.
         return unsafe { next!(c"sched_yield" as Yield)() };

@@ -7,14 +7,15 @@ use crate::world::{is_virtual, world};
 use anabranch_base::{Duration, Instant};
 use std::ffi::{c_int, c_uint, c_void};
 
-type GetTimeOfDay = unsafe extern "C" fn(*mut libc::timeval, *mut c_void) -> c_int;
-type ClockGetTime = unsafe extern "C" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
-type Time = unsafe extern "C" fn(*mut libc::time_t) -> libc::time_t;
-type Usleep = unsafe extern "C" fn(c_uint) -> c_int;
-type Sleep = unsafe extern "C" fn(c_uint) -> c_uint;
-type NanoSleep = unsafe extern "C" fn(*const libc::timespec, *mut libc::timespec) -> c_int;
-type ClockNanoSleep = unsafe extern "C" fn(libc::clockid_t, c_int, *const libc::timespec, *mut libc::timespec) -> c_int;
-type Times = unsafe extern "C" fn(*mut c_void) -> libc::clock_t;
+type GetTimeOfDay = unsafe extern "C-unwind" fn(*mut libc::timeval, *mut c_void) -> c_int;
+type ClockGetTime = unsafe extern "C-unwind" fn(libc::clockid_t, *mut libc::timespec) -> c_int;
+type Time = unsafe extern "C-unwind" fn(*mut libc::time_t) -> libc::time_t;
+type Usleep = unsafe extern "C-unwind" fn(c_uint) -> c_int;
+type Sleep = unsafe extern "C-unwind" fn(c_uint) -> c_uint;
+type NanoSleep = unsafe extern "C-unwind" fn(*const libc::timespec, *mut libc::timespec) -> c_int;
+type ClockNanoSleep =
+    unsafe extern "C-unwind" fn(libc::clockid_t, c_int, *const libc::timespec, *mut libc::timespec) -> c_int;
+type Times = unsafe extern "C-unwind" fn(*mut c_void) -> libc::clock_t;
 
 fn read_clock() -> Instant {
     let mut core = world().lock();
@@ -35,7 +36,7 @@ pub(super) unsafe fn span(t: *const libc::timespec) -> Duration {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn gettimeofday(t: *mut libc::timeval, zone: *mut c_void) -> c_int {
+pub unsafe extern "C-unwind" fn gettimeofday(t: *mut libc::timeval, zone: *mut c_void) -> c_int {
     if !is_virtual() {
         // SAFETY: as it came.
         return unsafe { next!(c"gettimeofday" as GetTimeOfDay)(t, zone) };
@@ -48,7 +49,7 @@ pub unsafe extern "C" fn gettimeofday(t: *mut libc::timeval, zone: *mut c_void) 
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, t: *mut libc::timespec) -> c_int {
+pub unsafe extern "C-unwind" fn clock_gettime(clock: libc::clockid_t, t: *mut libc::timespec) -> c_int {
     let of_processor = matches!(clock, libc::CLOCK_PROCESS_CPUTIME_ID | libc::CLOCK_THREAD_CPUTIME_ID);
     if !is_virtual() || of_processor {
         // SAFETY: as it came.
@@ -61,7 +62,7 @@ pub unsafe extern "C" fn clock_gettime(clock: libc::clockid_t, t: *mut libc::tim
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn time(t: *mut libc::time_t) -> libc::time_t {
+pub unsafe extern "C-unwind" fn time(t: *mut libc::time_t) -> libc::time_t {
     if !is_virtual() {
         // SAFETY: as it came.
         return unsafe { next!(c"time" as Time)(t) };
@@ -75,7 +76,7 @@ pub unsafe extern "C" fn time(t: *mut libc::time_t) -> libc::time_t {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn usleep(us: c_uint) -> c_int {
+pub unsafe extern "C-unwind" fn usleep(us: c_uint) -> c_int {
     if !is_virtual() {
         // SAFETY: as it came.
         return unsafe { next!(c"usleep" as Usleep)(us) };
@@ -85,7 +86,7 @@ pub unsafe extern "C" fn usleep(us: c_uint) -> c_int {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn sleep(s: c_uint) -> c_uint {
+pub unsafe extern "C-unwind" fn sleep(s: c_uint) -> c_uint {
     if !is_virtual() {
         // SAFETY: as it came.
         return unsafe { next!(c"sleep" as Sleep)(s) };
@@ -95,7 +96,7 @@ pub unsafe extern "C" fn sleep(s: c_uint) -> c_uint {
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn nanosleep(d: *const libc::timespec, left: *mut libc::timespec) -> c_int {
+pub unsafe extern "C-unwind" fn nanosleep(d: *const libc::timespec, left: *mut libc::timespec) -> c_int {
     if !is_virtual() {
         // SAFETY: as it came.
         return unsafe { next!(c"nanosleep" as NanoSleep)(d, left) };
@@ -106,7 +107,7 @@ pub unsafe extern "C" fn nanosleep(d: *const libc::timespec, left: *mut libc::ti
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn clock_nanosleep(
+pub unsafe extern "C-unwind" fn clock_nanosleep(
     clock: libc::clockid_t,
     flags: c_int,
     d: *const libc::timespec,
@@ -126,7 +127,7 @@ pub unsafe extern "C" fn clock_nanosleep(
 
 /// Ticks of the clock since the beginning. A program that asks waits for the next one: it has no other reason.
 #[cfg_attr(not(test), unsafe(no_mangle))]
-pub unsafe extern "C" fn times(t: *mut c_void) -> libc::clock_t {
+pub unsafe extern "C-unwind" fn times(t: *mut c_void) -> libc::clock_t {
     if !is_virtual() {
         // SAFETY: as it came.
         return unsafe { next!(c"times" as Times)(t) };

@@ -116,7 +116,10 @@ impl Stack {
         match self.associations.get(&association) {
             Some(a) if a.connected => Ok(()),
             Some(a) if a.closed.is_none() => Err(Errno::IN_PROGRESS),
-            _ => Err(self.get_mut(id)?.error.take().unwrap_or(Errno::CONNECTION_REFUSED)),
+            _ => {
+                let kept = self.not_connected.take_if(|(a, _)| *a == association).map(|(_, e)| e);
+                Err(self.get_mut(id)?.error.take().or(kept).unwrap_or(Errno::CONNECTION_REFUSED))
+            }
         }
     }
 }

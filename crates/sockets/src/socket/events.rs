@@ -138,7 +138,7 @@ impl Stack {
             _ if connected => sac::COMM_LOST,
             _ => sac::CANT_STR_ASSOC,
         };
-        let owner = a.owner;
+        let (owner, begun) = (a.owner, a.begun.is_some());
         self.on_undelivered(id);
         self.notify_change(id, state, 0);
         let Some(owner) = owner else {
@@ -152,6 +152,13 @@ impl Stack {
         if let Some(s) = self.sockets.get_mut(&owner) {
             if s.style == Style::OneToOne {
                 s.error = error.or(s.error);
+            } else if !connected {
+                self.not_connected = error.map(|e| (id, e));
+            }
+            if s.style == Style::OneToMany && !s.holds(id) && !begun {
+                // Nobody may ever read on: nothing is kept for it.
+                self.forget_association(id);
+                return;
             }
             s.inbox.push_back(Item::End(id));
         }

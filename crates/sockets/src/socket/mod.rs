@@ -117,6 +117,8 @@ pub struct Stack {
     nobody: Option<Port>,
     /// What only a world with real packets needs.
     outward: Option<outward::Outward>,
+    /// The last association of a one-to-many socket that did not come up, and why.
+    not_connected: Option<(AssociationId, Errno)>,
     /// What the last `sendmsg` began.
     began: Option<AssociationId>,
     /// Associations that have something to send or to be acknowledged, as far as was looked.
@@ -145,6 +147,7 @@ impl Stack {
             transmit: Transmit::default(),
             nobody: None,
             outward: None,
+            not_connected: None,
             began: None,
             wet: Vec::new(),
             closings: BTreeSet::new(),

@@ -1,6 +1,7 @@
 //! What `poll` says of a socket.
 
-use super::{SocketId, Stack, Style};
+use super::receive::Item;
+use super::{Socket, SocketId, Stack, Style};
 
 /// See the module's description.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,7 +21,8 @@ impl Stack {
     pub fn readiness(&self, id: SocketId) -> Readiness {
         let Ok(s) = self.get(id) else { return Readiness::default() };
         let mut r = Readiness { error: s.error.is_some(), ..Readiness::default() };
-        r.readable = s.partial.is_some() || !s.inbox.is_empty() || !s.waiting.is_empty() || s.error.is_some();
+        r.readable = s.partial.is_some() || !s.waiting.is_empty() || s.error.is_some();
+        r.readable |= s.inbox.iter().any(|i| self.is_to_be_read(s, i));
         if s.style == Style::OneToMany {
             r.writable = true;
             return r;
@@ -32,5 +34,18 @@ impl Stack {
         let room = s.peer.and_then(|a| self.engine(a)).is_some_and(anabranch_engine::Association::is_writable);
         r.writable = over || (a.connected && room);
         r
+    }
+
+    /// Will a call get something of this item? That an association is over is nothing to read on a one-to-many socket.
+    fn is_to_be_read(&self, s: &Socket, i: &Item) -> bool {
+        match i {
+            Item::Notification(..) => true,
+            Item::Messages(a) => self.engine(*a).is_some_and(anabranch_engine::Association::is_readable),
+            Item::End(_) if s.style == Style::OneToOne => true,
+            Item::End(a) => {
+                let cut_short = self.associations.get(a).is_some_and(|a| a.begun.is_some());
+                cut_short && s.options.tells(crate::abi::notification::kind::PARTIAL_DELIVERY_EVENT)
+            }
+        }
     }
 }

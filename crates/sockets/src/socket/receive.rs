@@ -85,6 +85,14 @@ impl Received {
         Received { bytes: Bytes::new(), association: None, from: None, ends: false, info: None, notification: false };
 }
 
+impl super::Socket {
+    /// Is there something of this association to be read yet?
+    pub(super) fn holds(&self, id: AssociationId) -> bool {
+        let of = |i: &Item| matches!(i, Item::Messages(a) | Item::Notification(a, _) | Item::End(a) if *a == id);
+        self.partial.as_ref().is_some_and(|p| p.from == id) || self.inbox.iter().any(of)
+    }
+}
+
 impl Stack {
     /// Reads at most `room` bytes of the next message or notification; `peek` leaves them there.
     ///
@@ -205,6 +213,15 @@ impl Stack {
             s.inbox.push_front(Item::Notification(from, bytes.into()));
         }
         tells
+    }
+
+    /// An error that was told where nobody looks is told again.
+    ///
+    /// # Errors
+    /// No such socket.
+    pub fn keep_error(&mut self, id: SocketId, error: Errno) -> Result<(), Errno> {
+        self.get_mut(id)?.error = Some(error);
+        Ok(())
     }
 
     /// Why there is nothing: not yet, never, or not any more.

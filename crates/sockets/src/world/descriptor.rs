@@ -3,7 +3,7 @@
 use crate::socket::SocketId;
 use std::collections::BTreeMap;
 use std::ffi::c_int;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
 /// What stands behind a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,9 +22,40 @@ const MOST: usize = 65_536;
 /// Asked by every call on any descriptor, so without a lock.
 static OURS: [AtomicBool; MOST] = [const { AtomicBool::new(false) }; MOST];
 
+/// The highest that ever was ours.
+static HIGHEST: AtomicI32 = AtomicI32::new(-1);
+
+/// One more than the highest descriptor that may be ours: the kernel's table, which never shrinks, goes as far.
+pub fn bound() -> c_int {
+    HIGHEST.load(Relaxed) + 1
+}
+
+/// The process whose descriptors these are. A child of `vfork` has its parent's memory, and descriptors of its own.
+static OWNER: AtomicI32 = AtomicI32::new(0);
+
+fn process() -> libc::pid_t {
+    // SAFETY: a number is asked for; by number, for the C library may remember that of the parent.
+    unsafe { libc::syscall(libc::SYS_getpid) as libc::pid_t }
+}
+
+/// Is this descriptor ours, and this the process that has it? For calls that end what a descriptor stands for.
+pub fn is_ours_to_close(fd: c_int) -> bool {
+    is_ours(fd) && OWNER.load(Relaxed) == process()
+}
+
 /// Is this descriptor ours?
 pub fn is_ours(fd: c_int) -> bool {
     usize::try_from(fd).ok().and_then(|i| OURS.get(i)).is_some_and(|o| o.load(Relaxed))
+}
+
+/// Ours between two numbers.
+pub fn ours_between(first: usize, last: usize) -> impl Iterator<Item = c_int> {
+    OURS.iter()
+        .enumerate()
+        .take(last.saturating_add(1))
+        .skip(first)
+        .filter(|(_, o)| o.load(Relaxed))
+        .map(|(i, _)| i as c_int)
 }
 
 /// No descriptor is ours any more; which they were. Takes no lock.
@@ -52,6 +83,8 @@ impl Descriptors {
         let Some(slot) = usize::try_from(fd).ok().and_then(|i| OURS.get(i)) else { return false };
         self.all.insert(fd, d);
         slot.store(true, Relaxed);
+        HIGHEST.fetch_max(fd, Relaxed);
+        OWNER.store(process(), Relaxed);
         true
     }
 

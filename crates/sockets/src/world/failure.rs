@@ -3,8 +3,10 @@
 use super::{World, is_virtual};
 use crate::socket::Errno;
 use anabranch_base::Instant;
+use std::cell::Cell;
 use std::ffi::c_int;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// What a call answers when nothing works any more.
 pub trait Failure {
@@ -34,7 +36,8 @@ impl Failure for Instant {
     }
 }
 
-unsafe extern "C" {
+// A thread that is cancelled ends by unwinding, through the functions that the program called.
+unsafe extern "C-unwind" {
     fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
     fn pthread_setcanceltype(kind: c_int, before: *mut c_int) -> c_int;
     fn pthread_testcancel();
@@ -44,34 +47,131 @@ unsafe extern "C" {
 const DISABLE: c_int = 1;
 const DEFERRED: c_int = 0;
 
-/// Runs `f`. The thread is not cancelled meanwhile, for it holds locks, but right afterwards: in a call that may wait, or
-/// where the program lets it be cancelled anywhere.
-pub fn guarded<T: Failure>(world: &World, waits: bool, f: impl FnOnce() -> T) -> T {
+/// The program has handlers of signals.
+static HANDLED: AtomicBool = AtomicBool::new(false);
+
+/// The program has set a handler, which signals may call from now on.
+pub fn signals_are_handled() {
+    HANDLED.store(true, Relaxed);
+}
+
+thread_local! {
+    /// The program's signals, while they are held back.
+    static MASK: Cell<Option<u64>> = const { Cell::new(None) };
+}
+
+/// All signals but those that a defect raises, and those that the C library keeps to itself.
+const HELD: u64 = {
+    let own =
+        [libc::SIGSEGV, libc::SIGBUS, libc::SIGFPE, libc::SIGILL, libc::SIGTRAP, libc::SIGABRT, libc::SIGSYS, 32, 33];
+    let (mut all, mut i) = (u64::MAX, 0);
+    while i < own.len() {
+        all &= !(1 << (own[i] - 1));
+        i += 1;
+    }
+    all
+};
+
+/// Sets the mask of signals; answers that of before.
+fn set_mask(how: c_int, mask: u64) -> u64 {
+    let mut before = 0u64;
+    // SAFETY: both numbers, as long as the kernel's sets are, outlive the call.
+    unsafe { libc::syscall(libc::SYS_rt_sigprocmask, how, &raw const mask, &raw mut before, size_of::<u64>()) };
+    before
+}
+
+/// While it lives no handler of the program runs in this thread: it may call into this library, which has locks, and the
+/// C library's allocator has too. Nothing where the program has no handlers.
+pub struct Quiet {
+    outermost: bool,
+}
+
+impl Quiet {
+    pub fn new() -> Self {
+        let outermost = HANDLED.load(Relaxed) && !is_virtual() && MASK.try_with(|m| m.get().is_none()).unwrap_or(false);
+        if outermost {
+            let before = set_mask(libc::SIG_BLOCK, HELD);
+            let _ = MASK.try_with(|m| m.set(Some(before)));
+        }
+        Quiet { outermost }
+    }
+}
+
+impl Drop for Quiet {
+    fn drop(&mut self) {
+        if self.outermost
+            && let Some(before) = MASK.try_with(Cell::take).ok().flatten()
+        {
+            set_mask(libc::SIG_SETMASK, before);
+        }
+    }
+}
+
+/// Runs `f`, which waits and holds nothing, with the program's signals.
+pub fn with_signals<T>(f: impl FnOnce() -> T) -> T {
+    let Some(mask) = MASK.try_with(Cell::take).ok().flatten() else { return f() };
+    let held = set_mask(libc::SIG_SETMASK, mask);
+    let result = f();
+    set_mask(libc::SIG_SETMASK, held);
+    let _ = MASK.try_with(|m| m.set(Some(mask)));
+    result
+}
+
+/// Runs `f`. Until it is done no handler of a signal runs in this thread, and it is not cancelled, for it holds locks; but
+/// right afterwards, in a call that may wait, or where the program lets it be cancelled anywhere. `f` is told whether the
+/// program lets it be cancelled at all.
+pub fn guarded<T: Failure>(world: &World, waits: bool, f: impl FnOnce(bool) -> T) -> T {
     if world.is_broken() {
         return T::failure();
     }
-    let mut before = 0;
-    if !is_virtual() {
-        // SAFETY: the number outlives the call.
-        unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+    if is_virtual() {
+        return caught(world, || f(false));
     }
+    let mut before = 0;
+    // SAFETY: the number outlives the call.
+    unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
+    let cancellable = before != DISABLE;
+    if waits {
+        if world.is_new_thread() {
+            let _quiet = Quiet::new();
+            world.enlist_thread();
+        }
+        if cancellable {
+            // Who cancels it from here on finds it in the list.
+            may_end(before, true);
+        }
+    }
+    let quiet = Quiet::new();
+    let outcome = caught(world, || f(cancellable));
+    drop(quiet);
+    if cancellable {
+        may_end(before, waits);
+        // SAFETY: puts back what was there.
+        unsafe { pthread_setcancelstate(before, std::ptr::null_mut()) };
+    }
+    outcome
+}
+
+fn caught<T: Failure>(world: &World, f: impl FnOnce() -> T) -> T {
     let outcome = catch_unwind(AssertUnwindSafe(f));
     if outcome.is_err() {
         world.give_up();
     }
-    let outcome = outcome.unwrap_or_else(|_| T::failure());
-    if !is_virtual() && before != DISABLE {
-        let mut kind = DEFERRED;
-        // SAFETY: puts back what was there; a thread that was cancelled meanwhile ends here. To let it end by what it
-        // may do anywhere would lose the value that says so.
-        unsafe {
-            pthread_setcanceltype(DEFERRED, &raw mut kind);
-            pthread_setcancelstate(before, std::ptr::null_mut());
-            if waits || kind != DEFERRED {
-                pthread_testcancel();
-            }
-            pthread_setcanceltype(kind, std::ptr::null_mut());
+    outcome.unwrap_or_else(|_| T::failure())
+}
+
+/// A thread that was cancelled meanwhile ends here, if the call is one that may wait or the program lets it end anywhere.
+fn may_end(state: c_int, waits: bool) {
+    let mut kind = DEFERRED;
+    // SAFETY: the number outlives the call, and all is put back. To let the thread end by what it may do anywhere would
+    // lose the value that says so.
+    unsafe {
+        pthread_setcanceltype(DEFERRED, &raw mut kind);
+        if waits || kind != DEFERRED {
+            pthread_setcancelstate(state, std::ptr::null_mut());
+            pthread_testcancel();
+            pthread_setcancelstate(DISABLE, std::ptr::null_mut());
         }
+        pthread_setcanceltype(kind, std::ptr::null_mut());
     }
-    outcome
 }

@@ -13,7 +13,7 @@ pub mod next;
 mod real;
 pub mod virtual_time;
 
-pub use descriptor::{Kind, is_ours};
+pub use descriptor::{Kind, bound, is_ours, is_ours_to_close, ours_between};
 
 use crate::socket::{Departure, Errno, SocketId, Stack};
 use anabranch_base::{Duration, Instant};
@@ -22,6 +22,7 @@ use bytes::Bytes;
 pub use configuration::assignments;
 use descriptor::{Descriptor, Descriptors};
 use failure::{Failure, guarded};
+pub use failure::{Quiet, signals_are_handled};
 use std::ffi::c_int;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
@@ -106,7 +107,7 @@ impl World {
 
     /// Does something to the stack now, and carries out what follows from it.
     pub fn act<T: Failure>(&self, f: impl FnOnce(&mut Core, Instant) -> T) -> T {
-        guarded(self, false, || {
+        guarded(self, false, |_| {
             virtual_time::enter();
             let mut core = self.lock();
             let now = core.now();
@@ -116,29 +117,34 @@ impl World {
         })
     }
 
+    /// Looks at something.
+    pub fn look<T: Failure>(&self, f: impl FnOnce(&Core) -> T) -> T {
+        guarded(self, false, |_| f(&self.lock()))
+    }
+
     /// The same again and again until it does not answer [`Errno::AGAIN`], or until `limit` has passed. The socket of
-    /// `fd` is the one whose news are waited for.
+    /// `fd` is the one whose news are waited for: a new one of the same number is another.
     ///
     /// # Errors
     /// What `f` answers; [`Errno::AGAIN`] after `limit`.
     pub fn wait<T>(
         &self,
         fd: c_int,
-        limit: Option<Duration>,
+        limit: impl FnOnce(&Core) -> Result<Option<Duration>, Errno>,
         mut f: impl FnMut(&mut Core, Instant) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        guarded(self, true, || {
+        guarded(self, true, |cancellable| {
             virtual_time::enter();
             let mut core = self.lock();
             let id = core.descriptors.socket(fd);
-            let deadline = limit.map(|l| core.now() + l);
+            let deadline = limit(&core)?.map(|l| core.now() + l);
             loop {
                 let now = core.now();
                 let r = f(&mut core, now);
                 id.into_iter().for_each(|id| core.used(id));
                 let waits = matches!(r, Err(Errno::AGAIN)) && deadline.is_none_or(|d| now < d);
                 // From here on news are noticed, though the lock may be free while packets leave.
-                let ticket = id.filter(|_| waits).and_then(|id| World::queue_up(&mut core, id));
+                let ticket = id.filter(|_| waits).and_then(|id| World::queue_up(&mut core, id, cancellable));
                 core = self.carry_out(core, now);
                 if !waits {
                     return r;
@@ -147,8 +153,21 @@ impl World {
                     Some(ticket) => self.block_real(core, ticket, deadline)?,
                     None => virtual_time::block(self, core, deadline)?,
                 };
+                if id.is_some() && core.descriptors.socket(fd) != id {
+                    return Err(Errno::BAD_DESCRIPTOR);
+                }
             }
         })
+    }
+
+    fn is_new_thread(&self) -> bool {
+        real::is_new_thread(self)
+    }
+
+    fn enlist_thread(&self) {
+        if let Some(real) = &mut self.lock().real {
+            real.enlist(self);
+        }
     }
 
     /// Packets leave, and whoever waits looks again.
@@ -176,6 +195,7 @@ impl World {
     /// The process ends: its sockets are closed as by `close`. How long that may take; none when the lock is not to be
     /// had, or not now.
     fn close_all(&self) -> Option<Duration> {
+        let _quiet = Quiet::new();
         let mut core = self.core.try_lock().ok()?;
         if core.real.is_none() {
             return Some(Duration::ZERO);
@@ -192,6 +212,7 @@ impl World {
     }
 
     fn is_busy(&self) -> bool {
+        let _quiet = Quiet::new();
         !self.is_broken() && self.lock().stack.is_busy()
     }
 }
@@ -208,7 +229,11 @@ impl Core {
 /// # Errors
 /// A right that is missing.
 pub fn begin() -> Result<(), Errno> {
-    if is_virtual() { Ok(()) } else { real::begin(world()) }
+    if is_virtual() {
+        return Ok(());
+    }
+    let _quiet = Quiet::new();
+    real::begin(world())
 }
 
 /// A descriptor that stands for something of ours.

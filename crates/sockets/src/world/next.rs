@@ -1,6 +1,7 @@
 //! The C library's own functions behind ours, and a few system calls by number.
 
 use std::ffi::{CStr, c_int, c_long, c_void};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
 /// The next definition of a symbol behind this library, found once per place of use.
 ///
@@ -38,19 +39,58 @@ pub fn find(name: &CStr) -> usize {
 
 /// `close` as the kernel has it, whatever is preloaded.
 pub fn close(fd: c_int) -> c_int {
+    give_up(fd);
     // SAFETY: any number may be closed; descriptors that Rust owns are never handed to this function.
     unsafe { libc::syscall(libc::SYS_close, c_long::from(fd)) as c_int }
+}
+
+/// Which descriptors are the library's own, which the program knows nothing of. Those above are not protected from it.
+static INNER: [AtomicBool; 65_536] = [const { AtomicBool::new(false) }; 65_536];
+
+fn inner(fd: c_int) -> Option<&'static AtomicBool> {
+    usize::try_from(fd).ok().and_then(|i| INNER.get(i))
+}
+
+/// Is it one of the library's own?
+pub fn is_inner(fd: c_int) -> bool {
+    inner(fd).is_some_and(|i| i.load(Relaxed))
+}
+
+/// The library's own between two numbers.
+pub fn inner_between(first: usize, last: usize) -> impl Iterator<Item = usize> {
+    INNER.iter().enumerate().take(last.saturating_add(1)).skip(first).filter(|(_, i)| i.load(Relaxed)).map(|(i, _)| i)
+}
+
+/// It is not the library's own any more.
+pub fn give_up(fd: c_int) {
+    if let Some(i) = inner(fd) {
+        i.store(false, Relaxed);
+    }
 }
 
 /// Moves a descriptor of ours out of the way: a program gets the numbers that it would get without us, and may have
 /// reasons to (a set for `select` in which a closed descriptor was forgotten is one).
 pub fn lift(fd: c_int) -> c_int {
+    let new = lifted(fd);
+    if let Some(i) = inner(new) {
+        i.store(true, Relaxed);
+    }
+    new
+}
+
+fn lifted(fd: c_int) -> c_int {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: the structure outlives the call.
     unsafe { libc::getrlimit(libc::RLIMIT_NOFILE, &raw mut limit) };
-    let least = (limit.rlim_cur / 4 * 3).min(HIGH);
-    // SAFETY: a system call on a number; by number, for the name is ours.
-    let new = unsafe { libc::syscall(libc::SYS_fcntl, c_long::from(fd), libc::F_DUPFD_CLOEXEC, least) as c_int };
+    let three_quarters = limit.rlim_cur / 4 * 3;
+    let new = match moved(fd, three_quarters.min(LOW)) {
+        // A process with hundreds of sockets needs the low numbers for itself.
+        new if new >= SELECTED && limit.rlim_cur > HIGH => {
+            close(new);
+            moved(fd, three_quarters.min(HIGH))
+        }
+        new => new,
+    };
     if new < 0 {
         return fd;
     }
@@ -58,7 +98,15 @@ pub fn lift(fd: c_int) -> c_int {
     new
 }
 
-/// No need to go higher: the kernel keeps a table up to the highest.
+fn moved(fd: c_int, least: libc::rlim_t) -> c_int {
+    // SAFETY: a system call on a number; by number, for the name is ours.
+    unsafe { libc::syscall(libc::SYS_fcntl, c_long::from(fd), libc::F_DUPFD_CLOEXEC, least) as c_int }
+}
+
+/// `select` reads and writes as much of a program's sets as the kernel's table of descriptors is long, and that is as long
+/// as the highest needs: within an `fd_set` as long as that is possible.
+const LOW: libc::rlim_t = 768;
+const SELECTED: c_int = libc::FD_SETSIZE as c_int;
 const HIGH: libc::rlim_t = 16_384;
 
 /// The kernel's clock, whatever is preloaded, in ns.

@@ -1,7 +1,10 @@
 //! The library under test, and C programs to run over it.
 
+#![allow(dead_code, reason = "each test uses some of it")]
+
+use std::net::UdpSocket;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, Stdio};
 
 /// The library that was built with this test.
 pub fn library() -> PathBuf {
@@ -20,4 +23,19 @@ pub fn compiled(source: &str, to: &Path) -> Option<PathBuf> {
     let done = Command::new("cc").args(flags).arg(&program).arg(source).output().ok()?;
     assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
     Some(program)
+}
+
+/// A UDP port that nobody has now.
+pub fn free_port() -> u16 {
+    let s = UdpSocket::bind("127.0.0.1:0").expect("a socket");
+    s.local_addr().expect("its address").port()
+}
+
+/// A program over the library with real packets, for a minute at most.
+pub fn over_library(program: &Path, udp_port: u16) -> Command {
+    let mut c = Command::new("timeout");
+    c.args(["60", "env"]).arg(format!("LD_PRELOAD={}", library().display()));
+    c.arg(format!("ANABRANCH_SET=udp_port={udp_port}")).arg(program);
+    c.stdout(Stdio::piped());
+    c
 }

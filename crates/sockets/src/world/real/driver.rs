@@ -7,7 +7,7 @@ use anabranch_base::Duration;
 use anabranch_net::Buffers;
 use std::os::fd::{AsRawFd, RawFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::MutexGuard;
+use std::sync::{Arc, MutexGuard};
 
 /// Reads of one socket in a row, before the timers and the other sockets are looked at.
 const READS: usize = 4;
@@ -16,7 +16,7 @@ const READS: usize = 4;
 ///
 /// # Errors
 /// No thread can be made.
-pub fn start(world: &'static World, wires: &'static Wires, waker: RawFd) -> Result<(), Errno> {
+pub fn start(world: &'static World, wires: Arc<Wires>, waker: RawFd) -> Result<(), Errno> {
     // SAFETY: both sets outlive the calls, which fill the one that is read afterwards.
     let before = unsafe {
         let (mut all, mut before) = (std::mem::zeroed(), std::mem::zeroed());
@@ -25,7 +25,7 @@ pub fn start(world: &'static World, wires: &'static Wires, waker: RawFd) -> Resu
         before
     };
     let run = move || {
-        if catch_unwind(AssertUnwindSafe(|| drive(world, wires, waker))).is_err() {
+        if catch_unwind(AssertUnwindSafe(|| drive(world, &wires, waker))).is_err() {
             world.give_up();
         }
     };
@@ -35,7 +35,7 @@ pub fn start(world: &'static World, wires: &'static Wires, waker: RawFd) -> Resu
     started.map(|_| ()).map_err(|_| Errno::AGAIN)
 }
 
-fn drive(world: &'static World, wires: &'static Wires, waker: RawFd) {
+fn drive(world: &World, wires: &Wires, waker: RawFd) {
     let mut buffers = Buffers::new();
     let fds = std::iter::once(waker).chain(wires.all().iter().map(AsRawFd::as_raw_fd));
     let mut fds: Vec<libc::pollfd> = fds.map(|fd| libc::pollfd { fd, events: libc::POLLIN, revents: 0 }).collect();
@@ -88,7 +88,7 @@ fn sleep(fds: &mut [libc::pollfd], limit: Option<Duration>) {
 }
 
 /// What a socket has goes to the stack.
-fn read(world: &'static World, wires: &'static Wires, slot: usize, buffers: &mut Buffers) {
+fn read(world: &World, wires: &Wires, slot: usize, buffers: &mut Buffers) {
     let Some(wire) = wires.all().get(slot) else { return };
     for _ in 0..READS {
         let mut core: Option<MutexGuard<'_, Core>> = None;

@@ -4,21 +4,13 @@
 //! `exit` waits for its associations to end gracefully, for as long as the settings say. A child of `fork` has none of
 //! the parent's threads, so its SCTP sockets are as those whose peer is gone; it may make new ones.
 
-use super::wires::Wires;
 use crate::world::{descriptor, forget_world, next, world_if_any};
 use anabranch_base::Duration;
-use std::ffi::c_int;
-use std::os::fd::{AsRawFd, RawFd};
+use std::ffi::{c_int, c_long};
 use std::sync::Once;
-use std::sync::atomic::{AtomicI32, Ordering::SeqCst};
 
-/// Descriptors that a child closes: it must not keep the parent's ports.
-static INNER: [AtomicI32; 64] = [const { AtomicI32::new(-1) }; 64];
-
-/// Notes what a child has to close, and asks to be told of children and of the end.
-pub fn register(wires: &Wires, waker: RawFd) {
-    let all = wires.all().iter().map(AsRawFd::as_raw_fd).chain([waker]);
-    INNER.iter().zip(all).for_each(|(slot, fd)| slot.store(fd, SeqCst));
+/// Asks to be told of children and of the end.
+pub fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         // SAFETY: both functions are there as long as the process is.
@@ -31,11 +23,9 @@ pub fn register(wires: &Wires, waker: RawFd) {
 
 /// What may be called in a child of a process with threads: system calls, and nothing that takes a lock.
 extern "C" fn in_child() {
-    for slot in &INNER {
-        let fd = slot.swap(-1, SeqCst);
-        if fd >= 0 {
-            next::close(fd);
-        }
+    // A child must not keep the parent's ports.
+    for fd in next::inner_between(0, usize::MAX) {
+        next::close(fd as c_int);
     }
     let mut ends = [-1 as c_int; 2];
     // SAFETY: the kernel fills the array, which outlives the call.
@@ -43,7 +33,11 @@ extern "C" fn in_child() {
     next::close(ends[1]);
     for fd in descriptor::disown_all() {
         // SAFETY: both are descriptors of this process; the second was ours and is the program's.
-        unsafe { libc::syscall(libc::SYS_dup3, ends[0], fd, 0) };
+        unsafe {
+            let flags = libc::syscall(libc::SYS_fcntl, c_long::from(fd), libc::F_GETFD) as c_int;
+            let exec = if flags & libc::FD_CLOEXEC != 0 { libc::O_CLOEXEC } else { 0 };
+            libc::syscall(libc::SYS_dup3, ends[0], fd, exec);
+        }
     }
     next::close(ends[0]);
     forget_world();

@@ -19,6 +19,10 @@ pub struct Mirror {
     writable: bool,
     /// Somebody waits on it: only then it has to show what is.
     pub watched: bool,
+    /// The program has used the socket since it was shown last: it may have seen what `readable` is about.
+    used: bool,
+    /// It is on the list of those that may show more than there is.
+    pub listed: bool,
 }
 
 /// A pair of connected sockets: the program's end and ours.
@@ -55,7 +59,7 @@ pub fn pair(close_on_exec: bool) -> Result<(RawFd, RawFd), Errno> {
 impl Mirror {
     /// Of a new pair.
     pub fn new(theirs: RawFd, ours: RawFd) -> Self {
-        Mirror { theirs, ours, readable: false, writable: true, watched: false }
+        Mirror { theirs, ours, readable: false, writable: true, watched: false, used: false, listed: false }
     }
 
     /// The program has another descriptor of the same end now.
@@ -68,10 +72,23 @@ impl Mirror {
         !self.writable
     }
 
-    /// Shows what has become possible.
+    /// The program has used the socket. What it was refused for want of room must not be shown any more: an edge
+    /// comes only after that.
+    pub fn used(&mut self, r: Readiness) {
+        self.used = true;
+        self.fill(r);
+    }
+
+    /// Shows what has become possible: to who waits for edges too, where the program has used the socket since.
     pub fn raise(&mut self, r: Readiness) {
-        if (r.readable || r.error || r.hung_up) && !self.readable {
-            self.readable = write(self.ours, 1);
+        if r.readable || r.error || r.hung_up {
+            if self.readable && self.used {
+                self.readable = !read(self.theirs);
+            }
+            if !self.readable {
+                self.readable = write(self.ours, 1);
+            }
+            self.used = false;
         }
         if (r.writable || r.error || r.hung_up) && !self.writable {
             self.writable = read(self.ours);
@@ -84,6 +101,10 @@ impl Mirror {
         if self.readable && !(r.readable || r.error || r.hung_up) {
             self.readable = !read(self.theirs);
         }
+        self.fill(r);
+    }
+
+    fn fill(&mut self, r: Readiness) {
         if self.writable && !(r.writable || r.error || r.hung_up) {
             self.writable = !write(self.theirs, FILLING);
         }
@@ -138,6 +159,43 @@ mod tests {
         }
         m.raise(Readiness::default());
         assert_eq!(polled(theirs), (true, false), "raising takes nothing back");
+        close(theirs);
+    }
+
+    /// Events of an edge-triggered set of one descriptor, by now.
+    fn edge(set: c_int) -> u32 {
+        let mut got = libc::epoll_event { events: 0, u64: 0 };
+        // SAFETY: one structure that outlives the call.
+        unsafe { libc::syscall(libc::SYS_epoll_pwait, set, &raw mut got, 1, 0, 0 as c_long, 8) };
+        got.events
+    }
+
+    #[test]
+    fn news_after_use_are_an_edge() {
+        let (theirs, ours) = pair(true).unwrap();
+        let mut m = Mirror::new(theirs, ours);
+        let mut want = libc::epoll_event { events: (libc::EPOLLIN | libc::EPOLLET) as u32, u64: 0 };
+        // SAFETY: the structure outlives the calls.
+        let set = unsafe {
+            let set = libc::syscall(libc::SYS_epoll_create1, libc::EPOLL_CLOEXEC) as c_int;
+            libc::syscall(libc::SYS_epoll_ctl, set, libc::EPOLL_CTL_ADD, theirs, &raw mut want);
+            set
+        };
+        let (something, nothing) =
+            (Readiness { readable: true, writable: true, ..Readiness::default() }, Readiness::default());
+        m.raise(something);
+        assert_ne!(edge(set), 0);
+        m.raise(something);
+        assert_eq!(edge(set), 0, "the program has not looked yet");
+        m.used(something);
+        m.raise(something);
+        assert_ne!(edge(set), 0);
+        assert_eq!(polled(theirs), (true, true));
+        m.used(nothing);
+        assert_eq!(polled(theirs), (true, false), "no room is shown at once");
+        m.raise(something);
+        assert_eq!(polled(theirs), (true, true));
+        close(set);
         close(theirs);
     }
 }

@@ -11,15 +11,17 @@ mod waiters;
 mod wires;
 
 pub use mirror::pair;
+pub use waiters::is_new as is_new_thread;
 
+use super::failure::with_signals;
 use super::{Core, World, next};
 use crate::socket::{Errno, Settings, SocketId, Stack};
 use anabranch_base::{Duration, Instant};
 use anabranch_net::{Batches, Error, ErrorKind, SystemEntropy};
 use mirror::Mirror;
 use std::collections::BTreeMap;
-use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd, RawFd};
-use std::sync::MutexGuard;
+use std::os::fd::{AsRawFd, IntoRawFd, OwnedFd, RawFd};
+use std::sync::{Arc, MutexGuard};
 use waiters::{Ticket, Waiters};
 use wires::Wires;
 
@@ -30,7 +32,7 @@ const GOES: usize = 8;
 
 /// See the module's description.
 pub struct Real {
-    wires: &'static Wires,
+    wires: Arc<Wires>,
     /// Wakes the driver.
     waker: RawFd,
     batches: Batches,
@@ -71,32 +73,27 @@ pub fn begin(world: &'static World) -> Result<(), Errno> {
     }
     let settings = core.stack.settings_mut().clone();
     let wires = match Wires::open(&settings) {
-        Ok(w) => &*Box::leak(Box::new(w)),
-        Err(e) => return Err(told(&e)),
+        Ok(w) => Arc::new(w),
+        Err(e) => {
+            drop(core);
+            return Err(told(&e));
+        }
     };
-    let claim = (wires::transport(&settings) == anabranch_net::Transport::RawIp).then(claim);
-    core.stack.go_outward(anabranch_net::source_towards, claim);
-    wires.named.iter().for_each(|ip| core.stack.add_host_address(*ip));
     // SAFETY: makes a descriptor that nobody else knows.
     let waker = unsafe { libc::syscall(libc::SYS_eventfd2, 0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) as RawFd };
     let waker = next::lift(waker);
-    core.real = Some(Real {
-        wires,
-        waker,
-        batches: Batches::default(),
-        sending: false,
-        asleep: false,
-        promised: None,
-        waiters: Waiters::default(),
-        mirrors: BTreeMap::new(),
-        full: Vec::new(),
-        stale: Vec::new(),
-        touched: Vec::new(),
-        told_port: false,
-    });
-    drop(core);
-    exit::register(wires, waker);
-    driver::start(world, wires, waker)
+    // It waits for the lock.
+    if let Err(e) = driver::start(world, wires.clone(), waker) {
+        next::close(waker);
+        wires.all().iter().for_each(|w| next::give_up(w.as_raw_fd()));
+        return Err(e);
+    }
+    exit::register();
+    let claim = (wires::transport(&settings) == anabranch_net::Transport::RawIp).then(claim);
+    core.stack.go_outward(anabranch_net::source_towards, claim);
+    wires.named.iter().for_each(|ip| core.stack.add_host_address(*ip));
+    core.real = Some(Real::new(wires, waker));
+    Ok(())
 }
 
 fn told(e: &Error) -> Errno {
@@ -112,10 +109,47 @@ fn claim() -> crate::socket::Claim {
     Box::new(|port| {
         let at = std::net::SocketAddr::from(([0, 0, 0, 0], port));
         let claimed = OwnedFd::from(anabranch_net::claim(at).ok()?);
-        let fd = next::lift(claimed.into_raw_fd());
-        // SAFETY: the claim gave up its descriptor, which nobody else has.
-        Some(Box::new(unsafe { OwnedFd::from_raw_fd(fd) }))
+        Some(Box::new(Claimed(next::lift(claimed.into_raw_fd()))))
     })
+}
+
+struct Claimed(RawFd);
+
+impl Drop for Claimed {
+    fn drop(&mut self) {
+        next::close(self.0);
+    }
+}
+
+impl Real {
+    fn new(wires: Arc<Wires>, waker: RawFd) -> Real {
+        Real {
+            wires,
+            waker,
+            batches: Batches::default(),
+            sending: false,
+            asleep: false,
+            promised: None,
+            waiters: Waiters::default(),
+            mirrors: BTreeMap::new(),
+            full: Vec::new(),
+            stale: Vec::new(),
+            touched: Vec::new(),
+            told_port: false,
+        }
+    }
+
+    /// The calling thread will wait.
+    pub(super) fn enlist(&mut self, world: &World) {
+        self.waiters.enlist(world);
+    }
+
+    /// A mirror that shows no room is looked at whenever something happened.
+    fn note_full(&mut self, id: SocketId) {
+        if self.mirrors.get(&id).is_some_and(Mirror::is_full) && !self.full.contains(&id) {
+            self.full.push(id);
+        }
+    }
 }
 
 impl Core {
@@ -133,7 +167,9 @@ impl Core {
     /// The last descriptor of a socket is gone.
     pub fn unreflect(&mut self, id: SocketId) {
         if let Some(real) = &mut self.real {
-            real.mirrors.remove(&id);
+            if real.mirrors.remove(&id).is_some_and(|m| m.listed) {
+                real.stale.retain(|i| *i != id);
+            }
             real.waiters.wake(id);
         }
     }
@@ -151,16 +187,19 @@ impl Core {
         let Some(m) = real.mirrors.get_mut(&id) else { return };
         m.watched = true;
         m.show(stack.readiness(id));
-        if m.is_full() && !real.full.contains(&id) {
-            real.full.push(id);
-        }
+        real.note_full(id);
     }
 
     /// What the program has used meanwhile shows what it is.
     pub fn watch_stale(&mut self) {
         let Some(real) = &mut self.real else { return };
         let mut stale = std::mem::take(&mut real.stale);
-        stale.drain(..).for_each(|id| self.watch(id));
+        for id in stale.drain(..) {
+            self.watch(id);
+            if let Some(m) = self.real.as_mut().and_then(|r| r.mirrors.get_mut(&id)) {
+                m.listed = false;
+            }
+        }
         if let Some(real) = &mut self.real {
             real.stale = stale;
         }
@@ -168,10 +207,13 @@ impl Core {
 
     /// The program has used a socket: its mirror may show more than there is.
     pub fn used(&mut self, id: SocketId) {
-        let Some(real) = &mut self.real else { return };
-        if real.mirrors.get(&id).is_some_and(|m| m.watched) && real.stale.last() != Some(&id) {
+        let Some((stack, real)) = self.real_parts() else { return };
+        let Some(m) = real.mirrors.get_mut(&id).filter(|m| m.watched) else { return };
+        m.used(stack.readiness(id));
+        if !std::mem::replace(&mut m.listed, true) {
             real.stale.push(id);
         }
+        real.note_full(id);
     }
 
     /// Threads that wait, and mirrors, learn what happened.
@@ -263,7 +305,7 @@ impl World {
 
     fn send<'a>(&'a self, mut core: MutexGuard<'a, Core>) -> MutexGuard<'a, Core> {
         let Some(real) = &mut core.real else { return core };
-        let (wires, mut list) = (real.wires, real.batches.take());
+        let (wires, mut list) = (real.wires.clone(), real.batches.take());
         real.sending = true;
         drop(core);
         for b in &list {
@@ -282,8 +324,8 @@ impl World {
     }
 
     /// Notes that the calling thread waits for news of a socket.
-    pub(super) fn queue_up(core: &mut Core, id: SocketId) -> Option<Ticket> {
-        core.real.as_mut().map(|r| r.waiters.add(id))
+    pub(super) fn queue_up(core: &mut Core, id: SocketId, cancellable: bool) -> Option<Ticket> {
+        core.real.as_mut().map(|r| r.waiters.add(id, cancellable))
     }
 
     /// Waits for news of the socket, or until `deadline`.
@@ -295,7 +337,7 @@ impl World {
     ) -> Result<MutexGuard<'a, Core>, Errno> {
         let limit = deadline.map(|d| d - core.now());
         drop(core);
-        let outcome = ticket.wait(limit);
+        let outcome = with_signals(|| ticket.wait(limit));
         let mut core = self.lock();
         if let Some(real) = &mut core.real {
             real.waiters.remove(ticket);
@@ -326,3 +368,41 @@ fn wake(waker: RawFd) {
 
 /// Least pause of the driver before a timer that stays in the past.
 const PAUSE: Duration = Duration::from_micros(50);
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::socket::Style;
+    use crate::world::descriptor::Descriptors;
+    use crate::world::virtual_time::VirtualTime;
+
+    #[test]
+    fn a_program_that_polls_leaves_no_list_that_grows() {
+        let stack = Stack::new(Settings::default(), entropy());
+        let real = Some(Real::new(Arc::new(Wires::none()), -1));
+        let mut core = Core { stack, descriptors: Descriptors::default(), time: VirtualTime::new(), real };
+        let mut both = Vec::new();
+        for _ in 0..2 {
+            let id = core.stack.socket(Style::OneToMany, false);
+            let (theirs, ours) = pair(true).unwrap();
+            core.reflect(id, theirs, ours);
+            both.push((id, theirs));
+        }
+        let stale = |core: &Core| core.real.as_ref().map_or(0, |r| r.stale.len());
+        for _ in 0..100 {
+            for (id, _) in &both {
+                core.watch(*id);
+                core.used(*id);
+            }
+        }
+        assert_eq!(stale(&core), 2);
+        core.watch_stale();
+        assert_eq!(stale(&core), 0);
+        core.used(both[0].0);
+        for (id, theirs) in both {
+            core.unreflect(id);
+            next::close(theirs);
+        }
+        assert_eq!(stale(&core), 0, "nothing of what is closed");
+    }
+}

@@ -2,40 +2,82 @@
 //! kernel's own call, so that a signal ends the wait as it ends `recvmsg`.
 
 use crate::socket::{Errno, SocketId};
+use crate::world::{World, world_if_any};
 use anabranch_base::Duration;
+use std::cell::{Cell, OnceCell};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
 /// See the module's description.
 #[derive(Default)]
 pub struct Waiters {
     all: Vec<(SocketId, libc::pthread_t, Arc<AtomicU32>)>,
+    /// Threads that have ever waited, and whether they were cancelled: that holds for good.
+    threads: Vec<(libc::pthread_t, Arc<AtomicBool>)>,
 }
 
 thread_local! {
-    static WORD: Arc<AtomicU32> = Arc::default();
+    static WORD: Cell<Option<Arc<AtomicU32>>> = const { Cell::new(None) };
+    static PLACE: OnceCell<Place> = const { OnceCell::new() };
 }
 
-/// 1: something happened; 2: the thread is to end.
+/// Something happened; the thread is to end. Either may come before the other.
 const NEWS: u32 = 1;
 const CANCELLED: u32 = 2;
 
-/// The place of one thread that waits.
-pub struct Ticket(Arc<AtomicU32>);
+/// The calling thread's place in the list; given up with the thread.
+struct Place {
+    cancelled: Arc<AtomicBool>,
+    /// A child of `fork` has another world.
+    of: *const World,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        let Some(world) = world_if_any().filter(|w| std::ptr::eq(*w, self.of)) else { return };
+        if let Some(real) = &mut world.lock().real {
+            real.waiters.threads.retain(|(_, c)| !Arc::ptr_eq(c, &self.cancelled));
+        }
+    }
+}
+
+/// Has the calling thread to be enlisted before it waits?
+pub fn is_new(world: &World) -> bool {
+    PLACE.try_with(|p| p.get().is_none_or(|p| !std::ptr::eq(p.of, world))).unwrap_or(false)
+}
+
+/// The place of one wait of a thread. A handler of a signal that ends the wait may wait itself: each has a word.
+pub struct Ticket {
+    word: Arc<AtomicU32>,
+    /// The program lets the thread be cancelled.
+    cancellable: bool,
+}
 
 impl Waiters {
+    /// Notes the calling thread, so that its cancellation is noticed.
+    pub fn enlist(&mut self, world: &World) {
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let place = Place { cancelled: cancelled.clone(), of: world };
+        if PLACE.try_with(|p| p.set(place).is_ok()).unwrap_or(false) {
+            // SAFETY: always succeeds.
+            self.threads.push((unsafe { libc::pthread_self() }, cancelled));
+        }
+    }
+
     /// Notes that the calling thread waits for `id`.
-    pub fn add(&mut self, id: SocketId) -> Ticket {
-        let word = WORD.try_with(Arc::clone).unwrap_or_default();
-        word.store(0, SeqCst);
+    pub fn add(&mut self, id: SocketId, cancellable: bool) -> Ticket {
+        let word = WORD.try_with(Cell::take).ok().flatten().unwrap_or_default();
+        let gone = PLACE.try_with(|p| p.get().is_some_and(|p| p.cancelled.load(SeqCst))).unwrap_or(false);
+        word.store(if gone { CANCELLED } else { 0 }, SeqCst);
         // SAFETY: always succeeds.
         self.all.push((id, unsafe { libc::pthread_self() }, word.clone()));
-        Ticket(word)
+        Ticket { word, cancellable }
     }
 
     /// It waits no longer.
     pub fn remove(&mut self, ticket: &Ticket) {
-        self.all.retain(|(_, _, word)| !Arc::ptr_eq(word, &ticket.0));
+        self.all.retain(|(_, _, word)| !Arc::ptr_eq(word, &ticket.word));
+        let _ = WORD.try_with(|w| w.set(Some(ticket.word.clone())));
     }
 
     /// Wakes those that wait for `id`.
@@ -48,16 +90,17 @@ impl Waiters {
         self.all.iter().for_each(|(_, _, word)| raise(word, NEWS));
     }
 
-    /// Ends the wait of a thread that is cancelled.
+    /// Ends the wait of a thread that is cancelled, and those that it is about to begin.
     pub fn cancel(&self, thread: libc::pthread_t) {
         // SAFETY: compares two numbers.
         let same = |t: libc::pthread_t| unsafe { libc::pthread_equal(t, thread) != 0 };
+        self.threads.iter().filter(|(t, _)| same(*t)).for_each(|(_, c)| c.store(true, SeqCst));
         self.all.iter().filter(|(_, t, _)| same(*t)).for_each(|(_, _, word)| raise(word, CANCELLED));
     }
 }
 
-fn raise(word: &AtomicU32, to: u32) {
-    if word.swap(to, SeqCst) == 0 {
+fn raise(word: &AtomicU32, what: u32) {
+    if word.fetch_or(what, SeqCst) & what == 0 {
         // SAFETY: the word outlives the call.
         unsafe { libc::syscall(libc::SYS_futex, word.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, 1) };
     }
@@ -74,15 +117,53 @@ impl Ticket {
             tv_nsec: (d.as_nanos() % 1_000_000_000) as _,
         });
         let limit = limit.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        // One that may not be cancelled goes on waiting for news.
+        let before = if self.cancellable { 0 } else { self.word.load(SeqCst) & CANCELLED };
+        let wait = libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG;
         // SAFETY: the word and the structure outlive the call.
-        let r = unsafe {
-            libc::syscall(libc::SYS_futex, self.0.as_ptr(), libc::FUTEX_WAIT | libc::FUTEX_PRIVATE_FLAG, 0, limit)
-        };
+        let r = unsafe { libc::syscall(libc::SYS_futex, self.word.as_ptr(), wait, before, limit) };
         let interrupted = r < 0 && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR);
-        match self.0.load(SeqCst) {
-            CANCELLED => Err(Errno(libc::EINTR)),
-            0 if interrupted => Err(Errno(libc::EINTR)),
-            _ => Ok(()),
-        }
+        let after = self.word.load(SeqCst);
+        let cancelled = self.cancellable && after & CANCELLED != 0;
+        if cancelled || (interrupted && after & NEWS == 0) { Err(Errno(libc::EINTR)) } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ID: SocketId = SocketId(1);
+
+    fn own() -> libc::pthread_t {
+        // SAFETY: always succeeds.
+        unsafe { libc::pthread_self() }
+    }
+
+    #[test]
+    fn news_do_not_hide_that_a_thread_is_cancelled() {
+        let mut w = Waiters::default();
+        let ticket = w.add(ID, true);
+        w.cancel(own());
+        w.wake(ID);
+        assert_eq!(ticket.wait(None), Err(Errno(libc::EINTR)));
+        w.remove(&ticket);
+        // One that the program does not let be cancelled hears of the news alone.
+        let ticket = w.add(ID, false);
+        w.cancel(own());
+        w.wake(ID);
+        assert_eq!(ticket.wait(None), Ok(()));
+    }
+
+    #[test]
+    fn a_wait_within_a_wait_takes_nothing_from_it() {
+        let mut w = Waiters::default();
+        let outer = w.add(ID, true);
+        let inner = w.add(SocketId(2), true);
+        w.wake(ID);
+        w.remove(&inner);
+        assert_eq!(outer.wait(None), Ok(()), "the news of before are still there");
+        w.wake(ID);
+        assert_eq!(w.all.len(), 1);
     }
 }

@@ -75,6 +75,11 @@ impl Wires {
         Ok(())
     }
 
+    #[cfg(test)]
+    pub fn none() -> Wires {
+        Wires { all: Vec::new(), named: Vec::new() }
+    }
+
     /// All of them, by slot.
     pub fn all(&self) -> &[Wire] {
         &self.all
