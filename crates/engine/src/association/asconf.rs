@@ -10,6 +10,7 @@
 use super::Association;
 use super::control_out::What;
 use super::receive::Source;
+use crate::ListedAddress;
 use crate::event::{CloseReason, PathReason};
 use crate::path::{LocalId, Origin};
 use anabranch_base::{Duration, Instant, PathId};
@@ -57,8 +58,10 @@ pub(crate) struct Asconf {
     request: Option<Box<Request>>,
     /// Paths that wait to be learnt, the next one to try first.
     wanted: Vec<PathId>,
-    /// Further wishes of the user.
+    /// Further wishes of the user: of each address one to add or delete it at most.
     asks: VecDeque<Ask>,
+    /// Addresses of ours that the peer is asked to forget, until it answers.
+    leaving: Vec<ListedAddress>,
     /// The peer does not know the request to prefer an address (§5.3 F3b).
     pub(super) no_preference: bool,
     pub(super) peer_next: u32,
@@ -75,6 +78,7 @@ impl Asconf {
             request: None,
             wanted: Vec::new(),
             asks: VecDeque::new(),
+            leaving: Vec::new(),
             no_preference: false,
             peer_next: 0,
             answered: None,
@@ -92,10 +96,51 @@ impl Asconf {
         self.request = None;
         self.wanted.clear();
         self.asks.clear();
+        self.leaving.clear();
     }
-    /// Is this address on its way out?
-    pub(super) fn deletes(&self, ip: IpAddr) -> bool {
-        self.request.as_ref().is_some_and(|r| r.ask == Ask::Delete(ip)) || self.asks.contains(&Ask::Delete(ip))
+    /// The path is gone, or its number stands for another one. A request that left from it is repeated all the same
+    /// until it is answered (§5.1); the answer says nothing of the path any more.
+    pub(super) fn forget_path(&mut self, id: PathId) {
+        self.wanted.retain(|w| *w != id);
+        if let Some(r) = self.request.as_mut().filter(|r| r.from == Some(id)) {
+            (r.from, r.ambiguous) = (None, true);
+        }
+    }
+    /// The peer is to forget this address of ours.
+    pub(super) fn leaves(&mut self, address: ListedAddress) {
+        self.leaving.retain(|a| a.ip != address.ip);
+        self.leaving.push(address);
+    }
+    /// The interface is wanted again: what is not asked yet need not be. The addresses that stay therefore.
+    pub(super) fn keeps(&mut self, local: LocalId) -> Vec<ListedAddress> {
+        let asks = &mut self.asks;
+        let mut unasked = |a: &mut ListedAddress| {
+            let before = asks.len();
+            asks.retain(|ask| a.local != local || *ask != Ask::Delete(a.ip));
+            asks.len() < before
+        };
+        self.leaving.extract_if(.., &mut unasked).collect()
+    }
+    /// What is said of an address last counts: a wish to add it gives way to one to delete it, and comes behind it.
+    fn note(&mut self, ask: Ask) {
+        let said = match ask {
+            Ask::Add(ip) | Ask::Delete(ip) => {
+                if ask == Ask::Delete(ip) {
+                    self.asks.retain(|a| *a != Ask::Add(ip));
+                }
+                let outstanding = self.request.as_ref().map(|r| r.ask);
+                let mut all = self.asks.iter().rev().copied().chain(outstanding);
+                all.find(|a| matches!(a, Ask::Add(of) | Ask::Delete(of) if *of == ip)) == Some(ask)
+            }
+            _ => self.asks.contains(&ask),
+        };
+        if !said && self.has_room() {
+            self.asks.push_back(ask);
+        }
+    }
+    /// Can one more wish wait?
+    pub(super) fn has_room(&self) -> bool {
+        self.asks.len() < MAX_ASKS
     }
 }
 
@@ -113,7 +158,8 @@ impl Association {
 
     /// The same, whatever the peer may know already.
     pub(super) fn request_learning(&mut self, now: Instant, id: PathId) {
-        if !self.peer.asconf || !self.may_ask() {
+        let removed = self.paths.get(id.index()).is_none_or(|p| p.removed);
+        if !self.peer.asconf || !self.may_ask() || removed {
             return;
         }
         if !self.asconf.wanted.contains(&id) {
@@ -130,9 +176,7 @@ impl Association {
     }
 
     pub(super) fn ask(&mut self, now: Instant, ask: Ask) {
-        if !self.asconf.asks.contains(&ask) && self.asconf.asks.len() < MAX_ASKS {
-            self.asconf.asks.push_back(ask);
-        }
+        self.asconf.note(ask);
         if self.asconf.request.is_none() {
             self.begin_asconf(now);
         }
@@ -141,7 +185,7 @@ impl Association {
     /// Is the interface one whose address the peer is asked to forget? An ABORT that comes to it answers what was on
     /// its way (§5.3 F4, §5.3.1).
     pub(super) fn is_being_deleted(&self, local: LocalId) -> bool {
-        self.config.addresses.iter().any(|a| a.local == local && self.asconf.deletes(a.ip))
+        self.asconf.leaving.iter().any(|a| a.local == local)
     }
 
     fn begin_asconf(&mut self, now: Instant) {
@@ -191,13 +235,18 @@ impl Association {
         };
         let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id).collect();
         let Some(r) = self.asconf.request.as_mut() else { return };
-        let path = usable.get(r.attempts as usize % usable.len().max(1)).copied().unwrap_or(self.handshake_path);
+        let path = usable.get(r.attempts as usize % usable.len().max(1)).copied();
+        let any = || self.paths.iter().find(|p| p.known_to_peer && !p.removed && !p.interface_down).map(|p| p.id);
+        let path = path.or_else(any).unwrap_or(self.handshake_path);
         let wait = Duration::from_nanos(self.config.rto_initial.as_nanos().saturating_mul(1 << r.attempts.min(6)));
+        // Repeated from elsewhere, it does not tell which source address the peer has learnt.
+        r.ambiguous |= r.from != Some(path);
         (r.deadline, r.from) = (now + wait.min(self.config.rto_max), Some(path));
         r.attempts += 1;
         let (serial, params) = (r.serial, r.params.clone());
         let Some(p) = self.paths.get(path.index()) else { return };
-        let address = self.config.addresses.iter().find(|a| a.local == p.local).map(|a| a.ip);
+        let learns = r.ask == Ask::Learn;
+        let address = self.config.addresses.iter().find(|a| a.local == p.local && !learns).map(|a| a.ip);
         let address = address.unwrap_or(wildcard(p.remote.ip()));
         self.push_control(path, What::Asconf { serial, address, params });
     }
@@ -231,21 +280,26 @@ impl Association {
         }
     }
 
+    /// What the request was to leave by is gone: again, by another path.
+    pub(super) fn repeat_request(&mut self, now: Instant) {
+        match &self.asconf.request {
+            Some(r) if r.ask == Ask::Learn && !self.asconf.wanted.is_empty() => self.send_asconf(now),
+            _ => self.send_ask(now),
+        }
+    }
+
     pub(super) fn on_asconf_timer(&mut self, now: Instant) {
         if !self.may_ask() {
             return self.asconf.give_up();
         }
-        if self.asconf.request.as_ref().is_some_and(|r| r.ask != Ask::Learn) {
+        let waits = !self.asconf.wanted.is_empty();
+        if self.asconf.request.as_ref().is_some_and(|r| r.ask != Ask::Learn || !waits) {
             // T4: counted against path and association, then again by another path (§5.1 B1 to B5).
             if let Some(path) = self.asconf.request.as_ref().and_then(|r| r.from) {
                 self.path_error(now, path, PathReason::Timeout);
             }
             self.association_error(now);
             return self.send_ask(now);
-        }
-        if self.asconf.wanted.is_empty() {
-            self.asconf.request = None;
-            return;
         }
         if self.usable_paths().is_empty() {
             // Nothing else is left to notice a dead peer by (RFC 5061 §5.1 B1).
@@ -270,7 +324,8 @@ impl Association {
             return self.ask_answered(now, request.ask, refused, a);
         }
         let came_by = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
-        let asked = if request.ambiguous { came_by.filter(|id| self.asconf.wanted.contains(id)) } else { request.from };
+        let asked = if request.ambiguous { came_by } else { request.from };
+        let asked = asked.filter(|id| self.asconf.wanted.contains(id));
         if let Some(p) = asked.and_then(|id| self.paths.get_mut(id.index())) {
             let id = p.id;
             self.asconf.wanted.retain(|w| *w != id);
@@ -293,13 +348,14 @@ impl Association {
     }
 
     fn ask_answered(&mut self, now: Instant, ask: Ask, refused: bool, a: &AsconfAck<'_>) {
-        let unknown = |p: Parameter<'_>| match p {
-            Parameter::AsconfErrorCause { causes, .. } => {
-                Causes::new(causes).iter().flatten().any(|c| matches!(c, Cause::UnrecognizedParameters(_)))
-            }
-            _ => false,
+        let any = |of: fn(&Cause<'_>) -> bool| {
+            a.params.iter().flatten().any(|p| match p {
+                Parameter::AsconfErrorCause { causes, .. } => Causes::new(causes).iter().flatten().any(|c| of(&c)),
+                _ => false,
+            })
         };
-        let unknown = a.params.iter().flatten().any(unknown);
+        let unknown = any(|c| matches!(c, Cause::UnrecognizedParameters(_)));
+        let absent = any(|c| matches!(c, Cause::UnresolvableAddress(_)));
         match ask {
             // Not to be asked for again (§5.3 F3a, F3b).
             Ask::Prefer(_) => self.asconf.no_preference |= unknown,
@@ -308,10 +364,15 @@ impl Association {
                 self.peer.asconf &= !unknown;
             }
             Ask::Add(ip) => self.probe_from(now, ip),
-            Ask::Delete(ip) if refused => {
-                self.peer.asconf &= !unknown;
-                // The peer keeps it: so do we.
-                self.probe_from(now, ip);
+            Ask::Delete(ip) => {
+                let left = self.asconf.leaving.iter().position(|a| a.ip == ip).map(|i| self.asconf.leaving.remove(i));
+                self.peer.asconf &= !(refused && unknown);
+                if let Some(a) = left.filter(|_| refused && !absent) {
+                    // The peer keeps it: so do we.
+                    self.asconf.asks.retain(|ask| *ask != Ask::Add(ip));
+                    self.name_address(a.local, ip);
+                    self.probe_from(now, ip);
+                }
             }
             _ => {}
         }

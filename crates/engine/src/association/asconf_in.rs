@@ -125,10 +125,11 @@ impl Association {
         if !is_source && !is_unicast(address) {
             return changes.refuse(correlation, &Cause::NotAuthorized(request));
         }
-        let known = self.paths.iter().find(|p| p.local == from.local && p.remote == remote).map(|p| p.id);
+        let local = self.stays_for(from);
+        let known = self.paths.iter().find(|p| p.local == local && p.remote == remote).map(|p| p.id);
         let usable = !changes.failing && remote.is_ipv4() == from.remote.is_ipv4();
         let id = known.filter(|_| usable).or_else(|| {
-            let id = if usable { self.new_path(from.local, remote, Origin::AddedByPeer) } else { None }?;
+            let id = if usable { self.new_path(local, remote, Origin::AddedByPeer) } else { None }?;
             self.events.push_back(Event::PathAdded { path: id });
             Some(id)
         });
@@ -151,8 +152,15 @@ impl Association {
             }
         }
         if !address.is_unspecified() {
-            self.pair_with_others(now, from.local, remote, &mut changes.added);
+            self.pair_with_others(now, local, remote, &mut changes.added);
         }
+    }
+
+    /// The interface it came by, or another one when that is about to go.
+    fn stays_for(&self, from: Source) -> LocalId {
+        let stays = |p: &&crate::path::Path| p.known_to_peer && p.remote.is_ipv4() == from.remote.is_ipv4();
+        let other = self.paths.iter().filter(|_| self.is_being_deleted(from.local)).find(stays);
+        other.map_or(from.local, |p| p.local)
     }
 
     /// A new address of the peer is a path from each of our other interfaces too: it may be that only they reach it.

@@ -24,8 +24,8 @@ pub enum AddressError {
     /// There would be no address left that the peer has confirmed.
     #[error("it is the last confirmed address")]
     Last,
-    /// The association holds as many paths as it may.
-    #[error("there is no room for another path")]
+    /// The association holds as many paths as it may, or as many such requests wait.
+    #[error("there is no room for another path or request")]
     NoRoom,
 }
 
@@ -33,9 +33,13 @@ impl Association {
     /// Notes the address of one of our sides that joined after the handshake, so that
     /// [`delete_address`](Self::delete_address) and [`prefer_address`](Self::prefer_address) know it too.
     pub fn name_address(&mut self, local: LocalId, ip: IpAddr) {
-        if self.config.addresses.iter().all(|a| a.ip != ip) {
-            Arc::make_mut(&mut self.config).addresses.push(crate::ListedAddress { local, ip });
+        let named = crate::ListedAddress { local, ip };
+        if self.config.addresses.contains(&named) {
+            return;
         }
+        let list = &mut Arc::make_mut(&mut self.config).addresses;
+        list.retain(|a| a.ip != ip);
+        list.push(named);
     }
 
     /// Adds an address of ours with a path from it to `remote`. The peer is told the address itself, by a path that it
@@ -58,6 +62,9 @@ impl Association {
         }
         if !self.peer.asconf {
             return Err(AddressError::NotSupported);
+        }
+        if !self.asconf.has_room() {
+            return Err(AddressError::NoRoom);
         }
         let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
         let id = match known {
@@ -98,6 +105,9 @@ impl Association {
         for id in gone {
             self.remove_path(now, id);
         }
+        // It is none of ours from now on, for the answer to a peer that restarts too.
+        Arc::make_mut(&mut self.config).addresses.retain(|a| a.ip != ip);
+        self.asconf.leaves(crate::ListedAddress { local, ip });
         self.ask(now, Ask::Delete(ip));
         Ok(())
     }
@@ -123,7 +133,10 @@ impl Association {
         if !self.peer.asconf {
             return Err(AddressError::NotSupported);
         }
-        let found = self.config.addresses.iter().find(|a| a.ip == ip && !self.asconf.deletes(ip));
+        if !self.asconf.has_room() {
+            return Err(AddressError::NoRoom);
+        }
+        let found = self.config.addresses.iter().find(|a| a.ip == ip);
         found.map(|a| a.local).ok_or(AddressError::Unknown)
     }
 

@@ -1,6 +1,7 @@
 //! Paths: coming, going, and how their health changes.
 
 use super::Association;
+use super::control_out::What;
 use crate::event::{Event, PathReason};
 use crate::path::discovery::Discovery;
 use crate::path::{FirstWindow, LocalId, Origin, Path, initial_window};
@@ -61,6 +62,7 @@ impl Association {
         };
         let id = self.paths.iter().filter(free).min_by_key(|p| p.last_received).map(|p| p.id)?;
         self.addresses_changed += 1;
+        self.asconf.forget_path(id);
         let window = (self.policies.window)();
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
         self.begin_path(id);
@@ -74,8 +76,15 @@ impl Association {
     /// None when the association has no room for another path.
     pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
         self.touch_views();
+        for kept in self.asconf.keeps(local) {
+            self.name_address(kept.local, kept.ip);
+        }
         let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
-        let known = known.map(|p| (p.id, core::mem::take(&mut p.interface_down)));
+        let known = known.map(|p| {
+            // What the peer took away comes back by the peer only.
+            let removed = p.origin != Origin::AddedByPeer && core::mem::take(&mut p.removed);
+            (p.id, core::mem::take(&mut p.interface_down) || removed)
+        });
         if let Some((id, was_down)) = known {
             self.readd_path(now, id, was_down);
             return Some(id);
@@ -338,7 +347,15 @@ impl Association {
         self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.known_to_peer = false;
+        p.removed = true;
         (p.heartbeat_timer, p.heartbeat, p.overdue, p.pair) = (None, None, None, None);
+        self.asconf.forget_path(id);
+        // Timers repeat what the peer needs, by another path.
+        let waiting = self.control.iter().any(|c| c.path == id && matches!(c.what, What::Asconf { .. }));
+        self.control.retain(|c| c.path != id || c.to.is_some());
+        if waiting {
+            self.repeat_request(now);
+        }
     }
 
     /// The peer knows both addresses. Those of a path that was removed have to be confirmed again, for somebody else may
@@ -349,7 +366,7 @@ impl Association {
             (p.state, p.errors) = (PathState::Unconfirmed, 0);
             self.paths_changed = true;
         }
-        p.known_to_peer = true;
+        (p.known_to_peer, p.removed) = (true, false);
     }
 
     /// One more error in a row of the association; too many end it (§8.1). Counted once per RTO.Initial at most:

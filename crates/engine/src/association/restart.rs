@@ -115,8 +115,12 @@ impl Association {
     /// Messages that wait to be read stay; what was on its way to the peer is lost with the peer's memory. The user
     /// knows the association by then: cookies with Tie-Tags and a new tag are made for connected ones only.
     pub(crate) fn restarted(mut self, now: Instant, birth: Birth, cookie: &Cookie, entropy: &mut dyn Entropy) -> Self {
-        let ours: Vec<(LocalId, SocketAddr)> =
-            self.paths.iter().filter(|p| p.origin == Origin::AddedByUs).map(|p| (p.local, p.remote)).collect();
+        let ours: Vec<(LocalId, SocketAddr)> = self
+            .paths
+            .iter()
+            .filter(|p| p.origin == Origin::AddedByUs && !p.removed)
+            .map(|p| (p.local, p.remote))
+            .collect();
         let down: Vec<LocalId> = self.paths.iter().filter(|p| p.interface_down).map(|p| p.local).collect();
         let policies = match self.own_policies {
             true => None,

@@ -111,6 +111,8 @@ pub(crate) struct Path {
     pub state: PathState,
     /// The peer knows this address: by the handshake or by an acknowledged ASCONF.
     pub known_to_peer: bool,
+    /// One of its addresses was taken away and has not come back.
+    pub removed: bool,
     /// Kept warm, and used only when its interface has no other (DESIGN decision 2).
     pub standby: bool,
     /// Its host says that it knows nothing of us: the peer listed an address that is not its own.
@@ -222,6 +224,7 @@ impl Path {
             origin,
             state: PathState::Unconfirmed,
             known_to_peer: origin != Origin::AddedByUs,
+            removed: false,
             standby: false,
             disowned: false,
             interface_down: false,
