@@ -179,6 +179,54 @@ fn an_answer_measures_the_path_and_clears_the_errors() {
     assert!(p.last_rtt >= ms(40) && p.last_rtt < ms(45), "{}", p.last_rtt);
 }
 
+/// Any HEARTBEAT that is answered shows that the path works, and by its own time how long it takes, though another one
+/// has left since. The newest is still waited for.
+///
+/// Shows: 9260/H11, 9260/H8.
+#[test]
+fn an_answer_counts_though_another_question_has_left_since() {
+    for newest_lost in [false, true] {
+        let mut b = two("sctp");
+        let before = b.path(Side::Client, 1);
+        for _ in 0..4 {
+            let now = b.now;
+            assert!(b.assoc(Side::Client).request_heartbeat(now, PathId(1)));
+            b.run_for(ms(10));
+        }
+        if newest_lost {
+            // The first one is answered by now; the answer to the last one has not left.
+            b.run_for(ms(5));
+            b.cut(1);
+        }
+        b.run_for(ms(200));
+        let p = b.path(Side::Client, 1);
+        let answered = p.counters.heartbeats_answered - before.counters.heartbeats_answered;
+        assert!(if newest_lost { (1..4).contains(&answered) } else { answered == 4 }, "{answered}");
+        assert!(p.last_rtt >= ms(60) && p.last_rtt < ms(65), "{}", p.last_rtt);
+        b.run_for(ms(5_000));
+        let errors = b.path(Side::Client, 1).errors;
+        assert_eq!(errors > 0, newest_lost, "{errors}");
+    }
+}
+
+/// A path that answers more slowly than its user asks is confirmed all the same.
+#[test]
+fn asking_again_and_again_does_not_keep_a_path_unconfirmed() {
+    let mut b = Bench::new(3, &assoc_config("sctp"));
+    b.paths.add("first", link(10, 20), link(10, 20));
+    b.paths.add("slow", link(10, 200), link(10, 200));
+    b.connect(&assoc_config("sctp"));
+    b.run_for(ms(150));
+    let mut confirmed = false;
+    for _ in 0..100 {
+        let now = b.now;
+        b.assoc(Side::Client).request_heartbeat(now, PathId(1));
+        b.run_for(ms(100));
+        confirmed |= b.path(Side::Client, 1).state == PathState::Active;
+    }
+    assert!(confirmed);
+}
+
 /// Shows: 9260/H11.
 #[test]
 fn the_user_sets_the_interval_switches_off_and_asks() {

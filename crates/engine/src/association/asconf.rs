@@ -341,6 +341,8 @@ impl Association {
                 tracing::warn!(path = ?id, "the peer refuses our address");
             }
             if try_it {
+                // What left before the peer had learnt the address says nothing of it.
+                p.heartbeat = None;
                 self.send_heartbeat(now, id);
             }
         }

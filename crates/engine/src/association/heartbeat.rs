@@ -115,7 +115,7 @@ impl Association {
         }
         let lost = p.heartbeat.take_if(|h| h.deadline <= now);
         if let Some(h) = lost {
-            p.overdue.get_or_insert_default().remember(&h);
+            p.earlier.get_or_insert_default().remember(h, true);
             let waited = h.deadline.since(h.sent_at);
             self.heartbeat_lost(now, id, waited);
             if self.paths.get(id.index()).is_some_and(|p| p.heartbeat.is_some()) {
@@ -190,7 +190,10 @@ impl Association {
         let timeout = self.probe_timeout(id);
         self.views_doubtful = true;
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.heartbeat = Some(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout });
+        if let Some(unanswered) = p.heartbeat.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
+        {
+            p.earlier.get_or_insert_default().remember(unanswered, false);
+        }
         p.heartbeat_timer = Some(now + timeout);
         p.counters.heartbeats_sent += 1;
         self.push_control(id, What::Heartbeat(nonce));
@@ -214,14 +217,20 @@ impl Association {
             return;
         }
         let in_time = p.heartbeat.filter(|h| h.nonce == nonce).map(|h| h.sent_at);
-        let late = || p.overdue.as_ref().and_then(|o| o.sent_at(nonce));
-        let Some(sent_at) = in_time.or_else(late) else { return };
-        p.heartbeat = None;
+        let earlier = || p.earlier.as_ref().and_then(|e| e.sent_at(nonce));
+        let Some(sent_at) = in_time.or_else(earlier) else { return };
+        let newer = p.heartbeat.take().filter(|h| h.nonce != nonce);
+        let mut waits = None;
         p.counters.heartbeats_answered += 1;
         // Later than was thought possible: the path is not what it was.
-        if p.overdue.take().is_some() {
+        if p.earlier.take_if(|e| e.given_up_since(None) > 0).is_some() {
             p.rtt.restart(now, now.since(sent_at));
         } else {
+            (p.heartbeat, waits) = (newer, newer);
+            p.earlier = p.earlier.take().filter(|_| newer.is_some());
+            if let Some(e) = &mut p.earlier {
+                e.forget_to(sent_at);
+            }
             p.rtt.sample(now, now.since(sent_at));
         }
         p.backoff = 0;
@@ -233,7 +242,10 @@ impl Association {
             self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
         }
         self.path_answered(now, id);
-        self.schedule_heartbeat(now, id);
+        match (waits, self.paths.get_mut(id.index())) {
+            (Some(newer), Some(p)) => p.heartbeat_timer = Some(newer.deadline),
+            _ => self.schedule_heartbeat(now, id),
+        }
         if self.confirming {
             self.end_confirming();
         }

@@ -348,7 +348,7 @@ impl Association {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.known_to_peer = false;
         p.removed = true;
-        (p.heartbeat_timer, p.heartbeat, p.overdue, p.pair) = (None, None, None, None);
+        (p.heartbeat_timer, p.heartbeat, p.earlier, p.pair) = (None, None, None, None);
         self.asconf.forget_path(id);
         // Timers repeat what the peer needs, by another path.
         let waiting = self.control.iter().any(|c| c.path == id && matches!(c.what, What::Asconf { .. }));

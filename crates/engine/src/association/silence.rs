@@ -36,7 +36,7 @@ impl Association {
 
     /// Nothing is on its way there, so there is time: a HEARTBEAT may get lost, two in a row hardly.
     fn may_ask_again(&self, id: PathId) -> bool {
-        let lost = |p: &Path| p.overdue.as_ref().map_or(0, |o| o.since(p.last_heard));
+        let lost = |p: &Path| p.earlier.as_ref().map_or(0, |e| e.given_up_since(p.last_heard));
         self.paths.get(id.index()).is_some_and(|p| p.flight.bytes() == 0 && lost(p) < 2)
     }
 

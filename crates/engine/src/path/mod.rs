@@ -44,28 +44,33 @@ pub(crate) struct PendingHeartbeat {
     pub deadline: Instant,
 }
 
-/// HEARTBEATs of a path in doubt that were given up: a path that has only become slow answers them late.
+/// HEARTBEATs of a path before its newest. Those given up are answered late by a path that has only become slow; the
+/// others another one followed too soon. The answer to any of them shows that the path works (RFC 9260 §5.4, §8.3).
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Overdue {
-    /// Nonce and time of sending, the oldest overwritten first.
-    sent: [Option<(u64, Instant)>; 8],
+pub(crate) struct Earlier {
+    /// The oldest overwritten first; is it given up?
+    sent: [Option<(PendingHeartbeat, bool)>; 8],
     next: usize,
 }
 
-impl Overdue {
-    pub fn remember(&mut self, h: &PendingHeartbeat) {
+impl Earlier {
+    pub fn remember(&mut self, h: PendingHeartbeat, given_up: bool) {
         if let Some(slot) = self.sent.get_mut(self.next) {
-            *slot = Some((h.nonce, h.sent_at));
+            *slot = Some((h, given_up));
         }
         self.next = (self.next + 1) % self.sent.len();
     }
-    /// How many of them left after `t`.
-    pub fn since(&self, t: Option<Instant>) -> usize {
-        self.sent.iter().flatten().filter(|(_, at)| t.is_none_or(|t| *at > t)).count()
+    /// How many were given up that left after `t`.
+    pub fn given_up_since(&self, t: Option<Instant>) -> usize {
+        self.sent.iter().flatten().filter(|(h, given_up)| *given_up && t.is_none_or(|t| h.sent_at > t)).count()
     }
     /// When the HEARTBEAT with this nonce left.
     pub fn sent_at(&self, nonce: u64) -> Option<Instant> {
-        self.sent.iter().flatten().find(|(n, _)| *n == nonce).map(|(_, at)| *at)
+        self.sent.iter().flatten().find(|(h, _)| h.nonce == nonce).map(|(h, _)| h.sent_at)
+    }
+    /// What left at `t` or before says nothing more.
+    pub fn forget_to(&mut self, t: Instant) {
+        self.sent.iter_mut().for_each(|s| *s = s.filter(|(h, _)| h.sent_at > t));
     }
 }
 
@@ -172,7 +177,7 @@ pub(crate) struct Path {
     pub heartbeat_setting: HeartbeatSetting,
     pub heartbeat: Option<PendingHeartbeat>,
     /// Seldom needed.
-    pub overdue: Option<Box<Overdue>>,
+    pub earlier: Option<Box<Earlier>>,
     /// Seldom asked for.
     pub pair: Option<Box<HeartbeatPair>>,
     pub burst_left: u16,
@@ -265,7 +270,7 @@ impl Path {
             heartbeat_timer: None,
             heartbeat_setting: HeartbeatSetting::default(),
             heartbeat: None,
-            overdue: None,
+            earlier: None,
             pair: None,
             burst_left: 0,
             released: 0,
