@@ -26,7 +26,7 @@ pub use endpoint::{AssocId, AssocMut, ConnectError, Endpoint};
 pub use event::{CloseReason, Event, PathReason};
 pub use message::{Message, Part, Payload, SendOptions};
 pub use path::discovery::{DiscoveryState, PathMtuDiscovery};
-pub use path::{HeartbeatSetting, LocalId};
+pub use path::{HeartbeatSetting, LocalId, PathLimits};
 pub use quirks::{BurstRule, Quirks};
 pub use stats::{AbandonedCount, AbandonedStats, AssocStats, PathCounters, PathStats};
 pub use transmit::Transmit;

@@ -445,13 +445,79 @@ static void lengths(void)
 	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_NODELAY, &value, 0x7fffffff) == -1 && errno == ENOMEM);
 }
 
+/* A packet of a hand-made peer: common header and one chunk. */
+static void answer(int udp, const struct sockaddr_in *to, const unsigned char *got, unsigned tag, const void *chunk,
+		   size_t n)
+{
+	unsigned char p[200] = { got[2], got[3], got[0], got[1] };
+	unsigned sum = ~0u;
+	memcpy(p + 4, &tag, 4);
+	memcpy(p + 12, chunk, n);
+	for (size_t i = 0; i < 12 + n; i++) {
+		sum ^= p[i];
+		for (int bit = 0; bit < 8; bit++)
+			sum = sum & 1 ? sum >> 1 ^ 0x82f63b78 : sum >> 1;
+	}
+	sum = ~sum;
+	for (int i = 0; i < 4; i++)
+		p[8 + i] = sum >> 8 * i;
+	CHECK(sendto(udp, p, 12 + n, 0, (struct sockaddr *)to, sizeof *to) == (ssize_t)(12 + n));
+}
+
+/* What a peer reports is told, cause by cause, as it stands on the wire. */
+static void reported(void)
+{
+	static const unsigned char init_ack[28] = { 2, 0, 0, 28, 1, 2, 3, 4, 0, 1, 0, 0, 0, 10, 0, 10, 0, 0, 0, 1,
+						    0, 7, 0, 8, 'c', 'o', 'o', 'k' };
+	static const unsigned char cookie_ack[4] = { 11, 0, 0, 4 };
+	static const unsigned char error[16] = { 9, 0, 0, 16, 0, 4, 0, 4, 0xab, 0xcd, 0, 8, 1, 2, 3, 4 };
+	unsigned char got[2000];
+	unsigned tag = 0;
+	struct sockaddr_in at = loopback(0), from, peer = loopback(6014);
+	socklen_t len = sizeof at;
+	int udp = socket(AF_INET, SOCK_DGRAM, 0), c = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+	CHECK(bind(udp, (struct sockaddr *)&at, len) == 0 && getsockname(udp, (struct sockaddr *)&at, &len) == 0);
+	struct sctp_udpencaps over;
+	memset(&over, 0, sizeof over);
+	over.sue_port = at.sin_port;
+	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_REMOTE_UDP_ENCAPS_PORT, &over, sizeof over) == 0);
+	struct sctp_event want = { .se_type = SCTP_REMOTE_ERROR, .se_on = 1 };
+	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_EVENT, &want, sizeof want) == 0);
+	no_waiting(c);
+	CHECK(connect(c, (struct sockaddr *)&peer, sizeof peer) == -1 && errno == EINPROGRESS);
+	for (int step = 0; step < 2; step++) {
+		struct pollfd p = { udp, POLLIN, 0 };
+		len = sizeof from;
+		CHECK(poll(&p, 1, 10000) == 1);
+		CHECK(recvfrom(udp, got, sizeof got, 0, (struct sockaddr *)&from, &len) >= 20 && got[12] == (step ? 10 : 1));
+		if (step == 0)
+			memcpy(&tag, got + 16, 4);
+		answer(udp, &from, got, tag, step ? cookie_ack : init_ack, step ? sizeof cookie_ack : sizeof init_ack);
+	}
+	answer(udp, &from, got, tag, error, sizeof error);
+	for (int i = 0; i < 2; i++) {
+		union sctp_notification *told = (void *)buffer;
+		struct iovec v = { buffer, sizeof buffer };
+		struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
+		struct pollfd p = { c, POLLIN, 0 };
+		size_t value = i * 4, whole = sizeof(struct sctp_remote_error) + value;
+		CHECK(poll(&p, 1, 10000) == 1 && recvmsg(c, &m, 0) == (ssize_t)whole && m.msg_flags & MSG_NOTIFICATION);
+		CHECK(told->sn_header.sn_type == SCTP_REMOTE_ERROR && told->sn_remote_error.sre_length == whole);
+		CHECK(told->sn_remote_error.sre_error == htons(i ? 0xabcd : 4));
+		CHECK(memcmp(told->sn_remote_error.sre_data, "\1\2\3\4", value) == 0);
+	}
+	/* Nobody would answer a SHUTDOWN. */
+	struct linger at_once = { 1, 0 };
+	CHECK(setsockopt(c, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0 && close(c) == 0 && close(udp) == 0);
+}
+
 int main(int n, char **arguments)
 {
 	static const struct { const char *name; void (*run)(void); } all[] = {
 		{ "edges", edges }, { "room", room }, { "idle", idle }, { "cancel", cancel }, { "select", selected },
 		{ "children", children }, { "closes", closes }, { "connects", connects }, { "ended", ended },
 		{ "handler", handler }, { "again", again }, { "threads", threads }, { "several", several },
-		{ "lengths", lengths },
+		{ "lengths", lengths }, { "reported", reported },
 	};
 	CHECK(n == 2);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -39,4 +39,5 @@ corners! {
     a_socket_can_be_made_once_there_may_be_a_thread: "threads",
     several_messages_by_one_call: "several",
     lengths_that_no_option_has: "lengths",
+    errors_that_a_peer_reports_are_told: "reported",
 }

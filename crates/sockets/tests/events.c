@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 #include <linux/sctp.h>
 
@@ -298,6 +299,31 @@ static void moving(void)
 	CHECK(close(c) == 0 && close(s) == 0 && close(l) == 0);
 }
 
+/* An association over which nothing goes ends, and no earlier: time is virtual. */
+static void idle(void)
+{
+	int c = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP), s = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+	int after = 5, given = 0;
+	socklen_t len = sizeof given;
+	struct sockaddr_in to = at(6020);
+	struct timespec begun, now;
+	ssize_t n;
+	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_AUTOCLOSE, &after, sizeof after) == 0);
+	CHECK(getsockopt(c, IPPROTO_SCTP, SCTP_AUTOCLOSE, &given, &len) == 0 && given == 5);
+	CHECK(bind(s, (struct sockaddr *)&to, sizeof to) == 0 && listen(s, 1) == 0);
+	want(c, SCTP_ASSOC_CHANGE);
+	CHECK(sendto(c, "x", 1, 0, (struct sockaddr *)&to, sizeof to) == 1);
+	CHECK(((struct sctp_assoc_change *)heard(c, SCTP_ASSOC_CHANGE, &n))->sac_state == SCTP_COMM_UP);
+	sleep(4);
+	CHECK(recv(s, buffer, sizeof buffer, 0) == 1 && sendto(c, "y", 1, 0, (struct sockaddr *)&to, sizeof to) == 1);
+	clock_gettime(CLOCK_MONOTONIC, &begun);
+	CHECK(((struct sctp_assoc_change *)heard(c, SCTP_ASSOC_CHANGE, &n))->sac_state == SCTP_SHUTDOWN_COMP);
+	clock_gettime(CLOCK_MONOTONIC, &now);
+	long ms = (now.tv_sec - begun.tv_sec) * 1000 + (now.tv_nsec - begun.tv_nsec) / 1000000;
+	CHECK(ms >= 5000 && ms < 5500);
+	CHECK(recv(s, buffer, sizeof buffer, 0) == 1 && close(c) == 0 && close(s) == 0);
+}
+
 int main(void)
 {
 	dry();
@@ -307,6 +333,7 @@ int main(void)
 	keys();
 	states();
 	moving();
+	idle();
 	puts("all as it should be");
 	return 0;
 }

@@ -72,7 +72,7 @@ impl Association {
     /// or, when it is given up for now, as long as any idle path.
     pub(super) fn probe_pause(&self, id: PathId) -> Duration {
         let Some(p) = self.paths.get(id.index()).filter(|p| p.is_listed_unconfirmed()) else { return Duration::ZERO };
-        if p.errors > self.config.max_path_retrans {
+        if p.errors > self.max_retrans_of(id) {
             return self.config.heartbeat_interval;
         }
         let waiting = self.paths.iter().filter(|p| p.is_listed_unconfirmed()).count();

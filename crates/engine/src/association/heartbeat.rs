@@ -107,7 +107,7 @@ impl Association {
     }
 
     pub(super) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
-        let max_path_retrans = self.config.max_path_retrans;
+        let max_path_retrans = self.max_retrans_of(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.heartbeat_timer = None;
         if !self.state.is_connected() || p.interface_down {

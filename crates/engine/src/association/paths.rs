@@ -269,12 +269,18 @@ impl Association {
         }
     }
 
+    /// Path.Max.Retrans of a path.
+    pub(super) fn max_retrans_of(&self, id: PathId) -> u16 {
+        let own = self.paths.get(id.index()).and_then(|p| p.limits.max_retrans);
+        own.unwrap_or(self.config.max_path_retrans)
+    }
+
     /// One more error on a path; its policy says what that means.
     pub(super) fn path_error(&mut self, now: Instant, id: PathId, reason: PathReason) {
-        let max = self.config.max_path_retrans;
+        let max = self.max_retrans_of(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.errors = p.errors.saturating_add(1);
-        let (errors, state) = (p.errors, p.state);
+        let (errors, state, limits) = (p.errors, p.state, p.limits);
         if errors >= 2 {
             // Our address may have changed behind a NAT: ask to be learnt again.
             self.request_add(now, id);
@@ -285,6 +291,7 @@ impl Association {
         let Some(p) = self.paths.get(id.index()) else { return };
         let signals = self.views.signals(id);
         let to = self.policies.path_state.after_timeout(&p.view(self.mtu, signals), max);
+        let to = limits.judged(errors, state, to);
         // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
         let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.interface_down;
         let doubtful = match to {
@@ -304,7 +311,9 @@ impl Association {
     /// The primary path has this many errors: perhaps the one that is used in its place takes its role (RFC 7829 §5).
     fn switch_primary(&mut self, errors: u16) {
         let Some(limit) = self.config.primary_switchover else { return };
-        let lowest = self.policies.path_state.leaves_above(self.config.max_path_retrans);
+        let max = self.max_retrans_of(self.primary);
+        let own = self.paths.get(self.primary.index()).and_then(|p| p.limits.potentially_failed);
+        let lowest = own.map_or(self.policies.path_state.leaves_above(max), |most| most.min(max));
         if errors <= limit.max(lowest) {
             return;
         }

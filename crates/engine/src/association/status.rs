@@ -2,6 +2,7 @@
 
 use super::Association;
 use crate::config::AssocConfig;
+use crate::path::{HeartbeatSetting, PathLimits};
 use anabranch_base::{Duration, Instant, PathId, StreamId, Tsn};
 use anabranch_policy::registry::{PolicyError, Profile};
 use std::sync::Arc;
@@ -130,7 +131,25 @@ impl Association {
         Ok(())
     }
 
-    /// Association.Max.Retrans and Path.Max.Retrans from now on; none leaves what was there.
+    /// Limits that a path has of its own; none when there is no such path.
+    pub fn path_limits(&self, path: PathId) -> Option<PathLimits> {
+        self.paths.get(path.index()).map(|p| p.limits)
+    }
+
+    /// The same from now on. False when there is no such path.
+    pub fn set_path_limits(&mut self, path: PathId, limits: PathLimits) -> bool {
+        let Some(p) = self.paths.get_mut(path.index()) else { return false };
+        p.limits = limits;
+        true
+    }
+
+    /// How often a path is probed; none when there is no such path.
+    pub fn heartbeat_setting(&self, path: PathId) -> Option<HeartbeatSetting> {
+        self.paths.get(path.index()).map(|p| p.heartbeat_setting)
+    }
+
+    /// Association.Max.Retrans and Path.Max.Retrans from now on; none leaves what was there. Paths that have limits of
+    /// their own keep them.
     pub fn set_max_retrans(&mut self, association: Option<u16>, path: Option<u16>) {
         let config = Arc::make_mut(&mut self.config);
         config.max_association_retrans = association.unwrap_or(config.max_association_retrans);

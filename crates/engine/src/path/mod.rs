@@ -36,6 +36,26 @@ pub enum HeartbeatSetting {
     Off,
 }
 
+/// Limits of one path in place of the association's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub struct PathLimits {
+    /// Path.Max.Retrans.
+    pub max_retrans: Option<u16>,
+    /// PF.Max.Retrans, errors above which data leaves the path (RFC 7829).
+    pub potentially_failed: Option<u16>,
+}
+
+impl PathLimits {
+    /// The state after an error, where the association's policy says `to`.
+    pub(crate) fn judged(self, errors: u16, state: PathState, to: PathState) -> PathState {
+        match (self.potentially_failed, to) {
+            (Some(most), PathState::PotentiallyFailed) if errors <= most => state,
+            (Some(most), PathState::Active | PathState::Suspected) if errors > most => PathState::PotentiallyFailed,
+            _ => to,
+        }
+    }
+}
+
 /// An unanswered HEARTBEAT.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct PendingHeartbeat {
@@ -175,6 +195,8 @@ pub(crate) struct Path {
     pub suspect_timer: Option<Instant>,
     pub heartbeat_timer: Option<Instant>,
     pub heartbeat_setting: HeartbeatSetting,
+    /// Path.Max.Retrans and PF.Max.Retrans of its own.
+    pub limits: PathLimits,
     pub heartbeat: Option<PendingHeartbeat>,
     /// Seldom needed.
     pub earlier: Option<Box<Earlier>>,
@@ -269,6 +291,7 @@ impl Path {
             suspect_timer: None,
             heartbeat_timer: None,
             heartbeat_setting: HeartbeatSetting::default(),
+            limits: PathLimits::default(),
             heartbeat: None,
             earlier: None,
             pair: None,

@@ -168,6 +168,64 @@ fn thresholds_decide_when_a_path_is_left_and_who_is_primary() {
     assert!(arrived[1] <= arrived[0] && arrived[1] < Duration::from_secs(3), "{arrived:?}");
 }
 
+/// RFC 6458 §8.1.12: Path.Max.Retrans and the threshold of RFC 7829 of one address alone, until all are set again.
+#[test]
+fn limits_of_one_address_are_its_own() {
+    use crate::abi::option::{PeerAddressInfo, PeerAddressParams};
+    const FAILED: i32 = 0;
+    const DOUBTFUL: i32 = 1;
+    const ACTIVE: i32 = 2;
+    let (first, second) = (SocketAddr::from(([10, 0, 0, 3], PORT)), SocketAddr::from(([10, 0, 0, 4], PORT)));
+    let mut states = Vec::new();
+    for (limited, doubted) in [(None, None), (Some(first), None), (Some(second), None), (None, Some(second))] {
+        let mut h = Host::new(&[("hb_interval", "1000"), ("pf_enable", "0")]);
+        let (client, _, a) = h.connect(Style::OneToOne, &[]);
+        let storage = |to: SocketAddr| address::storage(to, false);
+        if let Some(to) = limited {
+            let mut p = PeerAddressParams::new_zeroed();
+            (p.address, p.max_retrans) = (storage(to), 2.into());
+            h.set(client, name::PEER_ADDR_PARAMS, p.as_bytes());
+        }
+        if let Some(to) = doubted {
+            let mut t = Thresholds::new_zeroed();
+            (t.address, t.potentially_failed) = (storage(to), 0.into());
+            h.set(client, name::PEER_ADDR_THLDS, t.as_bytes());
+        }
+        for to in [first, second] {
+            let mut p = PeerAddressParams::new_zeroed();
+            p.address = storage(to);
+            let got = h.stack.get_option(client, SOL_SCTP, name::PEER_ADDR_PARAMS, p.as_bytes()).expect("there");
+            let got = read::<PeerAddressParams>(&got, 132).expect("whole");
+            assert_eq!(got.max_retrans.get(), if limited == Some(to) { 2 } else { 5 });
+            assert_eq!(got.interval.get(), 1_000);
+            let mut t = Thresholds::new_zeroed();
+            t.address = storage(to);
+            let got = h.stack.get_option(client, SOL_SCTP, name::PEER_ADDR_THLDS, t.as_bytes()).expect("there");
+            let got = read::<Thresholds>(&got, 140).expect("whole");
+            assert_eq!(got.max_retrans.get(), if limited == Some(to) { 2 } else { 5 });
+            assert_eq!(got.potentially_failed.get() == 0, doubted == Some(to));
+        }
+        h.cut = Some(second.ip());
+        h.pass(Duration::from_secs(4));
+        let state = |h: &mut Host| {
+            let mut i = PeerAddressInfo::new_zeroed();
+            (i.id, i.address) = (a.0.into(), storage(second));
+            let got = h.stack.get_option(client, SOL_SCTP, name::GET_PEER_ADDR_INFO, i.as_bytes()).expect("there");
+            read::<PeerAddressInfo>(&got, 132).expect("whole").state.get()
+        };
+        states.push(state(&mut h));
+        // What is set for all holds for this one too.
+        let mut p = PeerAddressParams::new_zeroed();
+        p.max_retrans = 7.into();
+        h.set(client, name::PEER_ADDR_PARAMS, p.as_bytes());
+        let mut p = PeerAddressParams::new_zeroed();
+        p.address = storage(second);
+        let got = h.stack.get_option(client, SOL_SCTP, name::PEER_ADDR_PARAMS, p.as_bytes()).expect("there");
+        assert_eq!(read::<PeerAddressParams>(&got, 132).expect("whole").max_retrans.get(), 7);
+    }
+    assert_eq!(states, [ACTIVE, ACTIVE, FAILED, DOUBTFUL], "without, of the other address, and of this one");
+}
+
 /// RFC 6458 §8.1.8: user data of either side begins the time anew, HEARTBEATs do not.
 #[test]
 fn idle_associations_of_a_one_to_many_socket_close() {

@@ -5,6 +5,7 @@ use super::super::{AssociationId, Errno, Settings, SocketId, Stack};
 use crate::abi::address;
 use crate::abi::option::{AssocValue, Thresholds, pf_expose};
 use crate::abi::read;
+use anabranch_engine::{Association as Engine, PathLimits};
 use anabranch_policy::registry::{Hook, Profile};
 use zerocopy::IntoBytes;
 
@@ -52,18 +53,38 @@ impl Failure {
     }
 }
 
+/// Errors above which data leaves a path, by its own limits or the association's.
+fn leaves_above(e: &Engine, own: PathLimits) -> u16 {
+    let max = own.max_retrans.unwrap_or(e.config().max_path_retrans);
+    let policy = || e.config().profile.build(0).map_or(max, |p| p.path_state.leaves_above(max));
+    own.potentially_failed.map_or_else(policy, |most| most.min(max))
+}
+
 impl Stack {
-    /// Of one address or of all: an association has one set of thresholds, whatever the address.
+    /// Of one address, or of all and those to come. The threshold of the switchover is the association's either way.
     pub(super) fn set_thresholds(&mut self, id: SocketId, b: &[u8], with_switchover: bool) -> Result<(), Errno> {
         let t = read::<Thresholds>(b, OLD_THRESHOLDS + 2 * usize::from(with_switchover)).ok_or(Errno::INVALID)?;
         let (pf, switchover) = (t.potentially_failed.get(), with_switchover.then(|| t.switchover.get()));
         if switchover.is_some_and(|s| pf > s) {
             return Err(Errno::INVALID);
         }
-        let concerned = match address::parse(&t.address).map(|(a, _)| a).filter(|a| !a.ip().is_unspecified()) {
-            Some(to) => vec![self.transport(id, t.id.get(), to).ok_or(Errno(libc::ENOENT))?.0],
-            None => self.concerned(id, t.id.get())?,
-        };
+        let max_retrans = Some(t.max_retrans.get()).filter(|n| *n != 0);
+        if let Some(to) = address::parse(&t.address).map(|(a, _)| a).filter(|a| !a.ip().is_unspecified()) {
+            let (a, path) = self.transport(id, t.id.get(), to).ok_or(Errno(libc::ENOENT))?;
+            let Some(mut e) = self.engine_mut(a) else { return Ok(()) };
+            let mut own = e.path_limits(path).unwrap_or_default();
+            own.potentially_failed = Some(pf);
+            own.max_retrans = max_retrans.or(own.max_retrans);
+            e.set_path_limits(path, own);
+            if let Some(switchover) = switchover {
+                let profile = e.config().profile.clone();
+                let lowest = leaves_above(&e, PathLimits::default());
+                let switchover = Some(switchover.max(lowest)).filter(|s| *s != NEVER);
+                e.set_path_thresholds(profile, switchover).map_err(|_| Errno::INVALID)?;
+            }
+            return Ok(());
+        }
+        let concerned = self.concerned(id, t.id.get())?;
         let settings = self.settings.clone();
         let (mut failure, mut path_retrans) = {
             let o = &self.get(id)?.options;
@@ -71,10 +92,9 @@ impl Stack {
         };
         failure.potentially_failed = Some(pf);
         failure.switchover = switchover.unwrap_or(failure.switchover);
-        if t.max_retrans.get() != 0 {
-            path_retrans = t.max_retrans.get();
-        }
+        path_retrans = max_retrans.unwrap_or(path_retrans);
         for a in &concerned {
+            self.clear_limits(*a, true, max_retrans.is_some());
             let Some(mut e) = self.engine_mut(*a) else { continue };
             e.set_max_retrans(None, Some(path_retrans));
             let mut profile = e.config().profile.clone();
@@ -88,24 +108,35 @@ impl Stack {
         Ok(())
     }
 
+    /// What holds for all addresses holds for those that had limits of their own.
+    pub(super) fn clear_limits(&mut self, a: AssociationId, potentially_failed: bool, max_retrans: bool) {
+        let Some(mut e) = self.engine_mut(a) else { return };
+        let paths: Vec<_> = e.paths().map(|(p, _)| p).collect();
+        for path in paths {
+            let Some(mut own) = e.path_limits(path) else { continue };
+            own.potentially_failed = own.potentially_failed.filter(|_| !potentially_failed);
+            own.max_retrans = own.max_retrans.filter(|_| !max_retrans);
+            e.set_path_limits(path, own);
+        }
+    }
+
     pub(super) fn thresholds(&self, id: SocketId, given: &[u8], with_switchover: bool) -> Result<Vec<u8>, Errno> {
         let least = OLD_THRESHOLDS + 2 * usize::from(with_switchover);
         let mut t = read::<Thresholds>(given, least).ok_or(Errno::INVALID)?;
         let o = &self.get(id)?.options;
-        let pf = o.failure.potentially_failed.unwrap_or(self.settings.pf_retrans);
         let (mut max_retrans, mut switchover) = (o.path_retrans, o.failure.switchover);
-        let one = match address::parse(&t.address).map(|(a, _)| a).filter(|a| !a.ip().is_unspecified()) {
-            Some(to) => Some(self.transport(id, t.id.get(), to).ok_or(Errno(libc::ENOENT))?.0),
-            None => self.concerned(id, t.id.get())?.first().copied(),
-        };
-        let mut potentially_failed = pf;
-        if let Some(e) = one.and_then(|a| self.engine(a)) {
-            let c = e.config();
-            max_retrans = c.max_path_retrans;
-            switchover = c.primary_switchover.unwrap_or(NEVER);
-            if let Ok(p) = c.profile.build(0) {
-                potentially_failed = p.path_state.leaves_above(c.max_path_retrans);
+        let mut potentially_failed = o.failure.potentially_failed.unwrap_or(self.settings.pf_retrans);
+        let (one, path) = match address::parse(&t.address).map(|(a, _)| a).filter(|a| !a.ip().is_unspecified()) {
+            Some(to) => {
+                self.transport(id, t.id.get(), to).map(|(a, p)| (Some(a), Some(p))).ok_or(Errno(libc::ENOENT))?
             }
+            None => (self.concerned(id, t.id.get())?.first().copied(), None),
+        };
+        if let Some(e) = one.and_then(|a| self.engine(a)) {
+            let own = path.and_then(|p| e.path_limits(p)).unwrap_or_default();
+            max_retrans = own.max_retrans.unwrap_or(e.config().max_path_retrans);
+            switchover = e.config().primary_switchover.unwrap_or(NEVER);
+            potentially_failed = leaves_above(e, own);
         }
         (t.max_retrans, t.potentially_failed) = (max_retrans.into(), potentially_failed.into());
         if with_switchover {

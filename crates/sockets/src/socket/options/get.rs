@@ -227,17 +227,29 @@ impl Stack {
         let mut p = read::<PeerAddressParams>(given, 132).ok_or(Errno::INVALID)?;
         let o = &self.get(id)?.options;
         let mut flags = spp::PMTUD_ENABLE | spp::SACKDELAY_ENABLE;
-        match o.heartbeat {
+        let (mut heartbeat, mut retrans) = (o.heartbeat, o.path_retrans);
+        if let Some(to) = address::parse(&p.address).map(|(a, _)| a).filter(|a| !a.ip().is_unspecified()) {
+            let (a, path) = self.transport(id, which, to).ok_or(Errno::INVALID)?;
+            if let Some(e) = self.engine(a) {
+                heartbeat = e.heartbeat_setting(path).unwrap_or(heartbeat);
+                let own = e.path_limits(path).and_then(|l| l.max_retrans);
+                retrans = own.unwrap_or(e.config().max_path_retrans);
+            }
+        }
+        match heartbeat {
             HeartbeatSetting::Off => flags |= spp::HB_DISABLE,
             HeartbeatSetting::Every(d) => {
                 flags |= spp::HB_ENABLE;
                 p.interval = (d.as_millis() as u32).into();
             }
-            HeartbeatSetting::Configured => flags |= spp::HB_ENABLE,
+            HeartbeatSetting::Configured => {
+                flags |= spp::HB_ENABLE;
+                p.interval = (self.settings.heartbeat_interval.as_millis() as u32).into();
+            }
         }
         p.id = which.into();
         p.flags = flags.into();
-        p.max_retrans = o.path_retrans.into();
+        p.max_retrans = retrans.into();
         p.path_mtu = (self.settings.mtu as u32).into();
         p.sack_delay = (o.sack_delay.as_millis() as u32).into();
         let n = given.len().min(size_of::<PeerAddressParams>());

@@ -12,7 +12,7 @@ use crate::abi::option::{
 use crate::abi::{SOL_SCTP, read};
 use crate::socket::AssociationId;
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_engine::HeartbeatSetting;
+use anabranch_engine::{HeartbeatSetting, PathLimits};
 use std::net::SocketAddr;
 use zerocopy::FromZeros;
 
@@ -188,9 +188,17 @@ impl Stack {
                 if flags & spp::PMTUD_DISABLE != 0 && p.path_mtu.get() != 0 {
                     a.set_path_mtu(path, p.path_mtu.get() as usize);
                 }
-                if retrans.is_some() {
-                    a.set_max_retrans(None, retrans);
+                match (retrans, to) {
+                    (Some(_), Some(_)) => {
+                        let own = a.path_limits(path).unwrap_or_default();
+                        a.set_path_limits(path, PathLimits { max_retrans: retrans, ..own });
+                    }
+                    (Some(_), None) => a.set_max_retrans(None, retrans),
+                    _ => {}
                 }
+            }
+            if retrans.is_some() && to.is_none() {
+                self.clear_limits(a, false, true);
             }
         }
         if !found {
