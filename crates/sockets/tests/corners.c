@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/select.h>
 #include <sys/socket.h>
@@ -445,6 +446,70 @@ static void lengths(void)
 	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_NODELAY, &value, 0x7fffffff) == -1 && errno == ENOMEM);
 }
 
+/* Room on a socket of many associations: none until the message that was refused has some. */
+static void room_of_many(void)
+{
+	struct sockaddr_in at = loopback(6015);
+	int size = 20000, one = 1, s = listening(SOCK_SEQPACKET, 6015), c = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP);
+	CHECK(close(s) == 0 && (s = socket(AF_INET, SOCK_SEQPACKET, IPPROTO_SCTP)) >= 0);
+	CHECK(setsockopt(s, SOL_SOCKET, SO_RCVBUF, &size, sizeof size) == 0);
+	CHECK(setsockopt(c, SOL_SOCKET, SO_SNDBUF, &size, sizeof size) == 0);
+	CHECK(bind(s, (struct sockaddr *)&at, sizeof at) == 0 && listen(s, 1) == 0);
+	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_NODELAY, &one, sizeof one) == 0);
+	struct pollfd p = { c, POLLOUT, 0 };
+	CHECK(poll(&p, 1, 0) == 1 && sendto(c, buffer, 1000, 0, (struct sockaddr *)&at, sizeof at) == 1000);
+	no_waiting(c);
+	int sent = 1;
+	while (sendto(c, buffer, 1000, 0, (struct sockaddr *)&at, sizeof at) == 1000)
+		CHECK(++sent < 1000);
+	CHECK(errno == EAGAIN);
+	nap(300);
+	/* The peer has taken what it has room for by now. */
+	while (sendto(c, buffer, 1000, 0, (struct sockaddr *)&at, sizeof at) == 1000)
+		CHECK(++sent < 1000);
+	CHECK(errno == EAGAIN && poll(&p, 1, 100) == 0);
+	for (int i = 0; i < sent; i++)
+		CHECK(recv(s, buffer, sizeof buffer, 0) == 1000);
+	CHECK(poll(&p, 1, 5000) == 1 && sendto(c, buffer, 1000, 0, (struct sockaddr *)&at, sizeof at) == 1000);
+}
+
+/* What is there to be read goes with the association to its own socket, also what was looked at already. */
+static void peeled(void)
+{
+	struct sockaddr_in at = loopback(6016), short_one = at;
+	int on = 1, n = -1, s = listening(SOCK_SEQPACKET, 6016), c = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP);
+	struct sctp_event_subscribe e = { .sctp_data_io_event = 1 };
+	char control[1000];
+	struct iovec v = { buffer, 100 };
+	struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control };
+	CHECK(setsockopt(s, IPPROTO_SCTP, SCTP_RECVNXTINFO, &on, sizeof on) == 0);
+	CHECK(setsockopt(s, IPPROTO_SCTP, SCTP_EVENTS, &e, sizeof e) == 0);
+	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_NODELAY, &on, sizeof on) == 0);
+	CHECK(connect(c, (struct sockaddr *)&at, sizeof at) == 0 && send(c, "one", 3, 0) == 3 && send(c, "other", 5, 0) == 5);
+	nap(300);
+	CHECK(ioctl(s, FIONREAD, &n) == 0 && n == 3);
+	/* Room for one piece of two, and none for what fills it up. */
+	m.msg_controllen = CMSG_SPACE(sizeof(struct sctp_sndrcvinfo)) + 8;
+	CHECK(recvmsg(s, &m, 0) == 3 && m.msg_flags & MSG_CTRUNC);
+	struct cmsghdr *first = CMSG_FIRSTHDR(&m);
+	CHECK(first && first->cmsg_type == SCTP_SNDRCV && !CMSG_NXTHDR(&m, first));
+	sctp_peeloff_arg_t peel = { ((struct sctp_sndrcvinfo *)CMSG_DATA(first))->sinfo_assoc_id, -1 };
+	socklen_t len = sizeof peel;
+	CHECK(getsockopt(s, IPPROTO_SCTP, SCTP_SOCKOPT_PEELOFF, &peel, &len) >= 0);
+	CHECK(recv(peel.sd, buffer, 100, MSG_DONTWAIT) == 5 && recv(s, buffer, 100, MSG_DONTWAIT) == -1 && errno == EAGAIN);
+	/* An address that is none. */
+	short_one.sin_family = 77;
+	CHECK(sendto(s, "x", 1, 0, (struct sockaddr *)&short_one, sizeof short_one) == -1 && errno == EINVAL);
+	CHECK(sendto(s, "x", 1, 0, (struct sockaddr *)&at, 8) == -1 && errno == EINVAL);
+	/* Options that are only remembered. */
+	unsigned point = 1 << 30;
+	len = sizeof n;
+	CHECK(setsockopt(s, IPPROTO_SCTP, SCTP_PARTIAL_DELIVERY_POINT, &point, sizeof point) == -1 && errno == EINVAL);
+	CHECK(setsockopt(s, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on) == 0);
+	CHECK(getsockopt(s, SOL_SOCKET, SO_KEEPALIVE, &n, &len) == 0 && n == 1);
+	CHECK(close(c) == 0 && close(peel.sd) == 0 && close(s) == 0);
+}
+
 /* A packet of a hand-made peer: common header and one chunk. */
 static void answer(int udp, const struct sockaddr_in *to, const unsigned char *got, unsigned tag, const void *chunk,
 		   size_t n)
@@ -517,7 +582,8 @@ int main(int n, char **arguments)
 		{ "edges", edges }, { "room", room }, { "idle", idle }, { "cancel", cancel }, { "select", selected },
 		{ "children", children }, { "closes", closes }, { "connects", connects }, { "ended", ended },
 		{ "handler", handler }, { "again", again }, { "threads", threads }, { "several", several },
-		{ "lengths", lengths }, { "reported", reported },
+		{ "lengths", lengths }, { "reported", reported }, { "room-of-many", room_of_many },
+		{ "peeled", peeled },
 	};
 	CHECK(n == 2);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -39,5 +39,7 @@ corners! {
     a_socket_can_be_made_once_there_may_be_a_thread: "threads",
     several_messages_by_one_call: "several",
     lengths_that_no_option_has: "lengths",
+    a_socket_of_many_shows_no_room_where_a_message_was_refused: "room-of-many",
+    what_can_be_read_goes_with_an_association_that_is_peeled_off: "peeled",
     errors_that_a_peer_reports_are_told: "reported",
 }

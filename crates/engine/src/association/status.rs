@@ -67,6 +67,11 @@ impl Association {
         self.state.takes_user_data() && self.takes_more()
     }
 
+    /// Was a message refused for which there is no room yet?
+    pub fn is_refusing(&self) -> bool {
+        self.refused > 0 && self.state.takes_user_data() && !self.takes_more()
+    }
+
     pub(super) fn takes_more(&self) -> bool {
         let buffer = self.config.send_buffer as u64;
         self.held_for_sending() <= (buffer / 2).min(buffer.saturating_sub(self.refused))

@@ -32,6 +32,19 @@ pub fn push(out: &mut Vec<u8>, level: i32, kind: i32, data: &[u8]) {
     out.resize(align(out.len()), 0);
 }
 
+/// Bytes of the pieces that have room, the padding of the last one aside, and whether these are all.
+pub fn whole_pieces(b: &[u8], room: usize) -> (usize, bool) {
+    let mut at = 0;
+    for (_, _, data) in pieces(b) {
+        let len = HEADER + data.len();
+        if at + len > room {
+            return (at, false);
+        }
+        at += align(len).min(room - at);
+    }
+    (at, true)
+}
+
 /// What a program says with a message; none when a piece does not have its format.
 pub fn request(control: &[u8]) -> Option<(SendRequest, Option<InitMsg>)> {
     let mut r = SendRequest::default();
@@ -94,6 +107,11 @@ mod tests {
         let (r, _) = request(&b).unwrap();
         assert_eq!(r.reliability, Some(Reliability::Retransmissions(3)));
         assert_eq!(pieces(&b[..10]).count(), 0, "cut short");
+        let first = align(HEADER + 8);
+        assert_eq!(whole_pieces(&b, first - 1), (0, false));
+        assert_eq!(whole_pieces(&b, first), (first, false), "the first has room, the second has not");
+        assert_eq!(whole_pieces(&b, first + HEADER + 3), (first + HEADER + 3, true), "nobody needs the padding");
+        assert_eq!(whole_pieces(&b, 1_000), (b.len(), true));
         let mut bad = Vec::new();
         push(&mut bad, SOL_SCTP, kind::SNDINFO, b"short");
         assert!(request(&bad).is_none());

@@ -86,6 +86,22 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: Request, argument: *mu
                     core.descriptors.set_flags(fd, flags | if on { libc::O_NONBLOCK } else { 0 });
                 });
             }
+            (Some(Kind::Socket(_)), r) if r == libc::FIONREAD as Request => {
+                let next = world().act(|core, _| {
+                    let (id, _) = super::socket_of(core, fd)?;
+                    core.stack.next_length(id)
+                });
+                if let Ok(n) = next {
+                    // SAFETY: this request has an int.
+                    unsafe { *argument.cast::<c_int>() = c_int::try_from(n).unwrap_or(c_int::MAX) };
+                }
+                return answer_int(next.map(|_| 0));
+            }
+            // About interfaces, for instance: the kernel answers on any socket.
+            (Some(Kind::Socket(_)), _) if !is_virtual() => {
+                // SAFETY: as it came; the placeholder is a socket.
+                return unsafe { next!(c"ioctl" as Ioctl)(fd, request, argument) };
+            }
             _ => {}
         }
         return 0;

@@ -238,11 +238,10 @@ pub(super) unsafe fn receive_message(fd: c_int, m: &mut libc::msghdr, flags: c_i
         m.msg_namelen = d.address.len() as libc::socklen_t;
         let control_room = if m.msg_control.is_null() { 0 } else { m.msg_controllen as usize };
         m.msg_flags = 0;
-        if d.control.len() <= control_room {
-            put(m.msg_control, control_room, &d.control);
-            m.msg_controllen = d.control.len() as _;
-        } else {
-            m.msg_controllen = 0;
+        let (fits, all) = cmsg::whole_pieces(&d.control, control_room);
+        put(m.msg_control, fits, &d.control);
+        m.msg_controllen = fits as _;
+        if !all {
             m.msg_flags |= libc::MSG_CTRUNC;
         }
         scatter(m.msg_iov, pieces, &d.received.bytes)

@@ -6,6 +6,7 @@ use crate::world::next::next;
 use crate::world::{Kind, Quiet, is_ours, is_virtual, world};
 use bytes::Bytes;
 use std::ffi::{c_int, c_void};
+use std::net::SocketAddr;
 
 type Write = unsafe extern "C-unwind" fn(c_int, *const c_void, usize) -> isize;
 type Writev = unsafe extern "C-unwind" fn(c_int, *const libc::iovec, c_int) -> isize;
@@ -25,6 +26,19 @@ unsafe fn gather(v: *const libc::iovec, n: usize) -> Vec<u8> {
         all.extend_from_slice(unsafe { bytes((*v.add(i)).iov_base, (*v.add(i)).iov_len) });
     }
     all
+}
+
+/// The address that a message is for, if the program names one.
+///
+/// # Safety
+/// `name` is null or points to `len` bytes.
+unsafe fn destination(name: *const c_void, len: libc::socklen_t) -> Result<Option<SocketAddr>, Errno> {
+    if name.is_null() || len == 0 {
+        return Ok(None);
+    }
+    // SAFETY: the caller's promise. No address is longer than its storage.
+    let name = cmsg::name(unsafe { bytes(name, (len as usize).min(size_of::<libc::sockaddr_storage>())) });
+    name.map(Some).ok_or(Errno::INVALID)
 }
 
 fn send_message(fd: c_int, flags: c_int, payload: Vec<u8>, mut r: SendRequest) -> isize {
@@ -108,8 +122,11 @@ pub unsafe extern "C-unwind" fn sendto(
     }
     let _quiet = Quiet::new();
     // SAFETY: the program's address and bytes, as sendto(2) has them.
-    let (to, payload) = unsafe { (cmsg::name(bytes(to.cast(), len as usize)), bytes(b, n).to_vec()) };
-    send_message(fd, flags, payload, SendRequest { to, ..SendRequest::default() })
+    let (to, payload) = unsafe { (destination(to.cast(), len), bytes(b, n).to_vec()) };
+    match to {
+        Ok(to) => send_message(fd, flags, payload, SendRequest { to, ..SendRequest::default() }),
+        Err(e) => answer::<usize>(Err(e)),
+    }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -123,9 +140,11 @@ pub unsafe extern "C-unwind" fn sendmsg(fd: c_int, m: *const libc::msghdr, flags
     let (payload, control, to) = unsafe {
         let m = &*m;
         let control = bytes(m.msg_control, m.msg_controllen as usize);
-        let to = cmsg::name(bytes(m.msg_name, m.msg_namelen as usize));
+        let to = destination(m.msg_name, m.msg_namelen);
         (gather(m.msg_iov, m.msg_iovlen as usize), control, to)
     };
-    let Some((request, _)) = cmsg::request(control) else { return answer::<usize>(Err(Errno::INVALID)) };
-    send_message(fd, flags, payload, SendRequest { to, ..request })
+    match to.and_then(|to| Ok((to, cmsg::request(control).ok_or(Errno::INVALID)?.0))) {
+        Ok((to, request)) => send_message(fd, flags, payload, SendRequest { to, ..request }),
+        Err(e) => answer::<usize>(Err(e)),
+    }
 }

@@ -53,8 +53,11 @@ impl Stack {
         let of = |i: &Item| matches!(i, Item::Messages(x) | Item::Notification(x, _) | Item::End(x) if *x == a);
         let (moved, kept): (VecDeque<Item>, VecDeque<Item>) = old.inbox.drain(..).partition(of);
         old.inbox = kept;
+        // What was read in part, or looked at to tell what comes next.
+        let partial = old.partial.take_if(|p| p.is_of(a));
         let s = self.get_mut(new)?;
         s.inbox = moved;
+        s.partial = partial;
         Ok(new)
     }
 

@@ -1,5 +1,6 @@
 //! What `poll` says of a socket.
 
+use super::association::AssociationId;
 use super::receive::Item;
 use super::{Socket, SocketId, Stack, Style};
 
@@ -24,7 +25,9 @@ impl Stack {
         r.readable = s.partial.is_some() || !s.waiting.is_empty() || s.error.is_some();
         r.readable |= s.inbox.iter().any(|i| self.is_to_be_read(s, i));
         if s.style == Style::OneToMany {
-            r.writable = true;
+            // A message for another peer may find room, but who was refused waits for this one.
+            let refusing = |a: &AssociationId| self.engine(*a).is_some_and(anabranch_engine::Association::is_refusing);
+            r.writable = !s.associations.iter().any(refusing);
             return r;
         }
         let Some(a) = s.peer.and_then(|a| self.associations.get(&a)) else { return r };

@@ -27,6 +27,11 @@ pub(super) struct Partial {
 }
 
 impl Partial {
+    /// Is it of this association?
+    pub fn is_of(&self, a: AssociationId) -> bool {
+        self.from == a
+    }
+
     /// The association of a message that was not read to its end.
     pub fn unread(&self) -> Option<AssociationId> {
         self.info.map(|_| self.from)
@@ -138,6 +143,21 @@ impl Stack {
         }
         let next = |p: &Partial| NextInfo { association: p.from, info: p.info, length: p.rest.len() };
         Ok(self.get(id)?.partial.as_ref().map(next))
+    }
+
+    /// Bytes of the next message or notification that are there.
+    ///
+    /// # Errors
+    /// No such socket, or one that listens.
+    pub fn next_length(&mut self, id: SocketId) -> Result<usize, Errno> {
+        let s = self.get(id)?;
+        if s.style == Style::OneToOne && s.backlog.is_some() {
+            return Err(Errno::INVALID);
+        }
+        if s.partial.is_none() {
+            self.fetch(id)?;
+        }
+        Ok(self.get(id)?.partial.as_ref().map_or(0, |p| p.rest.len()))
     }
 
     /// Takes the next item of the inbox into `partial`.

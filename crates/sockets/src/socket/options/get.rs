@@ -1,7 +1,7 @@
 //! `getsockopt`.
 
 use super::super::{Errno, SocketId, Stack, Style};
-use super::EVENT_KINDS;
+use super::{EVENT_KINDS, REMEMBERED};
 use crate::abi::address::{self, STORAGE};
 use crate::abi::message::SndRcvInfo;
 use crate::abi::option::{
@@ -52,6 +52,7 @@ impl Stack {
                 let us = t.map_or(0, anabranch_base::Duration::as_micros);
                 return Ok([(us / 1_000_000).to_ne_bytes(), (us % 1_000_000).to_ne_bytes()].concat());
             }
+            _ if REMEMBERED.contains(&option) => s.options.remembered.get(&option).copied().unwrap_or(0),
             _ => return Err(Errno::NO_OPTION),
         };
         Ok(value.to_ne_bytes().to_vec())

@@ -18,7 +18,20 @@ use crate::abi::notification::kind;
 use anabranch_base::Duration;
 use anabranch_engine::{AssocConfig, AuthConfig, HeartbeatSetting, PathMtuDiscovery};
 use anabranch_policy::registry::{Hook, Profile};
+use std::collections::BTreeMap;
 use zerocopy::FromZeros;
+
+/// Options of level SOL_SOCKET that are given back and do nothing.
+pub(super) const REMEMBERED: [i32; 8] = [
+    libc::SO_KEEPALIVE,
+    libc::SO_BROADCAST,
+    libc::SO_OOBINLINE,
+    libc::SO_PRIORITY,
+    libc::SO_DONTROUTE,
+    libc::SO_TIMESTAMP,
+    libc::SO_DEBUG,
+    libc::SO_MARK,
+];
 
 /// Types of notifications that can be subscribed to.
 pub(super) const EVENT_KINDS: usize = 14;
@@ -74,6 +87,8 @@ pub(super) struct Options {
     pub send_timeout: Option<Duration>,
     pub partial_reliability: bool,
     pub extensions: Extensions,
+    /// Numbers of [`REMEMBERED`] options.
+    pub remembered: BTreeMap<i32, i32>,
 }
 
 impl Options {
@@ -124,6 +139,7 @@ impl Options {
             receive_timeout: None,
             send_timeout: None,
             partial_reliability: s.partial_reliability,
+            remembered: BTreeMap::new(),
             extensions: Extensions {
                 authentication: s.authentication,
                 dynamic_addresses: s.dynamic_addresses,

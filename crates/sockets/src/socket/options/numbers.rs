@@ -56,6 +56,7 @@ impl Stack {
                 o.interleaving &= on;
             }
             name::INTERLEAVING_SUPPORTED => o.interleaving = on,
+            name::PARTIAL_DELIVERY_POINT if value as usize > o.receive_buffer / 2 => return Err(Errno::INVALID),
             name::PARTIAL_DELIVERY_POINT => o.partial_delivery_point = value,
             name::RECVRCVINFO => o.receive_info = on,
             name::RECVNXTINFO => o.next_info = on,

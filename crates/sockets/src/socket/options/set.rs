@@ -1,7 +1,7 @@
 //! `setsockopt`.
 
 use super::super::{Errno, SocketId, Stack};
-use super::{EVENT_KINDS, set_timer};
+use super::{EVENT_KINDS, REMEMBERED, set_timer};
 use crate::abi::address;
 use crate::abi::message::{InitMsg, SndInfo, SndRcvInfo};
 use crate::abi::notification;
@@ -53,6 +53,7 @@ impl Stack {
             libc::SO_RCVBUF | libc::SO_RCVBUFFORCE => o.receive_buffer = buffer(b)?,
             libc::SO_RCVTIMEO => o.receive_timeout = time(b)?,
             libc::SO_SNDTIMEO => o.send_timeout = time(b)?,
+            _ if REMEMBERED.contains(&option) => drop(o.remembered.insert(option, int(b)?)),
             _ => {}
         }
         Ok(())
