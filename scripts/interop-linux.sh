@@ -7,7 +7,8 @@
 #
 # Without KERNEL it is qemu where that and its kernel are to be had. Needs root, iproute2, nftables, a C compiler with static libraries,
 # cpio, busybox-static; Debian's qemu-system-x86, kmod and what scripts/linux-image.sh fetches, or user-mode-linux. KEEP=1
-# keeps the logs; ANABRANCH=PATH is another build of the program, INTEROP=PATH is another build of the example `interop`.
+# keeps the logs; ANABRANCH=PATH is another build of the program, INTEROP=PATH is another build of the example `interop`,
+# SOCKETS=PATH of the library of crates/sockets.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -23,7 +24,7 @@ if [ -z "$kernel" ]; then
     if command -v qemu-system-x86_64 >/dev/null && linux_image; then kernel=qemu; fi
 fi
 [ "$(id -u)" = 0 ] || skip interop-linux "needs root"
-need interop-linux python3 nft
+need interop-linux python3 nft tcpdump
 scratch
 began=$SECONDS
 ${kernel}_image interop-linux
@@ -31,6 +32,11 @@ build
 ours=${INTEROP:-${CARGO_TARGET_DIR:-$repo/target}/release/examples/interop}
 if [ -z "${INTEROP:-}" ]; then
     cargo build --release --quiet --manifest-path "$repo/Cargo.toml" -p anabranch-net --example interop
+fi
+
+library=${SOCKETS:-${CARGO_TARGET_DIR:-$repo/target}/release/libanabranch_sockets.so}
+if [ -z "${SOCKETS:-}" ]; then
+    cargo build --release --quiet --manifest-path "$repo/Cargo.toml" -p anabranch-sockets
 fi
 
 near=anab-l$$
@@ -45,8 +51,8 @@ nft_there() {
     ip netns exec $near nft "$@"
 }
 
-# boot: one namespace with our two addresses, 10.89.1.1 and 10.89.2.1; the kernel's are .2. Each link is a bridge, so that
-# it can die without our interface or theirs going down.
+# boot: one namespace with our two addresses, 10.89.1.1 and 10.89.2.1, and fd89:1::1 and fd89:2::1; the kernel's are .2 and
+# ::2. Each link is a bridge, so that it can die without our interface or theirs going down.
 boot() {
     local i
     ip netns add $near 2>"$work/ip.log" || skip interop-linux "network namespaces are not allowed here: $(cat "$work/ip.log")"
@@ -56,6 +62,7 @@ boot() {
         ip -n $near link add link$i type veth peer name port$i
         ip -n $near tuntap add tap$i mode tap
         ip -n $near addr add 10.89.$i.1/24 dev link$i
+        ip -n $near addr add fd89:$i::1/64 dev link$i nodad
         for name in port$i tap$i; do ip -n $near link set $name master bridge$i; done
         for name in bridge$i link$i port$i tap$i; do ip -n $near link set $name up; done
     done
@@ -71,6 +78,11 @@ boot() {
 job() {
     ${kernel}_job jobs "$1" "$settings"$'\n'"exec peer ${*:2}"
 }
+# guest NAME LINES: commands for the guest, and waits for their end.
+guest() {
+    ${kernel}_job jobs "$ran-$1" "$2"
+    ${kernel}_done jobs "$ran-$1" 10
+}
 # says WORD LOG: waits for that line.
 says() {
     local waited=0
@@ -80,12 +92,15 @@ says() {
     done
 }
 
+# The peer's program here, over our library.
+over_library=(env "LD_PRELOAD=$library" ANABRANCH_SET=transport=raw,addip_enable=1,auth_enable=1 "$work/peer-here")
+
 failed=0
 ran=0
 # set_extensions LIST: what Linux has switched off by default; asconf is ASCONF under AUTH.
 set_extensions() {
     local x
-    for x in reconf:reconf_enable idata:intl_enable asconf:addip_enable asconf:auth_enable; do
+    for x in reconf:reconf_enable idata:intl_enable asconf:addip_enable asconf:auth_enable auto:default_auto_asconf; do
         if [[ ,$1, == *,${x%:*},* ]]; then echo "echo 1 >/proc/sys/net/sctp/${x#*:}"; else echo "echo 0 >/proc/sys/net/sctp/${x#*:}"; fi
     done
 }
@@ -117,18 +132,23 @@ LINES
 LINES
 }
 
-# between NAME WE HOW ADDRESSES MEANWHILE [asconf] [near:WORDS] [far:WORDS] OPTION... -- JUDGE...
+# between NAME WE HOW ADDRESSES MEANWHILE [asconf|auto] [library] [near:WORDS] [far:WORDS] OPTION... -- JUDGE...
 # WE is client or server; HOW is raw, `raw` and netem's words, udp, or `udp` and those of our emulator. ADDRESSES is 1 or
-# 2 of each side, or near or far: that side begins with one of two; or joins: our second path asks to join.
+# 2 of each side, or near or far: that side begins with one of two; or joins: our second path asks to join. 6 and 6:2 are
+# one and two of IPv6, 4+6 is one of each. Our side is the peer's program over our library with `library`.
 between() {
     local name=$1 we=$2 how=$3 addresses=$4 meanwhile=$5 both=() mine=() theirs=() us=10.89.1.1 them=10.89.1.2
-    local word relay=() encapsulated=0 extensions=
+    local word relay=() taps=() encapsulated=0 extensions= pcap=$work/$ran.pcap
+    local program=("$ours") capture=(--linger 1 --pcap "$pcap")
     shift 5
     while [ "$1" != -- ]; do
         case $1 in
         near:*) read -ra word <<<"${1#near:}" && mine+=("${word[@]}") ;;
         far:*) read -ra word <<<"${1#far:}" && theirs+=("${word[@]}") ;;
         asconf) extensions+=,asconf ;;
+        # All its addresses, which are one for now.
+        library) program=("${over_library[@]}") capture=() ;;
+        auto) extensions+=,asconf,auto theirs+=(--local 0.0.0.0) ;;
         *) both+=("$1") ;;
         esac
         shift
@@ -137,8 +157,19 @@ between() {
     [ -z "$only" ] || [[ $name == *"$only"* ]] || return 0
     case $addresses in 2 | far | joins) us+=,10.89.2.1 ;; esac
     case $addresses in 2 | near | joins) them+=,10.89.2.2 ;; esac
-    case $addresses in 2 | near | far) mine+=(--list) ;; esac
-    local port=$((10000 + ran)) log=$work/$ran-near.log far=$work/jobs/$ran.log pid via=9899 our_run their_run settings
+    case $addresses in 6*) us=fd89:1::1 them=fd89:1::2 ;; esac
+    case $addresses in 6:2 | 4+6) us+=,fd89:2::1 them+=,fd89:2::2 ;; esac
+    if [ ${#capture[@]} = 0 ]; then
+        pcap=$work/$ran-link1.pcap,$work/$ran-link2.pcap
+        for word in 1 2; do
+            start "$ran-tap$word" ip netns exec $near tcpdump -U -i link$word -w "$work/$ran-link$word.pcap" "proto 132"
+            taps+=("$started")
+        done
+        await "tcpdump does not begin" grep -qs listening "$work/$ran-tap2.log"
+    else
+        case $addresses in 2 | near | far | 6:2 | 4+6) mine+=(--list) ;; esac
+    fi
+    local port=$((10000 + ran)) log=$work/$ran-near.log far=$work/jobs/$ran.log pid via=9899 our_run their_run our_turn their_turn settings
     if [[ $how == udp* ]]; then encapsulated=9899; fi
     if [[ $how == udp\ * ]]; then
         via=7001
@@ -152,13 +183,18 @@ between() {
         [ "${both[word]}" != --extensions ] || extensions+=,${both[word + 1]}
     done
     settings=$(set_encapsulation $encapsulated)$'\n'$(set_extensions "$extensions")$'\n'
+    [[ $extensions != *auto* ]] || settings+="/programs/ip addr del 10.89.2.2/24 dev eth1"$'\n'
     case $how in raw\ *) settings+=$(set_network "${how#raw }") ;; *) settings+=$(set_network "") ;; esac
-    our_run=(ip netns exec $near "$ours" $we --local "$us" "${both[@]}" --pcap "$work/$ran.pcap")
+    our_run=(ip netns exec $near "${program[@]}" $we --local "$us" "${both[@]}" "${capture[@]}")
+    # The side that listened, when it has lost its memory and opens: the other one's port is always this one then.
+    our_turn=(ip netns exec $near "${program[@]}" client --local "$us" --port $port --peer "$them" --peer-port 7777
+        --end wait "${both[@]}" "${mine[@]}" "${capture[@]}")
+    their_turn=(client --local "$them" --port $port --peer "$us" --peer-port 7777 --end wait "${both[@]}" "${theirs[@]}")
     if [ "$we" = client ]; then
         local to=$them
         [ $via = 9899 ] || to=10.89.1.1
         [ $encapsulated = 0 ] || mine+=(--udp "9898:$via")
-        our_run+=(--peer "$to" --peer-port $port --end shutdown --linger 1 "${mine[@]}")
+        our_run+=(--peer "$to" --peer-port $port --end shutdown "${mine[@]}")
         their_run=(server --local "$them" --port $port --end wait "${both[@]}" "${theirs[@]}")
         job $ran "${their_run[@]}"
         says ready "$far"
@@ -176,9 +212,12 @@ between() {
     if [ -n "$meanwhile" ]; then says open "$log" && $meanwhile; fi
     wait "$pid" || true
     ${kernel}_done jobs "$(basename "$far" .log)" 30
-    for word in "${relay[@]}"; do kill "$word" && wait "$word" || true; done 2>/dev/null
+    for word in "${relay[@]}" "${taps[@]}"; do kill "$word" && wait "$word" || true; done 2>/dev/null
     children=()
-    python3 "$repo/scripts/interop_judge.py" "$name" "$log" "$far" "pcap=$work/$ran.pcap" "$@" || {
+    [[ $extensions != *auto* ]] || for word in 0 1; do
+        guest "back$word" "/programs/ip addr replace 10.89.$((word + 1)).2/24 dev eth$word"
+    done
+    python3 "$repo/scripts/interop_judge.py" "$name" "$log" "$far" "pcap=$pcap" "$@" || {
         failed=$((failed + 1))
         grep -hv -e '^{' -e '^ready' -e '^open' "$log" "$far" | head -n 5 || true
     }
@@ -202,6 +241,8 @@ no_interface() {
     sleep 3
     date +%s.%N >>"$work/dead"
     ip -n $near link set link1 up
+    # An interface that goes down forgets those of IPv6.
+    ip -n $near addr replace fd89:1::1/64 dev link1 nodad
 }
 silent() {
     sleep 2
@@ -213,23 +254,36 @@ silent() {
     nft_there flush chain netdev drops links
 }
 
-# One end loses its memory without a word, and opens anew from the same port. These know what `between` has set.
-we_begin_anew() {
+# Linux gets an address and loses its first one: with auto_asconf it asks for both changes itself.
+their_interfaces_change() {
+    sleep 0.5
+    guest add "/programs/ip addr add 10.89.2.2/24 dev eth1"
     sleep 1
-    # The process below `ip netns exec`, which replaces itself.
+    guest remove "/programs/ip addr del 10.89.1.2/24 dev eth0"
+}
+
+# One end loses its memory without a word, and opens from the same port, be it the one that had opened or the one that
+# had listened. These know what `between` has set.
+we_begin_anew() {
+    local again=("${our_run[@]}")
+    [ "$we" = client ] || again=("${our_turn[@]}")
+    sleep 1
+    # The process is that below `ip netns exec`, which replaces itself.
     kill -9 "$pid"
     wait "$pid" 2>/dev/null || true
-    start "$ran-again" "${our_run[@]}" --epoch 1
+    start "$ran-again" "${again[@]}" --epoch 1
     pid=$started log=$work/$ran-again.log
 }
 they_begin_anew() {
+    local again=("${their_run[@]}")
+    [ "$we" = server ] || again=("${their_turn[@]}")
     sleep 1
     # Only the handshake (INIT, INIT ACK, COOKIE ECHO, COOKIE ACK): no ABORT, and no DATA that would be answered by one.
     nft_there add rule netdev drops links ip protocol sctp @th,96,8 != '{ 1, 2, 10, 11 }' drop
-    ${kernel}_job jobs "$ran-kill" 'kill -9 $(pidof peer)'
+    guest kill 'kill -9 $(pidof peer)'
     ${kernel}_done jobs $ran 10
     far=$work/jobs/$ran-again.log
-    job "$ran-again" "${their_run[@]}" --epoch 1
+    job "$ran-again" "${again[@]}" --epoch 1
     says open "$far"
     nft_there flush chain netdev drops links
 }
@@ -267,13 +321,25 @@ networks() {
 }
 
 extensions() {
-    local small=(--extensions idata --largest 1000)
+    local small=(--extensions idata --largest 1000) why="has no traffic control"
+    local slow='rate 2mbit delay 20ms loss 2% limit 30' lossy='delay 5ms loss 5%'
     between "raw, streams begin anew" client raw 1 "" "${few[@]}" --extensions reconf --reset \
         -- messages=1000 resets=1 wire=RE-CONFIG
     between "raw, they open, streams begin anew" server raw 1 "" "${few[@]}" --extensions reconf --reset \
         -- messages=1000 resets=1 wire=RE-CONFIG
     between "raw, I-DATA of one fragment" client raw 1 "" "${few[@]}" "${small[@]}" -- messages=1000 wire=I-DATA
     between "raw, they open, I-DATA of one fragment" server raw 1 "" "${few[@]}" "${small[@]}" -- messages=1000 wire=I-DATA
+    with_qemu "$why" "raw, we send with 150 ms to live" client "raw $slow" 1 "" "${few[@]}" \
+        near:"--messages 800 --rate 400 --pr ttl:150" far:"--messages 50 --gaps" \
+        -- near=800 far=50 gives_up=near tosses=far wire=FORWARD-TSN:1
+    with_qemu "$why" "raw, they send with 150 ms to live" client "raw $slow" 1 "" "${few[@]}" near:"--messages 50 --gaps" \
+        far:"--messages 800 --rate 400 --pr ttl:150" -- near=50 far=800 gives_up=far least=20 untold=far wire=FORWARD-TSN:1
+    with_qemu "$why" "raw, we send without retransmissions" client "raw $lossy" 1 "" "${few[@]}" \
+        near:"--pr rtx:0" far:"--messages 50 --gaps" -- near=1000 far=50 gives_up=near tosses=far wire=FORWARD-TSN:1
+    with_qemu "$why" "raw, they send without retransmissions" client "raw $lossy" 1 "" "${few[@]}" \
+        near:"--messages 50 --gaps" far:"--pr rtx:0" -- near=50 far=1000 gives_up=far untold=far wire=FORWARD-TSN:1
+    with_qemu "$why" "raw, we send again once" client "raw $lossy" 1 "" "${few[@]}" \
+        near:"--pr rtx:1" far:"--messages 50 --gaps" -- near=1000 far=50 gives_up=near tosses=far wire=FORWARD-TSN:1
     between "udp, we send with 150 ms to live" client "udp $narrow" 1 "" "${few[@]}" \
         near:"--messages 800 --rate 400 --pr ttl:150" far:"--messages 50 --gaps" \
         -- near=800 far=50 gives_up=near tosses=far wire=FORWARD-TSN:1
@@ -282,6 +348,7 @@ extensions() {
 }
 
 addresses() {
+    cc -O2 -I "$repo/interop/linux" -o "$work/peer-here" "$repo/interop/usrsctp/peer.c" -lpthread
     local none="has no HMAC" slow=(--messages 1200 --streams 10 --rate 600 --seconds 30) pair=10.89.2.1,10.89.2.2
     between "raw, two addresses, we open" client raw 2 "" "${few[@]}" --rate 500 -- messages=1000 paths=2
     between "raw, two addresses, we open, no interface" client raw 2 no_interface "${steady[@]}" \
@@ -302,6 +369,12 @@ addresses() {
         -- messages=1200 swaps=far
     with_qemu "$none" "raw, AUTH, they open, their address changes" server raw far "" asconf "${slow[@]}" \
         far:"--swap 10.89.2.2" -- messages=1200 swaps=far
+    slow=(--messages 1500 --streams 10 --rate 300 --seconds 30 --rto 400:1000)
+    with_qemu "$none" "raw, auto_asconf, we open" client raw far their_interfaces_change auto "${slow[@]}" \
+        -- messages=1500 swaps=far
+    with_qemu "$none" "raw, auto_asconf, they open" server raw far their_interfaces_change auto "${slow[@]}" \
+        -- messages=1500 swaps=far
+    slow=(--messages 1200 --streams 10 --rate 600 --seconds 30)
     # Linux looks for the association by the address in the request, which is the wildcard.
     with_qemu "$none" "raw, AUTH, our second path asks to join" client raw joins "" asconf "${slow[@]}" \
         -- messages=1200 unheard=near
@@ -313,18 +386,41 @@ addresses() {
         near:"--key secret" far:"--swap 10.89.2.2 --key other" -- messages=1200 unheard=far
 }
 
+# The user-mode kernel was not tried with it.
+ipv6() {
+    local why="was not tried" how
+    for how in raw udp; do
+        with_qemu "$why" "$how, IPv6, we open" client $how 6 "" "${few[@]}" -- messages=1000 families=6
+        with_qemu "$why" "$how, IPv6, they open" server $how 6 "" "${few[@]}" -- messages=1000 families=6
+    done
+    with_qemu "$why" "raw, two IPv6 addresses, we open, a link down" client raw 6:2 silent "${steady[@]}" \
+        -- messages=3200 lost=1 back=1 paths=2 moved="$work/dead" families=6
+    with_qemu "$why" "raw, two IPv6 addresses, they open, a link down" server raw 6:2 silent "${steady[@]}" \
+        -- messages=3200 lost=1 back=1 paths=2 moved="$work/dead" families=6
+    with_qemu "$why" "raw, IPv4 and IPv6, we open, a link down" client raw 4+6 silent "${steady[@]}" \
+        -- messages=3200 lost=1 back=1 paths=2 moved="$work/dead" families=46
+    with_qemu "$why" "raw, IPv4 and IPv6, they open, a link down" server raw 4+6 silent "${steady[@]}" \
+        -- messages=3200 lost=1 back=1 paths=2 moved="$work/dead" families=46
+}
+
 restarts() {
     local slow=(--messages 1200 --streams 10 --rate 400 --seconds 30)
+    # Of our own that begins anew the second capture counts.
     between "raw, we open, we begin anew" client raw 1 we_begin_anew "${slow[@]}" near:"--port 7777" \
-        -- messages=1200 restarts=far
+        -- messages=1200 restarts=far inits=near
     between "raw, they open, they begin anew" server raw 1 they_begin_anew "${slow[@]}" far:"--port 7777 --vanish" \
-        -- messages=1200 restarts=near
+        -- messages=1200 restarts=near inits=far
+    between "raw, they open, we begin anew" server raw 1 we_begin_anew "${slow[@]}" far:"--port 7777" \
+        -- messages=1200 restarts=far inits=near
+    between "raw, we open, they begin anew" client raw 1 they_begin_anew "${slow[@]}" near:"--port 7777" far:--vanish \
+        -- messages=1200 restarts=near inits=near,far
 }
 
 basics
 networks
 extensions
 addresses
+ipv6
 restarts
 [ $failed = 0 ] || die "$failed of $ran cases failed"
 echo "$ran cases in $((SECONDS - began)) s, nothing lost, doubled or out of order"

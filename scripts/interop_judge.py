@@ -20,20 +20,27 @@ NEAR is our side, FAR the foreign peer's; each ends with a JSON line (interop/us
   swaps=near|far           that side added an address of its own and removed another by ASCONF under AUTH, and the other
                            agreed: then DATA flows to and from the new one, and none to and from the old one
   unheard=near|far         that side asked for such a change and got no answer
-  moved=FILE               a file with the two times between which 10.89.1.0/24 was dead: DATA of both sides had moved to
-                           10.89.2.0/24 by its last second
+  inits=SIDE[,SIDE]        the INITs of the capture: which sides sent them, in this order, all from one pair of ports
+  moved=FILE               a file with the two times between which link 1 was dead: DATA of both sides had moved to link 2
+                           by its last second
+  families=4|6|46          the versions of IP by which both sides sent DATA
   wire=NAME[,NAME...]   chunks that both ends sent: I-DATA, RE-CONFIG, NR-SACK, FORWARD-TSN, I-FORWARD-TSN; `NAME:1`
                is one end
-  pcap=FILE    our side's capture, in which to look for them
+  pcap=FILE[,FILE...]      captures, in which to look for them: our side's own, or tcpdump's of several links
 """
+import ipaddress
 import json
 import struct
 import sys
 
-DATA, AUTH, I_DATA, ASCONF_ACK, ASCONF = 0, 15, 64, 128, 193
+DATA, INIT, AUTH, I_DATA, ASCONF_ACK, ASCONF = 0, 1, 15, 64, 128, 193
 ADD, DELETE, ERROR_CAUSE = 0xC001, 0xC002, 0xC003
 KINDS = {"NR-SACK": 16, "I-DATA": 64, "RE-CONFIG": 130, "FORWARD-TSN": 192, "I-FORWARD-TSN": 194}
-RAW_IP = 101
+RAW_IP, UDP, TCPDUMP = 101, 17, 0xA1B2C3D4
+
+
+def shown(address):
+    return str(ipaddress.ip_address(bytes(address)))
 
 
 class Packet:
@@ -41,8 +48,11 @@ class Packet:
 
     def __init__(self, at, ip):
         self.at = at
-        self.source, self.to = (".".join(map(str, ip[i : i + 4])) for i in (12, 16))
-        self.bytes = ip[(ip[0] & 15) * 4 + (8 if ip[9] == 17 else 0) :]
+        self.family = ip[0] >> 4
+        # IPv6 is written without extension headers.
+        begin, size, protocol, end = (12, 4, ip[9], (ip[0] & 15) * 4) if self.family == 4 else (8, 16, ip[6], 40)
+        self.source, self.to = (shown(ip[i : i + size]) for i in (begin, begin + size))
+        self.bytes = ip[end + (8 if protocol == UDP else 0) :]
         self.chunks = []
         at = 12
         while at + 4 <= len(self.bytes):
@@ -57,8 +67,15 @@ class Packet:
 
 
 def packets(path):
-    """Those of a pcapng file of raw IPv4, little-endian and in nanoseconds as we write it."""
+    """Those of a pcapng file of raw IP, little-endian and in nanoseconds as we write it, or of Ethernet as tcpdump does."""
     data, at = open(path, "rb").read(), 0
+    if struct.unpack_from("<I", data)[0] == TCPDUMP:
+        at = 24
+        while at + 16 <= len(data):
+            seconds, micros, length, _ = struct.unpack_from("<IIII", data, at)
+            yield Packet(seconds + micros / 1e6, data[at + 30 : at + 16 + length])
+            at += 16 + length
+        return
     while at + 12 <= len(data):
         kind, size = struct.unpack_from("<II", data, at)
         if kind == 1:
@@ -86,7 +103,8 @@ def parameters(chunk, at):
 
 
 def is_ours(side, packet):
-    return packet.source.endswith(".1") == (side == "near")
+    """The hosts are 1 and 2 of each network of a run."""
+    return packet.source.endswith((".1", ":1")) == (side == "near")
 
 
 def changes(all_packets, side):
@@ -99,7 +117,7 @@ def changes(all_packets, side):
                 first, *requests = parameters(chunk, 8)
                 for request, value in requests:
                     address = next(parameters(value, 8))[1]
-                    asked[chunk[4:8]] = (request, ".".join(map(str, address[4:8])))
+                    asked[chunk[4:8]] = (request, shown(address[4:]))
             if kind == ASCONF_ACK and not is_ours(side, p) and chunk[4:8] in asked:
                 if all(k != ERROR_CAUSE for k, _ in parameters(chunk, 8)):
                     agreed.setdefault(chunk[4:8], p.at)
@@ -132,11 +150,27 @@ def judge_moved(all_packets, file, expect):
         def count(link, begin, end):
             own = (p for p in all_packets if is_ours(side, p) and begin <= p.at < end and p.has(DATA, I_DATA))
             # The destination decides which way a packet takes, whatever its source is.
-            return sum(p.to.startswith(f"10.89.{link}.") for p in own)
+            return sum(p.to.startswith((f"10.89.{link}.", f"fd89:{link}::")) for p in own)
 
         before, dead, moved = count(1, down - 1, down), count(1, up - 1, up), count(2, up - 1, up)
         expect(before > 0, f"{side} did not use the link before it died")
         expect(moved > 50 and dead * 10 <= moved, f"{side} sent {moved} on the other link and {dead} on the dead one")
+
+
+def judge_inits(all_packets, sides, expect):
+    ports, order = set(), []
+    for p in all_packets:
+        if p.has(INIT):
+            ports.add(frozenset(struct.unpack_from(">HH", p.bytes)))
+            side = "near" if is_ours("near", p) else "far"
+            order += [side] if order[-1:] != [side] else []
+    expect(order == sides and len(ports) == 1, f"INITs came from {order}, with {len(ports)} pairs of ports")
+
+
+def judge_families(all_packets, wanted, expect):
+    for side in ("near", "far"):
+        used = {str(p.family) for p in all_packets if is_ours(side, p) and p.has(DATA, I_DATA)}
+        expect(used == set(wanted), f"DATA of {side} went by IPv{' and IPv'.join(sorted(used))}")
 
 
 def last_object(path):
@@ -185,7 +219,8 @@ def main():
     if "restarts" in want:
         told = {side: r.get("restarts") for side, r in sides.items()}
         expect(told[want["restarts"]] == 1 and sum(told.values()) == 1, f"told of a restart: {told}")
-    seen = list(packets(want["pcap"])) if "pcap" in want else []
+    files = want["pcap"].split(",") if "pcap" in want else []
+    seen = sorted((p for file in files for p in packets(file)), key=lambda p: p.at)
     if "swaps" in want:
         judge_swap(seen, want["swaps"], expect)
     if "unheard" in want:
@@ -193,6 +228,10 @@ def main():
         expect(asked and not agreed, f"{want['unheard']} asked for {list(asked.values())}, agreed: {len(agreed)}")
     if "moved" in want:
         judge_moved(seen, want["moved"], expect)
+    if "inits" in want:
+        judge_inits(seen, want["inits"].split(","), expect)
+    if "families" in want:
+        judge_families(seen, want["families"], expect)
     if "wire" in want:
         seen = senders(seen)
         for chunk in want["wire"].split(","):

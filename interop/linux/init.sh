@@ -17,6 +17,11 @@ i=1
 for name in $names; do
     own=$(word own$i)
     ip addr add "${own:-10.89.$i.2/24}" dev $name
+    if [ -z "$own" ] && [ -e /proc/sys/net/ipv6/conf/$name ]; then
+        # Nobody else has it: it may be used at once.
+        echo 0 >/proc/sys/net/ipv6/conf/$name/accept_dad
+        ip addr add fd89:$i::2/64 dev $name
+    fi
     ip link set $name up
     to=$(word to$i)
     [ -z "$to" ] || ip route add "${to%,*}" via "${to#*,}"

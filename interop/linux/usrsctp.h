@@ -70,8 +70,18 @@ static inline int usrsctp_setsockopt(struct socket *s, int level, int option, co
     return setsockopt(s->fd, level, option, value, length);
 }
 
+/* Bytes of addresses of both families, one behind the other. */
+static inline socklen_t shim_length(const struct sockaddr *addresses, int count) {
+    const char *end = (const char *)addresses;
+    while (count-- > 0) {
+        const struct sockaddr *a = (const struct sockaddr *)end;
+        end += a->sa_family == AF_INET6 ? sizeof(struct sockaddr_in6) : sizeof(struct sockaddr_in);
+    }
+    return (socklen_t)(end - (const char *)addresses);
+}
+
 static inline int usrsctp_bindx(struct socket *s, struct sockaddr *addresses, int count, int flags) {
-    return setsockopt(s->fd, IPPROTO_SCTP, flags, addresses, (socklen_t)((size_t)count * sizeof(struct sockaddr_in)));
+    return setsockopt(s->fd, IPPROTO_SCTP, flags, addresses, shim_length(addresses, count));
 }
 
 static inline int usrsctp_listen(struct socket *s, int backlog) {
@@ -84,8 +94,7 @@ static inline struct socket *usrsctp_accept(struct socket *s, struct sockaddr *f
 
 static inline int usrsctp_connectx(struct socket *s, const struct sockaddr *addresses, int count, void *id) {
     (void)id;
-    return setsockopt(s->fd, IPPROTO_SCTP, SCTP_SOCKOPT_CONNECTX, addresses,
-                      (socklen_t)((size_t)count * sizeof(struct sockaddr_in)));
+    return setsockopt(s->fd, IPPROTO_SCTP, SCTP_SOCKOPT_CONNECTX, addresses, shim_length(addresses, count));
 }
 
 static inline int usrsctp_shutdown(struct socket *s, int how) {

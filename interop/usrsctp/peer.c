@@ -3,9 +3,9 @@
  *   cc -O2 -o peer peer.c -lusrsctp -lpthread
  *   peer server|client [options]
  *
- *   --local A[,B]          own addresses
+ *   --local A[,B]          own addresses, of IPv4 or IPv6
  *   --peer A[,B]           the peer's addresses (client)
- *   --port P               own SCTP port (server)
+ *   --port P               own SCTP port (a client has one of its own without it)
  *   --peer-port P          the peer's SCTP port (client)
  *   --udp L[:R]            UDP encapsulation: own UDP port, the peer's UDP port; without it raw IP (needs root)
  *   --messages N           messages to send (default 0)
@@ -66,8 +66,15 @@ enum { LAST = 1, EPOCH = 8 };
 
 enum end { END_SHUTDOWN, END_ABORT, END_WAIT };
 
+/* Of either family: address and port of IPv6 begin where those of IPv4 do. */
+union address {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+};
+
 struct addresses {
-    struct sockaddr_in at[MAX_ADDRESSES];
+    union address at[MAX_ADDRESSES];
     int count;
 };
 
@@ -280,8 +287,8 @@ static void swap_addresses(long message) {
     struct addresses *a = message == o.messages / 4 ? &o.swap : message == o.messages / 4 * 3 ? &o.local : NULL;
     if (o.swap.count > 0 && a != NULL) {
         int how = a == &o.swap ? SCTP_BINDX_ADD_ADDR : SCTP_BINDX_REM_ADDR;
-        a->at[0].sin_port = htons(o.port);
-        if (usrsctp_bindx(association, (struct sockaddr *)&a->at[0], 1, how) < 0) {
+        a->at[0].v4.sin_port = htons(o.port);
+        if (usrsctp_bindx(association, &a->at[0].any, 1, how) < 0) {
             fprintf(stderr, "peer: bindx: %s\n", strerror(errno));
         }
     }
@@ -469,8 +476,18 @@ static void set_key(struct socket *s) {
     free(key);
 }
 
+/* A socket of IPv6 has addresses of both families. */
+static int family(void) {
+    for (int i = 0; i < o.local.count; i++) {
+        if (o.local.at[i].any.sa_family == AF_INET6) {
+            return AF_INET6;
+        }
+    }
+    return AF_INET;
+}
+
 static struct socket *new_socket(void) {
-    struct socket *s = usrsctp_socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
+    struct socket *s = usrsctp_socket(family(), SOCK_STREAM, IPPROTO_SCTP, NULL, NULL, 0, NULL);
     if (s == NULL) {
         die("socket");
     }
@@ -527,8 +544,8 @@ static struct socket *new_socket(void) {
 
 static void bind_all(struct socket *s) {
     for (int i = 0; i < o.local.count; i++) {
-        o.local.at[i].sin_port = htons(o.port);
-        if (usrsctp_bindx(s, (struct sockaddr *)&o.local.at[i], 1, SCTP_BINDX_ADD_ADDR) < 0) {
+        o.local.at[i].v4.sin_port = htons(o.port);
+        if (usrsctp_bindx(s, &o.local.at[i].any, 1, SCTP_BINDX_ADD_ADDR) < 0) {
             die("bind");
         }
     }
@@ -550,10 +567,17 @@ static void open_association(void) {
     }
     o.port = o.port != 0 ? o.port : (uint16_t)(50000 + getpid() % 10000);
     bind_all(s);
+    /* One behind the other, each as long as its family has it. */
+    _Alignas(union address) char packed[sizeof o.peer.at];
+    size_t length = 0;
     for (int i = 0; i < o.peer.count; i++) {
-        o.peer.at[i].sin_port = htons(o.peer_port);
+        union address *a = &o.peer.at[i];
+        size_t own = a->any.sa_family == AF_INET6 ? sizeof a->v6 : sizeof a->v4;
+        a->v4.sin_port = htons(o.peer_port);
+        memcpy(packed + length, a, own);
+        length += own;
     }
-    if (usrsctp_connectx(s, (struct sockaddr *)o.peer.at, o.peer.count, NULL) < 0) {
+    if (usrsctp_connectx(s, (struct sockaddr *)packed, o.peer.count, NULL) < 0) {
         die("connect");
     }
     association = s;
@@ -562,14 +586,16 @@ static void open_association(void) {
 /* ---- options */
 
 static void read_addresses(struct addresses *to, char *text) {
+    to->count = 0;
     for (char *word = strtok(text, ","); word != NULL; word = strtok(NULL, ",")) {
         if (to->count == MAX_ADDRESSES) {
             usage("too many addresses");
         }
-        struct sockaddr_in *a = &to->at[to->count++];
+        union address *a = &to->at[to->count++];
         memset(a, 0, sizeof *a);
-        a->sin_family = AF_INET;
-        if (inet_pton(AF_INET, word, &a->sin_addr) != 1) {
+        a->any.sa_family = strchr(word, ':') == NULL ? AF_INET : AF_INET6;
+        void *at = a->any.sa_family == AF_INET ? (void *)&a->v4.sin_addr : (void *)&a->v6.sin6_addr;
+        if (inet_pton(a->any.sa_family, word, at) != 1) {
             usage("an address is none");
         }
     }

@@ -2,8 +2,11 @@
 
 mod common;
 
-use anabranch_net::{AssocConfig, ClientConfig, ConnectOptions, Endpoint, PathState, ServerConfig, Transport};
-use common::{config, from, within};
+use anabranch_engine::{ListedAddress, LocalId};
+use anabranch_net::{
+    AssocConfig, ClientConfig, ConnectOptions, Endpoint, Event, PathReason, PathState, ServerConfig, Transport,
+};
+use common::{client, config, from, has_ipv6, within};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -68,4 +71,30 @@ async fn one_path_is_used_when_they_are_not() {
         return;
     };
     assert_eq!(active(&all).len(), 1, "{all:?}");
+}
+
+/// An address of the peer to which there is no route takes no path down but its own. (With a default route of IPv6 the
+/// test shows nothing.)
+#[tokio::test]
+async fn an_address_in_another_network_costs_no_path() {
+    if !has_ipv6() {
+        eprintln!("SKIPPED an_address_in_another_network_costs_no_path: no IPv6 loopback");
+        return;
+    }
+    let mut association = without_asconf();
+    association.addresses =
+        ["::1", "2001:db8::1"].map(|ip| ListedAddress { local: LocalId(0), ip: ip.parse().unwrap() }).into();
+    let server = Endpoint::server(ServerConfig::new("[::1]:0".parse().unwrap(), association)).expect("a server");
+    let to = server.listening()[0];
+    let client = client();
+    let options = ConnectOptions::over(vec![from("::1", to)], without_asconf());
+    let (near, _far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
+    let near = near.unwrap();
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    assert!(near.stats().paths.iter().any(|p| p.stats.remote.ip() != to.ip()), "{:?}", near.stats().paths);
+    let mut events = near.events();
+    while let Ok(Some(e)) = tokio::time::timeout(Duration::from_millis(1), events.next()).await {
+        let gone = matches!(e.event, Event::PathChanged { reason: PathReason::InterfaceGone, .. });
+        assert!(!gone, "{:?}", e.event);
+    }
 }

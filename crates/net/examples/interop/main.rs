@@ -10,8 +10,8 @@ mod content;
 mod options;
 
 use anabranch_net::{
-    ClientConfig, CloseReason, ConnectOptions, Connection, Endpoint, Event, Local, PathReason, PathSpec, SendOptions,
-    ServerConfig, StreamId, now,
+    ClientConfig, CloseReason, ConnectOptions, Connection, Endpoint, Event, Events, Local, PathReason, PathSpec,
+    SendOptions, ServerConfig, StreamId, now,
 };
 use content::{EPOCH, HEADER, LAST, Seen, length_of, message};
 use options::{End, Options};
@@ -63,6 +63,7 @@ async fn send_all(c: &Connection, o: &Options, epoch: u32) -> Result<u64, Anythi
         let options = SendOptions {
             stream: StreamId(stream as u16),
             deadline: o.lifetime.map(|l| now() + l),
+            max_retransmissions: o.retransmissions,
             ..SendOptions::default()
         };
         let m = message(stream, number, epoch << EPOCH, length_of(stream, number).min(o.largest));
@@ -103,32 +104,58 @@ async fn receive_all(c: &Connection, gaps: bool, done: watch::Sender<bool>) -> (
             Ok(None) => return (seen, None),
             Err(reason) => return (seen, Some(reason)),
         }
-        if seen.expected.is_some() {
-            done.send_replace(true);
-        }
+        done.send_replace(seen.expected.is_some());
     }
 }
 
-/// Both directions, until the connection is over: what was sent, and what has come.
-async fn exchange(c: &Connection, o: &Options, epoch: u32) -> (u64, Seen) {
-    let (done, mut is_done) = watch::channel(false);
+/// Until the peer has lost its memory and goes on under this connection, as it does under one that we opened.
+async fn begun_anew(events: &mut Events) {
+    while let Some(e) = events.next().await {
+        if e.event == Event::Restarted {
+            return;
+        }
+    }
+    std::future::pending().await
+}
+
+/// Sends everything, and ends when that is ours to do.
+async fn send_and_end(
+    c: &Connection,
+    o: &Options,
+    epoch: u32,
+    mut is_done: watch::Receiver<bool>,
+) -> Result<u64, Anything> {
+    let sent = send_all(c, o, epoch).await?;
+    if o.end == End::Wait || is_done.wait_for(|d| *d).await.is_err() {
+        return Ok(sent);
+    }
+    match o.end {
+        End::Abort => {
+            // Both ends shall have all by then: the last message may overtake those of other streams.
+            tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+            let waiting = || c.stats().association.unsent + c.stats().association.outstanding;
+            while waiting() > 0 && c.close_reason().is_none() {
+                tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            }
+            c.abort("interop");
+        }
+        _ => drop(c.shutdown().await),
+    }
+    Ok(sent)
+}
+
+/// Both directions, until the connection is over: what was sent and what has come since the peer last began anew, which
+/// adds to `restarts`.
+async fn exchange(c: &Connection, o: &Options, restarts: &mut u32) -> (u64, Seen) {
+    let (done, is_done) = watch::channel(false);
     let end = async {
-        let sent = send_all(c, o, epoch).await;
-        if sent.is_ok() && o.end != End::Wait && is_done.wait_for(|d| *d).await.is_ok() {
-            match o.end {
-                End::Abort => {
-                    // Both ends shall have all by then: the last message may overtake those of other streams.
-                    tokio::time::sleep(std::time::Duration::from_secs(1)).await;
-                    let waiting = || c.stats().association.unsent + c.stats().association.outstanding;
-                    while waiting() > 0 && c.close_reason().is_none() {
-                        tokio::time::sleep(std::time::Duration::from_millis(100)).await;
-                    }
-                    c.abort("interop");
-                }
-                _ => drop(c.shutdown().await),
+        let mut events = c.events();
+        loop {
+            tokio::select! {
+                sent = send_and_end(c, o, o.epoch + *restarts, is_done.clone()) => break sent,
+                () = begun_anew(&mut events) => *restarts += 1,
             }
         }
-        sent
     };
     let (sent, (seen, _)) = tokio::join!(end, receive_all(c, o.gaps, done));
     let sent = sent.unwrap_or_else(|e| {
@@ -144,7 +171,7 @@ async fn run(o: &Options) -> Result<(), Anything> {
     let began = now();
     let mut restarts = 0;
     let (sent, seen, reason) = loop {
-        let (sent, seen) = exchange(&c, o, o.epoch + restarts).await;
+        let (sent, seen) = exchange(&c, o, &mut restarts).await;
         let reason = c.closed().await;
         if reason != CloseReason::PeerRestarted {
             break (sent, seen, reason);

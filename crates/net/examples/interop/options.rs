@@ -23,6 +23,7 @@ pub struct Options {
     pub streams: u16,
     pub rate: f64,
     pub lifetime: Option<Duration>,
+    pub retransmissions: Option<u16>,
     pub end: End,
     pub seconds: u64,
     pub linger: u64,
@@ -70,6 +71,11 @@ impl Options {
         if let Some(paths) = take("--paths") {
             remotes = paths.split(',').map(str::parse).collect::<Result<_, _>>()?;
         }
+        let pr = take("--pr");
+        if pr.as_ref().is_some_and(|p| !p.starts_with("ttl:") && !p.starts_with("rtx:")) {
+            return Err("--pr is ttl:MS or rtx:N".into());
+        }
+        let pr_value = |kind: &str| pr.as_deref().and_then(|p| p.strip_prefix(kind));
         let range = |text: String| Some(text.split_once(':').map(|(a, b)| (a.parse().ok(), b.parse().ok())));
         let o = Options {
             server,
@@ -81,13 +87,8 @@ impl Options {
             messages: take("--messages").map_or(Ok(0), |p| p.parse())?,
             streams: take("--streams").map_or(Ok(1), |p| p.parse())?,
             rate: take("--rate").map_or(Ok(f64::INFINITY), |p| p.parse())?,
-            lifetime: match take("--pr") {
-                Some(pr) => {
-                    let ms = pr.strip_prefix("ttl:").ok_or("this side knows --pr ttl:MS only")?;
-                    Some(Duration::from_millis(ms.parse()?))
-                }
-                None => None,
-            },
+            lifetime: pr_value("ttl:").map(|ms| ms.parse().map(Duration::from_millis)).transpose()?,
+            retransmissions: pr_value("rtx:").map(str::parse).transpose()?,
             end: match take("--end").as_deref() {
                 Some("abort") => End::Abort,
                 Some("wait") => End::Wait,

@@ -8,8 +8,10 @@ use crate::clock;
 use crate::shared::Core;
 use anabranch_base::Instant;
 use anabranch_engine::LocalId;
+use anabranch_policy::view::PathState;
 use anabranch_wire::Direction;
 use nix::errno::Errno;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::task::Poll;
 
@@ -148,13 +150,14 @@ impl Driver {
             }
         }
         if let Some(errno) = trouble {
-            self.send_failed(batch.local, batch.slot.0, errno, batch.segment);
+            self.send_failed(&batch, errno);
         }
         self.batches.recycle(batch);
     }
 
     /// A send error concerns one interface, never the endpoint.
-    fn send_failed(&mut self, local: LocalId, slot: usize, errno: Errno, len: usize) {
+    fn send_failed(&mut self, batch: &Batch, errno: Errno) {
+        let (local, slot, len) = (batch.local, batch.slot.0, batch.segment);
         if errno == Errno::EMSGSIZE {
             if let Some(port) = self.ports.get_mut(slot)
                 && !port.told_too_big
@@ -164,13 +167,29 @@ impl Driver {
             }
             return;
         }
-        tracing::debug!(%errno, ?local, "a packet could not be sent");
+        tracing::debug!(%errno, ?local, remote = %batch.remote, "a packet could not be sent");
+        if errno == Errno::ENETUNREACH && leads_elsewhere(&self.shared.lock(), local, batch.remote) {
+            return;
+        }
         if is_interface_gone(errno) {
             self.local_down(local, errno.desc());
         } else if let Some(side) = self.shared.lock().locals.get_mut(local) {
             side.trouble = Some(errno.desc().to_owned());
         }
     }
+}
+
+/// Nothing ever came back from `remote` here, but from another address of a peer: the one that was tried belongs to
+/// another of our networks. IPv6 has no route to it; IPv4 asks for it on the link of a socket that is bound to one.
+fn leads_elsewhere(core: &Core, local: LocalId, remote: SocketAddr) -> bool {
+    let all = core.engine.associations().filter_map(|id| core.engine.association(id));
+    let mut confirmed = all.flat_map(|a| a.paths()).map(|(_, p)| p).filter(|p| p.state != PathState::Unconfirmed);
+    let mut others = false;
+    let here = confirmed.any(|p| {
+        others |= p.local == local.0 && p.remote != remote;
+        p.local == local.0 && p.remote == remote
+    });
+    others && !here
 }
 
 fn note_departures(capture: &mut Capture, core: &mut Core, batch: &Batch) {
