@@ -293,3 +293,22 @@ fn the_send_buffer_refuses_and_tells_when_there_is_room() {
     assert!(b.client_events.contains(&Event::Writable));
     flow.transfer(&mut b, 1_000, ms(20_000)).expect("arrives");
 }
+
+#[test]
+fn who_was_refused_a_large_message_hears_of_room_for_it() {
+    let config = AssocConfig { send_buffer: 50_000, ..config("sctp") };
+    let mut b = Bench::connected(21, &config, &[(link(10, 20), link(10, 20))]);
+    assert!(b.send(Side::Client, SendOptions::default(), vec![1; 20_000]));
+    b.client_events.clear();
+    assert!(b.assoc(Side::Client).is_writable(), "less than half the buffer is used");
+    assert!(!b.send(Side::Client, SendOptions::default(), vec![2; 40_000]));
+    assert!(!b.assoc(Side::Client).is_writable() && b.assoc(Side::Client).is_refusing());
+    b.flush();
+    assert!(!b.client_events.contains(&Event::Writable), "it would be refused again");
+    while !b.client_events.contains(&Event::Writable) {
+        b.run_for(ms(1));
+        assert!(b.now < Instant::ZERO + ms(60_000), "never");
+    }
+    assert!(b.send(Side::Client, SendOptions::default(), vec![2; 40_000]));
+    assert!(!b.assoc(Side::Client).is_refusing());
+}

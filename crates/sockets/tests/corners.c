@@ -186,6 +186,35 @@ static void cancel(void)
 	}
 }
 
+static volatile int counted;
+
+static void *counts(void *fd)
+{
+	for (;;)
+		if (recv(*(int *)fd, buffer, 10, 0) == 1)
+			counted++;
+	return NULL;
+}
+
+/* A thread that is cancelled takes no message with it that its call has read. */
+static void lost(void)
+{
+	int c, a, one = 1, sent = 0;
+	couple(6017, 0, &c, &a);
+	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_NODELAY, &one, sizeof one) == 0);
+	for (int i = 0; i < 500; i++) {
+		pthread_t thread;
+		CHECK(pthread_create(&thread, NULL, counts, &a) == 0);
+		for (int k = 0; k < 10 + i % 10; k++, sent++)
+			CHECK(send(c, "x", 1, 0) == 1);
+		CHECK(pthread_cancel(thread) == 0 && pthread_join(thread, NULL) == 0);
+		struct pollfd p = { a, POLLIN, 0 };
+		while (counted < sent && poll(&p, 1, 5000) == 1 && recv(a, buffer, 10, MSG_DONTWAIT) == 1)
+			counted++;
+		CHECK(counted == sent);
+	}
+}
+
 /* select looks at no more of a set than the kernel does, and the kernel at no more than there are descriptors. */
 static void selected(void)
 {
@@ -583,7 +612,7 @@ int main(int n, char **arguments)
 		{ "children", children }, { "closes", closes }, { "connects", connects }, { "ended", ended },
 		{ "handler", handler }, { "again", again }, { "threads", threads }, { "several", several },
 		{ "lengths", lengths }, { "reported", reported }, { "room-of-many", room_of_many },
-		{ "peeled", peeled },
+		{ "peeled", peeled }, { "lost", lost },
 	};
 	CHECK(n == 2);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -41,5 +41,6 @@ corners! {
     lengths_that_no_option_has: "lengths",
     a_socket_of_many_shows_no_room_where_a_message_was_refused: "room-of-many",
     what_can_be_read_goes_with_an_association_that_is_peeled_off: "peeled",
+    a_cancelled_thread_takes_no_message_with_it: "lost",
     errors_that_a_peer_reports_are_told: "reported",
 }

@@ -12,11 +12,18 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 pub trait Failure {
     /// The answer.
     fn failure() -> Self;
+    /// Was something read, sent or accepted, which would be lost with the thread?
+    fn took_effect(&self) -> bool {
+        false
+    }
 }
 
 impl<T> Failure for Result<T, Errno> {
     fn failure() -> Self {
         Err(Errno(libc::EIO))
+    }
+    fn took_effect(&self) -> bool {
+        self.is_ok()
     }
 }
 
@@ -145,7 +152,7 @@ pub fn guarded<T: Failure>(world: &World, waits: bool, f: impl FnOnce(bool) -> T
     let outcome = caught(world, || f(cancellable));
     drop(quiet);
     if cancellable {
-        may_end(before, waits);
+        may_end(before, waits && !outcome.took_effect());
         // SAFETY: puts back what was there.
         unsafe { pthread_setcancelstate(before, std::ptr::null_mut()) };
     }
