@@ -9,7 +9,7 @@ use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_wire::{
     AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, CountedSack, Cwr, Encode,
-    ErrorOut, Heartbeat, HeartbeatAck, InitOut, NrSackOut, ReConfigOut, SackOut, Shutdown, ShutdownAck,
+    ErrorOut, Heartbeat, HeartbeatAck, InitOut, NrSackOut, PacketDrop, ReConfigOut, SackOut, Shutdown, ShutdownAck,
     ShutdownComplete,
 };
 use bytes::Bytes;
@@ -56,6 +56,11 @@ pub(crate) enum What {
     AsconfAck {
         serial: u32,
         params: Bytes,
+    },
+    /// The beginning of a packet that arrived damaged, and the length of all of it.
+    Damage {
+        shown: Bytes,
+        whole_len: u16,
     },
     /// Parameters of RE-CONFIG; is it an answer?
     ReConfig {
@@ -116,7 +121,7 @@ pub(super) fn causes(c: &[Cause<'_>]) -> Bytes {
 }
 
 /// A peer that asks faster than we can answer loses its answers, not our memory.
-const MAX_CONTROL: usize = 64;
+pub(super) const MAX_CONTROL: usize = 64;
 
 impl Association {
     /// Queues a control chunk. ABORT and the shutdown family always find room.
@@ -267,6 +272,7 @@ impl Association {
                 let chunk = AsconfOut { serial: *serial, address: *address, params };
                 self.push_authenticated(&chunk, out);
             }
+            What::Damage { shown, whole_len } => p.push(&PacketDrop::of_damaged(shown, *whole_len)),
             What::ReConfig { params, .. } => p.push(&ReConfigOut { params }),
             What::AsconfAck { serial, params } => {
                 self.push_authenticated(&AsconfAckOut { serial: *serial, params }, out);

@@ -124,6 +124,8 @@ pub(crate) struct PeerFeatures {
     /// It tells of marked packets, and we mark ours as ones that may be.
     pub ecn: bool,
     pub packet_drop: bool,
+    /// Packets that arrived damaged were reported so often that steadily sent reports would last until then.
+    pub reported_until: Instant,
     pub adaptation: Option<u32>,
 }
 

@@ -36,11 +36,27 @@ impl Endpoint {
                     && self.takes_unsummed(&packet)
                 {
                     self.arrived(now, from, &packet, whole, false);
+                } else {
+                    self.arrived_damaged(now, from, bytes);
                 }
             }
+            Err(WireError::Checksum { .. }) => self.arrived_damaged(now, from, bytes),
             Err(_) => {}
         }
         self.marked = false;
+    }
+
+    /// The checksum is wrong. Tag and ports say whose the packet was, if that association reports damage; nothing else
+    /// of it counts.
+    #[cold]
+    fn arrived_damaged(&mut self, now: Instant, from: Source, bytes: &[u8]) {
+        let Ok(packet) = Packet::parse(bytes, Verify::Trusted) else { return };
+        let h = packet.header;
+        let ours = h.dst_port == self.config.port || self.config.any_port && h.dst_port != 0;
+        let Some(id) = self.owner(h.vtag, h.src_port).filter(|_| ours) else { return };
+        if self.slots.get_mut(&id).is_some_and(|s| s.association.report_damage(now, from, &packet, bytes)) {
+            self.wake(id);
+        }
     }
 
     /// A checksum of zero that is wrong: only for an association that announced to take it, and never where the

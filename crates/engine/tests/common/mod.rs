@@ -385,6 +385,15 @@ impl Bench {
         }
     }
 
+    /// The same, its checksum looked at.
+    pub fn inject_summed(&mut self, side: Side, path: usize, bytes: &[u8]) {
+        let (now, bytes) = (self.now, Bytes::copy_from_slice(bytes));
+        match side {
+            Side::Server => self.server.handle(now, LocalId(0), self.nat[path], &bytes, Verify::Checksum),
+            Side::Client => self.client.handle(now, LocalId(path as u16), server_addr(path), &bytes, Verify::Checksum),
+        }
+    }
+
     /// Takes a path down in both directions.
     pub fn cut(&mut self, path: usize) {
         let now = self.now;

@@ -9,6 +9,8 @@ use crate::kind;
 
 /// It was damaged: its checksum was wrong.
 const DAMAGED: u8 = 2;
+/// Not all of it is shown.
+const CUT: u8 = 4;
 const FIXED: usize = 12;
 
 /// A packet drop report.
@@ -27,6 +29,15 @@ pub struct PacketDrop<'a> {
 }
 
 impl<'a> PacketDrop<'a> {
+    /// Bytes in front of the packet that is shown, chunk header included.
+    pub const HEADER_LEN: usize = 4 + FIXED;
+
+    /// The report of an endpoint: a packet of `whole_len` bytes that begins with `packet` arrived damaged.
+    pub const fn of_damaged(packet: &'a [u8], whole_len: u16) -> Self {
+        let cut = if packet.len() < whole_len as usize { CUT } else { 0 };
+        PacketDrop { flags: DAMAGED | cut, bandwidth: 0, queue: 0, whole_len, packet }
+    }
+
     /// Was it damage and not congestion?
     pub const fn is_damage(&self) -> bool {
         self.flags & DAMAGED != 0
