@@ -115,7 +115,7 @@ impl Association {
         }
         let lost = p.heartbeat.take_if(|h| h.deadline <= now);
         if let Some(h) = lost {
-            p.earlier.get_or_insert_default().remember(h, true);
+            p.earlier.get_or_insert_default().remember(&h, true);
             let waited = h.deadline.since(h.sent_at);
             self.heartbeat_lost(now, id, waited);
             if self.paths.get(id.index()).is_some_and(|p| p.heartbeat.is_some()) {
@@ -192,7 +192,7 @@ impl Association {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         if let Some(unanswered) = p.heartbeat.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
         {
-            p.earlier.get_or_insert_default().remember(unanswered, false);
+            p.earlier.get_or_insert_default().remember(&unanswered, false);
         }
         p.heartbeat_timer = Some(now + timeout);
         p.counters.heartbeats_sent += 1;
