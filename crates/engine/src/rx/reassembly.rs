@@ -4,18 +4,20 @@
 //! A chunk that is a whole message and next in its stream, or unordered, goes straight to the ready queue. Others
 //! wait in two maps: runs of fragments by TSN, and complete messages of the future by stream and SSN.
 
+mod given_up;
 mod interleaved;
 mod partial;
+mod violation;
 
 use crate::message::{Message, Part, Payload};
-use anabranch_base::{Mid, Ssn, StreamId, Tsn};
+use anabranch_base::{Ssn, StreamId, Tsn};
 use anabranch_wire::DataHeader;
 use bytes::{Bytes, BytesMut};
 use interleaved::Interleaved;
 use partial::Partial;
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use thiserror::Error;
+pub use violation::Violation;
 
 /// Charged for each chunk inside on top of its payload by default, bytes: about what its handle, its map entry and the
 /// allocator take. Without it one-byte chunks would cost the peer one byte of window and us a hundred of memory.
@@ -24,57 +26,6 @@ pub const CHUNK_CHARGE: usize = 192;
 const CRUMBS: usize = 16_384;
 /// From here on an SSN ahead of the expected one is behind it (RFC 9260 §1.6).
 const HALF_SSN_SPACE: u16 = 1 << 15;
-
-/// What a peer cannot do; the association is aborted with "Protocol Violation". What is held afterwards is undefined.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum Violation {
-    /// A first fragment follows one that was not the last of its message.
-    #[error("{tsn:?} begins a message inside another")]
-    BeginInside {
-        /// TSN of the chunk that showed it.
-        tsn: Tsn,
-    },
-    /// A message ended, or the data began, and what follows is not a first fragment.
-    #[error("{tsn:?} is next to a message whose beginning cannot exist")]
-    NoBegin {
-        /// TSN of the chunk that showed it, or the first of the fragments.
-        tsn: Tsn,
-    },
-    /// Neighbouring fragments differ in stream, SSN or U bit.
-    #[error("{tsn:?} differs from its neighbour in stream, SSN or U bit")]
-    Mismatch {
-        /// TSN of the chunk that showed it.
-        tsn: Tsn,
-    },
-    /// An SSN that was delivered before or waits already.
-    #[error("{ssn:?} of {stream:?} is used twice")]
-    SsnReused {
-        /// Its stream.
-        stream: StreamId,
-        /// The number.
-        ssn: Ssn,
-    },
-    /// A MID that was delivered before.
-    #[error("{mid:?} of {stream:?} is used twice")]
-    MidReused {
-        /// Its stream.
-        stream: StreamId,
-        /// The number.
-        mid: Mid,
-    },
-    /// A fragment that was here already, or stands behind the end of its message.
-    #[error("{tsn:?} does not fit its message")]
-    WrongFragment {
-        /// TSN of the chunk that showed it.
-        tsn: Tsn,
-    },
-    /// A stream that was not negotiated.
-    #[error("{stream:?} does not exist")]
-    NoSuchStream {
-        /// The stream.
-        stream: StreamId,
-    },
-}
 
 /// What all fragments of a message share.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -231,55 +182,6 @@ impl Reassembly {
         }
     }
 
-    /// PR-SCTP was agreed on. A message that the peer gave up when it had sent a part of it may then have no end: Linux
-    /// and dcsctp go on with the first fragment of another one. Without, that is a [`Violation`].
-    pub fn peer_gives_up(&mut self, gives_up: bool) {
-        self.gives_up = gives_up;
-    }
-
-    /// Drops the beginning of a message that can have no end, now that this chunk has come next to it. True when the
-    /// chunk is itself of such a message, which ends before the one behind it.
-    fn has_no_end(&mut self, tsn: u64, h: &DataHeader) -> bool {
-        if !self.gives_up {
-            return false;
-        }
-        let headless = !h.flags.end && self.runs.get(&(tsn + 1)).is_some_and(|r| r.begins);
-        if (h.flags.begin || headless)
-            && let Some((first, run)) = self.runs.range(..tsn).next_back()
-            && run.after(*first) == tsn
-            && !run.ends
-        {
-            let (first, shared) = (*first, run.shared);
-            self.release_run(first);
-            self.pass(shared);
-        }
-        if headless {
-            self.pass(Shared::of(h));
-        }
-        headless
-    }
-
-    /// What can have no end is passed when its turn comes, whether or not a FORWARD-TSN names it: when all there is of
-    /// it has arrived, that moves nothing and counts as an old one (RFC 3758 §3.6).
-    fn pass(&mut self, of: Shared) {
-        let Shared { stream, ssn: Some(ssn) } = of else { return };
-        self.pass_part(of);
-        let next = self.next_of(stream);
-        let ahead = ssn.distance(*next);
-        if ahead == 0 {
-            *next = ssn.next();
-            self.drain(stream);
-        } else if ahead < HALF_SSN_SPACE && self.endless.insert((stream, ssn.0)) {
-            self.held += self.overhead;
-        }
-    }
-
-    fn forget_endless(&mut self, stream: StreamId, ssn: u16) -> bool {
-        let found = self.endless.remove(&(stream, ssn));
-        self.held -= if found { self.overhead } else { 0 };
-        found
-    }
-
     fn release_run(&mut self, first: u64) -> Option<Run> {
         let run = self.runs.remove(&first)?;
         self.held -= run.charge(self.overhead);
@@ -398,35 +300,6 @@ impl Reassembly {
             self.pass(shared);
         }
         Ok(())
-    }
-
-    /// The peer gave up on everything to `new_cum_extended`; `skipped` names the highest given-up SSN of each ordered
-    /// stream (RFC 3758 §3.2). Releases what waited for those, and drops messages that now miss a piece for good.
-    pub fn forward(&mut self, new_cum_extended: u64, skipped: &mut dyn Iterator<Item = (StreamId, Ssn)>) {
-        self.forwarded = true;
-        self.given_up = self.given_up.max(new_cum_extended);
-        self.abandon_part(new_cum_extended);
-        let mut from = 0;
-        while let Some((first, run)) = self.runs.range(from..).next()
-            && *first <= new_cum_extended + 1
-        {
-            let (first, after) = (*first, run.after(*first));
-            from = after;
-            if !run.begins || (!run.ends && after <= new_cum_extended) {
-                self.drop_run(first);
-            }
-        }
-        for (stream, ssn) in skipped {
-            if stream.0 < self.inbound_streams {
-                self.release(stream, ssn);
-            }
-        }
-    }
-
-    fn drop_run(&mut self, first: u64) {
-        if let Some(run) = self.release_run(first) {
-            self.given_up = self.given_up.max(run.after(first) - 1);
-        }
     }
 
     /// Where the run ends that starts at or before `tsn`.
@@ -569,31 +442,6 @@ impl Reassembly {
             }
             *self.next_of(stream) = ssn.next();
         }
-    }
-
-    /// Makes ready everything of `stream` to `last`, holes or not, and what follows without one.
-    fn release(&mut self, stream: StreamId, last: Ssn) {
-        let next = self.next_of(stream);
-        let from = *next;
-        if last.distance(from) >= HALF_SSN_SPACE {
-            return;
-        }
-        *next = last.next();
-        let spans = if from.0 <= last.0 {
-            [Some((from.0, last.0)), None]
-        } else {
-            [Some((from.0, u16::MAX)), Some((0, last.0))]
-        };
-        for (low, high) in spans.into_iter().flatten() {
-            while let Some((key, _)) = self.waiting.range((stream, low)..=(stream, high)).next() {
-                let key = *key;
-                self.waiting.remove(&key).into_iter().for_each(|m| self.hand(m));
-            }
-            while let Some((_, ssn)) = self.endless.range((stream, low)..=(stream, high)).next().copied() {
-                self.forget_endless(stream, ssn);
-            }
-        }
-        self.drain(stream);
     }
 }
 
