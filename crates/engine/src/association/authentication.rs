@@ -175,6 +175,7 @@ impl Association {
 
     /// Checks an AUTH chunk over the rest of its packet (RFC 4895 §6.3). `path`: where to say that an HMAC is none of
     /// ours.
+    #[inline(never)]
     pub(super) fn check_auth(&mut self, path: Option<PathId>, raw: &RawChunk<'_>) -> bool {
         let Ok(Chunk::Auth(a)) = raw.decode() else { return false };
         if !self.auth.works() {
@@ -220,6 +221,7 @@ impl Association {
     }
 
     /// Puts an AUTH in front of the first chunk of a complete packet that the peer wants signed (§6.2).
+    #[inline(never)]
     pub(super) fn authenticate(&self, out: &mut Transmit) {
         let kinds = out.packet.chunk_kinds();
         let wanted = kinds.iter().position(|k| self.auth.theirs.contains(k));

@@ -170,6 +170,7 @@ impl Association {
         !self.control.is_empty() && self.transmit_waiting_control(now, out)
     }
 
+    #[inline(never)]
     fn transmit_waiting_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some(c) = self.control.pop_front() {
             if self.paths.get(c.path.index()).is_none_or(|p| p.interface_down) {
@@ -300,6 +301,7 @@ impl Association {
         self.sack_due && self.state.is_connected() && self.transmit_due_sack(now, out)
     }
 
+    #[inline(never)]
     fn transmit_due_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let Some(path) = self.sack_target() else { return false };
         start_packet(self, path, out);

@@ -109,6 +109,7 @@ impl Association {
         Some(tsn)
     }
 
+    #[cold]
     pub(super) fn broken_fragments(&mut self, now: Instant) {
         self.abort_raw(
             now,
@@ -118,6 +119,7 @@ impl Association {
     }
 
     /// No room, and no reading would make any: the first part of the message goes to the user, or it is over.
+    #[cold]
     pub(super) fn make_do(&mut self, now: Instant) {
         let parts = if self.peer.interleaving {
             self.config.partial_delivery && self.reassembly.deliver_parts_interleaved()

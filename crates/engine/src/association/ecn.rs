@@ -25,6 +25,7 @@ pub(crate) struct Marks {
 
 impl Association {
     /// A packet with DATA, the lowest of them `tsn`, was marked on its way.
+    #[inline(never)]
     pub(super) fn note_mark(&mut self, path: PathId, tsn: Tsn) {
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.counters.marked_received += 1;

@@ -44,6 +44,7 @@ impl Association {
 
     /// Drops unsent messages that are less important than one with `options`, until `bytes` more fit. False, and
     /// nothing dropped, when they do not suffice.
+    #[inline(never)]
     pub(super) fn make_room(&mut self, options: &SendOptions, bytes: u64) -> bool {
         if !self.policies.abandon.makes_room() {
             return false;
@@ -97,6 +98,14 @@ impl Association {
             return false;
         }
         *swept = Some(now);
+        let found_some = self.may_give_up && self.sweep(now, marked);
+        self.after_abandon(now);
+        found_some
+    }
+
+    /// Gives up all that is worthless by now of one of the lists.
+    #[inline(never)]
+    fn sweep(&mut self, now: Instant, marked: bool) -> bool {
         let mut found_some = false;
         while self.may_give_up {
             let facts = self.facts(now);
@@ -106,11 +115,11 @@ impl Association {
             self.abandon_message(tsn, why);
             found_some = true;
         }
-        self.after_abandon(now);
         found_some
     }
 
     /// Gives up the message of a chunk that was chosen to be sent and is late; true when it did.
+    #[inline(never)]
     pub(super) fn give_up_chosen(&mut self, now: Instant, c: &ChunkView) -> bool {
         let why = if self.peer.forward_tsn && is_partial(c) { self.worthless(&self.facts(now), c) } else { None };
         let Some(why) = why else { return false };

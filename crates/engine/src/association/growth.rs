@@ -74,9 +74,13 @@ impl Association {
     /// Coupling's adjustment of all windows, from views that are fresh.
     pub(super) fn couple(&mut self, now: Instant) {
         self.paths_changed = false;
-        if !self.asks.adjust {
-            return;
+        if self.asks.adjust {
+            self.adjust_windows(now);
         }
+    }
+
+    #[inline(never)]
+    fn adjust_windows(&mut self, now: Instant) {
         let facts = self.facts(now);
         let mut out = core::mem::take(&mut self.scratch.adjust);
         out.clear();

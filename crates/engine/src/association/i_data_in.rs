@@ -45,6 +45,7 @@ impl Association {
     }
 
     /// DATA where I-DATA was agreed on, or the other way round (RFC 8260 §2.2.3, §2.3.1).
+    #[cold]
     pub(super) fn on_other_kind_of_data(&mut self, now: Instant) {
         let why = CloseReason::ProtocolViolation("DATA and I-DATA mixed");
         self.abort_with(now, &[Cause::ProtocolViolation(b"DATA and I-DATA mixed")], why);

@@ -85,9 +85,11 @@ impl Association {
         if !self.nothing_in_flight() {
             return false;
         }
-        if self.config.quirks.probe_at_once {
-            return true;
-        }
+        self.config.quirks.probe_at_once || self.probes_now(now)
+    }
+
+    #[inline(never)]
+    fn probes_now(&mut self, now: Instant) -> bool {
         match self.peer_window.probe {
             Probe::Due => {
                 self.peer_window.probe = Probe::Idle;
@@ -148,6 +150,7 @@ impl Association {
 
     /// The window is open again: what left while it was closed was dropped there most likely, and its timer may have
     /// been backed off to a minute. It is sent again at once; no congestion, so the windows stay.
+    #[cold]
     fn resend_probes(&mut self, now: Instant, since: Instant) {
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);

@@ -97,6 +97,12 @@ impl Association {
             // What the peer has deleted is no address of it any more (RFC 5061 §5.3 F13).
             return Some(p.id).filter(|_| p.known_to_peer || p.origin != Origin::AddedByPeer);
         }
+        self.moved_path(now, from, packet)
+    }
+
+    /// The one path from this address whose port may have changed.
+    #[cold]
+    fn moved_path(&mut self, now: Instant, from: Source, packet: &Packet<'_>) -> Option<PathId> {
         let adds = packet.chunks().flatten().any(|c| matches!(c.kind, kind::AUTH | kind::ASCONF));
         let mut same = self.paths.iter_mut().filter(|p| p.local == from.local && p.remote.ip() == from.remote.ip());
         let (Some(p), None) = (same.next(), same.next()) else { return None };
@@ -126,6 +132,7 @@ impl Association {
         Next::Continue
     }
 
+    #[inline(never)]
     fn on_i_data_chunk(
         &mut self,
         now: Instant,
@@ -266,6 +273,7 @@ impl Association {
     }
 
     /// Aborts with these causes.
+    #[cold]
     pub(super) fn abort_raw(&mut self, now: Instant, causes: Bytes, why: crate::event::CloseReason) {
         let _ = now;
         if self.phase() == super::Phase::Closed {

@@ -189,6 +189,7 @@ impl Association {
     }
 
     /// Begins the next request when it may begin: nothing else is under way, and what stands before it has its TSNs.
+    #[inline(never)]
     pub(super) fn advance_reconfig(&mut self, now: Instant) {
         if self.reconfig.request.is_some() || !self.state.sends_data() {
             return;

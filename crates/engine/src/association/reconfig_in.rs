@@ -217,6 +217,7 @@ impl Association {
     }
 
     /// Data of streams whose reset is deferred waits for it. True when it was taken.
+    #[inline(never)]
     pub(super) fn hold_for_reset(&mut self, tsn: u64, h: &DataHeader, payload: &Bytes) -> bool {
         let Some(d) = self.reconfig.deferred.as_mut().filter(|d| d.holds(tsn, h.stream)) else { return false };
         d.held.push((tsn, *h, payload.clone()));
@@ -233,6 +234,7 @@ impl Association {
     }
 
     /// The cumulative TSN moved: a deferred reset may be due (§5.2.2 E2 to E5).
+    #[inline(never)]
     pub(super) fn finish_deferred(&mut self, now: Instant) {
         let cum = self.tracker.cum_extended();
         let Some(d) = self.reconfig.deferred.take_if(|d| d.last_tsn <= cum) else { return };

@@ -310,6 +310,11 @@ impl Association {
         if self.gaps.ranges.is_empty() && self.scratch.gap_ranges.next.is_empty() {
             return self.gaps.forget_settled(self.board.cumulative());
         }
+        self.account_changed_gaps(now);
+    }
+
+    #[inline(never)]
+    fn account_changed_gaps(&mut self, now: Instant) {
         let mut g = core::mem::take(&mut self.scratch.gap_ranges);
         subtract(&g.next, &self.gaps.ranges, &mut g.added);
         subtract(&self.gaps.ranges, &g.next, &mut g.gone);
@@ -345,10 +350,15 @@ impl Association {
     }
 
     /// What CUC expects on each path, where it follows TSNs.
+    #[inline]
     fn find_expected(&mut self) {
-        if !self.config.quirks.cuc_by_tsn {
-            return;
+        if self.config.quirks.cuc_by_tsn {
+            self.search_expected();
         }
+    }
+
+    #[inline(never)]
+    fn search_expected(&mut self) {
         for p in self.paths.iter_mut() {
             let (board, id) = (&self.board, p.id);
             if let Some(era) = &mut p.era {
@@ -358,6 +368,7 @@ impl Association {
     }
 
     /// An acknowledgement is gone that an older SACK does not know of.
+    #[inline(never)]
     fn take_back(&mut self, tsn: u64, copy: LiveCopy) {
         let (Some(len), Some(p)) = (self.board.unsettle(tsn, copy), self.paths.get_mut(copy.path.index())) else {
             return;

@@ -26,9 +26,13 @@ impl Association {
 
     /// Misses and verdicts, path by path, losses included.
     pub(super) fn detect(&mut self, now: Instant, advanced: bool) {
-        if self.nothing_to_judge(advanced) {
-            return;
+        if !self.nothing_to_judge(advanced) {
+            self.judge_all(now, advanced);
         }
+    }
+
+    #[inline(never)]
+    fn judge_all(&mut self, now: Instant, advanced: bool) {
         let s = &mut *self.scratch;
         s.newest.clear();
         s.oldest.clear();
@@ -93,6 +97,7 @@ impl Association {
     }
 
     /// Finds the lowest TSN in flight on a path, or waiting to be sent there again; true when it is another one.
+    #[inline(never)]
     fn lowest_moved(&mut self, path: usize) -> bool {
         let Some(p) = self.paths.get(path) else { return false };
         let before = p.era.as_ref().and_then(|era| era.lowest_tsn);

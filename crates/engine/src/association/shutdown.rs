@@ -58,6 +58,7 @@ impl Association {
     }
 
     /// Any packet gives the peer of our SHUTDOWN all its time again (§9.2).
+    #[inline(never)]
     pub(super) fn peer_is_there(&mut self, now: Instant) {
         self.control_attempts = 0;
         let path = self.control_path();
@@ -69,6 +70,7 @@ impl Association {
     }
 
     /// Takes the next step once nothing is outstanding.
+    #[inline(never)]
     pub(super) fn continue_shutdown(&mut self, now: Instant) {
         if !self.all_delivered() {
             return;
@@ -137,6 +139,7 @@ impl Association {
     }
 
     /// DATA while our SHUTDOWN is under way: SHUTDOWN again with the new point (§9.2).
+    #[inline(never)]
     pub(super) fn on_data_in_shutdown_sent(&mut self) {
         let path = self.sack_path;
         self.push_control(path, What::Shutdown);

@@ -196,6 +196,7 @@ impl Association {
     }
 
     /// Nothing more leaves now: the quality estimator learns what the opportunity released on each path.
+    #[inline(never)]
     pub(super) fn end_opportunity(&mut self, now: Instant) {
         if self.paths.iter().all(|p| p.released == 0) {
             return;
@@ -212,9 +213,11 @@ impl Association {
 
     /// FORWARD-TSN, when the peer should skip what was given up (RFC 3758 §3.5).
     fn transmit_forward_tsn(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        if !self.forward_due {
-            return false;
-        }
+        self.forward_due && self.transmit_due_forward_tsn(now, out)
+    }
+
+    #[inline(never)]
+    fn transmit_due_forward_tsn(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let point = self.board.advance_ack_point(now);
         if point == self.board.cumulative() || !self.peer.forward_tsn {
             self.forward_due = false;
@@ -231,9 +234,13 @@ impl Association {
 
     /// The same in front of data that leave now, where it fits: the peer then has the place for them (RFC 3758 §3.5 C3).
     pub(super) fn bundle_forward_tsn(&mut self, now: Instant, path: PathId, out: &mut Transmit, room_needed: usize) {
-        if !self.forward_due || !self.peer.forward_tsn {
-            return;
+        if self.forward_due && self.peer.forward_tsn {
+            self.bundle_due_forward_tsn(now, path, out, room_needed);
         }
+    }
+
+    #[inline(never)]
+    fn bundle_due_forward_tsn(&mut self, now: Instant, path: PathId, out: &mut Transmit, room_needed: usize) {
         let point = self.board.advance_ack_point(now);
         let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
         let len = if self.peer.interleaving {

@@ -15,6 +15,7 @@ impl Association {
         !self.copies_due.is_empty() && self.transmit_copy(now, out)
     }
 
+    #[inline(never)]
     fn transmit_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some((tsn, path)) = self.copies_due.held().and_then(VecDeque::pop_front) {
             let open =
@@ -33,9 +34,11 @@ impl Association {
     /// Redundancy into window that the scheduler left free.
     pub(super) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.redundancy_wakeup = None;
-        if !self.asks.redundancy || self.board.outstanding_bytes() == 0 {
-            return false;
-        }
+        self.asks.redundancy && self.board.outstanding_bytes() > 0 && self.transmit_wanted_extra(now, out)
+    }
+
+    #[inline(never)]
+    fn transmit_wanted_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let facts = self.facts(now);
         for id in facts.eligible.iter() {
             let Some(v) = self.views.paths.get(id.index()) else { continue };

@@ -22,6 +22,7 @@ impl Association {
         !nothing && self.transmit_marked(now, out)
     }
 
+    #[inline(never)]
     fn transmit_marked(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let chunk = loop {
             self.give_up_marked(now);

@@ -183,6 +183,7 @@ impl Association {
         Step::Again
     }
 
+    #[inline(never)]
     fn take_copies(
         &mut self,
         now: Instant,
@@ -210,6 +211,7 @@ impl Association {
         Step::Done
     }
 
+    #[cold]
     fn refuse(&mut self, now: Instant) -> Step {
         self.stats.decisions_refused += 1;
         self.scheduler_blocked = true;
@@ -223,10 +225,15 @@ impl Association {
         }
     }
 
+    #[inline]
     fn settle(&mut self, now: Instant, outcome: &Settled) {
-        if !self.asks.scheduler {
-            return;
+        if self.asks.scheduler {
+            self.tell_scheduler(now, outcome);
         }
+    }
+
+    #[inline(never)]
+    fn tell_scheduler(&mut self, now: Instant, outcome: &Settled) {
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         self.policies.path_scheduler.settle(&cx, outcome);

@@ -61,6 +61,7 @@ impl Association {
     }
 
     /// Rebuilds the view of every path.
+    #[inline(never)]
     pub(super) fn refresh_views(&mut self) {
         if self.asks.board {
             self.publish();
@@ -163,6 +164,7 @@ impl Association {
     }
 
     /// One more packet is within the path's part of the buffers.
+    #[inline(never)]
     fn has_share(&self, p: &Path) -> bool {
         let active = self.paths.iter().filter(|p| p.state.usable() && !p.interface_down).count();
         let share = Share {
@@ -210,6 +212,7 @@ impl Association {
 
 impl Association {
     /// An interface's standby pairs leave when it has a better one, and all but one of them when it has not.
+    #[inline(never)]
     fn without_standby(&self, active: PathSet) -> PathSet {
         let of = |id: &PathId| self.paths.get(id.index());
         let preferred = |a: &Path, b: &Path| a.local == b.local && (a.standby, a.id) < (b.standby, b.id);

@@ -71,6 +71,7 @@ impl Scoreboard {
         self.ahead.list()
     }
     /// How many of the look-ahead, from the front, are lower than a TSN that was sent.
+    #[inline(never)]
     pub fn ahead_holes(&self) -> usize {
         if self.ahead().first().is_none_or(|c| self.extend(c.tsn) >= self.sent_end) {
             return 0;
@@ -343,7 +344,18 @@ impl Scoreboard {
     /// Messages in between that are settled in whole and late by `now` are given up too: the peer has them, and the
     /// point would stop at each of them for a round trip. So are unordered ones that the peer will not take back; of
     /// ordered ones it might drop those that still wait for their turn.
+    #[inline]
     pub fn advance_ack_point(&mut self, now: Instant) -> u64 {
+        let front = self.chunks.front().map(|c| c.state);
+        if self.advanced <= self.cumulative() && front != Some(ChunkState::Abandoned) {
+            self.advanced = self.cumulative();
+            return self.advanced;
+        }
+        self.advance_over_given_up(now)
+    }
+
+    #[inline(never)]
+    fn advance_over_given_up(&mut self, now: Instant) -> u64 {
         self.advanced = self.advanced.max(self.cumulative());
         loop {
             match self.get(self.advanced + 1).map(|c| c.state) {

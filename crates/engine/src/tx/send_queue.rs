@@ -317,6 +317,7 @@ impl SendQueue {
         Fragment { payload, options, ssn, mid: Mid(0), fsn: 0, message, queued_at, begin: true, end: true }
     }
 
+    #[inline(never)]
     fn cut(&mut self, max: usize, scheduler: &mut dyn StreamScheduler) -> Option<Fragment> {
         let fragment = self.cutting.as_mut()?.cut(max);
         self.bytes -= fragment.payload.len() as u64;
@@ -328,6 +329,7 @@ impl SendQueue {
     }
 
     /// The same with I-DATA: the scheduler is asked for each piece, whatever is half cut.
+    #[inline(never)]
     fn next_interleaved(
         &mut self,
         now: Instant,

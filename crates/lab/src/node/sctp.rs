@@ -132,6 +132,7 @@ impl SctpAgent {
         }
     }
 
+    #[inline(never)]
     fn tell_probe(&mut self, now: Instant) {
         let (Some(probe), Some(endpoint), Some(id)) = (&mut self.probe, &self.endpoint, self.id) else { return };
         if let Some(a) = endpoint.association(id) {
