@@ -36,6 +36,18 @@ impl Association {
             return self.on_other_kind_of_data(now);
         }
         let Some(tsn) = self.admit(now, path, &d.header, d.payload, seen) else { return };
+        if let Some(owner) = owner
+            && d.payload.len() == owner.len()
+            && self.reconfig.deferred.is_none()
+            && self.reassembly.is_in_turn(&d.header)
+        {
+            return self.reassembly.insert_in_turn(tsn, &d.header, owner);
+        }
+        self.on_other_data(now, tsn, d, owner);
+    }
+
+    /// What belongs to a larger message, does not come in turn, or came in a datagram that may not be held for it.
+    fn on_other_data(&mut self, now: Instant, tsn: u64, d: &Data<'_>, owner: Option<&Bytes>) {
         // A slice holds the whole datagram: a chunk that is the smaller part of it is copied.
         let payload = match owner.filter(|o| 2 * d.payload.len() >= o.len()) {
             Some(owner) if d.payload.len() == owner.len() => owner.clone(),

@@ -357,15 +357,15 @@ impl Association {
     /// The next complete message, in delivery order.
     #[inline]
     pub fn recv(&mut self) -> Option<Message> {
+        let Some((len, part)) = self.reassembly.first_ready() else {
+            self.readable_told = false;
+            self.reassembly.give_back_crumbs();
+            return None;
+        };
+        self.stats.messages_received += u64::from(matches!(part, Part::Whole | Part::Last));
+        self.stats.bytes_received += len as u64;
         let m = self.reassembly.pop();
-        match &m {
-            Some(m) => {
-                self.stats.messages_received += u64::from(matches!(m.part, Part::Whole | Part::Last));
-                self.stats.bytes_received += m.payload.len() as u64;
-                self.maybe_update_window();
-            }
-            None => self.readable_told = false,
-        }
+        self.maybe_update_window();
         m
     }
 

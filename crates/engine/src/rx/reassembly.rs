@@ -77,6 +77,14 @@ impl Run {
     }
 }
 
+/// A message in one chunk.
+#[inline(always)]
+fn whole(h: &DataHeader, payload: Bytes) -> Message {
+    let Shared { stream, ssn } = Shared::of(h);
+    let payload = Payload::single(payload);
+    Message { stream, ssn, mid: None, tsn: h.tsn, ppid: h.ppid, payload, part: Part::Whole }
+}
+
 fn charge_of(m: &Message, overhead: usize) -> usize {
     m.payload.pieces().map(|p| p.len() + overhead).sum()
 }
@@ -150,7 +158,6 @@ impl Reassembly {
     }
 
     /// A message in DATA, whose TSNs follow each other.
-    #[inline]
     fn hand(&mut self, m: Message) {
         if let Some(list) = self.handed_on.as_mut().filter(|_| m.part != Part::Abandoned) {
             list.push((m.tsn, m.payload.pieces().count() as u32));
@@ -218,10 +225,29 @@ impl Reassembly {
             self.neighbours(extended_tsn, h)?;
         }
         self.held += payload.len() + self.overhead;
-        let Shared { stream, ssn } = Shared::of(h);
-        let payload = Payload::single(payload);
-        let m = Message { stream, ssn, mid: None, tsn: h.tsn, ppid: h.ppid, payload, part: Part::Whole };
-        self.complete(extended_tsn, m)
+        self.complete(extended_tsn, whole(h, payload))
+    }
+
+    /// Is this the usual case: a whole message that waits for nothing, with none incomplete beside it?
+    #[inline(always)]
+    pub fn is_in_turn(&self, h: &DataHeader) -> bool {
+        let alone = self.runs.is_empty() && self.partial.is_none() && self.handed_on.is_none();
+        let next = || self.next.get(usize::from(h.stream.0)) == Some(&h.ssn);
+        let turn = if h.flags.unordered { h.stream.0 < self.inbound_streams } else { next() };
+        h.flags.begin && h.flags.end && alone && turn
+    }
+
+    /// [`Reassembly::insert`] for that case. The payload is cloned into its place: from hand to hand it would wait for
+    /// its own stores each time.
+    #[inline(always)]
+    pub fn insert_in_turn(&mut self, extended_tsn: u64, h: &DataHeader, payload: &Bytes) {
+        self.held += payload.len() + self.overhead;
+        self.last_end = extended_tsn;
+        self.ready.push_back(whole(h, payload.clone()));
+        if !h.flags.unordered {
+            *self.next_of(h.stream) = h.ssn.next();
+            self.drain(h.stream);
+        }
     }
 
     /// Takes over what another association left to be read, before anything of its own. Of a message that came in
@@ -257,15 +283,23 @@ impl Reassembly {
     /// The next complete message in delivery order.
     #[inline]
     pub fn pop(&mut self) -> Option<Message> {
-        let Some(m) = self.ready.pop_front() else {
-            if self.crumbs.capacity() > 0 {
-                self.crumbs = BytesMut::new();
-            }
-            return None;
-        };
-        self.held -= charge_of(&m, self.overhead);
-        Some(m)
+        self.held -= self.ready.front().map_or(0, |m| charge_of(m, self.overhead));
+        self.ready.pop_front()
     }
+
+    /// Bytes and part of what [`Reassembly::pop`] would give now.
+    #[inline]
+    pub fn first_ready(&self) -> Option<(usize, Part)> {
+        self.ready.front().map(|m| (m.payload.len(), m.part))
+    }
+
+    /// All has been read: the memory for small messages need not be held.
+    pub fn give_back_crumbs(&mut self) {
+        if self.crumbs.capacity() > 0 {
+            self.crumbs = BytesMut::new();
+        }
+    }
+
     /// Messages that [`Reassembly::pop`] would give now.
     pub fn ready_len(&self) -> usize {
         self.ready.len()
@@ -395,7 +429,6 @@ impl Reassembly {
     }
 
     /// A message is whole, its charge already counted.
-    #[inline]
     fn complete(&mut self, last: u64, m: Message) -> Result<(), Violation> {
         self.last_end = last;
         let stream = m.stream;
@@ -433,7 +466,15 @@ impl Reassembly {
     }
 
     /// Makes ready what waited for the message just passed.
+    #[inline]
     fn drain(&mut self, stream: StreamId) {
+        if !self.waiting.is_empty() || !self.endless.is_empty() {
+            self.drain_waiting(stream);
+        }
+    }
+
+    #[inline(never)]
+    fn drain_waiting(&mut self, stream: StreamId) {
         while !self.waiting.is_empty() || !self.endless.is_empty() {
             let ssn = *self.next_of(stream);
             if !self.forget_endless(stream, ssn.0) {

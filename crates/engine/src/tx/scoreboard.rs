@@ -161,7 +161,7 @@ impl Scoreboard {
             copies: Copies::default(),
         };
         self.ahead_bytes += chunk.len();
-        self.ahead.insert(chunk.view());
+        self.ahead.push(chunk.view());
         self.chunks.push_back(chunk);
     }
 

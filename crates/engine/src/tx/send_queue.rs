@@ -190,15 +190,25 @@ impl SendQueue {
         self.waiting += 1;
         self.bytes += payload.len() as u64;
         let queued = Queued { payload, options, queued_at: now, message };
-        match self.paused.as_mut().filter(|p| p.covers(options.stream.0)) {
-            Some(p) => p.held.push_back(queued),
-            None => self.enter(queued),
+        if self.paused.is_some() {
+            self.push_beside_paused(queued);
+        } else {
+            self.enter(queued);
         }
         message
     }
 
+    #[inline(never)]
+    fn push_beside_paused(&mut self, queued: Queued) {
+        match self.paused.as_mut().filter(|p| p.covers(queued.options.stream.0)) {
+            Some(p) => p.held.push_back(queued),
+            None => self.enter(queued),
+        }
+    }
+
     /// Puts a message that is counted already behind the others of its stream.
-    #[inline]
+    // Inlined, it is written in its place, see [`super::sorted::Sorted::push`].
+    #[inline(always)]
     fn enter(&mut self, queued: Queued) {
         let options = &queued.options;
         if let Some(p) = options.discard_priority {

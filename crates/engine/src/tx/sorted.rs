@@ -27,6 +27,13 @@ impl Sorted {
         };
         self.list().binary_search_by(order)
     }
+    /// Puts a view behind all others.
+    // Inlined, it is written in its place: made elsewhere and copied at once it waits for its own stores.
+    #[inline(always)]
+    pub fn push(&mut self, view: ChunkView) {
+        debug_assert!(self.list().last().is_none_or(|last| last.tsn.before(view.tsn)), "the highest TSN");
+        self.list.push(view);
+    }
     /// False when it is there already.
     pub fn insert(&mut self, view: ChunkView) -> bool {
         if self.list().last().is_none_or(|last| last.tsn.before(view.tsn)) {
@@ -42,7 +49,18 @@ impl Sorted {
         }
     }
     /// False when it is not there.
+    #[inline]
     pub fn remove(&mut self, tsn: Tsn) -> bool {
+        if self.start + 1 == self.list.len() && self.list().first().is_some_and(|c| c.tsn == tsn) {
+            self.list.clear();
+            self.start = 0;
+            return true;
+        }
+        self.remove_of_many(tsn)
+    }
+
+    #[inline(never)]
+    fn remove_of_many(&mut self, tsn: Tsn) -> bool {
         let at = if self.list().first().is_some_and(|c| c.tsn == tsn) { Ok(0) } else { self.find(tsn) };
         match at {
             Err(_) => return false,

@@ -49,7 +49,7 @@ impl Application {
     }
 
     pub(super) fn start(&mut self, now: Instant) {
-        self.next = self.source.next(now);
+        self.source.advance(now, &mut self.next);
     }
 
     /// The send buffer has room again.
@@ -89,7 +89,7 @@ impl Application {
                 // Too large or too late: it and its number are skipped, as by an application that goes on.
                 Err(_) => self.number = self.number.wrapping_add(1),
             }
-            self.next = self.source.next(now);
+            self.source.advance(now, &mut self.next);
         }
     }
 }

@@ -84,6 +84,12 @@ pub trait Source: Send {
     /// starts. Later ones matter only to a source without a clock of its own ([`Bulk`]): it emits at
     /// `now`, whenever it is asked.
     fn next(&mut self, now: Instant) -> Option<Emission>;
+
+    /// The same, written to where it is kept: what a call answers in memory, copied at once in larger pieces, waits for
+    /// the stores that made it.
+    fn advance(&mut self, now: Instant, kept: &mut Option<Emission>) {
+        *kept = self.next(now);
+    }
 }
 
 /// A generator by its parameters.

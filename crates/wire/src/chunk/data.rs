@@ -83,6 +83,7 @@ pub struct Data<'a> {
 }
 
 impl<'a> Data<'a> {
+    #[inline(always)]
     pub(super) fn decode(raw: &RawChunk<'a>) -> Result<Self, WireError> {
         const FIXED: usize = DATA_HEADER_LEN - CHUNK_HEADER_LEN;
         let (fixed, payload) = split::<FIXED>(raw.value).ok_or(raw.misshapen())?;

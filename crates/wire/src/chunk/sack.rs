@@ -49,6 +49,7 @@ impl<'a> Sack<'a> {
         Sack { cum_tsn, a_rwnd, packets: 0, gaps, duplicates }
     }
 
+    #[inline(always)]
     pub(super) fn decode(raw: &RawChunk<'a>) -> Result<Self, WireError> {
         let (fixed, lists) = split::<FIXED>(raw.value).ok_or(raw.misshapen())?;
         let [c0, c1, c2, c3, a0, a1, a2, a3, g0, g1, d0, d1] = *fixed;

@@ -147,7 +147,7 @@ impl<X: 'static> Agent<X> for TcpTransfers {
         }
         if let Some(emission) = self.next.filter(|e| e.at <= now) {
             self.begin(cx, emission);
-            self.next = self.traffic.next(now);
+            self.traffic.advance(now, &mut self.next);
         }
     }
 

@@ -116,7 +116,7 @@ impl Stream {
     fn has(&mut self, now: Instant, number: u64, segment: u32) -> bool {
         while self.cut <= number {
             if self.pending.is_none() && !self.ended {
-                self.pending = self.source.next(now);
+                self.source.advance(now, &mut self.pending);
                 self.ended = self.pending.is_none();
             }
             let Some(emission) = self.pending.take_if(|e| e.at <= now) else { return false };
