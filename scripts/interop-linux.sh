@@ -375,6 +375,10 @@ addresses() {
     with_qemu "$none" "raw, auto_asconf, they open" server raw far their_interfaces_change auto "${slow[@]}" \
         -- messages=1500 swaps=far
     slow=(--messages 1200 --streams 10 --rate 600 --seconds 30)
+    with_qemu "$none" "library, sctp_bindx, we open" client raw near "" asconf library "${slow[@]}" \
+        near:"--swap 10.89.2.1" -- messages=1200 swaps=near
+    with_qemu "$none" "library, sctp_bindx, they open" server raw near "" asconf library "${slow[@]}" \
+        near:"--swap 10.89.2.1" -- messages=1200 swaps=near
     # Linux looks for the association by the address in the request, which is the wildcard.
     with_qemu "$none" "raw, AUTH, our second path asks to join" client raw joins "" asconf "${slow[@]}" \
         -- messages=1200 unheard=near

@@ -221,6 +221,34 @@ no_way_there() {
     ip -n $far rule add pref 10 iif link1 blackhole
 }
 
+# usrsctp loses its memory without a word and opens from the same port, be it the one that had opened or the one that had
+# listened. Only the handshake (INIT, INIT ACK, COOKIE ECHO, COOKIE ACK) passes until then: anything else would be
+# answered by an ABORT. These know what `run_pair` and `between` have set.
+they_begin_anew() {
+    local again=("${client[@]}") pid=$client_pid ns waited=0
+    [ "$we" = server ] || again=("${server_turn[@]}") pid=$server_pid
+    sleep 1
+    for ns in $near $far; do
+        ip netns exec $ns nft add table netdev drops
+        ip netns exec $ns nft add chain netdev drops links '{ type filter hook ingress device link1 priority 0 ; }'
+        ip netns exec $ns nft add rule netdev drops links ip protocol sctp @th,96,8 != '{ 1, 2, 10, 11 }' drop
+    done
+    # The process below `ip netns exec`, which replaces itself.
+    kill -9 "$pid"
+    wait "$pid" 2>/dev/null || true
+    start "$ran-again" "${again[@]}" --epoch 1
+    if [ "$we" = server ]; then
+        client_pid=$started client_log=$work/$ran-again
+    else
+        server_pid=$started server_log=$work/$ran-again
+    fi
+    until grep -qs ^open "$work/$ran-again.log" || [ $waited -ge 100 ]; do
+        sleep 0.1
+        waited=$((waited + 1))
+    done
+    for ns in $near $far; do ip netns exec $ns nft delete table netdev drops; done
+}
+
 # between NAME WE raw|udp ADDRESSES MEANWHILE OPTION... -- JUDGE...
 between() {
     local name=$1 how=$3 addresses=$4 options=() mine theirs udp_server=() udp_client=() near_to=() far_to=() word
@@ -237,16 +265,19 @@ between() {
     esac
     if [ "$how" = udp ]; then udp_server=(--udp 9899) udp_client=(--udp 9898:9899); fi
     local listening=(server --port $sctp "${udp_server[@]}" --end wait "${options[@]}")
-    local opening=(client --peer-port $sctp "${udp_client[@]}" --end shutdown "${options[@]}")
-    local us=(ip netns exec $near "$ours") them=(ip netns exec $far "$peer")
+    local opening=(client --port 7777 --peer-port $sctp "${udp_client[@]}" --end shutdown "${options[@]}")
+    local us=(ip netns exec $near "$ours") them=(ip netns exec $far "$peer") capture=(--pcap "$work/$ran.pcap")
+    # Of the peer that listened, when it opens: our port is this one then.
+    local turn=(client --port $sctp --peer-port 7777 --end wait "${options[@]}")
     if [ "$we" = client ]; then
-        client=("${us[@]}" "${opening[@]}" --local "$mine" --peer "$theirs" "${near_to[@]}" --linger 1)
+        client=("${us[@]}" "${opening[@]}" --local "$mine" --peer "$theirs" "${near_to[@]}" --linger 1 "${capture[@]}")
         server=("${them[@]}" "${listening[@]}" --local "$theirs" "${far_to[@]}")
+        server_turn=("${them[@]}" "${turn[@]}" --local "$theirs" --peer "$mine")
     else
         client=("${them[@]}" "${opening[@]}" --local "$theirs" --peer "$mine")
-        server=("${us[@]}" "${listening[@]}" --local "$mine" "${near_to[@]}")
+        server=("${us[@]}" "${listening[@]}" --local "$mine" "${near_to[@]}" "${capture[@]}")
     fi
-    run_pair "$name" "$@"
+    run_pair "$name" "pcap=$work/$ran.pcap" "$@"
     meanwhile=
     for word in $near $far; do ip -n $word rule del pref 10 2>/dev/null || true; done
     children=()
@@ -262,6 +293,16 @@ namespaces() {
     between "raw, we open" client raw 1 "" "${few[@]:0:6}" -- messages=1000
     between "raw, they open" server raw 1 "" "${few[@]:0:6}" -- messages=1000
     between "raw, our second path joins by ASCONF" client raw 2:1 "" "${few[@]:0:6}" --rate 250 -- messages=1000 paths=2
+    if command -v nft >/dev/null; then
+        local slow=(--messages 1200 --streams 10 --rate 400 --seconds 30)
+        # Of ours it hears, and then takes nothing more to send: see docs/INTEROP.md.
+        between "raw, they open, they begin anew" server raw 1 they_begin_anew "${slow[@]}" \
+            -- messages=1200 restarts=near inits=far
+        between "raw, we open, they begin anew" client raw 1 they_begin_anew "${slow[@]}" \
+            -- messages=1200 restarts=near inits=near,far
+    else
+        echo "SKIPPED interop-usrsctp (restarts): nft is not installed"
+    fi
     for how in raw udp; do
         between "$how, two addresses, we open" client $how 2 "" "${few[@]:0:6}" --rate 500 -- messages=1000 paths=2
         between "$how, two addresses, we open, a link down" client $how 2 taken_down "${steady[@]}" \

@@ -44,7 +44,14 @@ impl Stack {
         }
         let new: Vec<IpAddr> = ips.into_iter().filter(|ip| !bound.addresses.contains(ip)).collect();
         bound.addresses.extend(&new);
+        let port = bound.port;
         self.sync_bound(id)?;
+        if let Some(p) = self.ports.get_mut(&port)
+            && p.sockets.iter().all(|(s, _)| *s != id)
+        {
+            // An accepted socket holds no port of its own.
+            p.further.extend(&new);
+        }
         for a in self.get(id)?.associations.clone() {
             new.iter().for_each(|ip| self.join(now, a, *ip));
         }
@@ -87,13 +94,18 @@ impl Stack {
         if !self.get(id)?.associations.is_empty()
             && let Some(p) = self.ports.get_mut(&port)
         {
-            let new = addresses.iter().map(SocketAddr::ip).filter(|ip| !p.left.contains(ip)).collect::<Vec<_>>();
-            p.left.extend(new);
+            let new = addresses.iter().map(SocketAddr::ip).filter(|ip| !p.further.contains(ip)).collect::<Vec<_>>();
+            p.further.extend(new);
         }
         for a in self.get(id)?.associations.clone() {
-            let Some(mut e) = self.engine_mut(a) else { continue };
-            // To a peer that cannot be told the address stays, as in the kernel.
             for gone in addresses {
+                let local = self.locals.number(gone.ip());
+                let Some(mut e) = self.engine_mut(a) else { continue };
+                // The handshake does not list an address that was the only one.
+                if e.paths().any(|(_, p)| p.local == local.0) {
+                    e.name_address(local, gone.ip());
+                }
+                // To a peer that cannot be told the address stays, as in the kernel.
                 let _ = e.delete_address(now, gone.ip());
             }
         }

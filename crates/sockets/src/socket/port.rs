@@ -16,9 +16,9 @@ pub(super) struct Port {
     pub ids: BTreeMap<AssocId, AssociationId>,
     /// Sockets bound to it, with their addresses.
     pub sockets: Vec<(SocketId, Vec<IpAddr>)>,
-    /// Addresses that living associations gave up: what still comes there is theirs and no stranger's, whom an ABORT
-    /// would answer.
-    pub left: Vec<IpAddr>,
+    /// Addresses that living associations gave up, or that were added to them alone: what comes there is theirs and no
+    /// stranger's, whom an ABORT would answer.
+    pub further: Vec<IpAddr>,
     /// The one whose associations peers begin.
     pub listener: Option<SocketId>,
     /// Keeps the port from other processes.
@@ -28,7 +28,7 @@ pub(super) struct Port {
 impl Port {
     /// Does it take packets to this address? Its associations outlive the sockets.
     pub fn hears(&self, to: IpAddr) -> bool {
-        self.sockets.is_empty() || self.sockets.iter().any(|(_, list)| covers(list, to)) || self.left.contains(&to)
+        self.sockets.is_empty() || self.sockets.iter().any(|(_, list)| covers(list, to)) || self.further.contains(&to)
     }
 }
 
@@ -56,7 +56,7 @@ impl Stack {
             endpoint: Endpoint::new(config, (self.entropy)(), now),
             ids: BTreeMap::new(),
             sockets: Vec::new(),
-            left: Vec::new(),
+            further: Vec::new(),
             listener: None,
             claim: None,
         }

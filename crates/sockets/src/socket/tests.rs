@@ -12,6 +12,8 @@ use bytes::Bytes;
 use std::net::{IpAddr, SocketAddr};
 use zerocopy::{FromZeros, IntoBytes};
 
+mod addresses;
+
 const PORT: u16 = 5_001;
 
 /// A host with two addresses for each end.
