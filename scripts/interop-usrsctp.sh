@@ -5,7 +5,7 @@
 #   scripts/interop-usrsctp.sh [PATTERN]     runs the cases whose names contain PATTERN
 #
 # Needs a C compiler and libusrsctp-dev. As root (and with iproute2) also raw IP, and two addresses on each side with a
-# link that fails, in network namespaces of its own. KEEP=1 keeps the logs; INTEROP=PATH is another build of the example
+# link that fails, in network namespaces of its own, and with nftables restarts. KEEP=1 keeps the logs; INTEROP=PATH is another build of the example
 # `interop`.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh

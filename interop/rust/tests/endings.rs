@@ -86,6 +86,25 @@ fn we_shut_down_before_sctp_proto() {
     graceful_and_idle::<SctpProto>(true, 0);
 }
 
+/// When our SHUTDOWN COMPLETE is lost it repeats SHUTDOWN ACK, and takes none of our answers to that.
+#[test]
+fn we_shut_down_before_sctp_proto_with_loss() {
+    for seed in 1..10 {
+        let mut w = World::<SctpProto>::connected(Setup::default(), Network::lossy(seed, 0.2), true);
+        w.run(Duration::from_secs(10), |_| false);
+        w.ours.shutdown(w.now);
+        assert!(
+            w.run(Duration::from_secs(300), |w| closed(&w.notes[0]).is_some()),
+            "seed {seed}: {:?}",
+            w.network.wire
+        );
+        assert_eq!(closed(&w.notes[0]), Some(GRACEFUL));
+        w.run(Duration::from_secs(300), |w| closed(&w.notes[1]).is_some());
+        let repeated = w.network.wire[1].count(kind::SHUTDOWN_ACK) > 1;
+        assert!(closed(&w.notes[1]).is_some() || repeated, "seed {seed}: {:?}", w.network.wire);
+    }
+}
+
 fn we_abort<T: Peer>() {
     let mut w = World::<T>::connected(Setup::default(), Network::good(1), false);
     w.send(0, Flow::default());
@@ -144,4 +163,9 @@ fn both_open<T: Peer>() {
 #[test]
 fn dcsctp_and_we_open_at_once() {
     both_open::<Dcsctp>();
+}
+
+#[test]
+fn sctp_proto_and_we_open_at_once() {
+    both_open::<SctpProto>();
 }
