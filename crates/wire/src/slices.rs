@@ -7,6 +7,7 @@ use crate::encode::Encode;
 use crate::kind;
 use crate::packet::{COMMON_HEADER_LEN, CommonHeader};
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 /// A packet under construction, and later on its way to the driver.
 ///
@@ -16,9 +17,11 @@ use bytes::Bytes;
 #[derive(Clone, Debug, Default)]
 pub struct PacketSlices {
     head: Vec<u8>,
-    parts: Vec<Part>,
+    /// In place where there is one, as in most packets: on a simulated link hundreds are under way, and each buffer
+    /// elsewhere is one more that has left the cache.
+    parts: SmallVec<[Part; 1]>,
     payload_len: usize,
-    kinds: Vec<u8>,
+    kinds: SmallVec<[u8; 16]>,
     /// The checksum field stays zero.
     unsummed: bool,
 }

@@ -147,6 +147,10 @@ fn names<'a>(d: &'a Drawn<'_>) -> impl Iterator<Item = String> + 'a {
 /// Writes the figures as PNG; a warning when that cannot be done here.
 #[cfg(feature = "png")]
 fn pictures(folder: &Path, drawn: &[Drawn<'_>]) -> Result<Option<String>, Failure> {
+    // Looking for fonts takes longer than many a run.
+    if drawn.iter().all(|d| d.drawings.is_empty()) {
+        return Ok(None);
+    }
     let rasteriser = match anabranch_report::Rasteriser::new() {
         Ok(r) => r,
         Err(e) => return Ok(Some(format!("{e}: figures are there as SVG and CSV, not as PNG"))),
