@@ -227,14 +227,15 @@ no_way_there() {
 they_begin_anew() {
     local again=("${client[@]}") pid=$client_pid ns waited=0
     [ "$we" = server ] || again=("${server_turn[@]}") pid=$server_pid
-    sleep 1
+    await "$name: no association" grep -qs ^open "$client_log.log"
+    sleep 0.5
     for ns in $near $far; do
         ip netns exec $ns nft add table netdev drops
         ip netns exec $ns nft add chain netdev drops links '{ type filter hook ingress device link1 priority 0 ; }'
         ip netns exec $ns nft add rule netdev drops links ip protocol sctp @th,96,8 != '{ 1, 2, 10, 11 }' drop
     done
     # The process below `ip netns exec`, which replaces itself.
-    kill -9 "$pid"
+    kill -9 "$pid" || true
     wait "$pid" 2>/dev/null || true
     start "$ran-again" "${again[@]}" --epoch 1
     if [ "$we" = server ]; then
