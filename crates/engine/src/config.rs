@@ -125,7 +125,7 @@ pub struct AssocConfig {
     /// cuts the window as a loss does. The driver has to set and to read the bits of the IP header.
     pub ecn: bool,
     /// Announce packet drop reports (draft-stewart-tsvwg-sctpktdrprep): what a peer shows to have arrived damaged leaves
-    /// again without a cut of the window, and it is shown what arrived damaged here, 20 packets a second at most.
+    /// again without a cut of the window, and it is shown what arrived damaged here, eight packets at once and then 20 a second at most.
     pub packet_drop_reports: bool,
     /// Types of addresses that INIT says we can send to (RFC 9260 §3.3.2.1.5): 5 is IPv4, 6 is IPv6. None says nothing.
     pub address_types: Vec<u16>,

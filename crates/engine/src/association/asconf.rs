@@ -46,7 +46,7 @@ struct Request {
     params: Bytes,
     deadline: Instant,
     attempts: u32,
-    /// The path it left from first.
+    /// The path it left from last.
     from: Option<PathId>,
     /// It left from another one too: its answer does not tell which of them the peer has learnt.
     ambiguous: bool,

@@ -106,7 +106,7 @@ impl Association {
     }
 }
 
-/// Less of a packet does not show a chunk by which it is believed.
+/// Less of a packet may not show a chunk by which it is believed.
 const LEAST_SHOWN: usize = COMMON_HEADER_LEN + I_DATA_HEADER_LEN + SHOWN;
 
 /// Data that could leave again, and nothing that is not to be answered: a report, or the end or beginning of something.

@@ -81,7 +81,7 @@ impl Association {
         }
         let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
         let known = known.map(|p| {
-            // What the peer took away comes back by the peer only.
+            // What the peer added comes back by the peer only.
             let removed = p.origin != Origin::AddedByPeer && core::mem::take(&mut p.removed);
             (p.id, core::mem::take(&mut p.interface_down) || removed)
         });

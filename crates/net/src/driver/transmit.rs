@@ -155,7 +155,7 @@ impl Driver {
         self.batches.recycle(batch);
     }
 
-    /// A send error concerns one interface, never the endpoint.
+    /// A send error concerns one interface, or one address of a peer; never the endpoint.
     fn send_failed(&mut self, batch: &Batch, errno: Errno) {
         let (local, slot, len) = (batch.local, batch.slot.0, batch.segment);
         if errno == Errno::EMSGSIZE {
@@ -168,7 +168,9 @@ impl Driver {
             return;
         }
         tracing::debug!(%errno, ?local, remote = %batch.remote, "a packet could not be sent");
-        if errno == Errno::ENETUNREACH && leads_elsewhere(&self.shared.lock(), local, batch.remote) {
+        // A server's interfaces are not watched, and its peers may be many.
+        let watched = self.ports.iter().any(|p| p.local == local && p.watched.is_some());
+        if errno == Errno::ENETUNREACH && watched && leads_elsewhere(&self.shared.lock(), local, batch.remote) {
             return;
         }
         if is_interface_gone(errno) {
@@ -179,7 +181,7 @@ impl Driver {
     }
 }
 
-/// Nothing ever came back from `remote` here, but from another address of a peer: the one that was tried belongs to
+/// `remote` is not confirmed here, but another address of a peer is: the one that was tried belongs to
 /// another of our networks. IPv6 has no route to it; IPv4 asks for it on the link of a socket that is bound to one.
 fn leads_elsewhere(core: &Core, local: LocalId, remote: SocketAddr) -> bool {
     let all = core.engine.associations().filter_map(|id| core.engine.association(id));
