@@ -215,6 +215,48 @@ static void lost(void)
 	}
 }
 
+static void *counts_several(void *fd)
+{
+	struct iovec v[4];
+	struct mmsghdr m[4];
+	char rooms[4][8];
+	memset(m, 0, sizeof m);
+	for (int i = 0; i < 4; i++) {
+		v[i] = (struct iovec){ rooms[i], sizeof rooms[i] };
+		m[i].msg_hdr.msg_iov = &v[i];
+		m[i].msg_hdr.msg_iovlen = 1;
+	}
+	for (;;) {
+		int n = recvmmsg(*(int *)fd, m, 4, 0, NULL);
+		if (n > 0)
+			counted += n;
+	}
+	return NULL;
+}
+
+/* The same for those that a call has read while it waits for more. */
+static void lost_of_several(void)
+{
+	int c, a, one = 1, sent = 0;
+	couple(6018, 0, &c, &a);
+	CHECK(setsockopt(c, IPPROTO_SCTP, SCTP_NODELAY, &one, sizeof one) == 0);
+	for (int i = 0; i < 100; i++) {
+		pthread_t thread;
+		struct timespec limit;
+		CHECK(pthread_create(&thread, NULL, counts_several, &a) == 0);
+		for (int k = 0; k < 5 + i % 4; k++, sent++)
+			CHECK(send(c, "x", 1, 0) == 1);
+		nap(2);
+		clock_gettime(CLOCK_REALTIME, &limit);
+		limit.tv_sec += 5;
+		CHECK(pthread_cancel(thread) == 0 && (errno = pthread_timedjoin_np(thread, NULL, &limit)) == 0);
+		struct pollfd p = { a, POLLIN, 0 };
+		while (counted < sent && poll(&p, 1, 1000) == 1 && recv(a, buffer, 10, MSG_DONTWAIT) == 1)
+			counted++;
+		CHECK(counted == sent);
+	}
+}
+
 /* select looks at no more of a set than the kernel does, and the kernel at no more than there are descriptors. */
 static void selected(void)
 {
@@ -256,6 +298,28 @@ static void children(void)
 	CHECK(dup2(999, a) == -1 && errno == EBADF && dup3(c, a, 1) == -1 && errno == EINVAL);
 	CHECK(send(c, "x", 1, MSG_NOSIGNAL) == 1 && recv(a, buffer, 10, 0) == 1);
 	CHECK(close(own) == 0);
+}
+
+/* A child of a thread that has used a socket uses its own. */
+static void forked(void)
+{
+	struct sockaddr_in at = loopback(6019);
+	int c, a, status = -1;
+	couple(6020, 0, &c, &a);
+	CHECK(send(c, "x", 1, 0) == 1 && recv(a, buffer, 10, 0) == 1);
+	int s = listening(SOCK_STREAM, 6019);
+	pid_t child = fork();
+	if (child == 0) {
+		alarm(20);
+		CHECK((c = socket(AF_INET, SOCK_STREAM, IPPROTO_SCTP)) >= 0);
+		CHECK(connect(c, (struct sockaddr *)&at, sizeof at) == 0 && send(c, "abc", 3, 0) == 3);
+		CHECK(recv(c, buffer, 10, 0) == 3 && buffer[2] == 'c' && close(c) == 0);
+		_exit(0);
+	}
+	struct pollfd p = { s, POLLIN, 0 };
+	CHECK(child > 0 && poll(&p, 1, 10000) == 1 && (a = accept(s, NULL, NULL)) >= 0);
+	CHECK(recv(a, buffer, 10, 0) == 3 && send(a, buffer, 3, 0) == 3);
+	CHECK(waitpid(child, &status, 0) == child && status == 0);
 }
 
 /* A program that closes all there is closes its own. */
@@ -613,6 +677,7 @@ int main(int n, char **arguments)
 		{ "handler", handler }, { "again", again }, { "threads", threads }, { "several", several },
 		{ "lengths", lengths }, { "reported", reported }, { "room-of-many", room_of_many },
 		{ "peeled", peeled }, { "lost", lost },
+		{ "lost-of-several", lost_of_several }, { "forked", forked },
 	};
 	CHECK(n == 2);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -42,5 +42,7 @@ corners! {
     a_socket_of_many_shows_no_room_where_a_message_was_refused: "room-of-many",
     what_can_be_read_goes_with_an_association_that_is_peeled_off: "peeled",
     a_cancelled_thread_takes_no_message_with_it: "lost",
+    a_cancelled_thread_takes_none_of_several_messages_with_it: "lost-of-several",
+    a_child_of_a_thread_that_used_a_socket_uses_its_own: "forked",
     errors_that_a_peer_reports_are_told: "reported",
 }

@@ -5,6 +5,7 @@ use crate::abi::SOL_SCTP;
 use crate::abi::address;
 use crate::abi::message::{MSG_NOTIFICATION, NxtInfo, RcvInfo, SndRcvInfo, flag, kind};
 use crate::socket::{Errno, NextInfo, Received};
+use crate::world::Cancellation::{self, EndsThread};
 use crate::world::next::next;
 use crate::world::{Kind, Quiet, is_ours, is_virtual, world};
 use std::ffi::{c_int, c_void};
@@ -24,9 +25,9 @@ struct Delivery {
     control: Vec<u8>,
 }
 
-fn receive(fd: c_int, room: usize, flags: c_int) -> Result<Delivery, Errno> {
+fn receive(fd: c_int, room: usize, flags: c_int, cancellation: Cancellation) -> Result<Delivery, Errno> {
     let peek = flags & libc::MSG_PEEK != 0;
-    world().wait(fd, patience(fd, flags, true), |core, now| {
+    world().wait_as(cancellation, fd, patience(fd, flags, true), |core, now| {
         let (id, _) = socket_of(core, fd)?;
         let received = core.stack.receive(now, id, room, peek)?;
         let v6 = core.stack.is_v6(id)?;
@@ -110,7 +111,7 @@ unsafe fn simple(fd: c_int, b: *mut c_void, n: usize, flags: c_int) -> (isize, O
         });
         return (answer(len), None);
     }
-    match receive(fd, n, flags) {
+    match receive(fd, n, flags, EndsThread) {
         Ok(d) => {
             // SAFETY: the caller's promise.
             unsafe { put(b, n, &d.received.bytes) };
@@ -178,7 +179,7 @@ pub unsafe extern "C-unwind" fn readv(fd: c_int, v: *const libc::iovec, n: c_int
     m.msg_iov = v.cast_mut();
     m.msg_iovlen = usize::try_from(n).unwrap_or(0) as _;
     // SAFETY: the program's pieces, as readv(2) has them; the header is ours.
-    unsafe { receive_message(fd, &mut m, 0) }
+    unsafe { receive_message(fd, &mut m, 0, EndsThread) }
 }
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
@@ -189,7 +190,7 @@ pub unsafe extern "C-unwind" fn recvmsg(fd: c_int, m: *mut libc::msghdr, flags: 
     }
     let _quiet = Quiet::new();
     // SAFETY: the program's message header, as recvmsg(2) has it.
-    unsafe { receive_message(fd, &mut *m, flags) }
+    unsafe { receive_message(fd, &mut *m, flags, EndsThread) }
 }
 
 /// Spreads bytes over the program's pieces.
@@ -213,7 +214,12 @@ unsafe fn scatter(v: *const libc::iovec, n: usize, mut from: &[u8]) -> usize {
 
 /// # Safety
 /// As recvmsg(2).
-pub(super) unsafe fn receive_message(fd: c_int, m: &mut libc::msghdr, flags: c_int) -> isize {
+pub(super) unsafe fn receive_message(
+    fd: c_int,
+    m: &mut libc::msghdr,
+    flags: c_int,
+    cancellation: Cancellation,
+) -> isize {
     let pieces = m.msg_iovlen as usize;
     if let Some(r) = from_the_wire(fd) {
         return answer(r.map(|packet| {
@@ -226,7 +232,7 @@ pub(super) unsafe fn receive_message(fd: c_int, m: &mut libc::msghdr, flags: c_i
     }
     // SAFETY: the caller's promise.
     let room = (0..pieces).map(|i| unsafe { (*m.msg_iov.add(i)).iov_len }).sum();
-    let d = match receive(fd, room, flags) {
+    let d = match receive(fd, room, flags, cancellation) {
         Ok(d) => d,
         Err(e) => return answer::<isize>(Err(e)),
     };

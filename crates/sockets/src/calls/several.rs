@@ -6,7 +6,7 @@ use super::time::span;
 use super::{answer_int, socket_of};
 use crate::socket::Errno;
 use crate::world::next::next;
-use crate::world::{is_ours, world};
+use crate::world::{Cancellation, Quiet, is_ours, world};
 use anabranch_base::Instant;
 use std::ffi::{c_int, c_uint};
 
@@ -29,6 +29,7 @@ pub unsafe extern "C-unwind" fn recvmmsg(
         // SAFETY: as it came.
         return unsafe { next!(c"recvmmsg" as RecvMmsg)(fd, all, n, flags, timeout) };
     }
+    let _quiet = Quiet::new();
     // SAFETY: the program's limit, as recvmmsg(2) has it.
     let limit = match unsafe { timeout.as_ref() } {
         Some(t) if t.tv_sec < 0 || !(0..1_000_000_000).contains(&t.tv_nsec) => {
@@ -42,10 +43,12 @@ pub unsafe extern "C-unwind" fn recvmmsg(
     let mut flags = flags;
     let mut done = 0;
     while done < n {
+        // A thread that ends takes nothing with it that was read.
+        let cancellation = if done == 0 { Cancellation::EndsThread } else { Cancellation::EndsWait };
         // SAFETY: the program's list, as recvmmsg(2) has it.
         let got = unsafe {
             let one = &mut *all.add(done as usize);
-            let got = receive_message(fd, &mut one.msg_hdr, flags & !libc::MSG_WAITFORONE);
+            let got = receive_message(fd, &mut one.msg_hdr, flags & !libc::MSG_WAITFORONE, cancellation);
             if got >= 0 {
                 one.msg_len = got as c_uint;
             }

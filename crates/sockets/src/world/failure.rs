@@ -109,7 +109,13 @@ impl Drop for Quiet {
         if self.outermost
             && let Some(before) = MASK.try_with(Cell::take).ok().flatten()
         {
-            set_mask(libc::SIG_SETMASK, before);
+            // Handlers that waited run here, and `errno` is the call's.
+            // SAFETY: the address is that of the calling thread's own variable.
+            unsafe {
+                let errno = *libc::__errno_location();
+                set_mask(libc::SIG_SETMASK, before);
+                *libc::__errno_location() = errno;
+            }
         }
     }
 }
@@ -124,10 +130,19 @@ pub fn with_signals<T>(f: impl FnOnce() -> T) -> T {
     result
 }
 
+/// What becomes of a thread that is cancelled in a call that may wait.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Cancellation {
+    /// It ends.
+    EndsThread,
+    /// Its call ends: what it has done by now would be lost otherwise. The next call ends the thread.
+    EndsWait,
+}
+
 /// Runs `f`. Until it is done no handler of a signal runs in this thread, and it is not cancelled, for it holds locks; but
 /// right afterwards, in a call that may wait, or where the program lets it be cancelled anywhere. `f` is told whether the
 /// program lets it be cancelled at all.
-pub fn guarded<T: Failure>(world: &World, waits: bool, f: impl FnOnce(bool) -> T) -> T {
+pub fn guarded<T: Failure>(world: &World, waits: Option<Cancellation>, f: impl FnOnce(bool) -> T) -> T {
     if world.is_broken() {
         return T::failure();
     }
@@ -138,12 +153,13 @@ pub fn guarded<T: Failure>(world: &World, waits: bool, f: impl FnOnce(bool) -> T
     // SAFETY: the number outlives the call.
     unsafe { pthread_setcancelstate(DISABLE, &raw mut before) };
     let cancellable = before != DISABLE;
-    if waits {
+    let ends = waits == Some(Cancellation::EndsThread);
+    if waits.is_some() {
         if world.is_new_thread() {
             let _quiet = Quiet::new();
             world.enlist_thread();
         }
-        if cancellable {
+        if cancellable && ends {
             // Who cancels it from here on finds it in the list.
             may_end(before, true);
         }
@@ -152,7 +168,7 @@ pub fn guarded<T: Failure>(world: &World, waits: bool, f: impl FnOnce(bool) -> T
     let outcome = caught(world, || f(cancellable));
     drop(quiet);
     if cancellable {
-        may_end(before, waits && !outcome.took_effect());
+        may_end(before, ends && !outcome.took_effect());
         // SAFETY: puts back what was there.
         unsafe { pthread_setcancelstate(before, std::ptr::null_mut()) };
     }
@@ -180,5 +196,39 @@ fn may_end(state: c_int, waits: bool) {
             pthread_setcancelstate(DISABLE, std::ptr::null_mut());
         }
         pthread_setcanceltype(kind, std::ptr::null_mut());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    extern "C" fn spoils(_: c_int) {
+        // SAFETY: the address is that of the calling thread's own variable.
+        unsafe { *libc::__errno_location() = libc::ENOTTY };
+    }
+
+    fn handle(signal: c_int, flags: c_int) {
+        signals_are_handled();
+        // SAFETY: all zero is an action without anything; the handler is a function of its kind.
+        unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            action.sa_sigaction = spoils as *const () as libc::sighandler_t;
+            action.sa_flags = flags;
+            assert_eq!(libc::sigaction(signal, &raw const action, std::ptr::null_mut()), 0);
+        }
+    }
+
+    #[test]
+    fn a_handler_that_had_to_wait_leaves_errno_alone() {
+        handle(libc::SIGUSR1, libc::SA_RESTART);
+        let quiet = Quiet::new();
+        // SAFETY: the address is that of the calling thread's own variable; the signal has a handler.
+        unsafe {
+            libc::raise(libc::SIGUSR1);
+            *libc::__errno_location() = libc::EAGAIN;
+        }
+        drop(quiet);
+        assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EAGAIN));
     }
 }

@@ -21,8 +21,8 @@ use anabranch_wire::Verify;
 use bytes::Bytes;
 pub use configuration::assignments;
 use descriptor::{Descriptor, Descriptors};
+pub use failure::{Cancellation, Quiet, signals_are_handled};
 use failure::{Failure, guarded};
-pub use failure::{Quiet, signals_are_handled};
 use std::ffi::c_int;
 use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, Ordering::SeqCst};
@@ -107,7 +107,7 @@ impl World {
 
     /// Does something to the stack now, and carries out what follows from it.
     pub fn act<T: Failure>(&self, f: impl FnOnce(&mut Core, Instant) -> T) -> T {
-        guarded(self, false, |_| {
+        guarded(self, None, |_| {
             virtual_time::enter();
             let mut core = self.lock();
             let now = core.now();
@@ -119,7 +119,7 @@ impl World {
 
     /// Looks at something.
     pub fn look<T: Failure>(&self, f: impl FnOnce(&Core) -> T) -> T {
-        guarded(self, false, |_| f(&self.lock()))
+        guarded(self, None, |_| f(&self.lock()))
     }
 
     /// The same again and again until it does not answer [`Errno::AGAIN`], or until `limit` has passed. The socket of
@@ -131,9 +131,20 @@ impl World {
         &self,
         fd: c_int,
         limit: impl FnOnce(&Core) -> Result<Option<Duration>, Errno>,
+        f: impl FnMut(&mut Core, Instant) -> Result<T, Errno>,
+    ) -> Result<T, Errno> {
+        self.wait_as(Cancellation::EndsThread, fd, limit, f)
+    }
+
+    /// As [`World::wait`].
+    pub fn wait_as<T>(
+        &self,
+        cancellation: Cancellation,
+        fd: c_int,
+        limit: impl FnOnce(&Core) -> Result<Option<Duration>, Errno>,
         mut f: impl FnMut(&mut Core, Instant) -> Result<T, Errno>,
     ) -> Result<T, Errno> {
-        guarded(self, true, |cancellable| {
+        guarded(self, Some(cancellation), |cancellable| {
             virtual_time::enter();
             let mut core = self.lock();
             let id = core.descriptors.socket(fd);
@@ -165,9 +176,9 @@ impl World {
     }
 
     fn enlist_thread(&self) {
-        if let Some(real) = &mut self.lock().real {
-            real.enlist(self);
-        }
+        let before = self.lock().real.as_mut().map(|real| real.enlist(self));
+        // It locks the world when it goes.
+        drop(before);
     }
 
     /// Packets leave, and whoever waits looks again.

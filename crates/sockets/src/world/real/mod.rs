@@ -140,8 +140,8 @@ impl Real {
     }
 
     /// The calling thread will wait.
-    pub(super) fn enlist(&mut self, world: &World) {
-        self.waiters.enlist(world);
+    pub(super) fn enlist(&mut self, world: &World) -> Option<waiters::Place> {
+        self.waiters.enlist(world)
     }
 
     /// A mirror that shows no room is looked at whenever something happened.

@@ -2,9 +2,9 @@
 //! kernel's own call, so that a signal ends the wait as it ends `recvmsg`.
 
 use crate::socket::{Errno, SocketId};
-use crate::world::{World, world_if_any};
+use crate::world::{Quiet, World, world_if_any};
 use anabranch_base::Duration;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering::SeqCst};
 
@@ -18,15 +18,19 @@ pub struct Waiters {
 
 thread_local! {
     static WORD: Cell<Option<Arc<AtomicU32>>> = const { Cell::new(None) };
-    static PLACE: OnceCell<Place> = const { OnceCell::new() };
+    /// Looked at under the world's lock only.
+    static PLACE: RefCell<Option<Place>> = const { RefCell::new(None) };
+    /// The world of that place, which a handler may ask for at any time.
+    static OF: Cell<*const World> = const { Cell::new(std::ptr::null()) };
 }
 
 /// Something happened; the thread is to end. Either may come before the other.
 const NEWS: u32 = 1;
 const CANCELLED: u32 = 2;
 
-/// The calling thread's place in the list; given up with the thread.
-struct Place {
+/// The calling thread's place in the list; given up with the thread, or in a child of `fork` for one in its own list.
+/// Not to be dropped under the world's lock.
+pub struct Place {
     cancelled: Arc<AtomicBool>,
     /// A child of `fork` has another world.
     of: *const World,
@@ -34,7 +38,9 @@ struct Place {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        // The world of a child's parent may be locked for ever.
         let Some(world) = world_if_any().filter(|w| std::ptr::eq(*w, self.of)) else { return };
+        let _quiet = Quiet::new();
         if let Some(real) = &mut world.lock().real {
             real.waiters.threads.retain(|(_, c)| !Arc::ptr_eq(c, &self.cancelled));
         }
@@ -43,7 +49,7 @@ impl Drop for Place {
 
 /// Has the calling thread to be enlisted before it waits?
 pub fn is_new(world: &World) -> bool {
-    PLACE.try_with(|p| p.get().is_none_or(|p| !std::ptr::eq(p.of, world))).unwrap_or(false)
+    OF.try_with(|of| !std::ptr::eq(of.get(), world)).unwrap_or(false)
 }
 
 /// The place of one wait of a thread. A handler of a signal that ends the wait may wait itself: each has a word.
@@ -54,20 +60,27 @@ pub struct Ticket {
 }
 
 impl Waiters {
-    /// Notes the calling thread, so that its cancellation is noticed.
-    pub fn enlist(&mut self, world: &World) {
-        let cancelled = Arc::new(AtomicBool::new(false));
-        let place = Place { cancelled: cancelled.clone(), of: world };
-        if PLACE.try_with(|p| p.set(place).is_ok()).unwrap_or(false) {
-            // SAFETY: always succeeds.
-            self.threads.push((unsafe { libc::pthread_self() }, cancelled));
+    /// Notes the calling thread, so that its cancellation is noticed. What it was noted as before is for the caller to
+    /// drop, once the lock is free.
+    pub fn enlist(&mut self, world: &World) -> Option<Place> {
+        // A handler may have come first.
+        if !is_new(world) {
+            return None;
         }
+        let cancelled = Arc::new(AtomicBool::new(false));
+        let place = || Place { cancelled: cancelled.clone(), of: world };
+        let before = PLACE.try_with(|p| p.replace(Some(place()))).ok()?;
+        // SAFETY: always succeeds.
+        self.threads.push((unsafe { libc::pthread_self() }, cancelled));
+        let _ = OF.try_with(|of| of.set(world));
+        before
     }
 
     /// Notes that the calling thread waits for `id`.
     pub fn add(&mut self, id: SocketId, cancellable: bool) -> Ticket {
         let word = WORD.try_with(Cell::take).ok().flatten().unwrap_or_default();
-        let gone = PLACE.try_with(|p| p.get().is_some_and(|p| p.cancelled.load(SeqCst))).unwrap_or(false);
+        let gone = PLACE.try_with(|p| p.borrow().as_ref().is_some_and(|p| p.cancelled.load(SeqCst)));
+        let gone = gone.unwrap_or(false);
         word.store(if gone { CANCELLED } else { 0 }, SeqCst);
         // SAFETY: always succeeds.
         self.all.push((id, unsafe { libc::pthread_self() }, word.clone()));
