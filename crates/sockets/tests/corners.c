@@ -10,18 +10,23 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
+#include <sys/prctl.h>
 #include <sys/select.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
+#include <linux/filter.h>
+#include <linux/seccomp.h>
 #include <linux/sctp.h>
 
 #define CHECK(what) do { if (!(what)) { \
@@ -337,6 +342,30 @@ static void closes(void)
 	CHECK(close_range(a, a, 0) == 0 && poll(&p, 1, 5000) == 1 && recv(c, buffer, 10, 0) == 0);
 	CHECK(close_range(3, ~0u, 0) == 0 && send(c, "x", 1, MSG_NOSIGNAL) == -1 && errno == EBADF);
 	couple(6007, 0, &c, &a);
+	CHECK(send(c, "x", 1, MSG_NOSIGNAL) == 1 && recv(a, buffer, 10, 0) == 1);
+}
+
+/* As on a kernel from before the call, and what no kernel has. */
+static void refused(void)
+{
+	struct sock_filter all[] = {
+		BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+		BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_close_range, 0, 1),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | ENOSYS),
+		BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+	};
+	struct sock_fprog filter = { sizeof all / sizeof *all, all };
+	int c, a, n;
+	couple(6021, 0, &c, &a);
+	CHECK(close_range(3, ~0u, 1 << 10) == -1 && errno == EINVAL);
+	CHECK(send(c, "x", 1, MSG_NOSIGNAL) == 1 && recv(a, buffer, 10, 0) == 1);
+	CHECK(ioctl(c, TIOCOUTQ, &n) == -1 && errno == ENOTTY);
+	CHECK(prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter) == 0);
+	CHECK(close_range(3, ~0u, 0) == -1 && errno == ENOSYS);
+	CHECK(send(c, "x", 1, MSG_NOSIGNAL) == 1 && recv(a, buffer, 10, 0) == 1);
+	closefrom(3);
+	CHECK(send(c, "x", 1, MSG_NOSIGNAL) == -1 && errno == EBADF && fcntl(a, F_GETFD) == -1 && errno == EBADF);
+	couple(6021, 0, &c, &a);
 	CHECK(send(c, "x", 1, MSG_NOSIGNAL) == 1 && recv(a, buffer, 10, 0) == 1);
 }
 
@@ -678,6 +707,7 @@ int main(int n, char **arguments)
 		{ "lengths", lengths }, { "reported", reported }, { "room-of-many", room_of_many },
 		{ "peeled", peeled }, { "lost", lost },
 		{ "lost-of-several", lost_of_several }, { "forked", forked },
+		{ "refused", refused },
 	};
 	CHECK(n == 2);
 	for (size_t i = 0; i < sizeof all / sizeof *all; i++)

@@ -44,5 +44,6 @@ corners! {
     a_cancelled_thread_takes_no_message_with_it: "lost",
     a_cancelled_thread_takes_none_of_several_messages_with_it: "lost-of-several",
     a_child_of_a_thread_that_used_a_socket_uses_its_own: "forked",
+    what_the_kernel_refuses_ends_no_socket: "refused",
     errors_that_a_peer_reports_are_told: "reported",
 }

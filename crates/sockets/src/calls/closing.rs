@@ -23,10 +23,15 @@ pub unsafe extern "C-unwind" fn close(fd: c_int) -> c_int {
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
-    if first > last {
+    const KNOWN: c_int = (libc::CLOSE_RANGE_UNSHARE | libc::CLOSE_RANGE_CLOEXEC) as c_int;
+    if first > last || flags & !KNOWN != 0 {
         return super::answer_int::<c_int>(Err(Errno::INVALID));
     }
     if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
+        // Our sockets end before their numbers are free for others, so the kernel must have the call.
+        if range(c_uint::MAX, c_uint::MAX, 0) < 0 {
+            return -1;
+        }
         ours_between(first as usize, last as usize).filter(|fd| is_ours_to_close(*fd)).for_each(release);
     }
     let mut from = first;
@@ -47,5 +52,20 @@ fn range(first: c_uint, last: c_uint, flags: c_int) -> c_int {
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
     // SAFETY: as it came.
-    unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) };
+    if unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) } == 0 {
+        return;
+    }
+    // An old kernel, or one that is told to refuse the call.
+    for fd in open_descriptors().into_iter().filter(|fd| *fd >= first && !is_inner(*fd)) {
+        // SAFETY: as it came.
+        unsafe { close(fd) };
+    }
+}
+
+fn open_descriptors() -> Vec<c_int> {
+    if let Ok(all) = std::fs::read_dir("/proc/self/fd") {
+        return all.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
+    }
+    // SAFETY: always succeeds.
+    (0..unsafe { libc::sysconf(libc::_SC_OPEN_MAX) } as c_int).collect()
 }

@@ -62,6 +62,20 @@ fn control(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {
 /// Time stamp of the packet that was read last (`<linux/sockios.h>`).
 const SIOCGSTAMP: Request = 0x8906;
 
+/// Requests that the kernel answers on any socket: about interfaces, and about the descriptor.
+fn is_for_any(request: Request) -> bool {
+    const FIOSETOWN: Request = 0x8901;
+    const SIOCGPGRP: Request = 0x8904;
+    const SIOCADDRT: Request = 0x890b;
+    /// Those of the placeholder's own protocol begin here.
+    const SIOCPROTOPRIVATE: Request = 0x89e0;
+    const SIOCDEVPRIVATE: Request = 0x89f0;
+    match request {
+        FIOSETOWN..=SIOCGPGRP | SIOCADDRT..SIOCPROTOPRIVATE | SIOCDEVPRIVATE..=0x89ff => true,
+        r => [libc::FIOCLEX as Request, libc::FIONCLEX as Request, libc::FIOASYNC as Request].contains(&r),
+    }
+}
+
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: Request, argument: *mut c_void) -> c_int {
     if is_ours(fd) {
@@ -89,7 +103,9 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: Request, argument: *mu
             (Some(Kind::Socket(_)), r) if r == libc::FIONREAD as Request => {
                 let next = world().act(|core, _| {
                     let (id, _) = super::socket_of(core, fd)?;
-                    core.stack.next_length(id)
+                    let length = core.stack.next_length(id);
+                    core.used(id);
+                    length
                 });
                 if let Ok(n) = next {
                     // SAFETY: this request has an int.
@@ -97,7 +113,10 @@ pub unsafe extern "C-unwind" fn ioctl(fd: c_int, request: Request, argument: *mu
                 }
                 return answer_int(next.map(|_| 0));
             }
-            // About interfaces, for instance: the kernel answers on any socket.
+            // What the kernel's SCTP has not, such as SIOCOUTQ: a placeholder knows nothing of the socket.
+            (Some(Kind::Socket(_)), r) if !is_virtual() && !is_for_any(r) => {
+                return answer_int::<c_int>(Err(Errno(libc::ENOTTY)));
+            }
             (Some(Kind::Socket(_)), _) if !is_virtual() => {
                 // SAFETY: as it came; the placeholder is a socket.
                 return unsafe { next!(c"ioctl" as Ioctl)(fd, request, argument) };

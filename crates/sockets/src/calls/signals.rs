@@ -1,5 +1,5 @@
 //! Whether the program handles signals: only then they are held back while this library is at work, which takes two
-//! system calls for each call.
+//! system calls for each call, and three for each time that it sleeps.
 
 use crate::world::next::next;
 use crate::world::signals_are_handled;

@@ -99,13 +99,19 @@ pub unsafe extern "C-unwind" fn pthread_join(t: libc::pthread_t, value: *mut *mu
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn pthread_cancel(t: libc::pthread_t) -> c_int {
     if !is_virtual() {
-        // SAFETY: as it came.
-        let done = unsafe { next!(c"pthread_cancel" as Cancel)(t) };
-        // It may wait in one of our calls, where it cannot be cancelled: it ends right after.
+        let native = next!(c"pthread_cancel" as Cancel);
+        let mut done = None;
+        // It may wait in one of our calls, where it cannot be cancelled: it ends right after. As long as the lock is held
+        // it does not leave the list, so it is no new thread by its number that is told.
         if let Some(world) = world_if_any() {
-            world.act(|core, _| core.cancel(t));
+            world.act(|core, _| {
+                // SAFETY: as it came.
+                done = Some(unsafe { native(t) });
+                core.cancel(t);
+            });
         }
-        return done;
+        // SAFETY: as it came.
+        return done.unwrap_or_else(|| unsafe { native(t) });
     }
     world().act(|core, _| {
         core.time.interrupt();

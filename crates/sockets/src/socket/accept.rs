@@ -77,6 +77,7 @@ impl Stack {
             peer: Some(a),
             reading_ended: false,
             writing_ended: false,
+            not_connected: VecDeque::new(),
         };
         let id = self.insert(new);
         let kept = self.associations.get_mut(&a).ok_or(Errno::INVALID)?;

@@ -117,8 +117,10 @@ impl Stack {
             Some(a) if a.connected => Ok(()),
             Some(a) if a.closed.is_none() => Err(Errno::IN_PROGRESS),
             _ => {
-                let kept = self.not_connected.take_if(|(a, _)| *a == association).map(|(_, e)| e);
-                Err(self.get_mut(id)?.error.take().or(kept).unwrap_or(Errno::CONNECTION_REFUSED))
+                let s = self.get_mut(id)?;
+                let kept = s.not_connected.iter().position(|(a, _)| *a == association);
+                let kept = kept.and_then(|i| s.not_connected.remove(i)).map(|(_, e)| e);
+                Err(s.error.take().or(kept).unwrap_or(Errno::CONNECTION_REFUSED))
             }
         }
     }

@@ -10,6 +10,9 @@ use anabranch_engine::{AssocId, CloseReason, Event, PathReason};
 use anabranch_policy::view::PathState;
 use std::net::SocketAddr;
 
+/// Associations that did not come up of which a socket remembers why.
+const NOT_CONNECTED: usize = 64;
+
 impl Stack {
     pub(super) fn on_event(&mut self, now: Instant, port: u16, engine: AssocId, event: Event) {
         let known = self.ports.get(&port).and_then(|p| p.ids.get(&engine).copied());
@@ -153,7 +156,10 @@ impl Stack {
             if s.style == Style::OneToOne {
                 s.error = error.or(s.error);
             } else if !connected {
-                self.not_connected = error.map(|e| (id, e));
+                if s.not_connected.len() == NOT_CONNECTED {
+                    s.not_connected.pop_front();
+                }
+                s.not_connected.extend(error.map(|e| (id, e)));
             }
             if s.style == Style::OneToMany && !s.holds(id) && !begun {
                 // Nobody may ever read on: nothing is kept for it.

@@ -85,6 +85,8 @@ struct Socket {
     peer: Option<AssociationId>,
     reading_ended: bool,
     writing_ended: bool,
+    /// Associations of a one-to-many socket that did not come up, and why, for whoever waits for them: the last few.
+    not_connected: VecDeque<(AssociationId, Errno)>,
 }
 
 /// A packet on its way out.
@@ -117,8 +119,6 @@ pub struct Stack {
     nobody: Option<Port>,
     /// What only a world with real packets needs.
     outward: Option<outward::Outward>,
-    /// The last association of a one-to-many socket that did not come up, and why.
-    not_connected: Option<(AssociationId, Errno)>,
     /// What the last `sendmsg` began.
     began: Option<AssociationId>,
     /// Associations that have something to send or to be acknowledged, as far as was looked.
@@ -147,7 +147,6 @@ impl Stack {
             transmit: Transmit::default(),
             nobody: None,
             outward: None,
-            not_connected: None,
             began: None,
             wet: Vec::new(),
             closings: BTreeSet::new(),
@@ -183,6 +182,7 @@ impl Stack {
             peer: None,
             reading_ended: false,
             writing_ended: false,
+            not_connected: VecDeque::new(),
         })
     }
 

@@ -13,6 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 use zerocopy::{FromZeros, IntoBytes};
 
 mod addresses;
+mod connecting;
 
 const PORT: u16 = 5_001;
 

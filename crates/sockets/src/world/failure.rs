@@ -1,5 +1,6 @@
 //! A defect of this library must not take the program with it: a panic ends at the call, which fails, as all after it.
 
+use super::next::next;
 use super::{World, is_virtual};
 use crate::socket::Errno;
 use anabranch_base::Instant;
@@ -62,6 +63,8 @@ pub fn signals_are_handled() {
     HANDLED.store(true, Relaxed);
 }
 
+type Action = unsafe extern "C-unwind" fn(c_int, *const libc::sigaction, *mut libc::sigaction) -> c_int;
+
 thread_local! {
     /// The program's signals, while they are held back.
     static MASK: Cell<Option<u64>> = const { Cell::new(None) };
@@ -120,14 +123,39 @@ impl Drop for Quiet {
     }
 }
 
-/// Runs `f`, which waits and holds nothing, with the program's signals.
-pub fn with_signals<T>(f: impl FnOnce() -> T) -> T {
-    let Some(mask) = MASK.try_with(Cell::take).ok().flatten() else { return f() };
+/// Runs `f`, which waits and holds nothing, with the program's signals. `f` is told whether a handler has run that ends
+/// the wait: one without SA_RESTART or, as in the kernel, any where the wait has a limit.
+pub fn with_signals<T>(limited: bool, f: impl FnOnce(bool) -> T) -> T {
+    let Some(mask) = MASK.try_with(Cell::take).ok().flatten() else { return f(false) };
+    let interrupted = is_interrupted(mask, limited);
     let held = set_mask(libc::SIG_SETMASK, mask);
-    let result = f();
+    let result = f(interrupted);
     set_mask(libc::SIG_SETMASK, held);
     let _ = MASK.try_with(|m| m.set(Some(mask)));
     result
+}
+
+/// Will a handler that ends a wait run as soon as the mask is this one?
+fn is_interrupted(mask: u64, limited: bool) -> bool {
+    let mut pending = 0u64;
+    // SAFETY: a number as long as the kernel's sets are, which outlives the call.
+    unsafe { libc::syscall(libc::SYS_rt_sigpending, &raw mut pending, size_of::<u64>()) };
+    let mut coming = pending & !mask & HELD;
+    while coming != 0 {
+        let number = coming.trailing_zeros() as c_int + 1;
+        coming &= coming - 1;
+        // SAFETY: all zero is an action without anything, which the C library fills.
+        let action = unsafe {
+            let mut action: libc::sigaction = std::mem::zeroed();
+            next!(c"sigaction" as Action)(number, std::ptr::null(), &raw mut action);
+            action
+        };
+        let handled = !matches!(action.sa_sigaction, libc::SIG_DFL | libc::SIG_IGN);
+        if handled && (limited || action.sa_flags & libc::SA_RESTART == 0) {
+            return true;
+        }
+    }
+    false
 }
 
 /// What becomes of a thread that is cancelled in a call that may wait.
@@ -230,5 +258,21 @@ mod tests {
         }
         drop(quiet);
         assert_eq!(std::io::Error::last_os_error().raw_os_error(), Some(libc::EAGAIN));
+    }
+
+    #[test]
+    fn a_signal_that_had_to_wait_for_the_call_ends_its_wait() {
+        for (flags, limited, ends) in
+            [(0, false, true), (libc::SA_RESTART, false, false), (libc::SA_RESTART, true, true)]
+        {
+            handle(libc::SIGUSR2, flags);
+            let quiet = Quiet::new();
+            assert!(!with_signals(limited, |interrupted| interrupted), "there is none yet");
+            // SAFETY: the signal has a handler.
+            unsafe { libc::raise(libc::SIGUSR2) };
+            assert_eq!(with_signals(limited, |interrupted| interrupted), ends, "{flags} {limited}");
+            assert!(!with_signals(limited, |interrupted| interrupted), "it has run");
+            drop(quiet);
+        }
     }
 }

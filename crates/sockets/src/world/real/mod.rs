@@ -337,7 +337,7 @@ impl World {
     ) -> Result<MutexGuard<'a, Core>, Errno> {
         let limit = deadline.map(|d| d - core.now());
         drop(core);
-        let outcome = with_signals(|| ticket.wait(limit));
+        let outcome = with_signals(limit.is_some(), |interrupted| ticket.wait(limit, interrupted));
         let mut core = self.lock();
         if let Some(real) = &mut core.real {
             real.waiters.remove(ticket);

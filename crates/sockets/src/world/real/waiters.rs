@@ -120,11 +120,14 @@ fn raise(word: &AtomicU32, what: u32) {
 }
 
 impl Ticket {
-    /// Waits until there is news, or for so long.
+    /// Waits until there is news, or for so long; not at all when a signal has come that ends the wait.
     ///
     /// # Errors
     /// A signal came, or the thread is cancelled.
-    pub fn wait(&self, limit: Option<Duration>) -> Result<(), Errno> {
+    pub fn wait(&self, limit: Option<Duration>, interrupted: bool) -> Result<(), Errno> {
+        if interrupted && self.word.load(SeqCst) & NEWS == 0 {
+            return Err(Errno(libc::EINTR));
+        }
         let limit = limit.map(|d| libc::timespec {
             tv_sec: (d.as_nanos() / 1_000_000_000) as libc::time_t,
             tv_nsec: (d.as_nanos() % 1_000_000_000) as _,
@@ -159,13 +162,13 @@ mod tests {
         let ticket = w.add(ID, true);
         w.cancel(own());
         w.wake(ID);
-        assert_eq!(ticket.wait(None), Err(Errno(libc::EINTR)));
+        assert_eq!(ticket.wait(None, false), Err(Errno(libc::EINTR)));
         w.remove(&ticket);
         // One that the program does not let be cancelled hears of the news alone.
         let ticket = w.add(ID, false);
         w.cancel(own());
         w.wake(ID);
-        assert_eq!(ticket.wait(None), Ok(()));
+        assert_eq!(ticket.wait(None, false), Ok(()));
     }
 
     #[test]
@@ -175,8 +178,17 @@ mod tests {
         let inner = w.add(SocketId(2), true);
         w.wake(ID);
         w.remove(&inner);
-        assert_eq!(outer.wait(None), Ok(()), "the news of before are still there");
+        assert_eq!(outer.wait(None, false), Ok(()), "the news of before are still there");
         w.wake(ID);
         assert_eq!(w.all.len(), 1);
+    }
+
+    #[test]
+    fn a_signal_ends_a_wait_without_news() {
+        let mut w = Waiters::default();
+        let ticket = w.add(ID, true);
+        assert_eq!(ticket.wait(None, true), Err(Errno(libc::EINTR)));
+        w.wake(ID);
+        assert_eq!(ticket.wait(None, true), Ok(()));
     }
 }
