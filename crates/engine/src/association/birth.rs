@@ -107,6 +107,7 @@ impl Association {
             sack_due: false,
             sack_timer: None,
             sack_path: PathId(0),
+            answer_by: None,
             marks: None,
             packet_marked: false,
             announced_rwnd: config.receive_buffer as u64,

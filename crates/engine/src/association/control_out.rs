@@ -353,6 +353,7 @@ impl Association {
             out.packet.push(&CountedSack { sack: SackOut { cum_tsn, a_rwnd, gaps, duplicates }, packets });
         }
         self.stats.sacks_sent += 1;
+        self.answer_by = None;
         self.sack_due = false;
         self.sack_timer = None;
         self.packets_since_sack = 0;
@@ -370,7 +371,12 @@ impl Association {
 
     /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
     /// (RFC 9260 §6.4; DESIGN decision 2).
-    fn sack_target(&self) -> Option<PathId> {
+    pub(super) fn sack_target(&self) -> Option<PathId> {
+        if let Some(path) = self.answer_by
+            && self.paths.get(path.index()).is_some_and(|p| !p.interface_down)
+        {
+            return Some(path);
+        }
         let works = |p: &crate::path::Path| p.state.usable() && !p.interface_down && !p.answers_lost;
         let follows = self.config.quirks.sacks_follow_data;
         if follows || self.paths.get(self.sack_path.index()).is_some_and(works) {

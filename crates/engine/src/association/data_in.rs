@@ -175,19 +175,30 @@ impl Association {
         }
     }
 
-    /// Nothing but repetitions, and by another path than the one we answered on: perhaps the peer did not hear us there.
-    /// A HEARTBEAT finds out; while it stays unanswered acknowledgements prefer another path (§6.4).
+    /// Nothing but repetitions, and by another path than the one we answer on: perhaps the peer does not hear us there.
+    /// This answer goes back by the way they came, and a HEARTBEAT finds out; while it stays unanswered acknowledgements
+    /// prefer another path (§6.4). Data by such a path are the moment to ask it again.
     fn doubt_answers(&mut self, now: Instant, path: PathId, seen: &Arrival) {
-        let said = self.sack_path;
-        if seen.new || seen.dropped || said == path {
+        if self.paths.get(path.index()).is_some_and(|p| p.answers_lost) {
+            self.ask_for_answer(now, path);
+        }
+        if seen.new || seen.dropped {
             return;
         }
-        let patience = self.config.rto_initial;
-        let quiet =
-            |p: &crate::path::Path| p.heartbeat.is_none() && p.doubted_at.is_none_or(|t| now.since(t) >= patience);
-        if let Some(p) = self.paths.get_mut(said.index()).filter(|p| !p.answers_lost && quiet(p)) {
+        let Some(said) = self.sack_target().filter(|said| *said != path) else { return };
+        self.answer_by = Some(path);
+        if self.paths.get(said.index()).is_some_and(|p| !p.answers_lost) {
+            self.ask_for_answer(now, said);
+        }
+    }
+
+    /// A HEARTBEAT on a path that perhaps answers, and perhaps not; less and less often while it does not.
+    fn ask_for_answer(&mut self, now: Instant, path: PathId) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let patience = self.config.rto_initial * (1 << p.errors.min(6));
+        if p.heartbeat.is_none() && p.doubted_at.is_none_or(|t| now.since(t) >= patience) {
             p.doubted_at = Some(now);
-            self.request_heartbeat(now, said);
+            self.request_heartbeat(now, path);
         }
     }
 

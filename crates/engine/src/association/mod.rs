@@ -251,6 +251,8 @@ pub struct Association {
     sack_due: bool,
     sack_timer: Option<Instant>,
     sack_path: PathId,
+    /// The next acknowledgement leaves there, whatever is known of the path.
+    answer_by: Option<PathId>,
     /// Marked packets of which the sender has not said that it knows.
     marks: Option<ecn::Marks>,
     /// The packet at hand was marked on its way.
