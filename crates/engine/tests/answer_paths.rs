@@ -3,6 +3,7 @@
 mod common;
 
 use anabranch_base::PathId;
+use anabranch_policy::view::PathState;
 use anabranch_sim::Direction;
 use anabranch_wire::kind;
 use common::*;
@@ -54,4 +55,30 @@ fn acknowledgements_that_nobody_hears_leave_by_the_way_that_the_repetitions_came
         let took = flow.transfer(&mut b, 20, ms(2_500));
         assert!(took.is_some(), "{profile}: {:?}", by_path(&mut b));
     }
+}
+
+/// A peer may list any address, and anybody may send from one: nothing but HEARTBEATs goes to those that never answered.
+#[test]
+fn repetitions_from_an_address_that_is_not_confirmed_are_answered_elsewhere() {
+    let config = assoc_config("live");
+    let mut b = Bench::new(5, &config);
+    for i in 0..2 {
+        b.paths.add(&format!("path{i}"), link(10, 20), link(10, 20));
+    }
+    // What the server asks there is never answered.
+    b.set_up(1, Direction::Backward, false);
+    b.connect(&config);
+    b.run_for(ms(100));
+    let mut flow = Flow::new(Side::Client, 0, 900);
+    b.tap = Some(vec![]);
+    flow.transfer(&mut b, 50, ms(5_000)).expect("arrives");
+    let data = b.tapped(Side::Client, kind::DATA).first().map(|t| t.3.clone()).expect("some");
+    assert_eq!(b.path(Side::Server, 1).state, PathState::Unconfirmed);
+    b.tap = Some(vec![]);
+    for _ in 0..20 {
+        b.inject(Side::Server, 1, &data);
+        b.run_for(ms(20));
+    }
+    let there = by_path(&mut b);
+    assert!(there[0] >= 20 && there[1] == 0, "{there:?}");
 }

@@ -108,6 +108,7 @@ impl Association {
             sack_timer: None,
             sack_path: PathId(0),
             answer_by: None,
+            answers_back: false,
             marks: None,
             packet_marked: false,
             announced_rwnd: config.receive_buffer as u64,

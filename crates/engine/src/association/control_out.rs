@@ -7,6 +7,7 @@ use super::transmit::start_packet;
 use crate::path::{Origin, PendingHeartbeat};
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_policy::view::PathState;
 use anabranch_wire::{
     AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, CountedSack, Cwr, Encode,
     ErrorOut, Heartbeat, HeartbeatAck, InitOut, NrSackOut, PacketDrop, ReConfigOut, SackOut, Shutdown, ShutdownAck,
@@ -372,8 +373,12 @@ impl Association {
     /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
     /// (RFC 9260 §6.4; DESIGN decision 2).
     pub(super) fn sack_target(&self) -> Option<PathId> {
+        // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
+        let is_peers = |p: &crate::path::Path| {
+            p.state != PathState::Unconfirmed && p.known_to_peer && !p.removed && !p.disowned && !p.interface_down
+        };
         if let Some(path) = self.answer_by
-            && self.paths.get(path.index()).is_some_and(|p| !p.interface_down)
+            && self.paths.get(path.index()).is_some_and(is_peers)
         {
             return Some(path);
         }

@@ -6,6 +6,7 @@ use crate::event::CloseReason;
 use crate::rx::tsn_tracker::Received;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::acknowledge::{AckWhen, ReceiveView};
+use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, Data, DataHeader, ForwardTsn};
 use bytes::Bytes;
 
@@ -21,6 +22,10 @@ pub(super) struct Arrival {
     /// Something was missing before one of them or after.
     pub gap: bool,
 }
+
+/// A path with more errors than this is not asked again by what comes from there: several such must not end an
+/// association (§8.1).
+const MOST_ASKED: u16 = 3;
 
 impl Association {
     /// One DATA chunk (§6.2). `owner` holds the payload, when it can be shared.
@@ -176,8 +181,8 @@ impl Association {
     }
 
     /// Nothing but repetitions, and by another path than the one we answer on: perhaps the peer does not hear us there.
-    /// This answer goes back by the way they came, and a HEARTBEAT finds out; while it stays unanswered acknowledgements
-    /// prefer another path (§6.4). Data by such a path are the moment to ask it again.
+    /// Every other such answer goes back by the way they came, and a HEARTBEAT finds out; while it stays unanswered
+    /// acknowledgements prefer another path (§6.4). Data by such a path are the moment to ask it again.
     fn doubt_answers(&mut self, now: Instant, path: PathId, seen: &Arrival) {
         if self.paths.get(path.index()).is_some_and(|p| p.answers_lost) {
             self.ask_for_answer(now, path);
@@ -185,17 +190,23 @@ impl Association {
         if seen.new || seen.dropped {
             return;
         }
+        self.answer_by = None;
         let Some(said) = self.sack_target().filter(|said| *said != path) else { return };
-        self.answer_by = Some(path);
+        self.answers_back = !self.answers_back;
+        self.answer_by = Some(path).filter(|_| self.answers_back);
         if self.paths.get(said.index()).is_some_and(|p| !p.answers_lost) {
             self.ask_for_answer(now, said);
         }
     }
 
-    /// A HEARTBEAT on a path that perhaps answers, and perhaps not; less and less often while it does not.
+    /// A HEARTBEAT on a path that perhaps answers, and perhaps not; less and less often while it does not, and soon no
+    /// more than on any other.
     fn ask_for_answer(&mut self, now: Instant, path: PathId) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        let patience = self.config.rto_initial * (1 << p.errors.min(6));
+        if p.state == PathState::Unconfirmed || p.errors > MOST_ASKED {
+            return;
+        }
+        let patience = self.config.rto_initial * (1 << p.errors);
         if p.heartbeat.is_none() && p.doubted_at.is_none_or(|t| now.since(t) >= patience) {
             p.doubted_at = Some(now);
             self.request_heartbeat(now, path);

@@ -251,8 +251,10 @@ pub struct Association {
     sack_due: bool,
     sack_timer: Option<Instant>,
     sack_path: PathId,
-    /// The next acknowledgement leaves there, whatever is known of the path.
+    /// The next acknowledgement leaves there, whether that path is known to answer or not.
     answer_by: Option<PathId>,
+    /// Of answers to repetitions every other one takes that way.
+    answers_back: bool,
     /// Marked packets of which the sender has not said that it knows.
     marks: Option<ecn::Marks>,
     /// The packet at hand was marked on its way.

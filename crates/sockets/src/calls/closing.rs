@@ -29,7 +29,7 @@ pub unsafe extern "C-unwind" fn close_range(first: c_uint, last: c_uint, flags: 
     }
     if flags & libc::CLOSE_RANGE_CLOEXEC as c_int == 0 {
         // Our sockets end before their numbers are free for others, so the kernel must have the call.
-        if range(c_uint::MAX, c_uint::MAX, 0) < 0 {
+        if range(c_uint::MAX, c_uint::MAX, flags) < 0 {
             return -1;
         }
         ours_between(first as usize, last as usize).filter(|fd| is_ours_to_close(*fd)).for_each(release);
@@ -66,6 +66,7 @@ fn open_descriptors() -> Vec<c_int> {
     if let Ok(all) = std::fs::read_dir("/proc/self/fd") {
         return all.filter_map(|e| e.ok()?.file_name().to_str()?.parse().ok()).collect();
     }
+    // Without /proc: as many as may be open, and no list of a thousand million.
     // SAFETY: always succeeds.
-    (0..unsafe { libc::sysconf(libc::_SC_OPEN_MAX) } as c_int).collect()
+    (0..unsafe { libc::sysconf(libc::_SC_OPEN_MAX) }.clamp(1_024, 65_536) as c_int).collect()
 }
