@@ -154,8 +154,8 @@ over_udp "udp, they know no PR-SCTP" client "delay 5ms loss 2%" "${few[@]}" near
 traffic[1]=3000
 over_udp "udp, we open, I-DATA, loss" client "$bad" "${traffic[@]}" --extensions idata -- messages=3000 wire=I-DATA
 over_udp "udp, they open, NR-SACK, loss" server "$bad" "${traffic[@]}" --extensions nrsack -- messages=3000 wire=NR-SACK
-# usrsctp tells once that it has reset streams; when that packet is lost it says "in progress" for ever (docs/INTEROP.md).
-# So each of these has up to four tries.
+# With loss usrsctp now and then says "in progress" of a reset for ever; why is not known (docs/INTEROP.md). Until it is,
+# each of these has up to four tries.
 tries() {
     local before=$failed try
     for try in 1 2 3 4; do
