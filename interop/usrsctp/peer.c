@@ -27,6 +27,7 @@
  *                          --local is removed
  *   --key TEXT             signs with this key (RFC 4895)
  *   --epoch N              how often this side has begun anew: what it sent before does not count
+ *   --linger N             stays N s after the end: whoever did not hear of it gets an answer
  *   --vanish               when this process is killed its stack forgets the association at once
  *
  * Every message says its stream, its number there and its length; the rest follows from these, so that the receiver
@@ -82,7 +83,7 @@ static struct {
     int server;
     struct addresses local, peer, swap;
     uint16_t port, peer_port, udp_local, udp_peer;
-    long messages, rate, seconds;
+    long messages, rate, seconds, linger;
     uint16_t streams;
     struct sctp_prinfo pr;
     enum end end;
@@ -106,6 +107,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct socket *association;
 static int all_sent, last_seen, over;
 static struct timespec began;
+static double took;
 
 static double elapsed(void) {
     struct timespec now;
@@ -123,7 +125,7 @@ static void finish(int code) {
            (long long)lost, (unsigned long long)result.doubled, (unsigned long long)result.disordered,
            (unsigned long long)result.corrupt, (unsigned long long)result.bytes, (unsigned long long)result.abandoned,
            result.paths_lost, result.paths_back, result.resets, result.peer_resets, result.restarts,
-           result.end, result.error, elapsed());
+           result.end, result.error, took > 0 ? took : elapsed());
     fflush(stdout);
     _exit(code);
 }
@@ -445,6 +447,9 @@ static void receive_all(void) {
 static void *watch(void *unused) {
     (void)unused;
     sleep((unsigned)o.seconds);
+    if (took > 0) {
+        return NULL;
+    }
     result.end = "timeout";
     finish(3);
     return NULL;
@@ -653,6 +658,8 @@ static void read_option(const char *name, char *value) {
         o.rate = atol(value);
     } else if (strcmp(name, "--seconds") == 0) {
         o.seconds = atol(value);
+    } else if (strcmp(name, "--linger") == 0) {
+        o.linger = atol(value);
     } else if (strcmp(name, "--pr") == 0) {
         read_pr(value);
     } else if (strcmp(name, "--end") == 0) {
@@ -728,8 +735,10 @@ int main(int argc, char **argv) {
     clock_gettime(CLOCK_MONOTONIC, &began);
     pthread_create(&sender, NULL, send_all, NULL);
     receive_all();
-    /* Lets the last packets (SHUTDOWN COMPLETE, ABORT) leave. */
+    took = elapsed();
+    /* Lets the last packets (SHUTDOWN COMPLETE, ABORT) leave, and again when they were lost. */
     usleep(200000);
+    sleep((unsigned)o.linger);
     if (o.end == END_ABORT && all_sent && last_seen && strcmp(result.end, "lost") == 0) {
         result.end = "abort";
     }

@@ -2,6 +2,10 @@
 
 mod common;
 
+mod re_config {
+    mod again;
+}
+
 use anabranch_base::{StreamId, Tsn};
 use anabranch_engine::{AssocConfig, AssocId, Event, Phase, ReconfigError, SendOptions};
 use anabranch_wire::{

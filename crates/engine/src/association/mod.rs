@@ -31,6 +31,7 @@ mod paths;
 mod peer_window;
 pub(crate) mod receive;
 mod reconfig;
+mod reconfig_again;
 mod reconfig_in;
 pub(crate) mod restart;
 mod sack_in;

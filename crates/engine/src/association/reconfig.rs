@@ -1,8 +1,9 @@
 //! Stream re-configuration as the side that asks (RFC 6525 §5.1, §5.2.7). One request is under way at a time; further
-//! wishes wait. The side that answers is `reconfig_in`.
+//! wishes wait. The side that answers is `reconfig_in`; what is asked for anew, `reconfig_again`.
 
 use super::Association;
 use super::control_out::What;
+use super::reconfig_again::InVain;
 use super::seldom::Nothing;
 use crate::event::{Event, PathReason};
 use anabranch_base::{Duration, Instant, PathId, StreamId, Tsn};
@@ -59,17 +60,20 @@ pub(super) struct Request {
     pub params: Bytes,
     /// Numbers that are not answered yet.
     pub open: Vec<u32>,
+    /// What a reset of ours names, extended.
+    pub last_tsn: u64,
     deadline: Instant,
     attempts: u32,
     path: PathId,
     /// The peer has said "in progress": waiting is no error.
     in_progress: bool,
+    pub(super) in_vain: InVain,
 }
 
 /// State of both sides; of an association that may use it.
 #[derive(Debug, Default)]
 pub(crate) struct Reconfig {
-    next_request: u32,
+    pub(super) next_request: u32,
     pub(super) request: Option<Box<Request>>,
     pub(super) wishes: VecDeque<Wish>,
     /// The peer's next request number.
@@ -207,10 +211,16 @@ impl Association {
             return;
         }
         let Some(wish) = self.reconfig.wishes.pop_front() else { return };
+        self.request(now, wish, InVain::default());
+    }
+
+    /// Sends a request with the next numbers.
+    pub(super) fn request(&mut self, now: Instant, wish: Wish, in_vain: InVain) {
         let (params, open) = self.encode_wish(&wish);
         let path = self.usable_paths().iter().next().unwrap_or(self.handshake_path);
-        let request =
-            Request { wish, params: params.into(), open, deadline: now, attempts: 0, path, in_progress: false };
+        let (params, in_progress) = (params.into(), false);
+        let last_tsn = self.board.end() - 1;
+        let request = Request { wish, params, open, last_tsn, deadline: now, attempts: 0, path, in_progress, in_vain };
         self.reconfig.request = Some(Box::new(request));
         self.send_reconfig(now);
     }
@@ -259,6 +269,7 @@ impl Association {
             let next = usable.iter().find(|p| p.index() > r.path.index()).or_else(|| usable.iter().next());
             r.path = next.unwrap_or(r.path);
         }
+        r.leaves(&self.board);
         let (path, attempts, params) = (r.path, r.attempts, r.params.clone());
         r.attempts = r.attempts.saturating_add(1);
         let wait = Duration::from_nanos(self.rto(path).as_nanos().saturating_mul(1 << attempts.min(16)));
@@ -277,22 +288,20 @@ impl Association {
             self.path_error(now, path, PathReason::Timeout);
             self.association_error(now);
         }
-        if self.phase() != super::Phase::Closed {
+        if self.phase() != super::Phase::Closed && !self.ask_again(now) {
             self.send_reconfig(now);
         }
     }
 
     /// A response to one of our requests (§5.2.7).
     pub(super) fn on_reconfig_response(&mut self, now: Instant, number: u32, what: u32, tsns: Option<(Tsn, Tsn)>) {
-        let Some(r) = self.reconfig.request.as_mut().filter(|r| r.open.contains(&number)) else { return };
-        if what == result::IN_PROGRESS {
-            r.in_progress = true;
-            let (path, now_plus) = (r.path, now);
-            let wait = self.rto(path);
-            if let Some(r) = self.reconfig.request.as_mut() {
-                r.deadline = now_plus + wait;
-                r.attempts = 1;
-            }
+        let Some(r) = self.reconfig.request.as_ref().filter(|r| r.open.contains(&number)) else { return };
+        let wait = self.rto(r.path);
+        let waits = what == result::IN_PROGRESS || self.asks_as_before(number, what);
+        let Some(r) = self.reconfig.request.as_mut() else { return };
+        if waits {
+            r.waits();
+            (r.in_progress, r.deadline, r.attempts) = (true, now + wait, 1);
             return;
         }
         r.open.retain(|n| *n != number);
@@ -346,12 +355,12 @@ impl Association {
 
 /// Which of the parameters of a request had this number.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     Outgoing,
     Incoming,
 }
 
-fn part_of(params: &[u8], number: u32) -> Option<Part> {
+pub(super) fn part_of(params: &[u8], number: u32) -> Option<Part> {
     Params::new(params).iter().flatten().find_map(|p| match p {
         Parameter::OutgoingReset { request, .. } | Parameter::AddOutgoing { request, .. } if request == number => {
             Some(Part::Outgoing)
