@@ -183,7 +183,7 @@ pub struct Association {
     views: Views,
     /// Something happened to a path since the views were made. What is sent and acknowledged keeps them fresh itself.
     views_stale: bool,
-    /// Something happened to another path than the one at hand: views are made anew after the next event.
+    /// Something happened to another path than the one at hand: views are made anew before the next packet.
     views_doubtful: bool,
     mtu: u64,
     /// Bytes that the header of an I-DATA chunk takes more than that of DATA; 0 where DATA is used.

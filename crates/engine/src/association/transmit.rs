@@ -75,7 +75,8 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
         }
     } else if a.state.sends_data() {
         a.decay_idle_windows(now);
-        if core::mem::take(&mut a.views_stale) {
+        // A packet before this one may have given up what was in flight on other paths than its own.
+        if core::mem::take(&mut a.views_stale) | core::mem::take(&mut a.views_doubtful) {
             a.refresh_views();
         }
         debug_assert!(a.views_are_fresh(), "views that nobody touched");
