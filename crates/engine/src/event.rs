@@ -152,7 +152,8 @@ pub enum Event {
     },
     /// All streams and the TSNs of both sides have begun anew (RFC 6525 §5.1.4).
     AssociationReset,
-    /// A request to reset or to add streams was not carried out.
+    /// A request to reset or to add streams was not carried out. One that was refused as "already in progress" is asked
+    /// for again first.
     ReconfigFailed {
         /// What the peer said (RFC 6525 §4.4).
         result: u32,

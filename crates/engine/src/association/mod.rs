@@ -33,6 +33,7 @@ pub(crate) mod receive;
 mod reconfig;
 mod reconfig_again;
 mod reconfig_in;
+mod reconfig_refused;
 pub(crate) mod restart;
 mod sack_in;
 mod sack_tail;

@@ -1,9 +1,10 @@
 //! Stream re-configuration as the side that asks (RFC 6525 §5.1, §5.2.7). One request is under way at a time; further
-//! wishes wait. The side that answers is `reconfig_in`; what is asked for anew, `reconfig_again`.
+//! wishes wait. The side that answers is `reconfig_in`; what is asked for anew, `reconfig_again` and `reconfig_refused`.
 
 use super::Association;
 use super::control_out::What;
 use super::reconfig_again::InVain;
+use super::reconfig_refused::Waiting;
 use super::seldom::Nothing;
 use crate::event::{Event, PathReason};
 use anabranch_base::{Duration, Instant, PathId, StreamId, Tsn};
@@ -67,6 +68,8 @@ pub(super) struct Request {
     path: PathId,
     /// The peer has said "in progress": waiting is no error.
     in_progress: bool,
+    /// How often the wish was refused before.
+    pub(super) refused: u16,
     pub(super) in_vain: InVain,
 }
 
@@ -75,7 +78,7 @@ pub(super) struct Request {
 pub(crate) struct Reconfig {
     pub(super) next_request: u32,
     pub(super) request: Option<Box<Request>>,
-    pub(super) wishes: VecDeque<Wish>,
+    pub(super) wishes: VecDeque<Waiting>,
     /// The peer's next request number.
     pub(super) peer_next: u32,
     /// Numbers of the last requests with their answers, which are empty where a request of ours was the answer.
@@ -108,11 +111,11 @@ impl Reconfig {
     }
     /// The re-configuration timer.
     pub fn deadline(&self) -> Option<Instant> {
-        self.request.as_ref().map(|r| r.deadline)
+        self.request.as_ref().map(|r| r.deadline).or_else(|| self.asks_again_at())
     }
     /// No data gets a TSN until the TSNs have begun anew (§5.1.4 C2).
     pub fn suspends_data(&self) -> bool {
-        self.wishes.front() == Some(&Wish::ResetTsns)
+        self.wishes.front().is_some_and(|w| w.wish == Wish::ResetTsns)
             || self.request.as_ref().is_some_and(|r| r.wish == Wish::ResetTsns)
     }
     fn number(&mut self) -> u32 {
@@ -128,7 +131,8 @@ impl Reconfig {
 impl Association {
     /// Lets streams begin again with sequence number 0: ours, those of the peer, or both; no stream named is all of
     /// them. Messages handed over before keep their place, later ones wait for the peer's answer; it comes as
-    /// [`Event::StreamsReset`] or [`Event::ReconfigFailed`].
+    /// [`Event::StreamsReset`] or [`Event::ReconfigFailed`]. A peer that has a request of its own under way is asked
+    /// again, some ten times in five minutes.
     ///
     /// # Errors
     /// See [`ReconfigError`].
@@ -187,7 +191,7 @@ impl Association {
         if self.reconfig.wishes.len() >= MAX_WISHES {
             return Err(ReconfigError::Busy);
         }
-        self.reconfig.wishes.push_back(wish);
+        self.reconfig.wishes.push_back(wish.into());
         self.advance_reconfig(now);
         Ok(())
     }
@@ -198,8 +202,12 @@ impl Association {
         if self.reconfig.request.is_some() || !self.state.sends_data() {
             return;
         }
-        let Some(wish) = self.reconfig.wishes.front() else { return };
-        let may_begin = match wish {
+        let Some(waiting) = self.reconfig.wishes.front() else { return };
+        // Where the association is to end, it is tried once more at once.
+        if waiting.is_early(now) && !self.state.is_ending() {
+            return;
+        }
+        let may_begin = match &waiting.wish {
             Wish::Reset { outgoing: Some(streams), .. } => {
                 self.queue.pause(streams);
                 self.queue.is_drained()
@@ -210,17 +218,18 @@ impl Association {
         if !may_begin {
             return;
         }
-        let Some(wish) = self.reconfig.wishes.pop_front() else { return };
-        self.request(now, wish, InVain::default());
+        let Some(Waiting { wish, refused, .. }) = self.reconfig.wishes.pop_front() else { return };
+        self.request(now, wish, refused, InVain::default());
     }
 
     /// Sends a request with the next numbers.
-    pub(super) fn request(&mut self, now: Instant, wish: Wish, in_vain: InVain) {
+    pub(super) fn request(&mut self, now: Instant, wish: Wish, refused: u16, in_vain: InVain) {
         let (params, open) = self.encode_wish(&wish);
         let path = self.usable_paths().iter().next().unwrap_or(self.handshake_path);
         let (params, in_progress) = (params.into(), false);
         let last_tsn = self.board.end() - 1;
-        let request = Request { wish, params, open, last_tsn, deadline: now, attempts: 0, path, in_progress, in_vain };
+        let (deadline, attempts) = (now, 0);
+        let request = Request { wish, params, open, last_tsn, deadline, attempts, path, in_progress, refused, in_vain };
         self.reconfig.request = Some(Box::new(request));
         self.send_reconfig(now);
     }
@@ -280,9 +289,12 @@ impl Association {
     }
 
     /// The timer: once more the same, and an error of path and association (§5.1.1), unless the peer only asked for
-    /// patience (§5.2.7 H2).
+    /// patience (§5.2.7 H2). Or the end of a pause.
     pub(super) fn on_reconfig_timer(&mut self, now: Instant) {
-        let Some(r) = self.reconfig.request.as_mut() else { return };
+        let Some(r) = self.reconfig.request.as_mut() else {
+            self.reconfig.end_pause();
+            return self.advance_reconfig(now);
+        };
         if !core::mem::take(&mut r.in_progress) {
             let path = r.path;
             self.path_error(now, path, PathReason::Timeout);
@@ -305,12 +317,14 @@ impl Association {
             return;
         }
         r.open.retain(|n| *n != number);
-        let (wish, mine) = (r.wish.clone(), part_of(&r.params, number));
+        let (wish, mine, refused) = (r.wish.clone(), part_of(&r.params, number), r.refused);
         if r.open.is_empty() {
             self.reconfig.request = None;
         }
-        let done = matches!(what, result::NOTHING_TO_DO | result::PERFORMED);
-        self.settle_part(&wish, mine, done, what, tsns);
+        if !self.asks_later(now, what, (&wish, mine), refused, wait) {
+            let done = matches!(what, result::NOTHING_TO_DO | result::PERFORMED);
+            self.settle_part(&wish, mine, done, what, tsns);
+        }
         self.advance_reconfig(now);
         self.opportunity();
     }

@@ -54,8 +54,8 @@ impl Association {
         };
         let Some(r) = self.reconfig.request.take() else { return false };
         let Wish::Reset { outgoing, response, .. } = r.wish else { return false };
-        let former = Some((r.params, number));
-        self.request(now, Wish::Reset { outgoing, incoming: None, response }, InVain { former, ..InVain::default() });
+        let in_vain = InVain { former: Some((r.params, number)), ..InVain::default() };
+        self.request(now, Wish::Reset { outgoing, incoming: None, response }, r.refused, in_vain);
         true
     }
 

@@ -165,10 +165,10 @@ impl Association {
                 if sum > u32::from(self.config.max_streams) || streams == 0 {
                     return (Some(result::DENIED), None);
                 }
-                if !self.reconfig.is_idle() {
+                if !self.reconfig.may_ask_for_peer() {
                     return (Some(BUSY), None);
                 }
-                self.reconfig.wishes.push_back(Wish::Add { outgoing: streams, incoming: 0 });
+                self.reconfig.wishes.push_front(Wish::Add { outgoing: streams, incoming: 0 }.into());
                 (Some(result::PERFORMED), None)
             }
             _ => (None, None),
@@ -204,13 +204,15 @@ impl Association {
             }
             _ => false,
         };
-        if self.reconfig.request.as_ref().is_some_and(|r| covers(&r.wish)) {
+        if self.reconfig.own_resets().any(covers) {
             return Some(result::NOTHING_TO_DO);
         }
-        if !self.reconfig.is_idle() || !self.state.sends_data() {
+        if !self.reconfig.may_ask_for_peer() || !self.state.sends_data() {
             return Some(if self.state.sends_data() { BUSY } else { result::DENIED });
         }
-        self.reconfig.wishes.push_back(Wish::Reset { outgoing: Some(streams), incoming: None, response: Some(number) });
+        self.give_up_refused_reset();
+        let wish = Wish::Reset { outgoing: Some(streams), incoming: None, response: Some(number) };
+        self.reconfig.wishes.push_front(wish.into());
         self.advance_reconfig(now);
         // What was handed over before goes first.
         self.reconfig.request.is_none().then_some(result::IN_PROGRESS)
