@@ -7,19 +7,11 @@ use anabranch_wire::{Cause, Chunk, CookieEcho, Parameter, Params, cause_code, ki
 use bytes::Bytes;
 use common::keys::{association_key, key_vector, signed};
 use common::raw::*;
+use common::signed::{accepted_with_keys, offer_of};
 use common::*;
 
-const RANDOM: [u8; 32] = [0x55; 32];
-
-/// What a peer says that wants `chunks` authenticated.
 fn offer(chunks: &[u8]) -> Vec<u8> {
-    let list = [
-        bytes(&Parameter::Random(&RANDOM)),
-        bytes(&Parameter::ChunkList(chunks)),
-        bytes(&Parameter::HmacAlgo(&[0, 3, 0, 1])),
-        bytes(&Parameter::SupportedExtensions(&[kind::AUTH, kind::ASCONF, kind::ASCONF_ACK])),
-    ];
-    list.concat()
+    offer_of(chunks, &[])
 }
 
 fn wanting(chunks: &[u8], keys: &[(u16, &'static [u8])], active_key: u16) -> AssocConfig {
@@ -37,15 +29,8 @@ struct Both {
 
 impl Both {
     fn accepted(config: &AssocConfig, peer_wants: &[u8]) -> Both {
-        let mut r = Raw::with(config, |_| {});
-        let theirs = offer(peer_wants);
-        r.give_tagged(0, &[&init(init_fields(PEER_TAG), &theirs)]);
-        let answer = r.take_one();
-        let (fields, params) = init_of(&answer);
-        (r.tag, r.first_tsn) = (fields.tag, fields.initial_tsn);
-        r.echo(&cookie_of(&answer));
-        let id = r.only();
-        Both { r, id, ours: key_vector(&params), theirs: key_vector(&theirs) }
+        let (r, id, [ours, theirs]) = accepted_with_keys(config, &offer(peer_wants));
+        Both { r, id, ours, theirs }
     }
     fn key(&self, shared: &[u8]) -> Vec<u8> {
         association_key(shared, &self.ours, &self.theirs)

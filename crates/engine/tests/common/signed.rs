@@ -16,14 +16,31 @@ pub fn ours(i: u16) -> IpAddr {
 }
 
 pub fn offer(more: &[u8]) -> Vec<u8> {
+    offer_of(&[kind::ASCONF, kind::ASCONF_ACK], more)
+}
+
+/// What a peer says that wants `chunks` authenticated.
+pub fn offer_of(chunks: &[u8], more: &[u8]) -> Vec<u8> {
     let list = [
         bytes(&Parameter::Random(&[0x55; 32])),
-        bytes(&Parameter::ChunkList(&[kind::ASCONF, kind::ASCONF_ACK])),
+        bytes(&Parameter::ChunkList(chunks)),
         bytes(&Parameter::HmacAlgo(&[0, 3, 0, 1])),
         bytes(&Parameter::SupportedExtensions(&[kind::AUTH, kind::ASCONF, kind::ASCONF_ACK])),
         more.to_vec(),
     ];
     list.concat()
+}
+
+/// An accepted association with a peer that offered `theirs`, and the key vectors of us and of it.
+pub fn accepted_with_keys(config: &AssocConfig, theirs: &[u8]) -> (Raw, AssocId, [Vec<u8>; 2]) {
+    let mut r = Raw::with(config, |_| {});
+    r.give_tagged(0, &[&init(init_fields(PEER_TAG), theirs)]);
+    let answer = r.take_one();
+    let (fields, params) = init_of(&answer);
+    (r.tag, r.first_tsn) = (fields.tag, fields.initial_tsn);
+    r.echo(&cookie_of(&answer));
+    let id = r.only();
+    (r, id, [key_vector(&params), key_vector(theirs)])
 }
 
 /// An accepted association with a peer that signs.
@@ -42,15 +59,8 @@ impl Signed {
     }
 
     pub fn with(config: &AssocConfig, more: &[u8]) -> Signed {
-        let mut r = Raw::with(config, |_| {});
-        let theirs = offer(more);
-        r.give_tagged(0, &[&init(init_fields(PEER_TAG), &theirs)]);
-        let answer = r.take_one();
-        let (fields, params) = init_of(&answer);
-        (r.tag, r.first_tsn) = (fields.tag, fields.initial_tsn);
-        r.echo(&cookie_of(&answer));
-        let id = r.only();
-        let key = association_key(&[], &key_vector(&params), &key_vector(&theirs));
+        let (r, id, [ours, theirs]) = accepted_with_keys(config, &offer(more));
+        let key = association_key(&[], &ours, &theirs);
         let mut s = Signed { r, id, key, serial: PEER_TSN.0 };
         // All paths are confirmed.
         for _ in 0..40 {
