@@ -19,6 +19,7 @@
 
 mod draw;
 mod event_queue;
+mod fetch;
 pub mod link;
 pub mod loss;
 pub mod netem;

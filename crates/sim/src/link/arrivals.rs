@@ -1,5 +1,6 @@
 //! Packets on the way, in the order of their arrival.
 
+use crate::fetch::fetch;
 use anabranch_base::Instant;
 use std::collections::VecDeque;
 
@@ -76,6 +77,12 @@ impl<P> Arrivals<P> {
     #[inline]
     pub fn get(&self, place: usize) -> Option<&Travelling<P>> {
         self.0.get(place)
+    }
+
+    /// Has the cache fetch the entry at `place`; false if there is none.
+    #[inline]
+    pub fn fetch(&self, place: usize) -> bool {
+        self.0.get(place).map(fetch).is_some()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Travelling<P>> {

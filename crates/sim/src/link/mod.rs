@@ -184,6 +184,25 @@ impl<P: Clone + Send + 'static> Link<P> {
         self.rest.kept.get_or_insert_default();
     }
 
+    /// What comes out after `place` others, as things stand.
+    #[inline]
+    pub(crate) fn upcoming(&self, place: usize) -> Option<&P> {
+        Some(&self.steady.row.get(place)?.payload)
+    }
+
+    /// Has the cache fetch what [`enqueue`](Self::enqueue) will need.
+    #[inline]
+    pub(crate) fn fetch(&self) {
+        self.steady.fetch();
+    }
+
+    /// Has the cache fetch where it says what comes out after `place` others;
+    /// false if nothing does.
+    #[inline]
+    pub(crate) fn fetch_row(&self, place: usize) -> bool {
+        self.steady.row.fetch(place)
+    }
+
     /// Hands over what was dropped since the last call.
     #[inline]
     pub(crate) fn take_dropped(&mut self, take: impl FnMut(P)) {

@@ -6,6 +6,7 @@
 
 use super::arrivals::{Arrivals, Travelling};
 use super::{Link, LinkConfig, Tally};
+use crate::fetch::fetch;
 use crate::queue::{Discipline, Packet, Queue};
 use anabranch_base::{Duration, Instant, Rate};
 
@@ -153,6 +154,14 @@ impl<P> Steady<P> {
         self.free_at = since + Duration::from_nanos(time);
         self.surplus = time.saturating_mul(self.rate).saturating_sub(work);
         Some(self.free_at)
+    }
+
+    /// Has the cache fetch it.
+    #[inline]
+    pub fn fetch(&self) {
+        fetch(&self.offered);
+        fetch(&self.limit);
+        fetch(&self.free_at);
     }
 
     /// Puts an admitted packet into the row.

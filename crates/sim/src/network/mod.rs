@@ -5,6 +5,7 @@
 //! address, so a host with several cables has several paths.
 
 mod agent;
+mod ahead;
 mod observer;
 mod packet;
 mod routes;
@@ -261,6 +262,9 @@ impl<X: Clone + Send + 'static> Network<X> {
         let mut next = line.link.poll_deliver(self.now);
         while let Some(parcel) = next {
             self.tell(Place::Link(id), What::Arrived, &parcel);
+            if self.agents.len() > ahead::FEW_AGENTS {
+                self.fetch_ahead(id, row);
+            }
             self.arrive(to, row, parcel);
             let link = &mut self.links[id.0 as usize].link;
             next = if link.may_deliver(self.now) { link.poll_deliver(self.now) } else { None };

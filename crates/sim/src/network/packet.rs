@@ -1,6 +1,7 @@
 //! What travels.
 
 use super::{Address, AgentId, Peer};
+use crate::fetch::fetch;
 use crate::transport::tcp::Segment;
 use anabranch_base::Instant;
 
@@ -75,6 +76,12 @@ impl<X> Parcel<X> {
     #[inline]
     pub fn packet(&self) -> Option<&Packet<X>> {
         self.0.0.as_ref()
+    }
+
+    /// Has the cache fetch the packet.
+    #[inline]
+    pub(super) fn fetch(&self) {
+        fetch(&*self.0);
     }
 
     /// Marks the packet if its sender wants marks; false otherwise.

@@ -2,7 +2,7 @@
 //!
 //! Nearly all wake-ups are of the next milliseconds. Those lie in a wheel of short slots, which costs the same however
 //! many there are; the few that are further away, such as timers, lie in a heap beside it and stay there until they are
-//! the earliest of all. One lies by itself: often what came last is the next.
+//! the earliest of all.
 
 use anabranch_base::Instant;
 use core::cmp::Reverse;
@@ -26,8 +26,6 @@ type Entry = u128;
 /// Small numbers by time; those of one time in the order they came.
 #[derive(Debug)]
 pub(super) struct Wakes {
-    /// One of them, or [`NOTHING`]: the earliest of those that came since it was empty.
-    latest: Entry,
     near: Wheel,
     far: BinaryHeap<Reverse<Entry>>,
     /// The next number; those that are here begin anew before it runs over.
@@ -50,7 +48,7 @@ fn slot_of(at: u64) -> u64 {
 
 impl Wakes {
     pub fn new() -> Self {
-        Wakes { latest: NOTHING, near: Wheel::new(), far: BinaryHeap::new(), number: 0, last: 0 }
+        Wakes { near: Wheel::new(), far: BinaryHeap::new(), number: 0, last: 0 }
     }
 
     /// Adds an entry; a time before the latest one taken counts as that.
@@ -61,11 +59,7 @@ impl Wakes {
         }
         let new = entry(at.as_nanos().max(self.last), self.number, what);
         self.number += 1;
-        let (sooner, later) = if new < self.latest { (new, self.latest) } else { (self.latest, new) };
-        self.latest = sooner;
-        if later != NOTHING {
-            self.place(later);
-        }
+        self.place(new);
     }
 
     #[inline]
@@ -83,14 +77,12 @@ impl Wakes {
     pub fn pop_until(&mut self, until: Instant) -> Option<(Instant, u32)> {
         let (near, slot) = self.near.first_from(slot_of(self.last) as usize % SLOTS);
         let far = self.far.peek().map_or(NOTHING, |Reverse(e)| *e);
-        let first = near.min(far).min(self.latest);
+        let first = near.min(far);
         let at = time_of(first);
         if first == NOTHING || at > until.as_nanos() {
             return None;
         }
-        if first == self.latest {
-            self.latest = NOTHING;
-        } else if first == near {
+        if first == near {
             self.near.remove_first(slot);
         } else {
             self.far.pop();
@@ -104,7 +96,6 @@ impl Wakes {
     fn renumber(&mut self) {
         let mut all = self.near.take_all();
         all.extend(self.far.drain().map(|Reverse(e)| e));
-        all.extend(Some(core::mem::replace(&mut self.latest, NOTHING)).filter(|e| *e != NOTHING));
         all.sort_unstable();
         for (i, e) in all.iter().enumerate() {
             self.place(entry(time_of(*e), i as u32, *e as u32));
@@ -116,8 +107,17 @@ impl Wakes {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     entry: Entry,
+    /// The one before it in its slot.
+    before: u32,
     /// The next one of its slot, or of those without an entry.
     next: u32,
+}
+
+/// The first and the last node of a slot; the last means nothing where there is no first.
+#[derive(Clone, Copy, Debug)]
+struct Ends {
+    first: u32,
+    last: u32,
 }
 
 /// Entries of the time that the wheel spans, each in the slot of its time; those of one slot in order.
@@ -126,8 +126,8 @@ struct Wheel {
     nodes: Vec<Node>,
     /// The first node without an entry.
     spare: u32,
-    /// The first node of each slot.
-    first: Box<[u32]>,
+    /// The nodes of each slot.
+    slots: Box<[Ends]>,
     /// A bit for each slot that has an entry, and for each of these words that is not zero.
     used: Box<[u64; WORDS]>,
     used_words: u64,
@@ -135,42 +135,53 @@ struct Wheel {
 
 impl Wheel {
     fn new() -> Self {
-        let (first, used) = (vec![NONE; SLOTS].into(), Box::new([0; WORDS]));
-        Wheel { nodes: Vec::new(), spare: NONE, first, used, used_words: 0 }
+        let slots = vec![Ends { first: NONE, last: NONE }; SLOTS].into();
+        Wheel { nodes: Vec::new(), spare: NONE, slots, used: Box::new([0; WORDS]), used_words: 0 }
     }
 
     #[inline]
     fn insert(&mut self, slot: usize, entry: Entry) {
-        let head = self.first[slot];
-        let mut node = Node { entry, next: head };
-        if head == NONE {
+        let Ends { first, last } = self.slots[slot];
+        if first == NONE {
             self.used[slot / 64] |= 1 << (slot % 64);
             self.used_words |= 1 << (slot / 64);
+            let place = self.place_for(Node { entry, before: NONE, next: NONE });
+            self.slots[slot] = Ends { first: place, last: place };
+            return;
         }
-        let mut before = NONE;
-        while let Some(other) = self.nodes.get(node.next as usize).filter(|o| o.entry < entry) {
-            (before, node.next) = (node.next, other.next);
+        // What comes later is mostly to happen later, too.
+        let (mut before, mut next) = (last, NONE);
+        while let Some(other) = self.nodes.get(before as usize).filter(|o| o.entry > entry) {
+            (before, next) = (other.before, before);
         }
-        let place = self.spare;
-        let place = if let Some(spare) = self.nodes.get_mut(place as usize) {
-            self.spare = spare.next;
-            *spare = node;
-            place
-        } else {
-            self.nodes.push(node);
-            self.nodes.len() as u32 - 1
-        };
+        let place = self.place_for(Node { entry, before, next });
         match self.nodes.get_mut(before as usize) {
             Some(before) => before.next = place,
-            None => self.first[slot] = place,
+            None => self.slots[slot].first = place,
         }
+        match self.nodes.get_mut(next as usize) {
+            Some(next) => next.before = place,
+            None => self.slots[slot].last = place,
+        }
+    }
+
+    #[inline]
+    fn place_for(&mut self, node: Node) -> u32 {
+        let place = self.spare;
+        if let Some(spare) = self.nodes.get_mut(place as usize) {
+            self.spare = spare.next;
+            *spare = node;
+            return place;
+        }
+        self.nodes.push(node);
+        self.nodes.len() as u32 - 1
     }
 
     /// The earliest entry and its slot, where nothing is earlier than what is in the slot `from`.
     #[inline]
     fn first_from(&self, from: usize) -> (Entry, usize) {
         let slot = self.used_from(from).unwrap_or(from);
-        (self.nodes.get(self.first[slot] as usize).map_or(NOTHING, |n| n.entry), slot)
+        (self.nodes.get(self.slots[slot].first as usize).map_or(NOTHING, |n| n.entry), slot)
     }
 
     /// The first slot with an entry, `from` and then around.
@@ -193,12 +204,14 @@ impl Wheel {
     /// Takes out the first entry of a slot that has one.
     #[inline]
     fn remove_first(&mut self, slot: usize) {
-        let place = self.first[slot];
+        let place = self.slots[slot].first;
         let Some(node) = self.nodes.get_mut(place as usize) else { return };
         let next = core::mem::replace(&mut node.next, self.spare);
         self.spare = place;
-        self.first[slot] = next;
-        if next == NONE {
+        self.slots[slot].first = next;
+        if let Some(next) = self.nodes.get_mut(next as usize) {
+            next.before = NONE;
+        } else {
             let word = &mut self.used[slot / 64];
             *word &= !(1 << (slot % 64));
             if *word == 0 {
