@@ -38,7 +38,10 @@ impl PacketSlices {
     /// Drops what is there and starts a packet with header `h`.
     #[inline]
     pub fn start(&mut self, h: CommonHeader) {
-        self.clear();
+        // Nothing stands without a header.
+        if !self.head.is_empty() {
+            self.clear();
+        }
         self.head.extend_from_slice(&h.to_bytes());
     }
 

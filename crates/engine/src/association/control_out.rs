@@ -366,7 +366,7 @@ impl Association {
         echo + if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
     }
 
-    fn sack_pending(&self) -> bool {
+    pub(super) fn sack_pending(&self) -> bool {
         self.sack_due || self.sack_timer.is_some()
     }
 

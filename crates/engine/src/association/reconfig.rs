@@ -129,6 +129,12 @@ impl Reconfig {
 }
 
 impl Association {
+    /// Nothing is asked of the peer, nor to be asked.
+    #[inline]
+    pub(super) fn is_reconfig_idle(&self) -> bool {
+        self.reconfig.is_nothing() || self.reconfig.is_idle()
+    }
+
     /// Lets streams begin again with sequence number 0: ours, those of the peer, or both; no stream named is all of
     /// them. Messages handed over before keep their place, later ones wait for the peer's answer; it comes as
     /// [`Event::StreamsReset`] or [`Event::ReconfigFailed`]. A peer that has a request of its own under way is asked

@@ -14,6 +14,10 @@ impl<T> Seldom<T> {
     pub fn nothing() -> Self {
         Seldom(None)
     }
+    /// Was it never written to?
+    pub fn is_nothing(&self) -> bool {
+        self.0.is_none()
+    }
     /// For what need not be done to nothing.
     pub fn held(&mut self) -> Option<&mut T> {
         self.0.as_deref_mut()

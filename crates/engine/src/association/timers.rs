@@ -46,7 +46,9 @@ impl Association {
         offer(self.control_timer, TimerReason::Control);
         offer(self.guard_timer, TimerReason::Control);
         offer(self.asconf.deadline(), TimerReason::Asconf);
-        offer(self.reconfig.deadline(), TimerReason::Reconfig);
+        if !self.reconfig.is_nothing() {
+            offer(self.reconfig.deadline(), TimerReason::Reconfig);
+        }
         offer(self.sack_timer, TimerReason::Sack);
         offer(self.forward_timer, TimerReason::ForwardTsn);
         offer(self.scheduler_wakeup, TimerReason::Policy);

@@ -59,7 +59,7 @@ impl Scratch {
 /// Builds the next packet into `out`; false when there is none now.
 pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> bool {
     a.window_spent = false;
-    if !a.reconfig.is_idle() {
+    if !a.is_reconfig_idle() {
         a.advance_reconfig(now);
     }
     if a.transmit_control(now, out) {
@@ -125,7 +125,7 @@ impl Association {
     /// Nothing of what comes before DATA and after it is to be sent or done.
     fn has_nothing_but_data(&self) -> bool {
         let open = self.state.sends_data() && !self.state.is_ending();
-        open && self.control.is_empty() && !self.sack_due && self.reconfig.is_idle()
+        open && self.control.is_empty() && !self.sack_due && self.is_reconfig_idle()
     }
 }
 
@@ -191,8 +191,8 @@ impl Association {
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.counters.packets_sent += 1;
             p.counters.bytes_sent += out.packet.len() as u64;
-            let control = out.packet.chunk_kinds().iter().filter(|k| !matches!(**k, kind::DATA | kind::I_DATA));
-            self.stats.control_sent += control.count() as u64;
+            // Only DATA and I-DATA have payload beside the head.
+            self.stats.control_sent += (out.packet.chunk_kinds().len() - out.packet.payloads().len()) as u64;
         }
     }
 

@@ -222,10 +222,12 @@ impl Association {
         if list.len() > 1 {
             list.sort_unstable();
         }
-        let data_len: usize =
-            list.iter().filter_map(|&t| self.board.get(t)).map(|c| self.chunk_len(c.payload.len())).sum();
-        self.bundle_forward_tsn(now, path, out, data_len);
-        self.bundle_sack(path, out, data_len);
+        if self.forward_due || self.sack_pending() {
+            let chunks = list.iter().filter_map(|&t| self.board.get(t));
+            let data_len = chunks.map(|c| self.chunk_len(c.payload.len())).sum();
+            self.bundle_forward_tsn(now, path, out, data_len);
+            self.bundle_sack(path, out, data_len);
+        }
         let (mut payload, mut once, taps) = (0, true, self.asks.redundancy);
         let last_of_all = if self.ends_with_this_packet() { list.last() } else { None };
         for tsn in &list {

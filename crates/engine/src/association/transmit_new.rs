@@ -254,7 +254,7 @@ impl Association {
         } else {
             LookAhead::ONE
         };
-        if !self.reconfig.is_idle() && self.reconfig.suspends_data() {
+        if !self.is_reconfig_idle() && self.reconfig.suspends_data() {
             return;
         }
         if want.when_drained && !self.board.ahead().is_empty() {

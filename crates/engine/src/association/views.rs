@@ -123,8 +123,11 @@ impl Association {
             v.in_flight = p.flight.bytes();
             v.packets_in_flight = p.flight.packets();
             v.loss = p.flight.loss();
-            v.oldest_sent = p.flight.oldest_sent();
-            v.second_sent = p.flight.second_sent();
+            // The last of many changes nothing about the first two.
+            if p.flight.entries() <= 2 {
+                v.oldest_sent = p.flight.oldest_sent();
+                v.second_sent = p.flight.second_sent();
+            }
             v.unanswered_since = p.unanswered();
             v.send_rate = p.rate.send_rate();
         }

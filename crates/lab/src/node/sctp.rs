@@ -290,7 +290,9 @@ impl SctpAgent {
                     }
                 }
             }
-            if let (Some(probe), Some(a)) = (&mut self.probe, self.id.and_then(|id| endpoint.association(id))) {
+            if let Some(probe) = &mut self.probe
+                && let Some(a) = self.id.and_then(|id| endpoint.association(id))
+            {
                 probe.sending(a);
             }
             let size = t.packet.len() as u32 + self.config.overhead;
@@ -318,6 +320,10 @@ impl SctpAgent {
             data_chunks(p.head_mut()).for_each(|c| record.arrived(c.tsn, now));
         }
     }
+}
+
+fn sooner(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
+    a.map_or(b, |a| Some(b.map_or(a, |b| a.min(b))))
 }
 
 impl Agent<SctpPacket> for SctpAgent {
@@ -363,6 +369,6 @@ impl Agent<SctpPacket> for SctpAgent {
     fn next_timeout(&self) -> Option<Instant> {
         let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
         let application = self.application.as_ref().and_then(Application::next_timeout);
-        [endpoint, application, self.reader.next_timeout()].into_iter().flatten().min()
+        sooner(sooner(endpoint, application), self.reader.next_timeout())
     }
 }
