@@ -1,5 +1,6 @@
 //! Sending side: messages that wait, and chunks that have a TSN.
 
+mod by_stream;
 mod chunk;
 pub(crate) mod groups;
 pub(crate) mod scoreboard;

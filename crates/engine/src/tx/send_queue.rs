@@ -1,5 +1,6 @@
 //! Messages not yet cut into chunks, per stream.
 
+use super::by_stream::ByStream;
 use crate::message::SendOptions;
 use anabranch_base::{Instant, Mid, Ssn, StreamId};
 use anabranch_policy::stream_scheduler::StreamScheduler;
@@ -112,7 +113,7 @@ pub(crate) struct Fragment {
 
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
-    streams: BTreeMap<u16, OutStream>,
+    streams: ByStream<OutStream>,
     ready: Vec<StreamView>,
     cutting: Option<Cutting>,
     /// With I-DATA: the message of each stream that is being cut, shown in `ready` until its end. None with DATA.
@@ -157,14 +158,14 @@ impl SendQueue {
     pub fn resume(&mut self, reset: bool) {
         let Some(paused) = self.paused.take() else { return };
         if reset {
-            self.streams.iter_mut().filter(|(s, _)| paused.covers(**s)).for_each(|(_, s)| s.begin_again());
+            self.streams.iter_mut().filter(|(s, _)| paused.covers(*s)).for_each(|(_, s)| s.begin_again());
         }
         paused.held.into_iter().for_each(|q| self.enter(q));
     }
 
     /// All streams begin with number 0.
     pub fn reset_all(&mut self) {
-        self.streams.values_mut().for_each(OutStream::begin_again);
+        self.streams.iter_mut().for_each(|(_, s)| s.begin_again());
     }
 
     /// Has a message begun and not ended?
@@ -215,7 +216,7 @@ impl SendQueue {
             self.droppable.insert((p, queued.message, options.stream.0));
         }
         let begun = self.interleaved.as_ref().is_some_and(|c| c.contains_key(&options.stream.0));
-        let s = self.streams.entry(options.stream.0).or_default();
+        let s = self.streams.of(options.stream.0);
         s.queue.push_back(queued);
         if s.queue.len() == 1
             && !begun
@@ -230,7 +231,7 @@ impl SendQueue {
         let cut = self.cutting.iter().chain(self.interleaved.iter().flat_map(BTreeMap::values));
         cut.for_each(|c| f(c.message.message, &c.message.options, c.message.payload.slice(c.offset..)));
         let held = self.paused.iter().flat_map(|p| &p.held);
-        let waiting = self.streams.values().flat_map(|s| &s.queue).chain(held);
+        let waiting = self.streams.iter().flat_map(|s| &s.queue).chain(held);
         waiting.for_each(|q| f(q.message, &q.options, q.payload.clone()));
     }
 
@@ -243,7 +244,7 @@ impl SendQueue {
 
     /// Gives a stream its priority or weight for schedulers that look at it.
     pub fn set_value(&mut self, stream: StreamId, value: Option<u16>) {
-        self.streams.entry(stream.0).or_default().value = value;
+        self.streams.of(stream.0).value = value;
         self.ready.iter_mut().filter(|v| v.id == stream).for_each(|v| v.value = value);
     }
 
@@ -287,7 +288,7 @@ impl SendQueue {
             let id = if self.ready.len() == 1 { self.ready[0].id } else { scheduler.next(now, &self.ready) };
             // A scheduler that names a stream with nothing to send is answered with the first one.
             let i = self.ready.iter().position(|v| v.id == id).unwrap_or(0);
-            let Some(s) = self.streams.get_mut(&self.ready[i].id.0) else { break };
+            let Some(s) = self.streams.get_mut(self.ready[i].id.0) else { break };
             let head = s.queue.pop_front();
             let given_up_now =
                 head.as_ref().is_some_and(|h| expired(&self.ready[i], h.message, &h.options, &h.payload));
@@ -383,7 +384,7 @@ impl SendQueue {
 
     /// Gives a message its MID (RFC 8260 §2.1) and begins to cut it.
     fn begin(&mut self, stream: u16, message: Queued) {
-        let Some(s) = self.streams.get_mut(&stream) else { return };
+        let Some(s) = self.streams.get_mut(stream) else { return };
         let next = &mut s.next_mid[usize::from(message.options.unordered)];
         let mid = *next;
         *next = mid.next();
@@ -394,7 +395,7 @@ impl SendQueue {
     }
 
     fn take_head(&mut self, stream: u16) -> Option<Queued> {
-        let head = self.streams.get_mut(&stream)?.queue.pop_front()?;
+        let head = self.streams.get_mut(stream)?.queue.pop_front()?;
         self.waiting -= 1;
         if let Some(p) = head.options.discard_priority {
             self.droppable.remove(&(p, head.message, stream));
@@ -404,7 +405,7 @@ impl SendQueue {
 
     /// Shows the first message that waits on `stream` in place of what was shown.
     fn show_head(&mut self, stream: u16) {
-        let head = self.streams.get(&stream).and_then(OutStream::head);
+        let head = self.streams.get(stream).and_then(OutStream::head);
         let at = self.ready.iter().position(|v| v.id.0 == stream);
         match (head, at) {
             (Some(head), Some(at)) => self.ready[at] = head,
@@ -414,7 +415,7 @@ impl SendQueue {
     }
 
     fn queued(&self, stream: u16, message: u64) -> Option<(usize, &Queued)> {
-        let q = &self.streams.get(&stream)?.queue;
+        let q = &self.streams.get(stream)?.queue;
         let i = q.binary_search_by_key(&message, |m| m.message).ok()?;
         q.get(i).map(|m| (i, m))
     }
@@ -441,7 +442,7 @@ impl SendQueue {
         for (p, message, stream) in victims {
             self.droppable.remove(&(p, message, stream));
             let Some((i, _)) = self.queued(stream, message) else { continue };
-            let Some(s) = self.streams.get_mut(&stream) else { continue };
+            let Some(s) = self.streams.get_mut(stream) else { continue };
             let Some(m) = s.queue.remove(i) else { continue };
             let head = s.head();
             self.bytes -= m.payload.len() as u64;
@@ -462,7 +463,7 @@ impl SendQueue {
 
     /// Drops what waits on `stream`; a message that is being cut goes on. Each is told to `dropped` with its length.
     pub fn discard(&mut self, stream: StreamId, dropped: &mut dyn FnMut(&SendOptions, u64)) {
-        let Some(s) = self.streams.get_mut(&stream.0) else { return };
+        let Some(s) = self.streams.get_mut(stream.0) else { return };
         for m in s.queue.drain(..) {
             if let Some(p) = m.options.discard_priority {
                 self.droppable.remove(&(p, m.message, stream.0));
