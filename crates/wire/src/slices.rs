@@ -39,7 +39,7 @@ impl PacketSlices {
     #[inline]
     pub fn start(&mut self, h: CommonHeader) {
         // Nothing stands without a header.
-        if !self.head.is_empty() {
+        if !self.head.is_empty() || self.unsummed {
             self.clear();
         }
         self.head.extend_from_slice(&h.to_bytes());

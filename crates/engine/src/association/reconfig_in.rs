@@ -165,7 +165,7 @@ impl Association {
                 if sum > u32::from(self.config.max_streams) || streams == 0 {
                     return (Some(result::DENIED), None);
                 }
-                if !self.reconfig.may_ask_for_peer() {
+                if !self.reconfig.may_ask_for_peer() || self.reconfig.adds_wait() {
                     return (Some(BUSY), None);
                 }
                 self.reconfig.wishes.push_front(Wish::Add { outgoing: streams, incoming: 0 }.into());

@@ -71,6 +71,12 @@ impl Reconfig {
         self.request.is_none() && self.wishes.front().is_none_or(|w| w.refused > 0)
     }
 
+    /// More streams are wished for. A peer that asks for them and refuses what it gets would else add a wish each time,
+    /// and more streams in sum than it may have.
+    pub(super) fn adds_wait(&self) -> bool {
+        self.wishes.iter().any(|w| matches!(w.wish, Wish::Add { .. }))
+    }
+
     /// Resets that are under way, or will be asked for again.
     pub(super) fn own_resets(&self) -> impl Iterator<Item = &Wish> {
         let refused = self.wishes.iter().take_while(|w| w.refused > 0).map(|w| &w.wish);

@@ -119,12 +119,13 @@ impl Association {
         if self.asks.quality {
             return self.refresh_view(id);
         }
+        let doubtful = self.views_doubtful;
         if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
             v.in_flight = p.flight.bytes();
             v.packets_in_flight = p.flight.packets();
             v.loss = p.flight.loss();
             // The last of many changes nothing about the first two.
-            if p.flight.entries() <= 2 {
+            if p.flight.entries() <= 2 || doubtful {
                 v.oldest_sent = p.flight.oldest_sent();
                 v.second_sent = p.flight.second_sent();
             }

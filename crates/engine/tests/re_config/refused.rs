@@ -125,6 +125,37 @@ fn a_peer_that_changes_its_mind_gets_no_more_either() {
     is_unharmed(&r, id);
 }
 
+/// It would else cost memory for each pair of packets, and in the end give more streams than the limit.
+///
+/// Shows: ext/R14, ext/R12.
+#[test]
+fn a_peer_that_refuses_the_streams_it_asks_for_gets_no_more_of_them() {
+    let (mut r, id) = quiet();
+    let (before, most) = (r.endpoint.association(id).expect("alive").streams().0, config().max_streams);
+    let (number, streams) = (r.first_tsn.0, most - before);
+    let ask = |n: u32| asking(&[Parameter::AddIncoming { request: PEER_TSN.0.wrapping_add(n), streams }]);
+    let wanted = |n: u32| Parameter::AddOutgoing { request: number.wrapping_add(n), streams };
+    let has = |params: &[u8], n| Params::new(params).iter().flatten().any(|p| p == wanted(n));
+    r.give(&[&ask(0)]);
+    assert!(has(&asked(&r.take()).concat(), 0));
+    refuse(&mut r, number);
+    for n in 1..100 {
+        // Under either number: it is to come again as it was.
+        for request in [1, n] {
+            r.give(&[&ask(request)]);
+            assert!(!has(&asked(&r.take()).concat(), n));
+        }
+        refuse(&mut r, number.wrapping_add(n));
+    }
+    let (_, params) = next_request(&mut r);
+    assert_eq!(Params::new(&params).iter().collect::<Vec<_>>(), [Ok(wanted(1))]);
+    r.give(&[&answer(number.wrapping_add(1), result::PERFORMED)]);
+    r.run_for(ms(200_000));
+    assert!(asked(&r.take()).is_empty(), "nothing else waits");
+    assert_eq!(r.endpoint.association(id).expect("alive").streams().0, most);
+    is_unharmed(&r, id);
+}
+
 /// Shows: ext/R14.
 #[test]
 fn only_the_half_that_was_refused_is_asked_for_again() {
