@@ -11,5 +11,5 @@ mod units;
 pub use ids::{PathId, PathSet, StreamId};
 pub use random::{Entropy, RandomStream};
 pub use serial::{Mid, Ssn, Tsn};
-pub use time::{Duration, Instant};
+pub use time::{Duration, Instant, earlier};
 pub use units::{Ppm, Rate};

@@ -187,6 +187,15 @@ impl fmt::Display for Duration {
     }
 }
 
+/// The earlier of two moments, where there are any.
+#[inline]
+pub fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (a, b) => a.or(b),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

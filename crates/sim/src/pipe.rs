@@ -1,7 +1,7 @@
 //! Two ends and what lies between them: one path in both directions, or several paths side by side.
 
 use crate::link::{Link, LinkConfig, LinkCounters, Setting, Verdict};
-use anabranch_base::Instant;
+use anabranch_base::{Instant, earlier};
 
 /// Which way a packet goes.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
@@ -159,13 +159,6 @@ impl<P: Clone + Send + 'static> Paths<P> {
     /// Is there no path?
     pub fn is_empty(&self) -> bool {
         self.paths.is_empty()
-    }
-}
-
-fn earlier<T: Ord>(a: Option<T>, b: Option<T>) -> Option<T> {
-    match (a, b) {
-        (Some(a), Some(b)) => Some(a.min(b)),
-        (a, b) => a.or(b),
     }
 }
 

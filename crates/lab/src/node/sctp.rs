@@ -7,7 +7,7 @@ use super::packet::SctpPacket;
 use super::pairs::Pairs;
 use crate::metrics::{Detail, SharedRecord, Wanted};
 use crate::trace::Probe;
-use anabranch_base::{Instant, RandomStream};
+use anabranch_base::{Instant, RandomStream, earlier};
 use anabranch_engine::{
     AssocConfig, AssocId, Association, CloseReason, ConnectError, Endpoint, EndpointConfig, Event, ListedAddress,
     LocalId, Transmit,
@@ -322,10 +322,6 @@ impl SctpAgent {
     }
 }
 
-fn sooner(a: Option<Instant>, b: Option<Instant>) -> Option<Instant> {
-    a.map_or(b, |a| Some(b.map_or(a, |b| a.min(b))))
-}
-
 impl Agent<SctpPacket> for SctpAgent {
     fn start(&mut self, cx: &mut Context<'_, SctpPacket>) {
         self.open(cx.now());
@@ -369,6 +365,6 @@ impl Agent<SctpPacket> for SctpAgent {
     fn next_timeout(&self) -> Option<Instant> {
         let endpoint = self.endpoint.as_ref().and_then(Endpoint::poll_timeout);
         let application = self.application.as_ref().and_then(Application::next_timeout);
-        sooner(sooner(endpoint, application), self.reader.next_timeout())
+        earlier(earlier(endpoint, application), self.reader.next_timeout())
     }
 }
