@@ -1,6 +1,5 @@
 //! Packets on the way, in the order of their arrival.
 
-use crate::fetch::fetch;
 use anabranch_base::Instant;
 use std::collections::VecDeque;
 
@@ -19,9 +18,6 @@ pub(super) struct Travelling<P> {
     pub lost: bool,
     pub payload: P,
 }
-
-/// A row with room for so many is small enough as it is.
-const FEW: usize = 4;
 
 /// Almost always first in, first out: only jitter that reorders, or a packet that skips the delay, comes between.
 #[derive(Debug)]
@@ -68,7 +64,7 @@ impl<P> Arrivals<P> {
             return None;
         }
         let packet = self.0.pop_front();
-        if self.0.is_empty() && self.0.capacity() > FEW {
+        if self.0.is_empty() {
             self.0.clear(); // The next one goes where this one was, which is in the cache.
         }
         packet
@@ -77,12 +73,6 @@ impl<P> Arrivals<P> {
     #[inline]
     pub fn get(&self, place: usize) -> Option<&Travelling<P>> {
         self.0.get(place)
-    }
-
-    /// Has the cache fetch the entry at `place`; false if there is none.
-    #[inline]
-    pub fn fetch(&self, place: usize) -> bool {
-        self.0.get(place).map(fetch).is_some()
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Travelling<P>> {

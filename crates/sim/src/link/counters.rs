@@ -20,6 +20,12 @@ impl Tally {
     pub const fn plus(self, other: Tally) -> Self {
         Tally { packets: self.packets + other.packets, bytes: self.bytes.saturating_add(other.bytes) }
     }
+
+    /// What remains of this without `other`, which is part of it.
+    pub(super) const fn less(self, other: Tally) -> Self {
+        Tally { packets: self.packets.saturating_sub(other.packets), bytes: self.bytes.saturating_sub(other.bytes) }
+    }
+
     pub(crate) fn add(&mut self, size: u32) {
         *self = self.with(size);
     }

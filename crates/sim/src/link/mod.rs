@@ -33,8 +33,10 @@ use crate::queue::{AnyQueue, Line, Mark, Packet, Queue};
 use anabranch_base::{Duration, Instant, RandomStream};
 use arrivals::Travelling;
 use schedule::Progress;
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
+use std::sync::Arc;
 use steady::Steady;
+pub(crate) use steady::Terms;
 use transmitter::Transmitter;
 
 /// What became of a packet at the entrance.
@@ -43,6 +45,15 @@ pub enum Verdict {
     /// Taken. It may still be lost on the wire.
     Queued,
     /// Dropped.
+    Dropped(DropReason),
+}
+
+/// What became of a packet at the entrance, and when it will come out.
+pub(crate) enum Put {
+    /// It will arrive then, behind all others.
+    Arrives(Instant),
+    /// Taken; what becomes of it is not certain.
+    Queued,
     Dropped(DropReason),
 }
 
@@ -157,7 +168,7 @@ impl<P: Clone + Send + 'static> Link<P> {
             kept: None,
             decided: VecDeque::new(),
         };
-        let mut link = Link { steady: Steady::new(), rest: Box::new(rest) };
+        let mut link = Link { steady: Steady::new(&rest.config), rest: Box::new(rest) };
         link.judge();
         link
     }
@@ -184,23 +195,18 @@ impl<P: Clone + Send + 'static> Link<P> {
         self.rest.kept.get_or_insert_default();
     }
 
+    /// Shares what does not change with a link that has the same.
+    pub(crate) fn share_terms(&mut self, known: &mut BTreeSet<Arc<Terms>>) {
+        match known.get(&self.steady.terms) {
+            Some(terms) => self.steady.terms = Arc::clone(terms),
+            None => drop(known.insert(Arc::clone(&self.steady.terms))),
+        }
+    }
+
     /// What comes out after `place` others, as things stand.
     #[inline]
     pub(crate) fn upcoming(&self, place: usize) -> Option<&P> {
         Some(&self.steady.row.get(place)?.payload)
-    }
-
-    /// Has the cache fetch what [`enqueue`](Self::enqueue) will need.
-    #[inline]
-    pub(crate) fn fetch(&self) {
-        self.steady.fetch();
-    }
-
-    /// Has the cache fetch where it says what comes out after `place` others;
-    /// false if nothing does.
-    #[inline]
-    pub(crate) fn fetch_row(&self, place: usize) -> bool {
-        self.steady.row.fetch(place)
     }
 
     /// Hands over what was dropped since the last call.
@@ -225,23 +231,35 @@ impl<P: Clone + Send + 'static> Link<P> {
     /// that one.
     #[inline]
     pub fn enqueue(&mut self, now: Instant, size: u32, payload: P) -> Verdict {
+        match self.put(now, size, payload) {
+            Put::Arrives(_) | Put::Queued => Verdict::Queued,
+            Put::Dropped(reason) => Verdict::Dropped(reason),
+        }
+    }
+
+    /// The same, and says more.
+    #[inline]
+    pub(crate) fn put(&mut self, now: Instant, size: u32, payload: P) -> Put {
         if !self.steady.plain {
             let now = self.advance(now);
-            self.steady.offered.add(size);
-            return self.enqueue_general(now, size, payload);
+            return match self.enqueue_general(now, size, payload) {
+                Verdict::Queued => Put::Queued,
+                Verdict::Dropped(reason) => Put::Dropped(reason),
+            };
         }
         let now = self.steady.clock.max(now);
         self.steady.clock = now;
-        self.steady.offered.add(size);
         if !self.steady.fits_mtu(size) {
-            return self.refuse(now, size, payload, DropReason::Mtu);
+            self.refuse(now, size, payload, DropReason::Mtu);
+            return Put::Dropped(DropReason::Mtu);
         }
         let Some(left) = self.steady.admit(now, size) else {
-            return self.refuse(now, size, payload, DropReason::Queue);
+            self.refuse(now, size, payload, DropReason::Queue);
+            return Put::Dropped(DropReason::Queue);
         };
         let at = self.steady.arrival(left);
         self.steady.enter(Travelling { at, entered: now, size, duplicate: false, lost: false, payload });
-        Verdict::Queued
+        Put::Arrives(at)
     }
 
     fn enqueue_general(&mut self, now: Instant, size: u32, payload: P) -> Verdict {
@@ -380,14 +398,15 @@ impl<P: Clone + Send + 'static> Link<P> {
 
     /// Counters as of the last call that handed in a time.
     pub fn counters(&self) -> LinkCounters {
-        let dropped_loss = self.rest.counters.dropped_loss.plus(self.steady.lost_by_now());
-        LinkCounters {
-            offered: self.steady.offered,
-            delivered: self.steady.delivered,
-            dropped_loss,
-            marked: self.rest.queue.marked(),
-            ..self.rest.counters
-        }
+        let counted =
+            LinkCounters { delivered: self.steady.delivered, marked: self.rest.queue.marked(), ..self.rest.counters };
+        let Tally { packets, bytes } = self.rest.queue.waiting().plus(self.rest.transmitter.load());
+        let overhead = u64::from(self.rest.config.overhead) * packets;
+        let held = self.steady.in_row().plus(Tally { packets, bytes: bytes.saturating_sub(overhead) });
+        // Not counted at the entrance, but found by the rule of [`LinkCounters`]: spares each packet a count.
+        let offered = counted.delivered.plus(counted.dropped()).plus(held).less(counted.duplicated);
+        let dropped_loss = counted.dropped_loss.plus(self.steady.lost_by_now());
+        LinkCounters { offered, dropped_loss, ..counted }
     }
 
     /// What waits or is in transmission, in charged bytes (overhead included).

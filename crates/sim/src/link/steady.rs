@@ -6,11 +6,39 @@
 
 use super::arrivals::{Arrivals, Travelling};
 use super::{Link, LinkConfig, Tally};
-use crate::fetch::fetch;
 use crate::queue::{Discipline, Packet, Queue};
 use anabranch_base::{Duration, Instant, Rate};
+use std::sync::Arc;
 
-/// What a packet touches on its way through a steady link, and no more.
+/// What does not change while a link is steady. Links with the same share it, so that it stays in the cache.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(crate) struct Terms {
+    mtu: u32,
+    overhead: u32,
+    /// Bytes per second; 0 sends at once.
+    rate: u64,
+    /// Nanoseconds for a byte, where they are whole; else 0. Spares a division for each packet.
+    byte_time: u64,
+    delay: Duration,
+    /// The most packets and bytes.
+    limit: (u64, u64),
+}
+
+impl Terms {
+    fn of(config: &LinkConfig) -> Self {
+        let rate = config.rate.map_or(0, Rate::bytes_per_sec);
+        Terms {
+            mtu: config.mtu.unwrap_or(u32::MAX),
+            overhead: config.overhead,
+            rate,
+            byte_time: if rate > 0 && 1_000_000_000 % rate == 0 { 1_000_000_000 / rate } else { 0 },
+            delay: config.delay,
+            limit: (config.limit.packets.unwrap_or(u64::MAX), config.limit.bytes.unwrap_or(u64::MAX)),
+        }
+    }
+}
+
+/// What a packet touches on its way through a steady link, and no more: with many links, each line of the cache counts.
 #[derive(Debug)]
 pub(super) struct Steady<P> {
     /// Is the link steady now? Then its transmitter is idle and its schedule empty.
@@ -21,19 +49,10 @@ pub(super) struct Steady<P> {
     pub dropped: bool,
     pub row: Arrivals<P>,
     pub clock: Instant,
-    pub offered: Tally,
     pub delivered: Tally,
-    mtu: u32,
-    overhead: u32,
-    /// Bytes per second; 0 sends at once.
-    rate: u64,
-    /// Nanoseconds for a byte, where they are whole; else 0. Spares a division for each packet.
-    byte_time: u64,
-    delay: Duration,
-    /// The most packets and bytes.
-    limit: (u64, u64),
+    pub terms: Arc<Terms>,
     /// How many at the head of the row are known to have left.
-    gone: usize,
+    gone: u32,
     /// The others' bytes with overhead.
     held: u64,
     /// When the last packet will have left.
@@ -43,21 +62,15 @@ pub(super) struct Steady<P> {
 }
 
 impl<P> Steady<P> {
-    pub fn new() -> Self {
+    pub fn new(config: &LinkConfig) -> Self {
         Steady {
             on: false,
             plain: false,
             dropped: false,
             row: Arrivals::new(),
             clock: Instant::ZERO,
-            offered: Tally::default(),
             delivered: Tally::default(),
-            mtu: u32::MAX,
-            overhead: 0,
-            rate: 0,
-            byte_time: 0,
-            delay: Duration::ZERO,
-            limit: (u64::MAX, u64::MAX),
+            terms: Arc::new(Terms::of(config)),
             gone: 0,
             held: 0,
             free_at: Instant::FAR,
@@ -81,49 +94,49 @@ impl<P> Steady<P> {
     pub fn begin(&mut self, config: &LinkConfig, lossless: bool, surplus: (Instant, u64)) {
         self.on = true;
         self.plain = lossless;
-        self.mtu = config.mtu.unwrap_or(u32::MAX);
-        self.overhead = config.overhead;
-        self.rate = config.rate.map_or(0, Rate::bytes_per_sec);
-        self.byte_time = if self.rate > 0 && 1_000_000_000 % self.rate == 0 { 1_000_000_000 / self.rate } else { 0 };
-        self.delay = config.delay;
-        self.limit = (config.limit.packets.unwrap_or(u64::MAX), config.limit.bytes.unwrap_or(u64::MAX));
+        let terms = Terms::of(config);
+        if *self.terms != terms {
+            self.terms = Arc::new(terms);
+        }
         (self.free_at, self.surplus) = surplus;
-        self.gone = self.row.len();
+        self.gone = self.row.len() as u32;
         self.held = 0;
         // What left at this very instant still counts for what comes at it.
-        while self.gone > 0 && self.left(self.gone - 1).is_some_and(|left| left >= self.clock && self.rate > 0) {
+        while self.gone > 0
+            && self.left(self.gone as usize - 1).is_some_and(|left| left >= self.clock && self.terms.rate > 0)
+        {
             self.gone -= 1;
-            self.held += u64::from(self.charged(self.gone));
+            self.held += u64::from(self.charged(self.gone as usize));
         }
     }
 
     /// The larger of size and MTU decides.
     #[inline]
     pub fn fits_mtu(&self, size: u32) -> bool {
-        size <= self.mtu
+        size <= self.terms.mtu
     }
 
     fn left(&self, place: usize) -> Option<Instant> {
-        Some(self.row.get(place)?.at - self.delay)
+        Some(self.row.get(place)?.at - self.terms.delay)
     }
 
     fn charged(&self, place: usize) -> u32 {
-        self.row.get(place).map_or(0, |p| p.size).saturating_add(self.overhead)
+        self.row.get(place).map_or(0, |p| p.size).saturating_add(self.terms.overhead)
     }
 
     #[inline]
     fn is_full(&self, charged: u64) -> bool {
-        let packets = (self.row.len() - self.gone) as u64;
-        packets >= self.limit.0 || self.held.saturating_add(charged) > self.limit.1
+        let packets = (self.row.len() - self.gone as usize) as u64;
+        packets >= self.terms.limit.0 || self.held.saturating_add(charged) > self.terms.limit.1
     }
 
     /// Finds out what has left by `now`.
     fn let_go(&mut self, now: Instant) {
-        let latest = now + self.delay;
-        while let Some(packet) = self.row.get(self.gone)
-            && (packet.at < latest || self.rate == 0)
+        let latest = now + self.terms.delay;
+        while let Some(packet) = self.row.get(self.gone as usize)
+            && (packet.at < latest || self.terms.rate == 0)
         {
-            self.held -= u64::from(packet.size) + u64::from(self.overhead);
+            self.held -= u64::from(packet.size) + u64::from(self.terms.overhead);
             self.gone += 1;
         }
     }
@@ -131,7 +144,7 @@ impl<P> Steady<P> {
     /// When a packet of `size` bytes that comes now will have left; `None` if there is no room.
     #[inline]
     pub fn admit(&mut self, now: Instant, size: u32) -> Option<Instant> {
-        let charged = u64::from(size) + u64::from(self.overhead);
+        let charged = u64::from(size) + u64::from(self.terms.overhead);
         // What has left is looked for only when it matters.
         if self.is_full(charged) {
             self.let_go(now);
@@ -139,42 +152,34 @@ impl<P> Steady<P> {
                 return None;
             }
         }
-        if self.rate == 0 {
+        if self.terms.rate == 0 {
             return Some(now);
         }
         let (since, surplus) =
             if self.free_at == Instant::FAR || now > self.free_at { (now, 0) } else { (self.free_at, self.surplus) };
-        if surplus == 0 && self.byte_time > 0 {
-            self.free_at = since + Duration::from_nanos(charged * self.byte_time);
+        if surplus == 0 && self.terms.byte_time > 0 {
+            self.free_at = since + Duration::from_nanos(charged * self.terms.byte_time);
             self.surplus = 0;
             return Some(self.free_at);
         }
         let work = (charged * 1_000_000_000).saturating_sub(surplus);
-        let time = work.div_ceil(self.rate);
+        let time = work.div_ceil(self.terms.rate);
         self.free_at = since + Duration::from_nanos(time);
-        self.surplus = time.saturating_mul(self.rate).saturating_sub(work);
+        self.surplus = time.saturating_mul(self.terms.rate).saturating_sub(work);
         Some(self.free_at)
-    }
-
-    /// Has the cache fetch it.
-    #[inline]
-    pub fn fetch(&self) {
-        fetch(&self.offered);
-        fetch(&self.limit);
-        fetch(&self.free_at);
     }
 
     /// Puts an admitted packet into the row.
     #[inline(always)]
     pub fn enter(&mut self, packet: Travelling<P>) {
-        self.held += u64::from(packet.size) + u64::from(self.overhead);
+        self.held += u64::from(packet.size) + u64::from(self.terms.overhead);
         self.row.push_last(packet);
     }
 
     /// Arrival of what leaves at `left`.
     #[inline]
     pub fn arrival(&self, left: Instant) -> Instant {
-        left + self.delay
+        left + self.terms.delay
     }
 
     /// Has a packet arrived by `now`?
@@ -199,7 +204,7 @@ impl<P> Steady<P> {
         if self.gone > 0 {
             self.gone -= 1;
         } else {
-            self.held = self.held.saturating_sub(u64::from(size) + u64::from(self.overhead));
+            self.held = self.held.saturating_sub(u64::from(size) + u64::from(self.terms.overhead));
         }
     }
 
@@ -208,12 +213,17 @@ impl<P> Steady<P> {
         if !self.on {
             return self.row.len();
         }
-        self.row.iter().take_while(|p| p.at - self.delay <= self.clock).count()
+        self.row.iter().take_while(|p| p.at - self.terms.delay <= self.clock).count()
     }
 
     /// What waits or is in transmission now, in bytes with overhead.
     pub fn backlog(&self) -> Tally {
         (self.left_by_now()..self.row.len()).fold(Tally::default(), |sum, i| sum.with(self.charged(i)))
+    }
+
+    /// All in the row, without overhead.
+    pub fn in_row(&self) -> Tally {
+        self.row.iter().fold(Tally::default(), |sum, p| sum.with(p.size))
     }
 
     /// What has left and will not arrive.
@@ -227,17 +237,17 @@ impl<P> Steady<P> {
         let (from, lost) = (self.left_by_now(), self.lost_by_now());
         let before = from.checked_sub(1).and_then(|i| self.left(i)).unwrap_or(Instant::ZERO);
         let waiting = self.row.split_off(from);
-        let left = |p: &Travelling<P>| p.at - self.delay;
+        let left = |p: &Travelling<P>| p.at - self.terms.delay;
         // Each begins when the one before has left, with what that had to spare; so backwards from the last.
         let mut surplus = self.surplus;
         for pair in waiting.windows(2).rev() {
             let time = left(&pair[1]).since(left(&pair[0])).as_nanos();
-            let work = (u64::from(pair[1].size) + u64::from(self.overhead)) * 1_000_000_000;
-            surplus = (surplus + work).saturating_sub(time.saturating_mul(self.rate));
+            let work = (u64::from(pair[1].size) + u64::from(self.terms.overhead)) * 1_000_000_000;
+            surplus = (surplus + work).saturating_sub(time.saturating_mul(self.terms.rate));
         }
         let first = waiting.first().map_or(Sending::default(), |p| {
             let (since, finish) = (before.max(p.entered), left(p));
-            let work = finish.since(since).as_nanos().saturating_mul(self.rate).saturating_sub(surplus);
+            let work = finish.since(since).as_nanos().saturating_mul(self.terms.rate).saturating_sub(surplus);
             Sending { since, finish, work }
         });
         (self.on, self.plain) = (false, false);

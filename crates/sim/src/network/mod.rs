@@ -16,12 +16,13 @@ pub use observer::{Event, Observer, Place, What};
 pub use packet::{Body, Ecn, Packet, Parcel};
 
 use crate::Direction;
-use crate::link::{Link, Verdict};
+use crate::link::{Link, Put};
 pub use crate::topology::TopologyError;
 use crate::topology::{CableId, NodeId, Role, Topology};
 use anabranch_base::Instant;
 use core::any::Any;
 use routes::{Routes, Row};
+use std::collections::BTreeSet;
 use wakes::Wakes;
 
 /// A host's end of a cable.
@@ -66,9 +67,18 @@ struct Line<X> {
     wake: Instant,
     /// The node it leads to.
     to: NodeId,
-    /// Its way out for every address, when it is a router.
-    row: Option<Row>,
+    /// What that node does with packets.
+    end: End,
     link: Link<Parcel<X>>,
+}
+
+/// Where a link leads to.
+#[derive(Clone, Copy)]
+enum End {
+    /// A router, with its way out for every address.
+    Router(Row),
+    /// A host, by the cable of this address.
+    Host(Address),
 }
 
 struct Slot<X> {
@@ -107,14 +117,19 @@ impl<X: Clone + Send + 'static> Network<X> {
     pub fn new(topology: &Topology, seed: u64) -> Result<Self, TopologyError> {
         topology.check()?;
         let routes = Routes::new(topology);
-        let mut links = Vec::new();
+        let (mut links, mut terms) = (Vec::new(), BTreeSet::new());
         for c in &topology.cables {
             for (to, way, config) in [(c.b, "forward", &c.forward), (c.a, "backward", &c.backward)] {
                 let mut link = Link::new(&format!("{}.{way}", c.name), seed, config.clone());
                 link.keep_dropped();
                 link.set_mark(Parcel::mark);
-                links.push(Line { wake: Instant::FAR, to, row: routes.row(to), link });
+                link.share_terms(&mut terms);
+                let end = routes.row(to).map_or(End::Host(Address(u32::MAX)), End::Router);
+                links.push(Line { wake: Instant::FAR, to, end, link });
             }
+        }
+        for (address, out) in routes.ways_out() {
+            links[LinkId(out.0 ^ 1).0 as usize].end = End::Host(address);
         }
         Ok(Network {
             links,
@@ -258,14 +273,14 @@ impl<X: Clone + Send + 'static> Network<X> {
     fn wake_link(&mut self, id: LinkId, at: Instant) {
         let Some(line) = self.links.get_mut(id.0 as usize).filter(|l| l.wake == at) else { return };
         line.wake = Instant::FAR;
-        let (to, row) = (line.to, line.row);
+        let (to, end) = (line.to, line.end);
         let mut next = line.link.poll_deliver(self.now);
         while let Some(parcel) = next {
             self.tell(Place::Link(id), What::Arrived, &parcel);
             if self.agents.len() > ahead::FEW_AGENTS {
-                self.fetch_ahead(id, row);
+                self.fetch_ahead(id, end, &parcel);
             }
-            self.arrive(to, row, parcel);
+            self.arrive(to, end, parcel);
             let link = &mut self.links[id.0 as usize].link;
             next = if link.may_deliver(self.now) { link.poll_deliver(self.now) } else { None };
         }
@@ -287,24 +302,34 @@ impl<X: Clone + Send + 'static> Network<X> {
     }
 
     #[inline]
-    fn arrive(&mut self, at: NodeId, row: Option<Row>, parcel: Parcel<X>) {
+    fn arrive(&mut self, at: NodeId, end: End, parcel: Parcel<X>) {
         let Some(packet) = parcel.packet() else { return };
-        if let Some(link) = row.and_then(|row| self.routes.onward(row, packet.destination)) {
-            self.enter(link, parcel);
-        } else if row.is_none()
-            && self.routes.host(packet.destination) == Some(at)
-            && self.agents.get(packet.to.0 as usize).is_some_and(|s| s.started)
-        {
-            self.tell(Place::Node(at), What::Received, &parcel);
-            let mut parcel = parcel;
-            if let Some(packet) = parcel.packet_mut() {
-                self.call(packet.to, |agent, cx| agent.receive(cx, packet));
+        match end {
+            End::Router(row) => {
+                if let Some(link) = self.routes.onward(row, packet.destination) {
+                    return self.enter(link, parcel);
+                }
             }
-            parcel.empty(&mut self.spare);
-        } else {
-            self.tell(Place::Node(at), What::Lost, &parcel);
-            parcel.empty(&mut self.spare);
+            End::Host(address) => {
+                // What comes by a cable is mostly for its own address, which spares looking up whose it is.
+                if (packet.destination == address || self.routes.host(packet.destination) == Some(at))
+                    && self.agents.get(packet.to.0 as usize).is_some_and(|s| s.started)
+                {
+                    return self.receive(at, parcel);
+                }
+            }
         }
+        self.tell(Place::Node(at), What::Lost, &parcel);
+        parcel.empty(&mut self.spare);
+    }
+
+    #[inline]
+    fn receive(&mut self, at: NodeId, mut parcel: Parcel<X>) {
+        self.tell(Place::Node(at), What::Received, &parcel);
+        if let Some(packet) = parcel.packet_mut() {
+            self.call(packet.to, |agent, cx| agent.receive(cx, packet));
+        }
+        parcel.empty(&mut self.spare);
     }
 
     #[inline]
@@ -312,12 +337,20 @@ impl<X: Clone + Send + 'static> Network<X> {
         self.tell(Place::Link(link), What::Enqueued, &parcel);
         let Some(size) = parcel.packet().map(|p| p.size) else { return };
         let line = &mut self.links[link.0 as usize];
-        let verdict = line.link.enqueue(self.now, size, parcel);
+        let put = line.link.put(self.now, size, parcel);
         // What stands behind others in a row changes nothing about the first.
+        if let Put::Arrives(at) = put {
+            if line.wake == Instant::FAR {
+                debug_assert_eq!(line.link.next_event(), Some(at), "somebody is before it");
+                line.wake = at;
+                self.events.push(at, Wake::Link(link).number());
+            }
+            return;
+        }
         if line.wake == Instant::FAR || !line.link.keeps_order() {
             self.watch(link);
         }
-        if verdict != Verdict::Queued {
+        if let Put::Dropped(_) = put {
             self.collect_dropped(link);
         }
     }

@@ -81,7 +81,7 @@ impl<X> Parcel<X> {
     /// Has the cache fetch the packet.
     #[inline]
     pub(super) fn fetch(&self) {
-        fetch(&*self.0);
+        fetch::<1, _>(&*self.0);
     }
 
     /// Marks the packet if its sender wants marks; false otherwise.

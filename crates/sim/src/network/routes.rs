@@ -91,6 +91,11 @@ impl Routes {
         Some(self.ends.get(source.0 as usize)?.1)
     }
 
+    /// Every address, and the link on which a packet leaves from it.
+    pub(super) fn ways_out(&self) -> impl Iterator<Item = (Address, LinkId)> + '_ {
+        self.ends.iter().enumerate().map(|(i, (_, link))| (Address(i as u32), *link))
+    }
+
     /// The ways out of a router; a host has none.
     pub(super) fn row(&self, at: NodeId) -> Option<Row> {
         let row = *self.rows.get(at.0 as usize)?;

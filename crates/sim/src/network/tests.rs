@@ -153,5 +153,6 @@ fn a_datagram_sink_counts_and_times() {
 
 #[test]
 fn a_packet_fits_a_line_of_a_cache() {
+    assert!(core::mem::size_of::<super::Line<()>>() <= 128, "{}", core::mem::size_of::<super::Line<()>>());
     assert!(core::mem::size_of::<Packet<()>>() <= 64, "{}", core::mem::size_of::<Packet<()>>());
 }
