@@ -8,7 +8,7 @@ use anabranch_sim::traffic::{
     Bulk, Cbr, Mix, ParetoOnOff, Sizes, Thin, ThinApp, TrafficConfig, Vbr, Video, VideoTrace, Web,
 };
 use anabranch_sim::{
-    Delivery, DeliveryTrace, Discipline, Jitter, Limit, Link, LinkConfig, LinkCounters, LossConfig, LossPoint,
+    Delivery, DeliveryTrace, Discipline, Jitter, Limit, Link, LinkConfig, LinkCounters, LossConfig, LossPoint, Tally,
 };
 use proptest::prelude::*;
 
@@ -84,8 +84,9 @@ fn pace() -> impl Strategy<Value = LinkConfig> {
 
 fn config() -> impl Strategy<Value = LinkConfig> {
     let point = any::<bool>().prop_map(|wire| if wire { LossPoint::Wire } else { LossPoint::Entry });
-    (pace(), loss(), point, discipline(), jitter(), limit(), any::<bool>()).prop_map(
-        |(pace, loss, loss_point, discipline, jitter, limit, jitter_reorders)| LinkConfig {
+    (pace(), loss(), point, discipline(), jitter(), limit(), any::<bool>(), 0u32..60).prop_map(
+        |(pace, loss, loss_point, discipline, jitter, limit, jitter_reorders, overhead)| LinkConfig {
+            overhead,
             loss,
             loss_point,
             discipline,
@@ -121,16 +122,18 @@ fn drive(mut link: Link<usize>, packets: &[(u64, u32)], polls: &[u64]) -> Outcom
     events.extend(polls.iter().map(|at| (*at, None)));
     // Stable, so polls of the time of a packet come after it.
     events.sort_by_key(|e| e.0);
-    let mut out = Vec::new();
+    let (mut out, mut offered) = (Vec::new(), Tally::default());
     for (us, packet) in events {
         let at = Instant::from_nanos(us * 1_000);
         if let Some((i, size)) = packet {
             link.enqueue(at, size, i);
+            offered = offered.with(size);
         }
         out.extend(std::iter::from_fn(|| link.poll_delivery(at)));
         let held = link.backlog().packets + link.on_the_way() as u64;
         let c = link.counters();
-        assert_eq!(c.offered.packets, c.delivered.packets + c.dropped().packets + held);
+        assert_eq!(c.offered, offered);
+        assert_eq!(offered.packets, c.delivered.packets + c.dropped().packets + held);
     }
     while let Some(next) = link.next_event() {
         out.extend(std::iter::from_fn(|| link.poll_delivery(next)));
@@ -146,9 +149,8 @@ proptest! {
     fn links_conserve_packets_and_order(config in config(), packets in packets(), seed: u64) {
         prop_assert_eq!(config.check(), Ok(()));
         let (out, c, dropped) = run(&config, seed, &packets);
-        prop_assert_eq!(c.offered.packets, packets.len() as u64);
-        prop_assert_eq!(c.offered.packets, c.delivered.packets + c.dropped().packets);
-        prop_assert_eq!(c.offered.bytes, c.delivered.bytes + c.dropped().bytes);
+        let sent = packets.iter().fold(Tally::default(), |sum, (_, size)| sum.with(*size));
+        prop_assert_eq!(sent, c.delivered.plus(c.dropped()));
         prop_assert_eq!((c.delivered.packets, c.dropped().packets), (out.len() as u64, dropped));
         prop_assert!(out.windows(2).all(|w| w[0].at <= w[1].at));
         let ordered = out.windows(2).all(|w| w[0].payload < w[1].payload);

@@ -33,7 +33,7 @@ impl Tally {
 
 /// Counters of one link since its start. Bytes are sizes as given by the sender, without overhead.
 ///
-/// At any moment `offered + duplicated = delivered + dropped() + held`.
+/// At any moment `offered + duplicated = delivered + dropped() + held`; `offered` is what follows from the others.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct LinkCounters {
     /// Given to the link.

@@ -50,9 +50,9 @@ pub enum Verdict {
 
 /// What became of a packet at the entrance, and when it will come out.
 pub(crate) enum Put {
-    /// It will arrive then, behind all others.
-    Arrives(Instant),
-    /// Taken; what becomes of it is not certain.
+    /// Taken. It is the only one, and arrives then.
+    Alone(Instant),
+    /// Taken. There are others, or its arrival is not certain.
     Queued,
     Dropped(DropReason),
 }
@@ -232,7 +232,7 @@ impl<P: Clone + Send + 'static> Link<P> {
     #[inline]
     pub fn enqueue(&mut self, now: Instant, size: u32, payload: P) -> Verdict {
         match self.put(now, size, payload) {
-            Put::Arrives(_) | Put::Queued => Verdict::Queued,
+            Put::Alone(_) | Put::Queued => Verdict::Queued,
             Put::Dropped(reason) => Verdict::Dropped(reason),
         }
     }
@@ -257,9 +257,9 @@ impl<P: Clone + Send + 'static> Link<P> {
             self.refuse(now, size, payload, DropReason::Queue);
             return Put::Dropped(DropReason::Queue);
         };
-        let at = self.steady.arrival(left);
+        let (at, alone) = (self.steady.arrival(left), self.steady.row.len() == 0);
         self.steady.enter(Travelling { at, entered: now, size, duplicate: false, lost: false, payload });
-        Put::Arrives(at)
+        if alone { Put::Alone(at) } else { Put::Queued }
     }
 
     fn enqueue_general(&mut self, now: Instant, size: u32, payload: P) -> Verdict {

@@ -257,6 +257,7 @@ fn op() -> impl Strategy<Value = Op> {
             (0.0f64..1.0).prop_map(|p| Setting::Loss(LossConfig::bernoulli(p))),
             (0.0f64..0.5).prop_map(Setting::Duplicate),
             (0.0f64..0.5).prop_map(Setting::Reorder),
+            proptest::option::of(0u32..3_000).prop_map(Setting::Mtu),
         ].prop_map(Op::Set),
     ]
 }
@@ -266,13 +267,13 @@ proptest! {
     /// poll, and without jitter's leave or `reorder` nothing overtakes.
     #[test]
     fn packets_are_conserved(ops in proptest::collection::vec(op(), 1..120), seed: u64) {
-        let mut link = Link::new("l", seed, LinkConfig::fixed(mbit(5), ms(10)));
-        let (mut now, mut sent, mut may_overtake, mut last) = (Instant::ZERO, 0u64, false, None);
+        let mut link = Link::new("l", seed, LinkConfig { overhead: 28, ..LinkConfig::fixed(mbit(5), ms(10)) });
+        let (mut now, mut sent, mut may_overtake, mut last) = (Instant::ZERO, Tally::default(), false, None);
         for op in ops {
             match op {
                 Op::Send(size) => {
-                    link.enqueue(now, size, sent);
-                    sent += 1;
+                    link.enqueue(now, size, sent.packets);
+                    sent = sent.with(size);
                 }
                 Op::Wait(ns) => now += Duration::from_nanos(ns),
                 Op::Poll => {
@@ -290,8 +291,8 @@ proptest! {
             }
             let c = link.counters();
             let held = link.backlog().packets + link.on_the_way() as u64;
-            prop_assert_eq!(c.offered.packets, sent);
-            prop_assert_eq!(sent + c.duplicated.packets, c.delivered.packets + c.dropped().packets + held);
+            prop_assert_eq!(c.offered, sent);
+            prop_assert_eq!(sent.packets + c.duplicated.packets, c.delivered.packets + c.dropped().packets + held);
         }
     }
 

@@ -338,20 +338,23 @@ impl<X: Clone + Send + 'static> Network<X> {
         let Some(size) = parcel.packet().map(|p| p.size) else { return };
         let line = &mut self.links[link.0 as usize];
         let put = line.link.put(self.now, size, parcel);
-        // What stands behind others in a row changes nothing about the first.
-        if let Put::Arrives(at) = put {
-            if line.wake == Instant::FAR {
-                debug_assert_eq!(line.link.next_event(), Some(at), "somebody is before it");
-                line.wake = at;
-                self.events.push(at, Wake::Link(link).number());
+        match put {
+            Put::Alone(at) => {
+                if at < line.wake {
+                    line.wake = at;
+                    self.events.push(at, Wake::Link(link).number());
+                }
             }
-            return;
-        }
-        if line.wake == Instant::FAR || !line.link.keeps_order() {
-            self.watch(link);
-        }
-        if let Put::Dropped(_) = put {
-            self.collect_dropped(link);
+            // What stands behind others in a row changes nothing about the first.
+            Put::Queued => {
+                if line.wake == Instant::FAR || !line.link.keeps_order() {
+                    self.watch(link);
+                }
+            }
+            Put::Dropped(_) => {
+                self.watch(link);
+                self.collect_dropped(link);
+            }
         }
     }
 

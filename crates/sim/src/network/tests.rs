@@ -64,6 +64,55 @@ fn packets_leave_by_their_source_and_pass_the_routers() {
     assert_eq!(n.now(), ms(16));
 }
 
+/// What comes by a cable need not be for that cable's own address.
+#[test]
+fn a_host_takes_what_is_for_any_of_its_addresses() {
+    let t = dumbbell();
+    let mut n = Network::<()>::new(&t, 1).unwrap();
+    let [a, b] = ["a", "b"].map(|host| n.addresses(t.find(host).unwrap()).to_vec());
+    let sink = n.add(Box::new(Sink::default()), Instant::ZERO);
+    n.add(Box::new(cbr(a[1], Peer { address: b[0], agent: sink })), Instant::ZERO);
+    n.add(Box::new(cbr(b[1], Peer { address: a[0], agent: sink })), Instant::ZERO);
+    n.run_until(Instant::from_millis(4));
+    let at = Instant::from_millis(4);
+    assert_eq!(n.agent::<Sink>(sink).unwrap().0, [(at, b[0]), (at, a[0])]);
+}
+
+/// Sends on the very link on which its first packet came.
+struct Intruder {
+    seen: Sink,
+    packet: Packet<()>,
+}
+
+impl Agent<()> for Intruder {
+    fn start(&mut self, _: &mut Context<'_, ()>) {}
+    fn receive(&mut self, cx: &mut Context<'_, ()>, p: &mut Packet<()>) {
+        if self.seen.0.is_empty() {
+            cx.send(self.packet.clone());
+        }
+        self.seen.receive(cx, p);
+    }
+    fn timeout(&mut self, _: &mut Context<'_, ()>) {}
+    fn next_timeout(&self) -> Option<Instant> {
+        None
+    }
+}
+
+#[test]
+fn a_link_may_be_entered_while_it_delivers() {
+    let mut n = Network::<()>::new(&Topology::single_path((line(10), line(10))), 1).unwrap();
+    let [from, to] = ["sender", "receiver"].map(|host| n.addresses(n.node(host).unwrap())[0]);
+    let peer = Peer { address: to, agent: n.next_id() };
+    let packet = Packet::new(from, peer, 500, Body::Datagram { number: 0, sent: Instant::ZERO });
+    let id = n.add(Box::new(Intruder { seen: Sink::default(), packet }), Instant::ZERO);
+    n.add(Box::new(cbr(from, peer)), Instant::ZERO);
+    n.run_until(Instant::ZERO + Duration::from_micros(23_900));
+    // One each millisecond; 500 bytes enter at 11 ms, and all that come later go half a millisecond later.
+    let times: Vec<u64> = n.agent::<Intruder>(id).unwrap().seen.0.iter().map(|(at, _)| at.as_nanos() / 1_000).collect();
+    let want = (11..22).map(|ms| ms * 1_000).chain([21_500, 22_500, 23_500]);
+    assert_eq!(times, want.collect::<Vec<u64>>());
+}
+
 /// Keeps everything.
 #[derive(Default)]
 struct Log(Vec<(Instant, Place, What, u64)>);
@@ -152,7 +201,7 @@ fn a_datagram_sink_counts_and_times() {
 }
 
 #[test]
-fn a_packet_fits_a_line_of_a_cache() {
+fn a_packet_fits_a_line_of_a_cache_and_a_link_two() {
     assert!(core::mem::size_of::<super::Line<()>>() <= 128, "{}", core::mem::size_of::<super::Line<()>>());
     assert!(core::mem::size_of::<Packet<()>>() <= 64, "{}", core::mem::size_of::<Packet<()>>());
 }

@@ -3,7 +3,7 @@
 //! Nearly all wake-ups are of the next milliseconds. Time is cut into epochs. What falls into the one that has begun
 //! lies in slots so short that few hold more than a handful; the next epochs have a row each, from where all goes into
 //! slots when the epoch begins; the few that are further away, such as long timers, lie in a heap. So adding and taking
-//! cost the same however many there are.
+//! cost the same however many there are, unless many fall into one slot in the wrong order.
 
 use anabranch_base::Instant;
 use core::cmp::Reverse;
@@ -89,7 +89,7 @@ impl Wakes {
             None => self.next_epoch(until)?,
         };
         let row = &mut self.slots.rows[slot];
-        let Node { at, what, next } = self.nodes.get(row.first)?;
+        let Node { at, what, next, .. } = self.nodes.get(row.first)?;
         if at > until {
             self.last = self.last.max(until);
             return None;
@@ -126,6 +126,7 @@ impl Wakes {
         self.used_rows &= !(1 << (next % EPOCHS));
         let mut node = row.first;
         while let Some(Node { at, next, .. }) = self.nodes.get(node) {
+            self.nodes.end_with(node);
             self.slots.insert(&mut self.nodes, node, at);
             node = next;
         }
@@ -139,6 +140,8 @@ struct Node {
     what: u32,
     /// The next one of its row, or of those without an entry.
     next: u32,
+    /// The one before it; means nothing in the first.
+    before: u32,
 }
 
 /// Where all entries but those far away lie.
@@ -158,7 +161,7 @@ impl Nodes {
     /// A node with an entry and nothing behind it.
     #[inline]
     fn place_for(&mut self, at: u64, what: u32) -> u32 {
-        let new = Node { at, what, next: NONE };
+        let new = Node { at, what, next: NONE, before: NONE };
         let node = self.spare;
         if let Some(spare) = self.all.get_mut(node as usize) {
             self.spare = spare.next;
@@ -169,17 +172,30 @@ impl Nodes {
         self.all.len() as u32 - 1
     }
 
+    /// Has nothing behind `node`.
+    fn end_with(&mut self, node: u32) {
+        if let Some(node) = self.all.get_mut(node as usize) {
+            node.next = NONE;
+        }
+    }
+
     /// A node whose entry has been taken.
     #[inline]
     fn give_back(&mut self, node: u32) {
-        self.set_next(node, self.spare);
-        self.spare = node;
+        if let Some(taken) = self.all.get_mut(node as usize) {
+            taken.next = self.spare;
+            self.spare = node;
+        }
     }
 
+    /// Puts `next` behind `node`.
     #[inline]
-    fn set_next(&mut self, node: u32, next: u32) {
+    fn link(&mut self, node: u32, next: u32) {
         if let Some(node) = self.all.get_mut(node as usize) {
             node.next = next;
+        }
+        if let Some(next) = self.all.get_mut(next as usize) {
+            next.before = node;
         }
     }
 }
@@ -194,13 +210,13 @@ struct Row {
 impl Row {
     const EMPTY: Row = Row { first: NONE, last: NONE };
 
-    /// Puts a node that has nothing behind it at the end.
+    /// Puts a node at the end.
     #[inline]
     fn append(&mut self, nodes: &mut Nodes, node: u32) {
         if self.first == NONE {
             self.first = node;
         } else {
-            nodes.set_next(self.last, node);
+            nodes.link(self.last, node);
         }
         self.last = node;
     }
@@ -210,20 +226,26 @@ impl Row {
     fn insert(&mut self, nodes: &mut Nodes, node: u32, at: u64) {
         // What comes later is mostly to happen later, too.
         if self.first == NONE || nodes.get(self.last).is_some_and(|last| last.at <= at) {
-            nodes.set_next(node, NONE);
             self.append(nodes, node);
-            return;
-        }
-        let (mut before, mut next) = (NONE, self.first);
-        while let Some(other) = nodes.get(next).filter(|other| other.at <= at) {
-            (before, next) = (next, other.next);
-        }
-        nodes.set_next(node, next);
-        if before == NONE {
-            self.first = node;
         } else {
-            nodes.set_next(before, node);
+            self.insert_before_last(nodes, node, at);
         }
+    }
+
+    fn insert_before_last(&mut self, nodes: &mut Nodes, node: u32, at: u64) {
+        let mut next = self.last;
+        while next != self.first
+            && let Some(Node { before, .. }) = nodes.get(next)
+        {
+            if nodes.get(before).is_some_and(|before| before.at <= at) {
+                nodes.link(before, node);
+                nodes.link(node, next);
+                return;
+            }
+            next = before;
+        }
+        nodes.link(node, next);
+        self.first = node;
     }
 }
 
@@ -272,49 +294,84 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::BTreeMap;
 
-    proptest! {
-        /// The same order as a sorted map by time and number, whatever is pushed when, near and far.
-        #[test]
-        fn stable_order(steps in proptest::collection::vec((0u64..40, 0u32..3, 0u32..70), 0..300)) {
-            let (mut wakes, mut model) = (Wakes::new(), BTreeMap::new());
-            let mut now = 0;
-            for (i, (gap, pops, shift)) in steps.into_iter().enumerate() {
-                let at = now + (gap << (shift / 2));
-                wakes.push(Instant::from_nanos(at), i as u32);
-                model.insert((at, i), ());
-                for _ in 0..pops {
-                    let until = now + gap;
-                    let want = model.first_key_value().map(|(k, ())| *k).filter(|k| k.0 <= until);
-                    let got = wakes.pop_until(Instant::from_nanos(until));
-                    prop_assert_eq!(got.map(|(at, i)| (at.as_nanos(), i as usize)), want);
-                    now = want.map_or(until, |k| k.0);
-                    if let Some(k) = want {
-                        model.remove(&k);
-                    }
-                }
-            }
-            let rest: Vec<_> = core::iter::from_fn(|| wakes.pop_until(Instant::FAR))
-                .map(|(t, i)| (t.as_nanos(), i as usize))
-                .collect();
-            prop_assert_eq!(rest, model.into_keys().collect::<Vec<_>>());
+    /// The queue beside a sorted map by time and number.
+    struct Both {
+        wakes: Wakes,
+        model: BTreeMap<(u64, u32), ()>,
+        pushed: u32,
+        /// The latest time asked for.
+        now: u64,
+    }
+
+    impl Both {
+        fn new() -> Self {
+            Both { wakes: Wakes::new(), model: BTreeMap::new(), pushed: 0, now: 0 }
         }
 
-        /// The same for times that go on over many epochs, often the same ones.
+        fn push(&mut self, at: u64) {
+            let at = Instant::from_nanos(at);
+            self.wakes.push(at, self.pushed);
+            self.model.insert((at.as_nanos().max(self.now), self.pushed), ());
+            self.pushed += 1;
+        }
+
+        fn pop_until(&mut self, until: u64) -> Result<bool, TestCaseError> {
+            let until = Instant::from_nanos(until);
+            let want = self.model.first_key_value().map(|(k, ())| *k).filter(|k| k.0 <= until.as_nanos());
+            let got = self.wakes.pop_until(until);
+            prop_assert_eq!(got.map(|(at, i)| (at.as_nanos(), i)), want);
+            self.now = want.map_or(self.now.max(until.as_nanos()), |k| k.0);
+            if let Some(k) = want {
+                self.model.remove(&k);
+            }
+            Ok(want.is_some())
+        }
+    }
+
+    proptest! {
+        /// The order of a sorted map by time and number, whatever is pushed when, near and far.
         #[test]
-        fn epoch_by_epoch(steps in proptest::collection::vec((0u64..1_000, 0u32..4, 0usize..3), 1..400)) {
-            let (mut wakes, mut model, mut now) = (Wakes::new(), BTreeMap::new(), 0u64);
-            for (i, (ahead, pops, unit)) in steps.into_iter().enumerate() {
-                let unit = [7, 300_000, 1 << 22][unit];
-                let at = (now + ahead * unit).next_multiple_of(unit);
-                wakes.push(Instant::from_nanos(at), i as u32);
-                model.insert((at, i), ());
+        fn stable_order(steps in proptest::collection::vec((0u64..40, 0u32..3, 0u32..70), 0..300)) {
+            let mut both = Both::new();
+            for (gap, pops, shift) in steps {
+                both.push(both.now + (gap << (shift / 2)));
                 for _ in 0..pops {
-                    let want = model.pop_first().map(|(k, ())| k);
-                    let got = wakes.pop_until(Instant::from_nanos(now + (1 << 40)));
-                    prop_assert_eq!(got.map(|(at, i)| (at.as_nanos(), i as usize)), want);
-                    now = want.map_or(now + (1 << 40), |k| k.0);
+                    both.pop_until(both.now + gap)?;
                 }
             }
+            while both.pop_until(u64::MAX)? {}
+            prop_assert!(both.model.is_empty());
         }
+
+        /// The same for many entries of few times, on this and that side of the borders of epochs, rows and heap, asked
+        /// for in steps that end between them, and now and then too early.
+        #[test]
+        fn epoch_by_epoch(
+            steps in proptest::collection::vec((0u64..200, 0u64..3, 0u32..3, 0u64..4, 0u64..9), 1..400),
+        ) {
+            let (mut both, half) = (Both::new(), 1u64 << (SPAN + SLOTS.trailing_zeros() - 1));
+            for (ahead, off, pops, until, back) in steps {
+                both.push((both.now + ahead * half).next_multiple_of(half) + off * 1_000 - off.min(1));
+                for _ in 0..pops {
+                    both.pop_until((both.now + until * half).saturating_sub(if back == 0 { 3 * half } else { 0 }))?;
+                }
+            }
+            while both.pop_until(u64::MAX)? {}
+            prop_assert!(both.model.is_empty());
+        }
+    }
+
+    #[test]
+    fn the_end_of_time() {
+        let mut both = Both::new();
+        for at in [u64::MAX, u64::MAX - 1, 5, u64::MAX, u64::MAX - (1 << 40)] {
+            both.push(at);
+        }
+        while both.pop_until(u64::MAX).unwrap() {}
+        // What comes now counts as of the latest time.
+        both.push(7);
+        both.push(u64::MAX);
+        while both.pop_until(u64::MAX).unwrap() {}
+        assert!(both.model.is_empty());
     }
 }
