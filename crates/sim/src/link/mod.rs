@@ -48,7 +48,7 @@ pub enum Verdict {
     Dropped(DropReason),
 }
 
-/// What became of a packet at the entrance, and when it will come out.
+/// What became of a packet at the entrance, and when it will come out if that is certain and next.
 pub(crate) enum Put {
     /// Taken. It is the only one, and arrives then.
     Alone(Instant),

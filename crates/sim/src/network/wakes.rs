@@ -200,7 +200,7 @@ impl Nodes {
     }
 }
 
-/// Nodes in order; the last means nothing where there is no first.
+/// Nodes one behind the other; the last means nothing where there is no first.
 #[derive(Clone, Copy, Debug)]
 struct Row {
     first: u32,
@@ -210,7 +210,7 @@ struct Row {
 impl Row {
     const EMPTY: Row = Row { first: NONE, last: NONE };
 
-    /// Puts a node at the end.
+    /// Puts a node that has nothing behind it at the end.
     #[inline]
     fn append(&mut self, nodes: &mut Nodes, node: u32) {
         if self.first == NONE {
@@ -221,7 +221,7 @@ impl Row {
         self.last = node;
     }
 
-    /// Puts a node where its time belongs, behind others of that time.
+    /// Puts a node that has nothing behind it where its time belongs, behind others of that time.
     #[inline]
     fn insert(&mut self, nodes: &mut Nodes, node: u32, at: u64) {
         // What comes later is mostly to happen later, too.
@@ -351,7 +351,7 @@ mod tests {
         ) {
             let (mut both, half) = (Both::new(), 1u64 << (SPAN + SLOTS.trailing_zeros() - 1));
             for (ahead, off, pops, until, back) in steps {
-                both.push((both.now + ahead * half).next_multiple_of(half) + off * 1_000 - off.min(1));
+                both.push(((both.now + ahead * half).next_multiple_of(half) + off).saturating_sub(1));
                 for _ in 0..pops {
                     both.pop_until((both.now + until * half).saturating_sub(if back == 0 { 3 * half } else { 0 }))?;
                 }
