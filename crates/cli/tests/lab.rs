@@ -18,6 +18,19 @@ sets = "flow.main.receive-buffer"
 values = ["16KB", "64KB"]
 "#;
 
+/// Two networks without a way from one to the other.
+const ISLANDS: &str = r#"
+[topology]
+kind = "free"
+hosts = ["sender", "receiver", "a", "b"]
+[[topology.cable]]
+from = "sender"
+to = "a"
+[[topology.cable]]
+from = "b"
+to = "receiver"
+"#;
+
 fn anabranch() -> Command {
     Command::new(env!("CARGO_BIN_EXE_anabranch"))
 }
@@ -41,6 +54,11 @@ fn mistakes_are_one_line_and_code_2() {
         (
             SCENARIO.replace("\"main\"\n", "\"main\"\nto = \"nobody\"\n"),
             "there is no host `nobody`; there are sender, receiver",
+        ),
+        (SCENARIO.replace("\"sctp\"\n", "\"sctp\"\nstreams = 0\n"), "`streams`: needs one stream or more"),
+        (
+            SCENARIO.replace(SCENARIO.lines().find(|l| l.starts_with("topology")).unwrap_or_default(), ISLANDS),
+            "flow `main`: `to`: no way leads from `sender` to `receiver`; only routers pass packets on",
         ),
         (SCENARIO.replace("sctp\"\n", "sctp\"\nretransmission = \"rtx_csi:tau=-1\"\n"), "rtx_csi: tau=-1 does not fit"),
     ];

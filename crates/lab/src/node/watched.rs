@@ -67,7 +67,7 @@ impl<X: 'static> Agent<X> for Watched<DatagramSink> {
 
     fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         let now = cx.now();
-        let sent = if let Body::Datagram { sent, number } = packet.body { Some((sent, number)) } else { None };
+        let sent = if let Body::Datagram { sent, number, .. } = packet.body { Some((sent, number)) } else { None };
         let before = self.inner.counters().received.bytes;
         Agent::<X>::receive(&mut self.inner, cx, packet);
         let more = self.inner.counters().received.bytes - before;

@@ -180,7 +180,7 @@ impl Scene {
         start: Instant,
         record: &SharedRecord,
     ) -> (AgentId, AgentId) {
-        let sink = Watched::new(DatagramSink::new(header), record.clone());
+        let sink = Watched::new(DatagramSink::new(), record.clone());
         let receiver = self.network.add(Box::new(sink), Instant::ZERO);
         let peer = Peer { address: to, agent: receiver };
         let source = DatagramSource::new(from, peer, traffic(f, seed, record)).with_sizes(header, 1_472);

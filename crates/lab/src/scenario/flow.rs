@@ -292,8 +292,11 @@ fn sctp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
         Some("udp") => 28,
         Some(other) => return Err(Problem::at(place, "encapsulation", format!("is none or udp, not `{other}`"))),
     };
+    if keys.streams == Some(0) {
+        return Err(Problem::at(place, "streams", "needs one stream or more"));
+    }
     let delivery = Delivery {
-        streams: keys.streams.unwrap_or(1).max(1),
+        streams: keys.streams.unwrap_or(1),
         unordered: keys.unordered,
         lifetime: keys.lifetime.map(|t| t.0),
         max_retransmissions: keys.max_retransmissions,

@@ -166,7 +166,7 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
 
 fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {
     let place = format!("flow `{}`", f.group);
-    let mut cables = [0, 0];
+    let (mut cables, mut ends) = ([0, 0], Vec::new());
     for ((key, name), n) in [("from", &f.from), ("to", &f.to)].into_iter().zip(&mut cables) {
         let hosts = || t.nodes.iter().filter(|n| n.role == Role::Host).map(|n| n.name.as_str());
         let Some(node) = t.find(name).filter(|_| hosts().any(|h| h == name)) else {
@@ -176,9 +176,16 @@ fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem>
             return Err(Problem::at(&place, key, what));
         };
         *n = t.cables.iter().filter(|c| c.a == node || c.b == node).count();
+        ends.push(node);
     }
     if f.from == f.to {
         return Err(Problem::at(&place, "to", format!("`{}` cannot talk to itself", f.to)));
+    }
+    if let [from, to] = ends[..]
+        && !t.leads(from, to)
+    {
+        let what = format!("no way leads from `{}` to `{}`; only routers pass packets on", f.from, f.to);
+        return Err(Problem::at(&place, "to", what));
     }
     if f.start + f.start_within >= duration {
         return Err(Problem::at(&place, "start", "must come before the end, `duration`"));

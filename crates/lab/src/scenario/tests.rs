@@ -251,3 +251,30 @@ fn series_are_of_flows_and_cables_and_have_names() {
     assert!(message("tcp", "other.in-flight").contains("flow `other` is carried by tcp and has no in-flight"));
     assert!(message("udp", "other.cwnd").contains("flow `other` is carried by udp and has no cwnd"));
 }
+
+#[test]
+fn a_cable_of_the_dual_dumbbell_has_two_directions() {
+    let text = r#"
+        name = "both"
+        duration = "2s"
+        metrics = ["main.goodput"]
+        [topology]
+        kind = "dual-dumbbell"
+        access = { rate = "100mbit", up.loss = "1%" }
+        edge = { rate = "50mbit", down.delay = "7ms" }
+        path1 = { rate = "10mbit" }
+        path2 = { rate = "10mbit" }
+        [[flow]]
+        name = "main"
+        transport = "sctp"
+    "#;
+    let plan = &parse(text).unwrap().points().unwrap()[0].plan;
+    for (name, loss, delay) in
+        [("path1.left", 0.01, 0), ("path2.right", 0.01, 0), ("left1.1", 0.0, 7), ("right2.5", 0.0, 7)]
+    {
+        let c = plan.topology.cables.iter().find(|c| c.name == name).unwrap();
+        assert_eq!((c.forward.loss.mean(), c.backward.loss.mean()), (loss, 0.0), "{name}");
+        let ms = anabranch_base::Duration::from_millis;
+        assert_eq!((c.forward.delay, c.backward.delay), (ms(0), ms(delay)), "{name}");
+    }
+}

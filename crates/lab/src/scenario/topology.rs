@@ -92,7 +92,7 @@ const ACCESS: &str = "rate = '100mbit'\ndelay = '5ms'";
 fn dual_dumbbell(mut t: Table) -> Result<Topology, Problem> {
     let edge_hosts = whole(&mut t, "edge-hosts", 5)?;
     let all = t.get("access").and_then(Value::as_table).cloned();
-    let (access, edge) = (link(&mut t, "access", ACCESS)?.0, link(&mut t, "edge", ACCESS)?.0);
+    let (access, edge) = (link(&mut t, "access", ACCESS)?, link(&mut t, "edge", ACCESS)?);
     // The sender's cable of one path may differ: it carries the association alone.
     let mut own = Vec::new();
     for path in 1..=2 {

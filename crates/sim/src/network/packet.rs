@@ -47,6 +47,8 @@ pub enum Body<X> {
         number: u64,
         /// When it left.
         sent: Instant,
+        /// How many of its bytes are headers.
+        header: u32,
     },
     /// A segment of one of this crate's TCPs.
     Tcp(Segment),

@@ -1,6 +1,6 @@
 use super::*;
 use crate::link::{DropReason, LinkConfig};
-use crate::traffic::{Cbr, TrafficConfig};
+use crate::traffic::{Cbr, Mix, TrafficConfig};
 use crate::transport::{DatagramSink, DatagramSource};
 use crate::{Limit, LossConfig, LossPoint, Setting};
 use anabranch_base::{Duration, Rate};
@@ -103,7 +103,7 @@ fn a_link_may_be_entered_while_it_delivers() {
     let mut n = Network::<()>::new(&Topology::single_path((line(10), line(10))), 1).unwrap();
     let [from, to] = ["sender", "receiver"].map(|host| n.addresses(n.node(host).unwrap())[0]);
     let peer = Peer { address: to, agent: n.next_id() };
-    let packet = Packet::new(from, peer, 500, Body::Datagram { number: 0, sent: Instant::ZERO });
+    let packet = Packet::new(from, peer, 500, Body::Datagram { number: 0, sent: Instant::ZERO, header: 28 });
     let id = n.add(Box::new(Intruder { seen: Sink::default(), packet }), Instant::ZERO);
     n.add(Box::new(cbr(from, peer)), Instant::ZERO);
     n.run_until(Instant::ZERO + Duration::from_micros(23_900));
@@ -111,6 +111,40 @@ fn a_link_may_be_entered_while_it_delivers() {
     let times: Vec<u64> = n.agent::<Intruder>(id).unwrap().seen.0.iter().map(|(at, _)| at.as_nanos() / 1_000).collect();
     let want = (11..22).map(|ms| ms * 1_000).chain([21_500, 22_500, 23_500]);
     assert_eq!(times, want.collect::<Vec<u64>>());
+}
+
+/// Counts packets by their size.
+#[derive(Default)]
+struct BySize(std::collections::BTreeMap<u32, u32>);
+
+impl Observer<()> for BySize {
+    fn observe(&mut self, e: Event<'_, ()>) {
+        *self.0.entry(e.packet.size).or_default() += u32::from(e.what == What::Sent);
+    }
+}
+
+/// P1's cross traffic is in its sizes on the wire, whatever transport a packet is counted as.
+#[test]
+fn a_mix_has_the_papers_sizes_on_the_wire() {
+    let mut n = Network::<()>::new(&Topology::single_path((line(10), line(10))), 1).unwrap();
+    n.observe(Box::new(BySize::default()));
+    let [from, to] = ["sender", "receiver"].map(|host| n.addresses(n.node(host).unwrap())[0]);
+    let sink = n.add(Box::new(DatagramSink::new()), Instant::ZERO);
+    let mix = TrafficConfig::Mix(Mix::p1(Rate::from_bits_per_sec(5_000_000))).build(1, "mix");
+    n.add(Box::new(DatagramSource::new(from, Peer { address: to, agent: sink }, mix)), Instant::ZERO);
+    n.run_until(Instant::from_millis(60_000));
+    let sizes = core::mem::take(&mut n.observer_mut::<BySize>().unwrap().0);
+    assert!(sizes.keys().copied().eq(Mix::P1_SIZES.map(|s| s.0)), "{sizes:?}");
+    let sum: f64 = sizes.values().copied().map(f64::from).sum();
+    for (size, percent) in Mix::P1_SIZES {
+        let (share, want) = (f64::from(sizes[&size]) / sum, percent / 100.0);
+        assert!((share - want).abs() < 4.0 * (want * (1.0 - want) / sum).sqrt(), "{size}: {share}");
+    }
+    // Nine of ten have TCP's headers, the others UDP's; what is counted is the rest.
+    let whole: f64 = sizes.iter().map(|(size, n)| f64::from(*size) * f64::from(*n)).sum();
+    let got = n.agent::<DatagramSink>(sink).unwrap().counters().received;
+    let headers = (whole - got.bytes as f64) / sum;
+    assert!((headers - 38.8).abs() < 4.0 * 3.6 / sum.sqrt() + 0.1, "{headers}");
 }
 
 /// Keeps everything.
@@ -141,7 +175,7 @@ fn an_observer_sees_every_fate_in_order_of_time() {
         }
         let ends = ["sender", "receiver"].map(|host| n.addresses(n.node(host).unwrap())[0]);
         let peer = Peer { address: ends[1], agent: n.next_id() };
-        let sink = n.add(Box::new(DatagramSink::new(28)), Instant::ZERO);
+        let sink = n.add(Box::new(DatagramSink::new()), Instant::ZERO);
         // Twice the rate of the link; the last is larger than it takes.
         n.add(Box::new(cbr(ends[0], peer)), Instant::ZERO);
         n.add(Box::new(cbr(ends[0], peer)), Instant::ZERO);
@@ -187,7 +221,7 @@ fn a_datagram_sink_counts_and_times() {
     let ends = ["sender", "receiver"].map(|host| n.addresses(n.node(host).unwrap())[0]);
     let sink = n.next_id();
     let big = TrafficConfig::Bulk(crate::traffic::Bulk { size: 3_000, total: Some(3_000) }).build(1, "big");
-    n.add(Box::new(DatagramSink::new(28)), Instant::ZERO);
+    n.add(Box::new(DatagramSink::new()), Instant::ZERO);
     let source =
         n.add(Box::new(DatagramSource::new(ends[0], Peer { address: ends[1], agent: sink }, big)), Instant::ZERO);
     n.run_until(Instant::from_millis(100));

@@ -12,10 +12,10 @@ pub type Both = (LinkConfig, LinkConfig);
 pub struct DualDumbbell {
     /// The cable between the two routers of each path.
     pub middle: [Both; 2],
-    /// The cables between the sender or receiver and its router.
-    pub access: LinkConfig,
-    /// The cables between an edge host and its router.
-    pub edge: LinkConfig,
+    /// The cables between the sender or receiver and its router, from left to right and back.
+    pub access: Both,
+    /// The cables between an edge host and its router, from left to right and back.
+    pub edge: Both,
     /// Edge hosts at each router.
     pub edge_hosts: usize,
 }
@@ -28,8 +28,8 @@ impl DualDumbbell {
             let link = LinkConfig::fixed(Some(Rate::from_bits_per_sec(mbit * 1_000_000)), Duration::from_millis(ms));
             link.with_limit(crate::Limit::packets(50))
         };
-        let middle = || (link(10, 45), link(10, 45));
-        DualDumbbell { middle: [middle(), middle()], access: link(100, 5), edge: link(100, 5), edge_hosts: 5 }
+        let both = |mbit, ms| (link(mbit, ms), link(mbit, ms));
+        DualDumbbell { middle: [both(10, 45), both(10, 45)], access: both(100, 5), edge: both(100, 5), edge_hosts: 5 }
     }
 }
 
@@ -60,14 +60,14 @@ impl Topology {
         for (i, (forward, backward)) in links.middle.iter().enumerate() {
             let path = i + 1;
             let (left, right) = (t.router(&format!("r{}", 2 * i + 1)), t.router(&format!("r{}", 2 * i + 2)));
-            t.cable(&format!("path{path}.left"), sender, left, links.access.clone(), links.access.clone());
+            t.cable(&format!("path{path}.left"), sender, left, links.access.0.clone(), links.access.1.clone());
             t.cable(&format!("path{path}"), left, right, forward.clone(), backward.clone());
-            t.cable(&format!("path{path}.right"), right, receiver, links.access.clone(), links.access.clone());
+            t.cable(&format!("path{path}.right"), right, receiver, links.access.0.clone(), links.access.1.clone());
             for edge in 1..=links.edge_hosts {
                 let (a, b) = (format!("left{path}.{edge}"), format!("right{path}.{edge}"));
                 let (from, to) = (t.host(&a), t.host(&b));
-                t.cable(&a, from, left, links.edge.clone(), links.edge.clone());
-                t.cable(&b, right, to, links.edge.clone(), links.edge.clone());
+                t.cable(&a, from, left, links.edge.0.clone(), links.edge.1.clone());
+                t.cable(&b, right, to, links.edge.0.clone(), links.edge.1.clone());
             }
         }
         t

@@ -69,6 +69,15 @@ impl Topology {
 
     /// Is another host reached from this one, by routers alone?
     fn meets_a_host(&self, from: NodeId) -> bool {
+        self.meets(from, |_| true)
+    }
+
+    /// Does a way over routers alone lead from one host to another?
+    pub fn leads(&self, from: NodeId, to: NodeId) -> bool {
+        self.meets(from, |host| host == to)
+    }
+
+    fn meets(&self, from: NodeId, wanted: impl Fn(NodeId) -> bool) -> bool {
         let mut seen = vec![false; self.nodes.len()];
         let mut open = vec![from];
         while let Some(at) = open.pop() {
@@ -76,7 +85,10 @@ impl Topology {
                 continue;
             }
             if at != from && self.nodes[at.0 as usize].role == Role::Host {
-                return true;
+                if wanted(at) {
+                    return true;
+                }
+                continue; // Hosts do not forward.
             }
             let ends = self.cables.iter().flat_map(|c| [(c.a, c.b), (c.b, c.a)]);
             open.extend(ends.filter(|(a, _)| *a == at).map(|(_, b)| b));

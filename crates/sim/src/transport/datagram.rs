@@ -3,10 +3,14 @@
 use super::FlowCounters;
 use crate::link::Tally;
 use crate::network::{Address, Agent, Body, Context, Packet, Peer};
-use crate::traffic::{Emission, Source};
+use crate::traffic::{Emission, Kind, Source};
 use anabranch_base::Instant;
 
-/// Sends a generator's traffic as datagrams, as UDP does.
+/// A header of TCP is so many bytes longer than one of UDP.
+const STREAM_MORE: u32 = 12;
+
+/// Sends a generator's traffic as datagrams, as UDP does. What counts as [a stream's](Kind::Stream) leaves at once all
+/// the same, with headers of TCP's length.
 ///
 /// The generator needs a clock of its own: one that emits whenever it is asked, such as
 /// [`Bulk`](crate::traffic::Bulk), never lets the time go on.
@@ -40,13 +44,15 @@ impl DatagramSource {
         self.sent
     }
 
-    fn emit<X>(&mut self, cx: &mut Context<'_, X>, mut bytes: u64) {
+    fn emit<X>(&mut self, cx: &mut Context<'_, X>, emission: Emission) {
+        let mut bytes = emission.size;
+        let header = self.header + if emission.kind == Kind::Stream { STREAM_MORE } else { 0 };
         while bytes > 0 {
             let payload = bytes.min(u64::from(self.largest)) as u32;
             bytes -= u64::from(payload);
-            let body = Body::Datagram { number: self.sent.packets, sent: cx.now() };
+            let body = Body::Datagram { number: self.sent.packets, sent: cx.now(), header };
             self.sent.add(payload);
-            cx.send(Packet::new(self.source, self.peer, payload + self.header, body));
+            cx.send(Packet::new(self.source, self.peer, payload + header, body));
         }
     }
 }
@@ -61,7 +67,7 @@ impl<X: 'static> Agent<X> for DatagramSource {
 
     fn timeout(&mut self, cx: &mut Context<'_, X>) {
         if let Some(emission) = self.next.filter(|e| e.at <= cx.now()) {
-            self.emit(cx, emission.size);
+            self.emit(cx, emission);
             self.next = self.traffic.next(cx.now());
         }
     }
@@ -74,16 +80,15 @@ impl<X: 'static> Agent<X> for DatagramSource {
 /// Counts the datagrams that reach it.
 #[derive(Clone, Debug, Default)]
 pub struct DatagramSink {
-    header: u32,
     highest: Option<u64>,
     counters: FlowCounters,
     late: u64,
 }
 
 impl DatagramSink {
-    /// For datagrams with `header` bytes of headers each, which do not count as payload.
-    pub fn new(header: u32) -> Self {
-        DatagramSink { header, ..DatagramSink::default() }
+    /// Nothing has come.
+    pub fn new() -> Self {
+        DatagramSink::default()
     }
 
     /// What came. A datagram that arrives twice counts twice.
@@ -101,10 +106,10 @@ impl<X: 'static> Agent<X> for DatagramSink {
     fn start(&mut self, _: &mut Context<'_, X>) {}
 
     fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
-        if let Body::Datagram { number, sent } = packet.body {
+        if let Body::Datagram { number, sent, header } = packet.body {
             self.late += u64::from(self.highest.is_some_and(|h| number < h));
             self.highest = self.highest.max(Some(number));
-            self.counters.count(cx.now(), sent, packet.size.saturating_sub(self.header), false);
+            self.counters.count(cx.now(), sent, packet.size.saturating_sub(header), false);
         }
     }
 
