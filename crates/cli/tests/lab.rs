@@ -101,6 +101,18 @@ fn a_disk_that_fills_keeps_what_was_done() {
 }
 
 #[test]
+fn the_page_says_what_was_changed_and_how_to_make_it_again() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (code, lines) = end(&lab(dir.path(), SCENARIO, &["--out", "out", "--seeds", "2", "--set", "duration=1s"]));
+    assert_eq!(code, Some(0), "{lines:?}");
+    let page = std::fs::read_to_string(dir.path().join("out/report.html")).expect("a page");
+    assert!(page.contains("To run it again: anabranch lab run small.toml --seeds 2 --set duration=1s<"));
+    assert!(
+        page.contains("Other seeds or keys than the experiment") && page.contains("other seeds or keys than its own")
+    );
+}
+
+#[test]
 fn an_interrupt_ends_with_130() {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("small.toml"), SCENARIO).expect("a file");

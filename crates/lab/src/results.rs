@@ -10,7 +10,7 @@ pub enum Form {
     Full,
     /// Few points and seeds, to see that it works.
     Quick,
-    /// All points with seeds of the user's choice.
+    /// All points, with seeds or keys of the user's choice.
     Custom,
 }
 

@@ -145,13 +145,21 @@ fn program() -> String {
     format!("{version} {size} {}", date.map_or(0, |d| d.as_nanos()))
 }
 
-fn finish(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, results: &Results) -> Outcome {
-    let quick = if args.quick { " --quick" } else { "" };
-    let about = About {
-        command: format!("anabranch lab run {}{quick}", args.what),
-        version: env!("CARGO_PKG_VERSION").to_owned(),
-        ..e.about.clone()
+/// The command that makes these results again, for a shell.
+fn command(args: &RunArgs) -> String {
+    let quoted = |word: &str| {
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_=.,:/+@%".contains(c);
+        if word.chars().all(plain) { word.to_owned() } else { format!("'{}'", word.replace('\'', "'\\''")) }
     };
+    let mut words = vec!["anabranch lab run".to_owned(), quoted(&args.what)];
+    words.extend(args.quick.then(|| "--quick".to_owned()));
+    words.extend(args.seeds.map(|n| format!("--seeds {n}")));
+    words.extend(args.set.iter().map(|pair| format!("--set {}", quoted(pair))));
+    words.join(" ")
+}
+
+fn finish(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, results: &Results) -> Outcome {
+    let about = About { command: command(args), version: env!("CARGO_PKG_VERSION").to_owned(), ..e.about.clone() };
     let manifest = folder::Manifest::new(e, form, &about.version, about.clone()).map_err(Failure::usage)?;
     folder::write(dir, &manifest, results).map_err(Failure::usage)?;
     #[cfg(feature = "parquet")]

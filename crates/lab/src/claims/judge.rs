@@ -70,7 +70,7 @@ fn judge_one(claim: &Claim, results: &Results) -> Judgement {
     let (verdict, reason) = match results.form {
         Form::Full => (Some(verdict), reason),
         Form::Quick => (None, "a quick form gives no verdict".to_owned()),
-        Form::Custom => (None, "only the scenario's own seeds give a verdict".to_owned()),
+        Form::Custom => (None, "only the scenario's own seeds and keys give a verdict".to_owned()),
     };
     Judgement {
         id: claim.id.clone(),

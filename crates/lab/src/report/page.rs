@@ -46,7 +46,9 @@ fn form(results: &Results, judgements: &[Judgement]) -> Mark {
         Form::Quick => Mark::warn(format!(
             "Quick form: {seeds} seeds and few points, to see that everything works. It gives no verdicts."
         )),
-        Form::Custom => Mark::warn(format!("Seeds of the user's choice ({seeds}). Only the full form gives verdicts.")),
+        Form::Custom => Mark::warn(format!(
+            "Other seeds or keys than the experiment's own ({seeds} seeds). Only the full form gives verdicts."
+        )),
         Form::Full if judgements.is_empty() => Mark::info(format!("Full form: all points, {seeds} seeds")),
         Form::Full => {
             let [yes, no, open] =
@@ -197,7 +199,7 @@ fn footer(about: &About, results: &Results) -> String {
     let form = match results.form {
         Form::Full => "full form",
         Form::Quick => "quick form",
-        Form::Custom => "seeds of the user's choice",
+        Form::Custom => "other seeds or keys than its own",
     };
     let version = if about.version.is_empty() { String::new() } else { format!("anabranch {} \u{b7} ", about.version) };
     format!("{version}experiment {} \u{b7} {form}", results.experiment)
