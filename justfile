@@ -117,3 +117,11 @@ conformance path="" *args:
 # A paper's experiments: every point and seed, figures, a verdict for each claim
 reproduce experiment="rtx-csi" *args:
     cargo run --release -- lab run {{experiment}} {{args}}
+
+# The simulator beside ns-2.35 (Debian package ns2): goodput on a grid, see experiments/crosscheck-ns2/README.md.
+crosscheck-ns2 *args:
+    experiments/crosscheck-ns2/run.sh {{args}}
+
+# The simulator's speed and memory beside ns-2.35's, with the bounds it is to keep.
+speed-ns2 *args:
+    experiments/crosscheck-ns2/speed/speed.sh {{args}}
