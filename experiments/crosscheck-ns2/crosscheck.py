@@ -13,6 +13,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 POLICIES = ["rtx_asap", "rtx_same", "rtx_ssthresh", "rtx_loss_rate:oracle=1", "rtx_cwnd"]
@@ -214,8 +215,8 @@ def main():
         args.grid.parent.mkdir(parents=True, exist_ok=True)
         write_random(args.grid, args.random, args.seed)
     if shutil.which(args.ns) is None:
-        print("SKIPPED crosscheck-ns2: there is no ns-2.35 (Debian: apt-get install ns2)")
-        return 0
+        print("crosscheck-ns2: there is no ns-2.35 (Debian: apt-get install ns2)", file=sys.stderr)
+        return 2
     if args.page:
         return 0 if page(args) else 1
     out = pathlib.Path(args.out)
@@ -223,11 +224,13 @@ def main():
     with open(args.grid, newline="", encoding="utf-8") as f:
         points = [p for p in csv.DictReader(f) if p["id"].startswith(args.only)]
 
+    script = zlib.crc32((HERE / "point.tcl").read_bytes())
+
     def one(point):
         seeds = args.seeds if random_parts(point) else 1
         kept = out / f"ns2-{point['id']}.csv"
-        # ns-2's runs never change: what is there for this very point is taken.
-        head = ",".join(f"{k}={v}" for k, v in point.items())
+        # ns-2's runs never change: what is there for this very point and script is taken.
+        head = ",".join(f"{k}={v}" for k, v in point.items()) + f",script={script:08x}"
         lines = kept.read_text(encoding="utf-8").splitlines() if kept.exists() else []
         theirs = [float(v) for v in lines[1:]] if lines[:1] == [head] else []
         for seed in range(len(theirs) + 1, seeds + 1):
