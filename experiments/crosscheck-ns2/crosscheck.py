@@ -223,6 +223,9 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     with open(args.grid, newline="", encoding="utf-8") as f:
         points = [p for p in csv.DictReader(f) if p["id"].startswith(args.only)]
+    if not points:
+        print(f"crosscheck-ns2: no point of {args.grid} begins with `{args.only}`", file=sys.stderr)
+        return 2
 
     script = zlib.crc32((HERE / "point.tcl").read_bytes())
 

@@ -85,14 +85,33 @@ fn browse(page: &Path) -> Option<(String, String)> {
     None
 }
 
+/// What a page says on its console.
+fn complaints(log: &str) -> Vec<&str> {
+    log.lines().filter(|l| l.contains("CONSOLE")).collect()
+}
+
+/// Otherwise a page without complaints would say nothing.
+#[test]
+fn a_browser_that_complains_is_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let page = folder.path().join("wrong.html");
+    for wrong in ["console.error('loud');", "nobody.knows(this);"] {
+        std::fs::write(&page, format!("<!doctype html><title>x</title><script>{wrong}</script>")).unwrap();
+        let Some((_, log)) = browse(&page) else {
+            eprintln!("skipped: no chromium here to open {}", page.display());
+            return;
+        };
+        assert_eq!(complaints(&log).len(), 1, "{wrong}: {log}");
+    }
+}
+
 #[track_caller]
 fn opens(page: &Path, plots: usize, marks: &[&str]) {
     let Some((dom, log)) = browse(page) else {
         eprintln!("skipped: no chromium here to open {}", page.display());
         return;
     };
-    let complaints: Vec<&str> = log.lines().filter(|l| l.contains("CONSOLE")).collect();
-    assert!(complaints.is_empty(), "{complaints:?}");
+    assert!(complaints(&log).is_empty(), "{log}");
     assert_eq!(dom.matches("<svg class=\"plot\"").count(), plots);
     for mark in marks {
         assert!(dom.contains(&format!("<path class=\"{mark} c0\"")), "no marks of kind {mark}");
