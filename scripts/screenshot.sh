@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
-# Takes the picture in the README from a demo's own report.
+# Takes a picture of a report: that in the README of a demo's, that in docs/LAB.md of a lab's.
 #
-#   scripts/screenshot.sh [DEMO-DIR] [PICTURE]      default: a new demo, docs/images/demo.png
+#   scripts/screenshot.sh [DIR] [PICTURE]           default: a new demo, docs/images/demo.png
+#   SIZE=1000,1850 scripts/screenshot.sh results/home-router docs/images/lab.png
 #
 # Needs chromium (or another browser of its family by BROWSER=...), which runs without a window.
 set -euo pipefail

@@ -17,6 +17,9 @@ import zlib
 
 HERE = pathlib.Path(__file__).resolve().parent
 POLICIES = ["rtx_asap", "rtx_same", "rtx_ssthresh", "rtx_loss_rate:oracle=1", "rtx_cwnd"]
+# Some of every kind for CI: what ns-2 does fast, and does not differ much from seed to seed.
+QUICK = ["sctp-01", "sctp-07", "sctp-36", "sctp-41", "cmt-08", "cmt-20", "cmt-27", "cmt-37", "cmt-50", "cmt-54",
+         "cmt-58", "reno-06", "reno-08", "newreno-05", "newreno-12", "sack1-06", "sack1-14"]
 # Two-sided 95 % points of Student's t by degrees of freedom.
 T = [0, 12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
      2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045]
@@ -83,13 +86,23 @@ def ours(program, point, seeds, extra):
     return [float(r["main.goodput"]) for r in rows]
 
 
-def drawn(family, number, rng):
+# What random points are drawn from: rates, round trips, losses, buffers, queues, windows, segments, most seconds.
+USUAL = ((1, 100), (10, 500), (0.05, 10), [16384 << n for n in range(7)], [10, 20, 50, 100, 250], [20, 50, 100, 1000],
+         [500, 1000, 1460], [60])
+WIDE = ((0.5, 200), (2, 800), (0.02, 15), [8192 << n for n in range(9)], [5, 10, 20, 50, 100, 250, 500, 1000],
+        [4, 8, 20, 50, 100, 400, 1000], [200, 500, 536, 1000, 1460], [10, 20, 60])
+
+
+def drawn(family, number, rng, ranges):
     """A point drawn at random: rates, round trips and losses evenly on a logarithmic scale, one in four without loss."""
+    rates, rtts, losses, buffers, queues, windows, sizes, times = ranges
 
     def path():
-        rate = float(f"{math.exp(rng.uniform(math.log(1), math.log(100))):.2g}")
-        rtt = round(math.exp(rng.uniform(math.log(10), math.log(500))))
-        loss = 0 if rng.random() < 0.25 else float(f"{math.exp(rng.uniform(math.log(0.05), math.log(10))):.2g}")
+        def between(least, most):
+            return math.exp(rng.uniform(math.log(least), math.log(most)))
+
+        rate, rtt = float(f"{between(*rates):.2g}"), round(between(*rtts))
+        loss = 0 if rng.random() < 0.25 else float(f"{between(*losses):.2g}")
         return rate, rtt, loss
 
     first = path()
@@ -103,10 +116,10 @@ def drawn(family, number, rng):
         "id": f"{family}-r{number:02}", "proto": family,
         "rate": first[0], "rtt": first[1], "loss": first[2],
         "rate2": second[0], "rtt2": second[1], "loss2": second[2],
-        "rbuf": 65536 if tcp else 16384 << rng.randrange(7),
-        "queue": rng.choice([10, 20, 50, 100, 250]),
-        "window": rng.choice([20, 50, 100, 1000]) if tcp else 20,
-        "size": rng.choice([500, 1000, 1460]) if tcp else 1000,
+        "rbuf": 65536 if tcp else buffers[rng.randrange(len(buffers))],
+        "queue": rng.choice(queues),
+        "window": rng.choice(windows) if tcp else 20,
+        "size": rng.choice(sizes) if tcp else 1000,
         "delack": rng.randrange(2) if tcp else 0,
         "rtx": rng.randrange(5) if family == "cmt" else 4,
     }
@@ -118,17 +131,18 @@ def drawn(family, number, rng):
         return min(rate * 1000, 8 * limit / rtt, by_loss)  # kbit/s
 
     fastest = most(*first) + (most(*second) if two else 0)
-    point["time"] = max(6, min(60, int(640_000 / fastest)))
+    longest = times[0] if len(times) == 1 else rng.choice(times)
+    point["time"] = max(6, min(longest, int(640_000 / fastest)))
     return point
 
 
-def write_random(path, per_family, seed):
+def write_random(path, per_family, seed, wide):
     """Writes a grid of random points, `per_family` of SCTP and of CMT, a third as many of each TCP."""
     points = []
     for family in ("sctp", "cmt", "reno", "newreno", "sack1"):
-        rng = random.Random(f"{seed} {family}")
+        rng = random.Random(f"{seed} {family}" + " wide" * wide)
         count = per_family if family in ("sctp", "cmt") else -(-per_family // 3)
-        points += [drawn(family, n, rng) for n in range(1, count + 1)]
+        points += [drawn(family, n, rng, WIDE if wide else USUAL) for n in range(1, count + 1)]
     with open(path, "w", newline="", encoding="utf-8") as f:
         writer = csv.DictWriter(f, points[0].keys(), lineterminator="\n")
         writer.writeheader()
@@ -200,20 +214,23 @@ def main():
     parser.add_argument("--grid", default=HERE / "grid.csv", help="points, one per line [default: grid.csv]")
     parser.add_argument("--only", default="", metavar="PREFIX", help="points whose id begins so")
     parser.add_argument("--seeds", type=int, default=20, help="replications where anything is random [default: 20]")
+    parser.add_argument("--more", type=int, default=5, metavar="N", help="so many times more on our side [default: 5]")
     parser.add_argument("--program", default="anabranch", help="the program [default: anabranch]")
     parser.add_argument("--ns", default="ns", help="ns-2.35 [default: ns]")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another key for our side")
     parser.add_argument("--jobs", type=int, default=2, help="points at a time [default: 2]")
     parser.add_argument("--out", default="results/crosscheck-ns2", help="folder for crosscheck.csv and runs of ns-2")
     parser.add_argument("--random", type=int, metavar="N", help="another grid: N random points of SCTP and of CMT")
+    parser.add_argument("--wide", action="store_true", help="random points from wider ranges")
+    parser.add_argument("--quick", action="store_true", help="a few points of every kind")
     parser.add_argument("--page", action="store_true", help="the two scripts of docs/COMING-FROM-NS2.md instead")
     parser.add_argument("--seed", type=int, default=1, help="what the random points are drawn with [default: 1]")
     args = parser.parse_args()
     if args.random:
-        args.out = args.out.rstrip("/") + f"-random{args.seed}"
+        args.out = args.out.rstrip("/") + f"-random{args.seed}" + "-wide" * args.wide
         args.grid = pathlib.Path(args.out) / "grid.csv"
         args.grid.parent.mkdir(parents=True, exist_ok=True)
-        write_random(args.grid, args.random, args.seed)
+        write_random(args.grid, args.random, args.seed, args.wide)
     if shutil.which(args.ns) is None:
         print("crosscheck-ns2: there is no ns-2.35 (Debian: apt-get install ns2)", file=sys.stderr)
         return 2
@@ -223,6 +240,8 @@ def main():
     out.mkdir(parents=True, exist_ok=True)
     with open(args.grid, newline="", encoding="utf-8") as f:
         points = [p for p in csv.DictReader(f) if p["id"].startswith(args.only)]
+    if args.quick:
+        points = [p for p in points if p["id"] in QUICK]
     if not points:
         print(f"crosscheck-ns2: no point of {args.grid} begins with `{args.only}`", file=sys.stderr)
         return 2
@@ -239,7 +258,9 @@ def main():
         for seed in range(len(theirs) + 1, seeds + 1):
             theirs.append(ns2(args.ns, point, seed))
         kept.write_text("\n".join([head, *map(str, theirs)]) + "\n", encoding="utf-8")
-        return compare(point, theirs[:seeds], ours(args.program, point, seeds, args.set))
+        # Ours cost little, and at high loss a run's first losses decide about much of it.
+        mine = ours(args.program, point, seeds * args.more if seeds > 1 else 1, args.set)
+        return compare(point, theirs[:seeds], mine)
 
     rows = []
     print(f"{'point':10} {'rate rtt loss, of each path':34} {'rbuf or window':>14} {'ours Mbit/s':>17} "

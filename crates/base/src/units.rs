@@ -57,7 +57,7 @@ impl Rate {
 
 impl fmt::Debug for Rate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{:.3}Mbit/s", self.bits_per_sec() as f64 / 1e6)
+        write!(f, "{}Mbit/s", self.bits_per_sec() as f64 / 1e6)
     }
 }
 

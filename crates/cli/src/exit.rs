@@ -1,6 +1,7 @@
 //! How a command ends: the exit codes, and the one line that says why.
 
 use std::fmt::Display;
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 /// Why a command did not end well. Each prints as one line that says what to do.
@@ -57,6 +58,20 @@ pub fn finish(outcome: Outcome) -> ExitCode {
 /// Something the user should know although all goes on.
 pub fn warning(what: &str) {
     eprintln!("anabranch: warning: {what}");
+}
+
+/// Writes to standard output what a command was asked for. A reader that has seen enough, such as `head`, is no failure.
+///
+/// # Errors
+/// Standard output cannot take it: a full disk.
+pub fn print(text: &str) -> Outcome {
+    let mut out = io::stdout().lock();
+    match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
+        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::usage(format!("cannot write to standard output: {e}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// A message of clap, shortened to one line.

@@ -1,11 +1,10 @@
 //! `anabranch policies`: everything that can be chosen by name.
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, print};
 use anabranch_policy::registry::algorithms_markdown;
 use anabranch_policy::{Hook, ParamInfo, PolicyInfo, Profile, Value, policies};
 use serde::Serialize;
 use std::collections::BTreeMap;
-use std::io::{self, Write};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -126,11 +125,7 @@ pub fn run(args: &PoliciesArgs) -> Outcome {
     } else {
         text(&listing()?)
     };
-    match io::stdout().write_all(out.as_bytes()) {
-        // A reader that has seen enough, such as `head`, is no failure.
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::usage(format!("cannot write: {e}"))),
-        _ => Ok(()),
-    }
+    print(&out)
 }
 
 #[cfg(test)]

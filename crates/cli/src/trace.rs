@@ -1,6 +1,6 @@
 //! `anabranch trace`: a time sequence from the event log of a run.
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::trace::diagram::{self, Diagram, Options};
 use anabranch_report::{Rasteriser, write_atomically};
 use std::fs::File;
@@ -16,14 +16,14 @@ Examples:
 
 The log has one JSON object on each line; docs/TRACES.md tells its fields.";
 
-/// Draw what a simulated flow sent when: TSNs over time per path, retransmissions, losses, windows below
+/// Draw what a simulated flow sent when: TSNs or TCP segments over time, retransmissions, losses, windows below
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct TraceArgs {
     /// Event log of a run: a .jsonl file that `lab run --log` left
     #[arg(value_name = "FILE")]
     file: PathBuf,
-    /// The flow to draw [default: the first that sent]
+    /// The flow to draw, of SCTP or TCP [default: the first of SCTP that sent, or else of TCP]
     #[arg(long, value_name = "NAME")]
     flow: Option<String>,
     /// From this time of the run, seconds
@@ -56,8 +56,7 @@ pub fn run(args: &TraceArgs) -> Outcome {
     let diagram = diagram::lay_out(&lines, &options).map_err(|e| named(&e))?;
     let bytes = kind.bytes(&diagram)?;
     write_atomically(&out, &bytes).map_err(Failure::usage)?;
-    println!("{}", out.display());
-    Ok(())
+    print(&format!("{}\n", out.display()))
 }
 
 /// What is written.

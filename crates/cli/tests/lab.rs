@@ -113,6 +113,47 @@ fn the_page_says_what_was_changed_and_how_to_make_it_again() {
 }
 
 #[test]
+fn other_seeds_or_keys_leave_the_full_run_alone() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = SCENARIO.replace("seeds = 40", "seeds = 2");
+    for (more, folder) in [(&[][..], "small"), (&["--seeds", "1"], "small-custom"), (&["--quick"], "small-quick")] {
+        let (code, lines) = end(&lab(dir.path(), &text, more));
+        assert_eq!(code, Some(0), "{lines:?}");
+        assert!(dir.path().join("results").join(folder).join("report.html").is_file(), "{folder}");
+    }
+    let (code, lines) = end(&lab(dir.path(), &text, &["--set", "duration=1s"]));
+    assert_eq!(code, Some(0), "{lines:?}");
+    let rows = |folder: &str| std::fs::read_to_string(dir.path().join("results").join(folder).join("results.csv"));
+    let lines = |folder: &str| rows(folder).expect("results").lines().count();
+    // Two values, two seeds and a head; --set came last into the folder of custom forms.
+    assert_eq!((lines("small"), lines("small-custom")), (5, 5));
+    let manifest = std::fs::read_to_string(dir.path().join("results/small/manifest.json")).expect("a manifest");
+    assert!(manifest.contains("\"form\": \"full\""), "{manifest}");
+}
+
+/// The disk fills between results and manifest: what was there stays, and no report mixes the two.
+#[test]
+fn a_disk_that_fills_between_two_files_leaves_both_as_they_were() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = SCENARIO.replace("seeds = 40", "seeds = 2");
+    let (code, lines) = end(&lab(dir.path(), &text, &["--out", "out"]));
+    assert_eq!(code, Some(0), "{lines:?}");
+    let read = |name: &str| std::fs::read(dir.path().join("out").join(name)).expect(name);
+    let before = (read("results.csv"), read("manifest.json"));
+    assert!(before.0.len() < 2_048 && before.1.len() > 4_096, "{} {}", before.0.len(), before.1.len());
+    // Blocks of 512 bytes: room for results and journal, none for the manifest.
+    let limited = "trap '' XFSZ; ulimit -f 8; exec \"$0\" lab run small.toml --out out --seeds 1 --jobs 1";
+    let o = Command::new("sh").current_dir(dir.path()).args(["-c", limited, env!("CARGO_BIN_EXE_anabranch")]).output();
+    let (code, lines) = end(&o.expect("runs"));
+    assert_eq!(code, Some(2), "{lines:?}");
+    assert!(lines.last().is_some_and(|l| l.contains("cannot write out/manifest.json")), "{lines:?}");
+    assert!((read("results.csv"), read("manifest.json")) == before);
+    let (code, lines) =
+        end(&anabranch().current_dir(dir.path()).args(["lab", "report", "out"]).output().expect("runs"));
+    assert_eq!(code, Some(0), "{lines:?}");
+}
+
+#[test]
 fn an_interrupt_ends_with_130() {
     let dir = tempfile::tempdir().expect("a folder");
     std::fs::write(dir.path().join("small.toml"), SCENARIO).expect("a file");
@@ -127,4 +168,102 @@ fn an_interrupt_ends_with_130() {
     assert!(killed.success());
     assert_eq!(child.wait().expect("ends").code(), Some(130));
     assert!(!dir.path().join("out/results.csv").exists());
+}
+
+/// Starts a run and waits until this file is there and not empty.
+fn started(dir: &Path, more: &[&str], sign: &str) -> std::process::Child {
+    let run = ["lab", "run", "small.toml", "--out", "out", "--jobs", "1"];
+    let mut child = anabranch();
+    child.current_dir(dir).args(run).args(more).stdout(std::process::Stdio::null());
+    let child = child.stderr(std::process::Stdio::piped()).spawn().expect("starts");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while std::fs::metadata(dir.join("out").join(sign)).map_or(0, |m| m.len()) == 0 {
+        assert!(std::time::Instant::now() < until, "no {sign}");
+        std::thread::sleep(std::time::Duration::from_millis(10));
+    }
+    child
+}
+
+fn interrupt(child: &std::process::Child) {
+    assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill").success());
+}
+
+#[test]
+fn an_interrupt_between_traces_ends_with_130() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let values: Vec<String> = (0..40).map(|i| format!("\"{}KB\"", 16 + i)).collect();
+    let text = SCENARIO.replace("seeds = 40", "seeds = 1").replace("\"16KB\", \"64KB\"", &values.join(", "));
+    std::fs::write(dir.path().join("small.toml"), text.replace("\"2s\"", "\"60s\"")).expect("a file");
+    let child = started(dir.path(), &["--csv", "--log"], "trace/small-16KB-seed1.csv");
+    interrupt(&child);
+    let ended = child.wait_with_output().expect("ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("the traces that are named are whole"), "{said}");
+    let names = std::fs::read_dir(dir.path().join("out/trace")).expect("a folder");
+    let names: Vec<_> = names.map(|e| e.expect("a name").file_name().to_string_lossy().into_owned()).collect();
+    assert!(names.len() < 80 && names.iter().all(|n| !n.ends_with(".part")), "{names:?}");
+}
+
+#[test]
+fn a_second_interrupt_does_not_wait_for_a_long_run() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let text = SCENARIO.replace("rbuf", "time").replace("flow.main.receive-buffer", "duration");
+    // The first run is over at once, the second takes hours.
+    let text = text.replace("\"16KB\", \"64KB\"", "\"1s\", \"300000s\"");
+    std::fs::write(dir.path().join("small.toml"), text).expect("a file");
+    let mut child = started(dir.path(), &["--seeds", "1"], "journal.jsonl");
+    interrupt(&child);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(child.try_wait().expect("its state"), None, "what is running is finished");
+    interrupt(&child);
+    let ended = child.wait_with_output().expect("ends");
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert!(said.contains("Ctrl-C again ends at once"), "{said}");
+}
+
+#[test]
+fn a_manifest_says_what_was_run_and_by_what() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (code, said) = end(&lab(dir.path(), SCENARIO, &["--seeds", "1", "--out", "r"]));
+    assert_eq!(code, Some(0), "{said:?}");
+    let text = std::fs::read_to_string(dir.path().join("r/manifest.json")).expect("a manifest");
+    let manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let run = &manifest["scenarios"][0];
+    // What nobody wrote: it comes from the profile.
+    assert_eq!(run["resolved"]["flow.main.window"], "rfc9260:floor=4,in_recovery=0,cut_one=1,headers=0", "{run}");
+    assert_eq!(run["points"][1]["changes"]["flow.main.receive-buffer"], 65_536, "{run}");
+    assert_eq!(run["sets"]["rbuf"][0], "flow.main.receive-buffer", "{run}");
+    let git = Command::new("git").args(["ls-files", "--error-unmatch", "build.rs"]).output();
+    if git.is_ok_and(|o| o.status.success()) {
+        let commit = manifest["commit"].as_str().unwrap_or_default();
+        let id = commit.strip_suffix('+').unwrap_or(commit);
+        assert!(id.len() >= 12 && id.bytes().all(|b| b.is_ascii_hexdigit()), "{commit:?}");
+    }
+}
+
+#[test]
+fn a_scenario_that_is_shown_runs_from_a_file_of_its_own() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let show = |name: &str, file: &str| {
+        let shown = anabranch().args(["lab", "show", name]).output().expect("runs");
+        assert_eq!(shown.status.code(), Some(0), "{name}");
+        std::fs::write(dir.path().join(file), &shown.stdout).expect("a file");
+        String::from_utf8_lossy(&shown.stderr).into_owned()
+    };
+    let run = |file: &str| {
+        let short = ["--seeds", "1", "--quick", "--set", "duration=6s", "--out", "r"];
+        let ran = anabranch().current_dir(dir.path()).args(["lab", "run", file]).args(short).output().expect("runs");
+        assert_eq!(ran.status.code(), Some(0), "{file}: {:?}", end(&ran).1);
+    };
+    assert_eq!(show("rtx-csi/e2-case1", "e2.toml"), "");
+    run("e2.toml");
+    let said = show("examples/kinds-of-loss", "loss.toml");
+    assert_eq!(
+        said,
+        "anabranch: it reads `losses.txt` beside it: anabranch lab show examples/losses.txt > losses.txt\n"
+    );
+    show("examples/losses.txt", "losses.txt");
+    run("loss.toml");
 }

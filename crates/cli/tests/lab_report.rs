@@ -145,13 +145,60 @@ fn the_report_is_made_again_and_opens_in_a_browser() {
     opens(&log.with_extension("html"), 5, &["l", "p", "o"]);
 }
 
+/// Of results made elsewhere: CI runs an experiment's quick form with the released program and has its page looked at.
+#[test]
+#[ignore = "needs ANABRANCH_RESULTS, a folder that `lab run` wrote"]
+fn the_page_of_a_folder_of_results_opens_in_a_browser() {
+    let folder = std::env::var_os("ANABRANCH_RESULTS").expect("ANABRANCH_RESULTS names a folder that `lab run` wrote");
+    // Tests run in the folder of their crate, who calls them in that of the repository.
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder);
+    let drawn = std::fs::read_dir(folder.join("figures")).expect("figures").map(|f| f.expect("a file").path());
+    let plots = drawn.filter(|f| f.extension().is_some_and(|e| e == "svg")).count();
+    assert!(plots > 1, "an experiment has figures");
+    let page = folder.join("report.html").canonicalize().expect("a page");
+    opens(&page, plots, &["l", "e", "p", "f"]);
+}
+
+/// Nobody reads what a command prints, or nobody can: the files are there all the same.
+#[test]
+fn a_reader_that_is_gone_is_no_failure_and_a_full_device_is_one_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("tiny.toml");
+    std::fs::write(&file, SCENARIO.replace("seeds = 6", "seeds = 2")).unwrap();
+    let commands = [
+        "lab run tiny.toml --out out --log --trace-at rbuf=16KB",
+        "lab report out",
+        "trace out/trace/tiny-16KB-seed1.jsonl",
+        "lab list",
+        "policies",
+    ];
+    let ended = |sh: String| {
+        let mut bash = Command::new("bash");
+        let o = bash.current_dir(folder.path()).args(["-c", &sh, env!("CARGO_BIN_EXE_anabranch")]).output().unwrap();
+        (o.status.code(), String::from_utf8_lossy(&o.stderr).into_owned())
+    };
+    for command in commands {
+        // The pipe has lost its reader before the first line.
+        let (code, said) = ended(format!("(sleep 0.3; exec \"$0\" {command}) | true; exit ${{PIPESTATUS[0]}}"));
+        assert_eq!((code, said.contains("panicked")), (Some(0), false), "{command}: {said}");
+        let (code, said) = ended(format!("exec \"$0\" {command} >/dev/full"));
+        assert_eq!(code, Some(2), "{command}: {said}");
+        let last = said.lines().last().unwrap();
+        assert!(last.starts_with("anabranch: cannot write to standard output: No space left"), "{command}: {said}");
+        assert!(!said.contains("panicked"), "{said}");
+    }
+    assert!(folder.path().join("out/trace/tiny-16KB-seed1.html").is_file());
+}
+
 #[test]
 fn mistakes_have_one_line_and_exit_code_2() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name).display().to_string();
     std::fs::write(path("not.jsonl"), "hello\n").unwrap();
     std::fs::write(path("manifest.json"), "{}").unwrap();
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 9] = [
+        (&["lab", "run", "rtx-csi/e1", "--quick", "--out", &path("not.jsonl")], "not.jsonl: a file and no folder"),
+        (&["lab", "run", "rtx-csi/e1", "--quick", "--out", &path("not.jsonl/x")], "journal.jsonl: Not a directory"),
         (&["lab", "report", &path("nowhere")], "holds no results"),
         (&["lab", "report", &path("")], "manifest.json"),
         (&["trace", &path("none.jsonl")], "cannot read"),

@@ -57,6 +57,13 @@ pub struct Quirks {
     pub timer_counts_none: bool,
     /// A SACK that was overtaken takes back what it does not know: those chunks are outstanding again.
     pub stale_sacks_count: bool,
+    /// Beyond the threshold a chunk counts once towards the next packet of the window, although its acknowledgement was
+    /// taken back and came again (`stale_sacks_count`), and of what gap blocks acknowledge only what follows the chunk
+    /// that CUC expected.
+    pub counted_once: bool,
+    /// Beyond the threshold what is acknowledged cumulatively counts only when the window was full before; what gap
+    /// blocks acknowledge counts always, and adds up beyond one window.
+    pub counted_when_full: bool,
     /// One chunk per path is timed at a time, none once it is sent again or the window was cut; only its answer gives
     /// an RTT sample and ends the back-off of T3.
     pub one_timed: bool,
@@ -101,6 +108,7 @@ impl Quirks {
             sticky_reports: true,
             pass_every_mark: true,
             repairs_first: true,
+            counted_when_full: true,
             one_timed: true,
             decay_keeps_threshold: true,
             no_probe_repair: true,
@@ -125,6 +133,8 @@ impl Quirks {
             first_data_waits: true,
             timer_counts_none: true,
             stale_sacks_count: true,
+            counted_once: true,
+            counted_when_full: true,
             one_timed: true,
             decay_keeps_threshold: true,
             no_probe_repair: true,
@@ -136,7 +146,7 @@ impl Quirks {
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 25] = [
+    pub const NAMES: [&'static str; 27] = [
         "confirm_first",
         "t3_by_tsn",
         "recover_by_tsn",
@@ -150,6 +160,8 @@ impl Quirks {
         "first_data_waits",
         "timer_counts_none",
         "stale_sacks_count",
+        "counted_once",
+        "counted_when_full",
         "one_timed",
         "decay_keeps_threshold",
         "no_probe_repair",
@@ -171,6 +183,11 @@ impl Quirks {
         true
     }
 
+    /// Is the switch called `name` on? False when there is none of that name.
+    pub fn get(mut self, name: &str) -> bool {
+        self.switch(name).is_some_and(|on| *on)
+    }
+
     fn switch(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
             "confirm_first" => &mut self.confirm_first,
@@ -186,6 +203,8 @@ impl Quirks {
             "first_data_waits" => &mut self.first_data_waits,
             "timer_counts_none" => &mut self.timer_counts_none,
             "stale_sacks_count" => &mut self.stale_sacks_count,
+            "counted_once" => &mut self.counted_once,
+            "counted_when_full" => &mut self.counted_when_full,
             "one_timed" => &mut self.one_timed,
             "decay_keeps_threshold" => &mut self.decay_keeps_threshold,
             "no_probe_repair" => &mut self.no_probe_repair,

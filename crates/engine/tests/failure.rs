@@ -169,6 +169,27 @@ fn with_every_path_in_doubt_the_least_doubtful_carries_on_and_stays_in_doubt() {
 }
 
 #[test]
+fn what_rtx_csi_sends_while_no_path_is_active_counts_as_dormant() {
+    let mut b = connected("cmt-rtx-csi", 2);
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    flow.stream(&mut b, ms(5), ms(1_000));
+    b.cut(0);
+    b.cut(1);
+    flow.stream(&mut b, ms(5), ms(6_000));
+    assert!(b.assoc(Side::Client).paths().all(|(_, p)| p.state != PathState::Active));
+    let counts = |b: &mut Bench| {
+        let s = b.assoc(Side::Client).stats();
+        (s.retransmissions, s.retransmission_stages.expect("it counts"))
+    };
+    let (sent, before) = counts(&mut b);
+    b.run_for(ms(8_000));
+    let (sent_again, after) = counts(&mut b);
+    assert!(sent_again > sent);
+    assert_eq!((after.alone, after.contested()), (before.alone, before.contested()), "nothing to choose from");
+    assert!(after.dormant > before.dormant, "{after:?}");
+}
+
+#[test]
 fn the_cascade_of_rtx_csi_tells_where_its_decisions_fell() {
     use anabranch_sim::LossConfig;
     let lossy = || link(10, 20).with_loss(LossConfig::bernoulli(0.03));

@@ -276,3 +276,24 @@ fn a_burst_is_limited_once_after_each_repair() {
     m.sack(after[3], &[]);
     assert!(m.sent().len() > 4, "and no longer");
 }
+
+#[test]
+fn what_leaves_the_window_half_used_may_count_for_nothing() {
+    for on in [false, true] {
+        let c = AssocConfig { initial_ssthresh: 2 * FULL as u64, ..config("counted_when_full", on) };
+        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
+        m.send(2, FULL);
+        m.sent();
+        for next in 1..=6 {
+            m.sack(next, &[]);
+            m.send(1, FULL);
+            m.sent();
+        }
+        let before = m.path(0).cwnd;
+        m.send(10, FULL);
+        m.sent();
+        assert!(m.path(0).in_flight >= before && before > 2 * FULL as u64, "full, and beyond the threshold");
+        m.sack(7, &[]);
+        assert_eq!(m.path(0).cwnd > before, !on, "seven packets were acknowledged, one of them in a full window");
+    }
+}

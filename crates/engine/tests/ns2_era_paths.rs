@@ -159,3 +159,31 @@ fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
         assert_eq!(sack(lost, &later[..2], 1), on, "and one more");
     }
 }
+
+#[test]
+fn what_is_taken_back_counts_once_beyond_the_threshold() {
+    for on in [false, true] {
+        let mut c = AssocConfig { max_burst: 0, initial_ssthresh: 2 * FULL as u64, ..assoc_config("cmt") };
+        c.profile.set(Hook::AckCredit, "cuc").expect("registered");
+        for (quirk, on) in [("stale_sacks_count", true), ("cuc_by_tsn", true), ("counted_once", on)] {
+            assert!(c.quirks.set(quirk, on), "{quirk}");
+        }
+        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
+        m.send(60, FULL);
+        let before = m.path(1).cwnd;
+        assert!(before > 2 * FULL as u64, "avoidance");
+        let mut mine = Vec::new();
+        for arrived in 1..=8 {
+            let seen = m.packets();
+            mine.extend(m.offsets(&seen.into_iter().filter(|p| p.path == 1).collect::<Vec<_>>()));
+            // The first chunk of all, on path 0, is missing. This SACK is overtaken by one that knows of one chunk.
+            let gaps: Vec<(u16, u16)> = mine[..arrived].iter().map(|o| (*o as u16, *o as u16)).collect();
+            m.sack(0, &gaps);
+            let seen = m.packets();
+            mine.extend(m.offsets(&seen.into_iter().filter(|p| p.path == 1).collect::<Vec<_>>()));
+            m.sack(0, &gaps[..1]);
+        }
+        let grown = (m.path(1).cwnd - before) / FULL as u64;
+        assert!(if on { grown <= 2 } else { grown >= 4 }, "{on}: {grown} packets by eight chunks");
+    }
+}

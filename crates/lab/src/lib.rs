@@ -4,6 +4,7 @@
 pub mod claims;
 pub mod experiment;
 pub mod figures;
+pub mod joined;
 pub mod metrics;
 pub mod node;
 mod numbers;

@@ -250,6 +250,25 @@ pub fn convert(from: &str, to: &str) -> Option<f64> {
     (kind_a == kind_b).then(|| if a >= b { a / b } else { 1.0 / (b / a) })
 }
 
+/// Finds a unit in which a quantity cannot be shown, before anything runs. `of` is the unit that its metric or series
+/// is measured in.
+///
+/// # Errors
+/// What is wrong, for people.
+pub fn check_unit(unit: Option<&str>, metric: &str, of: Option<&str>, compare: Option<&Compare>) -> Result<(), String> {
+    let Some(to) = unit else { return Ok(()) };
+    match (compare.is_some_and(|c| c.how.relative()), of) {
+        (true, _) if convert("", to).is_none() => {
+            Err(format!("`unit`: a comparison of this kind is a share, which `{to}` cannot show"))
+        }
+        (false, Some(from)) if convert(from, to).is_none() => {
+            let is = if from.is_empty() { "has no unit".to_owned() } else { format!("is in {from}") };
+            Err(format!("`unit`: `{metric}` {is}, which `{to}` cannot show"))
+        }
+        _ => Ok(()),
+    }
+}
+
 /// What a unit measures, and how many of the smallest one it holds.
 fn scale(unit: &str) -> Option<(char, f64)> {
     Some(match unit {

@@ -78,6 +78,18 @@ fn examples_run_and_measure_what_they_name() {
     }
 }
 
+/// The comparison of initial windows begins with the one that all other runs of `rtx-csi` have.
+#[test]
+fn ablation_start_has_the_window_of_the_main_runs() {
+    let committed = std::fs::read_to_string(folder().join("rtx-csi/fingerprints.csv")).expect("fingerprints");
+    let of = |run: &str| committed.lines().find_map(|l| l.strip_prefix(run)).unwrap_or_else(|| panic!("no {run}"));
+    for policy in ["rtx_cwnd", "rtx_ssthresh", "rtx_csi"] {
+        let (main, start) =
+            (format!("e2-case1,16KB 5% {policy},"), format!("ablation-start,16KB 5% {policy} 3 packets,"));
+        assert_eq!(of(&main), of(&start), "{policy}");
+    }
+}
+
 #[test]
 fn every_file_of_a_shipped_experiment_is_part_of_the_program() {
     for shipped in SHIPPED {

@@ -39,7 +39,7 @@ mod table;
 mod text;
 
 pub use error::ReportError;
-pub use output::write_atomically;
+pub use output::{write_atomically, write_together};
 pub use page::Page;
 #[cfg(feature = "png")]
 pub use png::Rasteriser;

@@ -16,15 +16,32 @@ static COUNTER: AtomicU64 = AtomicU64::new(0);
 /// # Errors
 /// [`ReportError::Write`] when the folder is missing, not writable or full; the temporary file is removed.
 pub fn write_atomically(path: impl AsRef<Path>, bytes: &[u8]) -> Result<(), ReportError> {
-    let path = path.as_ref();
-    let fail = |source| ReportError::Write { path: path.to_path_buf(), source };
-    let temporary = beside(path).map_err(fail)?;
-    let written = write_synced(&temporary, bytes).and_then(|()| fs::rename(&temporary, path));
-    written.map_err(|source| {
+    write_together(&[(path.as_ref(), bytes)])
+}
+
+/// Writes files that belong together: no name changes before all of them are written whole, so that a full disk leaves
+/// the old ones. What ends the program between two renames may still leave one of each.
+///
+/// # Errors
+/// As [`write_atomically`]; no temporary file is left.
+pub fn write_together(files: &[(&Path, &[u8])]) -> Result<(), ReportError> {
+    let mut temporaries = Vec::new();
+    let written = files.iter().try_for_each(|(path, bytes)| {
+        let fail = |source| ReportError::Write { path: path.to_path_buf(), source };
+        let temporary = beside(path).map_err(fail)?;
+        temporaries.push(temporary.clone());
+        write_synced(&temporary, bytes).map_err(fail)
+    });
+    let renamed = written.and_then(|()| {
+        files.iter().zip(&temporaries).try_for_each(|((path, _), temporary)| {
+            fs::rename(temporary, path).map_err(|source| ReportError::Write { path: path.to_path_buf(), source })
+        })
+    });
+    if renamed.is_err() {
         // The first error is the one to tell; a leftover that cannot be removed changes nothing about it.
-        let _ = fs::remove_file(&temporary);
-        fail(source)
-    })
+        temporaries.iter().for_each(|t| drop(fs::remove_file(t)));
+    }
+    renamed
 }
 
 fn beside(path: &Path) -> io::Result<PathBuf> {
@@ -61,6 +78,16 @@ mod tests {
         write_atomically(&path, b"new").unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"new");
         assert_eq!(names(folder.path()), ["report.html"]);
+    }
+
+    #[test]
+    fn of_files_that_belong_together_none_changes_when_one_cannot_be_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let (one, two) = (folder.path().join("results.csv"), folder.path().join("gone/manifest.json"));
+        write_atomically(&one, b"old").unwrap();
+        let error = write_together(&[(&one, b"new"), (&two, b"new")]).unwrap_err().to_string();
+        assert!(error.contains("manifest.json"), "{error}");
+        assert_eq!((fs::read(&one).unwrap(), names(folder.path())), (b"old".to_vec(), vec!["results.csv".to_owned()]));
     }
 
     #[test]

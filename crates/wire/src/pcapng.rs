@@ -114,17 +114,44 @@ impl<W: Write> PcapngWriter<W> {
         packet: &[u8],
         comment: &str,
     ) -> io::Result<()> {
+        self.put(on, at_nanos, direction, packet, packet.len(), comment)
+    }
+
+    /// As [`packet`](Self::packet), of one that had `length` bytes on the wire and of which `packet` is the beginning.
+    ///
+    /// # Errors
+    /// As [`packet`](Self::packet).
+    pub fn packet_cut(
+        &mut self,
+        on: InterfaceId,
+        at_nanos: u64,
+        direction: Direction,
+        packet: &[u8],
+        length: u32,
+    ) -> io::Result<()> {
+        self.put(on, at_nanos, direction, packet, packet.len().max(length as usize), "")
+    }
+
+    fn put(
+        &mut self,
+        on: InterfaceId,
+        at_nanos: u64,
+        direction: Direction,
+        packet: &[u8],
+        length: usize,
+        comment: &str,
+    ) -> io::Result<()> {
         let invalid = |what| io::Error::new(io::ErrorKind::InvalidInput, what);
         if on.0 >= self.interfaces {
             return Err(invalid("interface of another capture"));
         }
-        let len = u32::try_from(packet.len()).map_err(|_| invalid("packet too long"))?;
+        let length = u32::try_from(length).map_err(|_| invalid("packet too long"))?;
         self.write_block(ENHANCED_PACKET, |b| {
             put32(b, on.0);
             put32(b, (at_nanos >> 32) as u32);
             put32(b, at_nanos as u32);
-            put32(b, len); // captured
-            put32(b, len); // on the wire
+            put32(b, packet.len() as u32); // captured
+            put32(b, length); // on the wire
             put_padded(b, packet);
             let flags: u32 = match direction {
                 Direction::In => 1,
@@ -221,13 +248,15 @@ mod tests {
         let at = 0x0000_0001_0000_0002;
         w.packet(wlan, at, Direction::Unknown, &[7; 5]).unwrap();
         w.packet_with_comment(wlan, at, Direction::Out, &[7; 4], "x").unwrap();
+        w.packet_cut(wlan, at, Direction::Unknown, &[7; 4], 300).unwrap();
         let b = blocks(&w.into_inner().unwrap());
-        assert_eq!(b.iter().map(|b| b.0).collect::<Vec<_>>(), [0x0a0d_0d0a, 1, 6, 6]);
+        assert_eq!(b.iter().map(|b| b.0).collect::<Vec<_>>(), [0x0a0d_0d0a, 1, 6, 6, 6]);
         assert_eq!(b[0].1[..8], [0x4d, 0x3c, 0x2b, 0x1a, 1, 0, 0, 0]);
         assert_eq!(b[0].1[16..], [4, 0, 5, 0, b'a', b'b', b'c', b'd', b'e', 0, 0, 0, 0, 0, 0, 0]);
         assert_eq!(b[1].1[..8], [101, 0, 0, 0, 0, 0, 0, 0]);
         assert!(b[1].1.ends_with(&[9, 0, 1, 0, 9, 0, 0, 0, 0, 0, 0, 0]));
         assert_eq!(b[2].1, [0, 0, 0, 0, 1, 0, 0, 0, 2, 0, 0, 0, 5, 0, 0, 0, 5, 0, 0, 0, 7, 7, 7, 7, 7, 0, 0, 0]);
+        assert_eq!(b[4].1[12..], [4, 0, 0, 0, 44, 1, 0, 0, 7, 7, 7, 7]);
         assert_eq!(b[3].1[24..], [2, 0, 4, 0, 2, 0, 0, 0, 1, 0, 1, 0, b'x', 0, 0, 0, 0, 0, 0, 0]);
     }
 

@@ -196,9 +196,8 @@ fn tell(args: &BenchArgs, series: &[Series], stacks: &[String]) -> Outcome {
             write_atomically(dir.join(name), contents.as_bytes()).map_err(Failure::usage)?;
         }
     }
-    match args.format {
-        Format::Text => println!("{text}"),
-        Format::Json => println!("{json}"),
-    }
-    Ok(())
+    crate::exit::print(&match args.format {
+        Format::Text => text + "\n",
+        Format::Json => json + "\n",
+    })
 }

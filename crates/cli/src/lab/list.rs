@@ -1,10 +1,9 @@
 //! `anabranch lab list`.
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::experiment::{Experiment, SHIPPED};
 use anabranch_lab::scenario::Choice;
 use serde::Serialize;
-use std::io::{self, Write};
 
 /// List the experiments that come with the program
 #[derive(Clone, Debug, clap::Args)]
@@ -53,8 +52,5 @@ pub fn run(args: &ListArgs) -> Outcome {
         let line = |r: &Row| format!("{:width$}  {:>6} runs ({} quick)  {}\n", r.name, r.runs, r.quick_runs, r.title);
         rows.iter().map(line).collect()
     };
-    match io::stdout().write_all(out.as_bytes()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::usage(format!("cannot write: {e}"))),
-        _ => Ok(()),
-    }
+    print(&out)
 }

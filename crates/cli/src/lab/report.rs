@@ -1,7 +1,7 @@
 //! `anabranch lab report`.
 
 use super::show;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::report::{self, About};
 use anabranch_lab::run::folder;
 use std::path::PathBuf;
@@ -26,7 +26,5 @@ pub fn run(args: &ReportArgs) -> Outcome {
     let about = About { settings: manifest.settings(), ..manifest.about.clone() };
     let written = report::write(&args.dir, &about, &results).map_err(Failure::usage)?;
     written.warnings.iter().for_each(|w| crate::exit::warning(w));
-    show::print(&results, &written.judgements);
-    println!("\n{}", written.page.display());
-    Ok(())
+    print(&show::text(&results, &written.judgements, &written.page))
 }

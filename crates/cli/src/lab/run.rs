@@ -2,7 +2,7 @@
 
 use super::progress::Progress;
 use super::show;
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, print};
 use crate::interrupt::Interrupt;
 use anabranch_lab::experiment::{Experiment, SHIPPED};
 use anabranch_lab::report::{self, About};
@@ -20,8 +20,8 @@ Examples:
   anabranch lab run my-scenario.toml --out results/mine --jobs 1
   anabranch lab run my-scenario.toml --set topology.path1.up.loss=5% --set duration=60s
 
-Stopped with Ctrl-C, the same command goes on where it was. Exit codes: 0 done; 2 a mistake in the scenario or a file
-that cannot be written; 130 stopped.";
+Stopped with Ctrl-C, the same command goes on where it was; what is running is finished first, unless Ctrl-C comes
+again. Exit codes: 0 done; 2 a mistake in the scenario or a file that cannot be written; 130 stopped.";
 
 /// Run an experiment: results.csv, claims.csv, manifest.json, report.html and figures in a folder
 #[derive(Clone, Debug, clap::Args)]
@@ -39,7 +39,8 @@ pub struct RunArgs {
     /// Few points and seeds, to see that it works; gives no verdicts
     #[arg(long)]
     quick: bool,
-    /// Folder for results [default: results/NAME, with --quick results/NAME-quick]
+    /// Folder for results [default: results/NAME; results/NAME-quick with --quick, results/NAME-custom
+    /// with other seeds or keys]
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
     /// Set a key of every scenario: flow.main.streams=4, topology.path1.delay=90ms, duration=60s; repeatable
@@ -62,6 +63,7 @@ pub async fn run(args: RunArgs) -> Outcome {
     });
     let watch = tokio::spawn(async move {
         interrupt.wait().await;
+        eprintln!("anabranch: what is running is finished first; Ctrl-C again ends at once");
         stop.store(true, Ordering::Relaxed);
     });
     let outcome = work.await.unwrap_or_else(|e| Err(Failure::network(format!("a run failed: {e}"))));
@@ -109,11 +111,16 @@ fn work(args: &RunArgs, stop: &AtomicBool) -> Outcome {
         let how = "cargo build --release --features parquet";
         return Err(Failure::usage(format!("--parquet: this program was built without Parquet ({how})")));
     }
-    let suffix = if form == Form::Quick { "-quick" } else { "" };
+    // What gives no verdicts must not take the place of what took hours.
+    let suffix = match form {
+        Form::Full => "",
+        Form::Quick => "-quick",
+        Form::Custom => "-custom",
+    };
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/{}{suffix}", e.name)));
     let results = all(args, &e, form, &dir, stop)?;
     finish(args, &e, form, &dir, &results)?;
-    args.traces.leave(&e, &dir)
+    args.traces.leave(&e, &dir, stop)
 }
 
 fn all(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, stop: &AtomicBool) -> Result<Results, Failure> {
@@ -160,7 +167,7 @@ fn command(args: &RunArgs) -> String {
 
 fn finish(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, results: &Results) -> Outcome {
     let about = About { command: command(args), version: env!("CARGO_PKG_VERSION").to_owned(), ..e.about.clone() };
-    let manifest = folder::Manifest::new(e, form, &about.version, about.clone()).map_err(Failure::usage)?;
+    let manifest = folder::Manifest::new(e, form, env!("ANABRANCH_COMMIT"), about.clone()).map_err(Failure::usage)?;
     folder::write(dir, &manifest, results).map_err(Failure::usage)?;
     #[cfg(feature = "parquet")]
     if args.parquet {
@@ -169,7 +176,5 @@ fn finish(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, results: &Resu
     let about = About { settings: manifest.settings(), ..about };
     let written = report::write(dir, &about, results).map_err(Failure::usage)?;
     written.warnings.iter().for_each(|w| crate::exit::warning(w));
-    show::print(results, &written.judgements);
-    println!("\n{}", written.page.display());
-    Ok(())
+    print(&show::text(results, &written.judgements, &written.page))
 }

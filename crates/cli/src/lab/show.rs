@@ -3,24 +3,26 @@
 use anabranch_lab::claims::{Judgement, Verdict};
 use anabranch_lab::results::{Results, Table};
 use anabranch_lab::statistics::Estimator;
+use std::path::Path;
 
 /// Most points of one scenario that are printed.
 const POINTS: usize = 40;
 
-/// Prints a table of means for each scenario, and the verdicts.
-pub fn print(results: &Results, judgements: &[Judgement]) {
+/// A table of means for each scenario, the verdicts, and where the page is.
+pub fn text(results: &Results, judgements: &[Judgement], page: &Path) -> String {
+    let mut out = String::new();
     for t in &results.tables {
-        println!("\n{}", t.scenario);
-        table(t);
+        out += &format!("\n{}\n{}", t.scenario, table(t));
     }
     let count = |v| judgements.iter().filter(|j| j.verdict == Some(v)).count();
     if judgements.iter().any(|j| j.verdict.is_some()) {
         let (yes, no, open) = (count(Verdict::Reproduced), count(Verdict::Contradicted), count(Verdict::NotTestable));
-        println!("\nClaims: {yes} reproduced, {no} contradicted, {open} not testable");
+        out += &format!("\nClaims: {yes} reproduced, {no} contradicted, {open} not testable\n");
     }
+    out + &format!("\n{}\n", page.display())
 }
 
-fn table(t: &Table) {
+fn table(t: &Table) -> String {
     let mut lines = vec![t.keys.iter().cloned().chain(t.metrics.iter().map(head)).collect::<Vec<_>>()];
     let mut points: Vec<&[String]> = Vec::new();
     for r in &t.rows {
@@ -40,13 +42,15 @@ fn table(t: &Table) {
     }
     let width = |i: usize| lines.iter().filter_map(|l| l.get(i)).map(|c| c.chars().count()).max().unwrap_or(0);
     let widths: Vec<usize> = (0..lines.first().map_or(0, Vec::len)).map(width).collect();
+    let mut out = String::new();
     for line in &lines {
         let cells: Vec<String> = line.iter().zip(&widths).map(|(c, w)| format!("{c:>w$}")).collect();
-        println!("  {}", cells.join("  "));
+        out += &format!("  {}\n", cells.join("  "));
     }
     if points.len() > POINTS {
-        println!("  and {} points more: see results.csv", points.len() - POINTS);
+        out += &format!("  and {} points more: see results.csv\n", points.len() - POINTS);
     }
+    out
 }
 
 fn head(m: &anabranch_lab::results::Metric) -> String {

@@ -1,8 +1,7 @@
 //! `anabranch lab show`.
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::experiment::{SHIPPED, Shipped};
-use std::io::{self, Write};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -13,7 +12,7 @@ Examples:
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct ShowArgs {
-    /// A scenario of `lab list`
+    /// A scenario of `lab list`, or a recording that one reads
     #[arg(value_name = "NAME")]
     name: String,
 }
@@ -26,8 +25,10 @@ pub fn run(args: &ShowArgs) -> Outcome {
         let what = format!("there is no scenario `{}`; there are {}", args.name, all.join(", "));
         return Err(Failure::usage(what));
     };
-    match io::stdout().write_all(text.as_bytes()) {
-        Err(e) if e.kind() != io::ErrorKind::BrokenPipe => Err(Failure::usage(format!("cannot write: {e}"))),
-        _ => Ok(()),
+    let text = text.map_err(Failure::usage)?;
+    for file in Shipped::recordings(&args.name) {
+        let own = file.rsplit('/').next().unwrap_or_default();
+        eprintln!("anabranch: it reads `{own}` beside it: anabranch lab show {file} > {own}");
     }
+    print(&text)
 }

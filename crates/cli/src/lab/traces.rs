@@ -1,11 +1,12 @@
 //! Traces of single runs, beside the results.
 
-use crate::exit::{Failure, Outcome};
+use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::experiment::Experiment;
-use anabranch_lab::run::run_traced;
+use anabranch_lab::run::{TraceNames, run_traced_as};
 use anabranch_lab::scenario::{Point, Scenario};
 use anabranch_lab::trace::Outputs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// More runs than this leave traces only by mistake: each takes some tens of megabytes.
 const MOST: usize = 40;
@@ -13,7 +14,7 @@ const MOST: usize = 40;
 /// What runs leave behind for looking at them; docs/TRACES.md tells the formats.
 #[derive(Clone, Debug, clap::Args)]
 pub struct TraceFlags {
-    /// Leave captures of the SCTP packets of each host in OUT/trace (pcapng, for Wireshark)
+    /// Leave captures of the packets of each host in OUT/trace (pcapng, for Wireshark)
     #[arg(long)]
     pcap: bool,
     /// Leave a table of every event of every packet in OUT/trace (CSV)
@@ -63,16 +64,21 @@ impl TraceFlags {
     /// Runs what is to be traced and leaves its files in `dir/trace`.
     ///
     /// # Errors
-    /// A file that cannot be written.
-    pub fn leave(&self, e: &Experiment, dir: &Path) -> Outcome {
+    /// A file that cannot be written; `stop` was set.
+    pub fn leave(&self, e: &Experiment, dir: &Path, stop: &AtomicBool) -> Outcome {
         if self.outputs().is_empty() {
             return Ok(());
         }
         let folder = dir.join("trace");
+        let names = TraceNames::new(&e.scenarios).map_err(Failure::usage)?;
         for (scenario, point) in self.chosen(e)? {
-            let made = run_traced(scenario, &point, self.trace_seed, &folder, self.outputs());
+            if stop.load(Ordering::Relaxed) {
+                eprintln!("anabranch: stopped; the traces that are named are whole");
+                return Err(Failure::Interrupted);
+            }
+            let made = run_traced_as(&names, scenario, &point, self.trace_seed, &folder, self.outputs());
             let (_, files) = made.map_err(Failure::usage)?;
-            files.iter().for_each(|f| println!("{}", f.display()));
+            files.iter().try_for_each(|f| print(&format!("{}\n", f.display())))?;
         }
         Ok(())
     }

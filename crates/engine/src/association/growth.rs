@@ -32,7 +32,11 @@ impl Association {
         };
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
-        let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
+        let mut credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
+        if p.cwnd > p.ssthresh {
+            let early = self.config.quirks.counted_when_full && !t.fully_used;
+            credited = credited.saturating_sub(t.uncounted + if early { t.cumulative } else { 0 });
+        }
         let on_path = AckOnPath {
             bytes: credited,
             acked: t.bytes,
@@ -42,7 +46,11 @@ impl Association {
             rtt: t.newest.map(|n| now.since(n.sent_at)),
         };
         let Some(p) = self.paths.get_mut(i) else { return };
-        let change = p.window.on_ack(&cx, path, &on_path);
+        let mut change = p.window.on_ack(&cx, path, &on_path);
+        if self.config.quirks.counted_when_full && !t.fully_used && p.cwnd > p.ssthresh && p.flight.bytes() > 0 {
+            // What counts nevertheless adds up beyond one window.
+            change.partial_bytes_acked = p.partial_bytes_acked.saturating_add(credited);
+        }
         let recovering = p.recovery_exit.is_some() && !p.window.grows_in_recovery();
         let grow = if recovering { 0 } else { change.grow };
         let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };

@@ -10,7 +10,7 @@ use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, Tsn};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, GapBlock, NrSack, Sack};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 
 /// The gap blocks of the last SACK, as extended TSN ranges: only differences are walked.
 #[derive(Debug, Default)]
@@ -20,6 +20,8 @@ pub(crate) struct GapMemory {
     kept: Vec<(u64, u64)>,
     /// The copies that were acknowledged by gap blocks, for [`crate::Quirks::stale_sacks_count`] only.
     settled: BTreeMap<u64, LiveCopy>,
+    /// What gap blocks acknowledged and was counted, rising, for [`crate::Quirks::counted_once`] only.
+    counted: VecDeque<u64>,
     /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
     pub withdrawn: Vec<(u64, u8)>,
 }
@@ -53,6 +55,19 @@ impl GapMemory {
         while let Some(first) = self.settled.first_entry().filter(|e| *e.key() <= cum) {
             first.remove();
         }
+        while self.counted.front().is_some_and(|t| *t <= cum) {
+            self.counted.pop_front();
+        }
+    }
+    /// Notes what counts from now on; false when it did before.
+    fn count(&mut self, tsn: u64) -> bool {
+        match self.counted.binary_search(&tsn) {
+            Ok(_) => false,
+            Err(place) => {
+                self.counted.insert(place, tsn);
+                true
+            }
+        }
     }
     /// First and last TSN of each, rising.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
@@ -74,6 +89,10 @@ enum GapsRead {
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathTally {
     pub bytes: u64,
+    /// Those of them that count only in slow start.
+    pub uncounted: u64,
+    /// Those that were acknowledged cumulatively.
+    pub cumulative: u64,
     pub packets: u32,
     /// Newest copy of a chunk sent exactly once: RTT and rate samples.
     pub newest: Option<LiveCopy>,
@@ -320,12 +339,15 @@ impl Association {
         subtract(&self.gaps.ranges, &g.next, &mut g.gone);
         for &(from, to) in &g.added {
             for tsn in from..=to {
-                if self.config.quirks.stale_sacks_count
-                    && let Some(copy) = self.board.get(tsn).and_then(|c| c.copies.iter().last().copied())
-                {
-                    self.gaps.settled.insert(tsn, copy);
-                }
+                let copy = match self.config.quirks.stale_sacks_count {
+                    true => self.board.get(tsn).and_then(|c| c.copies.iter().last().copied()),
+                    false => None,
+                };
                 self.acknowledge(now, tsn, false);
+                if let Some(copy) = copy {
+                    self.gaps.settled.insert(tsn, copy);
+                    self.count_once(tsn, copy);
+                }
                 self.board.set_reneged(tsn, false);
             }
         }
@@ -380,6 +402,18 @@ impl Association {
         }
     }
 
+    /// What a gap block acknowledged counts beyond the threshold, or does not.
+    fn count_once(&mut self, tsn: u64, copy: LiveCopy) {
+        let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.cwnd > p.ssthresh) else { return };
+        let progress = p.era.as_ref().is_none_or(|era| era.pseudo.progress);
+        if self.config.quirks.counted_once
+            && !(progress && self.gaps.count(tsn))
+            && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.board.get(tsn))
+        {
+            t.uncounted += c.len();
+        }
+    }
+
     /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
     fn note_repair(&mut self, tsn: u64) {
         let q = &self.config.quirks;
@@ -417,6 +451,7 @@ impl Association {
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
             t.touched = true;
             t.gapped |= !cumulatively;
+            t.cumulative += if cumulatively { len } else { 0 };
             let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.era.as_mut());
             if let Some(era) = era.filter(|era| era.timed == Some(tsn)) {
                 era.timed = None;

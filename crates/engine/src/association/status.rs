@@ -3,7 +3,7 @@
 use super::Association;
 use crate::config::AssocConfig;
 use crate::path::{HeartbeatSetting, PathLimits};
-use anabranch_base::{Duration, Instant, PathId, StreamId, Tsn};
+use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
 use anabranch_policy::registry::{PolicyError, Profile};
 use std::sync::Arc;
 
@@ -50,6 +50,11 @@ impl Association {
     /// Where new data goes while one path carries all.
     pub fn primary(&self) -> PathId {
         self.primary
+    }
+
+    /// Where new data may leave now: what the path scheduler would be offered.
+    pub fn open_paths(&self, now: Instant) -> PathSet {
+        self.eligible(now)
     }
 
     /// DATA chunks that were given a TSN and are not acknowledged.

@@ -1,6 +1,8 @@
 //! Mistakes in claims, found before anything runs.
 
 use super::{Claim, Kind};
+use crate::quantity::{Compare, check_unit};
+use crate::{joined, metrics, scenario};
 
 /// What is wrong with a claim; one line that names it and says what to do.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -49,6 +51,8 @@ impl Claim {
             ("tolerance", self.tolerance.is_some(), kind == K::Equal, matches!(kind, K::Value | K::Equal)),
             ("above", self.above.is_some(), false, kind == K::Bound),
             ("below", self.below.is_some(), false, kind == K::Bound),
+            ("at-least", self.at_least.is_some(), false, kind == K::Bound),
+            ("at-most", self.at_most.is_some(), false, kind == K::Bound),
             ("unit", self.unit.is_some(), false, quantity),
             ("reason", self.reason.is_some(), kind == K::NotTestable, kind == K::NotTestable),
         ];
@@ -60,15 +64,16 @@ impl Claim {
                 return Err(format!("`{name}` says nothing in a claim of kind `{word}`: remove it"));
             }
         }
-        if kind == K::Bound && self.above.is_none() && self.below.is_none() {
-            return Err("a claim of kind `bound` needs `above` or `below`".into());
+        let bounds = [self.above, self.below, self.at_least, self.at_most];
+        if kind == K::Bound && bounds.iter().all(Option::is_none) {
+            return Err("a claim of kind `bound` needs `above`, `below`, `at-least` or `at-most`".into());
         }
         if kind == K::Ordering && self.order.len() < 2 {
             return Err("`order` needs two values or more".into());
         }
-        let numbers = [self.tolerance, self.margin, self.above, self.below];
+        let numbers = [self.tolerance, self.margin].into_iter().chain(bounds);
         let printed = self.printed.iter().flat_map(|p| p.all()).copied();
-        if numbers.into_iter().flatten().chain(printed).any(|v| !v.is_finite()) {
+        if numbers.flatten().chain(printed).any(|v| !v.is_finite()) {
             return Err("its numbers must be finite".into());
         }
         if [self.tolerance, self.margin].into_iter().flatten().any(|v| v < 0.0) {
@@ -81,6 +86,14 @@ impl Claim {
     fn names(&self, scenarios: &[Shape<'_>]) -> Result<(), String> {
         if self.kind == Kind::NotTestable {
             return Ok(());
+        }
+        if let Some(pair) = self.compare.as_ref().and_then(Compare::scenarios) {
+            if self.scenario.is_some() {
+                return Err("`scenario` says nothing beside a comparison of scenarios: remove it".into());
+            }
+            let over = self.over.iter().filter(|_| self.values.is_empty());
+            let free: Vec<&str> = self.average.iter().chain(over).map(String::as_str).collect();
+            return joined::check(pair, scenarios, &free, |s| self.fits(s));
         }
         let named = self.scenario.as_ref().map_or(&[][..], |s| s.all());
         if let Some(lost) = named.iter().find(|n| !scenarios.iter().any(|s| s.name == n.as_str())) {
@@ -99,6 +112,7 @@ impl Claim {
         if !shape.metrics.contains(&metric) {
             return Err(format!("scenario `{name}` does not measure `{metric}`: add it to `metrics`"));
         }
+        check_unit(self.unit.as_deref(), metric, shape.unit(metric), self.compare.as_ref())?;
         let mut spoken: Vec<(&str, &str)> = Vec::new();
         spoken.extend(self.at.iter().map(|(k, v)| (k.as_str(), v.as_str())));
         spoken.extend(self.each.iter().flat_map(|(k, all)| all.iter().map(|v| (k.as_str(), v.as_str()))));
@@ -167,6 +181,13 @@ pub struct Shape<'a> {
     pub metrics: Vec<&'a str>,
     /// What it notes over time.
     pub series: Vec<&'a str>,
+}
+
+impl Shape<'_> {
+    /// The unit of a metric or of what is noted over time.
+    pub fn unit(&self, name: &str) -> Option<&'static str> {
+        if self.metrics.contains(&name) { metrics::unit_of(name) } else { scenario::unit_of(name) }
+    }
 }
 
 fn list(names: &[impl AsRef<str>]) -> String {

@@ -2,8 +2,9 @@
 
 use super::steps::steps;
 use super::{Claim, Kind, OneOrMany, Outcome, Step, Test, Turn};
+use crate::joined;
 use crate::numbers::{csv_field, interval_text, number_text};
-use crate::quantity::{Gap, Reader};
+use crate::quantity::{Compare, Gap, Reader};
 use crate::results::{Form, Results, Table};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -42,8 +43,10 @@ pub struct Judgement {
     pub verdict: Option<Verdict>,
     /// Why.
     pub reason: String,
-    /// What was printed, in `unit`, or the claim's form in words.
+    /// What was printed, with its unit, or the claim's form in words.
     pub printed: String,
+    /// The same for programs: plain numbers in `unit`.
+    pub stated: String,
     /// Unit of our numbers.
     pub unit: String,
     /// Our numbers.
@@ -72,12 +75,17 @@ fn judge_one(claim: &Claim, results: &Results) -> Judgement {
         Form::Quick => (None, "a quick form gives no verdict".to_owned()),
         Form::Custom => (None, "only the scenario's own seeds and keys give a verdict".to_owned()),
     };
+    // A form with fewer points shows what is printed of those alone.
+    let whole = results.form == Form::Full && steps.is_empty();
+    let at_steps = |whom| if whole { None } else { printed_at(claim, &steps, &unit, whom) };
+    let told = |whom| at_steps(whom).unwrap_or_else(|| printed(claim, &unit, whom));
     Judgement {
         id: claim.id.clone(),
         says: claim.says.clone(),
         verdict,
         reason,
-        printed: printed(claim, &unit),
+        printed: told(For::People),
+        stated: told(For::Machines),
         unit,
         steps,
         note: claim.note.clone().unwrap_or_default(),
@@ -89,13 +97,20 @@ fn all_steps(claim: &Claim, results: &Results) -> Result<(Vec<Step>, String), Ga
     if claim.kind == Kind::NotTestable {
         return Ok((Vec::new(), String::new()));
     }
-    let tables = tables(claim, results)?;
+    let joined;
+    let tables = match claim.compare.as_ref().and_then(Compare::scenarios) {
+        Some(pair) => {
+            joined = joined::find(pair, results)?;
+            vec![&joined]
+        }
+        None => tables(claim, results)?,
+    };
     let several = tables.len() > 1;
     let (mut all, mut unit) = (Vec::new(), String::new());
     for table in tables {
         let reader = Reader::new(table);
         // The first reading finds the seeds that every point has; the second uses those alone.
-        let partial = results.form == Form::Quick;
+        let partial = results.form != Form::Full;
         steps(claim, &reader, partial)?;
         let (mut found, u) = steps(claim, &reader.narrowed(), partial)?;
         if several {
@@ -193,24 +208,48 @@ fn signs(claim: &Claim, steps: &[Step]) -> Option<String> {
     words.all(|w| w == first).then(|| first.to_owned())
 }
 
+/// For whom the numbers of a paper are written.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum For {
+    /// With their unit, a true minus and as many digits as one reads.
+    People,
+    /// As they are.
+    Machines,
+}
+
+impl For {
+    fn number(self, v: f64, unit: &str) -> String {
+        match self {
+            For::Machines => v.to_string(),
+            For::People if unit.is_empty() => number_text(v),
+            For::People => format!("{} {unit}", number_text(v)),
+        }
+    }
+
+    fn pick(self, people: &'static str, machines: &'static str) -> &'static str {
+        if self == For::People { people } else { machines }
+    }
+}
+
 /// What the paper prints, in few words.
-fn printed(claim: &Claim, unit: &str) -> String {
-    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
-    let order = || {
+fn printed(claim: &Claim, unit: &str, whom: For) -> String {
+    let order = |sign: &str| {
         let group = |g: &OneOrMany<String>| g.all().join(", ");
-        claim.order.iter().map(group).collect::<Vec<_>>().join(" > ")
+        claim.order.iter().map(group).collect::<Vec<_>>().join(sign)
     };
     let turn = |t: &Turn| if *t == Turn::Up { "up" } else { "down" };
-    let bound = |word: &str, x: Option<f64>| x.map(|x| format!("{word} {}{unit}", number_text(x)));
+    let bound = |word: &str, x: Option<f64>| x.map(|x| format!("{word} {}", whom.number(x, unit)));
     match claim.kind {
-        Kind::Value | Kind::Bound | Kind::Equal if claim.printed.is_some() => {
+        Kind::Value => {
             let all = claim.printed.iter().flat_map(|p| p.all());
-            all.map(|v| format!("{}{unit}", number_text(*v))).collect::<Vec<_>>().join("; ")
+            all.map(|v| whom.number(*v, unit)).collect::<Vec<_>>().join("; ")
         }
-        Kind::Value | Kind::NotTestable => String::new(),
-        Kind::Ordering => match claim.margin {
-            Some(m) => format!("{} (by no less than \u{2212}{} %)", order(), number_text(m)),
-            None => order(),
+        Kind::NotTestable => String::new(),
+        Kind::Ordering => match (claim.margin, whom) {
+            (Some(0.0), _) => order(whom.pick(" \u{2265} ", " >= ")),
+            (Some(m), For::People) => format!("{} (by no less than \u{2212}{} %)", order(" > "), number_text(m)),
+            (Some(m), For::Machines) => format!("{} -{m}", order(" > ")),
+            (None, _) => order(" > "),
         },
         Kind::Increasing => "increasing".to_owned(),
         Kind::Decreasing => "decreasing".to_owned(),
@@ -220,12 +259,34 @@ fn printed(claim: &Claim, unit: &str) -> String {
             let word = |s: &super::Sign| if *s == super::Sign::Positive { "> 0" } else { "not > 0" };
             claim.signs.iter().map(word).collect::<Vec<_>>().join("; ")
         }
-        Kind::Bound => bound("above", claim.above).or(bound("below", claim.below)).unwrap_or_default(),
-        Kind::Equal => bound("0, give or take", claim.tolerance).unwrap_or_default(),
+        Kind::Bound => {
+            let all = [
+                bound("above", claim.above),
+                bound("below", claim.below),
+                bound("at least", claim.at_least),
+                bound("at most", claim.at_most),
+            ];
+            all.into_iter().flatten().collect::<Vec<_>>().join("; ")
+        }
+        Kind::Equal => bound(whom.pick("0, give or take", "0 +/-"), claim.tolerance).unwrap_or_default(),
     }
 }
 
+/// What the paper prints at the points of these steps: one entry for each, as they stand beside ours.
+fn printed_at(claim: &Claim, steps: &[Step], unit: &str, whom: For) -> Option<String> {
+    let one = |s: &Step| match (claim.kind, s.test) {
+        (Kind::Value, Test::Is(x, _)) => Some(whom.number(x, unit)),
+        (Kind::Signs, Test::Above(_)) => Some("> 0".to_owned()),
+        (Kind::Signs, _) => Some("not > 0".to_owned()),
+        _ => None,
+    };
+    matches!(claim.kind, Kind::Value | Kind::Signs).then(|| steps.iter().filter_map(one).collect::<Vec<_>>().join("; "))
+}
+
 /// `claims.csv`: `id,verdict,printed,ours,ci_low,ci_high,note`; several numbers in one field are parted by `; `.
+///
+/// `printed` and `ours` have the same unit, which `note` begins with. Where nothing but a form is claimed, `printed` is
+/// that form in words.
 ///
 /// `verdict` is `reproduced`, `contradicted`, `not testable`, or `none` in a form that gives none. `note` is the reason,
 /// then the claim's own note.
@@ -240,7 +301,7 @@ pub fn to_csv(judgements: &[Judgement]) -> String {
         let fields = [
             j.id.clone(),
             j.verdict.map_or("none", Verdict::word).to_owned(),
-            j.printed.clone(),
+            j.stated.clone(),
             join(&|s| s.ours.mean.to_string()),
             join(&|s| end(s.ours.interval.map(|i| i.0))),
             join(&|s| end(s.ours.interval.map(|i| i.1))),

@@ -57,7 +57,7 @@ pub enum Kind {
     /// `printed`: the quantity has this value, or these values over `over`.
     Value,
     /// `key` and `order`: the metric is highest for the first of `order`, then the next; `margin` is how far a step may
-    /// fall behind and still count (non-inferiority).
+    /// fall behind and still count (non-inferiority; with 0, each is at least the next).
     Ordering,
     /// The quantity rises with `over`.
     Increasing,
@@ -69,7 +69,7 @@ pub enum Kind {
     ShrinkingGain,
     /// `signs`: of the quantity at each value of `over`.
     Signs,
-    /// `above` or `below`: the quantity lies beyond it.
+    /// `above` or `below`: the quantity lies beyond it; `at-least` or `at-most`: or is equal to it.
     Bound,
     /// `tolerance`: the quantity is zero within it.
     Equal,
@@ -146,7 +146,7 @@ pub struct Claim {
     /// The printed value, or one for each value of `over`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub printed: Option<OneOrMany<f64>>,
-    /// The unit of `printed`, `tolerance`, `above` and `below`; the quantity's own when not given.
+    /// The unit of `printed`, `tolerance` and bounds; the quantity's own when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
     /// How far a value may be off, in `unit`.
@@ -161,6 +161,12 @@ pub struct Claim {
     /// For a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub below: Option<f64>,
+    /// For a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// For a bound.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
     /// Why it is not testable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

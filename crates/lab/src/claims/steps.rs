@@ -13,6 +13,10 @@ pub enum Test {
     Above(f64),
     /// It lies below this.
     Below(f64),
+    /// It is this or more.
+    AtLeast(f64),
+    /// It is this or less.
+    AtMost(f64),
     /// It lies at most this far from zero.
     Within(f64),
     /// It is this, give or take a stated tolerance.
@@ -63,6 +67,8 @@ impl Test {
         match self {
             Test::Above(x) => decide(low > x, high <= x),
             Test::Below(x) => decide(high < x, low >= x),
+            Test::AtLeast(x) => decide(low >= x, high < x),
+            Test::AtMost(x) => decide(high <= x, low > x),
             Test::Within(x) => decide(low >= -x && high <= x, low > x || high < -x),
             Test::Is(x, tolerance) => {
                 let near = tolerance.is_some_and(|t| (e.mean - x).abs() <= t);
@@ -182,13 +188,14 @@ impl Here<'_> {
                 }
                 Kind::Signs => match c.signs.get(i) {
                     Some(Sign::Positive) => add(Test::Above(0.0)),
-                    Some(Sign::NotPositive) => add(Test::Below(0.0)),
+                    Some(Sign::NotPositive) => add(Test::AtMost(0.0)),
                     None => {}
                 },
                 Kind::Equal => add(Test::Within(c.tolerance.unwrap_or(0.0))),
                 _ => {
-                    let bounds = [c.above.map(Test::Above), c.below.map(Test::Below)];
-                    bounds.into_iter().flatten().for_each(add);
+                    let strict = [c.above.map(Test::Above), c.below.map(Test::Below)];
+                    let bounds = strict.into_iter().chain([c.at_least.map(Test::AtLeast), c.at_most.map(Test::AtMost)]);
+                    bounds.flatten().for_each(add);
                 }
             }
         }
@@ -199,7 +206,8 @@ impl Here<'_> {
     fn ordering(&self, at: &Point) -> Result<Vec<Step>, Gap> {
         let c = self.claim;
         let key = c.key.clone().unwrap_or_default();
-        let margin = c.margin.unwrap_or(0.0);
+        // Without a margin each is higher than the next; with one, even of 0, it is not lower by more than that.
+        let test = c.margin.map_or(Test::Above(0.0), |m| Test::AtLeast(-m));
         let mut steps = Vec::new();
         for (what, p) in self.along(at) {
             let value = |v: &String| {
@@ -212,7 +220,7 @@ impl Here<'_> {
                 for (a, b) in high.all().iter().flat_map(|a| low.all().iter().map(move |b| (a, b))) {
                     let gain = value(a)?.relative_to(&value(b)?).ok_or_else(|| Gap::Zero(what.clone()))?;
                     let ours = gain.estimate().scaled(100.0);
-                    steps.push(Step::new(format!("{what}: {a} over {b}"), ours, Test::Above(-margin)));
+                    steps.push(Step::new(format!("{what}: {a} over {b}"), ours, test));
                 }
             }
         }

@@ -8,7 +8,7 @@ pub use shipped::{SHIPPED, Shipped};
 use crate::claims::{Claim, ClaimFile, Shape};
 use crate::figures::{Figure, FigureFile};
 use crate::report::About;
-use crate::scenario::{Choice, Scenario, ScenarioError};
+use crate::scenario::{Choice, Scenario, ScenarioError, check_name};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
@@ -54,10 +54,7 @@ impl Experiment {
     pub fn shipped(name: &str) -> Option<Result<Experiment, ScenarioError>> {
         let (of, part) = name.split_once('/').map_or((name, None), |(of, part)| (of, Some(part)));
         let shipped = SHIPPED.iter().find(|s| s.name == of)?;
-        let open = |path: &str| {
-            let found = shipped.files.iter().find(|f| f.0 == path);
-            found.map(|f| f.1.to_owned()).ok_or_else(|| format!("there is no file `{path}`"))
-        };
+        let open = |path: &str| shipped.file(path);
         if part.is_some_and(|p| !shipped.scenarios().any(|s| s.0 == p)) {
             return None;
         }
@@ -103,7 +100,9 @@ impl Experiment {
             ..About::default()
         };
         let e = Experiment { name: scenario.name.clone(), about, scenarios: vec![scenario] };
-        e.check(&shown).map(|()| e)
+        let keys: Vec<_> = e.scenarios.iter().map(Scenario::keys).collect();
+        check(&e.about.claims, &e.about.figures, &shapes(&e.scenarios, &keys), &shown, &text)?;
+        Ok(e)
     }
 
     /// The experiment as the choice has it: fewer points, other seeds.
@@ -128,14 +127,49 @@ impl Experiment {
         self.about.claims.retain(|c| c.check(&shapes).is_ok());
         self.about.figures.retain(|f| f.check(&shapes).is_ok());
     }
+}
 
-    fn check(&self, file: &str) -> Result<(), ScenarioError> {
-        let keys: Vec<_> = self.scenarios.iter().map(Scenario::keys).collect();
-        let shapes = shapes(&self.scenarios, &keys);
-        let wrong = |what: String| ScenarioError { file: file.to_owned(), line: None, what };
-        self.about.claims.iter().try_for_each(|c| c.check(&shapes)).map_err(|e| wrong(e.to_string()))?;
-        self.about.figures.iter().try_for_each(|f| f.check(&shapes)).map_err(|e| wrong(e.to_string()))
+/// Finds mistakes in the claims and figures of one file.
+fn check(
+    claims: &[Claim],
+    figures: &[Figure],
+    shapes: &[Shape<'_>],
+    file: &str,
+    text: &str,
+) -> Result<(), ScenarioError> {
+    let wrong = |table, key, name: &str, what| {
+        let line = line_of(text, table, key, name);
+        ScenarioError { file: file.to_owned(), line, what }
+    };
+    for (i, c) in claims.iter().enumerate() {
+        if claims[..i].iter().any(|other| other.id == c.id) {
+            return Err(wrong("[[claim]]", "id", &c.id, format!("there are two claims `{}`", c.id)));
+        }
+        c.check(shapes).map_err(|e| wrong("[[claim]]", "id", &c.id, e.to_string()))?;
     }
+    for (i, f) in figures.iter().enumerate() {
+        let named = check_name(&f.name).map_err(|e| format!("figure: {e}"));
+        named.map_err(|e| wrong("[[figure]]", "name", &f.name, e))?;
+        if figures[..i].iter().any(|other| other.name == f.name) {
+            return Err(wrong("[[figure]]", "name", &f.name, format!("there are two figures `{}`", f.name)));
+        }
+        f.check(shapes).map_err(|e| wrong("[[figure]]", "name", &f.name, e.to_string()))?;
+    }
+    Ok(())
+}
+
+/// The line of `key = "name"` in one of the tables `table`.
+fn line_of(text: &str, table: &str, key: &str, name: &str) -> Option<usize> {
+    let mut inside = false;
+    let here = |line: &str| {
+        let value = line.strip_prefix(key).and_then(|l| l.trim_start().strip_prefix('=')).map(str::trim_start);
+        value.is_some_and(|v| ['"', '\''].iter().any(|q| v.starts_with(&format!("{q}{name}{q}"))))
+    };
+    let place = text.lines().map(str::trim).position(|line| {
+        inside = if line.starts_with('[') { line.starts_with(table) } else { inside };
+        inside && here(line)
+    });
+    place.map(|i| i + 1)
 }
 
 type Keys = Vec<(String, Vec<String>)>;
@@ -156,36 +190,63 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
     let wrong = |file: &str, what: String| ScenarioError { file: format!("{before}{file}"), line: None, what };
     let text = open("experiment.toml").map_err(|e| wrong("experiment.toml", e))?;
     let f: File = toml_file(&head, &text)?;
-    let mut scenarios = Vec::new();
+    check_name(&f.name).map_err(|e| wrong("experiment.toml", format!("`name`: {e}")))?;
+    let mut scenarios: Vec<Scenario> = Vec::new();
     for path in &f.scenarios {
         let text = open(path).map_err(|e| wrong("experiment.toml", e))?;
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let beside = |name: &str| open(&normal(folder, name));
-        scenarios.push(Scenario::parse(&format!("{before}{path}"), &text, &beside)?);
+        let scenario = Scenario::parse(&format!("{before}{path}"), &text, &beside)?;
+        if scenarios.iter().any(|s| s.name == scenario.name) {
+            return Err(wrong(path, format!("`name`: there are two scenarios `{}`", scenario.name)));
+        }
+        scenarios.push(scenario);
     }
-    let mut claims: Vec<Claim> = scenarios.iter().flat_map(|s| s.claims.clone()).collect();
+    let keys: Vec<_> = scenarios.iter().map(Scenario::keys).collect();
+    let shapes = shapes(&scenarios, &keys);
+    let of_it =
+        |f: &Figure, s: &Scenario| Figure { scenario: f.scenario.clone().or(Some(s.name.clone())), ..f.clone() };
+    let (mut claims, mut figures) = (Vec::new(), Vec::new());
+    for s in &scenarios {
+        let own: Vec<Figure> = s.figures.iter().map(|f| of_it(f, s)).collect();
+        check(&s.claims, &own, &shapes, s.file(), s.text())?;
+        claims.extend_from_slice(&s.claims);
+        figures.extend(own);
+    }
     for path in &f.claims {
         let text = open(path).map_err(|e| wrong("experiment.toml", e))?;
-        claims.extend(toml_file::<ClaimFile>(&format!("{before}{path}"), &text)?.claims);
+        let file = format!("{before}{path}");
+        let more = toml_file::<ClaimFile>(&file, &text)?.claims;
+        check(&more, &[], &shapes, &file, &text)?;
+        claims.extend(more);
     }
-    let own = |s: &Scenario| -> Vec<Figure> {
-        let of_it =
-            |f: &Figure| Figure { scenario: Some(f.scenario.clone().unwrap_or_else(|| s.name.clone())), ..f.clone() };
-        s.figures.iter().map(of_it).collect()
-    };
-    let mut figures: Vec<Figure> = scenarios.iter().flat_map(own).collect();
     if f.figures.is_empty() {
         figures.extend(scenarios.iter().flat_map(pictures::of));
         tell_apart(&mut figures);
+        pictures::number(&mut figures);
     }
     for path in &f.figures {
         let text = open(path).map_err(|e| wrong("experiment.toml", e))?;
-        figures.extend(toml_file::<FigureFile>(&format!("{before}{path}"), &text)?.figures);
+        let file = format!("{before}{path}");
+        let more = toml_file::<FigureFile>(&file, &text)?.figures;
+        check(&[], &more, &shapes, &file, &text)?;
+        figures.extend(more);
     }
+    twice(&claims, &figures).map_err(|what| wrong("experiment.toml", what))?;
     let File { name, title, question, source, notes, .. } = f;
     let about = About { title, question, source, notes, claims, figures, ..About::default() };
-    let e = Experiment { name, about, scenarios };
-    e.check(&head).map(|()| e)
+    Ok(Experiment { name, about, scenarios })
+}
+
+/// Claims and figures of one name, which may come from several files.
+fn twice(claims: &[Claim], figures: &[Figure]) -> Result<(), String> {
+    if let Some((_, c)) = claims.iter().enumerate().find(|(i, c)| claims[..*i].iter().any(|b| b.id == c.id)) {
+        return Err(format!("its files have two claims `{}`", c.id));
+    }
+    match figures.iter().enumerate().find(|(i, f)| figures[..*i].iter().any(|b| b.name == f.name)) {
+        Some((_, f)) => Err(format!("its files have two figures `{}`", f.name)),
+        None => Ok(()),
+    }
 }
 
 /// Figures of several scenarios may have one name; their files must not.
@@ -216,4 +277,99 @@ fn toml_file<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ScenarioE
         let line = e.span().and_then(|s| text.get(..s.start)).map(|before| before.matches('\n').count() + 1);
         ScenarioError { file: file.to_owned(), line, what: e.message().replace('\n', "; ") }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SCENARIO: &str = r#"
+name = "one"
+duration = "2s"
+seeds = 2
+metrics = ["speed.goodput"]
+topology = { kind = "single-path", rate = "2mbit", delay = "10ms" }
+[[flow]]
+name = "speed"
+transport = "sctp"
+[[sweep]]
+name = "rbuf"
+sets = "flow.speed.receive-buffer"
+values = ["16KB", "64KB"]
+"#;
+    const CLAIMS: &str = r#"
+[[claim]]
+id = "A"
+says = "more"
+kind = "increasing"
+metric = "speed.goodput"
+over = "rbuf"
+
+[[claim]]
+says = "even more"
+id = "B"
+kind = "increasing"
+metric = "speed.goodput"
+over = "rbuf"
+"#;
+    const FIGURES: &str = r#"
+[[figure]]
+name = "speed"
+title = "Speed"
+kind = "line"
+x = "rbuf"
+metric = "speed.goodput"
+"#;
+
+    /// What reading the folder with these files comes to.
+    fn folder(scenario: &str, claims: &str, figures: &str) -> Result<(), String> {
+        let open = |path: &str| match path {
+            "experiment.toml" => Ok("name = \"e\"\ntitle = \"E\"\nscenarios = [\"one/scenario.toml\"]\n\
+                                     claims = [\"claims.toml\"]\nfigures = [\"figures.toml\"]\n"
+                .to_owned()),
+            "one/scenario.toml" => Ok(scenario.to_owned()),
+            "claims.toml" => Ok(claims.to_owned()),
+            "figures.toml" => Ok(figures.to_owned()),
+            other => Err(format!("there is no file `{other}`")),
+        };
+        of_folder("e/", &open).map(drop).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_mistake_is_told_with_the_file_and_line_of_its_claim_or_figure() {
+        assert_eq!(folder(SCENARIO, CLAIMS, FIGURES), Ok(()));
+        let end = |text: &str| text.replace("over = \"rbuf\"\n", "").replacen("A\"", "A\"\nover = \"rbuf\"", 1);
+        let claim = folder(SCENARIO, &end(CLAIMS), FIGURES).expect_err("a mistake");
+        assert_eq!(claim, "e/claims.toml:11: claim B: a claim of kind `increasing` needs `over`");
+        let figure = folder(SCENARIO, CLAIMS, &FIGURES.replace("\"rbuf\"", "\"rfub\"")).expect_err("a mistake");
+        assert_eq!(figure, "e/figures.toml:3: figure `speed`: scenario `one` does not sweep `rfub`");
+        // Units that do not fit are mistakes too, not a verdict after all the runs.
+        let claim =
+            folder(SCENARIO, &CLAIMS.replacen("over", "unit = \"ms\"\nover", 1), FIGURES).expect_err("a mistake");
+        assert_eq!(claim, "e/claims.toml:3: claim A: `unit`: `speed.goodput` is in bit/s, which `ms` cannot show");
+        let figure = folder(SCENARIO, CLAIMS, &format!("{FIGURES}unit = \"ms\"\n")).expect_err("a mistake");
+        assert_eq!(
+            figure,
+            "e/figures.toml:3: figure `speed`: `unit`: `speed.goodput` is in bit/s, which `ms` cannot show"
+        );
+        let share = "compare = { key = \"rbuf\", a = \"64KB\", b = \"16KB\", as = \"advantage\" }\nunit = ";
+        assert_eq!(folder(SCENARIO, CLAIMS, &format!("{FIGURES}{share}\"%\"\n")), Ok(()));
+        let figure = folder(SCENARIO, CLAIMS, &format!("{FIGURES}{share}\"Mbit/s\"\n")).expect_err("a mistake");
+        assert!(
+            figure.ends_with("`unit`: a comparison of this kind is a share, which `Mbit/s` cannot show"),
+            "{figure}"
+        );
+        // Of a scenario's own, whose flow has the name of the figure.
+        let own = |figures: &str| folder(&format!("{SCENARIO}{figures}"), CLAIMS, "");
+        assert_eq!(own(FIGURES), Ok(()));
+        let figure = own(&FIGURES.replace("goodput", "share")).expect_err("a mistake");
+        let what = "figure `speed`: scenario `one` does not measure `speed.share`: add it to `metrics`";
+        assert_eq!(figure, format!("e/one/scenario.toml:16: {what}"));
+        // And so in a scenario alone.
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("one.toml");
+        std::fs::write(&path, format!("{SCENARIO}{}", FIGURES.replace("goodput", "share"))).unwrap();
+        let alone = Experiment::load(&path).expect_err("a mistake").to_string();
+        assert_eq!(alone, format!("{}:16: {what}", path.display()));
+    }
 }

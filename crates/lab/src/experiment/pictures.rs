@@ -20,7 +20,23 @@ pub(super) fn of(s: &Scenario) -> Vec<Figure> {
     let metrics = s.measures.iter().filter_map(|m| over_the_sweep(&m.name, m.unit, &keys));
     let series = s.series.iter().map(|n| over_time(&n.name, &keys));
     let named = |f: Figure| Figure { scenario: Some(s.name.clone()), ..f };
-    metrics.chain(series).take(MOST).map(named).collect()
+    let mut all: Vec<Figure> = metrics.chain(series).take(MOST).map(named).collect();
+    number(&mut all);
+    all
+}
+
+/// Names become files: a metric and a series may be called alike, and letters that files cannot have are all one.
+pub(super) fn number(figures: &mut [Figure]) {
+    for i in 0..figures.len() {
+        let (before, rest) = figures.split_at_mut(i);
+        let Some(f) = rest.first_mut() else { continue };
+        let taken = |name: &str| before.iter().any(|b| b.name == name);
+        if taken(&f.name) {
+            let own = f.name.clone();
+            let free = (2..).map(|n| format!("{own}-{n}")).find(|name| !taken(name));
+            f.name = free.unwrap_or(own);
+        }
+    }
 }
 
 /// A metric over the first key, a line for each value of the second, a plot for each of the third.
@@ -131,6 +147,13 @@ values = ["sctp", "live"]
         assert_eq!(of(&scenario(none)).iter().map(|f| f.kind).collect::<Vec<_>>(), [Style::Series], "a single point");
         let own = "\n[[figure]]\nname = \"f\"\ntitle = \"F\"\nkind = \"series\"\nmetric = \"main.cwnd\"\n";
         assert!(of(&scenario(&format!("{none}{own}"))).is_empty(), "it says itself what is drawn");
+    }
+
+    #[test]
+    fn a_metric_and_a_series_of_one_name_have_files_of_their_own() {
+        let text = SWEPT.replace("\"main.goodput\"", "\"main.share\"").replace("\"main.cwnd\"", "\"main.share\"");
+        let names: Vec<String> = of(&scenario(&text)).into_iter().map(|f| f.name).collect();
+        assert_eq!(names, ["main.share", "main.timeouts", "main.share-2"]);
     }
 
     #[test]

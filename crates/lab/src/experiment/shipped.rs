@@ -1,5 +1,7 @@
 //! The experiments that come with the program.
 
+use crate::scenario::{self, ScenarioError};
+
 /// A folder of `experiments/` in the repository.
 #[derive(Debug)]
 pub struct Shipped {
@@ -20,10 +22,38 @@ impl Shipped {
         self.files.iter().filter_map(move |f| Some((named(f.0)?, f.1)))
     }
 
-    /// The text of a shipped scenario, `rtx-csi/e1`, as its file has it.
-    pub fn text(name: &str) -> Option<&'static str> {
+    /// The text of a file by its path in the folder.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn file(&self, path: &str) -> Result<String, String> {
+        let found = self.files.iter().find(|f| f.0 == path);
+        found.map(|f| f.1.to_owned()).ok_or_else(|| format!("there is no file `{path}`"))
+    }
+
+    /// The text of a shipped scenario, `rtx-csi/e1`, to be run from a file of its own, with what it extends put in; or
+    /// of a recording beside one, `examples/cell.trace`. None when there is none.
+    ///
+    /// # Errors
+    /// A mistake in it.
+    pub fn text(name: &str) -> Option<Result<String, ScenarioError>> {
         let (of, part) = name.split_once('/')?;
-        SHIPPED.iter().find(|s| s.name == of)?.scenarios().find(|s| s.0 == part).map(|s| s.1)
+        let shipped = SHIPPED.iter().find(|s| s.name == of)?;
+        match shipped.scenarios().find(|s| s.0 == part) {
+            Some((_, text)) => {
+                Some(scenario::merged(name, text, &|other| shipped.file(other.trim_start_matches("../"))))
+            }
+            None => shipped.file(part).ok().map(Ok),
+        }
+    }
+
+    /// The recordings that a shipped scenario reads: `examples/cell.trace`.
+    pub fn recordings(name: &str) -> Vec<String> {
+        let Some((of, part)) = name.split_once('/') else { return Vec::new() };
+        let Some(shipped) = SHIPPED.iter().find(|s| s.name == of) else { return Vec::new() };
+        let Some((_, text)) = shipped.scenarios().find(|s| s.0 == part) else { return Vec::new() };
+        let read = |path: &&str| !path.ends_with(".toml") && text.contains(&format!("\"{path}\""));
+        shipped.files.iter().map(|f| f.0).filter(read).map(|path| format!("{of}/{path}")).collect()
     }
 }
 
@@ -40,10 +70,11 @@ macro_rules! shipped {
 pub static SHIPPED: &[Shipped] = shipped! {
     "examples":
         "experiment.toml", "single-path.toml", "two-paths.toml", "over-time.toml", "tcp-beside-sctp.toml",
-        "free-topology.toml", "video.toml";
+        "free-topology.toml", "video.toml", "home-router.toml", "cell-and-wlan.toml", "cell.trace", "film.txt",
+        "kinds-of-loss.toml", "losses.txt", "cross-traffic.toml";
     "rtx-csi":
-        "experiment.toml", "claims.toml", "figures.toml", "p0.toml", "e1/scenario.toml", "e2-case1/scenario.toml",
-        "e2-case2/scenario.toml", "calibration/scenario.toml", "ablation-readings/scenario.toml",
-        "ablation-start/scenario.toml", "ablation-loss/scenario.toml", "ablation-era/scenario.toml",
+        "experiment.toml", "claims.toml", "cases.toml", "figures.toml", "p0.toml", "e1/scenario.toml",
+        "e2-case1/scenario.toml", "e2-case2/scenario.toml", "calibration/scenario.toml", "ablation-readings/scenario.toml",
+        "ablation-scope/scenario.toml", "ablation-start/scenario.toml", "ablation-loss/scenario.toml", "ablation-era/scenario.toml",
         "ablation-oracle/scenario.toml";
 };

@@ -1,9 +1,11 @@
 //! The numbers of a figure.
 
 use super::{Figure, FigureError, LineSpec, Style, over_time};
-use crate::quantity::{Gap, How, Point, Quantity, Reader, values_of};
+use crate::joined;
+use crate::quantity::{Compare, Gap, How, Point, Quantity, Reader, values_of};
 use crate::results::{Results, Table, Timeline};
 use crate::statistics::{Estimate, bootstrap};
+use std::borrow::Cow;
 
 /// A number of a line.
 #[derive(Clone, PartialEq, Debug)]
@@ -55,7 +57,7 @@ pub fn resolve(figure: &Figure, results: &Results, timelines: &[Timeline]) -> Re
     }
     let fail = |what: String| FigureError { name: figure.name.clone(), what };
     let specs = figure.specs();
-    let tables: Result<Vec<&Table>, String> = specs.iter().map(|s| table(figure, s, results)).collect();
+    let tables: Result<Vec<Cow<'_, Table>>, String> = specs.iter().map(|s| read(figure, s, results)).collect();
     let tables = tables.map_err(fail)?;
     let first = tables.first().ok_or_else(|| fail("nothing to draw".into()))?;
     let x = if figure.values.is_empty() { values_of(first, &figure.x) } else { figure.values.clone() };
@@ -83,6 +85,14 @@ pub fn resolve(figure: &Figure, results: &Results, timelines: &[Timeline]) -> Re
 
 pub(super) fn heading(figure: &Figure, value: &str) -> String {
     format!("{} {value}", figure.panels.as_deref().unwrap_or_default())
+}
+
+/// The table of a line, or both as one when it compares scenarios.
+fn read<'r>(figure: &Figure, spec: &LineSpec, results: &'r Results) -> Result<Cow<'r, Table>, String> {
+    match spec.compare.as_ref().or(figure.compare.as_ref()).and_then(Compare::scenarios) {
+        Some(pair) => joined::find(pair, results).map(Cow::Owned).map_err(|g| g.to_string()),
+        None => table(figure, spec, results).map(Cow::Borrowed),
+    }
 }
 
 pub(super) fn table<'r>(figure: &Figure, spec: &LineSpec, results: &'r Results) -> Result<&'r Table, String> {

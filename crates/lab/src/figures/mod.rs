@@ -9,7 +9,9 @@ pub(crate) use draw::note;
 pub use draw::{draw, to_csv};
 
 use crate::claims::OneOrMany;
-use crate::quantity::{Compare, Point};
+use crate::joined;
+use crate::quantity::{Compare, Point, check_unit};
+use crate::scenario::unit_of;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -162,6 +164,13 @@ impl Figure {
             if self.percentile.is_some() && compare.is_some() {
                 return Err("`percentile` and `compare` do not go together".into());
             }
+            if let Some(pair) = compare.and_then(Compare::scenarios) {
+                let axis = Some(&self.x).filter(|_| self.values.is_empty());
+                let free = self.average.iter().chain(axis).chain(&self.series).chain(&self.panels);
+                let free: Vec<&str> = free.map(String::as_str).collect();
+                joined::check(pair, scenarios, &free, |s| self.fits(&spec, compare, s))?;
+                continue;
+            }
             let name = spec.scenario.as_ref().or(self.scenario.as_ref());
             let shape = match (name, scenarios) {
                 (None, [only]) => only,
@@ -207,6 +216,8 @@ impl Figure {
         if !there {
             return Err(format!("scenario `{}` does not measure `{metric}`: add it to `{list}`", shape.name));
         }
+        let unit = if self.kind == Style::Series { unit_of(metric) } else { shape.unit(metric) };
+        check_unit(self.unit.as_deref(), metric, unit, compare)?;
         let values = |key: &str| shape.keys.iter().find(|k| k.0 == key).map(|k| k.1);
         let mut pairs: Vec<(&String, &String)> = self.at.iter().chain(&spec.at).collect();
         pairs.extend(compare.into_iter().flat_map(|c| [(&c.key, &c.a), (&c.key, &c.b)]));

@@ -54,6 +54,21 @@ fn lines_of_their_own_with_what_was_printed() {
 }
 
 #[test]
+fn a_line_may_compare_two_scenarios() {
+    let mut both = results();
+    let mut other = both.tables[0].clone();
+    other.scenario = "e2".into();
+    other.rows.iter_mut().for_each(|r| r.values[0] = r.values[0].map(|v| v / 2.0));
+    both.tables.push(other);
+    let f = figure("series = \"background\"\ncompare = { key = \"scenario\", a = \"e1\", b = \"e2\", as = \"ratio\" }");
+    let data = resolve(&f, &both, &[]).unwrap();
+    let lines: Vec<_> = data.panels[0].lines.iter().map(|l| (l.name.as_str(), l.spots.len())).collect();
+    assert_eq!(lines, [("without", 2), ("with", 2)]);
+    let all = data.panels[0].lines.iter().flat_map(|l| &l.spots);
+    assert!(all.clone().all(|s| s.ours.is_some_and(|e| (e.mean - 2.0).abs() < 1e-9)), "{data:?}");
+}
+
+#[test]
 fn panels_share_their_axis() {
     let f = figure("panels = \"background\"");
     let data = resolve(&f, &results(), &[]).unwrap();

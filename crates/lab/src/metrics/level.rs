@@ -21,6 +21,10 @@ impl Level {
     /// It is `value` from `at` on.
     pub fn set(&mut self, value: u64, at: Instant) {
         self.area += (at - self.since).as_secs_f64() * self.now as f64;
+        if at > self.from {
+            // It may have held since before.
+            self.max = self.max.max(self.now);
+        }
         if at >= self.from {
             self.max = self.max.max(value);
         }
@@ -36,7 +40,7 @@ impl Level {
 
     /// Its largest value.
     pub fn max(&self) -> u64 {
-        self.max
+        self.max.max(self.now)
     }
 }
 
@@ -55,5 +59,19 @@ mod tests {
         l.set(5, s(2_000));
         l.set(0, s(3_000));
         assert_eq!((l.mean(s(5_000)), l.max()), (Some(7.0 / 4.0), 5));
+    }
+
+    #[test]
+    fn what_it_is_when_the_measurement_begins_counts() {
+        let s = Instant::from_millis;
+        let mut l = Level::new(s(1_000));
+        l.set(9, s(500));
+        assert_eq!((l.mean(s(2_000)), l.max()), (Some(9.0), 9));
+        l.set(1, s(1_500));
+        assert_eq!((l.mean(s(2_000)), l.max()), (Some(5.0), 9));
+        let mut over = Level::new(s(1_000));
+        over.set(9, s(500));
+        over.set(1, s(1_000));
+        assert_eq!(over.max(), 1, "it was over when the measurement began");
     }
 }

@@ -12,7 +12,7 @@ mod wanted;
 pub use delays::{Delays, Detail};
 pub use fingerprint::Fingerprint;
 pub use level::Level;
-pub use names::{Delay, FlowMetric, LinkMetric, Stage, View};
+pub use names::{Delay, FlowMetric, LinkMetric, Stage, View, parted, unit_of};
 pub use record::{Record, SharedRecord};
 pub use video::{Packets, SharedVideo, Video, Viewed};
 pub use wanted::Wanted;

@@ -11,8 +11,8 @@ pub enum FlowMetric {
     Share,
     /// Mean of a delay.
     Mean(Delay),
-    /// A percentile of a delay, in tenths of a per cent.
-    Percentile(Delay, u16),
+    /// A percentile of a delay, in thousandths of a per cent.
+    Percentile(Delay, u32),
     /// The longest delay.
     Longest(Delay),
     /// When the throughput settled, since the flow's start.
@@ -39,6 +39,8 @@ pub enum FlowMetric {
     Stage(Stage),
     /// Retransmission decisions between several paths.
     Decisions,
+    /// Retransmission decisions made while no path was active.
+    Dormant,
     /// Mean number of gaps in the received sequence.
     HolesMean,
     /// Most gaps in the received sequence.
@@ -125,9 +127,10 @@ const FLOW: [(&str, FlowMetric, &str); 22] = [
     ("stage-timeouts", FlowMetric::Stage(Stage::Timeouts), ""),
     ("stage-age", FlowMetric::Stage(Stage::Age), ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 9] = [
+const MORE: [(&str, FlowMetric, &str); 10] = [
     ("stage-draw", FlowMetric::Stage(Stage::Draw), ""),
     ("decisions", FlowMetric::Decisions, ""),
+    ("dormant", FlowMetric::Dormant, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
     ("jain", FlowMetric::Jain, ""),
@@ -161,7 +164,11 @@ impl FlowMetric {
             && let Some((_, FlowMetric::Mean(delay), _)) = flows().find(|(n, ..)| *n == delay)
             && let Some(p) = percent.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0)
         {
-            return Ok((FlowMetric::Percentile(*delay, (p * 10.0).round() as u16), "s"));
+            // Rounded, p99.9999 would be the longest delay.
+            if percent.split_once('.').is_some_and(|(_, decimals)| decimals.len() > 3) {
+                return Err(format!("`{name}`: a percentile has three decimals at most"));
+            }
+            return Ok((FlowMetric::Percentile(*delay, (p * 1_000.0).round() as u32), "s"));
         }
         Err(unknown(name, flows().map(|(n, ..)| *n)))
     }
@@ -176,6 +183,23 @@ impl LinkMetric {
         let found = LINK.iter().find(|(n, ..)| *n == name).map(|(_, m, unit)| (*m, *unit));
         found.ok_or_else(|| unknown(name, LINK.iter().map(|(n, ..)| *n)))
     }
+}
+
+/// The flow, group or cable and the quantity of a metric as written: `main.goodput`.
+pub fn parted(name: &str) -> Option<(&str, &str)> {
+    let (of, metric) = name.rsplit_once('.')?;
+    // A percentile may have a dot of its own: main.delay-p99.9.
+    Some(match of.rsplit_once('.') {
+        Some((head, tail)) if tail.contains("-p") => (head, name.get(head.len() + 1..)?),
+        _ => (of, metric),
+    })
+}
+
+/// The unit of a metric as written, `main.goodput`; none for an unknown one.
+pub fn unit_of(name: &str) -> Option<&'static str> {
+    let (_, metric) = parted(name)?;
+    let of_flow = FlowMetric::named(metric).map(|m| m.1);
+    of_flow.or_else(|_| LinkMetric::named(metric).map(|m| m.1)).ok()
 }
 
 fn unknown(name: &str, known: impl Iterator<Item = &'static str> + Clone) -> String {
@@ -193,7 +217,17 @@ mod tests {
     fn names_with_and_without_percentile() {
         assert_eq!(FlowMetric::named("goodput"), Ok((FlowMetric::Goodput, "bit/s")));
         let p = FlowMetric::named("message-delay-p99.9");
-        assert_eq!(p, Ok((FlowMetric::Percentile(Delay::Message, 999), "s")));
+        assert_eq!(p, Ok((FlowMetric::Percentile(Delay::Message, 99_900), "s")));
+        // Rare delays are what is asked for: no percentile becomes another one, let alone the longest.
+        for (name, thousandths) in [("delay-p99.95", 99_950), ("delay-p99.99", 99_990), ("delay-p99.999", 99_999)] {
+            assert_eq!(
+                FlowMetric::named(name),
+                Ok((FlowMetric::Percentile(Delay::Packet, thousandths), "s")),
+                "{name}"
+            );
+        }
+        let fine = "`delay-p99.9999`: a percentile has three decimals at most";
+        assert_eq!(FlowMetric::named("delay-p99.9999"), Err(fine.into()));
         assert_eq!(FlowMetric::named("godput"), Err("no metric is called `godput`; did you mean `goodput`?".into()));
         let near = "no metric is called `decodeable-frames`; did you mean `decodable-frames`?";
         assert_eq!(FlowMetric::named("decodeable-frames"), Err(near.into()));

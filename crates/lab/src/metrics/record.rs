@@ -149,8 +149,16 @@ impl Record {
         }
     }
 
-    /// `len` bytes were handed over.
+    /// `len` bytes were handed over, which are a message or the end of one.
     pub fn delivered(&mut self, stream: u16, len: u64, at: Instant) {
+        self.part(stream, len, at);
+        if at >= self.from {
+            self.messages += 1;
+        }
+    }
+
+    /// `len` bytes of a message were handed over, of which more follows.
+    pub fn part(&mut self, stream: u16, len: u64, at: Instant) {
         self.fingerprint.add(at.as_nanos());
         self.fingerprint.add(u64::from(stream) << 48 ^ len);
         if self.wanted.bins && !self.bin.is_zero() {
@@ -162,7 +170,6 @@ impl Record {
         }
         if at >= self.from {
             self.bytes += len;
-            self.messages += 1;
         }
     }
 

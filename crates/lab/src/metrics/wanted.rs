@@ -68,6 +68,7 @@ impl Wanted {
             | FlowMetric::Recoveries
             | FlowMetric::Stage(_)
             | FlowMetric::Decisions
+            | FlowMetric::Dormant
             | FlowMetric::Jain
             | FlowMetric::Viewed(_) => {}
         }

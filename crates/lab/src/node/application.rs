@@ -1,7 +1,7 @@
 //! What hands messages to an association, and how the other side takes them.
 
 use anabranch_base::{Duration, Instant, Rate, StreamId};
-use anabranch_engine::{AssocId, Association, Endpoint, SendError, SendOptions};
+use anabranch_engine::{AssocId, Association, Endpoint, Part, SendError, SendOptions};
 use anabranch_sim::traffic::{Emission, Source};
 use bytes::Bytes;
 
@@ -36,6 +36,17 @@ pub struct Application {
     /// The send buffer is full; nothing is tried before it has room.
     blocked: bool,
     number: u32,
+    failed: Option<Unsendable>,
+}
+
+/// Why an application gave up: what its source makes cannot be sent.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("a message of {size} bytes: {why}")]
+pub struct Unsendable {
+    /// Bytes of the message.
+    pub size: u64,
+    /// What the association says.
+    pub why: SendError,
 }
 
 /// Number of the first message. As payload protocol identifiers small numbers have owners, and a viewer of captures
@@ -45,7 +56,7 @@ const FIRST: u32 = 0x4000_0000;
 impl Application {
     /// An application that sends what `source` makes.
     pub fn new(source: Box<dyn Source>, delivery: Delivery) -> Self {
-        Application { source, delivery, next: None, blocked: false, number: FIRST }
+        Application { source, delivery, next: None, blocked: false, number: FIRST, failed: None }
     }
 
     pub(super) fn start(&mut self, now: Instant) {
@@ -55,6 +66,16 @@ impl Application {
     /// The send buffer has room again.
     pub(super) fn unblock(&mut self) {
         self.blocked = false;
+    }
+
+    /// Nobody takes messages any more.
+    pub(super) fn end(&mut self) {
+        self.next = None;
+    }
+
+    /// Why it sends nothing more.
+    pub(super) fn failed(&self) -> Option<Unsendable> {
+        self.failed
     }
 
     /// When there is something to send.
@@ -86,8 +107,15 @@ impl Application {
                     self.blocked = true;
                     return;
                 }
-                // Too large or too late: it and its number are skipped, as by an application that goes on.
-                Err(_) => self.number = self.number.wrapping_add(1),
+                // Too late.
+                Err(SendError::Closed) => return self.end(),
+                // Nothing to send: a recording may have frames of no bytes.
+                Err(SendError::Empty) => self.number = self.number.wrapping_add(1),
+                // Left out in silence it would be another traffic.
+                Err(why) => {
+                    self.failed = Some(Unsendable { size: e.size, why });
+                    return self.end();
+                }
             }
             self.source.advance(now, &mut self.next);
         }
@@ -140,6 +168,9 @@ impl Reader {
             let mut len = 0;
             endpoint.read(id, 1, |m| {
                 len = m.payload.len() as u64;
+                if matches!(m.part, Part::More | Part::Abandoned) {
+                    return record.part(m.stream.0, len, now);
+                }
                 record.handed_over(m.ppid, m.stream.0, len, now);
                 record.packet(u64::from(m.ppid.wrapping_sub(FIRST)), now);
             });

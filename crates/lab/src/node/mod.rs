@@ -12,13 +12,15 @@ mod headers;
 mod packet;
 mod pairs;
 mod sctp;
+mod totals;
 mod watched;
 
 pub(crate) use addresses::ip;
-pub use application::{Application, Delivery, Reader};
+pub use application::{Application, Delivery, Reader, Unsendable};
 pub use packet::SctpPacket;
 pub use pairs::Pairs;
 pub use sctp::{End, SctpAgent, SctpConfig};
+pub use totals::Totals;
 pub use watched::Watched;
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! Which address of one host talks to which of the other.
 
-use anabranch_sim::network::Address;
+use anabranch_sim::network::{Address, Network};
 
 /// The paths of an association, client's address first.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -12,6 +12,19 @@ impl Pairs {
         let at = |list: &[Address], i: usize| list.get(i).or(list.last()).copied();
         let n = client.len().max(server.len());
         Pairs((0..n).filter_map(|i| at(client, i).zip(at(server, i))).collect())
+    }
+
+    /// Those that a network leads to each other, of a client on one host and a server on another.
+    pub fn between<X: Clone + Send + 'static>(network: &Network<X>, client: &str, server: &str) -> Self {
+        let addresses = |name: &str| network.node(name).map_or(&[][..], |n| network.addresses(n));
+        let (from, to) = (addresses(client), addresses(server));
+        let both = |a, b| network.reaches(a, b) && network.reaches(b, a);
+        let same: Vec<_> = Pairs::of(from, to).iter().filter(|(a, b)| both(*a, *b)).collect();
+        if !same.is_empty() {
+            return Pairs(same);
+        }
+        // Cables in another order on either side.
+        Pairs(from.iter().filter_map(|a| to.iter().find(|b| both(*a, **b)).map(|b| (*a, *b))).collect())
     }
 
     /// These pairs, client's address first.

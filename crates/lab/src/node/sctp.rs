@@ -1,10 +1,11 @@
 //! One end of one association as an agent.
 
 use super::addresses::{ip, simulated, socket};
-use super::application::{Application, Reader};
+use super::application::{Application, Reader, Unsendable};
 use super::headers::data_chunks;
 use super::packet::SctpPacket;
 use super::pairs::Pairs;
+use super::totals::Totals;
 use crate::metrics::{Detail, SharedRecord, Wanted};
 use crate::trace::Probe;
 use anabranch_base::{Instant, RandomStream, earlier};
@@ -64,6 +65,8 @@ pub struct SctpAgent {
     gaps: usize,
     connected: Option<Instant>,
     closed: Option<CloseReason>,
+    /// What the association had counted when it ended.
+    last: Option<Totals>,
     refused: Option<ConnectError>,
     probe: Option<Probe>,
     reports: Vec<(Address, FrameErrors)>,
@@ -88,6 +91,7 @@ impl SctpAgent {
             gaps: 0,
             connected: None,
             closed: None,
+            last: None,
             refused: None,
             probe: None,
             reports: Vec::new(),
@@ -145,6 +149,11 @@ impl SctpAgent {
         self.endpoint.as_ref()?.association(self.id?)
     }
 
+    /// What its association counts, or had counted when it ended.
+    pub fn totals(&self) -> Option<Totals> {
+        self.association().map(Totals::of).or(self.last)
+    }
+
     /// When the handshake was complete.
     pub fn connected(&self) -> Option<Instant> {
         self.connected
@@ -158,6 +167,11 @@ impl SctpAgent {
     /// Why there never was one.
     pub fn refused(&self) -> Option<&ConnectError> {
         self.refused.as_ref()
+    }
+
+    /// Why its application gave up, if it did.
+    pub fn unsendable(&self) -> Option<Unsendable> {
+        self.application.as_ref()?.failed()
     }
 
     fn open(&mut self, now: Instant) {
@@ -228,7 +242,11 @@ impl SctpAgent {
                     self.connected.get_or_insert(now);
                 }
                 Event::Writable => self.application.iter_mut().for_each(Application::unblock),
-                Event::Closed(why) => self.closed = Some(why),
+                Event::Closed(why) => {
+                    self.closed = Some(why);
+                    self.last = endpoint.association(id).map(Totals::of);
+                    self.application.iter_mut().for_each(Application::end);
+                }
                 _ => {}
             }
         }
@@ -273,7 +291,15 @@ impl SctpAgent {
         let now = cx.now();
         let sent = self.wanted.packet > Detail::Nothing || self.wanted.in_order > Detail::Nothing;
         let Some(endpoint) = &mut self.endpoint else { return };
-        while endpoint.poll_transmit(now, &mut self.transmit) {
+        loop {
+            if let Some(probe) = &mut self.probe
+                && let Some(a) = self.id.and_then(|id| endpoint.association(id))
+            {
+                probe.asking(now, a);
+            }
+            if !endpoint.poll_transmit(now, &mut self.transmit) {
+                break;
+            }
             let t = &mut self.transmit;
             let Some(destination) = simulated(t.remote) else { continue };
             let source = match self.config.end {
@@ -325,7 +351,9 @@ impl SctpAgent {
 impl Agent<SctpPacket> for SctpAgent {
     fn start(&mut self, cx: &mut Context<'_, SctpPacket>) {
         self.open(cx.now());
-        self.application.iter_mut().for_each(|a| a.start(cx.now()));
+        if self.refused.is_none() {
+            self.application.iter_mut().for_each(|a| a.start(cx.now()));
+        }
         self.pump(cx);
     }
 

@@ -26,14 +26,20 @@ pub(crate) struct Difference<'a> {
     pub(crate) relative: Option<Estimate>,
 }
 
-/// Every key whose settings are words (a policy, a profile, on and off) is compared; of a scale of numbers the figures
-/// tell more.
+/// Every key with words among its settings (a policy, a profile, on and off) is compared; of a scale of numbers alone
+/// the figures tell more.
 pub(crate) fn of(runs: &Runs) -> Vec<Difference<'_>> {
     let named = |key: &&String| {
         let values = values_of(runs, key);
-        values.len() > 1 && values.iter().all(|v| !v.starts_with(|c: char| c.is_ascii_digit() || "-+.".contains(c)))
+        values.len() > 1 && !values.iter().all(|v| quantity(v))
     };
     runs.keys.iter().filter(named).flat_map(|key| along(runs, key)).collect()
+}
+
+/// A number, alone or with a unit: `16KB`, `2 packets`, `1%`, but not `10.0.0.1` or `2-way`.
+fn quantity(value: &str) -> bool {
+    let number = value.trim_end_matches(|c: char| c.is_alphabetic() || "%/ ".contains(c));
+    number.parse::<f64>().is_ok()
 }
 
 fn along<'a>(runs: &'a Runs, key: &'a str) -> Vec<Difference<'a>> {
@@ -178,6 +184,23 @@ mod tests {
         assert!((all[2].difference.mean - 5.5).abs() < 1e-9);
         // There is no share of nothing.
         assert_eq!((all[1].relative, all[1].difference.mean), (None, 0.0));
+    }
+
+    #[test]
+    fn only_scales_are_left_to_the_figures() {
+        let compared = |values: [&str; 2]| {
+            let mut runs = runs();
+            for (old, new) in ["cmt", "live"].iter().zip(values) {
+                runs.rows.iter_mut().filter(|r| r.point[1] == *old).for_each(|r| r.point[1] = new.to_owned());
+            }
+            !of(&runs).is_empty()
+        };
+        for words in [["2 packets", "RFC 9260"], ["1%", "none"], ["10.0.0.1", "10.0.0.2"], ["2-way", "3-way"]] {
+            assert!(compared(words), "{words:?}");
+        }
+        for scale in [["1%", "2%"], ["2 packets", "4 packets"], ["-1.5", "+3"], ["16KB", "1e3"], ["10us", "20µs"]] {
+            assert!(!compared(scale), "{scale:?}");
+        }
     }
 
     #[test]

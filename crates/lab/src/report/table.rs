@@ -62,9 +62,13 @@ fn sentence(text: &str) -> String {
     format!("{first}{}{end}", chars.as_str())
 }
 
-/// Every step of every claim that has several.
+/// Every step of every claim that has several, and whether it is as claimed where there are verdicts.
 pub(super) fn steps(judgements: &[Judgement]) -> Table {
-    let mut table = Table::new("").text("claim").text("step").text("ours, 95 % interval").text("claimed").text("so?");
+    let verdicts = judgements.iter().any(|j| j.verdict.is_some());
+    let mut table = Table::new("").text("claim").text("step").text("ours, 95 % interval").text("claimed");
+    if verdicts {
+        table = table.text("so?");
+    }
     for j in judgements.iter().filter(|j| j.steps.len() > 1) {
         let unit = if j.unit.is_empty() { String::new() } else { format!(" {}", j.unit) };
         for s in &j.steps {
@@ -72,6 +76,8 @@ pub(super) fn steps(judgements: &[Judgement]) -> Table {
             let claimed = match s.test {
                 T::Above(x) => format!("> {}{unit}", number_text(x)),
                 T::Below(x) => format!("< {}{unit}", number_text(x)),
+                T::AtLeast(x) => format!("\u{2265} {}{unit}", number_text(x)),
+                T::AtMost(x) => format!("\u{2264} {}{unit}", number_text(x)),
                 T::Within(x) => format!("within \u{b1}{}{unit}", number_text(x)),
                 T::Is(x, _) => format!("{}{unit}", number_text(x)),
             };
@@ -80,13 +86,15 @@ pub(super) fn steps(judgements: &[Judgement]) -> Table {
                 O::Opposed => Mark::fail("no"),
                 O::Undecided => Mark::warn("undecided"),
             };
-            let row: Vec<Cell> = vec![
+            let mut row: Vec<Cell> = vec![
                 j.id.as_str().into(),
                 s.what.as_str().into(),
                 format!("{}{unit}", interval_text(&s.ours)).into(),
                 claimed.into(),
-                so.into(),
             ];
+            if verdicts {
+                row.push(so.into());
+            }
             table.push(row);
         }
     }

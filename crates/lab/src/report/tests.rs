@@ -90,6 +90,7 @@ fn everything_is_written() {
     for id in written.judgements.iter().map(|j| &j.id) {
         assert!(html.contains(id.as_str()));
     }
+    assert!(html.contains("so?") && html.contains("yes"));
     assert!(html.contains("Full form, 5 paired seeds") && html.contains("Nobody &lt;no@body&gt;"));
     for name in ["e1-impact-throughput", "case1-advantage", "case2-stages", "case1-loss-rbuf-16KB"] {
         assert!(read(&format!("figures/{name}.svg")).starts_with("<svg"));
@@ -113,12 +114,26 @@ fn a_quick_form_says_so_and_gives_no_verdict() {
     // What can be shown is shown, beside what is printed.
     let c06 = written.judgements.iter().find(|j| j.id == "RTXCSI-C06").unwrap();
     assert_eq!(c06.steps.iter().map(|s| s.what.as_str()).collect::<Vec<_>>(), ["rbuf 16KB", "rbuf 64KB", "rbuf 256KB"]);
+    // One printed value for each of ours, and none for points that were not run.
+    assert_eq!(c06.printed, "0.05019; 0.1235; 0.3037");
+    let claims = std::fs::read_to_string(folder.path().join("claims.csv")).unwrap();
+    let row = |id: &str| claims.lines().find(|l| l.starts_with(id)).unwrap().to_owned();
+    assert!(row("RTXCSI-C06").starts_with("RTXCSI-C06,none,0.05019; 0.1235; 0.3037,"), "{}", row("RTXCSI-C06"));
+    assert!(row("RTXCSI-C11").starts_with("RTXCSI-C11,none,,,,,"), "{}", row("RTXCSI-C11"));
+    let c32 = written.judgements.iter().find(|j| j.id == "RTXCSI-C32").unwrap();
+    assert_eq!(c32.printed, "not > 0; not > 0; > 0");
     let csv = std::fs::read_to_string(folder.path().join("figures/e1-impact-throughput.csv")).unwrap();
     assert_eq!(csv.lines().count(), 4);
     assert!(csv.lines().nth(3).is_some_and(|l| l.contains("256KB") && l.contains(",0.5238,")), "{csv}");
     let html = std::fs::read_to_string(folder.path().join("report.html")).unwrap();
     assert!(html.contains("Quick form: 3 seeds") && html.contains("It gives no verdicts."));
     assert!(!html.contains("claims reproduced"));
+    // Nor step by step, nor by numbers that only hold in the full form.
+    let (_, steps) = html.split_once("Claims of several steps").unwrap();
+    let steps = steps.split_once("</table>").unwrap().0;
+    assert!(steps.contains("RTXCSI-C06") && !steps.contains("so?"), "{steps}");
+    assert!(!["✓ yes", "✗ no", "undecided"].iter().any(|w| steps.contains(w)), "{steps}");
+    assert!(!html.contains("ten loss rates"));
 }
 
 #[test]

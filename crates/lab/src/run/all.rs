@@ -169,7 +169,7 @@ impl Pool<'_, '_> {
                     (self.key(scenario, point, seed), format!("{},{keys}{seed},", folder::quoted(name)))
                 })
                 .collect();
-            let fail = |source| JournalError { path: dir.join("series").join(format!("{name}.csv")), source };
+            let fail = |source| JournalError::Write { path: dir.join("series").join(format!("{name}.csv")), source };
             series::join(dir, name, &format!("scenario,{head}seed,"), &runs).map_err(fail)?;
         }
         Ok(())
@@ -210,7 +210,8 @@ impl Pool<'_, '_> {
             let run = self.key(scenario, point, seed);
             if !scenario.series.is_empty() {
                 let path = || series::part(journal.folder(), run);
-                series::keep(journal.folder(), run, &lines).map_err(|source| JournalError { path: path(), source })?;
+                series::keep(journal.folder(), run, &lines)
+                    .map_err(|source| JournalError::Write { path: path(), source })?;
             }
             journal.add(run, &row)?;
         }

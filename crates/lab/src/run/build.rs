@@ -26,6 +26,8 @@ pub(super) struct Live {
     pub record: SharedRecord,
     pub sender: AgentId,
     pub receiver: AgentId,
+    /// Its paths, sender's address first.
+    pub pairs: Vec<(Address, Address)>,
     /// When it starts.
     pub start: Instant,
     /// Since when it is measured.
@@ -41,8 +43,9 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
         let start = Instant::ZERO + f.start + late;
         let from = start.max(Instant::ZERO + plan.from);
         let record = Rc::new(RefCell::new(Record::with(from, plan.bin, wanted(plan, f))));
-        let (sender, receiver) = s.add(f, seed, start, &record)?;
-        s.flows.push(Live { record, sender, receiver, start, from });
+        let pairs = s.paths(f)?;
+        let (sender, receiver) = s.add(f, &pairs, seed, start, &record)?;
+        s.flows.push(Live { record, sender, receiver, pairs, start, from });
     }
     Ok(s)
 }
@@ -64,39 +67,34 @@ fn wanted(plan: &Plan, f: &Flow) -> Wanted {
 }
 
 impl Scene {
+    /// The paths of a flow, its sender's address first.
+    fn paths(&self, f: &Flow) -> Result<Vec<(Address, Address)>, RunError> {
+        let most = match &f.transport {
+            Transport::Sctp(s) => s.paths.unwrap_or(usize::MAX),
+            _ => 1,
+        };
+        let pairs: Vec<_> = Pairs::between(&self.network, &f.from, &f.to).iter().take(most).collect();
+        if pairs.is_empty() {
+            return Err(RunError(format!("flow `{}`: no way leads from `{}` to `{}`", f.name, f.from, f.to)));
+        }
+        Ok(pairs)
+    }
+
     /// Adds both ends: the receiver, then the sender.
     fn add(
         &mut self,
         f: &Flow,
+        pairs: &[(Address, Address)],
         seed: u64,
         start: Instant,
         record: &SharedRecord,
     ) -> Result<(AgentId, AgentId), RunError> {
-        let addresses = |name: &str| self.network.node(name).map(|n| self.network.addresses(n).to_vec());
-        let (from, to) = (addresses(&f.from).unwrap_or_default(), addresses(&f.to).unwrap_or_default());
-        // Those that a network between them leads to each other.
-        let pairs: Vec<(Address, Address)> = match &f.transport {
-            Transport::Sctp(s) => self.pairs(&from, &to).into_iter().take(s.paths.unwrap_or(usize::MAX)).collect(),
-            _ => self.pairs(&from, &to).into_iter().take(1).collect(),
-        };
-        let Some(first) = pairs.first().copied() else {
-            return Err(RunError(format!("flow `{}`: no way leads from `{}` to `{}`", f.name, f.from, f.to)));
-        };
+        let first = pairs.first().copied().unwrap_or((Address(0), Address(0)));
         match &f.transport {
-            Transport::Sctp(s) => self.sctp(f, s, Pairs::exactly(pairs), seed, start, record),
+            Transport::Sctp(s) => self.sctp(f, s, Pairs::exactly(pairs.to_vec()), seed, start, record),
             Transport::Tcp(c) => Ok(self.tcp(f, *c, first, seed, start, record)),
             Transport::Udp(header) => Ok(self.udp(f, *header, first, seed, start, record)),
         }
-    }
-
-    fn pairs(&self, from: &[Address], to: &[Address]) -> Vec<(Address, Address)> {
-        let both = |a, b| self.network.reaches(a, b) && self.network.reaches(b, a);
-        let same: Vec<_> = Pairs::of(from, to).iter().filter(|(a, b)| both(*a, *b)).collect();
-        if !same.is_empty() {
-            return same;
-        }
-        // Cables in another order on either side.
-        from.iter().filter_map(|a| to.iter().find(|b| both(*a, **b)).map(|b| (*a, *b))).collect()
     }
 
     fn sctp(

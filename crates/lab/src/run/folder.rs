@@ -1,10 +1,12 @@
 //! A folder of results: `manifest.json` says what was run, `results.csv` has every run.
 
+use super::resolved::{Resolved, changes, resolved};
 use crate::experiment::Experiment;
+use crate::metrics::Fingerprint;
 use crate::report::About;
 use crate::results::{Form, Metric, Results, Row, Table};
-use crate::scenario::ScenarioError;
-use anabranch_report::{ReportError, write_atomically};
+use crate::scenario::{Point, Scenario, ScenarioError};
+use anabranch_report::{ReportError, write_together};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -16,6 +18,9 @@ pub struct Manifest {
     pub format: u32,
     /// Version of the program.
     pub version: String,
+    /// Commit it was built from, with a plus for changes beyond it; empty where that is not known.
+    #[serde(default)]
+    pub commit: String,
     /// The experiment.
     pub experiment: String,
     /// Which form.
@@ -24,6 +29,26 @@ pub struct Manifest {
     pub scenarios: Vec<ScenarioRun>,
     /// What the report tells.
     pub about: About,
+    /// Which `results.csv` it belongs to; not in format 1 and 2.
+    #[serde(default)]
+    pub results: Option<Seal>,
+}
+
+/// What tells one `results.csv` from another.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct Seal {
+    /// Its length.
+    pub bytes: u64,
+    /// A hash of it, in hexadecimal digits.
+    pub hash: String,
+}
+
+impl Seal {
+    fn of(text: &str) -> Seal {
+        let mut hash = Fingerprint::default();
+        text.bytes().for_each(|b| hash.add(u64::from(b)));
+        Seal { bytes: text.len() as u64, hash: format!("{:016x}", hash.value()) }
+    }
 }
 
 /// A scenario that was run.
@@ -37,8 +62,47 @@ pub struct ScenarioRun {
     pub keys: Vec<(String, Vec<String>)>,
     /// Metrics and their units.
     pub metrics: Vec<Metric>,
-    /// Every key of the network at the first point of the sweep.
+    /// The keys of the network at the first point of the sweep, as they are written.
     pub parameters: toml::Table,
+    /// What each sweep sets.
+    #[serde(default)]
+    pub sets: BTreeMap<String, Vec<String>>,
+    /// Every parameter at the first point, with profiles and defaults worked out.
+    #[serde(default)]
+    pub resolved: Resolved,
+    /// Every point, in the order of the sweeps.
+    #[serde(default)]
+    pub points: Vec<PointRun>,
+}
+
+/// A point of a sweep that was run.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct PointRun {
+    /// The value of each sweep key, as in the results.
+    pub values: Vec<String>,
+    /// The parameters that are others than at the first point; null where this one has none.
+    pub changes: Resolved,
+}
+
+impl ScenarioRun {
+    fn new(s: &Scenario) -> Result<ScenarioRun, ScenarioError> {
+        let points = s.points()?;
+        let metrics = s.measures.iter().map(|m| Metric { name: m.name.clone(), unit: m.unit.to_owned() }).collect();
+        let wrong = |what| ScenarioError { file: s.file().to_owned(), line: None, what };
+        let all = |p: &Point| resolved(&p.plan).map_err(wrong);
+        let first = points.first().map(all).transpose()?.unwrap_or_default();
+        let told = |p: &Point| Ok(PointRun { values: p.values.clone(), changes: changes(&first, &all(p)?) });
+        Ok(ScenarioRun {
+            name: s.name.clone(),
+            seeds: s.seeds,
+            keys: s.keys(),
+            metrics,
+            points: points.iter().map(told).collect::<Result<_, ScenarioError>>()?,
+            parameters: points.into_iter().next().map(|p| p.keys).unwrap_or_default(),
+            sets: s.sets(),
+            resolved: first,
+        })
+    }
 }
 
 impl Manifest {
@@ -46,15 +110,11 @@ impl Manifest {
     ///
     /// # Errors
     /// A scenario that makes no network.
-    pub fn new(e: &Experiment, form: Form, version: &str, about: About) -> Result<Manifest, ScenarioError> {
-        let mut scenarios = Vec::new();
-        for s in &e.scenarios {
-            let parameters = s.points()?.into_iter().next().map(|p| p.keys).unwrap_or_default();
-            let metrics = s.measures.iter().map(|m| Metric { name: m.name.clone(), unit: m.unit.to_owned() }).collect();
-            scenarios.push(ScenarioRun { name: s.name.clone(), seeds: s.seeds, keys: s.keys(), metrics, parameters });
-        }
-        let (version, experiment) = (version.to_owned(), e.name.clone());
-        Ok(Manifest { format: 1, version, experiment, form, scenarios, about })
+    pub fn new(e: &Experiment, form: Form, commit: &str, about: About) -> Result<Manifest, ScenarioError> {
+        let scenarios = e.scenarios.iter().map(ScenarioRun::new).collect::<Result<_, _>>()?;
+        let (version, commit) = (about.version.clone(), commit.to_owned());
+        let experiment = e.name.clone();
+        Ok(Manifest { format: 3, version, commit, experiment, form, scenarios, about, results: None })
     }
 }
 
@@ -62,22 +122,26 @@ impl Manifest {
     /// The scenarios with every parameter, as text.
     pub fn settings(&self) -> String {
         let one = |s: &ScenarioRun| {
-            let sweeps: String = s.keys.iter().map(|(k, v)| format!("# swept: {k} = {}\n", v.join(", "))).collect();
+            let sets = |key: &String| s.sets.get(key).map_or(String::new(), |k| format!(", in {}", k.join(", ")));
+            let swept = |(k, v): &(String, Vec<String>)| format!("# swept: {k} = {}{}\n", v.join(", "), sets(k));
+            let sweeps: String = s.keys.iter().map(swept).collect();
             format!("# {}: {} seeds\n{sweeps}{}", s.name, s.seeds, s.parameters)
         };
         self.scenarios.iter().map(one).collect::<Vec<_>>().join("\n")
     }
 }
 
-/// Writes both files, each whole or not at all.
+/// Writes both files, or neither. The manifest says which results it belongs to, as a reader must not take those of one
+/// run for those of another.
 ///
 /// # Errors
 /// A file that cannot be written.
 pub fn write(dir: &Path, manifest: &Manifest, results: &Results) -> Result<(), ReportError> {
-    write_atomically(dir.join("results.csv"), to_csv(results).as_bytes())?;
-    let mut json = serde_json::to_vec_pretty(manifest)?;
+    let csv = to_csv(results);
+    let manifest = Manifest { results: Some(Seal::of(&csv)), ..manifest.clone() };
+    let mut json = serde_json::to_vec_pretty(&manifest)?;
     json.push(b'\n');
-    write_atomically(dir.join("manifest.json"), &json)
+    write_together(&[(&dir.join("results.csv"), csv.as_bytes()), (&dir.join("manifest.json"), &json)])
 }
 
 /// Reads both files of a folder.
@@ -93,6 +157,11 @@ pub fn read(dir: &Path) -> Result<(Manifest, Results), String> {
     let (path, text) = open("manifest.json")?;
     let manifest: Manifest = serde_json::from_str(&text).map_err(|e| format!("{path}: {e}"))?;
     let (path, text) = open("results.csv")?;
+    if manifest.results.as_ref().is_some_and(|seal| *seal != Seal::of(&text)) {
+        return Err(format!(
+            "{path}: not the results that manifest.json beside it belongs to; run the experiment again"
+        ));
+    }
     let results = from_csv(&manifest, &text).map_err(|e| format!("{path}: {e}"))?;
     Ok((manifest, results))
 }

@@ -27,12 +27,26 @@ struct Line<R> {
 
 /// The journal cannot be read or written.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write {}: {source}; the runs before are kept, and the same command goes on from there", path.display())]
-pub struct JournalError {
-    /// The file.
-    pub path: PathBuf,
-    /// What the operating system said.
-    pub source: io::Error,
+pub enum JournalError {
+    /// The folder of results is a file.
+    #[error("{}: a file and no folder, results cannot go there", .0.display())]
+    NoFolder(PathBuf),
+    /// The journal could not be opened; nothing has run.
+    #[error("cannot open {}: {source}", path.display())]
+    Open {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
+    /// Something could not be written while runs went on.
+    #[error("cannot write {}: {source}; the runs before are kept, and the same command goes on from there", path.display())]
+    Write {
+        /// The file.
+        path: PathBuf,
+        /// What the operating system said.
+        source: io::Error,
+    },
 }
 
 impl Journal {
@@ -41,8 +55,11 @@ impl Journal {
     /// # Errors
     /// The folder or file cannot be made, read or written.
     pub fn open(dir: &Path) -> Result<Journal, JournalError> {
+        if dir.exists() && !dir.is_dir() {
+            return Err(JournalError::NoFolder(dir.to_owned()));
+        }
         let path = dir.join("journal.jsonl");
-        let fail = |source| JournalError { path: path.clone(), source };
+        let fail = |source| JournalError::Open { path: path.clone(), source };
         std::fs::create_dir_all(dir).map_err(fail)?;
         let mut file =
             OpenOptions::new().read(true).write(true).create(true).truncate(false).open(&path).map_err(fail)?;
@@ -75,7 +92,7 @@ impl Journal {
     /// # Errors
     /// The disk is full, or the file cannot be written for another reason.
     pub fn add(&mut self, run: u64, row: &Row) -> Result<(), JournalError> {
-        let fail = |source| JournalError { path: self.path.clone(), source };
+        let fail = |source| JournalError::Write { path: self.path.clone(), source };
         let mut line = serde_json::to_vec(&Line { run, row }).map_err(|e| fail(e.into()))?;
         line.push(b'\n');
         self.file.write_all(&line).map_err(fail)?;
@@ -89,6 +106,6 @@ impl Journal {
     /// As [`Journal::add`].
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.unsynced = 0;
-        self.file.sync_data().map_err(|source| JournalError { path: self.path.clone(), source })
+        self.file.sync_data().map_err(|source| JournalError::Write { path: self.path.clone(), source })
     }
 }

@@ -1,28 +1,28 @@
 //! From what was noted to numbers.
 
 use super::build::{Live, Scene};
+use super::counts::{Counted, Counts};
 use super::one::convergence;
 use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, Stage, View, Viewed};
 use crate::node::SctpAgent;
 use crate::scenario::{Of, Plan, covers};
 use anabranch_base::Instant;
-use anabranch_engine::Association;
-use anabranch_sim::Direction;
-use anabranch_sim::network::LinkId;
-use anabranch_sim::topology::CableId;
-use anabranch_sim::transport::tcp::TcpSource;
 use std::cell::Ref;
 
 /// A run that is over.
 pub(super) struct Measured<'s> {
     plan: &'s Plan,
     scene: &'s Scene,
+    /// What was counted since the measuring began.
+    counted: Counted,
     end: Instant,
 }
 
 impl<'s> Measured<'s> {
-    pub fn new(plan: &'s Plan, scene: &'s Scene) -> Self {
-        Measured { plan, scene, end: Instant::ZERO + plan.duration }
+    /// `before` is what had been counted when the measuring began.
+    pub fn new(plan: &'s Plan, scene: &'s Scene, before: &Counted) -> Self {
+        let counted = Counted::now(plan, scene).since(before);
+        Measured { plan, scene, counted, end: Instant::ZERO + plan.duration }
     }
 
     /// The value of a metric; none where there was nothing to measure.
@@ -34,14 +34,26 @@ impl<'s> Measured<'s> {
     }
 
     fn members(&self, group: &str) -> impl Iterator<Item = &'s Live> + Clone {
-        let names = self.plan.flows.iter().map(move |f| covers(group, &f.group)).collect::<Vec<_>>();
-        self.scene.flows.iter().zip(names).filter(|(_, is)| *is).map(|(l, _)| l)
+        self.covered(group).map(|i| &self.scene.flows[i])
+    }
+
+    /// What its members have counted.
+    fn counts(&self, group: &str) -> impl Iterator<Item = &Counts> + Clone {
+        self.covered(group).map(|i| &self.counted.flows[i])
+    }
+
+    fn covered(&self, group: &str) -> impl Iterator<Item = usize> + Clone + use<> {
+        let flows = self.plan.flows.iter().enumerate();
+        let all: Vec<usize> = flows.filter(|(_, f)| covers(group, &f.group)).map(|(i, _)| i).collect();
+        all.into_iter()
     }
 
     fn flow(&self, group: &str, m: FlowMetric) -> Option<f64> {
         let members = self.members(group);
         members.clone().next()?;
         let sum = |f: &dyn Fn(&'s Live) -> Option<f64>| members.clone().map(f).sum::<Option<f64>>();
+        let count =
+            |f: &dyn Fn(&Counts) -> Option<u64>| self.counts(group).map(f).sum::<Option<u64>>().map(|n| n as f64);
         match m {
             FlowMetric::Goodput => sum(&|l| self.goodput(l)),
             FlowMetric::Share => {
@@ -50,14 +62,14 @@ impl<'s> Measured<'s> {
                 (all > 0.0).then(|| members.map(bytes).sum::<f64>() / all)
             }
             FlowMetric::Mean(d) => self.delays(group, d, &|d| d.mean()),
-            FlowMetric::Percentile(d, p) => self.delays(group, d, &|d| d.percentile(f64::from(p) / 10.0)),
+            FlowMetric::Percentile(d, p) => self.delays(group, d, &|d| d.percentile(f64::from(p) / 1_000.0)),
             FlowMetric::Longest(d) => self.delays(group, d, &|d| d.max()),
             FlowMetric::Convergence => self.settled(group),
             FlowMetric::Messages => sum(&|l| Some(lock(l).messages as f64)),
-            FlowMetric::ReorderMean => sum(&|l| lock(l).held.mean(self.end)),
-            FlowMetric::ReorderMax => sum(&|l| Some(lock(l).held.max() as f64)),
-            FlowMetric::HolesMean => sum(&|l| receiver(self.scene, l).and(lock(l).holes.mean(self.end))),
-            FlowMetric::HolesMax => sum(&|l| receiver(self.scene, l).map(|_| lock(l).holes.max() as f64)),
+            FlowMetric::ReorderMean => sum(&|l| self.sctp(l).then(|| lock(l).held.mean(self.end))?),
+            FlowMetric::ReorderMax => sum(&|l| self.sctp(l).then(|| lock(l).held.max() as f64)),
+            FlowMetric::HolesMean => sum(&|l| self.sctp(l).then(|| lock(l).holes.mean(self.end))?),
+            FlowMetric::HolesMax => sum(&|l| self.sctp(l).then(|| lock(l).holes.max() as f64)),
             FlowMetric::Jain => jain(&members.map(|l| self.goodput(l)).collect::<Option<Vec<f64>>>()?),
             FlowMetric::Viewed(v) => view(v, members.map(|l| lock(l).viewed(self.end))),
             FlowMetric::DeadlineMisses => {
@@ -66,19 +78,19 @@ impl<'s> Measured<'s> {
                 (made > 0).then(|| 1.0 - kept as f64 / made as f64)
             }
             FlowMetric::Stage(s) => self.stage(group, s),
-            FlowMetric::Decisions => {
-                sum(&|l| Some(sender(self.scene, l)?.stats().retransmission_stages?.contested() as f64))
-            }
-            FlowMetric::Losses => sum(&|l| self.of_paths(l, |c| c.lost_by_report + c.lost_by_timeout)),
-            FlowMetric::Timeouts => sum(&|l| self.tcp(l, |c| c.timeouts).or_else(|| self.of_paths(l, |c| c.timeouts))),
-            FlowMetric::Recoveries => {
-                sum(&|l| self.tcp(l, |c| c.fast_retransmits).or_else(|| self.of_paths(l, |c| c.recoveries)))
-            }
-            FlowMetric::Retransmissions => sum(&|l| {
-                self.tcp(l, |c| c.again).or_else(|| Some(sender(self.scene, l)?.stats().retransmissions as f64))
-            }),
-            FlowMetric::Spurious => sum(&|l| Some(receiver(self.scene, l)?.stats().duplicates_received as f64)),
+            FlowMetric::Decisions => count(&|c| c.stages.map(|s| s.contested())),
+            FlowMetric::Dormant => count(&|c| c.stages.map(|s| s.dormant)),
+            FlowMetric::Losses => count(&|c| c.losses),
+            FlowMetric::Timeouts => count(&|c| c.timeouts),
+            FlowMetric::Recoveries => count(&|c| c.recoveries),
+            FlowMetric::Retransmissions => count(&|c| c.retransmissions),
+            FlowMetric::Spurious => count(&|c| c.spurious),
         }
+    }
+
+    /// Is there an association, or was there one?
+    fn sctp(&self, l: &Live) -> bool {
+        self.scene.network.agent::<SctpAgent>(l.receiver).is_some_and(|a| a.totals().is_some())
     }
 
     fn goodput(&self, l: &Live) -> Option<f64> {
@@ -112,8 +124,8 @@ impl<'s> Measured<'s> {
 
     fn stage(&self, group: &str, stage: Stage) -> Option<f64> {
         let (mut part, mut all) = (0, 0);
-        for l in self.members(group) {
-            let s = sender(self.scene, l)?.stats().retransmission_stages?;
+        for c in self.counts(group) {
+            let s = c.stages?;
             part += match stage {
                 Stage::Cwnd => s.cwnd,
                 Stage::Ssthresh => s.ssthresh,
@@ -126,18 +138,9 @@ impl<'s> Measured<'s> {
         (all > 0).then(|| part as f64 / all as f64)
     }
 
-    fn of_paths(&self, l: &Live, of: impl Fn(&anabranch_engine::PathCounters) -> u64) -> Option<f64> {
-        Some(sender(self.scene, l)?.paths().map(|(_, p)| of(&p.counters)).sum::<u64>() as f64)
-    }
-
-    fn tcp(&self, l: &Live, of: impl Fn(&anabranch_sim::transport::tcp::SenderCounters) -> u64) -> Option<f64> {
-        Some(of(&self.scene.network.agent::<TcpSource>(l.sender)?.sender().counters()) as f64)
-    }
-
     fn link(&self, cable: &str, m: LinkMetric) -> Option<f64> {
-        let i = self.plan.topology.cables.iter().position(|c| c.name == cable)?;
-        let link = self.scene.network.link(LinkId::of(CableId(i as u32), Direction::Forward))?;
-        let c = link.counters();
+        let (i, c) = self.plan.topology.cables.iter().enumerate().find(|(_, c)| c.name == cable)?;
+        let (config, c) = (&c.forward, self.counted.cables.get(i)?);
         let part = |of: u64, all: u64| (all > 0).then(|| of as f64 / all as f64);
         match m {
             LinkMetric::QueueDrops => part(c.dropped_queue.packets, c.offered.packets),
@@ -146,19 +149,10 @@ impl<'s> Measured<'s> {
             LinkMetric::Utilisation => {
                 // What the loss model dropped has used the line.
                 let bytes = c.delivered.bytes + c.dropped_loss.bytes;
-                let rate = link.config().rate?.bytes_per_sec() as f64;
-                Some(bytes as f64 / (rate * self.plan.duration.as_secs_f64()))
+                Some(bytes as f64 / config.capacity(self.plan.from, self.plan.duration)?)
             }
         }
     }
-}
-
-fn sender<'s>(scene: &'s Scene, l: &Live) -> Option<&'s Association> {
-    scene.network.agent::<SctpAgent>(l.sender)?.association()
-}
-
-fn receiver<'s>(scene: &'s Scene, l: &Live) -> Option<&'s Association> {
-    scene.network.agent::<SctpAgent>(l.receiver)?.association()
 }
 
 /// Jain's fairness index: 1 where all are equal, 1/n where one has all.

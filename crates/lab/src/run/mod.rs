@@ -2,12 +2,14 @@
 
 mod all;
 mod build;
+mod counts;
 pub mod folder;
 mod journal;
 mod measure;
 mod one;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod resolved;
 mod samples;
 pub mod series;
 mod traced;
@@ -18,4 +20,5 @@ mod tests;
 pub use all::{Failure, Options, run_all};
 pub use journal::{Journal, JournalError};
 pub use one::{RunError, run_one};
-pub use traced::{TracedError, run_traced};
+pub use resolved::{Resolved, resolved};
+pub use traced::{TraceNames, TracedError, run_traced, run_traced_as};

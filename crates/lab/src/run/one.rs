@@ -9,6 +9,7 @@ use crate::node::SctpAgent;
 use crate::results::Row;
 use crate::scenario::{Plan, Point};
 use anabranch_base::Duration;
+use anabranch_engine::SendError;
 
 /// Why a run failed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
@@ -37,20 +38,26 @@ pub(super) fn run_prepared<T>(
     let plan = &point.plan;
     let mut scene = scene(plan, seed)?;
     let made = prepare(&mut scene);
-    let samples = Samples::of_a_run(plan, &mut scene);
+    let (samples, before) = Samples::of_a_run(plan, &mut scene);
     scene.network.settle();
     refused(plan, &scene)?;
-    let measured = Measured::new(plan, &scene);
+    let measured = Measured::new(plan, &scene, &before);
     let values = plan.measures.iter().map(|m| measured.value(&m.of)).collect();
     let row = Row { point: point.values.clone(), seed, values, fingerprint: fingerprint(&scene.flows) };
     Ok((row, made, series::lines(plan, &scene, &samples)))
 }
 
-/// An association whose policies do not fit is a mistake in the scenario.
+/// An association whose policies do not fit is a mistake in the scenario, and so are messages that it cannot take.
 fn refused(plan: &Plan, scene: &Scene) -> Result<(), RunError> {
     for (f, live) in plan.flows.iter().zip(&scene.flows) {
-        if let Some(e) = scene.network.agent::<SctpAgent>(live.sender).and_then(SctpAgent::refused) {
-            return Err(RunError(format!("flow `{}`: {e}", f.name)));
+        let Some(agent) = scene.network.agent::<SctpAgent>(live.sender) else { continue };
+        let wrong = |what: String| Err(RunError(format!("flow `{}`: {what}", f.name)));
+        if let Some(e) = agent.refused() {
+            return wrong(e.to_string());
+        }
+        if let Some(e) = agent.unsendable() {
+            let hint = if e.why == SendError::TooLarge { ": raise `send-buffer`" } else { "" };
+            return wrong(format!("{e}{hint}"));
         }
     }
     Ok(())

@@ -72,25 +72,34 @@ pub(super) fn part(dir: &Path, run: u64) -> PathBuf {
 
 /// Keeps the lines of a run.
 pub(super) fn keep(dir: &Path, run: u64, lines: &str) -> io::Result<()> {
-    let (path, new) = (part(dir, run), part(dir, run).with_extension("new"));
     std::fs::create_dir_all(dir.join("series").join("runs"))?;
-    std::fs::write(&new, lines)?;
-    std::fs::rename(new, path)
+    whole(&part(dir, run), |new| std::fs::write(new, lines))
+}
+
+/// Writes a file under another name first, of which nothing is left when that fails.
+fn whole(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
+    let new = path.with_extension("new");
+    let written = write(&new).and_then(|()| std::fs::rename(&new, path));
+    if written.is_err() {
+        // The first error is the one to tell.
+        drop(std::fs::remove_file(&new));
+    }
+    written
 }
 
 /// Writes one scenario's file from those of its runs, each with what stands before its lines.
 pub(super) fn join(dir: &Path, scenario: &str, head: &str, runs: &[(u64, String)]) -> io::Result<()> {
     let path = dir.join("series").join(format!("{scenario}.csv"));
-    let new = path.with_extension("new");
-    let mut out = BufWriter::new(File::create(&new)?);
-    writeln!(out, "{head}time,series,path,value")?;
-    for (run, before) in runs {
-        for line in std::fs::read_to_string(part(dir, *run))?.lines() {
-            writeln!(out, "{before}{line}")?;
+    whole(&path, |new| {
+        let mut out = BufWriter::new(File::create(new)?);
+        writeln!(out, "{head}time,series,path,value")?;
+        for (run, before) in runs {
+            for line in std::fs::read_to_string(part(dir, *run))?.lines() {
+                writeln!(out, "{before}{line}")?;
+            }
         }
-    }
-    out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()?;
-    std::fs::rename(new, path)
+        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
+    })
 }
 
 /// Reads what the runs of a scenario noted, as they stand in the folder.
@@ -120,4 +129,25 @@ pub fn read(dir: &Path, table: &Table) -> Result<Timeline, String> {
         }
     }
     Ok(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fails_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let names = |of: PathBuf| -> Vec<_> {
+            std::fs::read_dir(of).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect()
+        };
+        keep(dir.path(), 1, "0,a,,1\n").unwrap();
+        let series = dir.path().join("series");
+        // The second run is not there; nor can a file take the place of a folder.
+        assert!(join(dir.path(), "tiny", "", &[(1, String::new()), (2, String::new())]).is_err());
+        assert_eq!(names(series.clone()), ["runs"]);
+        std::fs::create_dir_all(part(dir.path(), 3).join("x")).unwrap();
+        assert!(keep(dir.path(), 3, "0,a,,1\n").is_err());
+        assert!(names(series.join("runs")).iter().all(|n| n.ends_with(".csv")));
+    }
 }

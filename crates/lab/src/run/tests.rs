@@ -1,7 +1,7 @@
 use super::*;
 use crate::experiment::Experiment;
 use crate::report::About;
-use crate::results::{Form, Results};
+use crate::results::{Form, Results, Row};
 use crate::scenario::Scenario;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -33,6 +33,44 @@ values = ["16KB", "64KB"]
 fn tiny() -> Experiment {
     let s = Scenario::parse("tiny.toml", TINY, &|_| Err(String::new())).expect("a scenario");
     Experiment { name: "tiny".into(), about: About::default(), scenarios: vec![s] }
+}
+
+#[test]
+fn percentiles_are_those_asked_for() {
+    let text = TINY.replace("\"main.delay-p99\"", "\"main.delay-p50\", \"main.delay-p99.95\", \"main.delay-max\"");
+    let s = Scenario::parse("tiny.toml", &text, &|_| Err(String::new())).expect("a scenario");
+    let e = Experiment { name: "tiny".into(), about: About::default(), scenarios: vec![s] };
+    let options = Options { jobs: 1, program: "test", stop: &AtomicBool::new(false), progress: &|_, _| () };
+    let results = run_all(&e, Form::Full, &options, None).expect("runs");
+    let row = &results.tables[0].rows[0].values;
+    let [half, rare, longest] = [1, 2, 3].map(|i| row[i].expect("it was measured"));
+    assert!(half < rare && rare <= longest, "{row:?}");
+}
+
+/// One opportunity each 10 ms is 1.2 Mbit/s; what is sent is a fifth of it, headers included.
+const RECORDED: &str = r#"
+name = "recorded"
+duration = "10s"
+seeds = 1
+metrics = ["a.goodput", "path1.utilisation"]
+[topology]
+kind = "single-path"
+up.deliveries = { file = "cell.trace" }
+[[flow]]
+name = "a"
+transport = "udp"
+header = 0
+traffic = { kind = "cbr", rate = "240kbit", size = 1500 }
+"#;
+
+#[test]
+fn a_recorded_link_is_used_by_a_part_of_its_mean_rate() {
+    let s = Scenario::parse("recorded.toml", RECORDED, &|_| Ok("10\n".into())).expect("a scenario");
+    let e = Experiment { name: "recorded".into(), about: About::default(), scenarios: vec![s] };
+    let options = Options { jobs: 1, program: "test", stop: &AtomicBool::new(false), progress: &|_, _| () };
+    let results = run_all(&e, Form::Full, &options, None).expect("runs");
+    let used = results.tables[0].rows[0].values[1].expect("a recorded link has a rate");
+    assert!((used - 0.2).abs() < 0.01, "{used}");
 }
 
 /// Runs it, stopping after `stop_after` runs.
@@ -82,11 +120,42 @@ fn what_was_stopped_goes_on_where_it_was() {
 fn a_folder_reads_back_as_it_was_written() {
     let dir = tempfile::tempdir().expect("a folder");
     let (e, results) = (tiny(), run(2, None, 99).0.expect("runs"));
-    let manifest = folder::Manifest::new(&e, Form::Full, "1", About::default()).expect("a manifest");
+    let manifest = folder::Manifest::new(&e, Form::Full, "0123abc", About::default()).expect("a manifest");
+    assert_eq!(manifest.scenarios[0].points.len(), 2);
+    assert!(manifest.settings().contains("flow.main.receive-buffer"), "{}", manifest.settings());
     folder::write(dir.path(), &manifest, &results).expect("written");
-    assert_eq!(folder::read(dir.path()), Ok((manifest, results)));
+    let (read, same) = folder::read(dir.path()).expect("read");
+    assert!(read.results.is_some() && same == results);
+    assert_eq!(folder::Manifest { results: None, ..read }, manifest);
     std::fs::remove_file(dir.path().join("results.csv")).expect("removed");
     assert!(folder::read(dir.path()).unwrap_err().contains("results.csv"));
+}
+
+#[test]
+fn results_and_manifest_of_two_runs_are_not_taken_for_one() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let (e, results) = (tiny(), run(2, None, 99).0.expect("runs"));
+    let manifest = folder::Manifest::new(&e, Form::Full, "", About::default()).expect("a manifest");
+    folder::write(dir.path(), &manifest, &results).expect("written");
+    let path = |name: &str| dir.path().join(name);
+    // The second file cannot take its name, after the first has: only the seal can tell.
+    let before = std::fs::read(path("results.csv")).expect("results");
+    std::fs::rename(path("manifest.json"), path("kept")).expect("renamed");
+    std::fs::create_dir_all(path("manifest.json/x")).expect("a folder");
+    let mut fewer = results.clone();
+    fewer.tables[0].rows.pop();
+    assert!(folder::write(dir.path(), &manifest, &fewer).is_err());
+    std::fs::remove_dir_all(path("manifest.json")).expect("removed");
+    std::fs::rename(path("kept"), path("manifest.json")).expect("renamed");
+    assert_ne!(std::fs::read(path("results.csv")).expect("results"), before);
+    let refused = folder::read(dir.path()).expect_err("of two runs");
+    assert!(refused.contains("results.csv: not the results") && !refused.contains('\n'), "{refused}");
+    // A manifest from before there were seals is taken as it is.
+    let text = std::fs::read_to_string(path("manifest.json")).expect("a manifest");
+    let mut old: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    old.as_object_mut().expect("an object").remove("results");
+    std::fs::write(path("manifest.json"), old.to_string()).expect("written");
+    assert_eq!(folder::read(dir.path()).expect("read").1, fewer);
 }
 
 #[test]
@@ -151,4 +220,40 @@ fn series_tell_what_was_delivered_when_and_survive_a_stop() {
     std::fs::remove_file(part.path()).expect("removed");
     let (again, same, runs) = run();
     assert_eq!((again, same.as_str(), runs), (results, text.as_str(), 1));
+}
+
+/// One path of 4 Mbit/s with what `more` says of the flow.
+fn single(link: &str, more: &str) -> Result<Row, RunError> {
+    let text = format!(
+        "name = \"single\"\nduration = \"30s\"\nmetrics = [\"main.messages\", \"main.goodput\", \"main.timeouts\"]\n[topology]\nkind = \
+         \"single-path\"\nrate = \"4mbit\"\ndelay = \"10ms\"\nlimit = \"50p\"\n{link}\n[[flow]]\nname = \"main\"\ntransport = \
+         \"sctp\"\n{more}\n"
+    );
+    let s = Scenario::parse("single.toml", &text, &|_| Err(String::new())).expect("a scenario");
+    run_one(&s.points().expect("points")[0], 1)
+}
+
+#[test]
+fn a_message_larger_than_the_receive_buffer_comes_in_parts_and_counts_once() {
+    let traffic = "receive-buffer = \"64KB\"\ntraffic = { kind = \"bulk\", size = 200000, total = 2000000 }";
+    let row = single("", traffic).expect("a run");
+    assert_eq!(row.values[..2], [Some(10.0), Some(2_000_000.0 * 8.0 / 30.0)]);
+}
+
+#[test]
+fn a_message_that_cannot_be_sent_is_no_run() {
+    let frames = "traffic = { kind = \"video\", rate = \"100mbit\", fps = 2.0 }\nsend-buffer = \"256KB\"";
+    let e = single("", frames).expect_err("frames of megabytes").0;
+    assert!(e.starts_with("flow `main`: a message of ") && e.ends_with("raise `send-buffer`"), "{e}");
+}
+
+#[test]
+fn a_run_goes_on_when_its_association_has_ended() {
+    let traffic = "traffic = { kind = \"cbr\", rate = \"80kbit\", size = 1000 }\nassociation-max-retrans = 2";
+    let cut = single("schedule = [\"2s down\"]", traffic).expect("a run");
+    let whole = single("", traffic).expect("a run");
+    // Three timeouts in a row end it, and what it counted stays.
+    assert_eq!((cut.values[2], whole.values[2]), (Some(3.0), Some(0.0)));
+    let [cut, whole] = [cut, whole].map(|r| r.values[0].expect("messages"));
+    assert!((15.0..=21.0).contains(&cut) && whole > 290.0, "{cut} {whole}");
 }

@@ -4,8 +4,10 @@ use super::build::{Live, Scene};
 use super::one::{RunError, run_prepared};
 use crate::node::SctpAgent;
 use crate::results::Row;
-use crate::scenario::{Flow, Plan, Point, Scenario, Transport};
+use crate::scenario::{Flow, Plan, Point, Scenario, ScenarioError, Transport};
 use crate::trace::{Outputs, TraceError, TracedFlow, TracedRun, Tracer};
+use anabranch_sim::transport::tcp::TcpSource;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 /// Why a run left no trace.
@@ -23,7 +25,7 @@ pub enum TracedError {
 /// The files begin with the scenario's name, the values of the point and the seed.
 ///
 /// # Errors
-/// [`TracedError`]; what could be written is there.
+/// [`TracedError`]; no file is left then.
 pub fn run_traced(
     scenario: &Scenario,
     point: &Point,
@@ -31,10 +33,26 @@ pub fn run_traced(
     dir: &Path,
     outputs: Outputs,
 ) -> Result<(Row, Vec<PathBuf>), TracedError> {
+    let names = TraceNames::new([scenario]).map_err(|e| RunError(e.to_string()))?;
+    run_traced_as(&names, scenario, point, seed, dir, outputs)
+}
+
+/// The same beside the runs of other scenarios, with names that are none of theirs.
+///
+/// # Errors
+/// As [`run_traced`].
+pub fn run_traced_as(
+    names: &TraceNames,
+    scenario: &Scenario,
+    point: &Point,
+    seed: u64,
+    dir: &Path,
+    outputs: Outputs,
+) -> Result<(Row, Vec<PathBuf>), TracedError> {
+    let stem = names.stem(&scenario.name, &point.values, seed);
     let names: Vec<String> = scenario.keys().into_iter().map(|k| k.0).collect();
     let words: Vec<String> = names.iter().zip(&point.values).map(|(k, v)| format!("{k} {v}")).collect();
     let about = TracedRun { scenario: scenario.name.clone(), point: words.join(", "), seed };
-    let stem = stem(&scenario.name, &point.values, seed);
     let (row, tracer, _) = run_prepared(point, seed, |scene| {
         let flows = point.plan.flows.iter().zip(&scene.flows).map(|(f, live)| flow(f, live, scene)).collect();
         let tracer = Tracer::create(dir, &stem, outputs, &point.plan.topology, &about, flows);
@@ -53,13 +71,11 @@ fn flow(f: &Flow, live: &Live, scene: &Scene) -> TracedFlow {
         Transport::Tcp(_) => "tcp",
         Transport::Udp(_) => "udp",
     };
-    let agent = scene.network.agent::<SctpAgent>(live.sender);
-    TracedFlow {
-        name: f.name.clone(),
-        transport: transport.to_owned(),
-        sender: live.sender,
-        receiver: live.receiver,
-        pairs: agent.map(|a| a.pairs().iter().collect()).unwrap_or_default(),
+    let agents = (live.sender, live.receiver);
+    let flow = TracedFlow::new(&scene.network, (&f.name, transport), agents, live.pairs.clone());
+    match &f.transport {
+        Transport::Sctp(s) => flow.choosing(&s.profile),
+        _ => flow,
     }
 }
 
@@ -69,15 +85,52 @@ fn watch(tracer: &Tracer, plan: &Plan, scene: &mut Scene) {
         if let (Some(agent), Some(probe)) = (scene.network.agent_mut::<SctpAgent>(live.sender), tracer.probe(&f.name)) {
             agent.watch(probe);
         }
+        if let Transport::Tcp(config) = &f.transport
+            && let Some(source) = scene.network.agent_mut::<TcpSource>(live.sender)
+            && let Some(mut probe) = tracer.tcp_probe(&f.name, config)
+        {
+            source.watch(Box::new(move |now, sender| probe.noted(now, sender)));
+        }
     }
 }
 
-/// `e2-case1-16KB-1%-rtx_csi-seed1`, in letters that every file system takes.
-fn stem(scenario: &str, values: &[String], seed: u64) -> String {
+/// What the files of traced runs begin with, in letters that every file system takes. Points that differ in other
+/// letters alone would have one name: all but the first of them get a number.
+#[derive(Clone, Debug, Default)]
+pub struct TraceNames(BTreeMap<(String, Vec<String>), String>);
+
+impl TraceNames {
+    /// The names for all points of these scenarios; which of them are traced does not change a name.
+    ///
+    /// # Errors
+    /// A point that makes no network.
+    pub fn new<'s>(scenarios: impl IntoIterator<Item = &'s Scenario>) -> Result<TraceNames, ScenarioError> {
+        let mut names = TraceNames::default();
+        // Some file systems take large letters for small ones.
+        let mut taken = BTreeSet::new();
+        for s in scenarios {
+            for point in s.points()? {
+                let name = plain(&s.name, &point.values);
+                let numbered = (2..).map(|n| format!("{name}-{n}"));
+                let free = std::iter::once(name.clone()).chain(numbered).find(|n| taken.insert(n.to_lowercase()));
+                names.0.insert((s.name.clone(), point.values), free.unwrap_or(name));
+            }
+        }
+        Ok(names)
+    }
+
+    /// `e2-case1-16KB-1%-rtx_csi-seed1`.
+    fn stem(&self, scenario: &str, values: &[String], seed: u64) -> String {
+        let known = self.0.get(&(scenario.to_owned(), values.to_vec()));
+        format!("{}-seed{seed}", known.cloned().unwrap_or_else(|| plain(scenario, values)))
+    }
+}
+
+fn plain(scenario: &str, values: &[String]) -> String {
     let all = [scenario].into_iter().chain(values.iter().map(String::as_str));
     let plain = |c: char| if c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '%' | '+') { c } else { '-' };
     let parts: Vec<String> = all.map(|p| p.chars().map(plain).collect()).collect();
-    format!("{}-seed{seed}", parts.join("-"))
+    parts.join("-")
 }
 
 #[cfg(test)]
@@ -87,7 +140,48 @@ mod tests {
 
     #[test]
     fn names_of_files_are_plain() {
-        assert_eq!(stem("e2/x", &["16KB".into(), "1%".into(), "a:b=c d".into()], 3), "e2-x-16KB-1%-a-b-c-d-seed3");
+        let values = ["16KB".into(), "1%".into(), "a:b=c d".into()];
+        assert_eq!(TraceNames::default().stem("e2/x", &values, 3), "e2-x-16KB-1%-a-b-c-d-seed3");
+    }
+
+    #[test]
+    fn points_that_differ_have_names_that_differ() {
+        let text = |name: &str, labels: &str| {
+            format!(
+                r#"
+name = "{name}"
+duration = "1s"
+seeds = 1
+metrics = ["main.goodput"]
+topology = {{ kind = "single-path", rate = "2mbit", delay = "10ms" }}
+[[flow]]
+name = "main"
+transport = "sctp"
+[[sweep]]
+name = "what"
+sets = "flow.main.retransmission"
+values = {labels}
+as = ["rtx_csi:tau=1", "rtx_csi:tau=2", "rtx_csi:tau=3"]
+"#
+            )
+        };
+        let read = |name: &str, labels: &str| {
+            Scenario::parse("a.toml", &text(name, labels), &|_| Err(String::new())).expect("a scenario")
+        };
+        let (a, b) = (read("a", r#"["b:x=1", "b x 1", "B-x-1"]"#), read("a-b", r#"["x=1", "x 2", "y"]"#));
+        let names = TraceNames::new([&a, &b]).unwrap();
+        let of = |s: &Scenario| -> Vec<String> {
+            s.points().unwrap().iter().map(|p| names.stem(&s.name, &p.values, 1)).collect()
+        };
+        assert_eq!(of(&a), ["a-b-x-1-seed1", "a-b-x-1-2-seed1", "a-B-x-1-3-seed1"]);
+        assert_eq!(of(&b), ["a-b-x-1-4-seed1", "a-b-x-2-seed1", "a-b-y-seed1"]);
+        let dir = tempfile::tempdir().unwrap();
+        let log = Outputs { log: true, ..Outputs::default() };
+        let points = a.points().unwrap();
+        for point in &points {
+            run_traced(&a, point, 1, dir.path(), log).unwrap();
+        }
+        assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), points.len());
     }
 
     #[test]

@@ -72,15 +72,22 @@ fn locate(text: &str, place: &str, key: Option<&str>) -> Option<usize> {
         |line: &str, name: &str| line.contains(&format!("\"{name}\"")) || line.trim().ends_with(&format!("{name}]"));
     let start = match quoted {
         Some(name) => lines().find(|(_, l)| names(l, name)).map(|(i, _)| i),
+        // Its keys may have the names of the network's.
+        None if place.starts_with("[quick") => {
+            lines().find(|(_, l)| l.trim_start().starts_with("[quick")).map(|(i, _)| i)
+        }
         None => None,
     };
     let Some(key) = key else { return start.map(|i| i + 1) };
     let last = key.rsplit('.').next().unwrap_or(key);
+    if last.is_empty() {
+        return start.map(|i| i + 1);
+    }
     let has = |l: &str| {
         let mut rest = l;
         while let Some(at) = rest.find(last) {
             let before = rest[..at].chars().next_back();
-            let after = rest[at + last.len()..].trim_start();
+            let after = rest[at + last.len()..].trim_start_matches(['"', '\'']).trim_start();
             if before.is_none_or(|c| !c.is_alphanumeric() && c != '-' && c != '_') && after.starts_with('=') {
                 return true;
             }

@@ -318,6 +318,8 @@ impl Sctp {
         a.seed = seed;
         // Nobody needs to learn addresses that INIT lists.
         a.dynamic_addresses = false;
+        // A frame or a transfer may be larger than the receiver's buffer; who reads it takes what there is.
+        a.partial_delivery = true;
         a.outbound_streams = a.outbound_streams.max(self.delivery.streams);
         let mtu = l.packet_size.map_or(1_500, |s| s.0);
         let smallest = (AssocConfig::MIN_PACKET_SIZE as u64) + u64::from(self.overhead);
@@ -333,6 +335,12 @@ impl Sctp {
         }
         // As much again as may be outstanding, so that there is always more to send.
         a.send_buffer = l.send_buffer.map_or((4 * a.receive_buffer).max(256 << 10), |s| s.0 as usize);
+        if a.send_buffer < a.packet_size {
+            return Err(format!(
+                "`send-buffer` is {}, and must hold a packet of {} bytes",
+                a.send_buffer, a.packet_size
+            ));
+        }
         let set = |slot: &mut u16, value: Option<u16>| *slot = value.unwrap_or(*slot);
         set(&mut a.max_burst, l.max_burst);
         set(&mut a.max_path_retrans, l.path_max_retrans);

@@ -45,8 +45,8 @@ impl Scenario {
                 }
             }
             for (key, value) in &quick.set {
-                let set = sweep::set(&mut s.base, key, value);
-                set.map_err(|e| super::Problem::at("[quick.set]", key, e).inside(&self.file, &self.text))?;
+                let wrong = |what| super::ScenarioError { file: self.file.clone(), line: None, what };
+                sweep::set(&mut s.base, key, value).map_err(wrong)?;
             }
         }
         s.seeds = choice.seeds.unwrap_or(s.seeds);

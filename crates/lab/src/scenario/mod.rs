@@ -7,7 +7,9 @@ mod error;
 mod files;
 mod flow;
 mod form;
+mod lacks;
 mod links;
+mod names;
 mod plan;
 mod series;
 mod sweep;
@@ -21,6 +23,7 @@ mod tests;
 pub use error::ScenarioError;
 pub use flow::{Flow, Limits, Playout, Sctp, Transport};
 pub use form::{Choice, Point};
+pub use names::of_file as check_name;
 pub use plan::{Measure, Of, Plan, covers};
 pub use series::{Noted, SeriesOf, unit_of};
 
@@ -28,6 +31,7 @@ use crate::claims::Claim;
 use crate::figures::Figure;
 use error::{Problem, section};
 use serde::Deserialize;
+use std::collections::BTreeMap;
 use sweep::{Quick, Sweep};
 use toml::{Table, Value};
 
@@ -95,7 +99,12 @@ impl Scenario {
         let mut table = whole(file, text, others)?;
         files::load(&mut table, others).map_err(|p| p.inside(file, text))?;
         let s = read(file, text, table).map_err(|p| p.inside(file, text))?;
-        s.check()?;
+        let empty = s.check()?.into_iter().zip(&s.measures).find_map(|(why, m)| Some((why?, m)));
+        if let Some((why, m)) = empty {
+            let what = format!("`{}` would always be empty: {why}", m.name);
+            return Err(Problem::at("", "metrics", what).inside(file, text));
+        }
+        s.check_quick()?;
         Ok(s)
     }
 
@@ -104,9 +113,19 @@ impl Scenario {
         &self.file
     }
 
+    /// What its file says.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
     /// The sweep keys with their values.
     pub fn keys(&self) -> Vec<(String, Vec<String>)> {
         self.sweeps.iter().map(|s| (s.name.clone(), s.labels())).collect()
+    }
+
+    /// The keys of the network that each sweep sets.
+    pub fn sets(&self) -> BTreeMap<String, Vec<String>> {
+        self.sweeps.iter().map(|s| (s.name.clone(), s.sets.all().to_vec())).collect()
     }
 
     /// The same scenario with a key set, as by a sweep: `flow.main.receive-buffer`, `duration`.
@@ -125,15 +144,56 @@ impl Scenario {
             return Err(wrong(format!("`{key}` is swept by `{}`", s.name)));
         }
         sweep::set(&mut self.base, key, &value).map_err(wrong)?;
-        self.check().map_err(|e| wrong(format!("`{key}`: {}", e.what)))
+        // What the file measures may have no value now.
+        self.check().map(drop).map_err(|e| wrong(format!("`{key}`: {}", e.what)))
     }
 
-    /// Every point must make a network that runs.
-    fn check(&self) -> Result<(), ScenarioError> {
+    /// Every point must make a network that runs. Tells of each metric why it is empty, where it is at every point.
+    fn check(&self) -> Result<Vec<Option<String>>, ScenarioError> {
+        let mut empty: Vec<Option<String>> = vec![None; self.measures.len()];
+        let mut open = vec![true; self.measures.len()];
         for at in sweep::product(&self.sweeps) {
-            self.plan(&at)?;
+            let plan = self.plan(&at)?;
+            for ((m, why), open) in self.measures.iter().zip(&mut empty).zip(&mut open).filter(|(_, open)| **open) {
+                match lacks::why(&plan, m) {
+                    Some(reason) => drop(why.get_or_insert(reason)),
+                    None => (*why, *open) = (None, false),
+                }
+            }
         }
-        Ok(())
+        Ok(empty)
+    }
+
+    /// Every point of the quick form must as well.
+    fn check_quick(&self) -> Result<(), ScenarioError> {
+        let Some(quick) = &self.quick else { return Ok(()) };
+        let wrong = |key: &str, what: String| Problem::at("[quick.set]", key, what).inside(&self.file, &self.text);
+        let of = |set: &Table| {
+            let s = Scenario { quick: Some(Quick { set: set.clone(), ..quick.clone() }), ..self.clone() };
+            s.chosen(Choice { quick: true, seeds: None })?.check().map(drop)
+        };
+        for key in quick.set.keys() {
+            if !NETWORK.contains(&key.split('.').next().unwrap_or_default()) {
+                return Err(wrong(
+                    key,
+                    format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", ")),
+                ));
+            }
+            if let Some(s) = self.sweeps.iter().find(|s| s.sets.all().iter().any(|k| k == key)) {
+                return Err(wrong(key, format!("`{key}` is swept by `{}`: choose values in `sweep`", s.name)));
+            }
+        }
+        of(&quick.set).map_err(|e| {
+            // Which of them it is, unless it takes several.
+            let alone = |(key, value): &(&String, &Value)| {
+                let one = Table::from_iter([((*key).clone(), (*value).clone())]);
+                of(&one).is_err()
+            };
+            match quick.set.iter().find(alone) {
+                Some((key, _)) => wrong(key, e.what),
+                None => Problem::new("[quick.set]", e.what).inside(&self.file, &self.text),
+            }
+        })
     }
 
     /// The network at a point of the sweep.
@@ -159,6 +219,18 @@ impl Scenario {
             e
         })
     }
+}
+
+/// The text of a scenario with what it extends put in, so that it stands alone.
+///
+/// # Errors
+/// It, or what it extends, cannot be read.
+pub fn merged(file: &str, text: &str, others: Reader<'_>) -> Result<String, ScenarioError> {
+    if !text.lines().any(|l| l.starts_with("extends")) {
+        return Ok(text.to_owned());
+    }
+    let failed = |e: toml::ser::Error| ScenarioError { file: file.to_owned(), line: None, what: e.to_string() };
+    toml::to_string_pretty(&whole(file, text, others)?).map_err(failed)
 }
 
 /// The table of a file, with what it extends below it. Its flows come after those.
@@ -194,7 +266,7 @@ fn read(file: &str, text: &str, mut table: Table) -> Result<Scenario, Problem> {
         Some(_) => Err(Problem::at("", key, format!("needs [[{key}]]"))),
     };
     let (sweeps, figures, claims) = (list("sweep")?, list("figure")?, list("claim")?);
-    let mut quick: Option<Quick> = table.remove("quick").map(|q| section("[quick]", q)).transpose()?;
+    let quick: Option<Quick> = table.remove("quick").map(|q| section("[quick]", q)).transpose()?;
     let (mut head, mut base) = (Table::new(), Table::new());
     for (key, value) in table {
         let to = if HEAD.contains(&key.as_str()) { &mut head } else { &mut base };
@@ -207,18 +279,7 @@ fn read(file: &str, text: &str, mut table: Table) -> Result<Scenario, Problem> {
         sweep.check().map(|()| sweep)
     });
     let sweeps = sweeps.collect::<Result<Vec<Sweep>, Problem>>()?;
-    for (key, values) in quick.iter().flat_map(|q| &q.sweep) {
-        let names: Vec<&str> = sweeps.iter().map(|s| s.name.as_str()).collect();
-        let of =
-            sweeps.iter().find(|s| s.name == *key).ok_or_else(|| Problem::unknown("[quick.sweep]", key, &names))?;
-        of.clone().keep(values)?;
-    }
-    if let Some(q) = &mut quick {
-        let mut once = base.clone();
-        for (key, value) in &q.set {
-            sweep::set(&mut once, key, value).map_err(|e| Problem::at("[quick.set]", key, e))?;
-        }
-    }
+    quick.iter().filter_map(|q| q.seeds).try_for_each(|n| names::seeds("[quick]", n))?;
     let named = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
     let claims = claims.into_iter().map(|c| section(&format!("claim `{}`", named(&c, "id")), c));
     let claims = claims.collect::<Result<Vec<Claim>, Problem>>()?;
@@ -227,8 +288,14 @@ fn read(file: &str, text: &str, mut table: Table) -> Result<Scenario, Problem> {
     let measures = plan::measures(&base, &head.metrics)?;
     let series = series::read(&plan::groups(&base)?, &plan::cables(&base)?, &head.series)?;
     let Head { name, title, source, seeds, .. } = head;
-    if seeds == 0 {
-        return Err(Problem::at("", "seeds", "needs one seed or more"));
+    names::of_file(&name).map_err(|e| Problem::at("", "name", e))?;
+    names::seeds("", seeds)?;
+    names::of_sweeps(&sweeps, &measures, !series.is_empty())?;
+    for (key, values) in quick.iter().flat_map(|q| &q.sweep) {
+        let names: Vec<&str> = sweeps.iter().map(|s| s.name.as_str()).collect();
+        let of =
+            sweeps.iter().find(|s| s.name == *key).ok_or_else(|| Problem::unknown("[quick.sweep]", key, &names))?;
+        of.clone().keep(values)?;
     }
     let (file, text) = (file.to_owned(), text.to_owned());
     Ok(Scenario { name, title, source, seeds, claims, figures, measures, series, file, text, base, sweeps, quick })

@@ -1,15 +1,18 @@
 //! A network at one point of a sweep, ready to run.
 
 use super::error::{Problem, section};
-use super::flow::{self, Flow, Transport};
+use super::flow::{self, Flow, Sctp, Transport};
 use super::series::SeriesOf;
 use super::topology;
 use super::units::Time;
-use crate::metrics::{FlowMetric, LinkMetric};
+use crate::metrics::{FlowMetric, LinkMetric, parted};
+use crate::node::Pairs;
 use anabranch_base::Duration;
 use anabranch_sim::netem::nearest;
+use anabranch_sim::network::Network;
 use anabranch_sim::topology::{Role, Topology};
 use serde::Deserialize;
+use std::cell::OnceCell;
 use toml::{Table, Value};
 
 /// A network and what is measured in it.
@@ -73,12 +76,7 @@ pub(super) fn measures(base: &Table, metrics: &[String]) -> Result<Vec<Measure>,
     }
     let one = |name: &String| {
         let wrong = |what: String| Problem::at(place, "metrics", what);
-        let (of, metric) = name.rsplit_once('.').ok_or_else(|| wrong(format!("`{name}` is no FLOW.METRIC")))?;
-        // A percentile may have a dot of its own: main.delay-p99.9.
-        let (of, metric) = match of.rsplit_once('.') {
-            Some((head, tail)) if tail.contains("-p") => (head, name[head.len() + 1..].as_ref()),
-            _ => (of, metric),
-        };
+        let (of, metric) = parted(name).ok_or_else(|| wrong(format!("`{name}` is no FLOW.METRIC")))?;
         if groups.iter().any(|g| covers(of, g)) {
             let (m, unit) = FlowMetric::named(metric).map_err(wrong)?;
             Ok(Measure { name: name.clone(), unit, of: Of::Flow(of.to_owned(), m) })
@@ -133,6 +131,9 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
         flows.extend(flow::read(&t)?);
     }
     let duration = times.duration.0;
+    if duration.is_zero() {
+        return Err(Problem::at("", "duration", "needs a time longer than zero"));
+    }
     let from = times.measure_from.map_or(Duration::ZERO, |t| t.0);
     if from >= duration {
         return Err(Problem::at("", "measure-from", "must come before the end, `duration`"));
@@ -141,8 +142,12 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
     if bin.is_zero() || duration.as_nanos() / bin.as_nanos() > 10_000_000 {
         return Err(Problem::at("", "bin", "is too short for so long a run"));
     }
+    let ways = OnceCell::new();
     for f in &flows {
         check_flow(&topology, f, duration)?;
+        if let Transport::Sctp(s) = &f.transport {
+            check_paths(&topology, &ways, f, s)?;
+        }
     }
     if !series.is_empty() && duration.as_nanos() / bin.as_nanos() > 100_000 {
         return Err(Problem::at(
@@ -152,13 +157,6 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
         ));
     }
     series.iter().try_for_each(|s| flows.iter().try_for_each(|f| s.check(f)))?;
-    for m in measures {
-        let Of::Flow(of, FlowMetric::Viewed(_)) = &m.of else { continue };
-        if let Some(f) = flows.iter().find(|f| covers(of, &f.group) && f.playout.is_none()) {
-            let what = format!("`{}` needs `playout`, such as \"300ms\", and traffic of kind video", m.name);
-            return Err(Problem::new(&format!("flow `{}`", f.group), what));
-        }
-    }
     let measures = measures.to_vec();
     let series = series.to_vec();
     Ok(Plan { topology, flows, duration, from, bin, measures, series })
@@ -166,8 +164,8 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
 
 fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {
     let place = format!("flow `{}`", f.group);
-    let (mut cables, mut ends) = ([0, 0], Vec::new());
-    for ((key, name), n) in [("from", &f.from), ("to", &f.to)].into_iter().zip(&mut cables) {
+    let mut ends = Vec::new();
+    for (key, name) in [("from", &f.from), ("to", &f.to)] {
         let hosts = || t.nodes.iter().filter(|n| n.role == Role::Host).map(|n| n.name.as_str());
         let Some(node) = t.find(name).filter(|_| hosts().any(|h| h == name)) else {
             let near = nearest(name, hosts()).map(|n| format!("did you mean `{n}`?"));
@@ -175,7 +173,6 @@ fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem>
             let what = format!("there is no host `{name}`; {}", near.unwrap_or_else(known));
             return Err(Problem::at(&place, key, what));
         };
-        *n = t.cables.iter().filter(|c| c.a == node || c.b == node).count();
         ends.push(node);
     }
     if f.from == f.to {
@@ -190,16 +187,21 @@ fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem>
     if f.start + f.start_within >= duration {
         return Err(Problem::at(&place, "start", "must come before the end, `duration`"));
     }
-    if let Transport::Sctp(s) = &f.transport {
-        let there = cables[0].max(cables[1]);
-        if s.paths.is_some_and(|n| n == 0 || n > there) {
-            return Err(Problem::at(
-                &place,
-                "paths",
-                format!("must lie between 1 and {there}, the paths between its hosts"),
-            ));
-        }
-        s.profile.check(s.paths.unwrap_or(there)).map_err(|e| Problem::at(&place, "profile", e.to_string()))?;
-    }
     Ok(())
+}
+
+/// A network of this topology that carries nothing knows the ways; it is built for the first flow that asks.
+type Ways = OnceCell<Network<()>>;
+
+fn check_paths(t: &Topology, ways: &Ways, f: &Flow, s: &Sctp) -> Result<(), Problem> {
+    let place = format!("flow `{}`", f.group);
+    if ways.get().is_none() {
+        let _ = ways.set(Network::new(t, 0).map_err(|e| Problem::new("[topology]", e.to_string()))?);
+    }
+    let there = ways.get().map_or(0, |n| Pairs::between(n, &f.from, &f.to).iter().count());
+    if s.paths.is_some_and(|n| n == 0 || n > there) {
+        let what = format!("must lie between 1 and {there}, the paths between its hosts");
+        return Err(Problem::at(&place, "paths", what));
+    }
+    s.profile.check(s.paths.unwrap_or(there)).map_err(|e| Problem::at(&place, "profile", e.to_string()))
 }

@@ -76,6 +76,9 @@ impl Sweep {
             let what = format!("[quick.sweep]: `{}` is none of its values", label(lost));
             return Err(Problem::new(&self.place(), what));
         }
+        if some.is_empty() {
+            return Err(Problem::new(&self.place(), "[quick.sweep]: needs one of its values or more"));
+        }
         let kept: Vec<usize> = (0..labels.len()).filter(|i| some.iter().any(|v| label(v) == labels[*i])).collect();
         self.values = kept.iter().map(|i| self.values[*i].clone()).collect();
         if !self.meaning.is_empty() {

@@ -127,6 +127,11 @@ fn mistakes_are_one_line_with_file_line_and_key() {
             "sweep = { loss = [\"3%\"]",
             "small.toml:25: sweep `loss`: [quick.sweep]: `3%` is none of its values",
         ),
+        (
+            "name = \"rbuf\"",
+            "name = \"seed\"",
+            "small.toml:20: sweep `seed`: `name`: is a column of the results already: choose another one",
+        ),
         ("\"4%\"]", "\"4%\", \"400%\"]", "`loss 400%` is more than 100% (at rbuf = 32KB, loss = 400%)"),
     ];
     let mut wrong = Vec::new();
@@ -213,7 +218,7 @@ fn viewers_need_frames_and_a_star_takes_several_flows() {
     let profile = "profile = \"cmt\"";
     let playout = format!("{profile}\nplayout = \"300ms\"");
     let blind = error("main.goodput", "main.underflows");
-    assert!(blind.contains("flow `main`: `main.underflows` needs `playout`"), "{blind}");
+    assert!(blind.contains("`main.underflows` would always be empty: flow `main` needs `playout`"), "{blind}");
     let bulk = error(profile, &playout);
     assert!(bulk.contains("`playout`") && bulk.contains("is for traffic of kind video"), "{bulk}");
     let nobody = error("main.goodput", "na*.goodput");
@@ -277,4 +282,147 @@ fn a_cable_of_the_dual_dumbbell_has_two_directions() {
         let ms = anabranch_base::Duration::from_millis;
         assert_eq!((c.forward.delay, c.backward.delay), (ms(0), ms(delay)), "{name}");
     }
+}
+
+#[test]
+fn a_metric_that_is_always_empty_is_a_mistake() {
+    let others = r#"
+[[flow]]
+name = "other"
+transport = "tcp"
+[[flow]]
+name = "noise"
+transport = "udp"
+traffic = { kind = "cbr", rate = "100kbit", size = 200 }
+[quick]"#;
+    let text = SMALL.replacen("[quick]", others, 1);
+    let with = |metric: &str, from: &str, to: &str| {
+        assert!(text.contains(from), "{from}");
+        parse(&text.replacen("main.goodput", metric, 1).replacen(from, to, 1))
+    };
+    let message = |metric: &str| with(metric, "small", "small").expect_err(metric).to_string();
+    let empty = |metric: &str, why: &str| {
+        let whole = format!("small.toml:4: `metrics`: `{metric}` would always be empty: {why}");
+        assert_eq!(message(metric), whole);
+    };
+    empty("other.holes-max", "flow `other` is over tcp, and only sctp has that");
+    empty("other.message-delay-p99", "flow `other` is over tcp, and only sctp has that; `delay` is of any");
+    let counts = "; tcp has `retransmissions`, `timeouts` and `recoveries`";
+    empty("other.losses", &format!("flow `other` is over tcp, and only sctp or udp has that{counts}"));
+    empty("noise.timeouts", "flow `noise` is over udp, and only sctp or tcp has that; udp has `losses`");
+    empty("*.spurious", "flow `noise` is over udp, and only sctp or tcp has that");
+    empty("main.deadline-misses", "flow `main` needs a `lifetime`, such as \"150ms\"");
+    empty("other.decisions", "flow `other` is over tcp, and only sctp has that");
+    let cable = with("path1.utilisation", "rate = \"10mbit\", delay", "delay").expect_err("a mistake").to_string();
+    assert!(cable.ends_with("`path1.utilisation` would always be empty: cable `path1` needs a `rate`"), "{cable}");
+    // Each is fine where there is one that has it.
+    for metric in
+        ["other.spurious", "other.timeouts", "noise.losses", "*.message-delay", "*.goodput", "main.stage-draw"]
+    {
+        with(metric, "small", "small").unwrap_or_else(|e| panic!("{e}"));
+    }
+    // One point of a sweep is enough.
+    let cwnd = ("retransmission = \"rtx_csi:tau=10\"", "retransmission = \"rtx_cwnd\"");
+    let stages = with("main.stage-age", cwnd.0, cwnd.1).expect_err("a mistake").to_string();
+    let why = "flow `main` has `retransmission = \"rtx_cwnd\"`, and only rtx_csi decides in stages";
+    assert!(stages.ends_with(why), "{stages}");
+    let sweep = "[[sweep]]\nname = \"p\"\nsets = \"flow.main.retransmission\"\nvalues = [\"rtx_cwnd\", \"rtx_csi\"]\n";
+    with("main.stage-age", "[[sweep]]", &format!("{sweep}[[sweep]]")).unwrap_or_else(|e| panic!("{e}"));
+    let off = ("name = \"other\"", "name = \"other\"\nenabled = false");
+    let nobody = with("other.goodput", off.0, off.1).expect_err("a mistake").to_string();
+    assert!(nobody.ends_with("would always be empty: no flow `other` is enabled"), "{nobody}");
+    // What is set from outside may leave one empty.
+    let mut s = with("main.stage-age", "small", "small").unwrap();
+    s.set("flow.main.retransmission", "rtx_cwnd").unwrap();
+}
+
+#[test]
+fn the_quick_form_is_checked_with_the_rest() {
+    let set = |set: &str| error("seeds = 2", &format!("seeds = 2\nset = {{ {set} }}"));
+    let wrong = [
+        ("\"flow.main.recieve-buffer\" = \"1KB\"", "unknown key `recieve-buffer`; did you mean `receive-buffer`?"),
+        ("\"durration\" = \"1s\"", "`durration` is no key of the network"),
+        ("\"duration\" = \"1\"", "`duration`: needs a time with its unit"),
+        ("\"flow.mian.paths\" = 1", "`flow.mian.paths`: there is no flow `mian`"),
+        ("\"flow.main.receive-buffer\" = \"1MB\"", "is swept by `rbuf`"),
+        ("\"topology.path1.dellay\" = \"1ms\"", "unknown key `dellay`"),
+    ];
+    for (key, what) in wrong {
+        let e = set(key);
+        assert!(e.starts_with("small.toml:31: [quick.set]: ") && e.contains(what), "{e}");
+    }
+    // Two that do not fit each other.
+    let both = set("duration = \"4s\", \"flow.main.start\" = \"5s\"");
+    assert!(both.starts_with("small.toml:") && both.contains("[quick") && both.contains("`start`"), "{both}");
+    let none = error("seeds = 2", "seeds = 0");
+    assert_eq!(none, "small.toml:30: [quick]: `seeds`: is 0, and must lie between 1 and 1000000");
+}
+
+#[test]
+fn paths_are_the_pairs_that_reach_each_other() {
+    // The sender has a third cable, but it leads to another host.
+    let text = r#"
+        name = "free"
+        duration = "2s"
+        metrics = ["main.goodput"]
+        [topology]
+        kind = "free"
+        hosts = ["sender", "receiver", "other"]
+        cable = [
+          { from = "sender", to = "receiver", name = "a", rate = "1mbit" },
+          { from = "sender", to = "other", name = "b", rate = "1mbit" },
+          { from = "sender", to = "receiver", name = "c", rate = "1mbit" },
+        ]
+        [[flow]]
+        name = "main"
+        transport = "sctp"
+        paths = 2
+    "#;
+    parse(text).unwrap_or_else(|e| panic!("{e}"));
+    let e = parse(&text.replace("paths = 2", "paths = 3")).expect_err("a mistake").to_string();
+    assert_eq!(e, "small.toml:16: flow `main`: `paths`: must lie between 1 and 2, the paths between its hosts");
+}
+
+#[test]
+fn names_and_sizes_that_would_harm_the_results_are_mistakes() {
+    let cases = [
+        ("name = \"small\"", "name = \"../small\"", "small.toml:2: `name`: `../small` becomes the name of files"),
+        ("name = \"small\"", "name = \"\"", "small.toml:2: `name`: `` becomes the name of files"),
+        ("name = \"loss\"", "name = \"rbuf\"", "sweep `rbuf`: `name`: there are two sweeps of this name"),
+        ("name = \"rbuf\"", "name = \"seed\"", "sweep `seed`: `name`: is a column of the results already"),
+        ("name = \"rbuf\"", "name = \"main.goodput\"", "`name`: is a column of the results already"),
+        (
+            "\"topology.path1.up.loss\"",
+            "\"flow.main.receive-buffer\"",
+            "`flow.main.receive-buffer` overrules what the sweep `rbuf` sets",
+        ),
+        ("\"topology.path1.up.loss\"", "\"flow.m*.receive-buffer\"", "overrules what the sweep `rbuf` sets"),
+        ("\"topology.path1.up.loss\"", "\"flow.main.name\"", "the name of a flow stays"),
+        ("duration = \"10s\"", "duration = \"0s\"", "small.toml:3: `duration`: needs a time longer than zero"),
+        ("duration = \"10s\"", "duration = \"10s\"\nseeds = 100000000000", "must lie between 1 and 1000000"),
+        ("\nseeds = 2", "\nseeds = 0", "[quick]: `seeds`: is 0, and must lie between 1 and 1000000"),
+        ("loss = [\"1%\"]", "loss = []", "[quick.sweep]: needs one of its values or more"),
+        ("tau=10", "tau=10,tau=20", "rtx_csi: tau is given twice"),
+        ("receive-buffer = \"128KB\"", "send-buffer = 1000", "`send-buffer` is 1000, and must hold a packet"),
+    ];
+    for (from, to, what) in cases {
+        let e = error(from, to);
+        assert!(e.contains(what), "{e}");
+    }
+    // `path` is a column of a series, and free without one.
+    let path = SMALL.replacen("name = \"rbuf\"", "name = \"path\"", 1);
+    parse(&path).expect("a scenario");
+    let e = parse(&path.replacen("[topology]", "series = [\"main.cwnd\"]\n[topology]", 1)).expect_err("a mistake");
+    assert!(e.to_string().contains("`name`: is a column of the results already"), "{e}");
+    // A product that no memory holds.
+    let sweep = |i: usize| {
+        let values: Vec<String> = (1..=2_000).map(|v| format!("\"{v}ms\"")).collect();
+        format!(
+            "[[sweep]]\nname = \"s{i}\"\nsets = \"topology.path{i}.down.delay\"\nvalues = [{}]\n",
+            values.join(", ")
+        )
+    };
+    let many = SMALL.replace("[quick]", &format!("{}{}[quick]", sweep(1), sweep(2)));
+    let e = parse(&many).expect_err("a mistake").to_string();
+    assert!(e.ends_with("`sweep`: makes more than 1000000 points: choose fewer values"), "{e}");
 }

@@ -57,6 +57,16 @@ impl Contents {
         c
     }
 
+    /// TSNs or the number of a segment, of what carries them.
+    pub(super) fn sent(&self) -> &[u64] {
+        if matches!(self.kind, "DATA" | "TCP") { &self.numbers } else { &[] }
+    }
+
+    /// The number of a segment of TCP.
+    pub(super) fn segment(&self) -> Option<u64> {
+        self.numbers.first().copied().filter(|_| self.kind == "TCP")
+    }
+
     /// The numbers as TSNs; empty for what is not SCTP's DATA.
     pub(super) fn tsns(&self) -> Vec<u32> {
         if self.kind == "DATA" { self.numbers.iter().map(|n| *n as u32).collect() } else { Vec::new() }

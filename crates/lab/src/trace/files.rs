@@ -1,19 +1,19 @@
-//! The files of a trace. The first error is kept and told at the end; a simulation does not stop for it.
+//! The files of a trace. The first error is kept and told at the end; a simulation does not stop for it. Until then
+//! they are called `NAME.part`, so that an earlier trace stays whole until a later one is.
 
 use super::line::Line;
 use crate::numbers::csv_field;
 use anabranch_base::Instant;
-use anabranch_wire::{Direction, Encapsulation, InterfaceId, LinkType, PcapngWriter};
+use anabranch_wire::{Direction, InterfaceId, LinkType, PcapngWriter};
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
-use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 
 /// What a run leaves behind.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Outputs {
-    /// A pcapng capture for each host that SCTP packets leave from or arrive at.
+    /// A pcapng capture for each host that packets leave from or arrive at.
     pub pcap: bool,
     /// Every event of every packet, as CSV.
     pub csv: bool,
@@ -54,8 +54,9 @@ pub(super) struct Files {
     csv: Option<(PathBuf, Out)>,
     log: Option<(PathBuf, Out)>,
     captures: BTreeMap<String, Capture>,
+    /// Names of files that are still called otherwise.
+    parts: Vec<PathBuf>,
     failure: Option<TraceError>,
-    scratch: Vec<u8>,
 }
 
 struct Capture {
@@ -86,25 +87,34 @@ impl Files {
     /// `STEM-HOST.pcapng` follow with their first packet.
     pub(super) fn create(dir: &Path, stem: &str, outputs: Outputs) -> Result<Self, TraceError> {
         std::fs::create_dir_all(dir).map_err(|source| TraceError { path: dir.to_path_buf(), source })?;
-        let open = |wanted: bool, ending: &str| {
-            let path = dir.join(format!("{stem}.{ending}"));
-            wanted.then(|| create(path)).transpose()
-        };
         let mut files = Files {
-            csv: open(outputs.csv, "csv")?,
-            log: open(outputs.log, "jsonl")?,
+            csv: None,
+            log: None,
             dir: dir.to_path_buf(),
             stem: stem.to_owned(),
             outputs,
             captures: BTreeMap::new(),
+            parts: Vec::new(),
             failure: None,
-            scratch: Vec::new(),
         };
+        let path = |ending: &str| dir.join(format!("{stem}.{ending}"));
+        files.csv = outputs.csv.then(|| files.open(path("csv"))).transpose()?;
+        files.log = outputs.log.then(|| files.open(path("jsonl"))).transpose()?;
         if let Some((_, out)) = &mut files.csv {
             let written = out.write_all(CSV_HEAD.as_bytes());
             files.keep(written, Which::Csv);
         }
         Ok(files)
+    }
+
+    fn open(&mut self, path: PathBuf) -> Result<(PathBuf, Out), TraceError> {
+        match File::create(part(&path)) {
+            Ok(file) => {
+                self.parts.push(path.clone());
+                Ok((path, BufWriter::with_capacity(1 << 16, file)))
+            }
+            Err(source) => Err(TraceError { path, source }),
+        }
     }
 
     pub(super) fn wants(&self) -> Outputs {
@@ -141,22 +151,26 @@ impl Files {
         self.keep(written, Which::Csv);
     }
 
-    /// Adds an SCTP packet to the capture of a host, on the interface of that name.
+    /// Adds a packet to the capture of a host, on the interface of that name; `length` is what it has on the wire.
     pub(super) fn capture(
         &mut self,
         host: &str,
         interface: &str,
         at: Instant,
         direction: Direction,
-        (source, destination): (IpAddr, IpAddr),
         packet: &[u8],
+        length: u32,
     ) {
         if !self.outputs.pcap {
             return;
         }
         if !self.captures.contains_key(host) {
-            let path = self.dir.join(format!("{}-{}.pcapng", self.stem, safe(host)));
-            match create(path).and_then(|(path, out)| {
+            let name = format!("{}-{}", self.stem, safe(host));
+            let numbered = (2..).map(|n| format!("{name}-{n}"));
+            // Hosts that differ in other letters alone have captures of their own.
+            let mut paths = std::iter::once(name.clone()).chain(numbered).map(|n| self.dir.join(n + ".pcapng"));
+            let Some(path) = paths.find(|p| !self.parts.contains(p)) else { return };
+            match self.open(path).and_then(|(path, out)| {
                 let writer = PcapngWriter::new(out, "anabranch");
                 let writer = writer.map_err(|source| TraceError { path: path.clone(), source })?;
                 Ok(Capture { path, writer, interfaces: BTreeMap::new() })
@@ -169,9 +183,7 @@ impl Files {
             }
         }
         let Some(capture) = self.captures.get_mut(host) else { return };
-        self.scratch.clear();
-        Encapsulation::ip(source, destination).wrap(packet, &mut self.scratch);
-        let written = capture.write(interface, at, direction, &self.scratch);
+        let written = capture.write(interface, at, direction, packet, length);
         self.keep(written, Which::Capture(host));
     }
 
@@ -186,7 +198,7 @@ impl Files {
         self.failure.get_or_insert(TraceError { path, source });
     }
 
-    /// Writes out what is buffered and names the files.
+    /// Writes out what is buffered, gives the files their names and tells these. After a failure no file is left.
     pub(super) fn finish(&mut self) -> Result<Vec<PathBuf>, TraceError> {
         let mut all = Vec::new();
         for (path, mut out) in self.csv.take().into_iter().chain(self.log.take()) {
@@ -199,16 +211,39 @@ impl Files {
             self.failed(flushed, &capture.path);
             all.push(capture.path);
         }
+        if self.failure.is_none() {
+            for path in std::mem::take(&mut self.parts) {
+                let named = std::fs::rename(part(&path), &path);
+                if named.is_err() {
+                    self.parts.push(path.clone());
+                }
+                self.failed(named, &path);
+            }
+        }
+        self.clear();
         match self.failure.take() {
             Some(e) => Err(e),
             None => Ok(all),
         }
     }
 
+    /// Removes what has no name yet.
+    fn clear(&mut self) {
+        // A failure before this one is the one to tell.
+        self.parts.drain(..).for_each(|path| drop(std::fs::remove_file(part(&path))));
+    }
+
     fn failed(&mut self, result: io::Result<()>, path: &Path) {
         if let Err(source) = result {
             self.failure.get_or_insert(TraceError { path: path.to_path_buf(), source });
         }
+    }
+}
+
+/// A run that fails finishes nothing.
+impl Drop for Files {
+    fn drop(&mut self) {
+        self.clear();
     }
 }
 
@@ -219,7 +254,7 @@ enum Which<'a> {
 }
 
 impl Capture {
-    fn write(&mut self, interface: &str, at: Instant, direction: Direction, packet: &[u8]) -> io::Result<()> {
+    fn write(&mut self, interface: &str, at: Instant, way: Direction, packet: &[u8], length: u32) -> io::Result<()> {
         let id = match self.interfaces.get(interface) {
             Some(id) => *id,
             None => {
@@ -228,15 +263,15 @@ impl Capture {
                 id
             }
         };
-        self.writer.packet(id, at.as_nanos(), direction, packet)
+        self.writer.packet_cut(id, at.as_nanos(), way, packet, length)
     }
 }
 
-fn create(path: PathBuf) -> Result<(PathBuf, Out), TraceError> {
-    match File::create(&path) {
-        Ok(file) => Ok((path, BufWriter::with_capacity(1 << 16, file))),
-        Err(source) => Err(TraceError { path, source }),
-    }
+/// What a file is called until it is whole.
+fn part(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".part");
+    name.into()
 }
 
 /// A node's name as part of a file name.
@@ -251,5 +286,57 @@ impl std::fmt::Display for Seconds {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let nanos = self.0.as_nanos();
         write!(f, "{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BOTH: Outputs = Outputs { pcap: false, csv: true, log: true };
+
+    fn names(dir: &Path) -> Vec<String> {
+        let mut names: Vec<String> =
+            std::fs::read_dir(dir).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn an_earlier_trace_stays_until_a_later_one_is_whole() {
+        let dir = tempfile::tempdir().unwrap();
+        let csv = dir.path().join("a.csv");
+        std::fs::write(&csv, "whole").unwrap();
+        let files = Files::create(dir.path(), "a", BOTH).unwrap();
+        assert_eq!(std::fs::read(&csv).unwrap(), b"whole");
+        drop(files);
+        assert_eq!((std::fs::read(&csv).unwrap(), names(dir.path())), (b"whole".to_vec(), vec!["a.csv".to_owned()]));
+        let mut files = Files::create(dir.path(), "a", BOTH).unwrap();
+        assert_eq!(files.finish().unwrap(), [csv.clone(), dir.path().join("a.jsonl")]);
+        assert_eq!((std::fs::read_to_string(&csv).unwrap().as_str(), names(dir.path()).len()), (CSV_HEAD, 2));
+    }
+
+    #[test]
+    fn hosts_of_like_names_have_captures_of_their_own() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut files = Files::create(dir.path(), "a", Outputs { pcap: true, ..Outputs::default() }).unwrap();
+        for host in ["h.1", "h 1", "h.1"] {
+            files.capture(host, "10.0.0.1", Instant::ZERO, Direction::Out, &[0x45; 20], 20);
+        }
+        assert_eq!(files.finish().unwrap().len(), 2);
+        assert_eq!(names(dir.path()), ["a-h-1-2.pcapng", "a-h-1.pcapng"]);
+    }
+
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn a_full_disk_leaves_no_halves() {
+        let dir = tempfile::tempdir().unwrap();
+        let log = dir.path().join("a.jsonl");
+        std::fs::write(&log, "whole").unwrap();
+        // Every write to this one fails.
+        std::os::unix::fs::symlink("/dev/full", dir.path().join("a.csv.part")).unwrap();
+        let failed = Files::create(dir.path(), "a", BOTH).unwrap().finish().unwrap_err();
+        assert!(failed.to_string().contains("a.csv: No space left"), "{failed}");
+        assert_eq!((std::fs::read(&log).unwrap(), names(dir.path())), (b"whole".to_vec(), vec!["a.jsonl".to_owned()]));
     }
 }

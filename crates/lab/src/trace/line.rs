@@ -18,7 +18,7 @@ pub enum Line {
         /// The flows.
         flows: Vec<FlowLine>,
     },
-    /// New DATA left the sender.
+    /// New DATA left the sender, or a new segment of TCP.
     Data {
         /// When.
         t: f64,
@@ -31,9 +31,23 @@ pub enum Line {
         /// Its length, headers included.
         bytes: u32,
         /// TSNs of its chunks.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tsn: Vec<u32>,
+        /// Number of the segment, counted from the SYN.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        segment: Option<u64>,
+        /// Who chose the path: the path scheduler by its name, `alone` where no other had room, `dormant` where none
+        /// was active.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        decided_by: Option<String>,
+        /// The paths that had room, which the scheduler chose from.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        open: Vec<usize>,
+        /// Window of each path, and bytes in flight there, before the packet left.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        rooms: Vec<(u64, u64)>,
     },
-    /// A chunk was sent again.
+    /// A chunk or a segment was sent again.
     Retransmission {
         /// When.
         t: f64,
@@ -44,7 +58,11 @@ pub enum Line {
         /// Number of the packet in the network.
         packet: u64,
         /// TSN of the chunk.
-        tsn: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tsn: Option<u32>,
+        /// Number of the segment.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        segment: Option<u64>,
         /// How often it has been sent by now.
         transmission: u32,
         /// The path it was on before.
@@ -52,6 +70,7 @@ pub enum Line {
         /// Why it is sent again, as the sender sees it.
         why: Why,
         /// What decided for the path, where the policy tells: `cwnd`, `ssthresh`, `timeouts`, `age`, `draw`, `alone`.
+        /// `dormant` of every policy, where no path was active.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decided_by: Option<String>,
         /// Window and threshold of each path when it was decided; a threshold of none was never set.
@@ -72,6 +91,19 @@ pub enum Line {
         /// The receiver's window.
         window: u32,
     },
+    /// An acknowledgement arrived at a sender of TCP.
+    Ack {
+        /// When.
+        t: f64,
+        /// Which flow.
+        flow: String,
+        /// On which path.
+        path: usize,
+        /// The first segment that is missing.
+        next: u64,
+        /// First and last segment of each SACK block.
+        sacked: Vec<(u64, u64)>,
+    },
     /// A packet was lost, and why it really was.
     Lost {
         /// When.
@@ -88,6 +120,9 @@ pub enum Line {
         cause: Cause,
         /// TSNs of its DATA chunks.
         tsn: Vec<u32>,
+        /// Number of its segment.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        segment: Option<u64>,
         /// What it carried: `DATA`, `SACK`, `TCP`, …
         kind: String,
     },
@@ -109,7 +144,8 @@ pub enum Line {
         srtt: f64,
         /// Retransmission timeout, seconds.
         rto: f64,
-        /// Health: `active`, `potentially-failed`, …
+        /// Health: `active`, `potentially-failed`, …; of TCP `open`, or `repairing` until all that was outstanding when
+        /// a loss was noticed is acknowledged.
         state: String,
         /// What changed the window: an acknowledgement, a reported loss, a timeout, idleness.
         why: WindowChange,
@@ -120,6 +156,9 @@ pub enum Line {
         t: f64,
         /// Name of the link.
         link: String,
+        /// The paths that lie on it.
+        #[serde(default)]
+        paths: Vec<OnLink>,
         /// Packets that wait.
         packets: usize,
         /// Their bytes.
@@ -127,8 +166,30 @@ pub enum Line {
     },
 }
 
-/// A flow of the run.
+/// A path of a flow that lies on a link.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct OnLink {
+    /// Which flow.
+    pub flow: String,
+    /// Which of its paths.
+    pub path: usize,
+    /// Which direction of it.
+    pub way: Way,
+}
+
+/// A direction of a path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Way {
+    /// That of the data.
+    Data,
+    /// That of the acknowledgements.
+    Back,
+}
+
+/// A flow of the run.
+#[derive(Clone, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub struct FlowLine {
     /// Its name.
     pub name: String,
@@ -136,6 +197,12 @@ pub struct FlowLine {
     pub transport: String,
     /// Its paths in order: source and destination address.
     pub paths: Vec<(String, String)>,
+    /// Its path scheduler with the parameters that differ from their defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path_scheduler: Option<String>,
+    /// Its retransmission policy, in the same way.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retransmission: Option<String>,
 }
 
 /// Why the sender sent a chunk again.

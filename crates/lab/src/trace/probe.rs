@@ -5,6 +5,7 @@ use super::tracer::{Shared, lock, seconds};
 use anabranch_base::Instant;
 use anabranch_engine::{Association, PathStats};
 use anabranch_policy::retransmission::StageCounts;
+use anabranch_policy::view::PathState;
 
 /// What is known of a packet when it is assembled.
 #[derive(Clone, Debug, Default)]
@@ -13,6 +14,19 @@ pub(super) struct Sending {
     pub decided_by: Option<&'static str>,
     /// Window and threshold of each path.
     pub windows: Vec<(u64, Option<u64>)>,
+    /// What there was before it.
+    pub offer: Offer,
+}
+
+/// What the path scheduler has to choose from.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Offer {
+    /// Paths with room.
+    pub open: Vec<usize>,
+    /// Window of each path, and bytes in flight.
+    pub rooms: Vec<(u64, u64)>,
+    /// No path is active.
+    pub dormant: bool,
 }
 
 /// Notes the paths of an association after each of its steps.
@@ -21,11 +35,12 @@ pub struct Probe {
     flow: usize,
     paths: Vec<Option<PathStats>>,
     stages: StageCounts,
+    offer: Offer,
 }
 
 impl Probe {
     pub(super) fn new(shared: Shared, flow: usize) -> Self {
-        Probe { shared, flow, paths: Vec::new(), stages: StageCounts::default() }
+        Probe { shared, flow, paths: Vec::new(), stages: StageCounts::default(), offer: Offer::default() }
     }
 
     /// To be called after each input: a packet, a timeout, a send of its user.
@@ -62,6 +77,15 @@ impl Probe {
         }
     }
 
+    /// To be called before the association is asked for each packet.
+    pub fn asking(&mut self, now: Instant, a: &Association) {
+        self.offer = Offer {
+            open: a.open_paths(now).iter().map(|id| id.index()).collect(),
+            rooms: a.paths().map(|(_, p)| (p.cwnd, p.in_flight)).collect(),
+            dormant: a.paths().all(|(_, p)| p.state != PathState::Active),
+        };
+    }
+
     /// To be called for each packet that the association hands out, before it is sent.
     pub fn sending(&mut self, a: &Association) {
         let decided_by = a.stats().retransmission_stages.and_then(|now| {
@@ -71,7 +95,8 @@ impl Probe {
         let windows = a.paths().map(|(_, p)| (p.cwnd, threshold(p.ssthresh))).collect();
         let mut state = lock(&self.shared);
         if let Some(f) = state.flows.get_mut(self.flow) {
-            f.sending.push_back(Sending { decided_by, windows });
+            let offer = std::mem::take(&mut self.offer);
+            f.sending.push_back(Sending { decided_by, windows, offer });
         }
     }
 }
@@ -90,6 +115,7 @@ fn decided(before: &StageCounts, now: &StageCounts) -> Option<&'static str> {
         ("timeouts", before.timeouts, now.timeouts),
         ("age", before.age, now.age),
         ("draw", before.draw, now.draw),
+        ("dormant", before.dormant, now.dormant),
     ];
     all.iter().find(|(_, a, b)| b > a).map(|s| s.0)
 }

@@ -45,13 +45,8 @@ pub(super) fn run(dir: Option<&Path>) -> (Network<SctpPacket>, u64) {
     let receiver = network.add(Box::new(server), Instant::ZERO);
     let sender = network.add(Box::new(client), Instant::ZERO);
     let tracer = dir.map(|dir| {
-        let flow = TracedFlow {
-            name: "main".into(),
-            transport: "sctp".into(),
-            sender,
-            receiver,
-            pairs: pairs.iter().collect(),
-        };
+        let flow = TracedFlow::new(&network, ("main", "sctp"), (sender, receiver), pairs.iter().collect())
+            .choosing(&association.profile);
         let run = TracedRun { scenario: "two-paths".into(), point: "loss 2%".into(), seed: 1 };
         let tracer = Tracer::create(dir, "run", Outputs::ALL, &t, &run, vec![flow]).unwrap();
         network.observe(Box::new(tracer.watcher()));
@@ -103,6 +98,21 @@ fn the_log_tells_what_the_engine_and_the_links_counted() {
     assert!(stages.cwnd > 0 && decided("cwnd") == stages.cwnd, "{stages:?}");
     assert!(lines.iter().all(|l| !matches!(l, Line::Retransmission { why: Why::Other, .. })), "losses explain each");
 
+    // Who chose the path of new data, and from what.
+    let mut chosen = BTreeMap::new();
+    for line in &lines {
+        if let Line::Data { path, decided_by, open, rooms, .. } = line {
+            assert!(open.contains(path) && rooms.len() == 2 && rooms[*path].1 < rooms[*path].0, "{line:?}");
+            let by = decided_by.as_deref().unwrap();
+            assert_eq!(by == "alone", open.len() == 1, "{line:?}");
+            *chosen.entry(by.to_owned()).or_insert(0) += 1;
+        }
+    }
+    let scheduler = association.config().profile.spec(anabranch_policy::registry::Hook::PathScheduler);
+    assert!(chosen.len() == 2 && chosen["alone"] > 50 && chosen[&scheduler] > 50, "{chosen:?}");
+    let Line::Run { flows, .. } = &lines[0] else { panic!("the first line") };
+    assert_eq!((&flows[0].path_scheduler, flows[0].retransmission.as_deref()), (&Some(scheduler), Some("rtx_csi")));
+
     // Losses with their true cause, at the link that the packet was on.
     for (place, link, path) in [("upper.forward", 0, 0), ("lower.forward", 2, 1)] {
         let counters = network.link(anabranch_sim::network::LinkId(link)).unwrap().counters();
@@ -127,6 +137,13 @@ fn the_log_tells_what_the_engine_and_the_links_counted() {
     let on_the_way = sacks_sent(&network) - count(&|l| matches!(l, Line::Sack { .. }));
     assert!(on_the_way < 30, "{on_the_way}");
     assert!(count(&|l| matches!(l, Line::Queue { packets, .. } if *packets > 2)) > 10);
+    for line in &lines {
+        if let Line::Queue { link, paths, .. } = line {
+            let path = usize::from(link.starts_with("lower"));
+            let way = if link.ends_with("forward") { Way::Data } else { Way::Back };
+            assert_eq!(*paths, [OnLink { flow: "main".into(), path, way }], "{link}");
+        }
+    }
 }
 
 #[test]

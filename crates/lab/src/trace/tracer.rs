@@ -2,46 +2,22 @@
 
 use super::contents::{Contents, Sack};
 use super::files::{CsvRow, Files, Outputs, TraceError};
-use super::line::{Cause, FlowLine, Line, Why};
-use super::probe::{Probe, Sending};
+use super::flows::{TracedFlow, TracedRun, on_link};
+use super::headers::Headers;
+use super::line::{Cause, Line, Why};
+use super::probe::{Offer, Probe, Sending};
+use super::queue::Queue;
+use super::tcp_probe::TcpProbe;
 use crate::node::{SctpPacket, ip};
 use anabranch_base::Instant;
 use anabranch_sim::link::DropReason;
-use anabranch_sim::network::{Address, AgentId, Body, Ecn, Event, Observer, Packet, Place, What};
+use anabranch_sim::network::{Body, Ecn, Event, LinkId, Observer, Packet, Place, What};
 use anabranch_sim::topology::Topology;
+use anabranch_sim::transport::tcp::{Segment, TcpConfig};
 use anabranch_wire::Direction;
 use std::collections::{BTreeMap, VecDeque};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A queue is noted at most once in this many nanoseconds.
-const QUEUE_EVERY: u64 = 5_000_000;
-
-/// A flow to be traced.
-#[derive(Clone, PartialEq, Debug)]
-pub struct TracedFlow {
-    /// Its name.
-    pub name: String,
-    /// `sctp`, `tcp` or `udp`.
-    pub transport: String,
-    /// The agent that sends data.
-    pub sender: AgentId,
-    /// The agent that receives it.
-    pub receiver: AgentId,
-    /// Its paths in order, sender's address first; none for a transport that has one path.
-    pub pairs: Vec<(Address, Address)>,
-}
-
-/// What was run, for the first line of the log.
-#[derive(Clone, PartialEq, Eq, Debug, Default)]
-pub struct TracedRun {
-    /// The scenario.
-    pub scenario: String,
-    /// The values of its sweep keys.
-    pub point: String,
-    /// The seed.
-    pub seed: u64,
-}
 
 /// Traces one run. Give [`watcher`](Self::watcher) to the network and a [`probe`](Self::probe) to each SCTP sender, run,
 /// then [`finish`](Self::finish).
@@ -70,13 +46,8 @@ impl Tracer {
         flows: Vec<TracedFlow>,
     ) -> Result<Self, TraceError> {
         let mut files = Files::create(dir, stem, outputs)?;
-        let line = |f: &TracedFlow| FlowLine {
-            name: f.name.clone(),
-            transport: f.transport.clone(),
-            paths: f.pairs.iter().map(|(a, b)| (ip(*a).to_string(), ip(*b).to_string())).collect(),
-        };
         let TracedRun { scenario, point, seed } = run.clone();
-        files.log(&Line::Run { scenario, point, seed, flows: flows.iter().map(line).collect() });
+        files.log(&Line::Run { scenario, point, seed, flows: flows.iter().map(TracedFlow::line).collect() });
         Ok(Tracer { state: Arc::new(Mutex::new(State::new(files, topology, flows))) })
     }
 
@@ -85,10 +56,20 @@ impl Tracer {
         Watcher(self.state.clone())
     }
 
-    /// What the sender of the flow of this name is given; none for an unknown flow.
+    /// What the SCTP sender of the flow of this name is given; none for an unknown flow.
     pub fn probe(&self, flow: &str) -> Option<Probe> {
-        let index = lock(&self.state).flows.iter().position(|f| f.about.name == flow)?;
-        Some(Probe::new(self.state.clone(), index))
+        Some(Probe::new(self.state.clone(), self.index(flow)?))
+    }
+
+    /// What the TCP source of the flow of this name is given.
+    pub fn tcp_probe(&self, flow: &str, config: &TcpConfig) -> Option<TcpProbe> {
+        let index = self.index(flow)?;
+        lock(&self.state).flows.get_mut(index)?.is_tcp = true;
+        Some(TcpProbe::new(self.state.clone(), index, config))
+    }
+
+    fn index(&self, flow: &str) -> Option<usize> {
+        lock(&self.state).flows.iter().position(|f| f.about.name == flow)
     }
 
     /// Writes out what is buffered and names the files.
@@ -116,25 +97,25 @@ pub(super) struct Flow {
     pub sending: VecDeque<Sending>,
     /// Per path, why the last loss there was noticed.
     pub last_loss: Vec<Why>,
-    /// TSNs that were sent: path and number of transmissions.
-    sent: BTreeMap<u32, (usize, u32)>,
+    /// One TCP connection, whose sender is watched.
+    pub is_tcp: bool,
+    /// TCP's window and threshold.
+    pub windows: Vec<(u64, Option<u64>)>,
+    /// TSNs or segments that were sent: path and number of transmissions.
+    sent: BTreeMap<u64, (usize, u32)>,
 }
 
 pub(super) struct State {
     pub files: Files,
     pub flows: Vec<Flow>,
     nodes: Vec<String>,
+    headers: Headers,
+    /// A packet for a capture.
+    scratch: Vec<u8>,
     /// Per link: its name, the nodes at its ends.
     links: Vec<(String, String, String)>,
-    /// Per link: what waits, by packet number; when that was last told, and what.
-    queues: Vec<Waiting>,
-}
-
-#[derive(Default)]
-struct Waiting {
-    packets: BTreeMap<u64, u32>,
-    bytes: u64,
-    told: Option<(Instant, usize)>,
+    /// Per link.
+    queues: Vec<Queue>,
 }
 
 impl State {
@@ -150,13 +131,16 @@ impl State {
             .collect();
         let flow = |about: TracedFlow| {
             let last_loss = vec![Why::Other; about.pairs.len().max(1)];
-            Flow { about, sending: VecDeque::new(), last_loss, sent: BTreeMap::new() }
+            let (sending, windows, sent) = (VecDeque::new(), Vec::new(), BTreeMap::new());
+            Flow { about, sending, last_loss, is_tcp: false, windows, sent }
         };
         State {
             files,
-            flows: flows.into_iter().map(flow).collect(),
+            headers: Headers::default(),
+            scratch: Vec::new(),
             nodes: topology.nodes.iter().map(|n| n.name.clone()).collect(),
-            queues: links.iter().map(|_| Waiting::default()).collect(),
+            queues: links.iter().zip(0..).map(|(l, i)| Queue::new(&l.0, on_link(&flows, LinkId(i)))).collect(),
+            flows: flows.into_iter().map(flow).collect(),
             links,
         }
     }
@@ -164,7 +148,7 @@ impl State {
     fn observe(&mut self, e: &Event<'_, SctpPacket>) {
         let contents = Contents::of(&e.packet.body);
         let flow = self.flows.iter().position(|f| f.about.sender == e.packet.from || f.about.receiver == e.packet.from);
-        let path = flow.and_then(|f| self.flows.get(f)?.path(e.packet));
+        let path = flow.and_then(|f| self.flows.get(f)?.about.path(e.packet));
         self.row(e, &contents, flow, path);
         self.capture(e);
         if self.files.wants().log {
@@ -213,15 +197,15 @@ impl State {
 
     /// Both ends of a packet's way go into the captures of their hosts.
     fn capture(&mut self, e: &Event<'_, SctpPacket>) {
-        let (Body::Other(p), Place::Node(n)) = (&e.packet.body, e.place) else { return };
+        let Place::Node(n) = e.place else { return };
         let (direction, own) = match e.what {
             What::Sent => (Direction::Out, e.packet.source),
             What::Received => (Direction::In, e.packet.destination),
             _ => return,
         };
-        let Some(host) = self.nodes.get(n.0 as usize) else { return };
-        let addresses = (ip(e.packet.source), ip(e.packet.destination));
-        self.files.capture(host, &ip(own).to_string(), e.at, direction, addresses, &p.bytes());
+        let Some(host) = self.nodes.get(n.0 as usize).filter(|_| self.files.wants().pcap) else { return };
+        let length = self.headers.write(e.packet, e.what == What::Sent, &mut self.scratch);
+        self.files.capture(host, &ip(own).to_string(), e.at, direction, &self.scratch, length);
     }
 
     fn note(&mut self, e: &Event<'_, SctpPacket>, c: &Contents, flow: Option<usize>, path: Option<usize>) {
@@ -234,19 +218,25 @@ impl State {
             };
             let name = self.name(flow);
             let (packet, place, kind) = (e.packet.number, place.unwrap_or_default(), c.kind.to_owned());
-            self.files.log(&Line::Lost { t, flow: name, path, packet, place, cause, tsn: c.tsns(), kind });
+            let (tsn, segment) = (c.tsns(), c.segment());
+            self.files.log(&Line::Lost { t, flow: name, path, packet, place, cause, tsn, segment, kind });
             return;
         }
-        let from_sender = self.flows.get(flow).is_some_and(|f| f.about.sender == e.packet.from);
-        match e.what {
-            What::Sent if from_sender && matches!(e.packet.body, Body::Other(_)) => {
-                self.sent(t, e.packet, c, flow, path)
-            }
-            What::Received if !from_sender => {
+        let Some(f) = self.flows.get(flow) else { return };
+        let from_sender = f.about.sender == e.packet.from;
+        match (e.what, &e.packet.body) {
+            (What::Sent, Body::Other(_)) if from_sender => self.sent(t, e.packet, c, flow, path),
+            (What::Sent, Body::Tcp(_)) if from_sender && f.is_tcp => self.sent(t, e.packet, c, flow, path),
+            (What::Received, Body::Other(_)) if !from_sender => {
                 if let Some(Sack { cumulative, window, gaps }) = c.sack.clone() {
                     let flow = self.name(flow);
                     self.files.log(&Line::Sack { t, flow, path, cumulative, gaps, window });
                 }
+            }
+            (What::Received, Body::Tcp(Segment::Ack(a))) if !from_sender && f.is_tcp => {
+                let sacked = a.sacked().map(|(first, end)| (first, end - 1)).collect();
+                let flow = self.name(flow);
+                self.files.log(&Line::Ack { t, flow, path, next: a.next, sacked });
             }
             _ => {}
         }
@@ -256,37 +246,46 @@ impl State {
         self.flows.get(flow).map_or(String::new(), |f| f.about.name.clone())
     }
 
-    /// A packet with DATA: what is new, and what is sent again with the reasons.
+    /// A packet with DATA or a segment: what is new, and what is sent again, with the reasons.
     fn sent(&mut self, t: f64, p: &Packet<SctpPacket>, c: &Contents, flow: usize, path: usize) {
         let name = self.name(flow);
         let Some(f) = self.flows.get_mut(flow) else { return };
-        let sending = f.sending.pop_front().unwrap_or_default();
+        let sending = match f.is_tcp {
+            true => Sending { windows: f.windows.clone(), ..Sending::default() },
+            false => f.sending.pop_front().unwrap_or_default(),
+        };
         let (mut new, mut again) = (Vec::new(), Vec::new());
-        for tsn in c.tsns() {
-            let entry = f.sent.entry(tsn).or_insert((path, 0));
+        for &number in c.sent() {
+            let entry = f.sent.entry(number).or_insert((path, 0));
             entry.1 += 1;
             let (was_on, transmission) = *entry;
             entry.0 = path;
             if transmission == 1 {
-                new.push(tsn);
+                new.push(number);
                 continue;
             }
-            let why = f.last_loss.get(was_on).copied().unwrap_or(Why::Other);
+            let dormant = sending.offer.dormant.then_some("dormant");
             again.push(Line::Retransmission {
                 t,
                 flow: name.clone(),
                 path,
                 packet: p.number,
-                tsn,
+                tsn: (!f.is_tcp).then_some(number as u32),
+                segment: f.is_tcp.then_some(number),
                 transmission,
                 was_on,
-                why,
-                decided_by: sending.decided_by.map(str::to_owned),
+                why: f.last_loss.get(was_on).copied().unwrap_or(Why::Other),
+                decided_by: sending.decided_by.or(dormant).map(str::to_owned),
                 windows: sending.windows.clone(),
             });
         }
         if !new.is_empty() {
-            self.files.log(&Line::Data { t, flow: name, path, packet: p.number, bytes: p.size, tsn: new });
+            let segment = new.first().copied().filter(|_| f.is_tcp);
+            let tsn = if f.is_tcp { Vec::new() } else { new.iter().map(|n| *n as u32).collect() };
+            let decided_by = f.chosen_by(&sending.offer);
+            let Offer { open, rooms, .. } = sending.offer;
+            let (packet, bytes) = (p.number, p.size);
+            self.files.log(&Line::Data { t, flow: name, path, packet, bytes, tsn, segment, decided_by, open, rooms });
         }
         again.iter().for_each(|line| self.files.log(line));
     }
@@ -294,40 +293,23 @@ impl State {
     /// What waits at a link.
     fn queue(&mut self, e: &Event<'_, SctpPacket>) {
         let Place::Link(id) = e.place else { return };
-        let (Some(q), Some(link)) = (self.queues.get_mut(id.0 as usize), self.links.get(id.0 as usize)) else { return };
-        match e.what {
-            What::Enqueued => {
-                q.packets.insert(e.packet.number, e.packet.size);
-                q.bytes += u64::from(e.packet.size);
-            }
-            // A loss on the wire hits what has left the queue already.
-            What::Dequeued | What::Dropped(_) => match q.packets.remove(&e.packet.number) {
-                Some(size) => q.bytes -= u64::from(size),
-                None => return,
-            },
-            _ => return,
+        if let Some(line) = self.queues.get_mut(id.0 as usize).and_then(|q| q.note(e)) {
+            self.files.log(&line);
         }
-        let due = |told: Instant| (e.at - told).as_nanos() >= QUEUE_EVERY;
-        let (packets, bytes) = (q.packets.len(), q.bytes);
-        // One packet that is just being sent is no queue.
-        let quiet = packets < 2 && q.told.is_none_or(|t| t.1 < 2);
-        if quiet || q.told.is_some_and(|(at, n)| !due(at) || n == packets) {
-            return;
-        }
-        q.told = Some((e.at, packets));
-        self.files.log(&Line::Queue { t: seconds(e.at), link: link.0.clone(), packets, bytes });
     }
 }
 
 impl Flow {
-    /// The path of a packet, whichever way it goes.
-    fn path(&self, p: &Packet<SctpPacket>) -> Option<usize> {
-        if self.about.pairs.is_empty() {
-            return Some(0);
-        }
-        let there =
-            |pair: &(Address, Address)| *pair == (p.source, p.destination) || *pair == (p.destination, p.source);
-        self.about.pairs.iter().position(there)
+    /// Who chose the path of new data.
+    fn chosen_by(&self, offer: &Offer) -> Option<String> {
+        let (scheduler, _) = self.about.policies.as_ref()?;
+        Some(if offer.dormant {
+            "dormant".to_owned()
+        } else if offer.open.len() == 1 {
+            "alone".to_owned()
+        } else {
+            scheduler.clone()
+        })
     }
 }
 

@@ -53,6 +53,14 @@ pub enum PolicyError {
         /// What would do.
         expected: String,
     },
+    /// A parameter that is given twice.
+    #[error("{policy}: {param} is given twice")]
+    Twice {
+        /// The policy.
+        policy: &'static str,
+        /// The parameter.
+        param: &'static str,
+    },
     /// A parameter without `=`.
     #[error("'{text}' is no parameter: write name=value, separated by commas, after '{policy}:'")]
     Malformed {

@@ -133,6 +133,13 @@ impl Profile {
         }
         out
     }
+    /// The same with all parameters.
+    pub fn spec_in_full(&self, hook: Hook) -> String {
+        let choice = &self.choices[hook.index()];
+        let params: Vec<String> = choice.values.iter().map(|(name, value)| format!("{name}={value}")).collect();
+        let separator = if params.is_empty() { "" } else { ":" };
+        format!("{}{separator}{}", choice.policy.name, params.join(","))
+    }
     /// Refuses what makes no sense on `paths` paths, with a reason.
     pub fn check(&self, paths: usize) -> Result<(), PolicyError> {
         rules::check(self, &self.build(0)?, paths)
@@ -186,6 +193,7 @@ impl Choice {
         let policy = hook.policy(name.trim())?;
         let at = hook.policies().iter().position(|p| p.name == policy.name).unwrap_or(0);
         let mut values: Vec<_> = policy.params.iter().map(|p| (p.name, p.default)).collect();
+        let mut given = Vec::new();
         for item in rest.split(',').map(str::trim).filter(|s| !s.is_empty()) {
             let (key, text) = item
                 .split_once('=')
@@ -196,6 +204,10 @@ impl Choice {
                 name: key.clone(),
                 known: policy.params.iter().map(|p| p.name).collect(),
             })?;
+            if given.contains(&at) {
+                return Err(PolicyError::Twice { policy: policy.name, param: policy.params[at].name });
+            }
+            given.push(at);
             values[at].1 = value_of(policy, &policy.params[at], text.trim())?;
         }
         Ok(Choice { policy, at, values: values.into() })

@@ -36,7 +36,7 @@ pub struct Retransmit<'a> {
 /// Which criterion of a cascade decided, counted (P0).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StageCounts {
-    /// There was one candidate only.
+    /// There was one active path only.
     pub alone: u64,
     /// A single path had the largest window.
     pub cwnd: u64,
@@ -48,7 +48,7 @@ pub struct StageCounts {
     pub age: u64,
     /// All criteria tied, and a draw decided.
     pub draw: u64,
-    /// No active path had been offered.
+    /// No path was active: the least broken one was taken.
     pub dormant: u64,
 }
 

@@ -7,7 +7,8 @@
 //! `scope=tied` narrows the set from criterion to criterion, as the prose ranks them; `scope=global` is the print,
 //! where each criterion looks for a single best among all active paths. With two paths they agree.
 //! `on_full=next` (ours) asks for the next best when the chosen path is full; the paper waits.
-//! How often each criterion decided is counted, once for each packet that left (§5, remark 2 of our specification).
+//! How often each criterion decided is counted, once for each packet that left (§5, remark 2 of our specification);
+//! what left while no path was active counts as dormant (§2.4).
 //! Parameters: `tau` s (the paper's run length), `scope`, `on_full`.
 
 use super::{RetransmissionPolicy, Retransmit, StageCounts, Target, best, dormant, draw};
@@ -106,8 +107,10 @@ impl RetransmissionPolicy for RtxCsi {
     }
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
         let (leaders, criteria) = self.leaders(cx, r.candidates);
-        self.proposed = Some((r.candidates.len(), criteria));
         let drawn: Option<PathId> = draw(leaders, &mut self.random);
+        // Where no path is active the engine offers the least broken one.
+        let active = drawn.and_then(|id| cx.path(id)).is_some_and(|p| p.state.usable());
+        self.proposed = Some((if active { r.candidates.len() } else { 0 }, criteria));
         drawn.map_or_else(|| dormant(cx, r), Target::On)
     }
 }
@@ -236,6 +239,17 @@ mod tests {
             timeouts(&mut s, 0, if bits % 2 == 0 { &[700] } else { &[] });
             assert_eq!(picks(&s, false), picks(&s, true), "{bits}");
         }
+    }
+
+    #[test]
+    fn an_offer_without_an_active_path_counts_as_dormant() {
+        let mut s = scene([(1, 1), (1, 1), (1, 1)]);
+        s.paths.iter_mut().for_each(|p| p.state = PathState::PotentiallyFailed);
+        let mut p = policy(false, 1);
+        let r = Retransmit { chunk: &s.chunks[0], candidates: PathSet::only(PathId(1)), free_pass: false };
+        assert_eq!(p.target(&s.cx(), &r), Target::On(PathId(1)));
+        p.settle();
+        assert_eq!(p.stages, StageCounts { dormant: 1, ..StageCounts::default() });
     }
 
     #[test]

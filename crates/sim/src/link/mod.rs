@@ -10,6 +10,7 @@
 //! polled, and [`Link::next_event`] need only name the times at which something can come out.
 
 mod arrivals;
+mod capacity;
 mod config;
 mod counters;
 mod general;

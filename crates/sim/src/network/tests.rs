@@ -235,6 +235,28 @@ fn a_datagram_sink_counts_and_times() {
 }
 
 #[test]
+fn a_datagram_sink_misses_what_the_link_loses() {
+    for duplicate in [0.0, 0.3] {
+        let mut lossy = line(10).with_loss(crate::loss::LossConfig::bernoulli(0.2));
+        lossy.duplicate = duplicate;
+        let mut n = Network::<()>::new(&Topology::single_path((lossy, line(10))), 1).unwrap();
+        let ends = ["sender", "receiver"].map(|host| n.addresses(n.node(host).unwrap())[0]);
+        let rate = anabranch_base::Rate::from_bytes_per_sec(100_000);
+        let steady = TrafficConfig::Cbr(crate::traffic::Cbr { rate, size: 1_000 }).build(1, "steady");
+        let sink = n.add(Box::new(DatagramSink::new()), Instant::ZERO);
+        let peer = Peer { address: ends[1], agent: sink };
+        n.add(Box::new(DatagramSource::new(ends[0], peer, steady)), Instant::ZERO);
+        n.run_until(Instant::from_millis(10_000));
+        let missing = n.agent::<DatagramSink>(sink).unwrap().missing();
+        let counters = n.link(LinkId(0)).unwrap().counters();
+        let lost = counters.dropped_loss.packets;
+        // Behind the last one that came nothing is missed yet.
+        assert!(lost > 150 && missing <= lost && lost - missing < 5, "{lost} {missing}");
+        assert_eq!(counters.duplicated.packets > 0, duplicate > 0.0);
+    }
+}
+
+#[test]
 fn a_packet_fits_a_line_of_a_cache_and_a_link_two() {
     assert!(core::mem::size_of::<super::Line<()>>() <= 128, "{}", core::mem::size_of::<super::Line<()>>());
     assert!(core::mem::size_of::<Packet<()>>() <= 64, "{}", core::mem::size_of::<Packet<()>>());

@@ -83,6 +83,7 @@ pub struct DatagramSink {
     highest: Option<u64>,
     counters: FlowCounters,
     late: u64,
+    missing: u64,
 }
 
 impl DatagramSink {
@@ -100,6 +101,11 @@ impl DatagramSink {
     pub fn overtaken(&self) -> u64 {
         self.late
     }
+
+    /// Datagrams that have not come though one sent later has: lost, unless they are only late.
+    pub fn missing(&self) -> u64 {
+        self.missing
+    }
 }
 
 impl<X: 'static> Agent<X> for DatagramSink {
@@ -107,7 +113,14 @@ impl<X: 'static> Agent<X> for DatagramSink {
 
     fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         if let Body::Datagram { number, sent, header } = packet.body {
-            self.late += u64::from(self.highest.is_some_and(|h| number < h));
+            let next = self.highest.map_or(0, |h| h + 1);
+            self.late += u64::from(number + 1 < next);
+            // The latest one that comes twice is a copy made on the way, and fills no gap.
+            match number.checked_sub(next) {
+                Some(between) => self.missing += between,
+                None if number + 1 < next => self.missing = self.missing.saturating_sub(1),
+                None => {}
+            }
             self.highest = self.highest.max(Some(number));
             self.counters.count(cx.now(), sent, packet.size.saturating_sub(header), false);
         }

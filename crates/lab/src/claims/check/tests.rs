@@ -42,13 +42,39 @@ fn each_mistake_has_its_line() {
         ("kind = \"value\"\naverage = [\"q\"]\nprinted = 1", "does not sweep `q`; it sweeps k, l"),
         ("kind = \"ordering\"\nkey = \"k\"\norder = [\"a\", \"c\"]", "has no `k` of c; it has a, b"),
         ("kind = \"value\"\nscenario = \"t\"\naverage = [\"k\"]\nprinted = 1", "there is no scenario `t`"),
-        ("kind = \"bound\"\naverage = [\"k\"]", "needs `above` or `below`"),
+        ("kind = \"bound\"\naverage = [\"k\"]", "needs `above`, `below`, `at-least` or `at-most`"),
         ("kind = \"bound\"\naverage = [\"k\"]\nabove = nan", "must be finite"),
     ] {
         let said = complaint(&format!("{base}{text}"));
         assert!(said.contains(expected), "{text}: {said}");
     }
     assert!(complaint("kind = \"value\"\nmetric = \"z\"\nprinted = 1").contains("does not measure `z`"));
+}
+
+#[test]
+fn scenarios_that_are_compared_must_be_there_and_sweep_the_same() {
+    let (k, l) = (words(&["a"]), words(&["1 %"]));
+    let shape = |name, key| Shape { name, keys: vec![(key, &k[..]), ("l", &l)], metrics: vec!["m"], series: vec![] };
+    let shapes = [shape("s", "k"), shape("t", "k"), shape("other", "q")];
+    let complaint = |b: &str, more: &str| {
+        let text = format!(
+            "[[claim]]\nid = \"X\"\nsays = \"x\"\nkind = \"equal\"\nmetric = \"m\"\ntolerance = 1\naverage = [\"l\"]\n\
+             compare = {{ key = \"scenario\", a = \"s\", b = \"{b}\", as = \"advantage\" }}\n{more}"
+        );
+        let claim = toml::from_str::<ClaimFile>(&text).unwrap().claims.remove(0);
+        claim.check(&shapes).err().map(|e| e.to_string()).unwrap_or_default()
+    };
+    assert_eq!(complaint("t", "over = \"k\""), "");
+    for (b, more, expected) in [
+        ("u", "over = \"k\"", "there is no scenario `u`"),
+        ("s", "over = \"k\"", "compares scenario `s` with itself"),
+        ("other", "over = \"k\"", "scenario `s` sweeps `k` and `other` does not"),
+        ("t", "", "it says nothing about `k`"),
+        ("t", "over = \"k\"\nscenario = \"s\"", "`scenario` says nothing beside a comparison of scenarios"),
+    ] {
+        let said = complaint(b, more);
+        assert!(said.contains(expected), "{b} {more}: {said}");
+    }
 }
 
 #[test]

@@ -91,6 +91,31 @@ fn signs_bounds_and_equality() {
 }
 
 #[test]
+fn equality_supports_at_least_and_not_greater_but_nothing_strict() {
+    let [a, b, _] = RISING;
+    let compare = "at = { k = \"a\" }\ncompare = { key = \"k\", a = \"a\", b = \"b\", as = \"difference\" }";
+    let order = "kind = \"ordering\"\nkey = \"k\"\norder = [\"a\", \"b\"]";
+    let signs = |sign: &str| {
+        let over = "over = \"k\"\nvalues = [\"a\"]";
+        let compare = compare.split_once('\n').unwrap().1;
+        format!("kind = \"signs\"\n{over}\nsigns = [\"{sign}\"]\n{compare}")
+    };
+    for (claim, equal, b_higher) in [
+        (order.to_owned(), Verdict::Contradicted, Verdict::Contradicted),
+        (format!("{order}\nmargin = 0"), Verdict::Reproduced, Verdict::Contradicted),
+        (signs("positive"), Verdict::Contradicted, Verdict::Contradicted),
+        (signs("not-positive"), Verdict::Reproduced, Verdict::Reproduced),
+        (format!("kind = \"bound\"\nabove = 0\n{compare}"), Verdict::Contradicted, Verdict::Contradicted),
+        (format!("kind = \"bound\"\nbelow = 0\n{compare}"), Verdict::Contradicted, Verdict::Reproduced),
+        (format!("kind = \"bound\"\nat-least = 0\n{compare}"), Verdict::Reproduced, Verdict::Contradicted),
+        (format!("kind = \"bound\"\nat-most = 0\n{compare}"), Verdict::Reproduced, Verdict::Reproduced),
+    ] {
+        assert_eq!(verdict([a, a, a], &claim).0, equal, "{claim}");
+        assert_eq!(verdict([a, b, a], &claim).0, b_higher, "{claim}");
+    }
+}
+
+#[test]
 fn only_the_full_form_gives_verdicts() {
     let c = claim("kind = \"increasing\"\nover = \"k\"");
     for form in [Form::Quick, Form::Custom] {
@@ -121,4 +146,63 @@ fn the_file_has_one_line_for_each_claim() {
     assert_eq!(&fields[..3], ["X", "reproduced", "increasing"]);
     assert_eq!(fields[3].split("; ").count(), 2);
     assert!(lines[1].ends_with("two, really\""));
+}
+
+/// The table of `results` as scenario `s`, and the other points as scenario `t`, which lists its values the other way round.
+fn two(points: [[f64; 4]; 3], others: [[f64; 4]; 3]) -> Results {
+    let mut both = results(Form::Full, points);
+    let mut t = results(Form::Full, others).tables.remove(0);
+    t.scenario = "t".into();
+    t.rows.reverse();
+    both.tables.push(t);
+    both
+}
+
+#[test]
+fn scenarios_are_compared_point_by_point_and_seed_by_seed() {
+    let equal = |tolerance: f64| {
+        claim(&format!(
+            "kind = \"equal\"\nover = \"k\"\ntolerance = {tolerance:?}\nunit = \"%\"\n\
+             compare = {{ key = \"scenario\", a = \"s\", b = \"t\", as = \"advantage\" }}"
+        ))
+    };
+    // A tenth less at every point; seeds differ by far more.
+    let less = RISING.map(|p| p.map(|v| v - 10.0));
+    let of = |c: &Claim, r: &Results| judge_one(c, r);
+    let j = of(&equal(15.0), &two(RISING, less));
+    assert_eq!(j.verdict, Some(Verdict::Reproduced), "{}", j.reason);
+    let steps: Vec<_> = j.steps.iter().map(|s| (s.what.as_str(), s.ours.mean, s.ours.seeds)).collect();
+    // Seeds add 8.75 on average.
+    let gain = |v: f64| 100.0 * 10.0 / (v + 8.75 - 10.0);
+    assert_eq!(steps.iter().map(|s| (s.0, s.2)).collect::<Vec<_>>(), [("k a", 4), ("k b", 4), ("k c", 4)]);
+    for (step, v) in steps.iter().zip([100.0, 110.0, 115.0]) {
+        assert!((step.1 - gain(v)).abs() < 1e-9, "{step:?}");
+    }
+    assert_eq!(of(&equal(1.0), &two(RISING, less)).verdict, Some(Verdict::Contradicted));
+    assert_eq!(of(&equal(0.5), &two(RISING, RISING)).verdict, Some(Verdict::Reproduced));
+    // What was not run is said.
+    let j = of(&equal(1.0), &results(Form::Full, RISING));
+    assert_eq!(
+        (j.verdict, j.reason.as_str()),
+        (Some(Verdict::NotTestable), "scenario `t` has no complete runs at any point")
+    );
+}
+
+#[test]
+fn printed_numbers_are_for_machines() {
+    let compare = "over = \"k\"\nvalues = [\"b\", \"c\"]\n\
+                   compare = { key = \"k\", a = \"b\", b = \"a\", as = \"advantage\" }\nunit = \"%\"";
+    let printed = |text: &str| {
+        let csv = to_csv(&judge(&[claim(text)], &results(Form::Full, RISING)));
+        let fields: Vec<String> = csv.lines().nth(1).unwrap().split(',').map(str::to_owned).collect();
+        (fields[2].clone(), fields.iter().any(|f| f.contains("in %: ")))
+    };
+    let value = format!("kind = \"value\"\nprinted = [-4.42, 1234567.5]\n{compare}");
+    assert_eq!(printed(&value), ("-4.42; 1234567.5".to_owned(), true));
+    let bound = "kind = \"bound\"\nabove = -4.5\nat = { k = \"a\" }";
+    assert_eq!(printed(bound).0, "above -4.5");
+    let equal = format!("kind = \"equal\"\ntolerance = 2.5\n{compare}");
+    assert_eq!(printed(&equal).0, "0 +/- 2.5");
+    let order = "kind = \"ordering\"\nkey = \"k\"\norder = [\"c\", \"b\"]\nmargin = 1.5";
+    assert_eq!(printed(order).0, "c > b -1.5");
 }

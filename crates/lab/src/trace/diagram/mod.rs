@@ -1,10 +1,12 @@
-//! A time sequence from an event log: TSNs over time per path, retransmissions, losses, acknowledgements, and below
-//! them windows, flight, times and queues.
+//! A time sequence from an event log: TSNs or segments over time per path, retransmissions, losses, acknowledgements,
+//! and below them windows, flight, times and queues.
 
+mod numbers;
 mod plots;
 
 use super::line::{Line, Why};
 use anabranch_report::{Cell, Drawing, Fact, Page, Section, Table};
+use numbers::Numbers;
 use std::collections::BTreeMap;
 use std::io::BufRead;
 
@@ -14,7 +16,7 @@ const LISTED: usize = 500;
 /// What to draw.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Options {
-    /// The flow; the first that sent DATA when not given.
+    /// The flow; when not given the first of SCTP that sent data, or else the first of TCP.
     pub flow: Option<String>,
     /// From this time, seconds.
     pub from: f64,
@@ -44,7 +46,7 @@ pub enum DiagramError {
         what: String,
     },
     /// There is no such flow.
-    #[error("no flow `{flow}` sent DATA here; {there}")]
+    #[error("no flow `{flow}` of SCTP or TCP sent data here; {there}")]
     Flow {
         /// What was asked for.
         flow: String,
@@ -63,6 +65,8 @@ pub struct Diagram {
     lead: String,
     facts: Vec<Fact>,
     drawings: Vec<Drawing>,
+    legend: &'static str,
+    choices: Table,
     decisions: Table,
     list: Table,
 }
@@ -100,10 +104,7 @@ pub fn lay_out(lines: &[Line], options: &Options) -> Result<Diagram, DiagramErro
         )));
     }
     let paths = path_names(lines, &flow);
-    let first = lines.iter().find_map(|l| match l {
-        Line::Data { flow: f, tsn, .. } if *f == flow => tsn.first().copied(),
-        _ => None,
-    });
+    let numbers = Numbers::of(lines, &flow).unwrap_or(Numbers::Tsns(0));
     let (scenario, point, seed) = lines
         .iter()
         .find_map(|l| match l {
@@ -114,35 +115,40 @@ pub fn lay_out(lines: &[Line], options: &Options) -> Result<Diagram, DiagramErro
     let point = if point.is_empty() { String::new() } else { format!(", {point}") };
     Ok(Diagram {
         title: format!("Flow {flow}: what was sent when"),
-        lead: format!(
-            "Scenario {scenario}{point}, seed {seed}. TSNs count from the first one, {}.",
-            first.unwrap_or(0)
-        ),
-        facts: facts(&mine),
-        drawings: plots::all(&mine, &paths, first.unwrap_or(0), options),
-        decisions: decisions(&mine, &paths),
-        list: list(&mine, first.unwrap_or(0)),
+        lead: format!("Scenario {scenario}{point}, seed {seed}. {}", numbers.origin()),
+        facts: facts(&mine, numbers),
+        drawings: plots::all(&mine, &paths, &flow, numbers, options),
+        legend: numbers.legend(),
+        choices: choices(&mine, &paths),
+        decisions: decisions(&mine, &paths, numbers),
+        list: list(&mine, numbers),
     })
 }
 
 impl Diagram {
     /// As a page of its own.
     pub fn page(&self, version: &str) -> Page {
-        let mut sequence = Section::new("Time sequence").paragraph(
-            "Each mark is a DATA chunk on the path that carried it; an outline is a retransmission. Losses are those that \
-             really happened, at the time and place of the network, not what the sender made of them. The line is the \
-             cumulative TSN as the sender learns it.",
-        );
+        let mut sequence = Section::new("Time sequence").paragraph(self.legend);
         for d in &self.drawings {
             sequence = sequence.drawings(std::slice::from_ref(d));
         }
         let mut page = Page::new(self.title.clone()).lead(self.lead.clone()).facts(&self.facts).section(sequence);
+        if !self.choices.is_empty() {
+            let choices = Section::new("Paths of new data")
+                .paragraph(
+                    "Who chose the path of each packet: the path scheduler by its name where several paths had room; \
+                     alone: no other path had any; dormant: no path was active. The log has the paths with room, and \
+                     each path\u{2019}s window and bytes in flight, packet by packet.",
+                )
+                .table(&self.choices);
+            page = page.section(choices);
+        }
         if !self.decisions.is_empty() {
             let decisions = Section::new("Retransmissions")
                 .paragraph(
-                    "Why chunks were sent again, as the sender saw it, where they went, and what decided for that path \
+                    "Why something was sent again, as the sender saw it, where it went, and what decided for that path \
                      when the policy tells (RTX-CSI: window, then threshold, then recent timeouts, then their age, then \
-                     a draw).",
+                     a draw; dormant: no path was active).",
                 )
                 .table(&self.decisions)
                 .details_table(format!("One by one (the first {LISTED})"), &self.list);
@@ -164,6 +170,7 @@ fn about(line: &Line) -> Option<(f64, Option<&str>)> {
         Line::Data { t, flow, .. }
         | Line::Retransmission { t, flow, .. }
         | Line::Sack { t, flow, .. }
+        | Line::Ack { t, flow, .. }
         | Line::Lost { t, flow, .. }
         | Line::Path { t, flow, .. } => Some((*t, Some(flow))),
         Line::Queue { t, .. } => Some((*t, None)),
@@ -171,21 +178,26 @@ fn about(line: &Line) -> Option<(f64, Option<&str>)> {
 }
 
 fn choose(lines: &[Line], wanted: Option<&str>) -> Result<String, DiagramError> {
-    let mut senders: Vec<&str> = Vec::new();
+    let mut senders: Vec<(&str, bool)> = Vec::new();
     for line in lines {
-        if let Line::Data { flow, .. } = line
-            && !senders.contains(&flow.as_str())
+        if let Line::Data { flow, segment, .. } = line
+            && !senders.iter().any(|s| s.0 == flow)
         {
-            senders.push(flow);
+            senders.push((flow, segment.is_none()));
         }
     }
     match wanted {
-        None => senders.first().map(|f| (*f).to_owned()).ok_or_else(|| {
-            DiagramError::Empty("no SCTP flow sent anything here: a time sequence needs one".to_owned())
-        }),
-        Some(w) if senders.contains(&w) => Ok(w.to_owned()),
+        None => {
+            let first = senders.iter().find(|s| s.1).or(senders.first());
+            let none = || {
+                DiagramError::Empty("no flow of SCTP or TCP sent anything here: a time sequence needs one".to_owned())
+            };
+            first.map(|f| f.0.to_owned()).ok_or_else(none)
+        }
+        Some(w) if senders.iter().any(|s| s.0 == w) => Ok(w.to_owned()),
         Some(w) => {
-            let there = if senders.is_empty() { "none did".to_owned() } else { format!("{} did", senders.join(", ")) };
+            let names: Vec<&str> = senders.iter().map(|s| s.0).collect();
+            let there = if names.is_empty() { "none did".to_owned() } else { format!("{} did", names.join(", ")) };
             Err(DiagramError::Flow { flow: w.to_owned(), there })
         }
     }
@@ -198,11 +210,11 @@ fn path_names(lines: &[Line], flow: &str) -> Vec<String> {
     (0..paths.len()).map(|i| format!("path {}", i + 1)).collect()
 }
 
-fn facts(lines: &[&Line]) -> Vec<Fact> {
+fn facts(lines: &[&Line], numbers: Numbers) -> Vec<Fact> {
     let count = |f: &dyn Fn(&Line) -> bool| lines.iter().filter(|l| f(l)).count().to_string();
-    let chunks: usize = lines.iter().map(|l| if let Line::Data { tsn, .. } = l { tsn.len() } else { 0 }).sum();
+    let new = lines.iter().filter(|l| matches!(l, Line::Data { .. })).map(|l| numbers.carried(l).len()).sum::<usize>();
     vec![
-        Fact::text("DATA chunks sent", chunks.to_string()),
+        Fact::text(format!("{} sent", numbers.pieces()), new.to_string()),
         Fact::text("sent again", count(&|l| matches!(l, Line::Retransmission { .. }))),
         Fact::text("after a timeout", count(&|l| matches!(l, Line::Retransmission { why: Why::Timeout, .. }))),
         Fact::text("packets lost", count(&|l| matches!(l, Line::Lost { .. }))),
@@ -221,8 +233,20 @@ const fn word(why: Why) -> &'static str {
     }
 }
 
+/// Packets of new data by path and by who chose it.
+fn choices(lines: &[&Line], paths: &[String]) -> Table {
+    let mut counts: BTreeMap<(usize, &str), usize> = BTreeMap::new();
+    for line in lines {
+        if let Line::Data { path, decided_by: Some(by), .. } = line {
+            *counts.entry((*path, by)).or_default() += 1;
+        }
+    }
+    let table = Table::new("").text("path").text("decided by").number("packets", "", 0);
+    counts.into_iter().fold(table, |table, ((path, by), n)| table.row((name(paths, path), by, n)))
+}
+
 /// Counts of retransmissions by reason, way and what decided.
-fn decisions(lines: &[&Line], paths: &[String]) -> Table {
+fn decisions(lines: &[&Line], paths: &[String], numbers: Numbers) -> Table {
     let mut counts: BTreeMap<(&str, usize, usize, &str), usize> = BTreeMap::new();
     for line in lines {
         if let Line::Retransmission { why, was_on, path, decided_by, .. } = line {
@@ -230,24 +254,24 @@ fn decisions(lines: &[&Line], paths: &[String]) -> Table {
             *counts.entry((word(*why), *was_on, *path, by)).or_default() += 1;
         }
     }
-    let table =
-        Table::new("").text("why").text("was on").text("sent again on").text("decided by").number("chunks", "", 0);
+    let table = Table::new("").text("why").text("was on").text("sent again on").text("decided by");
+    let table = table.number(numbers.pieces(), "", 0);
     counts
         .into_iter()
         .fold(table, |table, ((why, from, to, by), n)| table.row((why, name(paths, from), name(paths, to), by, n)))
 }
 
-fn list(lines: &[&Line], first: u32) -> Table {
+fn list(lines: &[&Line], numbers: Numbers) -> Table {
     let mut table = Table::new("")
         .number("time", "s", 6)
-        .number("TSN", "", 0)
+        .number(numbers.one(), "", 0)
         .text("why")
         .text("was on")
         .text("sent again on")
         .text("decided by")
         .text("windows and thresholds, bytes");
     let all = lines.iter().filter_map(|l| match l {
-        Line::Retransmission { t, tsn, why, was_on, path, decided_by, windows, .. } => {
+        Line::Retransmission { t, why, was_on, path, decided_by, windows, .. } => {
             let window = |w: &(u64, Option<u64>)| match w.1 {
                 Some(threshold) => format!("{} / {threshold}", w.0),
                 None => format!("{} / \u{2013}", w.0),
@@ -256,7 +280,7 @@ fn list(lines: &[&Line], first: u32) -> Table {
             let by: Cell = decided_by.as_deref().map_or(Cell::Empty, Cell::from);
             let row: Vec<Cell> = vec![
                 (*t).into(),
-                plots::relative(*tsn, first).into(),
+                numbers.carried(l).first().copied().map_or(Cell::Empty, Cell::from),
                 word(*why).into(),
                 format!("path {}", was_on + 1).into(),
                 format!("path {}", path + 1).into(),

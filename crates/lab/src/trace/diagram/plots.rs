@@ -1,7 +1,8 @@
 //! The plots of a diagram. All share their time axis.
 
+use super::numbers::Numbers;
 use super::{Options, name};
-use crate::trace::line::{Cause, Line};
+use crate::trace::line::{Cause, Line, OnLink};
 use anabranch_report::{Drawing, LinePlot, Plot};
 use std::collections::BTreeMap;
 
@@ -15,24 +16,19 @@ const PATHS: [usize; 4] = [0, 1, 2, 5];
 
 type Curve = Vec<(f64, f64)>;
 
-/// A TSN counted from the first one.
-pub(super) fn relative(tsn: u32, first: u32) -> f64 {
-    f64::from(tsn.wrapping_sub(first) as i32)
-}
-
 fn color(path: usize) -> usize {
     PATHS.get(path % PATHS.len()).copied().unwrap_or(0)
 }
 
-pub(super) fn all(lines: &[&Line], paths: &[String], first: u32, options: &Options) -> Vec<Drawing> {
+pub(super) fn all(lines: &[&Line], paths: &[String], flow: &str, numbers: Numbers, options: &Options) -> Vec<Drawing> {
     let range = range(lines, options);
-    let mut all = vec![sequence(lines, paths, first, range), windows(lines, paths, range)];
-    all.push(over_paths("Bytes in flight", "in flight", "kB", lines, paths, range, |l| match l {
+    let mut all = vec![sequence(lines, paths, numbers, range), windows(lines, paths, range)];
+    all.push(over_paths(numbers.flight(), "outstanding", "kB", lines, paths, range, |l| match l {
         Line::Path { in_flight, .. } => Some(*in_flight as f64 / 1e3),
         _ => None,
     }));
     all.push(times(lines, paths, range));
-    all.extend(queues(lines, range));
+    all.extend(queues(lines, paths, flow, range));
     all
 }
 
@@ -49,37 +45,34 @@ fn base(title: &str, unit_name: &str, unit: &str, (from, to): (f64, f64)) -> Lin
     LinePlot::new(title).x("time", "s").y(unit_name, unit).x_range(from, to).height(150.0)
 }
 
-fn sequence(lines: &[&Line], paths: &[String], first: u32, range: (f64, f64)) -> Drawing {
+fn sequence(lines: &[&Line], paths: &[String], numbers: Numbers, range: (f64, f64)) -> Drawing {
     let mut sent: BTreeMap<usize, Curve> = BTreeMap::new();
     let mut again: BTreeMap<usize, Curve> = BTreeMap::new();
     let mut lost: BTreeMap<&str, (usize, Curve)> = BTreeMap::new();
     let mut acknowledged: Curve = Vec::new();
     for line in lines {
+        let carried = |t: &f64| numbers.carried(line).into_iter().map(|n| (*t, n)).collect::<Curve>();
         match line {
-            Line::Data { t, path, tsn, .. } => {
-                sent.entry(*path).or_default().extend(tsn.iter().map(|n| (*t, relative(*n, first))));
-            }
-            Line::Retransmission { t, path, tsn, .. } => {
-                again.entry(*path).or_default().push((*t, relative(*tsn, first)));
-            }
-            Line::Lost { t, cause, tsn, .. } if !tsn.is_empty() => {
+            Line::Data { t, path, .. } => sent.entry(*path).or_default().extend(carried(t)),
+            Line::Retransmission { t, path, .. } => again.entry(*path).or_default().extend(carried(t)),
+            Line::Lost { t, cause, tsn, segment, .. } if !tsn.is_empty() || segment.is_some() => {
                 let color = match cause {
                     Cause::RandomLoss => RANDOM,
                     Cause::Queue => QUEUE,
                     _ => OTHER,
                 };
-                let curve = &mut lost.entry(cause.word()).or_insert((color, Vec::new())).1;
-                curve.extend(tsn.iter().map(|n| (*t, relative(*n, first))));
+                lost.entry(cause.word()).or_insert((color, Vec::new())).1.extend(carried(t));
             }
-            Line::Sack { t, cumulative, .. } => {
-                // SACKs may overtake each other; what is acknowledged stays so.
-                let n = relative(*cumulative, first).max(acknowledged.last().map_or(f64::NEG_INFINITY, |a| a.1));
-                acknowledged.push((*t, n));
+            Line::Sack { t, .. } | Line::Ack { t, .. } => {
+                // Acknowledgements may overtake each other; what is acknowledged stays so.
+                let before = acknowledged.last().map_or(f64::NEG_INFINITY, |a| a.1);
+                acknowledged.extend(numbers.acknowledged(line).map(|n| (*t, n.max(before))));
             }
             _ => {}
         }
     }
-    let mut plot = base("TSNs over time", "TSN from the first", "", range).height(340.0).fit_y();
+    let (title, axis) = numbers.titles();
+    let mut plot = base(title, axis, "", range).height(340.0).fit_y();
     plot = plot.series("acknowledged", acknowledged).steps().color(INK);
     for (path, curve) in sent {
         plot = plot.points(format!("{}: sent", name(paths, path)), curve).color(color(path));
@@ -155,22 +148,27 @@ fn times(lines: &[&Line], paths: &[String], range: (f64, f64)) -> Drawing {
     plot.draw()
 }
 
-/// The queues of the links that had the longest ones.
-fn queues(lines: &[&Line], range: (f64, f64)) -> Option<Drawing> {
+/// The queues on the flow's way that were the longest; of a log that does not tell the ways, of all.
+fn queues(lines: &[&Line], paths: &[String], flow: &str, range: (f64, f64)) -> Option<Drawing> {
     const MOST: usize = 6;
-    let mut all: BTreeMap<&str, Curve> = BTreeMap::new();
+    let mut all: BTreeMap<&str, (&[OnLink], Curve)> = BTreeMap::new();
     for line in lines {
-        if let Line::Queue { t, link, packets, .. } = line {
-            all.entry(link).or_default().push((*t, *packets as f64));
+        if let Line::Queue { t, link, paths, packets, .. } = line {
+            all.entry(link).or_insert((paths, Vec::new())).1.push((*t, *packets as f64));
         }
     }
+    let told = all.values().any(|q| !q.0.is_empty());
     let longest = |c: &Curve| c.iter().map(|p| p.1).fold(0.0, f64::max);
-    let mut all: Vec<(&str, Curve)> = all.into_iter().collect();
-    all.sort_by(|a, b| longest(&b.1).total_cmp(&longest(&a.1)).then(a.0.cmp(b.0)));
+    let mut all: Vec<_> = all.into_iter().filter(|q| !told || q.1.0.iter().any(|p| p.flow == flow)).collect();
+    all.sort_by(|a, b| longest(&b.1.1).total_cmp(&longest(&a.1.1)).then(a.0.cmp(b.0)));
     all.truncate(MOST);
     if all.is_empty() {
         return None;
     }
-    let plot = base("Queues of the links that had the longest", "packets", "", range);
-    Some(all.into_iter().fold(plot, |p, (link, c)| p.series(link, c).steps()).draw())
+    let plot = base("Queues on its way that were the longest", "packets", "", range);
+    let label = |link: &str, on: &[OnLink]| {
+        let mine: Vec<String> = on.iter().filter(|p| p.flow == flow).map(|p| name(paths, p.path)).collect();
+        if mine.is_empty() { link.to_owned() } else { format!("{link} ({})", mine.join(", ")) }
+    };
+    Some(all.into_iter().fold(plot, |p, (link, (on, c))| p.series(label(link, on), c).steps()).draw())
 }

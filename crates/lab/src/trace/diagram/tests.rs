@@ -21,7 +21,7 @@ fn a_run_becomes_a_page_and_a_drawing() {
         "path 2: sent again",
         "lost: random loss",
         "path 1: ssthresh",
-        "upper.forward",
+        "upper.forward (path 1)",
         "reported missing",
     ] {
         assert!(html.contains(word), "{word}");
@@ -51,6 +51,8 @@ fn mistakes_are_told() {
     );
     let lines = log();
     let error = lay_out(&lines, &Options { flow: Some("tcp".into()), ..Options::default() }).unwrap_err();
-    assert_eq!(error.to_string(), "no flow `tcp` sent DATA here; main did");
-    assert!(lay_out(&[], &Options::default()).unwrap_err().to_string().contains("no SCTP flow sent anything"));
+    assert_eq!(error.to_string(), "no flow `tcp` of SCTP or TCP sent data here; main did");
+    assert!(
+        lay_out(&[], &Options::default()).unwrap_err().to_string().contains("no flow of SCTP or TCP sent anything")
+    );
 }

@@ -1,6 +1,6 @@
 //! TCP on a host.
 
-use super::{AckSegment, DataSegment, Receiver, Segment, Sender, Supply, TcpConfig};
+use super::{AckSegment, DataSegment, Receiver, Segment, Sender, SenderCounters, Supply, TcpConfig};
 use crate::network::{Address, Agent, Body, Context, Packet, Peer};
 use crate::traffic::{Emission, Kind, Source};
 use crate::transport::FlowCounters;
@@ -26,17 +26,33 @@ fn phase(config: &TcpConfig, random: &mut RandomStream) -> Duration {
     Duration::from_nanos(random.below(config.rto.tick.as_nanos().max(1)))
 }
 
+/// What is told of a connection after each of its steps.
+pub type Watch = Box<dyn FnMut(Instant, &Sender)>;
+
 /// Sends one connection to a [`TcpSink`].
 pub struct TcpSource {
     way: Way,
     sender: Sender,
+    watch: Option<Watch>,
 }
 
 impl TcpSource {
     /// Sends `supply` from `source` to the sink `peer`. `random` gives the phase of the sender's clock.
     pub fn new(config: TcpConfig, source: Address, peer: Peer, supply: Supply, random: &mut RandomStream) -> Self {
         let way = Way { source, peer, header: config.header };
-        TcpSource { way, sender: Sender::new(config, 0, supply, phase(&config, random)) }
+        TcpSource { way, sender: Sender::new(config, 0, supply, phase(&config, random)), watch: None }
+    }
+
+    /// Has `watch` told of the connection after each step from now on, before what it sends has left.
+    pub fn watch(&mut self, watch: Watch) {
+        self.watch = Some(watch);
+    }
+
+    #[inline]
+    fn tell(&mut self, now: Instant) {
+        if let Some(watch) = &mut self.watch {
+            watch(now, &self.sender);
+        }
     }
 
     /// The connection.
@@ -49,18 +65,21 @@ impl<X: 'static> Agent<X> for TcpSource {
     fn start(&mut self, cx: &mut Context<'_, X>) {
         let (way, now) = (self.way, cx.now());
         self.sender.start(now, &mut |data| way.send(cx, data));
+        self.tell(now);
     }
 
     fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         if let Body::Tcp(Segment::Ack(ack)) = &packet.body {
             let (way, now) = (self.way, cx.now());
             self.sender.acknowledge(now, ack, &mut |data| way.send(cx, data));
+            self.tell(now);
         }
     }
 
     fn timeout(&mut self, cx: &mut Context<'_, X>) {
         let (way, now) = (self.way, cx.now());
         self.sender.timeout(now, &mut |data| way.send(cx, data));
+        self.tell(now);
     }
 
     fn next_timeout(&self) -> Option<Instant> {
@@ -91,19 +110,26 @@ pub struct TcpTransfers {
     begun: u32,
     open: BTreeMap<u32, (Sender, Transfer)>,
     finished: Vec<Transfer>,
+    /// Of the senders of those that are done.
+    closed: SenderCounters,
 }
 
 impl TcpTransfers {
     /// Sends what `traffic` asks for from `source` to the sink `peer`: an emission is a transfer, whatever its kind.
     pub fn new(config: TcpConfig, source: Address, peer: Peer, traffic: Box<dyn Source>, random: RandomStream) -> Self {
         let way = Way { source, peer, header: config.header };
-        let (open, finished) = (BTreeMap::new(), Vec::new());
-        TcpTransfers { config, way, traffic, random, next: None, begun: 0, open, finished }
+        let (open, finished, closed) = (BTreeMap::new(), Vec::new(), SenderCounters::default());
+        TcpTransfers { config, way, traffic, random, next: None, begun: 0, open, finished, closed }
     }
 
     /// Transfers that are done, in the order of their ends.
     pub fn finished(&self) -> &[Transfer] {
         &self.finished
+    }
+
+    /// What the senders of all transfers did.
+    pub fn counters(&self) -> SenderCounters {
+        self.open.values().fold(self.closed, |sum, (sender, _)| sum.plus(sender.counters()))
     }
 
     /// How many are not done.
@@ -136,6 +162,7 @@ impl<X: 'static> Agent<X> for TcpTransfers {
         sender.acknowledge(now, ack, &mut |data| way.send(cx, data));
         if let Some(ended) = sender.done() {
             self.finished.push(Transfer { ended, ..*transfer });
+            self.closed = self.closed.plus(sender.counters());
             self.open.remove(&ack.flow);
         }
     }
@@ -213,7 +240,8 @@ impl TcpSink {
     }
 
     /// A segment of a connection that is gone comes again: everything was received.
-    fn answer_closed<X>(&self, cx: &mut Context<'_, X>, packet: &Packet<X>, data: &DataSegment) {
+    fn answer_closed<X>(&mut self, cx: &mut Context<'_, X>, packet: &Packet<X>, data: &DataSegment) {
+        self.closed.1.duplicates.add(data.bytes);
         let peer = Peer { address: packet.source, agent: packet.from };
         let ack = AckSegment { flow: data.flow, next: u64::MAX, blocks: Default::default() };
         cx.send(Packet::new(packet.destination, peer, self.config.header, Body::Tcp(Segment::Ack(ack))));

@@ -23,7 +23,7 @@ mod tahoe;
 #[cfg(test)]
 mod tests;
 
-pub use agents::{TcpSink, TcpSource, TcpTransfers, Transfer};
+pub use agents::{TcpSink, TcpSource, TcpTransfers, Transfer, Watch};
 pub use config::{Recovery, SackRule, TcpConfig};
 pub use receiver::Receiver;
 pub use rto::{Rto, RtoConfig};

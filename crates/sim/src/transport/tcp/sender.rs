@@ -21,6 +21,19 @@ pub struct SenderCounters {
     pub timeouts: u64,
 }
 
+impl SenderCounters {
+    /// Both together.
+    #[must_use]
+    pub const fn plus(self, other: SenderCounters) -> Self {
+        SenderCounters {
+            sent: self.sent + other.sent,
+            again: self.again + other.again,
+            fast_retransmits: self.fast_retransmits + other.fast_retransmits,
+            timeouts: self.timeouts + other.timeouts,
+        }
+    }
+}
+
 /// How the latest loss was noticed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Phase {
@@ -334,6 +347,11 @@ impl Sender {
     /// Segments sent and not acknowledged.
     pub fn in_flight(&self) -> u64 {
         self.max - self.una
+    }
+
+    /// Is something outstanding of what was when the latest loss was noticed?
+    pub fn is_repairing(&self) -> bool {
+        self.phase != Phase::Open && self.una < self.recover
     }
 
     /// What it did.

@@ -1,0 +1,403 @@
+//! Every parameter of a plan with the value that it has in the end: profiles and defaults worked out.
+
+use crate::scenario::{Flow, Plan, Playout, Sctp, Transport};
+use anabranch_base::{Duration, Rate};
+use anabranch_engine::{AssocConfig, AuthConfig, Quirks};
+use anabranch_policy::registry::Hook;
+use anabranch_sim::link::LinkConfig;
+use anabranch_sim::queue::Limit;
+use anabranch_sim::topology::{Cable, Role, Topology};
+use anabranch_sim::transport::tcp::{RtoConfig, TcpConfig};
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::fmt::Debug;
+
+/// Keys in the words of the scenario's file with their values: times in seconds, sizes in bytes, rates in bit/s, shares
+/// as fractions of one; policies with all parameters.
+pub type Resolved = BTreeMap<String, Value>;
+
+/// All parameters of `plan`.
+///
+/// # Errors
+/// A limit that cannot be, which a plan that was read has not.
+pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
+    let Plan { topology, flows, duration, from, bin, measures: _, series: _ } = plan;
+    let mut all = Resolved::new();
+    let mut top = Below { prefix: String::new(), all: &mut all };
+    top.put("duration", time(*duration));
+    top.put("measure-from", time(*from));
+    top.put("bin", time(*bin));
+    of_topology(&mut top, topology);
+    for group in flows.chunk_by(|a, b| a.group == b.group) {
+        of_group(&mut top, group)?;
+    }
+    Ok(all)
+}
+
+/// What differs at a point from the first one; null stands for what it has not.
+pub fn changes(first: &Resolved, here: &Resolved) -> Resolved {
+    let gone = first.keys().filter(|k| !here.contains_key(*k)).map(|k| (k.clone(), Value::Null));
+    let other = here.iter().filter(|(k, v)| first.get(*k) != Some(v)).map(|(k, v)| (k.clone(), v.clone()));
+    gone.chain(other).collect()
+}
+
+/// Where keys go that begin alike.
+struct Below<'a> {
+    prefix: String,
+    all: &'a mut Resolved,
+}
+
+impl Below<'_> {
+    fn put(&mut self, key: &str, value: impl Into<Value>) {
+        self.all.insert(format!("{}{key}", self.prefix), value.into());
+    }
+
+    fn below(&mut self, key: &str) -> Below<'_> {
+        Below { prefix: format!("{}{key}.", self.prefix), all: self.all }
+    }
+}
+
+fn time(t: Duration) -> Value {
+    t.as_secs_f64().into()
+}
+
+fn rate(r: Rate) -> Value {
+    r.bits_per_sec().into()
+}
+
+/// Models with parameters of their own, as the program sees them. Recordings are long: of those, how much there is
+/// and a hash.
+fn model(m: &impl Debug) -> Value {
+    const LONGEST: usize = 400;
+    let text = format!("{m:?}");
+    if text.len() <= LONGEST {
+        return text.into();
+    }
+    let mut hash = crate::metrics::Fingerprint::default();
+    text.bytes().for_each(|b| hash.add(u64::from(b)));
+    let head: String = text.chars().take(LONGEST / 4).collect();
+    format!("{head}\u{2026} ({} bytes in all, hash {:016x})", text.len(), hash.value()).into()
+}
+
+fn of_topology(to: &mut Below<'_>, t: &Topology) {
+    let Topology { nodes, cables } = t;
+    let mut to = to.below("topology");
+    for (role, key) in [(Role::Host, "hosts"), (Role::Router, "routers")] {
+        let names: Vec<&str> = nodes.iter().filter(|n| n.role == role).map(|n| n.name.as_str()).collect();
+        to.put(key, names);
+    }
+    for Cable { name, a, b, forward, backward } in cables {
+        let mut to = to.below(name);
+        let node = |id: usize| nodes.get(id).map_or("", |n| n.name.as_str());
+        to.put("from", node(a.0 as usize));
+        to.put("to", node(b.0 as usize));
+        of_link(&mut to.below("up"), forward);
+        of_link(&mut to.below("down"), backward);
+    }
+}
+
+fn of_link(to: &mut Below<'_>, l: &LinkConfig) {
+    let LinkConfig {
+        rate: speed,
+        deliveries,
+        delay,
+        jitter,
+        jitter_reorders,
+        loss,
+        loss_point,
+        limit: Limit { packets, bytes, waiting_only },
+        discipline,
+        overhead,
+        mtu,
+        duplicate,
+        reorder,
+        schedule,
+    } = l;
+    to.put("rate", speed.map(rate));
+    to.put("deliveries", deliveries.as_ref().map(model));
+    to.put("delay", time(*delay));
+    to.put("jitter", model(jitter));
+    to.put("jitter-reorders", *jitter_reorders);
+    to.put("loss", model(loss));
+    to.put("loss-at", model(loss_point));
+    to.put("limit-packets", *packets);
+    to.put("limit-bytes", *bytes);
+    to.put("limit-waiting-only", *waiting_only);
+    to.put("queue", model(discipline));
+    to.put("overhead", *overhead);
+    to.put("mtu", *mtu);
+    to.put("duplicate", *duplicate);
+    to.put("reorder", *reorder);
+    to.put("schedule", model(schedule));
+}
+
+/// The flows of a group, which differ in their hosts only.
+fn of_group(to: &mut Below<'_>, group: &[Flow]) -> Result<(), String> {
+    let Some(f) = group.first() else { return Ok(()) };
+    let mut to = to.below(&format!("flow.{}", f.group));
+    to.put("from", group.iter().map(|f| f.from.as_str()).collect::<Vec<_>>());
+    to.put("to", group.iter().map(|f| f.to.as_str()).collect::<Vec<_>>());
+    of_flow(&mut to, f)
+}
+
+fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
+    let Flow { group: _, name: _, from: _, to: _, start, start_within, traffic, transport, playout } = f;
+    to.put("start", time(*start));
+    to.put("start-within", time(*start_within));
+    to.put("traffic", model(traffic));
+    if let Some(Playout { after, fps, packet }) = playout {
+        to.put("playout", time(*after));
+        to.put("playout-fps", *fps);
+        to.put("playout-packet", *packet);
+    }
+    match transport {
+        Transport::Sctp(s) => {
+            to.put("transport", "sctp");
+            of_sctp(to, s)
+        }
+        Transport::Tcp(c) => {
+            to.put("transport", "tcp");
+            of_tcp(to, c);
+            Ok(())
+        }
+        Transport::Udp(header) => {
+            to.put("transport", "udp");
+            to.put("header", *header);
+            Ok(())
+        }
+    }
+}
+
+fn of_sctp(to: &mut Below<'_>, s: &Sctp) -> Result<(), String> {
+    let Sctp { profile, limits: _, delivery, read_rate, paths, overhead } = s;
+    to.put("profile", profile.name());
+    for hook in Hook::ALL {
+        to.put(&hook.name().replace('_', "-"), profile.spec_in_full(hook));
+    }
+    to.put("streams", delivery.streams);
+    to.put("unordered", delivery.unordered);
+    to.put("lifetime", delivery.lifetime.map(time));
+    to.put("max-retransmissions", delivery.max_retransmissions);
+    to.put("read-rate", read_rate.map(rate));
+    to.put("paths", paths.map(|n| n as u64));
+    to.put("overhead", *overhead);
+    // What the limits of the scenario made of the profile's.
+    of_association(to, s.config(0)?.0);
+    Ok(())
+}
+
+fn of_association(to: &mut Below<'_>, a: AssocConfig) {
+    let AssocConfig {
+        profile: _,
+        // Each run has its own.
+        seed: _,
+        outbound_streams,
+        inbound_streams,
+        receive_buffer,
+        send_buffer,
+        packet_size,
+        path_mtu_discovery,
+        max_association_retrans,
+        max_path_retrans,
+        primary_switchover,
+        shows_doubt,
+        max_init_retrans,
+        heartbeat_interval,
+        heartbeat_max_burst,
+        sack_delay,
+        max_burst,
+        rto_initial,
+        rto_max,
+        max_paths,
+        fragmentation,
+        partial_delivery,
+        initial_window,
+        initial_ssthresh,
+        receive_overhead,
+        peer_chunk_overhead,
+        quirks,
+        partial_reliability,
+        return_given_up,
+        dynamic_addresses,
+        auth: AuthConfig { chunks, keys, active_key },
+        error_detection,
+        stream_reconfiguration,
+        max_streams,
+        interleaving,
+        nr_sack,
+        vouch_for_all,
+        adaptation,
+        ecn,
+        packet_drop_reports,
+        address_types,
+        announce_unasked,
+        abort_when_given_up,
+        // The network's own.
+        addresses: _,
+    } = a;
+    to.put("outbound-streams", outbound_streams);
+    to.put("inbound-streams", inbound_streams);
+    to.put("receive-buffer", receive_buffer);
+    to.put("send-buffer", send_buffer);
+    to.put("sctp-packet-size", packet_size);
+    to.put("path-mtu-discovery", path_mtu_discovery.as_ref().map(model));
+    to.put("association-max-retrans", max_association_retrans);
+    to.put("path-max-retrans", max_path_retrans);
+    to.put("primary-switchover", primary_switchover);
+    to.put("shows-doubt", shows_doubt);
+    to.put("max-init-retrans", max_init_retrans);
+    to.put("heartbeat-interval", time(heartbeat_interval));
+    to.put("heartbeat-max-burst", heartbeat_max_burst);
+    to.put("sack-delay", time(sack_delay));
+    to.put("max-burst", max_burst);
+    to.put("rto-initial", time(rto_initial));
+    to.put("rto-max", time(rto_max));
+    to.put("max-paths", max_paths);
+    to.put("fragmentation", fragmentation);
+    to.put("partial-delivery", partial_delivery);
+    to.put("initial-window", initial_window);
+    to.put("initial-ssthresh", initial_ssthresh);
+    to.put("receive-overhead", receive_overhead);
+    to.put("peer-chunk-overhead", peer_chunk_overhead);
+    of_quirks(&mut to.below("quirks"), quirks);
+    to.put("partial-reliability", partial_reliability);
+    to.put("return-given-up", return_given_up);
+    to.put("dynamic-addresses", dynamic_addresses);
+    to.put("auth-chunks", chunks);
+    to.put("auth-keys", keys.iter().map(|k| k.0).collect::<Vec<_>>());
+    to.put("auth-active-key", active_key);
+    to.put("error-detection", error_detection);
+    to.put("stream-reconfiguration", stream_reconfiguration);
+    to.put("max-streams", max_streams);
+    to.put("interleaving", interleaving);
+    to.put("nr-sack", nr_sack);
+    to.put("vouch-for-all", vouch_for_all);
+    to.put("adaptation", adaptation);
+    to.put("ecn", ecn);
+    to.put("packet-drop-reports", packet_drop_reports);
+    to.put("address-types", address_types);
+    to.put("announce-unasked", announce_unasked);
+    to.put("abort-when-given-up", abort_when_given_up);
+}
+
+fn of_quirks(to: &mut Below<'_>, quirks: Quirks) {
+    to.put("burst", model(&quirks.burst));
+    for name in Quirks::NAMES {
+        to.put(name, quirks.get(name));
+    }
+}
+
+fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
+    let TcpConfig {
+        recovery,
+        segment,
+        header,
+        window,
+        initial_window,
+        initial_ssthresh,
+        restart_window,
+        limited_transmit,
+        halve_flight,
+        recovery_burst,
+        delayed_ack,
+        sack_blocks,
+        rto: RtoConfig { initial, min, max, tick },
+    } = c;
+    to.put("recovery", model(recovery));
+    to.put("segment", *segment);
+    to.put("header", *header);
+    to.put("window", *window);
+    to.put("initial-window", *initial_window);
+    to.put("initial-ssthresh", *initial_ssthresh);
+    to.put("restart-window", *restart_window);
+    to.put("limited-transmit", *limited_transmit);
+    to.put("halve-flight", *halve_flight);
+    to.put("recovery-burst", *recovery_burst);
+    to.put("delayed-ack", delayed_ack.map(time));
+    to.put("sack-blocks", *sack_blocks);
+    to.put("rto-initial", time(*initial));
+    to.put("rto-min", time(*min));
+    to.put("rto-max", time(*max));
+    to.put("rto-tick", time(*tick));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::scenario::Scenario;
+
+    const TWO: &str = r#"
+name = "two"
+duration = "20s"
+metrics = ["main.goodput"]
+[topology]
+kind = "disjoint-paths"
+delay = "10ms"
+path1 = { rate = "4mbit", up.loss = "5%" }
+path2 = { rate = "1234bit" }
+[[flow]]
+name = "main"
+transport = "sctp"
+profile = "ns2-era-cmt"
+retransmission = "rtx_csi:tau=10"
+[[flow]]
+name = "tcp"
+transport = "tcp"
+start-within = "2s"
+[[sweep]]
+name = "rbuf"
+sets = ["flow.main.receive-buffer", "flow.tcp.window"]
+values = ["16KB", "64KB"]
+as = [16000, 64000]
+[[sweep]]
+name = "cross"
+sets = "flow.tcp.enabled"
+values = ["with", "without"]
+as = [true, false]
+"#;
+
+    fn points() -> Vec<Resolved> {
+        let s = Scenario::parse("two.toml", TWO, &|_| Err(String::new())).unwrap();
+        s.points().unwrap().iter().map(|p| resolved(&p.plan).unwrap()).collect()
+    }
+
+    #[test]
+    fn profiles_and_defaults_are_worked_out() {
+        let first = points().remove(0);
+        let is = |key: &str, value: Value| assert_eq!(first.get(key), Some(&value), "{key}");
+        is("duration", 20.0.into());
+        is("topology.path1.up.loss", "Bernoulli { p: 0.05 }".into());
+        is("topology.path1.down.loss", "None".into());
+        is("topology.path1.up.delay", 0.01.into());
+        // Rates are whole bytes.
+        is("topology.path2.up.rate", 1232.into());
+        is("flow.main.receive-buffer", 16_000.into());
+        is("flow.main.retransmission", "rtx_csi:tau=10,scope=tied,on_full=wait".into());
+        is("flow.main.quirks.cuc_by_tsn", true.into());
+        is("flow.main.quirks.sticky_reports", false.into());
+        is("flow.main.rto-initial", 3.0.into());
+        is("flow.tcp.traffic", "Bulk(Bulk { size: 1448, total: None })".into());
+        is("flow.tcp.start-within", 2.0.into());
+        is("flow.tcp.window", 16_000.into());
+        is("flow.tcp.recovery", "NewReno".into());
+    }
+
+    #[test]
+    fn a_point_is_told_by_what_differs() {
+        let all = points();
+        assert!(changes(&all[0], &all[0]).is_empty());
+        let other = changes(&all[0], &all[2]);
+        let keys: Vec<&str> = other.keys().map(String::as_str).collect();
+        assert_eq!(keys, ["flow.main.receive-buffer", "flow.tcp.window"]);
+        assert_eq!(other["flow.tcp.window"], 64_000);
+        let without = changes(&all[0], &all[1]);
+        assert!(without.keys().all(|k| k.starts_with("flow.tcp.")) && without.values().all(Value::is_null));
+        assert_eq!(without.len(), all[0].keys().filter(|k| k.starts_with("flow.tcp.")).count());
+    }
+
+    #[test]
+    fn recordings_are_told_by_length_and_hash() {
+        let long = |last: u8| model(&(0..1_000).map(|i| if i < 999 { 0 } else { last }).collect::<Vec<u8>>());
+        assert!(long(1).as_str().unwrap().len() < 200 && long(1) != long(2), "{:?}", long(1));
+    }
+}

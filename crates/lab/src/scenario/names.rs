@@ -1,0 +1,73 @@
+//! Names that become columns and files, and how much may be asked for.
+
+use super::error::Problem;
+use super::plan::Measure;
+use super::sweep::Sweep;
+
+/// Most seeds of a scenario, as of `--seeds`.
+const SEEDS: u64 = 1_000_000;
+/// Most points of a scenario's sweeps.
+const POINTS: usize = 1_000_000;
+/// Columns of `results.csv` that are no sweep's.
+const COLUMNS: [&str; 3] = ["scenario", "seed", "fingerprint"];
+/// The same of a series, where there is one.
+const OF_SERIES: [&str; 4] = ["time", "series", "path", "value"];
+
+/// May this be the name of a file? Of a scenario, of an experiment, of a figure.
+///
+/// # Errors
+/// What it needs.
+pub fn of_file(name: &str) -> Result<(), String> {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '+' | '%');
+    if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {
+        let what = "it needs letters, digits, blanks and `-`, `_`, `.`, `+`, `%` alone";
+        return Err(format!("`{name}` becomes the name of files: {what}"));
+    }
+    Ok(())
+}
+
+pub(super) fn seeds(place: &str, n: u64) -> Result<(), Problem> {
+    if (1..=SEEDS).contains(&n) {
+        return Ok(());
+    }
+    Err(Problem::at(place, "seeds", format!("is {n}, and must lie between 1 and {SEEDS}")))
+}
+
+/// Sweeps must be told apart, from each other and from what stands beside them.
+pub(super) fn of_sweeps(sweeps: &[Sweep], measures: &[Measure], series: bool) -> Result<(), Problem> {
+    let taken = |name: &str| COLUMNS.contains(&name) || series && OF_SERIES.contains(&name);
+    for (i, s) in sweeps.iter().enumerate() {
+        let wrong = |key: &str, what: &str| Err(Problem::at(&s.place(), key, what));
+        if s.name.is_empty() || taken(&s.name) || measures.iter().any(|m| m.name == s.name) {
+            return wrong("name", "is a column of the results already: choose another one");
+        }
+        let before = &sweeps[..i];
+        if before.iter().any(|b| b.name == s.name) {
+            return wrong("name", "there are two sweeps of this name");
+        }
+        for key in s.sets.all() {
+            if key.starts_with("flow.") && key.ends_with(".name") {
+                return wrong("sets", "the name of a flow stays: metrics go by it");
+            }
+            let meets = |b: &&Sweep| b.sets.all().iter().any(|k| overrules(key, k));
+            if let Some(other) = before.iter().find(meets) {
+                return wrong("sets", &format!("`{key}` overrules what the sweep `{}` sets", other.name));
+            }
+        }
+    }
+    let points = sweeps.iter().try_fold(1_usize, |n, s| n.checked_mul(s.values.len()));
+    if points.is_none_or(|n| n > POINTS) {
+        return Err(Problem::at("", "sweep", format!("makes more than {POINTS} points: choose fewer values")));
+    }
+    Ok(())
+}
+
+/// Does what sets `key` overrule all of what was set by `before`: the same key, a table around it, a star over it?
+fn overrules(key: &str, before: &str) -> bool {
+    let (parts, all) = (key.split('.'), before.split('.'));
+    let over = |(part, own): (&str, &str)| match part.strip_suffix('*') {
+        Some(begin) => own.starts_with(begin),
+        None => part == own,
+    };
+    parts.clone().count() <= all.clone().count() && parts.zip(all).all(over)
+}
