@@ -232,9 +232,16 @@ impl<P> Steady<P> {
         lost.fold(Tally::default(), |sum, p| sum.with(p.size))
     }
 
+    /// What has left at this very instant, in bytes with overhead.
+    fn left_just_now(&self, from: usize) -> Tally {
+        let now = (0..from).rev().take_while(|i| self.terms.rate > 0 && self.left(*i) == Some(self.clock));
+        now.fold(Tally::default(), |sum, i| sum.with(self.charged(i)))
+    }
+
     /// No longer steady: gives back what has been lost, and what has not left, in order.
-    pub fn end(&mut self) -> (Tally, Vec<Travelling<P>>, Sending) {
+    pub fn end(&mut self) -> (Tally, Vec<Travelling<P>>, Ended) {
         let (from, lost) = (self.left_by_now(), self.lost_by_now());
+        let left_at = (self.clock, self.left_just_now(from));
         let before = from.checked_sub(1).and_then(|i| self.left(i)).unwrap_or(Instant::ZERO);
         let waiting = self.row.split_off(from);
         let left = |p: &Travelling<P>| p.at - self.terms.delay;
@@ -250,10 +257,21 @@ impl<P> Steady<P> {
             let work = finish.since(since).as_nanos().saturating_mul(self.terms.rate).saturating_sub(surplus);
             Sending { since, finish, work }
         });
+        let surplus = if waiting.is_empty() { (self.free_at, self.surplus) } else { (Instant::FAR, 0) };
         (self.on, self.plain) = (false, false);
         self.row.forget_lost();
-        (lost, waiting, first)
+        (lost, waiting, Ended { first, surplus, left: left_at })
     }
+}
+
+/// What the transmitter needs to know to go on by itself.
+pub(super) struct Ended {
+    /// Of the packet in transmission, if there is one.
+    pub first: Sending,
+    /// Work done beyond the last packet, and the instant it may be used at.
+    pub surplus: (Instant, u64),
+    /// What has left at this instant, in charged bytes.
+    pub left: (Instant, Tally),
 }
 
 /// How far the transmission of a packet has come.
@@ -292,7 +310,8 @@ impl<P: Clone + Send + 'static> Link<P> {
         if !self.steady.on {
             return;
         }
-        let (lost, rest, first) = self.steady.end();
+        let (lost, rest, ended) = self.steady.end();
+        self.rest.transmitter.take_over(&ended);
         self.rest.counters.dropped_loss = self.rest.counters.dropped_loss.plus(lost);
         self.rest.last_arrival = self.steady.row.last_at().unwrap_or(Instant::ZERO);
         let overhead = u64::from(self.rest.config.overhead);
@@ -304,7 +323,7 @@ impl<P: Clone + Send + 'static> Link<P> {
                 // It was admitted when it came.
                 self.rest.queue.put(packet);
             } else {
-                self.rest.transmitter.resume(packet, first);
+                self.rest.transmitter.resume(packet, ended.first);
             }
         }
     }
@@ -312,7 +331,7 @@ impl<P: Clone + Send + 'static> Link<P> {
 
 #[cfg(test)]
 mod tests {
-    use crate::{Change, Limit, Link, LinkConfig, LossConfig, LossPoint, Schedule, Setting};
+    use crate::{Change, DropReason, Limit, Link, LinkConfig, LossConfig, LossPoint, Schedule, Setting, Verdict};
     use anabranch_base::{Duration, Instant, Rate};
     use proptest::prelude::*;
 
@@ -325,6 +344,26 @@ mod tests {
             limit: Limit { packets: Some(5), bytes: Some(4_000), waiting_only: false },
             ..LinkConfig::fixed(rate.map(Rate::from_bytes_per_sec), Duration::from_nanos(3_000))
         }
+    }
+
+    /// Changed at the instant at which a packet has left, with part of a nanosecond to spare for the next.
+    #[test]
+    fn what_a_packet_spares_outlasts_a_change() {
+        let plain = LinkConfig { limit: Limit::packets(1), ..config(Some(700_000_001), false, false) };
+        let never = Change { at: Duration::from_secs(3_600), set: Setting::Up };
+        let waiting = plain.clone().with_schedule(Schedule::once(vec![never]));
+        let arrivals = [plain, waiting].map(|config| {
+            let (mut link, left) = (Link::new("l", 1, config), Instant::from_nanos(405)); // 404.3 are needed.
+            assert_eq!(link.enqueue(Instant::ZERO, 263, 0), Verdict::Queued);
+            link.apply(left, Setting::Delay(Duration::from_nanos(2_000)));
+            // It still counts for what comes as it leaves.
+            assert_eq!(link.enqueue(left, 1, 1), Verdict::Dropped(DropReason::Queue));
+            link.apply(left, Setting::Limit(Limit::packets(2)));
+            assert_eq!(link.enqueue(left, 767, 2), Verdict::Queued); // 1,124.3 would be 1,125.
+            link.poll_delivery(Instant::from_nanos(3_405)).unwrap();
+            link.poll_delivery(Instant::from_millis(1)).unwrap().at
+        });
+        assert_eq!(arrivals.map(Instant::as_nanos), [405 + 1_124 + 2_000; 2]);
     }
 
     proptest! {

@@ -76,6 +76,11 @@ impl<P> Transmitter<P> {
         self.current = Some(Sending { packet, work, since: now, finish });
     }
 
+    /// Goes on where a steady link has ended.
+    pub(super) fn take_over(&mut self, ended: &super::steady::Ended) {
+        (self.surplus, self.left) = (ended.surplus, ended.left);
+    }
+
     /// Goes on with a packet that is on its way out.
     pub(super) fn resume(&mut self, packet: Packet<P>, how_far: super::steady::Sending) {
         let super::steady::Sending { since, finish, work } = how_far;
