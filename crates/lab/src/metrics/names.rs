@@ -93,12 +93,16 @@ pub enum Stage {
 /// What is measured of a cable, in its forward direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkMetric {
-    /// Bits delivered per second over its rate.
+    /// Part of what its rate could carry while it was up that has left, headers of the link included.
     Utilisation,
     /// Part of the packets that its queue dropped.
     QueueDrops,
     /// Part of the packets that its loss model dropped.
     LossDrops,
+    /// Part of the packets that came while it was down, or were in its queue when it went down.
+    DownDrops,
+    /// Part of the packets that were larger than its MTU.
+    MtuDrops,
     /// Part of the packets that its queue marked.
     QueueMarks,
 }
@@ -140,10 +144,12 @@ const MORE: [(&str, FlowMetric, &str); 10] = [
     ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
 ];
 
-const LINK: [(&str, LinkMetric, &str); 4] = [
+const LINK: [(&str, LinkMetric, &str); 6] = [
     ("utilisation", LinkMetric::Utilisation, ""),
     ("queue-drops", LinkMetric::QueueDrops, ""),
     ("loss-drops", LinkMetric::LossDrops, ""),
+    ("down-drops", LinkMetric::DownDrops, ""),
+    ("mtu-drops", LinkMetric::MtuDrops, ""),
     ("queue-marks", LinkMetric::QueueMarks, ""),
 ];
 

@@ -33,12 +33,14 @@ impl<X: 'static> Agent<X> for Watched<TcpSink> {
     fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         let now = cx.now();
         let sent = match &packet.body {
-            Body::Tcp(Segment::Data(d)) if !d.again && d.bytes > 0 => Some(d.sent),
+            Body::Tcp(Segment::Data(d)) if d.bytes > 0 => Some(d.sent),
             _ => None,
         };
         Agent::<X>::receive(&mut self.inner, cx, packet);
         let total = self.inner.delivered();
         let more = total - core::mem::replace(&mut self.delivered, total);
+        // Only its first arrival counts.
+        let sent = sent.filter(|_| self.inner.is_fresh());
         if more > 0 || sent.is_some() {
             let mut record = self.record.borrow_mut();
             if let Some(sent) = sent {

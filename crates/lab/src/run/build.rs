@@ -1,7 +1,7 @@
 //! From a plan to a network with agents.
 
 use super::RunError;
-use crate::metrics::{Packets, Record, SharedRecord, Video, Wanted};
+use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted};
 use crate::node::{Application, End, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched};
 use crate::scenario::{Flow, Of, Plan, Sctp, Transport, covers};
 use anabranch_base::{Duration, Instant, RandomStream};
@@ -92,7 +92,10 @@ impl Scene {
         let first = pairs.first().copied().unwrap_or((Address(0), Address(0)));
         match &f.transport {
             Transport::Sctp(s) => self.sctp(f, s, Pairs::exactly(pairs.to_vec()), seed, start, record),
-            Transport::Tcp(c) => Ok(self.tcp(f, *c, first, seed, start, record)),
+            Transport::Tcp(c) => {
+                let keep_first_sent = record.borrow().wanted().packet > Detail::Nothing;
+                Ok(self.tcp(f, TcpConfig { keep_first_sent, ..*c }, first, seed, start, record))
+            }
             Transport::Udp(header) => Ok(self.udp(f, *header, first, seed, start, record)),
         }
     }

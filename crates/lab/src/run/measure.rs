@@ -7,6 +7,7 @@ use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, Stage, View,
 use crate::node::SctpAgent;
 use crate::scenario::{Of, Plan, covers};
 use anabranch_base::Instant;
+use anabranch_sim::{LossPoint, Tally};
 use std::cell::Ref;
 
 /// A run that is over.
@@ -145,11 +146,16 @@ impl<'s> Measured<'s> {
         match m {
             LinkMetric::QueueDrops => part(c.dropped_queue.packets, c.offered.packets),
             LinkMetric::LossDrops => part(c.dropped_loss.packets, c.offered.packets),
+            LinkMetric::DownDrops => part(c.dropped_down.packets, c.offered.packets),
+            LinkMetric::MtuDrops => part(c.dropped_mtu.packets, c.offered.packets),
             LinkMetric::QueueMarks => part(c.marked.packets, c.offered.packets),
             LinkMetric::Utilisation => {
-                // What the loss model dropped has used the line.
-                let bytes = c.delivered.bytes + c.dropped_loss.bytes;
-                Some(bytes as f64 / config.capacity(self.plan.from, self.plan.duration)?)
+                let charged = |t: Tally| (t.bytes + t.packets * u64::from(config.overhead)) as f64;
+                // What was lost on the wire has used it, and a second copy was made behind it.
+                let lost = if config.loss_point == LossPoint::Wire { charged(c.dropped_loss) } else { 0.0 };
+                let used = charged(c.delivered) - charged(c.duplicated) + lost;
+                let capacity = config.capacity(self.plan.from, self.plan.duration)?;
+                Some(if capacity > 0.0 { used.max(0.0) / capacity } else { 0.0 })
             }
         }
     }
@@ -196,3 +202,7 @@ mod tests {
         assert_eq!(jain(&[1.0, 3.0]), Some(0.8));
     }
 }
+
+#[cfg(test)]
+#[path = "measure_tests.rs"]
+mod tests_of_runs;

@@ -302,6 +302,8 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
         delayed_ack,
         sack_blocks,
         rto: RtoConfig { initial, min, max, tick },
+        // Set by what is measured.
+        keep_first_sent: _,
     } = c;
     to.put("recovery", model(recovery));
     to.put("segment", *segment);

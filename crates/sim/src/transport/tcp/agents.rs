@@ -192,6 +192,8 @@ pub struct TcpSink {
     others: BTreeMap<u32, Flow>,
     /// Of connections that are complete and gone.
     closed: (u64, FlowCounters),
+    /// Was the latest segment none that had come before?
+    fresh: bool,
 }
 
 struct Flow {
@@ -214,7 +216,7 @@ impl TcpSink {
     /// Receives what a source of the same configuration sends.
     pub fn new(config: TcpConfig) -> Self {
         let first = Flow { receiver: Receiver::new(&config), back: None };
-        TcpSink { config, first, others: BTreeMap::new(), closed: Default::default() }
+        TcpSink { config, first, others: BTreeMap::new(), closed: Default::default(), fresh: false }
     }
 
     /// Bytes delivered in order, over all connections.
@@ -230,6 +232,11 @@ impl TcpSink {
         self.flows().fold(self.closed.1, |sum, f| sum.plus(&f.receiver.counters()))
     }
 
+    /// Was the latest segment, of whatever connection, none that had come before?
+    pub fn is_fresh(&self) -> bool {
+        self.fresh
+    }
+
     /// The receiver of the first connection.
     pub fn receiver(&self) -> &Receiver {
         &self.first.receiver
@@ -242,6 +249,7 @@ impl TcpSink {
     /// A segment of a connection that is gone comes again: everything was received.
     fn answer_closed<X>(&mut self, cx: &mut Context<'_, X>, packet: &Packet<X>, data: &DataSegment) {
         self.closed.1.duplicates.add(data.bytes);
+        self.fresh = false;
         let peer = Peer { address: packet.source, agent: packet.from };
         let ack = AckSegment { flow: data.flow, next: u64::MAX, blocks: Default::default() };
         cx.send(Packet::new(packet.destination, peer, self.config.header, Body::Tcp(Segment::Ack(ack))));
@@ -268,6 +276,7 @@ impl<X: 'static> Agent<X> for TcpSink {
         if flow.receiver.receive(cx.now(), data) {
             flow.acknowledge(cx, data.flow, header);
         }
+        self.fresh = flow.receiver.is_fresh();
         if data.flow != 0
             && flow.receiver.is_complete()
             && flow.receiver.next_timeout().is_none()

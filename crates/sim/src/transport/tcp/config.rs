@@ -55,6 +55,8 @@ pub struct TcpConfig {
     pub sack_blocks: u8,
     /// The time-out.
     pub rto: RtoConfig,
+    /// Segments sent again carry the time at which they left first, for whoever measures delays; nothing else changes.
+    pub keep_first_sent: bool,
 }
 
 impl TcpConfig {
@@ -76,6 +78,7 @@ impl TcpConfig {
             delayed_ack: None,
             sack_blocks: MAX_BLOCKS as u8,
             rto: RtoConfig { initial: ms(3_000), min: ms(200), max: ms(60_000), tick: ms(10) },
+            keep_first_sent: false,
         }
     }
 
@@ -97,6 +100,7 @@ impl TcpConfig {
             delayed_ack: Some(ms(100)),
             sack_blocks: MAX_BLOCKS as u8,
             rto: RtoConfig { initial: ms(1_000), min: ms(1_000), max: ms(60_000), tick: ms(1) },
+            keep_first_sent: false,
         }
     }
 

@@ -10,6 +10,7 @@
 
 mod agents;
 mod config;
+mod first_sent;
 mod newreno;
 mod receiver;
 mod reno;
@@ -50,7 +51,7 @@ pub struct DataSegment {
     pub bytes: u32,
     /// Number of the segment; the SYN is 0.
     pub number: u64,
-    /// When it left the sender, this time.
+    /// When it left the sender: first, where that is kept ([`TcpConfig::keep_first_sent`]), else this time.
     pub sent: Instant,
     /// Has it been sent before?
     pub again: bool,

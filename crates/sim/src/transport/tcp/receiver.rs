@@ -18,6 +18,8 @@ pub struct Receiver {
     blocks: usize,
     /// When a delayed acknowledgement is due.
     due: Instant,
+    /// Was the latest segment none that had come before?
+    fresh: bool,
     counters: FlowCounters,
 }
 
@@ -33,6 +35,7 @@ impl Receiver {
             delay: config.delayed_ack,
             blocks: if sack { usize::from(config.sack_blocks).min(MAX_BLOCKS) } else { 0 },
             due: Instant::FAR,
+            fresh: false,
             counters: FlowCounters::default(),
         }
     }
@@ -51,6 +54,7 @@ impl Receiver {
         } else {
             !self.fill(segment)
         };
+        self.fresh = !again;
         if number > 0 {
             self.counters.count(now, segment.sent, segment.bytes, again);
         }
@@ -118,6 +122,11 @@ impl Receiver {
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
         (self.due != Instant::FAR).then_some(self.due)
+    }
+
+    /// Was the latest segment none that had come before?
+    pub fn is_fresh(&self) -> bool {
+        self.fresh
     }
 
     /// Bytes delivered in order.

@@ -1,5 +1,6 @@
 //! The sending end: what Tahoe, Reno, NewReno and SACK have in common.
 
+use super::first_sent::FirstSent;
 use super::sack::Scoreboard;
 use super::supply::{Data, Supply};
 use super::{AckSegment, DataSegment, Recovery, Rto, TcpConfig};
@@ -68,6 +69,7 @@ pub struct Sender {
     pub(super) data: Data,
     pub(super) rto: Rto,
     pub(super) board: Option<Box<Scoreboard>>,
+    first_sent: Option<Box<FirstSent>>,
     flow: u32,
     timer: Instant,
     /// When there will be more to send.
@@ -97,6 +99,7 @@ impl Sender {
             partial_seen: false,
             data: Data::new(supply, config.segment),
             rto: Rto::new(config.rto, phase),
+            first_sent: config.keep_first_sent.then(Box::default),
             config,
             board,
             flow,
@@ -129,6 +132,9 @@ impl Sender {
             Recovery::Sack(rule) => self.sack(now, next, ack, rule, out),
         }
         self.data.forget_below(self.una);
+        if let Some(first) = &mut self.first_sent {
+            first.forget_below(self.una);
+        }
         if self.una == self.max && self.una > 0 && self.done.is_none() && self.data.is_last(self.una - 1) {
             self.done = Some(now);
         }
@@ -316,7 +322,8 @@ impl Sender {
             self.timed.get_or_insert((number, now));
         }
         let (bytes, last) = (self.data.bytes(number), self.data.is_last(number));
-        out(DataSegment { flow: self.flow, bytes, number, sent: now, again, last });
+        let sent = self.first_sent.as_mut().map_or(now, |f| f.leaves(number, now));
+        out(DataSegment { flow: self.flow, bytes, number, sent, again, last });
     }
 
     /// Congestion window, in segments.
