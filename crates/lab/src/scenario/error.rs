@@ -1,5 +1,6 @@
 //! Mistakes in scenario files: one line each, with file, line and key.
 
+use super::lines;
 use anabranch_sim::netem::nearest;
 use serde::de::DeserializeOwned;
 use toml::Value;
@@ -32,11 +33,15 @@ pub(super) struct Problem {
     place: String,
     key: Option<String>,
     what: String,
+    /// The key itself is the mistake, not its value.
+    unknown: bool,
+    /// The last part of this name is meant.
+    again: bool,
 }
 
 impl Problem {
     pub fn new(place: &str, what: impl Into<String>) -> Self {
-        Problem { place: place.to_owned(), key: None, what: what.into() }
+        Problem { place: place.to_owned(), key: None, what: what.into(), unknown: false, again: false }
     }
 
     pub fn at(place: &str, key: &str, what: impl Into<String>) -> Self {
@@ -49,55 +54,62 @@ impl Problem {
             Some(near) => format!("unknown key `{key}`; did you mean `{near}`?"),
             None => format!("unknown key `{key}`; known are {}", known.join(", ")),
         };
-        Problem { key: Some(key.to_owned()), ..Problem::new(place, what) }
+        Problem { key: Some(key.to_owned()), unknown: true, ..Problem::new(place, what) }
+    }
+
+    /// A second part of a name that is taken.
+    pub fn again(self) -> Self {
+        Problem { again: true, ..self }
+    }
+
+    /// The same inside the table that stands behind `key`.
+    pub fn beneath(self, key: &str) -> Self {
+        let inner = self.key.map_or(key.to_owned(), |inner| format!("{key}.{inner}"));
+        Problem { key: Some(inner), ..self }
+    }
+
+    /// The same without the name of the table around its key.
+    pub fn without(self, table: &str) -> Self {
+        let key = self.key.as_deref().filter(|k| *k != table);
+        let key = key.map(|k| k.strip_prefix(table).and_then(|k| k.strip_prefix('.')).unwrap_or(k).to_owned());
+        Problem { key, ..self }
+    }
+
+    /// The part of `path`, the key that a sweep sets, that is the mistake: its name, its value or nothing of it.
+    pub fn set_by(&self, path: &str) -> Option<Part> {
+        let table = match self.place.strip_prefix('[').and_then(|p| p.strip_suffix(']')) {
+            Some(table) => table.to_owned(),
+            None if self.place.is_empty() => String::new(),
+            None => format!("flow.{}", self.place.strip_prefix("flow `")?.strip_suffix('`')?),
+        };
+        let whole = [table.as_str(), self.key.as_deref().unwrap_or_default()].join(".");
+        let whole: Vec<&str> = whole.split('.').filter(|p| !p.is_empty()).collect();
+        let parts: Vec<&str> = path.split('.').collect();
+        let same =
+            |(own, set): (&&str, &&str)| set.strip_suffix('*').map_or(own == set, |start| own.starts_with(start));
+        if parts.len() > whole.len() || !whole.iter().zip(&parts).all(same) {
+            return None;
+        }
+        Some(if self.unknown && parts.len() == whole.len() { Part::Name } else { Part::Value })
     }
 
     /// The error, with the line of `text` if the key is found there.
     pub fn inside(self, file: &str, text: &str) -> ScenarioError {
-        let line = locate(text, &self.place, self.key.as_deref());
+        let line = lines::of(text, &self.place, self.key.as_deref(), self.again);
         let place = if self.place.is_empty() { String::new() } else { format!("{}: ", self.place) };
         let key = match &self.key {
-            Some(key) if !self.what.contains(&format!("`{key}`")) => format!("`{key}`: "),
+            Some(key) if !self.unknown && !self.what.contains(&format!("`{key}`")) => format!("`{key}`: "),
             _ => String::new(),
         };
         ScenarioError { file: file.to_owned(), line, what: format!("{place}{key}{}", self.what.replace('\n', " ")) }
     }
 }
 
-/// The line on which `key` stands behind the name that `place` quotes; of the name itself without a key.
-fn locate(text: &str, place: &str, key: Option<&str>) -> Option<usize> {
-    let quoted = place.split('`').nth(1);
-    let lines = || text.lines().enumerate();
-    let names =
-        |line: &str, name: &str| line.contains(&format!("\"{name}\"")) || line.trim().ends_with(&format!("{name}]"));
-    let start = match quoted {
-        Some(name) => lines().find(|(_, l)| names(l, name)).map(|(i, _)| i),
-        // Its keys may have the names of the network's.
-        None if place.starts_with("[quick") => {
-            lines().find(|(_, l)| l.trim_start().starts_with("[quick")).map(|(i, _)| i)
-        }
-        None => None,
-    };
-    let Some(key) = key else { return start.map(|i| i + 1) };
-    let last = key.rsplit('.').next().unwrap_or(key);
-    if last.is_empty() {
-        return start.map(|i| i + 1);
-    }
-    let has = |l: &str| {
-        let mut rest = l;
-        while let Some(at) = rest.find(last) {
-            let before = rest[..at].chars().next_back();
-            let after = rest[at + last.len()..].trim_start_matches(['"', '\'']).trim_start();
-            if before.is_none_or(|c| !c.is_alphanumeric() && c != '-' && c != '_') && after.starts_with('=') {
-                return true;
-            }
-            rest = &rest[at + last.len()..];
-        }
-        false
-    };
-    // The key may stand in front of the name within its table.
-    let after = start.and_then(|s| lines().skip(s).find(|(_, l)| has(l)));
-    after.or_else(|| lines().find(|(_, l)| has(l))).map(|(i, _)| i + 1).or(start.map(|i| i + 1))
+/// What of a key that is set elsewhere is wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    Name,
+    Value,
 }
 
 /// Reads a part of a file.
@@ -114,7 +126,8 @@ pub(super) fn section<T: DeserializeOwned>(place: &str, value: Value) -> Result<
             return Problem::unknown(place, name, &known);
         }
         if let Some(rest) = message.strip_prefix("missing field `") {
-            return Problem::new(place, format!("the key `{}` is missing", rest.trim_end_matches('`')));
+            let what = format!("the key `{}` is missing", rest.trim_end_matches('`'));
+            return Problem { key: key.map(str::to_owned), ..Problem::new(place, what) };
         }
         Problem { key: key.map(str::to_owned), ..Problem::new(place, message) }
     })

@@ -7,21 +7,49 @@ use toml::{Table, Value};
 
 /// Reads every file that is named in `table`.
 pub(super) fn load(table: &mut Table, others: Reader<'_>) -> Result<(), Problem> {
-    table.iter_mut().try_for_each(|(key, value)| load_value(key, value, others))
+    load_table(&mut Vec::new(), table, others)
 }
 
-fn load_value(key: &str, value: &mut Value, others: Reader<'_>) -> Result<(), Problem> {
+/// `path` leads from the file to the table.
+fn load_table(path: &mut Vec<String>, table: &mut Table, others: Reader<'_>) -> Result<(), Problem> {
+    for (key, value) in table {
+        path.push(key.clone());
+        load_value(path, value, others)?;
+        path.pop();
+    }
+    Ok(())
+}
+
+fn load_value(path: &mut Vec<String>, value: &mut Value, others: Reader<'_>) -> Result<(), Problem> {
     match value {
-        Value::Array(list) => list.iter_mut().try_for_each(|v| load_value(key, v, others)),
+        Value::Array(list) => {
+            for one in list {
+                let name = one.get("name").and_then(Value::as_str);
+                // A part of the file with a name of its own: flow `main`.
+                let mut named = name.zip(path.last()).map(|(name, list)| vec![format!("{list} `{name}`")]);
+                load_value(named.as_mut().unwrap_or(path), one, others)?;
+            }
+            Ok(())
+        }
         Value::Table(table) => {
             if let Some(name) = table.get("file").and_then(Value::as_str).filter(|_| !table.contains_key("text")) {
-                let text = others(name).map_err(|e| Problem::at("", key, e))?;
+                let text = others(name).map_err(|e| wrong(path, e))?;
                 table.insert("text".to_owned(), Value::String(text));
                 return Ok(());
             }
-            load(table, others)
+            load_table(path, table, others)
         }
         _ => Ok(()),
+    }
+}
+
+/// What is wrong with the key at the end of `path`.
+fn wrong(path: &[String], what: String) -> Problem {
+    match path {
+        [named, key @ ..] if named.ends_with('`') => Problem::at(named, &key.join("."), what),
+        [key] => Problem::at("", key, what),
+        [around @ .., key] => Problem::at(&format!("[{}]", around.join(".")), key, what),
+        [] => Problem::new("", what),
     }
 }
 

@@ -1,14 +1,15 @@
 //! `[[flow]]`: who talks to whom, and how.
 
 use super::error::{Problem, section};
-use super::traffic::Traffic;
+use super::others::{self, OF_TCP};
+use super::traffic::{self, Traffic};
 use super::units::{BitRate, Names, Size, Time};
 use crate::node::Delivery;
 use anabranch_base::{Duration, Rate};
 use anabranch_engine::{AssocConfig, Quirks};
 use anabranch_policy::registry::{Hook, Profile, Value as ParamValue};
 use anabranch_sim::traffic::{TrafficConfig, Video, VideoTrace};
-use anabranch_sim::transport::tcp::{Recovery, SackRule, TcpConfig};
+use anabranch_sim::transport::tcp::TcpConfig;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use toml::{Table, Value};
@@ -121,8 +122,6 @@ const LIMITS: [&str; 13] = [
     "ecn",
     "quirks",
 ];
-const OF_TCP: [&str; 8] =
-    ["recovery", "rules", "segment", "header", "window", "initial-window", "initial-ssthresh", "delayed-ack"];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
@@ -150,29 +149,15 @@ struct SctpKeys {
     encapsulation: Option<String>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "kebab-case", deny_unknown_fields)]
-struct TcpKeys {
-    recovery: Option<String>,
-    rules: Option<String>,
-    segment: Option<u32>,
-    header: Option<u32>,
-    window: Option<u32>,
-    initial_window: Option<u32>,
-    initial_ssthresh: Option<u32>,
-    delayed_ack: Option<Time>,
-}
-
-#[derive(Deserialize)]
-#[serde(deny_unknown_fields)]
-struct UdpKeys {
-    header: Option<u32>,
+/// May a flow have this name?
+pub(super) fn may_be_called(name: &str) -> bool {
+    !name.is_empty() && !name.contains(['.', '*', ',', '"'])
 }
 
 /// The name of the flow in `table`.
 pub(super) fn name(table: &Table) -> Result<&str, Problem> {
     match table.get("name").and_then(Value::as_str) {
-        Some(name) if !name.is_empty() && !name.contains(['.', '*', ',', '"']) => Ok(name),
+        Some(name) if may_be_called(name) => Ok(name),
         Some(_) => Err(Problem::at("[[flow]]", "name", "needs letters, without dots, stars, commas and quotes")),
         None => Err(Problem::new("[[flow]]", "the key `name` is missing")),
     }
@@ -198,17 +183,11 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     let basic: Basic = section(&place, Value::Table(basic))?;
     let (transport, full) = match basic.transport.as_str() {
         "sctp" => sctp(&place, own)?,
-        "tcp" => tcp(&place, own)?,
-        "udp" => udp(&place, own)?,
+        "tcp" => others::tcp(&place, own)?,
+        "udp" => others::udp(&place, own)?,
         other => return Err(Problem::at(&place, "transport", format!("is sctp, tcp or udp, not `{other}`"))),
     };
-    let traffic = match basic.traffic {
-        None => Traffic::BULK,
-        Some(Value::String(kind)) => {
-            section(&place, Value::Table(Table::from_iter([("kind".to_owned(), kind.into())])))?
-        }
-        Some(value) => section(&place, value)?,
-    };
+    let traffic = basic.traffic.map_or(Ok(Traffic::BULK), |t| traffic::read(&place, t))?;
     let clocked = !matches!(traffic, Traffic::Bulk { .. }) || !matches!(transport, Transport::Udp(_));
     if !clocked {
         return Err(Problem::at(&place, "traffic", "bulk has no clock, which udp needs: choose cbr or another"));
@@ -251,7 +230,7 @@ fn ends(place: &str, from: Option<&Names>, to: Option<&Names>) -> Result<Vec<(St
     Ok((0..n).map(|i| (at(&from, i), at(&to, i))).collect())
 }
 
-fn refuse_strangers(place: &str, own: &Table, transport: &str, known: &[&str]) -> Result<(), Problem> {
+pub(super) fn refuse_strangers(place: &str, own: &Table, transport: &str, known: &[&str]) -> Result<(), Problem> {
     let Some(key) = own.keys().find(|k| !known.contains(&k.as_str())) else { return Ok(()) };
     let elsewhere = OF_SCTP.iter().chain(&LIMITS).chain(&OF_TCP).any(|k| k == key) || key.parse::<Hook>().is_ok();
     if elsewhere {
@@ -303,7 +282,9 @@ fn sctp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
     };
     let read_rate = keys.read_rate.map(|r| r.0);
     let sctp = Sctp { profile, limits, delivery, read_rate, paths: keys.paths, overhead };
-    let full = sctp.config(0).map_err(|e| Problem::new(place, e))?.1;
+    // The message begins with the key.
+    let wrong = |e: String| Problem::at(place, e.split('`').nth(1).unwrap_or_default(), e.as_str());
+    let full = sctp.config(0).map_err(wrong)?.1;
     Ok((Transport::Sctp(Box::new(sctp)), full))
 }
 
@@ -358,42 +339,4 @@ impl Sctp {
         let full = (a.packet_size - headers) & !3;
         Ok((a, full as u32))
     }
-}
-
-fn tcp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
-    refuse_strangers(place, &own, "tcp", &OF_TCP)?;
-    let keys: TcpKeys = section(place, Value::Table(own))?;
-    let recovery = match keys.recovery.as_deref().unwrap_or("newreno") {
-        "tahoe" => Recovery::Tahoe,
-        "reno" => Recovery::Reno,
-        "newreno" => Recovery::NewReno,
-        "sack" => Recovery::Sack(SackRule::Rfc6675),
-        "sack-pipe" => Recovery::Sack(SackRule::Pipe),
-        other => {
-            let what = format!("is tahoe, reno, newreno, sack or sack-pipe, not `{other}`");
-            return Err(Problem::at(place, "recovery", what));
-        }
-    };
-    let mut c = match keys.rules.as_deref().unwrap_or("rfc") {
-        "rfc" => TcpConfig::rfc(recovery),
-        "ns2" => TcpConfig::ns2(recovery),
-        other => return Err(Problem::at(place, "rules", format!("is rfc or ns2, not `{other}`"))),
-    };
-    let set = |slot: &mut u32, value: Option<u32>| *slot = value.unwrap_or(*slot);
-    set(&mut c.segment, keys.segment);
-    set(&mut c.header, keys.header);
-    set(&mut c.window, keys.window);
-    set(&mut c.initial_window, keys.initial_window);
-    c.initial_ssthresh = keys.initial_ssthresh.or(c.initial_ssthresh);
-    if let Some(Time(wait)) = keys.delayed_ack {
-        c.delayed_ack = (!wait.is_zero()).then_some(wait);
-    }
-    c.check().map_err(|e| Problem::new(place, e))?;
-    Ok((Transport::Tcp(c), c.segment))
-}
-
-fn udp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
-    refuse_strangers(place, &own, "udp", &["header"])?;
-    let keys: UdpKeys = section(place, Value::Table(own))?;
-    Ok((Transport::Udp(keys.header.unwrap_or(28)), 1_472))
 }

@@ -1,5 +1,6 @@
 //! Which runs: all of them, a few, or a choice.
 
+use super::error::Problem;
 use super::sweep::{self, Sweep};
 use super::{Plan, Scenario, ScenarioError};
 use crate::metrics::Fingerprint;
@@ -41,7 +42,9 @@ impl Scenario {
             s.seeds = quick.seeds.unwrap_or(s.seeds);
             for sweep in &mut s.sweeps {
                 if let Some(kept) = quick.sweep.get(&sweep.name) {
-                    sweep.keep(kept).map_err(|p| p.inside(&self.file, &self.text))?;
+                    let wrong = |name: &str, what| Problem::at("[quick.sweep]", name, what);
+                    let done = sweep.keep(kept).map_err(|what| wrong(&sweep.name, what));
+                    done.map_err(|p| p.inside(&self.file, &self.text))?;
                 }
             }
             for (key, value) in &quick.set {

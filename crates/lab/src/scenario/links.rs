@@ -3,7 +3,7 @@
 use super::error::Problem;
 use super::files::Trace;
 use anabranch_sim::loss::LossTrace;
-use anabranch_sim::netem::{LINK_WORDS, NoGuest, canonical, is_word, read_links, split};
+use anabranch_sim::netem::{LINK_WORDS, NoGuest, canonical, is_word, nearest, read_links, split};
 use anabranch_sim::{DeliveryTrace, LinkConfig, LossConfig};
 use toml::{Table, Value};
 
@@ -36,8 +36,10 @@ pub(super) fn read(place: &str, table: &Table) -> Result<(LinkConfig, LinkConfig
         let texts = schedule.as_array().and_then(|a| a.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
         let wrong = || Problem::at(place, "schedule", "needs a list of texts such as [\"7s down\"]");
         for text in texts.ok_or_else(wrong)? {
-            words.push("at".into());
-            words.extend(split(text, &[]));
+            let mut change = vec!["at".to_owned()];
+            change.extend(split(text, &[]));
+            alone(&change).map_err(|e| Problem::at(place, "schedule", format!("`{text}`: {e}")))?;
+            words.extend(change);
         }
     }
     if let Some(every) = table.get("every") {
@@ -59,7 +61,11 @@ pub(super) fn read(place: &str, table: &Table) -> Result<(LinkConfig, LinkConfig
         traces.into_iter().try_for_each(|(key, value)| trace(place, key, value, link))?;
     }
     for (direction, link) in [("up", &forward), ("down", &backward)] {
-        link.check().map_err(|e| Problem::new(place, format!("{direction}: {e}")))?;
+        let wrong = |what: String| match link.deliveries {
+            Some(_) => Problem::at(place, DELIVERIES, what),
+            None => Problem::new(place, what),
+        };
+        link.check().map_err(|e| wrong(format!("{direction}: {e}")))?;
     }
     Ok((forward, backward))
 }
@@ -92,13 +98,47 @@ fn word(place: &str, prefix: &str, key: &str, value: &Value, words: &mut Vec<Str
     if matches!(key, "at" | "every" | "cut" | "restore") || !is_word(&name, &[]) {
         let known = LINK_WORDS.iter().copied().filter(|w| !matches!(*w, "at" | "cut" | "restore"));
         let known: Vec<&str> = known.chain([DELIVERIES]).collect();
-        return Err(Problem::unknown(place, key, &known));
+        let unknown = Problem::unknown(place, key, &known);
+        return Err(match prefix.strip_suffix('.') {
+            Some(direction) => unknown.beneath(direction),
+            None => unknown,
+        });
     }
-    words.push(name);
+    let wrong = |what: String| Problem::at(place, &format!("{prefix}{key}"), what);
+    let mut own = vec![name];
     match value {
-        Value::Integer(n) => words.push(n.to_string()),
-        Value::String(text) => words.extend(split(text, &[])),
-        _ => return Err(Problem::at(place, key, "needs a text or a whole number")),
+        Value::Integer(n) => own.push(n.to_string()),
+        Value::String(text) => own.extend(split(text, &[])),
+        _ => return Err(wrong("needs a text or a whole number".into())),
     }
+    alone(&own).map_err(|e| wrong(not_a_value(key, &own, e)))?;
+    words.extend(own);
     Ok(())
+}
+
+/// The words of one key, read by themselves, so that a mistake in them is known to be its own.
+fn alone(words: &[String]) -> Result<(), String> {
+    read_links(words, &mut NoGuest, None).map(drop).map_err(|e| e.to_string())
+}
+
+/// Words that the value of a key may have.
+const IN_VALUES: [(&str, &[&str]); 5] = [
+    ("loss", &["burst", "none", "random", "gemodel", "timed", "pattern", "outages", "packets"]),
+    ("delay", &["distribution", "normal", "uniform", "exponential"]),
+    ("jitter", &["distribution", "normal", "uniform", "exponential"]),
+    ("limit", &["waiting"]),
+    ("limit-bytes", &["waiting"]),
+];
+
+/// What to say of a word that is no link's: it stands in the value of `key`, where those of links help nobody.
+fn not_a_value(key: &str, words: &[String], error: String) -> String {
+    let Some(word) = error.strip_prefix("unknown word `").and_then(|e| e.split('`').next()) else { return error };
+    let before = words.iter().take_while(|w| *w != word).skip(1).cloned().collect::<Vec<_>>().join(" ");
+    let key = canonical(key);
+    let known = IN_VALUES.iter().find(|k| k.0 == key).map_or(&[][..], |k| k.1);
+    match nearest(word, known.iter().copied()) {
+        Some(near) => format!("unknown word `{word}`; did you mean `{near}`?"),
+        None if known.is_empty() => format!("unknown word `{word}` after `{before}`: remove it"),
+        None => format!("unknown word `{word}` after `{before}`; known are {}", known.join(", ")),
+    }
 }

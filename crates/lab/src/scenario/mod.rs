@@ -8,8 +8,10 @@ mod files;
 mod flow;
 mod form;
 mod lacks;
+mod lines;
 mod links;
 mod names;
+mod others;
 mod plan;
 mod series;
 mod sweep;
@@ -19,6 +21,8 @@ mod units;
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_mistakes;
 
 pub use error::ScenarioError;
 pub use flow::{Flow, Limits, Playout, Sctp, Transport};
@@ -29,7 +33,7 @@ pub use series::{Noted, SeriesOf, unit_of};
 
 use crate::claims::Claim;
 use crate::figures::Figure;
-use error::{Problem, section};
+use error::{Part, Problem, section};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use sweep::{Quick, Sweep};
@@ -211,9 +215,16 @@ impl Scenario {
         };
         let made = self.table(at).and_then(|t| plan::read(&t, &self.measures, &self.series));
         made.map_err(|p| {
+            let of = |(s, i): (&Sweep, &usize)| {
+                let part = s.sets.all().iter().find_map(|key| p.set_by(key))?;
+                let line = lines::of_sweep(&self.text, &s.name, (part == Part::Value).then_some(*i));
+                Some((part, line))
+            };
+            let swept = self.sweeps.iter().zip(at).rev().find_map(of);
             let mut e = p.inside(&self.file, &self.text);
+            e.line = swept.and_then(|s| s.1).or(e.line);
             // A mistake at the first point is most likely one at all.
-            if at.iter().any(|i| *i > 0) {
+            if at.iter().any(|i| *i > 0) || swept.is_some_and(|s| s.0 == Part::Value) {
                 e.what = format!("{} (at {})", e.what, point());
             }
             e
@@ -295,7 +306,7 @@ fn read(file: &str, text: &str, mut table: Table) -> Result<Scenario, Problem> {
         let names: Vec<&str> = sweeps.iter().map(|s| s.name.as_str()).collect();
         let of =
             sweeps.iter().find(|s| s.name == *key).ok_or_else(|| Problem::unknown("[quick.sweep]", key, &names))?;
-        of.clone().keep(values)?;
+        of.clone().keep(values).map_err(|what| Problem::at("[quick.sweep]", key, what))?;
     }
     let (file, text) = (file.to_owned(), text.to_owned());
     Ok(Scenario { name, title, source, seeds, claims, figures, measures, series, file, text, base, sweeps, quick })

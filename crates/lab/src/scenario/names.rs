@@ -43,7 +43,7 @@ pub(super) fn of_sweeps(sweeps: &[Sweep], measures: &[Measure], series: bool) ->
         }
         let before = &sweeps[..i];
         if before.iter().any(|b| b.name == s.name) {
-            return wrong("name", "there are two sweeps of this name");
+            return wrong("name", "there are two sweeps of this name").map_err(Problem::again);
         }
         for key in s.sets.all() {
             if key.starts_with("flow.") && key.ends_with(".name") {

@@ -68,7 +68,7 @@ pub(super) fn measures(base: &Table, metrics: &[String]) -> Result<Vec<Measure>,
     let flows = flows_of(base)?;
     let groups = flows.iter().map(flow::name).collect::<Result<Vec<_>, _>>()?;
     if let Some(twice) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
-        return Err(Problem::new(&format!("flow `{}`", twice.1), "there are two flows of this name"));
+        return Err(Problem::at(&format!("flow `{}`", twice.1), "name", "there are two flows of this name").again());
     }
     let cables = cables(base)?;
     if metrics.is_empty() {

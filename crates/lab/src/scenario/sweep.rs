@@ -69,15 +69,14 @@ impl Sweep {
     }
 
     /// Keeps these values only.
-    pub fn keep(&mut self, some: &[Value]) -> Result<(), Problem> {
+    pub fn keep(&mut self, some: &[Value]) -> Result<(), String> {
         let labels = self.labels();
         let known = |v: &&Value| labels.contains(&label(v));
         if let Some(lost) = some.iter().find(|v| !known(v)) {
-            let what = format!("[quick.sweep]: `{}` is none of its values", label(lost));
-            return Err(Problem::new(&self.place(), what));
+            return Err(format!("`{}` is none of its values", label(lost)));
         }
         if some.is_empty() {
-            return Err(Problem::new(&self.place(), "[quick.sweep]: needs one of its values or more"));
+            return Err("needs one of its values or more".to_owned());
         }
         let kept: Vec<usize> = (0..labels.len()).filter(|i| some.iter().any(|v| label(v) == labels[*i])).collect();
         self.values = kept.iter().map(|i| self.values[*i].clone()).collect();

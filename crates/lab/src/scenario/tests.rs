@@ -125,7 +125,7 @@ fn mistakes_are_one_line_with_file_line_and_key() {
         (
             "sweep = { loss = [\"1%\"]",
             "sweep = { loss = [\"3%\"]",
-            "small.toml:25: sweep `loss`: [quick.sweep]: `3%` is none of its values",
+            "small.toml:31: [quick.sweep]: `loss`: `3%` is none of its values",
         ),
         (
             "name = \"rbuf\"",
@@ -401,7 +401,7 @@ fn names_and_sizes_that_would_harm_the_results_are_mistakes() {
         ("duration = \"10s\"", "duration = \"0s\"", "small.toml:3: `duration`: needs a time longer than zero"),
         ("duration = \"10s\"", "duration = \"10s\"\nseeds = 100000000000", "must lie between 1 and 1000000"),
         ("\nseeds = 2", "\nseeds = 0", "[quick]: `seeds`: is 0, and must lie between 1 and 1000000"),
-        ("loss = [\"1%\"]", "loss = []", "[quick.sweep]: needs one of its values or more"),
+        ("loss = [\"1%\"]", "loss = []", "small.toml:31: [quick.sweep]: `loss`: needs one of its values or more"),
         ("tau=10", "tau=10,tau=20", "rtx_csi: tau is given twice"),
         ("receive-buffer = \"128KB\"", "send-buffer = 1000", "`send-buffer` is 1000, and must hold a packet"),
     ];

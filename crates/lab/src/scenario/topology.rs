@@ -29,8 +29,13 @@ pub(super) fn read(table: &Table) -> Result<Topology, Problem> {
     };
     topology.check().map_err(|e| {
         let text = e.to_string();
-        let name = text.split('`').nth(1).unwrap_or_default().to_owned();
-        Problem::at(PLACE, &name, text)
+        let name = text.split('`').nth(1).unwrap_or_default();
+        match topology.cables.iter().any(|c| c.name == name) {
+            true => {
+                Problem::new(&format!("cable `{name}`"), text.trim_start_matches(&format!("cable `{name}` "))).again()
+            }
+            false => Problem::at(PLACE, "hosts", text),
+        }
     })?;
     Ok(topology)
 }
@@ -165,12 +170,12 @@ fn free(t: Table) -> Result<Topology, Problem> {
         let (from, to) = (text("from")?.ok_or_else(|| missing("from"))?, text("to")?.ok_or_else(|| missing("to"))?);
         let name = text("name")?.unwrap_or_else(|| format!("{from}-{to}"));
         let place = format!("cable `{name}`");
-        let node = |end: &str| {
+        let node = |key: &str, end: &str| {
             let known: Vec<&str> = topology.nodes.iter().map(|n| n.name.as_str()).collect();
             let what = || format!("there is no host or router `{end}`; there are {}", known.join(", "));
-            topology.find(end).ok_or_else(|| Problem::new(&place, what()))
+            topology.find(end).ok_or_else(|| Problem::at(&place, key, what()))
         };
-        let (a, b) = (node(&from)?, node(&to)?);
+        let (a, b) = (node("from", &from)?, node("to", &to)?);
         let (forward, backward) = links::read(&place, &cable)?;
         topology.cable(&name, a, b, forward, backward);
     }

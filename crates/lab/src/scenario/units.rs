@@ -2,14 +2,29 @@
 
 use anabranch_base::{Duration, Rate};
 use anabranch_sim::netem::{ParseError, units};
+use core::fmt;
+use serde::de::Visitor;
 use serde::{Deserialize, Deserializer};
 
-fn text<'de, D: Deserializer<'de>, T>(d: D, read: impl Fn(&str) -> Result<T, ParseError>) -> Result<T, D::Error> {
-    let text = String::deserialize(d)?;
-    read(&text).map_err(|e| {
-        let message = e.to_string();
-        serde::de::Error::custom(message.strip_prefix("`value` ").unwrap_or(&message))
-    })
+/// What to say of a wrong value; its key is named by who reads it.
+fn message<E: serde::de::Error>(e: &ParseError) -> E {
+    let message = e.to_string();
+    E::custom(message.strip_prefix("`value` ").unwrap_or(&message).replace("`value ", "`"))
+}
+
+/// A text that stands for a value.
+struct Text<F>(&'static str, F);
+
+impl<T, F: Fn(&str) -> Result<T, ParseError>> Visitor<'_> for Text<F> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
+        (self.1)(text).map_err(|e| message(&e))
+    }
 }
 
 /// A span of time: `"30s"`.
@@ -18,7 +33,7 @@ pub(super) struct Time(pub Duration);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        text(d, |t| units::time("value", t)).map(Time)
+        d.deserialize_str(Text("a time such as \"30ms\"", |t: &str| units::time("value", t))).map(Time)
     }
 }
 
@@ -29,7 +44,14 @@ pub(super) struct BitRate(pub Rate);
 impl<'de> Deserialize<'de> for BitRate {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let needed = || ParseError::new("`value` needs a rate such as 10mbit".into());
-        text(d, |t| units::rate("value", t)?.ok_or_else(needed)).map(BitRate)
+        // Advice for links helps nobody here.
+        let own =
+            |e: ParseError| ParseError::new(e.to_string().split("; use `down`").next().unwrap_or_default().into());
+        let read = |t: &str| match units::rate("value", t).map_err(own)? {
+            Some(rate) => Ok(rate),
+            None => Err(needed()),
+        };
+        d.deserialize_str(Text("a rate such as \"10mbit\"", read)).map(BitRate)
     }
 }
 
@@ -39,20 +61,28 @@ pub(super) struct Size(pub u64);
 
 impl<'de> Deserialize<'de> for Size {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Either {
-            Number(u64),
-            Text(String),
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = Size;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number of bytes, such as \"64KB\" or 1500")
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Size, E> {
+                let wrong = |_| E::custom("needs a number of bytes, such as \"64KB\" or 1500");
+                u64::try_from(n).map(Size).map_err(wrong)
+            }
+
+            fn visit_u64<E: serde::de::Error>(self, n: u64) -> Result<Size, E> {
+                Ok(Size(n))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Size, E> {
+                units::bytes("value", text).map(Size).map_err(|e| message(&e))
+            }
         }
-        let wrong = |_| serde::de::Error::custom("needs a number of bytes, such as \"64KB\" or 1500");
-        match Either::deserialize(d).map_err(wrong)? {
-            Either::Number(n) => Ok(Size(n)),
-            Either::Text(t) => units::bytes("value", &t).map(Size).map_err(|e| {
-                let message = e.to_string();
-                serde::de::Error::custom(message.strip_prefix("`value` ").unwrap_or(&message))
-            }),
-        }
+        d.deserialize_any(Bytes)
     }
 }
 
@@ -62,7 +92,7 @@ pub(super) struct Share(pub f64);
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        text(d, |t| units::share("value", t)).map(Share)
+        d.deserialize_str(Text("a share such as \"1%\"", |t: &str| units::share("value", t))).map(Share)
     }
 }
 

@@ -1,0 +1,79 @@
+//! Flows that are not the engine's: over TCP, and of datagrams.
+
+use super::error::{Problem, section};
+use super::flow::{Transport, refuse_strangers};
+use super::units::Time;
+use anabranch_sim::transport::tcp::{Recovery, SackRule, TcpConfig};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+/// Keys of a flow over TCP.
+pub(super) const OF_TCP: [&str; 8] =
+    ["recovery", "rules", "segment", "header", "window", "initial-window", "initial-ssthresh", "delayed-ack"];
+
+#[derive(Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+struct TcpKeys {
+    recovery: Option<String>,
+    rules: Option<String>,
+    segment: Option<u32>,
+    header: Option<u32>,
+    window: Option<u32>,
+    initial_window: Option<u32>,
+    initial_ssthresh: Option<u32>,
+    delayed_ack: Option<Time>,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct UdpKeys {
+    header: Option<u32>,
+}
+
+/// A flow over TCP, and the payload of a segment.
+pub(super) fn tcp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
+    refuse_strangers(place, &own, "tcp", &OF_TCP)?;
+    let keys: TcpKeys = section(place, Value::Table(own))?;
+    let recovery = match keys.recovery.as_deref().unwrap_or("newreno") {
+        "tahoe" => Recovery::Tahoe,
+        "reno" => Recovery::Reno,
+        "newreno" => Recovery::NewReno,
+        "sack" => Recovery::Sack(SackRule::Rfc6675),
+        "sack-pipe" => Recovery::Sack(SackRule::Pipe),
+        other => {
+            let what = format!("is tahoe, reno, newreno, sack or sack-pipe, not `{other}`");
+            return Err(Problem::at(place, "recovery", what));
+        }
+    };
+    let mut c = match keys.rules.as_deref().unwrap_or("rfc") {
+        "rfc" => TcpConfig::rfc(recovery),
+        "ns2" => TcpConfig::ns2(recovery),
+        other => return Err(Problem::at(place, "rules", format!("is rfc or ns2, not `{other}`"))),
+    };
+    let set = |slot: &mut u32, value: Option<u32>| *slot = value.unwrap_or(*slot);
+    set(&mut c.segment, keys.segment);
+    set(&mut c.header, keys.header);
+    set(&mut c.window, keys.window);
+    set(&mut c.initial_window, keys.initial_window);
+    c.initial_ssthresh = keys.initial_ssthresh.or(c.initial_ssthresh);
+    if let Some(Time(wait)) = keys.delayed_ack {
+        c.delayed_ack = (!wait.is_zero()).then_some(wait);
+    }
+    let least = [
+        ("segment", c.segment, "byte"),
+        ("window", c.window, "segment"),
+        ("initial-window", c.initial_window, "segment"),
+    ];
+    if let Some((key, _, what)) = least.iter().find(|l| l.1 == 0) {
+        return Err(Problem::at(place, key, format!("needs one {what} or more")));
+    }
+    c.check().map_err(|e| Problem::new(place, e))?;
+    Ok((Transport::Tcp(c), c.segment))
+}
+
+/// A flow of datagrams, and the payload of a full one.
+pub(super) fn udp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
+    refuse_strangers(place, &own, "udp", &["header"])?;
+    let keys: UdpKeys = section(place, Value::Table(own))?;
+    Ok((Transport::Udp(keys.header.unwrap_or(28)), 1_472))
+}

@@ -1,0 +1,157 @@
+//! Mistakes are told with the line and the key where they stand.
+
+use super::*;
+
+/// Keys of one name stand in several tables.
+const TWO: &str = r#"name = "two"
+duration = "2s"
+metrics = ["main.goodput"]
+[topology]
+kind = "disjoint-paths"
+limit = "50p"
+[topology.path1]
+rate = "10mbit"
+delay = "20ms"
+[topology.path2]
+rate = "10mbit"
+delay = "20ms"
+up.loss = "1%"
+[[flow]]
+name = "main"
+transport = "sctp"
+receive-buffer = "1MB"
+[[flow]]
+transport = "tcp"
+name = "other"
+[[sweep]]
+name = "d"
+sets = "topology.path2.delay"
+values = [
+  "10ms",
+  "20ms",
+]
+[quick]
+seeds = 1
+sweep = { d = ["10ms"] }
+set = { duration = "1s" }
+"#;
+
+/// The message after replacing a line, counted from 1.
+fn error(line: usize, by: &str) -> String {
+    let mut lines: Vec<&str> = TWO.lines().collect();
+    lines[line - 1] = by;
+    let read = |name: &str| Err(format!("cannot read `{name}`"));
+    Scenario::parse("two.toml", &lines.join("\n"), &read).expect_err(by).to_string()
+}
+
+fn all(cases: &[(usize, &str, &str)]) {
+    let mut wrong = Vec::new();
+    for (line, by, want) in cases {
+        let got = error(*line, by);
+        // The line that was replaced is the one that is named.
+        let whole = format!("two.toml:{line}: {want}");
+        wrong.extend((got != whole).then(|| format!("{got}\n{whole}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn the_line_is_that_of_the_table_which_is_spoken_of() {
+    let time = "needs a time with its unit, such as 30ms or 1.5s, not `20`";
+    let in_path = format!("[topology.path2]: `delay` {time}");
+    let swept = format!("{in_path} (at d = 20)");
+    let rate = "needs a rate with its unit, such as 6mbit, 800kbit or 1mbyte (a second), or `unlimited`, not `5mb`";
+    let in_rate = format!("[topology.path2]: `rate` {rate}");
+    let nothing = "`limit`: `limit 0` drops everything; use `down` to cut a path";
+    let (one, shared) = (format!("[topology.path1]: {nothing}"), format!("[topology]: {nothing}"));
+    all(&[
+        (11, "rate = \"5mb\"", &in_rate),
+        (9, "limit = \"0p\"", &one),
+        (6, "limit = \"0p\"", &shared),
+        (13, "up.dleay = \"1ms\"", "[topology.path2]: unknown key `dleay`; did you mean `delay`?"),
+        (13, "up.loss = { file = \"none.txt\" }", "[topology.path2.up]: `loss`: cannot read `none.txt`"),
+        // What a sweep sets stands there and not where it goes to.
+        (26, "  \"20\",", &swept),
+        (23, "sets = \"topology.path2.dleay\"", "[topology.path2]: unknown key `dleay`; did you mean `delay`?"),
+        (20, "name = \"main\"", "flow `main`: `name`: there are two flows of this name"),
+        (20, "name = \"o.o\"", "[[flow]]: `name`: needs letters, without dots, stars, commas and quotes"),
+        (30, "sweep = { d = [\"11ms\"] }", "[quick.sweep]: `d`: `11ms` is none of its values"),
+        (31, "set = { duration = \"1\" }", &format!("[quick.set]: `duration`: {}", time.replace("20", "1"))),
+        (17, "packet-size = 10", "flow `main`: `packet-size` is 10, and must lie between 532 and 65535 bytes"),
+    ]);
+}
+
+#[test]
+fn tables_in_one_line_and_what_is_lent_are_found() {
+    let text = TWO
+        .replace("[topology.path1]\nrate = \"10mbit\"\ndelay = \"20ms\"\n", "path1 = { rate = \"10mbit\" }\n")
+        .replace("[topology.path2]\nrate = \"10mbit\"\ndelay = \"20ms\"\nup.loss", "path2 = { rate = \"5mb\" }\nloss");
+    let message = |text: &str, below: &str| {
+        Scenario::parse("two.toml", text, &|_| Ok(below.to_owned())).expect_err("a mistake").to_string()
+    };
+    let e = message(&text, "");
+    assert!(e.starts_with("two.toml:8: [topology.path2]: `rate` needs a rate"), "{e}");
+    let e = message("name = \"own\"\nextends = \"two.toml\"\n[topology.path2]\ndelay = \"1ms\"\n", &text);
+    assert!(e.starts_with("two.toml:2: [topology.path2]: `rate` needs a rate"), "{e}");
+}
+
+#[test]
+fn keys_of_traffic_are_named() {
+    let of = |keys: &str| error(16, &format!("traffic = {keys}"));
+    let mut wrong = Vec::new();
+    for (keys, want) in [
+        ("\"blk\"", "`traffic.kind`: no kind is called `blk`; did you mean `bulk`?"),
+        ("3", "`traffic`: needs a kind, such as \"bulk\", or { kind = \"web\" }"),
+        ("{ size = 3 }", "`traffic`: the key `kind` is missing"),
+        ("{ kind = \"cbr\", rate = \"1mbit\" }", "`traffic`: the key `size` is missing"),
+        ("{ kind = \"cbr\", rate = \"0mbit\", size = 9 }", "`traffic.rate`: `0mbit` sends nothing"),
+        (
+            "{ kind = \"cbr\", rate = \"1mbit\", size = 1.5 }",
+            "`traffic.size`: invalid type: floating point `1.5`, expected a number of bytes, such as \"64KB\" or 1500",
+        ),
+        ("{ kind = \"cbr\", rate = \"1mbit\", sizes = 9 }", "unknown key `sizes`; did you mean `size`?"),
+        (
+            "{ kind = \"thin\", app = \"doom\" }",
+            "`traffic.app`: unknown variant `doom`, expected one of `anarchy-online`, `remote-desktop`, `ssh`, \
+             `world-of-warcraft`, `skype`, `casa`",
+        ),
+        (
+            "{ kind = \"mix\", peak = \"1mbit\", stream-share = 0.9 }",
+            "`traffic.stream-share`: invalid type: floating point `0.9`, expected a share such as \"1%\"",
+        ),
+        (
+            "{ kind = \"mix\", peak = \"1mbit\", stream-share = \"150%\" }",
+            "`traffic.stream-share`: `150%` is more than 100%",
+        ),
+    ] {
+        // The transport that this line replaces comes after.
+        let (got, whole) = (of(&format!("{keys}\ntransport = \"sctp\"")), format!("two.toml:16: flow `main`: {want}"));
+        wrong.extend((got != whole).then(|| format!("{got}\n{whole}")));
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
+}
+
+#[test]
+fn keys_of_tcp_and_of_links_are_named() {
+    let tcp = |key: &str| error(19, &format!("transport = \"tcp\"\n{key} = 0"));
+    for (key, unit) in [("segment", "byte"), ("window", "segment"), ("initial-window", "segment")] {
+        assert_eq!(tcp(key), format!("two.toml:20: flow `other`: `{key}`: needs one {unit} or more"));
+    }
+    let words = "distribution, normal, uniform, exponential";
+    let gauss = format!("[topology.path2]: `jitter`: unknown word `gauss` after `2ms`; known are {words}");
+    all(&[
+        (13, "loss = \"1% brust 3\"", "[topology.path2]: `loss`: unknown word `brust`; did you mean `burst`?"),
+        (
+            13,
+            "up.loss = \"1% burst 0\"",
+            "[topology.path2]: `up.loss`: `burst` needs a mean number of packets of 1 or more, not `0`",
+        ),
+        (13, "jitter = \"2ms gauss\"", &gauss),
+        (13, "mtu = \"900 x\"", "[topology.path2]: `mtu`: unknown word `x` after `900`: remove it"),
+        (
+            13,
+            "schedule = [\"1s down\", \"7s donw\"]",
+            "[topology.path2]: `schedule`: `7s donw`: unknown word `donw`; did you mean `down`?",
+        ),
+    ]);
+}
