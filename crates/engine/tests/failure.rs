@@ -2,8 +2,8 @@
 
 mod common;
 
-use anabranch_base::PathId;
-use anabranch_engine::{AssocConfig, CloseReason, Event};
+use anabranch_base::{PathId, RandomStream};
+use anabranch_engine::{AssocConfig, CloseReason, Endpoint, EndpointConfig, Event, LocalId};
 use anabranch_policy::view::PathState;
 use anabranch_sim::Direction;
 use anabranch_wire::kind;
@@ -203,4 +203,31 @@ fn the_cascade_of_rtx_csi_tells_where_its_decisions_fell() {
     assert_eq!(stages.contested() + stages.alone + stages.dormant, s.retransmissions);
     let mut b = connected("cmt", 2);
     assert_eq!(b.assoc(Side::Client).stats().retransmission_stages, None, "others do not");
+}
+
+/// A server that forgot its client while one way of the client was on its way to become known: AUTH and ASCONF of
+/// nobody's are dropped silently (RFC 5061 §4.1.1), so that something else has to notice.
+#[test]
+fn an_interface_that_comes_back_during_the_handshake_hides_no_dead_peer() {
+    // Down until before and until after the COOKIE ACK has come.
+    for away in [5, 100] {
+        let mut b = Bench::new(5, &assoc_config("cmt"));
+        for i in 0..2 {
+            b.paths.add(&format!("path{i}"), link(10, 20), link(10, 20));
+        }
+        let config = assoc_config("cmt");
+        b.connect(&config);
+        // The COOKIE ECHO is on its way.
+        b.run_for(ms(60));
+        let now = b.now;
+        b.client.association_mut(b.client_id).expect("begun").interface_down(now, LocalId(0));
+        b.run_for(ms(away));
+        let now = b.now;
+        b.client.association_mut(b.client_id).expect("begun").interface_up(now, LocalId(0));
+        b.run_for(ms(40));
+        assert!(b.client_events.contains(&Event::Connected), "{:?}", b.client_events);
+        b.server = Endpoint::new(EndpointConfig::new(PORT, config), Box::new(RandomStream::named(1, "restart")), b.now);
+        b.run_for(ms(60_000));
+        assert!(b.client_events.iter().any(|e| matches!(e, Event::Closed(_))), "{away}: {:?}", b.client_events);
+    }
 }

@@ -301,8 +301,9 @@ impl Association {
             self.association_error(now);
             return self.send_ask(now);
         }
-        if self.usable_paths().is_empty() {
-            // Nothing else is left to notice a dead peer by (RFC 5061 §5.1 B1).
+        let usable = self.usable_paths();
+        if !self.paths.iter().any(|p| usable.has(p.id) && p.known_to_peer) {
+            // Nothing else is left to notice a dead peer by: only known paths are probed (RFC 5061 §5.1 B1).
             self.association_error(now);
         }
         self.send_asconf(now);

@@ -192,7 +192,9 @@ impl Association {
         self.control_attempts = 0;
         self.state = State::Established;
         let path = self.handshake_path;
-        if self.paths.get(path.index()).is_some_and(|p| p.origin == Origin::Handshake) {
+        if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Handshake) {
+            // Its interface may have come back meanwhile: the peer has answered to this address.
+            p.known_to_peer |= !p.interface_down;
             self.set_path_state(now, path, PathState::Active, PathReason::Confirmed);
             self.begin_confirming(now, path);
         }
