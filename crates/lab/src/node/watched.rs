@@ -70,10 +70,12 @@ impl<X: 'static> Agent<X> for Watched<DatagramSink> {
     fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         let now = cx.now();
         let sent = if let Body::Datagram { sent, number, .. } = packet.body { Some((sent, number)) } else { None };
-        let before = self.inner.counters().received.bytes;
+        let before = self.inner.counters().received;
         Agent::<X>::receive(&mut self.inner, cx, packet);
-        let more = self.inner.counters().received.bytes - before;
-        if let Some((sent, number)) = sent {
+        let now_there = self.inner.counters().received;
+        let more = now_there.bytes - before.bytes;
+        // Only its first arrival counts.
+        if let Some((sent, number)) = sent.filter(|_| now_there.packets > before.packets) {
             let mut record = self.record.borrow_mut();
             record.travelled(sent, now);
             record.delivered(0, more, now);

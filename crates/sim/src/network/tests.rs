@@ -200,7 +200,9 @@ fn an_observer_sees_every_fate_in_order_of_time() {
         assert!(tally.packets > 0, "{reason:?}");
         assert_eq!(count(What::Dropped(reason)), tally.packets, "{reason:?}");
     }
-    assert_eq!((count(What::Arrived), count(What::Received)), (counters.received.packets, counters.received.packets));
+    // Three sources that number alike.
+    let all = counters.received.packets + counters.duplicates.packets;
+    assert_eq!((count(What::Arrived), count(What::Received)), (all, all));
     // The second packet waits 1 ms for the first, then 1 ms to leave, then 10 ms on the way.
     let ms = Instant::from_millis;
     let second: Vec<_> = log.iter().filter(|e| e.3 == 1).map(|e| (e.0, e.2)).collect();
@@ -252,6 +254,9 @@ fn a_datagram_sink_misses_what_the_link_loses() {
         let lost = counters.dropped_loss.packets;
         // Behind the last one that came nothing is missed yet.
         assert!(lost > 150 && missing <= lost && lost - missing < 5, "{lost} {missing}");
+        let got = n.agent::<DatagramSink>(sink).unwrap().counters();
+        assert_eq!(got.duplicates.packets, counters.duplicated.packets);
+        assert_eq!(got.received.packets + got.duplicates.packets, counters.delivered.packets);
         assert_eq!(counters.duplicated.packets > 0, duplicate > 0.0);
     }
 }

@@ -5,6 +5,7 @@ use crate::link::Tally;
 use crate::network::{Address, Agent, Body, Context, Packet, Peer};
 use crate::traffic::{Emission, Kind, Source};
 use anabranch_base::Instant;
+use std::collections::BTreeMap;
 
 /// A header of TCP is so many bytes longer than one of UDP.
 const STREAM_MORE: u32 = 12;
@@ -77,13 +78,16 @@ impl<X: 'static> Agent<X> for DatagramSource {
     }
 }
 
-/// Counts the datagrams that reach it.
+/// Counts the datagrams of one source that reach it.
 #[derive(Clone, Debug, Default)]
 pub struct DatagramSink {
-    highest: Option<u64>,
-    counters: FlowCounters,
-    late: u64,
+    /// One past the highest number that came.
+    next: u64,
+    /// Numbers below it that have not come: the first of each gap, and one past its last.
+    gaps: BTreeMap<u64, u64>,
     missing: u64,
+    late: u64,
+    counters: FlowCounters,
 }
 
 impl DatagramSink {
@@ -92,9 +96,34 @@ impl DatagramSink {
         DatagramSink::default()
     }
 
-    /// What came. A datagram that arrives twice counts twice.
+    /// What came. A datagram that arrives twice is a duplicate the second time.
     pub fn counters(&self) -> FlowCounters {
         self.counters
+    }
+
+    /// Notes that `number` came; says whether for the first time.
+    fn note(&mut self, number: u64) -> bool {
+        if number >= self.next {
+            if number > self.next {
+                self.gaps.insert(self.next, number);
+                self.missing += number - self.next;
+            }
+            self.next = number + 1;
+            return true;
+        }
+        let Some((&first, &end)) = self.gaps.range(..=number).next_back().filter(|(_, end)| number < **end) else {
+            return false;
+        };
+        self.gaps.remove(&first);
+        // What is left of the gap on either side.
+        for (first, end) in [(first, number), (number + 1, end)] {
+            if first < end {
+                self.gaps.insert(first, end);
+            }
+        }
+        self.missing -= 1;
+        self.late += 1;
+        true
     }
 
     /// Datagrams that came after one sent later.
@@ -113,16 +142,8 @@ impl<X: 'static> Agent<X> for DatagramSink {
 
     fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         if let Body::Datagram { number, sent, header } = packet.body {
-            let next = self.highest.map_or(0, |h| h + 1);
-            self.late += u64::from(number + 1 < next);
-            // The latest one that comes twice is a copy made on the way, and fills no gap.
-            match number.checked_sub(next) {
-                Some(between) => self.missing += between,
-                None if number + 1 < next => self.missing = self.missing.saturating_sub(1),
-                None => {}
-            }
-            self.highest = self.highest.max(Some(number));
-            self.counters.count(cx.now(), sent, packet.size.saturating_sub(header), false);
+            let new = self.note(number);
+            self.counters.count(cx.now(), sent, packet.size.saturating_sub(header), !new);
         }
     }
 
@@ -130,5 +151,20 @@ impl<X: 'static> Agent<X> for DatagramSink {
 
     fn next_timeout(&self) -> Option<Instant> {
         None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn late_ones_fill_gaps_and_copies_do_not() {
+        let mut sink = DatagramSink::new();
+        let come = [2, 2, 7, 4, 4, 0, 3, 7, 0, 8, 6];
+        let new = come.map(|n| sink.note(n));
+        assert_eq!(new, [true, false, true, true, false, true, true, false, false, true, true]);
+        // 1 and 5 are missing.
+        assert_eq!((sink.missing(), sink.overtaken(), sink.gaps), (2, 4, BTreeMap::from([(1, 2), (5, 6)])));
     }
 }
