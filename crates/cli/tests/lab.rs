@@ -153,6 +153,61 @@ fn a_disk_that_fills_between_two_files_leaves_both_as_they_were() {
     assert_eq!(code, Some(0), "{lines:?}");
 }
 
+/// Every file in the folder but the parts of the journal, sorted.
+fn files(folder: &Path) -> Vec<String> {
+    let entries = std::fs::read_dir(folder).into_iter().flatten().map(|e| e.expect("a name").path());
+    let mut names: Vec<String> = entries
+        .filter(|p| p.is_file())
+        .map(|p| p.file_name().unwrap_or_default().to_string_lossy().into_owned())
+        .collect();
+    names.sort();
+    names
+}
+
+#[test]
+fn other_results_in_a_folder_are_told_of_and_leave_nothing_beside_the_new() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let out = |part: &str| dir.path().join("out").join(part);
+    let text =
+        SCENARIO.replace("seeds = 40", "seeds = 2").replace("[\"main.goodput\"]", "[\"main.goodput\", \"main.delay\"]");
+    let noting = text.replace("topology =", "series = [\"main.cwnd\"]\ntopology =");
+    let run = |text: &str, more: &[&str]| {
+        let (code, mut lines) = end(&lab(dir.path(), text, &[&["--out", "out"], more].concat()));
+        assert_eq!(code, Some(0), "{lines:?}");
+        lines.retain(|l| l.contains("holds other results"));
+        lines
+    };
+    assert_eq!(run(&noting, &["--log", "--csv", "--pcap"]), [""; 0]);
+    for own in ["trace/mine.jsonl", "figures/main.cwnd-mine.svg", "series/mine.csv"] {
+        std::fs::write(out(own), "x").expect("a file");
+    }
+    let all = ["trace", "figures", "series"].map(|f| files(&out(f)));
+    assert_eq!((all[0].len(), all[2].len()), (2 * 4 + 1, 2), "{all:?}");
+    // The same again, and with more seeds: nothing goes.
+    assert_eq!(run(&noting, &[]), [""; 0]);
+    assert_eq!(run(&noting, &["--seeds", "3"]), [""; 0]);
+    assert_eq!(["trace", "figures", "series"].map(|f| files(&out(f))), all);
+    // Stopped by a mistake: all stays as it was.
+    let before = std::fs::read(out("results.csv")).expect("results");
+    let (code, _) = end(&lab(dir.path(), &text.replace("10ms", "ten"), &["--out", "out"]));
+    assert_eq!((code, std::fs::read(out("results.csv")).expect("results")), (Some(2), before));
+    // Another network, without series and with one metric less.
+    let other = text.replace("10ms", "90ms").replace(", \"main.delay\"", "");
+    let said = run(&other, &[]);
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("out holds other results (topology.path1.down.delay = 0.01, now 0.09 and"), "{said:?}");
+    assert_eq!((files(&out("trace")), files(&out("series"))), (vec!["mine.jsonl".into()], vec!["mine.csv".into()]));
+    let figures = files(&out("figures"));
+    assert!(figures.iter().all(|f| f.starts_with("main.goodput.") || f == "main.cwnd-mine.svg"), "{figures:?}");
+    assert!(figures.len() > 2, "{figures:?}");
+    // A scenario of another name; and fewer points.
+    let said = run(&other.replace("\"small\"", "\"big\""), &["--log"]);
+    assert!(said.len() == 1 && said[0].contains("(scenario `small`)"), "{said:?}");
+    let said = run(&other.replace("\"small\"", "\"big\"").replace("\"16KB\", ", ""), &[]);
+    assert!(said.len() == 1 && said[0].contains("(rbuf = 16KB)"), "{said:?}");
+    assert_eq!(files(&out("trace")), ["big-64KB-seed1.jsonl", "mine.jsonl"]);
+}
+
 #[test]
 fn an_interrupt_ends_with_130() {
     let dir = tempfile::tempdir().expect("a folder");

@@ -7,7 +7,7 @@ use crate::interrupt::Interrupt;
 use anabranch_lab::experiment::{Experiment, SHIPPED};
 use anabranch_lab::report::{self, About};
 use anabranch_lab::results::{Form, Results};
-use anabranch_lab::run::{self, Journal, Options, folder};
+use anabranch_lab::run::{self, Former, Journal, Options, folder};
 use anabranch_lab::scenario::Choice;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -118,8 +118,18 @@ fn work(args: &RunArgs, stop: &AtomicBool) -> Outcome {
         Form::Custom => "-custom",
     };
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/{}{suffix}", e.name)));
+    let about = About { command: command(args), version: env!("CARGO_PKG_VERSION").to_owned(), ..e.about.clone() };
+    let manifest = folder::Manifest::new(&e, form, env!("ANABRANCH_COMMIT"), about).map_err(Failure::usage)?;
+    let former = Former::read(&dir);
+    if let Some(what) = former.as_ref().and_then(|f| f.missing_from(&manifest)) {
+        let dir = dir.display();
+        crate::exit::warning(&format!(
+            "{dir} holds other results ({what}); those of this command take their place once all runs are done, and \
+             journal.jsonl keeps the runs of both"
+        ));
+    }
     let results = all(args, &e, form, &dir, stop)?;
-    finish(args, &e, form, &dir, &results)?;
+    finish(args, &e, &manifest, former.as_ref(), &dir, &results)?;
     args.traces.leave(&e, &dir, stop)
 }
 
@@ -165,16 +175,27 @@ fn command(args: &RunArgs) -> String {
     words.join(" ")
 }
 
-fn finish(args: &RunArgs, e: &Experiment, form: Form, dir: &Path, results: &Results) -> Outcome {
-    let about = About { command: command(args), version: env!("CARGO_PKG_VERSION").to_owned(), ..e.about.clone() };
-    let manifest = folder::Manifest::new(e, form, env!("ANABRANCH_COMMIT"), about.clone()).map_err(Failure::usage)?;
-    folder::write(dir, &manifest, results).map_err(Failure::usage)?;
+fn finish(
+    args: &RunArgs,
+    e: &Experiment,
+    manifest: &folder::Manifest,
+    former: Option<&Former>,
+    dir: &Path,
+    results: &Results,
+) -> Outcome {
+    folder::write(dir, manifest, results).map_err(Failure::usage)?;
     #[cfg(feature = "parquet")]
     if args.parquet {
         run::parquet::write(dir, results).map_err(Failure::usage)?;
     }
-    let about = About { settings: manifest.settings(), ..about };
+    let about = About { settings: manifest.settings(), ..manifest.about.clone() };
     let written = report::write(dir, &about, results).map_err(Failure::usage)?;
     written.warnings.iter().for_each(|w| crate::exit::warning(w));
+    let mut own = written.figures;
+    own.extend(args.parquet.then(|| dir.join("results.parquet")));
+    if let Some(Err((path, e))) = former.map(|f| f.clear(dir, e, manifest, results, &own)) {
+        let path = path.display();
+        crate::exit::warning(&format!("cannot remove {path}, which belongs to the results before: {e}"));
+    }
     print(&show::text(results, &written.judgements, &written.page))
 }

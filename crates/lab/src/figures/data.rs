@@ -83,7 +83,7 @@ pub fn resolve(figure: &Figure, results: &Results, timelines: &[Timeline]) -> Re
     Ok(FigureData { x, unit: unit.unwrap_or_default(), panels })
 }
 
-pub(super) fn heading(figure: &Figure, value: &str) -> String {
+pub(crate) fn heading(figure: &Figure, value: &str) -> String {
     format!("{} {value}", figure.panels.as_deref().unwrap_or_default())
 }
 

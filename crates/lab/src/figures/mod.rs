@@ -4,6 +4,7 @@ mod data;
 mod draw;
 mod over_time;
 
+pub(crate) use data::heading;
 pub use data::{FigureData, Line, Panel, Spot, resolve};
 pub(crate) use draw::note;
 pub use draw::{draw, to_csv};

@@ -64,6 +64,8 @@ pub struct Written {
     pub judgements: Vec<Judgement>,
     /// What could not be done but hinders nothing else, in words.
     pub warnings: Vec<String>,
+    /// The files of the figures.
+    pub figures: Vec<PathBuf>,
 }
 
 /// A figure with its drawings.
@@ -83,19 +85,17 @@ pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Fa
     let judgements = claims::judge(&about.claims, results);
     let folder = dir.join("figures");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::Folder { path: folder.clone(), source })?;
-    let mut warnings = Vec::new();
+    let mut figures = Vec::new();
     for d in &drawn {
-        write_figure(&folder, d)?;
+        write_figure(&folder, d, &mut figures)?;
     }
-    if let Some(warning) = pictures(&folder, &drawn)? {
-        warnings.push(warning);
-    }
+    let warnings = pictures(&folder, &drawn, &mut figures)?.into_iter().collect();
     write_atomically(dir.join("claims.csv"), claims::to_csv(&judgements).as_bytes())?;
     let differences: Vec<_> = results.tables.iter().flat_map(differences::of).collect();
     write_atomically(dir.join("differences.csv"), differences::to_csv(&differences).as_bytes())?;
     let page = dir.join("report.html");
     page::from_drawn(about, results, &judgements, &drawn, &differences).write_to(&page)?;
-    Ok(Written { page, judgements, warnings })
+    Ok(Written { page, judgements, warnings, figures })
 }
 
 /// What the runs noted over time, of the scenarios whose figures draw it.
@@ -127,26 +127,44 @@ fn draw<'a>(about: &'a About, results: &Results, timelines: &[Timeline]) -> Resu
     about.figures.iter().map(one).collect()
 }
 
-fn write_figure(folder: &Path, d: &Drawn<'_>) -> Result<(), Failure> {
-    write_atomically(folder.join(format!("{}.csv", d.figure.name)), figures::to_csv(&d.data).as_bytes())?;
+fn write_figure(folder: &Path, d: &Drawn<'_>, written: &mut Vec<PathBuf>) -> Result<(), Failure> {
+    let mut write = |name: String, bytes: &[u8]| {
+        let path = folder.join(name);
+        write_atomically(&path, bytes).map(|()| written.push(path))
+    };
+    write(format!("{}.csv", d.figure.name), figures::to_csv(&d.data).as_bytes())?;
     for (name, drawing) in names(d).zip(&d.drawings) {
-        write_atomically(folder.join(format!("{name}.svg")), drawing.standalone().as_bytes())?;
+        write(format!("{name}.svg"), drawing.standalone().as_bytes())?;
     }
     Ok(())
 }
 
 /// The file names of a figure's drawings, without their endings: its own, and for panels what they show.
 fn names<'a>(d: &'a Drawn<'_>) -> impl Iterator<Item = String> + 'a {
+    d.data.panels.iter().map(move |p| file(d.figure, &p.name))
+}
+
+fn file(figure: &Figure, panel: &str) -> String {
     let safe = |c: char| if c.is_ascii_alphanumeric() || c == '.' { c } else { '-' };
-    d.data.panels.iter().map(move |p| match p.name.as_str() {
-        "" => d.figure.name.clone(),
-        panel => format!("{}-{}", d.figure.name, panel.chars().map(safe).collect::<String>()),
+    match panel {
+        "" => figure.name.clone(),
+        panel => format!("{}-{}", figure.name, panel.chars().map(safe).collect::<String>()),
+    }
+}
+
+/// Every file that the figures of a report may have left in the folder `figures`.
+pub(crate) fn files(about: &About, results: &Results) -> impl Iterator<Item = String> {
+    about.figures.iter().flat_map(|f| {
+        let values = |key| results.tables.iter().flat_map(move |t| crate::quantity::values_of(t, key));
+        let panels = f.panels.as_deref().into_iter().flat_map(values).map(|v| file(f, &figures::heading(f, &v)));
+        let drawings = panels.chain([f.name.clone()]).flat_map(|n| [format!("{n}.svg"), format!("{n}.png")]);
+        drawings.chain([format!("{}.csv", f.name)])
     })
 }
 
 /// Writes the figures as PNG; a warning when that cannot be done here.
 #[cfg(feature = "png")]
-fn pictures(folder: &Path, drawn: &[Drawn<'_>]) -> Result<Option<String>, Failure> {
+fn pictures(folder: &Path, drawn: &[Drawn<'_>], written: &mut Vec<PathBuf>) -> Result<Option<String>, Failure> {
     // Looking for fonts takes longer than many a run.
     if drawn.iter().all(|d| d.drawings.is_empty()) {
         return Ok(None);
@@ -157,14 +175,16 @@ fn pictures(folder: &Path, drawn: &[Drawn<'_>]) -> Result<Option<String>, Failur
     };
     for d in drawn {
         for (name, drawing) in names(d).zip(&d.drawings) {
-            write_atomically(folder.join(format!("{name}.png")), &rasteriser.png(drawing)?)?;
+            let path = folder.join(format!("{name}.png"));
+            write_atomically(&path, &rasteriser.png(drawing)?)?;
+            written.push(path);
         }
     }
     Ok(None)
 }
 
 #[cfg(not(feature = "png"))]
-fn pictures(_: &Path, _: &[Drawn<'_>]) -> Result<Option<String>, Failure> {
+fn pictures(_: &Path, _: &[Drawn<'_>], _: &mut Vec<PathBuf>) -> Result<Option<String>, Failure> {
     Ok(Some("built without PNG: figures are there as SVG and CSV".to_owned()))
 }
 

@@ -4,6 +4,7 @@ mod all;
 mod build;
 mod counts;
 pub mod folder;
+mod former;
 mod journal;
 mod measure;
 mod one;
@@ -18,6 +19,7 @@ mod traced;
 mod tests;
 
 pub use all::{Failure, Options, run_all};
+pub use former::Former;
 pub use journal::{Journal, JournalError};
 pub use one::{RunError, run_one};
 pub use resolved::{Resolved, resolved};

@@ -105,22 +105,29 @@ impl TraceNames {
     /// # Errors
     /// A point that makes no network.
     pub fn new<'s>(scenarios: impl IntoIterator<Item = &'s Scenario>) -> Result<TraceNames, ScenarioError> {
+        let mut all = Vec::new();
+        for s in scenarios {
+            all.extend(s.points()?.into_iter().map(|p| (s.name.clone(), p.values)));
+        }
+        Ok(TraceNames::of(all))
+    }
+
+    /// The same from the name of the scenario and the values of each point, in their order.
+    pub(super) fn of(points: impl IntoIterator<Item = (String, Vec<String>)>) -> TraceNames {
         let mut names = TraceNames::default();
         // Some file systems take large letters for small ones.
         let mut taken = BTreeSet::new();
-        for s in scenarios {
-            for point in s.points()? {
-                let name = plain(&s.name, &point.values);
-                let numbered = (2..).map(|n| format!("{name}-{n}"));
-                let free = std::iter::once(name.clone()).chain(numbered).find(|n| taken.insert(n.to_lowercase()));
-                names.0.insert((s.name.clone(), point.values), free.unwrap_or(name));
-            }
+        for (scenario, values) in points {
+            let name = plain(&scenario, &values);
+            let numbered = (2..).map(|n| format!("{name}-{n}"));
+            let free = std::iter::once(name.clone()).chain(numbered).find(|n| taken.insert(n.to_lowercase()));
+            names.0.insert((scenario, values), free.unwrap_or(name));
         }
-        Ok(names)
+        names
     }
 
     /// `e2-case1-16KB-1%-rtx_csi-seed1`.
-    fn stem(&self, scenario: &str, values: &[String], seed: u64) -> String {
+    pub(super) fn stem(&self, scenario: &str, values: &[String], seed: u64) -> String {
         let known = self.0.get(&(scenario.to_owned(), values.to_vec()));
         format!("{}-seed{seed}", known.cloned().unwrap_or_else(|| plain(scenario, values)))
     }

@@ -165,10 +165,9 @@ impl Files {
             return;
         }
         if !self.captures.contains_key(host) {
-            let name = format!("{}-{}", self.stem, safe(host));
-            let numbered = (2..).map(|n| format!("{name}-{n}"));
+            let numbered = (2..).map(|n| capture(&self.stem, &format!("{host}-{n}")));
             // Hosts that differ in other letters alone have captures of their own.
-            let mut paths = std::iter::once(name.clone()).chain(numbered).map(|n| self.dir.join(n + ".pcapng"));
+            let mut paths = std::iter::once(capture(&self.stem, host)).chain(numbered).map(|n| self.dir.join(n));
             let Some(path) = paths.find(|p| !self.parts.contains(p)) else { return };
             match self.open(path).and_then(|(path, out)| {
                 let writer = PcapngWriter::new(out, "anabranch");
@@ -275,6 +274,11 @@ fn part(path: &Path) -> PathBuf {
 }
 
 /// A node's name as part of a file name.
+/// The capture of a host of the run whose files begin with `stem`.
+pub(crate) fn capture(stem: &str, host: &str) -> String {
+    format!("{stem}-{}.pcapng", safe(host))
+}
+
 fn safe(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' }).collect()
 }

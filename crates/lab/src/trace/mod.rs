@@ -17,6 +17,7 @@ mod queue;
 mod tcp_probe;
 mod tracer;
 
+pub(crate) use files::capture;
 pub use files::{Outputs, TraceError};
 pub use flows::{TracedFlow, TracedRun};
 pub use line::{Cause, FlowLine, Line, OnLink, Way, Why, WindowChange};
