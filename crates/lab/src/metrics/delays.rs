@@ -14,11 +14,16 @@ pub enum Detail {
     Spread,
 }
 
-/// Delays that were seen. The mean is exact; percentiles are, to 0.1 %, of whole microseconds.
+/// Significant digits of percentiles.
+const DIGITS: u8 = 3;
+
+/// Delays that were seen. Mean and longest are exact; percentiles are of whole microseconds, to [`DIGITS`] digits, and
+/// never above the longest.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     count: u64,
     sum: u128,
+    longest: Duration,
     /// No percentiles are asked for.
     mean_only: bool,
     /// Not before there is something to hold: most flows never ask for percentiles of most delays.
@@ -35,11 +40,12 @@ impl Delays {
     pub fn add(&mut self, d: Duration) {
         self.count += 1;
         self.sum += u128::from(d.as_nanos());
+        self.longest = self.longest.max(d);
         if self.mean_only {
             return;
         }
         if self.histogram.is_none() {
-            self.histogram = Histogram::new(3).ok().map(Box::new);
+            self.histogram = Histogram::new(DIGITS).ok().map(Box::new);
         }
         if let Some(h) = &mut self.histogram {
             // Grows by itself; a failure to grow would lose a percentile, not a run.
@@ -51,6 +57,7 @@ impl Delays {
     pub fn merge(&mut self, other: &Delays) {
         self.count += other.count;
         self.sum += other.sum;
+        self.longest = self.longest.max(other.longest);
         match (&mut self.histogram, &other.histogram) {
             (Some(h), Some(more)) => {
                 let _ = h.add(more.as_ref());
@@ -73,13 +80,14 @@ impl Delays {
     /// The `p`-th percentile, seconds; `p` from 0 to 100.
     pub fn percentile(&self, p: f64) -> Option<f64> {
         let h = self.histogram.as_ref().filter(|h| !h.is_empty())?;
-        Some(h.value_at_percentile(p) as f64 / 1e6)
+        // The histogram tells the upper end of a bucket.
+        Some((h.value_at_percentile(p) as f64 / 1e6).min(self.longest.as_secs_f64()))
     }
 
     /// The longest, seconds.
     pub fn max(&self) -> Option<f64> {
-        let h = self.histogram.as_ref().filter(|h| !h.is_empty())?;
-        Some(h.max() as f64 / 1e6)
+        self.histogram.as_ref().filter(|h| !h.is_empty())?;
+        Some(self.longest.as_secs_f64())
     }
 }
 
@@ -98,5 +106,21 @@ mod tests {
         let mut mean = Delays::of(Detail::Mean);
         mean.add(Duration::from_millis(3));
         assert_eq!((mean.mean(), mean.max()), (Some(0.003), None));
+    }
+
+    #[test]
+    fn the_longest_is_exact_and_nothing_is_longer() {
+        let (mut d, mut other) = (Delays::default(), Delays::default());
+        d.add(Duration::from_micros(50_800));
+        other.add(Duration::from_nanos(40_123_456));
+        assert_eq!((d.max(), d.percentile(100.0), d.percentile(99.0)), (Some(0.0508), Some(0.0508), Some(0.0508)));
+        other.merge(&d);
+        assert_eq!((other.max(), other.percentile(99.9)), (Some(0.0508), Some(0.0508)));
+        // Three digits of the others.
+        let half = other.percentile(50.0).unwrap();
+        assert!((half / 0.040_123_456 - 1.0).abs() < 0.001, "{half}");
+        let mut empty = Delays::default();
+        empty.merge(&other);
+        assert_eq!(empty.max(), Some(0.0508));
     }
 }
