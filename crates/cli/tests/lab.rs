@@ -289,6 +289,9 @@ fn a_manifest_says_what_was_run_and_by_what() {
     // What nobody wrote: it comes from the profile.
     assert_eq!(run["resolved"]["flow.main.window"], "rfc9260:floor=4,in_recovery=0,cut_one=1,headers=0", "{run}");
     assert_eq!(run["points"][1]["changes"]["flow.main.receive-buffer"], 65_536, "{run}");
+    assert_eq!(run["resolved"]["flow.main.traffic"]["kind"], "bulk", "{run}");
+    let page = std::fs::read_to_string(dir.path().join("r/report.html")).expect("a page");
+    assert!(page.contains("at the first point, as written") && page.contains("manifest.json has every parameter"));
     assert_eq!(run["sets"]["rbuf"][0], "flow.main.receive-buffer", "{run}");
     let git = Command::new("git").args(["ls-files", "--error-unmatch", "build.rs"]).output();
     if git.is_ok_and(|o| o.status.success()) {

@@ -31,7 +31,7 @@ pub struct About {
     pub command: String,
     /// Version of the program.
     pub version: String,
-    /// The scenarios with every parameter, as text.
+    /// The keys of the scenarios as they are written, as text.
     pub settings: String,
 }
 

@@ -184,7 +184,12 @@ fn settings(about: &About, results: &Results) -> Section {
     }
     let all: Vec<String> = seeds(results).iter().map(u64::to_string).collect();
     section = section.paragraph(format!("Seeds: {}.", ranges(&all)));
-    if about.settings.is_empty() { section } else { section.details("Every parameter", about.settings.clone()) }
+    if about.settings.is_empty() {
+        return section;
+    }
+    section.details("Keys of the scenario at the first point, as written", about.settings.clone()).paragraph(
+        "manifest.json has every parameter, with profiles and defaults worked out, and what differs at each point.",
+    )
 }
 
 /// `1, 2, 3, …, 30`, when they are that many.

@@ -114,12 +114,12 @@ impl Manifest {
         let scenarios = e.scenarios.iter().map(ScenarioRun::new).collect::<Result<_, _>>()?;
         let (version, commit) = (about.version.clone(), commit.to_owned());
         let experiment = e.name.clone();
-        Ok(Manifest { format: 3, version, commit, experiment, form, scenarios, about, results: None })
+        Ok(Manifest { format: 4, version, commit, experiment, form, scenarios, about, results: None })
     }
 }
 
 impl Manifest {
-    /// The scenarios with every parameter, as text.
+    /// The keys of the scenarios as they are written, as text.
     pub fn settings(&self) -> String {
         let one = |s: &ScenarioRun| {
             let sets = |key: &String| s.sets.get(key).map_or(String::new(), |k| format!(", in {}", k.join(", ")));

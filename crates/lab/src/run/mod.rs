@@ -7,6 +7,7 @@ pub mod folder;
 mod former;
 mod journal;
 mod measure;
+mod models;
 mod one;
 #[cfg(feature = "parquet")]
 pub mod parquet;
