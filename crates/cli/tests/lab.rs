@@ -325,3 +325,29 @@ fn a_scenario_that_is_shown_runs_from_a_file_of_its_own() {
     show("examples/losses.txt", "losses.txt");
     run("loss.toml");
 }
+
+#[test]
+fn the_experiment_of_the_documentation_runs() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let page = include_str!("../../../docs/REPORTS.md");
+    let mut written = 0;
+    for block in page.split("```toml\n# my/").skip(1) {
+        let text = block.split("```").next().unwrap_or_default();
+        let (name, text) = text.split_once('\n').expect("a name and a file");
+        std::fs::create_dir_all(dir.path().join("my")).expect("a folder");
+        std::fs::write(dir.path().join("my").join(name), text).expect("a file");
+        written += 1;
+    }
+    assert_eq!(written, 5);
+    let run = |what: &str| {
+        let ran = anabranch().current_dir(dir.path()).args(["lab", "run", what]).output().expect("runs");
+        assert_eq!(ran.status.code(), Some(0), "{what}: {:?}", end(&ran).1);
+        String::from_utf8_lossy(&ran.stdout).into_owned()
+    };
+    let said = run("my");
+    assert!(said.contains("Claims: 1 reproduced, 0 contradicted, 0 not testable"), "{said}");
+    let figure = std::fs::read_to_string(dir.path().join("results/distance/figures/goodput.csv")).expect("a figure");
+    assert!(figure.contains("near") && figure.contains("far"), "{figure}");
+    run("my/far.toml");
+    assert!(dir.path().join("results/far/report.html").is_file());
+}

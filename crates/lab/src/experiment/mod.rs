@@ -274,9 +274,22 @@ fn normal(folder: &str, name: &str) -> String {
 
 fn toml_file<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ScenarioError> {
     toml::from_str(text).map_err(|e| {
-        let line = e.span().and_then(|s| text.get(..s.start)).map(|before| before.matches('\n').count() + 1);
-        ScenarioError { file: file.to_owned(), line, what: e.message().replace('\n', "; ") }
+        let before = e.span().and_then(|s| text.get(..s.start));
+        let line = before.map(|before| before.matches('\n').count() + 1);
+        let message = e.message().replace('\n', "; ").replace("expected a sequence", "expected a list");
+        let what = match before.and_then(key_of_value) {
+            Some(key) => format!("`{key}`: {message}"),
+            None => message,
+        };
+        ScenarioError { file: file.to_owned(), line, what }
     })
+}
+
+/// The key whose value begins behind `before`; None where none stands in the same line.
+fn key_of_value(before: &str) -> Option<&str> {
+    let (key, _) = before.lines().last().filter(|_| !before.ends_with('\n'))?.rsplit_once('=')?;
+    let key = key.rsplit(['{', ',', '=']).next()?.trim();
+    (!key.is_empty()).then_some(key)
 }
 
 #[cfg(test)]
@@ -333,6 +346,23 @@ metric = "speed.goodput"
             other => Err(format!("there is no file `{other}`")),
         };
         of_folder("e/", &open).map(drop).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn a_value_of_another_type_is_told_with_its_key() {
+        let wrong = |more: &str| {
+            let text = format!("name = \"e\"\ntitle = \"E\"\n{more}");
+            of_folder("e/", &|_: &str| Ok(text.clone())).map(drop).expect_err("a mistake").to_string()
+        };
+        let list = "invalid type: string \"claims.toml\", expected a list";
+        let claims = "scenarios = [\"one.toml\"]\nclaims = \"claims.toml\"\n";
+        assert_eq!(wrong(claims), format!("e/experiment.toml:4: `claims`: {list}"));
+        assert!(wrong("scenarios = 3\n").starts_with("e/experiment.toml:3: `scenarios`: invalid type: integer `3`"));
+        // Where the value is not at fault there is no key to name but the one in the message.
+        assert!(wrong("scenarios = []\nclaim = \"x\"\n").starts_with("e/experiment.toml:4: unknown field `claim`"));
+        assert!(wrong("").contains("missing field `scenarios`"), "{}", wrong(""));
+        let claim = folder(SCENARIO, &CLAIMS.replacen("over = \"rbuf\"", "at = { rbuf = 3 }", 1), FIGURES);
+        assert!(claim.as_ref().is_err_and(|e| e.starts_with("e/claims.toml:7: `rbuf`: invalid type")), "{claim:?}");
     }
 
     #[test]
