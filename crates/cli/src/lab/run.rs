@@ -27,7 +27,7 @@ again. Exit codes: 0 done; 2 a mistake in the scenario or a file that cannot be 
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct RunArgs {
-    /// An experiment of `lab list`, or a scenario file
+    /// An experiment of `lab list`, a scenario file, or a folder with an experiment.toml
     #[arg(value_name = "NAME|FILE")]
     what: String,
     /// Run with this many seeds and not the scenario's own number
