@@ -3,7 +3,7 @@
 use anabranch_base::{Duration, Instant, RandomStream, StreamId};
 use anabranch_engine::{AssocConfig, AssocId, Association, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
 use anabranch_policy::registry::Profile;
-use anabranch_wire::{PacketSlices, Verify};
+use anabranch_wire::{PacketSlices, Verify, kind};
 use bytes::Bytes;
 use proptest::prelude::*;
 use std::net::{IpAddr, SocketAddr};
@@ -141,7 +141,7 @@ impl World {
     fn settle(&mut self) {
         for side in 0..2 {
             while self.ends[side].poll_transmit(self.now, &mut self.transmit) {
-                self.press(side);
+                self.press(side, true);
                 let mut bytes = Vec::new();
                 self.transmit.packet.write_to(&mut bytes);
                 self.trace.push(format!("{side} {:?} {} {bytes:?}", self.transmit.local, self.transmit.remote));
@@ -162,8 +162,9 @@ impl World {
         }
     }
 
-    /// Where packets have come to an association or left it since, it is taken in hand, so that it is asked for more.
-    fn press(&mut self, side: usize) {
+    /// Where packets have come to an association or left it since, it is taken in hand, so that it is asked for more;
+    /// not for one that was none of `its`.
+    fn press(&mut self, side: usize, its: bool) {
         if !self.presses {
             return;
         }
@@ -171,7 +172,7 @@ impl World {
             let packets = a.paths().map(|(_, p)| p.counters.packets_sent + p.counters.packets_received).sum();
             let before = core::mem::replace(&mut self.packets[side], (self.id[side], packets));
             // Not one of which another was looked at: time has passed since its own packets.
-            if before.0 == self.id[side] && before.1 != packets {
+            if its && before.0 == self.id[side] && before.1 != packets {
                 let _: &mut Association = &mut a;
             }
         }
@@ -179,6 +180,12 @@ impl World {
 
     fn arrive(&mut self, to: usize, (client, load): (LocalId, Load)) {
         let (ours, servers) = Self::addresses(client);
+        let mut bytes = Vec::new();
+        if let (true, Load::Slices(p)) = (self.presses, &load) {
+            p.write_to(&mut bytes);
+        }
+        // The endpoint answers an INIT by itself: time may have passed since the association's own packets.
+        let its = bytes.get(12) != Some(&kind::INIT);
         let (local, from) = if to == 0 { (client, servers) } else { (LocalId(0), ours) };
         match load {
             Load::Bytes(b) => self.ends[to].handle(self.now, local, from, &b, Verify::Checksum),
@@ -187,7 +194,7 @@ impl World {
                 self.pool.put(p);
             }
         }
-        self.press(to);
+        self.press(to, its);
     }
 
     fn take(&mut self, server: bool, which: &prop::sample::Index) -> Option<(LocalId, Load)> {
