@@ -266,6 +266,7 @@ fn sctp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
             value.as_str().ok_or_else(|| Problem::at(place, &key, "needs a policy, such as \"rtx_csi:tau=30\""))?;
         profile.set(hook, spec).map_err(|e| Problem::at(place, &key, e.to_string()))?;
     }
+    check_timer(place, &profile)?;
     let overhead = match keys.encapsulation.as_deref() {
         None | Some("none") => 20,
         Some("udp") => 28,
@@ -286,6 +287,22 @@ fn sctp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
     let wrong = |e: String| Problem::at(place, e.split('`').nth(1).unwrap_or_default(), e.as_str());
     let full = sctp.config(0).map_err(wrong)?.1;
     Ok((Transport::Sctp(Box::new(sctp)), full))
+}
+
+/// A floor above the ceiling would be none.
+fn check_timer(place: &str, profile: &Profile) -> Result<(), Problem> {
+    let value = |name: &str| match profile.value(Hook::Timer, name) {
+        Some(ParamValue::Number(n)) => Some(n),
+        _ => None,
+    };
+    let max = value("rto_max").unwrap_or(f64::INFINITY);
+    for name in ["rto_min", "standard_min"] {
+        if let Some(min) = value(name).filter(|min| *min > max) {
+            let what = format!("{name}={min} must not be above rto_max={max}");
+            return Err(Problem::at(place, "timer", what));
+        }
+    }
+    Ok(())
 }
 
 impl Sctp {

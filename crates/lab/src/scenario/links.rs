@@ -2,8 +2,9 @@
 
 use super::error::Problem;
 use super::files::Trace;
+use anabranch_base::Duration;
 use anabranch_sim::loss::LossTrace;
-use anabranch_sim::netem::{LINK_WORDS, NoGuest, canonical, is_word, nearest, read_links, split};
+use anabranch_sim::netem::{LINK_WORDS, Links, NoGuest, canonical, is_word, nearest, read_links, split};
 use anabranch_sim::{DeliveryTrace, LinkConfig, LossConfig};
 use toml::{Table, Value};
 
@@ -35,10 +36,19 @@ pub(super) fn read(place: &str, table: &Table) -> Result<(LinkConfig, LinkConfig
     if let Some(schedule) = table.get("schedule") {
         let texts = schedule.as_array().and_then(|a| a.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
         let wrong = || Problem::at(place, "schedule", "needs a list of texts such as [\"7s down\"]");
+        let mut last = (Duration::ZERO, "");
         for text in texts.ok_or_else(wrong)? {
             let mut change = vec!["at".to_owned()];
             change.extend(split(text, &[]));
-            alone(&change).map_err(|e| Problem::at(place, "schedule", format!("`{text}`: {e}")))?;
+            let wrong = |e: String| Problem::at(place, "schedule", format!("`{text}`: {e}"));
+            for (at, _) in alone(&change).map_err(wrong)?.later() {
+                if *at < last.0 {
+                    let what =
+                        format!("`{text}` stands behind `{}`: write changes in the order of their times", last.1);
+                    return Err(Problem::at(place, "schedule", what));
+                }
+                last = (*at, text);
+            }
             words.extend(change);
         }
     }
@@ -117,8 +127,8 @@ fn word(place: &str, prefix: &str, key: &str, value: &Value, words: &mut Vec<Str
 }
 
 /// The words of one key, read by themselves, so that a mistake in them is known to be its own.
-fn alone(words: &[String]) -> Result<(), String> {
-    read_links(words, &mut NoGuest, None).map(drop).map_err(|e| e.to_string())
+fn alone(words: &[String]) -> Result<Links, String> {
+    read_links(words, &mut NoGuest, None).map_err(|e| e.to_string())
 }
 
 /// Words that the value of a key may have.

@@ -13,6 +13,7 @@ mod links;
 mod names;
 mod others;
 mod plan;
+mod room;
 mod series;
 mod sweep;
 mod topology;

@@ -7,6 +7,9 @@ use anabranch_sim::transport::tcp::{Recovery, SackRule, TcpConfig};
 use serde::Deserialize;
 use toml::{Table, Value};
 
+/// Bytes that a packet can have.
+const IP_PACKET: u64 = 65_535;
+
 /// Keys of a flow over TCP.
 pub(super) const OF_TCP: [&str; 8] =
     ["recovery", "rules", "segment", "header", "window", "initial-window", "initial-ssthresh", "delayed-ack"];
@@ -66,6 +69,14 @@ pub(super) fn tcp(place: &str, own: Table) -> Result<(Transport, u32), Problem> 
     ];
     if let Some((key, _, what)) = least.iter().find(|l| l.1 == 0) {
         return Err(Problem::at(place, key, format!("needs one {what} or more")));
+    }
+    if u64::from(c.segment) + u64::from(c.header) > IP_PACKET {
+        let key = if u64::from(c.header) < IP_PACKET { "segment" } else { "header" };
+        let what = format!(
+            "an IP packet holds {IP_PACKET} bytes, and this makes it one of {}",
+            u64::from(c.segment) + u64::from(c.header)
+        );
+        return Err(Problem::at(place, key, what));
     }
     c.check().map_err(|e| Problem::new(place, e))?;
     Ok((Transport::Tcp(c), c.segment))

@@ -2,6 +2,7 @@
 
 use super::error::{Problem, section};
 use super::flow::{self, Flow, Sctp, Transport};
+use super::room;
 use super::series::SeriesOf;
 use super::topology;
 use super::units::Time;
@@ -124,8 +125,8 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
     times.remove("flow");
     let times: Times = section("", Value::Table(times))?;
     let missing = || Problem::new("", "there is no [topology]");
-    let topology = topology.as_ref().and_then(Value::as_table).ok_or_else(missing)?;
-    let topology = topology::read(topology)?;
+    let links = topology.as_ref().and_then(Value::as_table).ok_or_else(missing)?;
+    let topology = topology::read(links)?;
     let mut flows = Vec::new();
     for t in flows_of(table)? {
         flows.extend(flow::read(&t)?);
@@ -147,6 +148,9 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
         check_flow(&topology, f, duration)?;
         if let Transport::Sctp(s) = &f.transport {
             check_paths(&topology, &ways, f, s)?;
+        }
+        if room::counts_bytes(&topology) {
+            room::check(links, &topology, network(&topology, &ways)?, f)?;
         }
     }
     if !series.is_empty() && duration.as_nanos() / bin.as_nanos() > 100_000 {
@@ -193,12 +197,16 @@ fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem>
 /// A network of this topology that carries nothing knows the ways; it is built for the first flow that asks.
 type Ways = OnceCell<Network<()>>;
 
-fn check_paths(t: &Topology, ways: &Ways, f: &Flow, s: &Sctp) -> Result<(), Problem> {
-    let place = format!("flow `{}`", f.group);
+fn network<'w>(t: &Topology, ways: &'w Ways) -> Result<&'w Network<()>, Problem> {
     if ways.get().is_none() {
         let _ = ways.set(Network::new(t, 0).map_err(|e| Problem::new("[topology]", e.to_string()))?);
     }
-    let there = ways.get().map_or(0, |n| Pairs::between(n, &f.from, &f.to).iter().count());
+    ways.get().ok_or_else(|| Problem::new("[topology]", "has no ways"))
+}
+
+fn check_paths(t: &Topology, ways: &Ways, f: &Flow, s: &Sctp) -> Result<(), Problem> {
+    let place = format!("flow `{}`", f.group);
+    let there = Pairs::between(network(t, ways)?, &f.from, &f.to).iter().count();
     if s.paths.is_some_and(|n| n == 0 || n > there) {
         let what = format!("must lie between 1 and {there}, the paths between its hosts");
         return Err(Problem::at(&place, "paths", what));

@@ -155,3 +155,39 @@ fn keys_of_tcp_and_of_links_are_named() {
         ),
     ]);
 }
+
+#[test]
+fn values_that_contradict_each_other_are_mistakes() {
+    let down = "use `down` to cut a path";
+    let room = |n: u32, flow: &str, has: u32| {
+        format!(
+            "[topology.path1]: `limit`: {n} bytes at cable `path1` hold no packet of flow `{flow}`, which has {has}: {down}"
+        )
+    };
+    let small = room(100, "main", 1_500);
+    let (min, standard) = ("rto_min=5000", "standard_min=1000");
+    let above = |what: &str, max: u32| format!("flow `main`: `timer`: {what} must not be above rto_max={max}");
+    let bits = "a small `b` would be bits; write";
+    all(&[
+        (9, "limit = \"100B\"", &small),
+        (9, "limit = \"100B waiting\"", &small),
+        (17, "timer = \"rfc9260:rto_min=5000,rto_max=1000\"", &above(min, 1_000)),
+        (17, "timer = \"thin:rto_max=500\"", &above(standard, 500)),
+        (
+            13,
+            "schedule = [\"7s down\", \"3s up\"]",
+            "[topology.path2]: `schedule`: `3s up` stands behind `7s down`: write changes in the order of their times",
+        ),
+        (17, "send-buffer = \"32Kb\"", &format!("flow `main`: `send-buffer`: `32Kb`: {bits} 32KB for bytes")),
+        (9, "limit = \"64kb\"", &format!("[topology.path1]: `limit`: `limit 64kb`: {bits} 64kB for bytes")),
+    ]);
+    let tcp = |key: &str| error(19, &format!("transport = \"tcp\"\n{key} = 100000"));
+    let holds = "an IP packet holds 65535 bytes, and this makes it one of";
+    assert_eq!(tcp("segment"), format!("two.toml:20: flow `other`: `segment`: {holds} 100052"));
+    assert_eq!(tcp("header"), format!("two.toml:20: flow `other`: `header`: {holds} 101448"));
+    // Just enough is no mistake: a packet, changes at one time.
+    for fine in ["limit = \"1500B\"", "schedule = [\"1s down\", \"1s rate 1mbit\"]"] {
+        let text = TWO.replacen("delay = \"20ms\"", fine, 1);
+        Scenario::parse("two.toml", &text, &|_| Err(String::new())).unwrap_or_else(|e| panic!("{e}"));
+    }
+}

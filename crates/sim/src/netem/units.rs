@@ -96,6 +96,10 @@ pub fn share(word: &str, text: &str) -> Result<f64, ParseError> {
 pub fn bytes(word: &str, text: &str) -> Result<u64, ParseError> {
     let wrong = || ParseError::new(format!("`{word}` needs a number of bytes, such as 64KB or 1500, not `{text}`"));
     let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
+    if unit.ends_with('b') {
+        let whole = format!("{}B", text.trim_end_matches('b'));
+        return Err(ParseError::new(format!("`{word} {text}`: a small `b` would be bits; write {whole} for bytes")));
+    }
     let factor = match unit.to_ascii_lowercase().as_str() {
         "" | "b" => 1.0,
         "kb" | "k" | "kib" => 1024.0,
@@ -157,11 +161,17 @@ mod tests {
         assert_eq!(count("limit", "40", "packets"), Ok(40));
         assert!(count("limit", "4.5", "packets").is_err());
         assert_eq!(
-            (bytes("b", "64KB"), bytes("b", "1500"), bytes("b", "1.5mb")),
+            (bytes("b", "64KB"), bytes("b", "1500"), bytes("b", "1.5mB")),
             (Ok(65_536), Ok(1_500), Ok(1_572_864))
         );
         for bad in ["64kbit", "0.3", "-1", "KB", ""] {
             assert!(bytes("b", bad).is_err(), "{bad}");
         }
+        for good in ["32KB", "32kB", "32KiB", "32K", "32768B"] {
+            assert_eq!(bytes("b", good), Ok(32_768), "{good}");
+        }
+        let bits = bytes("limit", "32Kb").unwrap_err().to_string();
+        assert_eq!(bits, "`limit 32Kb`: a small `b` would be bits; write 32KB for bytes");
+        assert!(["32kb", "1Mb", "1mib", "9b"].iter().all(|bad| bytes("b", bad).is_err()));
     }
 }
