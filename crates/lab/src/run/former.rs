@@ -34,8 +34,9 @@ impl Former {
         })
     }
 
-    /// After the results of `e` were written: removes figures, series, traces and the Parquet file that earlier results left and that are not of the new ones:
-    /// `written` is what the report wrote now, and traces of runs that are the same stay.
+    /// After the results of `e` were written: removes figures, series, traces and the Parquet file that earlier
+    /// results left and that are not of the new ones. `written` is what the report wrote now; traces of runs that are
+    /// the same stay.
     ///
     /// # Errors
     /// The first file that cannot be removed; the others are.

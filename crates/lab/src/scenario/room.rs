@@ -39,7 +39,7 @@ pub(super) fn check(table: &Table, t: &Topology, ways: &Network<()>, f: &Flow) -
     Ok(())
 }
 
-/// The bytes of a packet that the flow will send, headers included, if that is known.
+/// The bytes of the smallest full packet that the flow will send, headers included, if that is known.
 fn packet(f: &Flow) -> Option<u64> {
     let (full, headers) = match &f.transport {
         Transport::Sctp(s) => {
@@ -52,7 +52,7 @@ fn packet(f: &Flow) -> Option<u64> {
     let payload = match &f.traffic {
         TrafficConfig::Bulk(b) => b.size,
         TrafficConfig::Cbr(c) => c.size,
-        TrafficConfig::Vbr(v) => v.max_size,
+        TrafficConfig::Vbr(v) => v.min_size,
         TrafficConfig::ParetoOnOff(p) => match p.sizes {
             Sizes::Fixed(size) => size,
             _ => return None,
