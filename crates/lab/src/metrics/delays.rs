@@ -17,8 +17,8 @@ pub enum Detail {
 /// Significant digits of percentiles.
 const DIGITS: u8 = 3;
 
-/// Delays that were seen. Mean and longest are exact; percentiles are of whole microseconds, to [`DIGITS`] digits, and
-/// never above the longest.
+/// Delays that were seen. Mean and longest are exact; percentiles are of whole microseconds, to three significant digits,
+/// and never above the longest.
 #[derive(Clone, Debug, Default)]
 pub struct Delays {
     count: u64,
