@@ -3,7 +3,7 @@
 use super::RunError;
 use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted};
 use crate::node::{Application, End, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched};
-use crate::scenario::{Flow, Of, Plan, Sctp, Transport, covers};
+use crate::scenario::{Flow, LARGEST_DATAGRAM, Of, Plan, Sctp, Transport, covers};
 use anabranch_base::{Duration, Instant, RandomStream};
 use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::{Address, AgentId, LinkId, Network, Peer};
@@ -184,7 +184,7 @@ impl Scene {
         let sink = Watched::new(DatagramSink::new(), record.clone());
         let receiver = self.network.add(Box::new(sink), Instant::ZERO);
         let peer = Peer { address: to, agent: receiver };
-        let source = DatagramSource::new(from, peer, traffic(f, seed, record)).with_sizes(header, 1_472);
+        let source = DatagramSource::new(from, peer, traffic(f, seed, record)).with_sizes(header, LARGEST_DATAGRAM);
         (self.network.add(Box::new(source), start), receiver)
     }
 }

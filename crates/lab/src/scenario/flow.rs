@@ -48,6 +48,9 @@ pub struct Playout {
     pub packet: u32,
 }
 
+/// Payload of the largest datagram of a UDP flow: what is larger leaves as several.
+pub const LARGEST_DATAGRAM: u32 = 1_472;
+
 /// How a flow is carried.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Transport {

@@ -26,7 +26,7 @@ mod tests;
 mod tests_of_mistakes;
 
 pub use error::ScenarioError;
-pub use flow::{Flow, Limits, Playout, Sctp, Transport};
+pub use flow::{Flow, LARGEST_DATAGRAM, Limits, Playout, Sctp, Transport};
 pub use form::{Choice, Point};
 pub use names::of_file as check_name;
 pub use plan::{Measure, Of, Plan, covers};

@@ -1,7 +1,7 @@
 //! Flows that are not the engine's: over TCP, and of datagrams.
 
 use super::error::{Problem, section};
-use super::flow::{Transport, refuse_strangers};
+use super::flow::{LARGEST_DATAGRAM, Transport, refuse_strangers};
 use super::units::Time;
 use anabranch_sim::transport::tcp::{Recovery, SackRule, TcpConfig};
 use serde::Deserialize;
@@ -86,5 +86,10 @@ pub(super) fn tcp(place: &str, own: Table) -> Result<(Transport, u32), Problem> 
 pub(super) fn udp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
     refuse_strangers(place, &own, "udp", &["header"])?;
     let keys: UdpKeys = section(place, Value::Table(own))?;
-    Ok((Transport::Udp(keys.header.unwrap_or(28)), 1_472))
+    let header = keys.header.unwrap_or(28);
+    // What counts as a stream's has longer ones (P1's mix).
+    if u64::from(header) + u64::from(LARGEST_DATAGRAM) + 12 > IP_PACKET {
+        return Err(Problem::at(place, "header", format!("an IP packet holds {IP_PACKET} bytes")));
+    }
+    Ok((Transport::Udp(header), LARGEST_DATAGRAM))
 }

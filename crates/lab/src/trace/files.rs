@@ -273,12 +273,12 @@ fn part(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// A node's name as part of a file name.
 /// The capture of a host of the run whose files begin with `stem`.
 pub(crate) fn capture(stem: &str, host: &str) -> String {
     format!("{stem}-{}.pcapng", safe(host))
 }
 
+/// A node's name as part of a file name.
 fn safe(name: &str) -> String {
     name.chars().map(|c| if c.is_ascii_alphanumeric() || matches!(c, '-' | '_') { c } else { '-' }).collect()
 }

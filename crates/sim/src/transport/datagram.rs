@@ -10,6 +10,9 @@ use std::collections::BTreeMap;
 /// A header of TCP is so many bytes longer than one of UDP.
 const STREAM_MORE: u32 = 12;
 
+/// Gaps that a sink remembers.
+const MOST_GAPS: usize = 65_536;
+
 /// Sends a generator's traffic as datagrams, as UDP does. What counts as [a stream's](Kind::Stream) leaves at once all
 /// the same, with headers of TCP's length.
 ///
@@ -83,7 +86,8 @@ impl<X: 'static> Agent<X> for DatagramSource {
 pub struct DatagramSink {
     /// One past the highest number that came.
     next: u64,
-    /// Numbers below it that have not come: the first of each gap, and one past its last.
+    /// Numbers below it that have not come: the first of each gap, and one past its last. Of many the latest; what
+    /// comes so late that its gap is forgotten counts as a copy.
     gaps: BTreeMap<u64, u64>,
     missing: u64,
     late: u64,
@@ -106,6 +110,9 @@ impl DatagramSink {
         if number >= self.next {
             if number > self.next {
                 self.gaps.insert(self.next, number);
+                if self.gaps.len() > MOST_GAPS {
+                    self.gaps.pop_first();
+                }
                 self.missing += number - self.next;
             }
             self.next = number + 1;
@@ -165,6 +172,10 @@ mod tests {
         let new = come.map(|n| sink.note(n));
         assert_eq!(new, [true, false, true, true, false, true, true, false, false, true, true]);
         // 1 and 5 are missing.
-        assert_eq!((sink.missing(), sink.overtaken(), sink.gaps), (2, 4, BTreeMap::from([(1, 2), (5, 6)])));
+        assert_eq!((sink.missing(), sink.overtaken(), &sink.gaps), (2, 4, &BTreeMap::from([(1, 2), (5, 6)])));
+        // Each other one is lost: what is remembered has an end, what is missing has none.
+        (5..105_000).for_each(|n| assert!(sink.note(2 * n)));
+        assert_eq!((sink.gaps.len(), sink.missing()), (MOST_GAPS, 2 + 104_995));
+        assert_eq!((sink.note(1), sink.note(209_997)), (false, true));
     }
 }
