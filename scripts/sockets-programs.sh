@@ -249,7 +249,14 @@ linux() {
         ip -n $near link set link$i up
     done
     # A user-mode kernel on a busy machine dies at its beginning now and then.
-    boot_linux || boot_linux || die "the kernel does not come up: $(tail -n 3 "$work/uml.log")"
+    if ! boot_linux && ! boot_linux; then
+        # Its buffer for registers ends where those of processors with AMX go on.
+        if grep -q "ptrace set fp regs failed" "$work/uml.log"; then
+            echo "SKIPPED sockets-linux: user-mode Linux runs no program on this processor, whose registers are too large for it"
+            return
+        fi
+        die "the kernel does not come up: $(tail -n 3 "$work/uml.log")"
+    fi
     head -c 3000000 /dev/urandom >"$work/small"
     check "socat, 3 MB to Linux" socat_to_linux
     check "socat, 3 MB from Linux" socat_from_linux

@@ -41,6 +41,9 @@ uml_boot() {
         waited=$((waited + 1))
         if [ $waited -gt 300 ] || ! kill -0 "$pid" 2>/dev/null; then
             tail -n 5 "$work/$name.uml.log"
+            # Its buffer for registers ends where those of processors with AMX go on.
+            ! grep -q "ptrace set fp regs failed" "$work/$name.uml.log" ||
+                die "user-mode Linux runs no program on this processor, whose registers are too large for it"
             die "the kernel does not come up"
         fi
         sleep 0.1
