@@ -13,7 +13,8 @@ pub enum BurstRule {
     /// At every sending opportunity (RFC 9260 §6.1 D).
     #[default]
     Always,
-    /// From a SACK that acknowledges what was sent again until the limit was met once (`Agent/SCTP`).
+    /// From a SACK that acknowledges what was sent again until the limit was met once, for all paths together
+    /// (`Agent/SCTP`).
     AfterRepair,
     /// Always, once such a SACK has come (`Agent/SCTP/CMT`).
     OnceRepaired,
@@ -46,6 +47,19 @@ pub struct Quirks {
     pub pass_every_mark: bool,
     /// That packet goes to the path that lost it or not at all.
     pub pass_on_lossy_path: bool,
+    /// A recovery is one of all paths: until everything sent at its start is acknowledged cumulatively no window grows, and
+    /// only what has a higher TSN cuts one.
+    pub one_recovery: bool,
+    /// A SACK that gives something as lost, and an expiry of T3, lets just one packet of repairs leave, whatever the
+    /// windows say; the next one waits for another SACK, and after an expiry new data do too.
+    pub one_repair_per_loss: bool,
+    /// All repairs that leave at once go to the path that the first of them was given.
+    pub repairs_together: bool,
+    /// What was given as lost is outstanding on its path until it was sent again: it keeps T3 going, and the window full.
+    pub marked_are_outstanding: bool,
+    /// What is acknowledged cumulatively restarts T3 of the path it was last sent on, although gap blocks had
+    /// acknowledged it before.
+    pub cumulative_restarts_t3: bool,
     /// What was given as lost keeps its place in the window of its path and in the peer's until it was sent again, as
     /// far as new data are concerned.
     pub marked_hold_window: bool,
@@ -90,6 +104,9 @@ pub struct Quirks {
     /// With [`nagle`](Self::nagle), the end of a message that takes several packets waits too, as in FreeBSD and not in
     /// Linux.
     pub ends_wait: bool,
+    /// A HEARTBEAT waits for its answer as long as T3 does, back-off included, which doubles when none came; the next one
+    /// then leaves at once, and else that much later than HB.interval. Only the path that had no RTT the longest is asked.
+    pub heartbeat_by_t3: bool,
     /// A SACK goes back the way its packet came, whether anything was heard of that path lately or not.
     pub sacks_follow_data: bool,
     /// Only what gap blocks newly acknowledge reports that something of its path is missing, and makes a SACK one of
@@ -107,6 +124,13 @@ impl Quirks {
             recover_by_tsn: true,
             sticky_reports: true,
             pass_every_mark: true,
+            one_recovery: true,
+            one_repair_per_loss: true,
+            repairs_together: true,
+            marked_are_outstanding: true,
+            cumulative_restarts_t3: true,
+            heartbeat_by_t3: true,
+            stale_sacks_count: true,
             repairs_first: true,
             counted_when_full: true,
             one_timed: true,
@@ -146,7 +170,7 @@ impl Quirks {
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 27] = [
+    pub const NAMES: [&'static str; 33] = [
         "confirm_first",
         "t3_by_tsn",
         "recover_by_tsn",
@@ -155,6 +179,12 @@ impl Quirks {
         "repaired_once",
         "pass_every_mark",
         "pass_on_lossy_path",
+        "one_recovery",
+        "one_repair_per_loss",
+        "repairs_together",
+        "marked_are_outstanding",
+        "cumulative_restarts_t3",
+        "heartbeat_by_t3",
         "marked_hold_window",
         "repairs_first",
         "first_data_waits",
@@ -198,6 +228,12 @@ impl Quirks {
             "repaired_once" => &mut self.repaired_once,
             "pass_every_mark" => &mut self.pass_every_mark,
             "pass_on_lossy_path" => &mut self.pass_on_lossy_path,
+            "one_recovery" => &mut self.one_recovery,
+            "one_repair_per_loss" => &mut self.one_repair_per_loss,
+            "repairs_together" => &mut self.repairs_together,
+            "marked_are_outstanding" => &mut self.marked_are_outstanding,
+            "cumulative_restarts_t3" => &mut self.cumulative_restarts_t3,
+            "heartbeat_by_t3" => &mut self.heartbeat_by_t3,
             "marked_hold_window" => &mut self.marked_hold_window,
             "repairs_first" => &mut self.repairs_first,
             "first_data_waits" => &mut self.first_data_waits,

@@ -1,6 +1,7 @@
 //! An association at its beginning.
 
 use super::asconf::Asconf;
+use super::era::{Gate, Losses};
 use super::peer_window::PeerWindow;
 use super::reconfig::Reconfig;
 use super::sack_in::GapMemory;
@@ -81,6 +82,9 @@ impl Association {
             redundancy_wakeup: None,
             scheduler_blocked: false,
             confirming: false,
+            gate: Gate::Open,
+            repairs_on: None,
+            era_losses: Losses::default(),
             user_data_at: None,
             user_sends: false,
             burst_armed: false,

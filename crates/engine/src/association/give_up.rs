@@ -5,7 +5,7 @@ use super::{Association, Undelivered};
 use crate::message::SendOptions;
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
-use anabranch_base::{Duration, Instant, StreamId};
+use anabranch_base::{Duration, Instant, PathId, StreamId};
 use anabranch_policy::abandon::Reason;
 use anabranch_policy::view::ChunkView;
 use std::collections::BTreeMap;
@@ -183,8 +183,11 @@ impl Association {
             let patience = srtt.unwrap_or(self.config.rto_initial);
             self.forward_due = self.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
         }
-        for p in self.paths.iter_mut() {
-            if p.flight.bytes() == 0 && self.board.reneged() == 0 {
+        for i in 0..self.paths.len() {
+            let held = self.marked_outstanding(PathId(i as u8));
+            if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() + held == 0)
+                && self.board.reneged() == 0
+            {
                 p.t3 = None;
             }
         }

@@ -92,6 +92,9 @@ impl Association {
     /// policy that looks after a lost path more often is asked.
     fn probe_timeout(&self, id: PathId) -> Duration {
         let Some(p) = self.paths.get(id.index()) else { return self.config.rto_initial };
+        if self.config.quirks.heartbeat_by_t3 {
+            return self.rto(id);
+        }
         let base = if p.rtt.srtt().is_zero() {
             self.config.rto_initial
         } else {
@@ -124,7 +127,11 @@ impl Association {
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
             // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
             let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
-            if active && !self.confirming && h.sent_at + delay > now {
+            if self.config.quirks.heartbeat_by_t3
+                && let Some(p) = self.paths.get_mut(id.index())
+            {
+                p.backoff = p.backoff.saturating_add(1).min(16);
+            } else if active && !self.confirming && h.sent_at + delay > now {
                 let jitter = Duration::from_nanos(self.nonces.jitter(waited.as_nanos().max(1)));
                 if let Some(p) = self.paths.get_mut(id.index()) {
                     p.heartbeat_timer = Some((h.sent_at + delay + jitter - waited / 2).max(now));
@@ -152,9 +159,12 @@ impl Association {
             p.heartbeat_timer = Some(now + pause);
             return;
         }
-        // Data that is answered makes a heartbeat needless; "idle" means no unambiguous acknowledgement.
-        let recent = p.last_heard.is_some_and(|t| now.since(t) < self.config.heartbeat_interval);
-        if p.state == PathState::Active && recent && p.flight.bytes() > 0 {
+        let Some(p) = self.paths.get(id.index()) else { return };
+        // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
+        let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < self.config.heartbeat_interval);
+        let first = |p: &Path| self.paths.iter().all(|o| o.rtt.sampled_at() >= p.rtt.sampled_at());
+        let not_its_turn = self.config.quirks.heartbeat_by_t3 && !first(p);
+        if p.state == PathState::Active && (recent && p.flight.bytes() > 0 || not_its_turn) {
             self.schedule_heartbeat(now, id);
             return;
         }
@@ -216,7 +226,8 @@ impl Association {
             self.path_answered(now, id);
             return;
         }
-        let in_time = p.heartbeat.filter(|h| h.nonce == nonce).map(|h| h.sent_at);
+        let asked = p.heartbeat.filter(|h| h.nonce == nonce);
+        let in_time = asked.map(|h| h.sent_at);
         let earlier = || p.earlier.as_ref().and_then(|e| e.sent_at(nonce));
         let Some(sent_at) = in_time.or_else(earlier) else { return };
         let newer = p.heartbeat.take().filter(|h| h.nonce != nonce);
@@ -246,8 +257,21 @@ impl Association {
             (Some(newer), Some(p)) => p.heartbeat_timer = Some(newer.deadline),
             _ => self.schedule_heartbeat(now, id),
         }
+        if let Some(h) = asked.filter(|_| self.config.quirks.heartbeat_by_t3) {
+            self.schedule_as_asked(id, &h);
+        }
         if self.confirming {
             self.end_confirming();
+        }
+    }
+
+    /// The next HEARTBEAT as its predecessor's RTO had it, which may have been long (`heartbeat_by_t3`).
+    fn schedule_as_asked(&mut self, id: PathId, asked: &PendingHeartbeat) {
+        let rto = asked.deadline.since(asked.sent_at);
+        let jitter = Duration::from_nanos(self.nonces.jitter(rto.as_nanos().max(1)));
+        let interval = self.paths.get(id.index()).and_then(|p| self.heartbeat_interval(p));
+        if let Some(p) = self.paths.get_mut(id.index()) {
+            p.heartbeat_timer = interval.map(|i| asked.sent_at + i + rto + jitter - rto / 2);
         }
     }
 

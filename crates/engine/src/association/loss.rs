@@ -1,6 +1,7 @@
 //! Losses: verdicts over live copies, T3, messages given up.
 
 use super::Association;
+use super::era::Gate;
 use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
@@ -55,19 +56,25 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         if lost > 0 {
-            if sack.cumulative_advanced {
+            if sack.cumulative_advanced && !self.config.quirks.one_recovery {
                 // A window about to be cut grows first by what the same SACK acknowledged (§7.2.4).
                 self.refresh_view(path);
                 self.grow_path(now, path, true);
             }
-            self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
+            if self.config.quirks.one_recovery {
+                self.era_losses.note(path, lost);
+            } else {
+                self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
+            }
         }
     }
 
     /// The copies on `path` of chunks between the gap blocks of the newest SACK.
     fn copies_in_holes(&self, path: PathId, out: &mut Vec<CopyRef>) {
         let mut tsn = self.board.cumulative() + 1;
-        for (from, to) in self.gaps.ranges() {
+        // What an overtaken SACK does not know of is missing too, where reports are remembered from SACK to SACK.
+        let sticky = self.scratch.highest_acked.filter(|_| self.config.quirks.sticky_reports);
+        for (from, to) in self.gaps.ranges().chain(sticky.map(|h| (h, h))) {
             while tsn < from {
                 let copies = self.board.get(tsn).into_iter().flat_map(|c| c.copies.iter());
                 out.extend(copies.filter(|l| l.path == path).map(|l| CopyRef { tx_seq: l.tx_seq, tsn }));
@@ -92,6 +99,9 @@ impl Association {
         let mut view =
             CopyView { chunk: chunk.view(), path, tx_seq: copy.tx_seq, sent_at: copy.sent_at, misses: copy.misses };
         view.misses = view.misses.saturating_add(self.policies.loss_count.reports(&cx, sack, &view));
+        if view.misses == copy.misses && copy.misses > 0 && self.all_holes_count(sack.cumulative_advanced) {
+            view.misses += 1;
+        }
         if view.misses == 0 {
             return Verdict::Waiting;
         }
@@ -132,7 +142,7 @@ impl Association {
     }
 
     /// Cause, window, coupling: once per path and event (decision 7). `highest` is the highest TSN lost.
-    fn react_to(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64, highest: u64) {
+    pub(super) fn react_to(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64, highest: u64) {
         self.refresh_view(path);
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
@@ -159,16 +169,17 @@ impl Association {
         match kind {
             LossKind::FastRetransmit if new_episode => {
                 p.recovery_exit = p.flight.next_seq().checked_sub(1);
-                if let Some(era) = &mut p.era {
-                    era.recover_tsn = self.board.sent_end() - 1;
-                }
                 p.free_pass = true;
+                self.note_recovery(path);
             }
             LossKind::FastRetransmit => p.free_pass |= self.config.quirks.pass_every_mark,
             LossKind::Timeout => {
                 p.recovery_exit = p.recovery_exit.filter(|_| by_tsn);
                 p.free_pass = true;
             }
+        }
+        if self.config.quirks.one_repair_per_loss {
+            self.gate = Gate::OneRepair { new_data: kind == LossKind::FastRetransmit };
         }
         self.refresh_view(path);
         let facts = self.facts(now);

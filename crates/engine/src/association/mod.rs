@@ -16,6 +16,7 @@ mod control_out;
 mod control_timer;
 mod data_in;
 mod ecn;
+mod era;
 mod give_up;
 mod growth;
 mod handshake;
@@ -212,6 +213,12 @@ pub struct Association {
     scheduler_blocked: bool,
     /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
     confirming: bool,
+    /// What may leave before the next SACK (`one_repair_per_loss`).
+    gate: era::Gate,
+    /// Where all repairs of this opportunity go (`repairs_together`).
+    repairs_on: Option<PathId>,
+    /// What the SACK at hand gave as lost (`one_recovery`).
+    era_losses: era::Losses,
     /// When user data left or came last.
     user_data_at: Option<Instant>,
     /// Nothing came and no timer fired since the user sent something, see [`crate::Quirks::nagle`].
@@ -510,6 +517,7 @@ impl Association {
         }
         self.scheduler_blocked = false;
         self.fresh_opportunity = true;
+        self.repairs_on = None;
     }
 
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).

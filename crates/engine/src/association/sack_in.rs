@@ -4,10 +4,11 @@
 //! then credit, growth, coupling; timers. Work is proportional to what the SACK changed.
 
 use super::Association;
+use super::era::Gate;
 use crate::event::CloseReason;
 use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
-use anabranch_base::{Instant, Tsn};
+use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, GapBlock, NrSack, Sack};
 use std::collections::{BTreeMap, VecDeque};
@@ -24,6 +25,8 @@ pub(crate) struct GapMemory {
     counted: VecDeque<u64>,
     /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
     pub withdrawn: Vec<(u64, u8)>,
+    /// Reports of what waits to be sent again, for [`crate::Quirks::one_recovery`] only.
+    pub waiting: BTreeMap<u64, u8>,
 }
 
 /// What the SACK at hand says, and how it differs from the last one.
@@ -238,6 +241,7 @@ impl Association {
             // A pass that the SACK before gave has had its chance.
             self.paths.iter_mut().for_each(|p| p.free_pass = false);
         }
+        self.gate = Gate::Open;
         let advanced = cum > self.board.cumulative();
         self.begin_tally();
         self.account_cumulative(now, cum);
@@ -299,14 +303,16 @@ impl Association {
         self.scratch.acks.clear();
         self.scratch.highest_acked = self.highest_reported.filter(|_| self.config.quirks.sticky_reports);
         self.scratch.flight_before.clear();
-        for p in self.paths.iter_mut() {
+        for i in 0..self.paths.len() {
+            let marked = self.marked_outstanding(PathId(i as u8));
+            let Some(p) = self.paths.get_mut(i) else { continue };
             p.expected = p.expected.max(p.flight.expected_seq());
             if let Some(era) = &mut p.era {
                 era.pseudo.progress = false;
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
-                fully_used: p.flight.bytes() >= p.cwnd,
+                fully_used: p.flight.bytes() + marked >= p.cwnd,
                 oldest_before: p.flight.oldest_seq(),
                 ..PathTally::default()
             });
@@ -317,6 +323,12 @@ impl Association {
         while self.board.cumulative() < cum {
             let tsn = self.board.cumulative() + 1;
             self.note_repair(tsn);
+            if self.config.quirks.cumulative_restarts_t3
+                && let Some(on) = self.board.get(tsn).and_then(|c| c.last_path)
+                && let Some(era) = self.paths.get_mut(on.index()).and_then(|p| p.era.as_mut())
+            {
+                era.lowest_tsn = None;
+            }
             if self.acknowledge(now, tsn, true) && self.config.quirks.sticky_reports {
                 self.scratch.highest_acked = Some(tsn);
             }

@@ -29,6 +29,9 @@ impl Association {
         if !self.nothing_to_judge(advanced) {
             self.judge_all(now, advanced);
         }
+        if self.config.quirks.one_recovery {
+            self.recover_as_one(now, advanced);
+        }
     }
 
     #[inline(never)]
@@ -98,7 +101,7 @@ impl Association {
 
     /// Finds the lowest TSN in flight on a path, or waiting to be sent there again; true when it is another one.
     #[inline(never)]
-    fn lowest_moved(&mut self, path: usize) -> bool {
+    pub(super) fn lowest_moved(&mut self, path: usize) -> bool {
         let Some(p) = self.paths.get(path) else { return false };
         let before = p.era.as_ref().and_then(|era| era.lowest_tsn);
         let here = |tsn: u64| {
@@ -109,7 +112,11 @@ impl Association {
             })
         };
         let first = before.unwrap_or(0).max(self.board.cumulative() + 1);
-        let now = if p.flight.bytes() == 0 { None } else { (first..self.board.sent_end()).find(|t| here(*t)) };
+        let now = if p.flight.bytes() + self.marked_outstanding(p.id) == 0 {
+            None
+        } else {
+            (first..self.board.sent_end()).find(|t| here(*t))
+        };
         if let Some(era) = self.paths.get_mut(path).and_then(|p| p.era.as_mut()) {
             era.lowest_tsn = now;
         }
@@ -128,12 +135,13 @@ impl Association {
                 let oldest = self.paths.get(i).and_then(|p| p.flight.oldest_seq());
                 oldest != self.scratch.acks.get(i).and_then(|t| t.oldest_before)
             };
+            let held = self.marked_outstanding(PathId(i as u8)) > 0;
             let Some(p) = self.paths.get_mut(i) else { continue };
-            let (empty, rare) = (p.flight.oldest_seq().is_none(), asks.loss_timer || asks.suspects);
+            let (empty, rare) = (p.flight.oldest_seq().is_none() && !held, asks.loss_timer || asks.suspects);
             if empty && !rare && self.board.reneged() == 0 {
                 p.t3 = None;
             }
-            if !rare && (empty && self.board.reneged() == 0 || !empty && !moved) {
+            if !rare && (empty && self.board.reneged() == 0 || !empty && !moved && p.t3.is_some()) {
                 continue;
             }
             let cx = match facts {
@@ -148,6 +156,11 @@ impl Association {
                     p.t3 = Some(self.policies.timer.arm(&cx, v, why).max(now + Duration::from_micros(1)));
                 }
                 (Some(_), _) => {}
+                _ if held => {
+                    if moved || p.t3.is_none() {
+                        p.t3 = Some(self.policies.timer.arm(&cx, v, Arm::Started));
+                    }
+                }
                 _ if self.board.reneged() > 0 && p.id == PathId(0) => {
                     if p.t3.is_none() {
                         p.t3 = Some(self.policies.timer.arm(&cx, v, Arm::Started));

@@ -1,6 +1,7 @@
 //! Packets with DATA: retransmissions, and how any packet with DATA is booked and built.
 
 use super::Association;
+use super::era::Gate;
 use super::transmit::start_packet;
 use super::views::{Facts, has_window};
 use crate::transmit::Transmit;
@@ -19,7 +20,11 @@ impl Association {
     #[inline]
     pub(super) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let nothing = self.board.marked().is_empty() && self.paths.iter().all(|p| p.stalled_since.is_none());
-        !nothing && self.transmit_marked(now, out)
+        if nothing || self.gate.shuts_repairs() || !self.transmit_marked(now, out) {
+            return false;
+        }
+        self.gate.repaired();
+        true
     }
 
     #[inline(never)]
@@ -104,7 +109,8 @@ impl Association {
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.usable_paths();
         let pass = self.paths.iter().position(|p| p.free_pass);
-        let bound = self.board.get(self.board.extend(chunk.tsn)).and_then(|c| c.bound).filter(|b| candidates.has(*b));
+        let bound = self.board.get(self.board.extend(chunk.tsn)).and_then(|c| c.bound).or(self.repairs_on);
+        let bound = bound.filter(|b| candidates.has(*b));
         for _ in 0..PathSet::CAPACITY {
             if candidates.is_empty() {
                 return None;
@@ -128,8 +134,11 @@ impl Association {
             {
                 c.bound = Some(id);
             }
+            if self.config.quirks.repairs_together {
+                self.repairs_on = Some(id);
+            }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
-            let alone = p.consecutive_timeouts == 0 || p.flight.packets() == 0;
+            let alone = p.consecutive_timeouts == 0 || p.flight.packets() == 0 || self.gate != Gate::Open;
             let passes = pass.is_some() && (p.free_pass || !self.config.quirks.pass_on_lossy_path);
             if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
@@ -168,6 +177,7 @@ impl Association {
 
     /// Books one chunk of a packet: flight, scoreboard, board of views.
     fn account(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
+        let moved = self.config.quirks.marked_are_outstanding.then(|| self.left_its_path(now, tsn, path)).flatten();
         let Some(chunk) = self.board.get(tsn) else { return };
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
@@ -194,9 +204,11 @@ impl Association {
         if self.config.quirks.t3_by_tsn
             && let Some(era) = p.era.as_mut().filter(|era| era.lowest_tsn.is_none_or(|l| tsn <= l))
         {
-            // It is the earliest now: T3 starts anew with it.
             era.lowest_tsn = Some(tsn);
-            p.t3 = None;
+            if again || !self.config.quirks.marked_are_outstanding {
+                // It is the earliest now: T3 starts anew with it.
+                p.t3 = None;
+            }
         }
         p.counters.data_sent += len;
         self.user_data_at = Some(now);
@@ -208,6 +220,9 @@ impl Association {
         }
         let in_flight = p.flight.bytes();
         self.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
+        if let Some(old) = moved {
+            self.lowest_moved(old.index());
+        }
         match self.views.paths.get_mut(path.index()).filter(|_| !first) {
             // Of what a path shows, a further chunk of the same packet changes no more.
             Some(v) => v.in_flight = in_flight,
@@ -265,9 +280,12 @@ impl Association {
         let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.burst_left = p.burst_left.saturating_sub(1);
-        if p.burst_left == 0 && self.config.quirks.burst == crate::BurstRule::AfterRepair {
-            self.burst_armed = false;
+        if self.config.quirks.burst == crate::BurstRule::AfterRepair {
+            let left = p.burst_left;
+            self.burst_armed &= left > 0;
+            self.paths.iter_mut().for_each(|p| p.burst_left = left);
         }
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.last_data_sent = Some(now);
         p.window.on_sent(now, p.flight.next_seq() - 1, v);
         if let Some(rate) = p.window.pace(v).filter(|r| *r > Rate::ZERO) {

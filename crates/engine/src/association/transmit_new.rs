@@ -40,7 +40,7 @@ impl Association {
     pub(super) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.scheduler_wakeup = None;
         let repairs_wait = self.config.quirks.repairs_first && !self.board.marked().is_empty();
-        if self.scheduler_blocked || self.confirming || repairs_wait {
+        if self.scheduler_blocked || self.confirming || repairs_wait || self.gate.shuts_new_data() {
             return false;
         }
         if self.queue.is_empty() && self.board.ahead().is_empty() {

@@ -187,6 +187,11 @@ impl Association {
         self.board.marked().iter().filter(|c| c.last_path == Some(path)).map(|c| c.len).sum()
     }
 
+    /// Bytes of what was given as lost on this path, where they count as outstanding there.
+    pub(super) fn marked_outstanding(&self, path: PathId) -> u64 {
+        if self.config.quirks.marked_are_outstanding { self.marked_on(path) } else { 0 }
+    }
+
     /// Active paths; when there is none, the best of the others, so that an association never stands still
     /// (RFC 7829 §3.2, RFC 9260 §8.2: dormant state).
     pub(super) fn usable_paths(&self) -> PathSet {

@@ -61,6 +61,10 @@ impl RttEstimator {
         self.min_now = self.min_now.min(rtt);
     }
 
+    /// When the last sample was taken; those within a round trip of another count as one.
+    pub fn sampled_at(&self) -> Option<Instant> {
+        self.last_smoothed_at
+    }
     pub fn srtt(&self) -> Duration {
         self.srtt
     }

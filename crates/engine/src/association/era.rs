@@ -1,0 +1,133 @@
+//! How the paths of an association recover together in ns-2.35: `one_recovery`, `one_repair_per_loss` and
+//! `marked_are_outstanding` of [`crate::Quirks`].
+
+use super::Association;
+use anabranch_base::{Instant, PathId};
+use anabranch_policy::loss_cause::LossKind;
+use anabranch_policy::timer::Arm;
+
+/// What a SACK gave as lost: the path of the first, and bytes of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Losses {
+    first: Option<PathId>,
+    bytes: u64,
+}
+
+impl Losses {
+    pub(super) fn note(&mut self, path: PathId, bytes: u64) {
+        self.first = self.first.or(Some(path));
+        self.bytes += bytes;
+    }
+}
+
+/// Reports that make a loss.
+const REPORTS: u8 = 3;
+
+/// What may leave before the next SACK.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Gate {
+    /// What the windows allow.
+    Open,
+    /// One packet of repairs.
+    OneRepair { new_data: bool },
+    /// No repairs.
+    Repaired { new_data: bool },
+}
+
+impl Gate {
+    #[inline]
+    pub(super) fn shuts_repairs(self) -> bool {
+        matches!(self, Gate::Repaired { .. })
+    }
+
+    #[inline]
+    pub(super) fn shuts_new_data(self) -> bool {
+        matches!(self, Gate::OneRepair { new_data: false } | Gate::Repaired { new_data: false })
+    }
+
+    /// A packet of repairs leaves.
+    #[inline]
+    pub(super) fn repaired(&mut self) {
+        if let Gate::OneRepair { new_data } = *self {
+            *self = Gate::Repaired { new_data };
+        }
+    }
+}
+
+impl Association {
+    /// Does the SACK at hand, which only fills holes, report all others too?
+    pub(super) fn all_holes_count(&self, advanced: bool) -> bool {
+        let recover = || self.paths.iter().find_map(|p| p.era.as_ref()).map_or(0, |era| era.recover_tsn);
+        self.config.quirks.one_recovery && advanced && self.scratch.highest_acked.is_some_and(|h| h <= recover())
+    }
+
+    /// The end of a SACK's verdicts: what waits to be sent again is reported too, and of all that waits the first with a
+    /// TSN beyond the last recovery cuts the window of its path.
+    pub(super) fn recover_as_one(&mut self, now: Instant, advanced: bool) {
+        self.report_waiting(advanced);
+        let Losses { first: Some(first), bytes } = core::mem::take(&mut self.era_losses) else { return };
+        let recover = self.paths.iter().find_map(|p| p.era.as_ref()).map_or(0, |era| era.recover_tsn);
+        let board = &self.board;
+        let beyond = board.marked().iter().map(|c| (board.extend(c.tsn), c.last_path)).filter(|(t, _)| *t > recover);
+        let (highest, path) = beyond.min().map_or((0, first), |(t, path)| (t, path.unwrap_or(first)));
+        if advanced {
+            // Windows grow before one of them is cut.
+            self.refresh_views();
+            self.grow(now, true);
+        }
+        self.react_to(now, path, LossKind::FastRetransmit, bytes, highest);
+    }
+
+    /// Three reports of what timed out and was not sent again yet make it a loss by reports.
+    fn report_waiting(&mut self, advanced: bool) {
+        let waits = !self.board.marked().is_empty() && self.gaps.len() > 0;
+        if !waits && self.gaps.waiting.is_empty() {
+            return;
+        }
+        let newly = self.scratch.highest_acked.unwrap_or(0);
+        let reported = self.gaps.ranges().last().map_or(0, |(_, to)| to);
+        let highest = if self.all_holes_count(advanced) { newly.max(reported) } else { newly };
+        let mut reports = core::mem::take(&mut self.gaps.waiting);
+        let before = core::mem::take(&mut reports);
+        for c in self.board.marked() {
+            let tsn = self.board.extend(c.tsn);
+            let seen = before.get(&tsn).copied().unwrap_or(0) + u8::from(tsn < highest);
+            reports.insert(tsn, seen.min(REPORTS));
+        }
+        for (&tsn, _) in reports.iter().filter(|(_, n)| **n >= REPORTS) {
+            let Some(c) = self.board.get_mut(tsn).filter(|c| !c.fast_retransmitted) else { continue };
+            c.fast_retransmitted = true;
+            let (path, len) = (c.last_path, c.len());
+            self.era_losses.note(path.unwrap_or(PathId(0)), len);
+        }
+        self.gaps.waiting = reports;
+    }
+
+    /// A recovery by TSN has begun, of this path or of all.
+    pub(super) fn note_recovery(&mut self, path: PathId) {
+        let all = self.config.quirks.one_recovery;
+        let end = self.board.sent_end() - 1;
+        for p in self.paths.iter_mut().filter(|p| all || p.id == path) {
+            if let Some(era) = &mut p.era {
+                era.recover_tsn = end;
+                p.recovery_exit = p.recovery_exit.or(Some(end));
+            }
+        }
+    }
+
+    /// A chunk is sent again on another path: T3 of the old one starts anew if it was the earliest there and others are in
+    /// flight. Answers the old one.
+    pub(super) fn left_its_path(&mut self, now: Instant, tsn: u64, to: PathId) -> Option<PathId> {
+        let old = self.board.get(tsn)?.last_path.filter(|old| *old != to)?;
+        let p = self.paths.get(old.index())?;
+        let first = p.era.as_ref()?.lowest_tsn.is_some_and(|l| tsn <= l);
+        if first && p.flight.bytes() > 0 {
+            self.refresh_view(old);
+            let facts = self.facts(now);
+            let at =
+                self.policies.timer.arm(&facts.view(&self.views), self.views.paths.get(old.index())?, Arm::Started);
+            self.paths[old.index()].t3 = Some(at);
+        }
+        first.then_some(old)
+    }
+}
