@@ -67,6 +67,8 @@ pub struct Quirks {
     pub repairs_first: bool,
     /// The first DATA of the association may wait for its SACK like any other (against RFC 4960 §5.1).
     pub first_data_waits: bool,
+    /// A packet that brings nothing new is acknowledged at once and waits for its SACK as well: the next one is the second.
+    pub repeats_wait_too: bool,
     /// A SACK sent by the delay timer counts no packet (DAC).
     pub timer_counts_none: bool,
     /// A SACK that was overtaken takes back what it does not know: those chunks are outstanding again.
@@ -131,6 +133,7 @@ impl Quirks {
             cumulative_restarts_t3: true,
             heartbeat_by_t3: true,
             stale_sacks_count: true,
+            repeats_wait_too: true,
             repairs_first: true,
             counted_when_full: true,
             one_timed: true,
@@ -170,7 +173,7 @@ impl Quirks {
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 33] = [
+    pub const NAMES: [&'static str; 34] = [
         "confirm_first",
         "t3_by_tsn",
         "recover_by_tsn",
@@ -185,6 +188,7 @@ impl Quirks {
         "marked_are_outstanding",
         "cumulative_restarts_t3",
         "heartbeat_by_t3",
+        "repeats_wait_too",
         "marked_hold_window",
         "repairs_first",
         "first_data_waits",
@@ -234,6 +238,7 @@ impl Quirks {
             "marked_are_outstanding" => &mut self.marked_are_outstanding,
             "cumulative_restarts_t3" => &mut self.cumulative_restarts_t3,
             "heartbeat_by_t3" => &mut self.heartbeat_by_t3,
+            "repeats_wait_too" => &mut self.repeats_wait_too,
             "marked_hold_window" => &mut self.marked_hold_window,
             "repairs_first" => &mut self.repairs_first,
             "first_data_waits" => &mut self.first_data_waits,

@@ -107,6 +107,7 @@ impl Association {
             reassembly: Reassembly::new(config.inbound_streams, config.receive_overhead),
             received_any: false,
             packets_since_sack: 0,
+            still_first: false,
             sack_count_lost: false,
             sack_due: false,
             sack_timer: None,

@@ -356,8 +356,10 @@ impl Association {
         self.stats.sacks_sent += 1;
         self.answer_by = None;
         self.sack_due = false;
-        self.sack_timer = None;
-        self.packets_since_sack = 0;
+        if !core::mem::take(&mut self.still_first) {
+            self.sack_timer = None;
+            self.packets_since_sack = 0;
+        }
     }
 
     /// Bytes of a SACK, or of an NR-SACK where that is agreed on, without its lists.

@@ -168,6 +168,11 @@ impl Association {
             immediate: seen.immediate || seen.dropped,
             delay: self.config.sack_delay.min(Duration::from_millis(500)),
         };
+        self.still_first =
+            self.config.quirks.repeats_wait_too && !seen.new && !view.gap && self.packets_since_sack == 1;
+        if self.still_first {
+            self.sack_timer = Some(now + view.delay);
+        }
         match self.policies.acknowledge.decide(&view) {
             AckWhen::Now => {
                 self.sack_due = true;
@@ -184,6 +189,9 @@ impl Association {
     /// Every other such answer goes back by the way they came, and a HEARTBEAT finds out; while it stays unanswered
     /// acknowledgements prefer another path (§6.4). Data by such a path are the moment to ask it again.
     fn doubt_answers(&mut self, now: Instant, path: PathId, seen: &Arrival) {
+        if self.config.quirks.sacks_follow_data {
+            return;
+        }
         if self.paths.get(path.index()).is_some_and(|p| p.answers_lost) {
             self.ask_for_answer(now, path);
         }

@@ -2,6 +2,7 @@
 //! `marked_are_outstanding` of [`crate::Quirks`].
 
 use super::Association;
+use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::loss_cause::LossKind;
 use anabranch_policy::timer::Arm;
@@ -103,13 +104,24 @@ impl Association {
         self.gaps.waiting = reports;
     }
 
+    /// What is left of Max.Burst is left for all paths. It is over with the packet that the window would have allowed.
+    pub(super) fn share_burst(&mut self, left: u16) {
+        self.paths.iter_mut().for_each(|p| p.burst_left = left);
+        let room = self.paths.get(self.primary.index()).is_some_and(|p| p.flight.bytes() < p.cwnd);
+        self.burst_armed &= left > 0 || !room;
+    }
+
     /// A recovery by TSN has begun, of this path or of all.
     pub(super) fn note_recovery(&mut self, path: PathId) {
         let all = self.config.quirks.one_recovery;
-        let end = self.board.sent_end() - 1;
+        let mut end = self.board.sent_end() - 1;
+        let marked = |tsn| self.board.get(tsn).is_some_and(|c| c.state == ChunkState::Marked);
+        while all && end > self.board.cumulative() && marked(end) {
+            end -= 1;
+        }
         for p in self.paths.iter_mut().filter(|p| all || p.id == path) {
             if let Some(era) = &mut p.era {
-                era.recover_tsn = end;
+                era.recover_tsn = if all { era.recover_tsn.max(end) } else { end };
                 p.recovery_exit = p.recovery_exit.or(Some(end));
             }
         }

@@ -255,6 +255,8 @@ pub struct Association {
     reassembly: Reassembly,
     received_any: bool,
     packets_since_sack: u32,
+    /// The SACK that is due leaves the packet at hand the first of two (`repeats_wait_too`).
+    still_first: bool,
     /// The delay timer sends the next SACK, and it counts nothing, see [`crate::Quirks::timer_counts_none`].
     sack_count_lost: bool,
     sack_due: bool,

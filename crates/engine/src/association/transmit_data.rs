@@ -277,14 +277,13 @@ impl Association {
     }
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
-        let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.burst_left = p.burst_left.saturating_sub(1);
         if self.config.quirks.burst == crate::BurstRule::AfterRepair {
             let left = p.burst_left;
-            self.burst_armed &= left > 0;
-            self.paths.iter_mut().for_each(|p| p.burst_left = left);
+            self.share_burst(left);
         }
+        let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.last_data_sent = Some(now);
         p.window.on_sent(now, p.flight.next_seq() - 1, v);
