@@ -125,6 +125,10 @@ impl Association {
                 p.recovery_exit = p.recovery_exit.or(Some(end));
             }
         }
+        if all {
+            // The views of the other paths show it too.
+            self.refresh_views();
+        }
     }
 
     /// A chunk is sent again on another path: T3 of the old one starts anew if it was the earliest there and others are in
