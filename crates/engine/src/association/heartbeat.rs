@@ -163,8 +163,11 @@ impl Association {
         // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
         let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < self.config.heartbeat_interval);
         let first = |p: &Path| self.paths.iter().all(|o| o.rtt.sampled_at() >= p.rtt.sampled_at());
-        let not_its_turn = self.config.quirks.heartbeat_by_t3 && !first(p);
-        if p.state == PathState::Active && (recent && p.flight.bytes() > 0 || not_its_turn) {
+        let by_t3 = self.config.quirks.heartbeat_by_t3;
+        let needless = recent && p.flight.bytes() > 0 || by_t3 && !first(p);
+        // One that was lost is followed by another at once, whosever turn it is (`heartbeat_by_t3`).
+        let again = by_t3 && lost.is_some();
+        if p.state == PathState::Active && needless && !again {
             self.schedule_heartbeat(now, id);
             return;
         }
