@@ -4,6 +4,7 @@ mod common;
 
 use anabranch_base::{Duration, PathId};
 use anabranch_engine::{AssocConfig, Event, HeartbeatSetting, PathReason};
+use anabranch_policy::registry::Hook;
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Heartbeat, kind};
 use common::manual::*;
@@ -277,4 +278,38 @@ fn a_path_in_doubt_is_probed_without_waiting_for_the_interval() {
         let probes = b.tapped(Side::Client, kind::HEARTBEAT).iter().filter(|t| t.2 == 1).count();
         assert!(if off { probes == 0 } else { probes >= 3 }, "off: {off}, {probes} probes");
     }
+}
+
+/// New data leave on path 0 and what is sent again on path 1, where nothing gives an RTT. HEARTBEATs do, and end the
+/// back-off that an outage left behind.
+///
+/// Shows: 9260/H9.
+#[test]
+fn a_path_that_carries_only_repairs_is_idle() {
+    let mut c = assoc_config("sctp");
+    c.profile.set(Hook::Retransmission, "rfc9260:reports_move=1").expect("registered");
+    // Back it is as quick on one as on the other: a SACK for what path 1 carried is news of it, whichever way it takes.
+    let mut b = Bench::connected(5, &c, &[(link(10, 5), link(10, 5)), (link(10, 200), link(10, 5))]);
+    let mut packets = 0;
+    b.filter = Some(Box::new(move |l| {
+        packets += u32::from(l.path == 0 && l.has(kind::DATA));
+        l.path != 0 || !l.has(kind::DATA) || !packets.is_multiple_of(5)
+    }));
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    flow.stream(&mut b, ms(5), ms(1_000));
+    b.cut(1);
+    flow.stream(&mut b, ms(5), ms(1_000));
+    b.restore(1);
+    flow.stream(&mut b, ms(5), ms(2_000));
+    assert_eq!(b.path(Side::Client, 1).rto, ms(2_000), "backed off");
+    b.tap = Some(vec![]);
+    flow.stream(&mut b, ms(5), ms(100_000));
+    let p = b.path(Side::Client, 1);
+    let data: Vec<_> = b.tapped(Side::Client, kind::DATA).into_iter().filter(|t| t.2 == 1).collect();
+    let longest = data.windows(2).map(|w| w[1].0.since(w[0].0)).max();
+    assert!(longest.is_some_and(|d| d < ms(300)), "hardly ever is nothing in flight there: {longest:?}");
+    assert_eq!(p.counters.data_sent, p.counters.data_retransmitted, "nothing new");
+    let probes = b.tapped(Side::Client, kind::HEARTBEAT).iter().filter(|t| t.2 == 1).count();
+    assert!((3..=4).contains(&probes), "{probes}");
+    assert_eq!(p.rto, ms(1_000));
 }
