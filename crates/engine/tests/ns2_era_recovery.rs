@@ -79,6 +79,39 @@ fn a_recovery_is_one_of_all_paths() {
 }
 
 #[test]
+fn in_a_recovery_of_one_path_a_hole_that_is_filled_reports_those_of_the_other() {
+    for on in [false, true] {
+        let mut m = two(&["recover_by_tsn"], "one_recovery", on);
+        both_full(&mut m);
+        m.sack(0, &[(1, 1)]);
+        (21..=22).for_each(|i| m.sack(0, &[(1, 19), (21, i)]));
+        assert_eq!(split(&mut m), [vec![], vec![0]], "two reports of 20");
+        m.sack(20, &[(1, 2)]);
+        assert_eq!(split(&mut m)[0], if on { vec![20] } else { vec![] }, "and a third one");
+    }
+}
+
+#[test]
+fn what_timed_out_and_waits_is_reported_too() {
+    for on in [false, true] {
+        let mut m = two(&["recover_by_tsn"], "one_recovery", on);
+        fill(&mut m, 0, 20);
+        m.b.run_for(ms(500));
+        fill(&mut m, 1, 20);
+        m.b.run_for(ms(550));
+        assert_eq!(split(&mut m), [vec![], vec![0]], "path 1 is full, the others wait");
+        m.sack(1, &[(19, 19)]);
+        assert!(split(&mut m)[1].starts_with(&[1]), "these are in flight and will be reported twice");
+        m.sack(1, &[(19, 20)]);
+        m.sent();
+        assert_eq!([0, 1].map(|p| m.path(p).counters.recoveries), [1, 0], "the timeout");
+        m.sack(1, &[(19, 21)]);
+        let by_reports = u64::from(on);
+        assert_eq!([0, 1].map(|p| m.path(p).counters.recoveries), [1 + by_reports, 0], "three reports, a loss");
+    }
+}
+
+#[test]
 fn one_packet_of_repairs_for_each_loss() {
     for on in [false, true] {
         let mut m = two(&[], "one_repair_per_loss", on);
