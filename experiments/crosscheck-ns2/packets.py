@@ -3,18 +3,19 @@
 
 import argparse
 import csv
+import itertools
 import pathlib
 import random
+import shutil
 import subprocess
 import sys
 import tempfile
 
 import crosscheck
 
-# Positions in the data direction of each path at which our sender answers a HEARTBEAT of the receiver, which ns-2's
-# does not send before 30 s: nothing is lost there, and the others keep their places.
-ANSWERS = {"sctp": (3, 1), "cmt": (3, 1)}
-# The handshake is not disturbed.
+# Packets of ns-2's handshake in the direction of the data: INIT, COOKIE ECHO and HEARTBEAT, and a HEARTBEAT by the second
+# path. Nothing is lost of it.
+HANDSHAKE = (3, 1)
 SPARED = 6
 MOST = 100_000
 
@@ -51,36 +52,51 @@ def theirs(ns, point, folder, lost):
     return packets
 
 
-def ours(program, point, folder, lost, extra):
-    """The same of anabranch; numbers of SACKs are not told."""
+def run_ours(program, point, folder, lost, extra):
+    """The rows of a run's table of packets."""
     scenario, keys = crosscheck.settings(point)
     text = (crosscheck.HERE / scenario).read_text(encoding="utf-8")
     for n, mask in enumerate(lost):
-        at = ANSWERS.get(point["proto"], (0, 0))[n]
-        mask = mask[:at] + [False] * (point["proto"] in ANSWERS) + mask[at:]
         (folder / f"{n}.txt").write_text("".join("01"[gone] for gone in mask), encoding="utf-8")
         text = text.replace('loss = "1%"', f'loss = {{ file = "{folder / f"{n}.txt"}" }}', 1)
     (folder / "point.toml").write_text(text, encoding="utf-8")
     sets = [f"--set={k}={v}" for k, v in keys.items() if not k.endswith(".loss")] + [f"--set={e}" for e in extra]
-    run = subprocess.run([program, "lab", "run", str(folder / "point.toml"), "--seeds", "1", "--csv", "--out",
-                          str(folder / "out"), *sets], capture_output=True, text=True, check=False)
+    out = folder / "out"
+    shutil.rmtree(out, ignore_errors=True)
+    run = subprocess.run([program, "lab", "run", str(folder / "point.toml"), "--seeds", "1", "--csv", "--out", str(out),
+                          *sets], capture_output=True, text=True, check=False)
     if run.returncode:
         raise SystemExit(f"packets: anabranch failed: {run.stderr.strip()}")
+    with open(next((out / "trace").glob("*.csv")), newline="", encoding="utf-8") as f:
+        return [r for r in csv.DictReader(f) if r["event"] == "enqueued"]
+
+
+def way_of(row):
+    path, direction = row["place"].split(".")
+    return f"{path.removeprefix('path') or 1} {'>' if direction == 'forward' else '<'}"
+
+
+def ours(program, point, folder, lost, extra):
+    """The same of anabranch; numbers of SACKs are not told."""
+    # Our receiver asks with HEARTBEATs of its own before the first DATA. Nothing is lost of the answers, and what follows
+    # keeps its number.
+    rows = run_ours(program, {**point, "time": "6"}, folder, lost, extra)
+    rows = list(itertools.takewhile(lambda r: r["kind"] not in ("DATA", "TCP"), rows))
+    for n, mask in enumerate(lost if rows else []):
+        sent = sum(way_of(r) == f"{n + 1} >" for r in rows)
+        mask[:0] = [False] * (sent - HANDSHAKE[n])
     packets, first = [], None
-    with open(next((folder / "out" / "trace").glob("*.csv")), newline="", encoding="utf-8") as f:
-        for r in csv.DictReader(f):
-            kind = {"DATA": "data", "SACK": "ack", "TCP": "data", "TCP-ACK": "ack"}.get(r["kind"])
-            if r["event"] != "enqueued" or not kind:
-                continue
-            path, direction = r["place"].split(".")
-            number = int(r["tsn"]) if r["tsn"] else None
-            if r["kind"] == "DATA":
-                first = number if first is None else first
-                number -= first - 1
-            elif r["kind"] == "TCP-ACK":
-                number -= 1
-            way = f"{path.removeprefix('path') or 1} {'>' if direction == 'forward' else '<'}"
-            packets.append((float(r["time"]), way, kind, number, int(r["size"])))
+    for r in run_ours(program, point, folder, lost, extra):
+        kind = {"DATA": "data", "SACK": "ack", "TCP": "data", "TCP-ACK": "ack"}.get(r["kind"])
+        if not kind:
+            continue
+        number = int(r["tsn"]) if r["tsn"] else None
+        if r["kind"] == "DATA":
+            first = number if first is None else first
+            number -= first - 1
+        elif r["kind"] == "TCP-ACK":
+            number -= 1
+        packets.append((float(r["time"]), way_of(r), kind, number, int(r["size"])))
     return packets
 
 
@@ -88,6 +104,15 @@ def same(a, b, offset):
     """Are these one packet? A SACK's number is not told, but its size tells its blocks."""
     number = a[3] == b[3] if b[3] is not None else a[4] == b[4]
     return abs(a[0] + offset - b[0]) < 1e-3 and a[1:3] == b[1:3] and number
+
+
+def parting(a, b, way, offset):
+    """When the packets of one direction of a path part, on ns-2's clock."""
+    a, b = ([p for p in packets if p[1] == way] for packets in (a, b))
+    for x, y in itertools.zip_longest(a, b):
+        if x is None or y is None or not same(x, y, offset):
+            return min(([x[0]] if x else []) + ([y[0] - offset] if y else []))
+    return None
 
 
 def main():
@@ -115,15 +140,19 @@ def main():
         return 1
     # Our handshake's packets have other sizes.
     offset = b[0][0] - a[0][0]
-    equal = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if not same(x, y, offset)), min(len(a), len(b)))
-    if equal == len(a) == len(b):
-        print(f"{args.point}: all {equal} packets of {point['time']} s are the same")
+    parted = min((t for t in (parting(a, b, way, offset) for way in {p[1] for p in a + b}) if t is not None), default=None)
+    if parted is None:
+        print(f"{args.point}: all {len(a)} packets of {point['time']} s are the same")
         return 0
-    print(f"{args.point}: the first {equal} packets are the same, of {len(a)} and {len(b)}\n{'ns-2':36} anabranch")
-    for n in range(max(0, equal - 12), equal + 12):
-        sides = [f"{p[0]:10.5f} {p[1]} {p[2]:4} {'' if p[3] is None else p[3]:>7} {p[4]:>5}" if p else ""
-                 for p in (s[n] if n < len(s) else None for s in (a, b))]
-        print(f"{sides[0]:36} {sides[1]}")
+    before = sum(p[0] < parted for p in a)
+    print(f"{args.point}: the first {before} packets are the same, of {len(a)} and {len(b)}, up to {parted:.3f} s\n"
+          f"{'ns-2':36} anabranch")
+    sides = [[p for p in packets if parted - 0.1 <= p[0] - late <= parted + 0.1][:60] for packets, late in
+             ((a, 0), (b, offset))]
+    for pair in itertools.zip_longest(*sides):
+        left, right = (f"{p[0]:10.5f} {p[1]} {p[2]:4} {'' if p[3] is None else p[3]:>7} {p[4]:>5}" if p else ""
+                       for p in pair)
+        print(f"{left:36} {right}")
     return 1
 
 
