@@ -2,9 +2,9 @@
 
 use super::asconf::Asconf;
 use super::era::{Gate, Losses};
+use super::gap_memory::GapMemory;
 use super::peer_window::PeerWindow;
 use super::reconfig::Reconfig;
-use super::sack_in::GapMemory;
 use super::seldom::Seldom;
 use super::views::Views;
 use super::{Association, PeerFeatures, State, bench, nonces};

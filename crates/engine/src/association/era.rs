@@ -89,14 +89,17 @@ impl Association {
         let reported = self.gaps.ranges().last().map_or(0, |(_, to)| to);
         let highest = if self.all_holes_count(advanced) { newly.max(reported) } else { newly };
         let mut reports = core::mem::take(&mut self.gaps.waiting);
-        let before = core::mem::take(&mut reports);
+        reports.retain(|(tsn, _)| self.board.get(*tsn).is_some_and(|c| c.state == ChunkState::Marked));
         for c in self.board.marked() {
             let tsn = self.board.extend(c.tsn);
-            let seen = before.get(&tsn).copied().unwrap_or(0) + u8::from(tsn < highest);
-            reports.insert(tsn, seen.min(REPORTS));
+            let reported = u8::from(tsn < highest);
+            match reports.binary_search_by_key(&tsn, |(t, _)| *t) {
+                Ok(i) => reports[i].1 = (reports[i].1 + reported).min(REPORTS),
+                Err(i) => reports.insert(i, (tsn, reported)),
+            }
         }
-        for (&tsn, _) in reports.iter().filter(|(_, n)| **n >= REPORTS) {
-            let Some(c) = self.board.get_mut(tsn).filter(|c| !c.fast_retransmitted) else { continue };
+        for (tsn, _) in reports.iter().filter(|(_, n)| *n >= REPORTS) {
+            let Some(c) = self.board.get_mut(*tsn).filter(|c| !c.fast_retransmitted) else { continue };
             c.fast_retransmitted = true;
             let (path, len) = (c.last_path, c.len());
             self.era_losses.note(path.unwrap_or(PathId(0)), len);

@@ -282,7 +282,7 @@ impl Association {
             p.loss_timer = None;
             p.reorder_timer = None;
         }
-        self.gaps = super::sack_in::GapMemory::default();
+        self.gaps = super::gap_memory::GapMemory::default();
         self.copies_due = Seldom::nothing();
         self.highest_reported = None;
         (self.forward_sent, self.forward_timer, self.forward_due) = (None, None, false);

@@ -5,88 +5,13 @@
 
 use super::Association;
 use super::era::Gate;
+use super::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
 use crate::event::CloseReason;
 use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::view::PathState;
-use anabranch_wire::{Cause, GapBlock, NrSack, Sack};
-use std::collections::{BTreeMap, VecDeque};
-
-/// The gap blocks of the last SACK, as extended TSN ranges: only differences are walked.
-#[derive(Debug, Default)]
-pub(crate) struct GapMemory {
-    ranges: Vec<(u64, u64)>,
-    /// What will not be taken back (NR-SACK).
-    kept: Vec<(u64, u64)>,
-    /// The copies that were acknowledged by gap blocks, for [`crate::Quirks::stale_sacks_count`] only.
-    settled: BTreeMap<u64, LiveCopy>,
-    /// What gap blocks acknowledged and was counted, rising, for [`crate::Quirks::counted_once`] only.
-    counted: VecDeque<u64>,
-    /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
-    pub withdrawn: Vec<(u64, u8)>,
-    /// Reports of what waits to be sent again, for [`crate::Quirks::one_recovery`] only.
-    pub waiting: BTreeMap<u64, u8>,
-}
-
-/// What the SACK at hand says, and how it differs from the last one.
-#[derive(Debug, Default)]
-pub(crate) struct GapScratch {
-    next: Vec<(u64, u64)>,
-    added: Vec<(u64, u64)>,
-    gone: Vec<(u64, u64)>,
-    /// The part of `next` that will not be taken back.
-    kept: Vec<(u64, u64)>,
-}
-
-impl GapScratch {
-    /// Nothing in it.
-    pub const EMPTY: GapScratch =
-        GapScratch { next: Vec::new(), added: Vec::new(), gone: Vec::new(), kept: Vec::new() };
-}
-
-/// Most withdrawn TSNs whose reports are counted.
-const MAX_WITHDRAWN: usize = 64;
-
-impl GapMemory {
-    /// Ranges remembered.
-    pub fn len(&self) -> usize {
-        self.ranges.len()
-    }
-    /// What is acknowledged cumulatively cannot be taken back.
-    fn forget_settled(&mut self, cum: u64) {
-        while let Some(first) = self.settled.first_entry().filter(|e| *e.key() <= cum) {
-            first.remove();
-        }
-        while self.counted.front().is_some_and(|t| *t <= cum) {
-            self.counted.pop_front();
-        }
-    }
-    /// Notes what counts from now on; false when it did before.
-    fn count(&mut self, tsn: u64) -> bool {
-        match self.counted.binary_search(&tsn) {
-            Ok(_) => false,
-            Err(place) => {
-                self.counted.insert(place, tsn);
-                true
-            }
-        }
-    }
-    /// First and last TSN of each, rising.
-    pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
-        self.ranges.iter().copied()
-    }
-}
-
-/// What gap blocks amount to.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum GapsRead {
-    Fine,
-    /// Out of order, overlapping, or at the cumulative TSN.
-    Nonsense,
-    /// They acknowledge what no packet has carried.
-    Unsent,
-}
+use anabranch_wire::{Cause, NrSack, Sack};
 
 /// What a SACK acknowledged on one path.
 #[derive(Clone, Copy, Debug, Default)]
@@ -122,76 +47,12 @@ impl PathTally {
     }
 }
 
-/// Gap blocks as extended ranges in order; `end` is above all that was sent. `alone`: see
-/// [`crate::Quirks::each_gap_alone`].
-fn read_blocks(
-    (cum, end): (u64, u64),
-    alone: bool,
-    blocks: impl Iterator<Item = GapBlock>,
-    out: &mut Vec<(u64, u64)>,
-) -> GapsRead {
-    out.clear();
-    let mut doubtful = false;
-    for b in blocks {
-        let (from, to) = (cum + u64::from(b.start), cum + u64::from(b.end));
-        let ordered = out.last().is_none_or(|&(_, last)| from > last);
-        if b.start == 0 || to < from || !ordered {
-            if !alone {
-                return GapsRead::Nonsense;
-            }
-            doubtful = true;
-        }
-        if to >= end && from <= to {
-            return GapsRead::Unsent;
-        }
-        if from.max(cum + 1) <= to {
-            out.push((from.max(cum + 1), to));
-        }
-    }
-    if doubtful {
-        join(out);
-    }
-    GapsRead::Fine
-}
-
-/// Sorts ranges and joins those that touch.
-fn join(ranges: &mut Vec<(u64, u64)>) {
-    ranges.sort_unstable();
-    ranges.dedup_by(|later, before| {
-        let touches = later.0 <= before.1 + 1;
-        before.1 = if touches { before.1.max(later.1) } else { before.1 };
-        touches
-    });
-}
-
 /// What was in flight of a chunk that arrived.
 struct Arrived {
     /// The first copy by time, which gets the credit; a chunk already marked credits nobody (it was counted as lost).
     credited: Option<LiveCopy>,
     copies: usize,
     on_one_path: bool,
-}
-
-/// Ranges of `a` that are not in `b`; both sorted and disjoint.
-fn subtract(a: &[(u64, u64)], b: &[(u64, u64)], out: &mut Vec<(u64, u64)>) {
-    out.clear();
-    let mut j = 0;
-    for &(mut from, to) in a {
-        while j < b.len() && b[j].1 < from {
-            j += 1;
-        }
-        let mut k = j;
-        while k < b.len() && b[k].0 <= to {
-            if b[k].0 > from {
-                out.push((from, b[k].0 - 1));
-            }
-            from = b[k].1 + 1;
-            k += 1;
-        }
-        if from <= to {
-            out.push((from, to));
-        }
-    }
 }
 
 impl Association {
@@ -367,7 +228,7 @@ impl Association {
         let cum = self.board.cumulative();
         for &(from, to) in &g.gone {
             for tsn in from.max(cum + 1)..=to {
-                if let Some(copy) = self.gaps.settled.remove(&tsn) {
+                if let Some(copy) = self.gaps.settled.remove(tsn) {
                     self.take_back(tsn, copy);
                     continue;
                 }
@@ -554,23 +415,5 @@ impl Association {
                 p.recovery_exit = None;
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::subtract;
-
-    #[test]
-    fn ranges_subtract() {
-        let mut out = vec![];
-        subtract(&[(5, 10), (20, 30)], &[(7, 8), (25, 40)], &mut out);
-        assert_eq!(out, [(5, 6), (9, 10), (20, 24)]);
-        subtract(&[(5, 10)], &[(1, 4), (5, 10)], &mut out);
-        assert!(out.is_empty());
-        subtract(&[(5, 10), (12, 13)], &[(1, 6), (12, 12)], &mut out);
-        assert_eq!(out, [(7, 10), (13, 13)]);
-        subtract(&[(1, 2)], &[], &mut out);
-        assert_eq!(out, [(1, 2)]);
     }
 }

@@ -1,8 +1,8 @@
 //! The next packet, in four steps from the first day: control, retransmission, new data, acknowledgement and repair.
 
 use super::Association;
+use super::gap_memory::GapScratch;
 use super::give_up;
-use super::sack_in::GapScratch;
 use super::views::has_window;
 use crate::path::Path;
 use crate::transmit::Transmit;
