@@ -6,7 +6,7 @@ mod common;
 use anabranch_base::{Instant, PathId};
 use anabranch_engine::{AssocConfig, BurstRule, HeartbeatSetting, TimerReason};
 use anabranch_policy::registry::Hook;
-use anabranch_wire::kind;
+use anabranch_wire::{Packet, Verify, kind};
 use common::manual::*;
 use common::*;
 
@@ -310,5 +310,27 @@ fn only_the_path_that_had_no_rtt_the_longest_is_asked() {
         b.run_for(ms(400_000));
         let asked = b.tapped(Side::Client, kind::HEARTBEAT).iter().filter(|t| t.2 == 1).count();
         assert!(if on { (2..=5).contains(&asked) } else { asked >= 11 }, "{on}: {asked}");
+    }
+}
+
+#[test]
+fn what_came_before_remains_the_first_of_two() {
+    for on in [false, true] {
+        let mut c = assoc_config("sctp");
+        assert!(c.quirks.set("repeats_wait_too", on));
+        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
+        let mut sacks = |numbers: &[u32]| {
+            numbers.iter().for_each(|i| m.message(*i, 100));
+            m.b.run_for(ms(100));
+            let tap = m.b.tap.replace(vec![]).expect("tapped");
+            let of = |bytes: &bytes::Bytes| {
+                let p = Packet::parse(bytes, Verify::Checksum).expect("a packet");
+                p.chunks().flatten().filter(|c| c.kind == kind::SACK).count()
+            };
+            tap.iter().map(|t| of(&t.3)).sum::<usize>()
+        };
+        assert_eq!((sacks(&[0]), sacks(&[1, 2])), (1, 1), "the first of all, then each second");
+        assert_eq!(sacks(&[2]), 1, "a repetition at once");
+        assert_eq!(sacks(&[3]), usize::from(on), "the second, or the first of the next two");
     }
 }
