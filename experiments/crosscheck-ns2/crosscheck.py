@@ -272,7 +272,7 @@ def main():
         # Ours cost little, and at high loss a run's first losses decide about much of it.
         mine = ours(args.program, point, seeds * args.more if seeds > 1 else 1, args.set)
         row = compare(point, theirs[:seeds], mine)
-        if row["verdict"] == "OUTSIDE":
+        if row["verdict"] == "OUTSIDE" and not args.set:
             rounded(row, point, [ns2(args.ns, point, s, start=64) for s in range(1, seeds + 1)], mine)
         return row
 

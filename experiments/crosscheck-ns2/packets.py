@@ -84,6 +84,8 @@ def ours(program, point, folder, lost, extra):
     rows = list(itertools.takewhile(lambda r: r["kind"] not in ("DATA", "TCP"), rows))
     for n, mask in enumerate(lost if rows else []):
         sent = sum(way_of(r) == f"{n + 1} >" for r in rows)
+        if sent < HANDSHAKE[n]:
+            raise SystemExit("packets: no DATA within 6 s on our side: the handshake is not like ns-2's")
         mask[:0] = [False] * (sent - HANDSHAKE[n])
     packets, first = [], None
     for r in run_ours(program, point, folder, lost, extra):
@@ -138,8 +140,10 @@ def main():
     if not a or not b:
         print("packets: one of both sent nothing", file=sys.stderr)
         return 1
-    # Our handshake's packets have other sizes.
+    # Our handshake's packets have other sizes; what leaves in the last instants counts on neither side.
     offset = b[0][0] - a[0][0]
+    end = float(point["time"]) - abs(offset) - 1e-3
+    a, b = [p for p in a if p[0] < end], [p for p in b if p[0] - offset < end]
     parted = min((t for t in (parting(a, b, way, offset) for way in {p[1] for p in a + b}) if t is not None), default=None)
     if parted is None:
         print(f"{args.point}: all {len(a)} packets of {point['time']} s are the same")

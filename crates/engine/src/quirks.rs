@@ -47,7 +47,7 @@ pub struct Quirks {
     pub pass_every_mark: bool,
     /// That packet goes to the path that lost it or not at all.
     pub pass_on_lossy_path: bool,
-    /// A recovery is one of all paths: until everything sent at its start is acknowledged cumulatively no window grows, and
+    /// With [`recover_by_tsn`](Self::recover_by_tsn), a recovery is one of all paths: until everything sent at its start is acknowledged cumulatively no window grows, and
     /// only what has a higher TSN cuts one.
     pub one_recovery: bool,
     /// A SACK that gives something as lost, and an expiry of T3, lets just one packet of repairs leave, whatever the
@@ -55,7 +55,8 @@ pub struct Quirks {
     pub one_repair_per_loss: bool,
     /// All repairs that leave at once go to the path that the first of them was given.
     pub repairs_together: bool,
-    /// What was given as lost is outstanding on its path until it was sent again: it keeps T3 going, and the window full.
+    /// What was given as lost is outstanding on its path until it was sent again: it keeps T3 going, and the window full
+    /// as far as growth asks. Once it left by another path T3 goes on to the next SACK, and may expire with nothing there.
     pub marked_are_outstanding: bool,
     /// What is acknowledged cumulatively restarts T3 of the path it was last sent on, although gap blocks had
     /// acknowledged it before.
@@ -67,7 +68,8 @@ pub struct Quirks {
     pub repairs_first: bool,
     /// The first DATA of the association may wait for its SACK like any other (against RFC 4960 §5.1).
     pub first_data_waits: bool,
-    /// A packet that brings nothing new is acknowledged at once and waits for its SACK as well: the next one is the second.
+    /// A packet that brings nothing new while nothing is missing or waits is acknowledged at once and waits for its SACK as
+    /// well: the next one is the second.
     pub repeats_wait_too: bool,
     /// A SACK sent by the delay timer counts no packet (DAC).
     pub timer_counts_none: bool,

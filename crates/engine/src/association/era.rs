@@ -46,6 +46,13 @@ impl Gate {
         matches!(self, Gate::OneRepair { new_data: false } | Gate::Repaired { new_data: false })
     }
 
+    /// What was on its way has to leave again by another path, and no SACK will come of it.
+    pub(super) fn reopen(&mut self) {
+        if let Gate::Repaired { new_data } = *self {
+            *self = Gate::OneRepair { new_data };
+        }
+    }
+
     /// A packet of repairs leaves.
     #[inline]
     pub(super) fn repaired(&mut self) {
@@ -116,7 +123,7 @@ impl Association {
 
     /// A recovery by TSN has begun, of this path or of all.
     pub(super) fn note_recovery(&mut self, path: PathId) {
-        let all = self.config.quirks.one_recovery;
+        let all = self.config.quirks.one_recovery && self.config.quirks.recover_by_tsn;
         let mut end = self.board.sent_end() - 1;
         let marked = |tsn| self.board.get(tsn).is_some_and(|c| c.state == ChunkState::Marked);
         while all && end > self.board.cumulative() && marked(end) {

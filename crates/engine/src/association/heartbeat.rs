@@ -120,7 +120,7 @@ impl Association {
         if let Some(h) = lost {
             p.earlier.get_or_insert_default().remember(&h, true);
             let waited = h.deadline.since(h.sent_at);
-            self.heartbeat_lost(now, id, waited);
+            self.heartbeat_lost(now, id, &h);
             if self.paths.get(id.index()).is_some_and(|p| p.heartbeat.is_some()) {
                 return;
             }
@@ -161,8 +161,11 @@ impl Association {
         }
         let Some(p) = self.paths.get(id.index()) else { return };
         // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
-        let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < self.config.heartbeat_interval);
-        let first = |p: &Path| self.paths.iter().all(|o| o.rtt.sampled_at() >= p.rtt.sampled_at());
+        let interval = self.heartbeat_interval(p).unwrap_or(self.config.heartbeat_interval);
+        let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < interval);
+        let asked = |o: &Path| o.state == PathState::Active && o.heartbeat_setting != HeartbeatSetting::Off;
+        let others = || self.paths.iter().filter(|o| asked(o) && o.known_to_peer && !o.interface_down);
+        let first = |p: &Path| others().all(|o| o.rtt.sampled_at() >= p.rtt.sampled_at());
         let by_t3 = self.config.quirks.heartbeat_by_t3;
         let needless = recent && p.flight.bytes() > 0 || by_t3 && !first(p);
         // One that was lost is followed by another at once, whosever turn it is (`heartbeat_by_t3`).
@@ -174,7 +177,8 @@ impl Association {
         self.send_heartbeat(now, id);
     }
 
-    fn heartbeat_lost(&mut self, now: Instant, id: PathId, waited: Duration) {
+    fn heartbeat_lost(&mut self, now: Instant, id: PathId, lost: &PendingHeartbeat) {
+        let waited = lost.deadline.since(lost.sent_at);
         // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
         // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept. While T3 runs
         // it counts the same silence, and more probes must not make that one end sooner.
@@ -182,6 +186,10 @@ impl Association {
         let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial && !timed;
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.answers_lost = true;
+            // What is sent again by this path was answered meanwhile: it is not silent.
+            if p.last_heard > Some(lost.sent_at) && !self.config.quirks.heartbeat_by_t3 {
+                return;
+            }
             // While a path is only suspected its T3 decides (see `on_suspect`).
             if p.state == PathState::Suspected && p.suspect_timer.is_some() {
                 return;

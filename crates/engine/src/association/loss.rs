@@ -100,7 +100,7 @@ impl Association {
             CopyView { chunk: chunk.view(), path, tx_seq: copy.tx_seq, sent_at: copy.sent_at, misses: copy.misses };
         view.misses = view.misses.saturating_add(self.policies.loss_count.reports(&cx, sack, &view));
         if view.misses == copy.misses && copy.misses > 0 && self.all_holes_count(sack.cumulative_advanced) {
-            view.misses += 1;
+            view.misses = view.misses.saturating_add(1);
         }
         if view.misses == 0 {
             return Verdict::Waiting;

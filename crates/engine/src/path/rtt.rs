@@ -14,6 +14,7 @@ pub(crate) struct RttEstimator {
     deviation: Duration,
     last: Duration,
     last_smoothed_at: Option<Instant>,
+    last_at: Option<Instant>,
     // Two half-windows: the minimum is exact over the last 5 s and at most 10 s old.
     min_now: Duration,
     min_before: Duration,
@@ -25,7 +26,7 @@ impl RttEstimator {
     /// (RFC 9260 §6.3.1 C4); minimum and newest sample take all.
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = Duration::from_nanos(rtt.as_nanos().max(1));
-        self.last = rtt;
+        (self.last, self.last_at) = (rtt, Some(now));
         self.update_min(now, rtt);
         let off = self.srtt.abs_diff(rtt);
         self.deviation = if self.srtt.is_zero() { rtt / 2 } else { (self.deviation * 31 + off) / 32 };
@@ -61,9 +62,9 @@ impl RttEstimator {
         self.min_now = self.min_now.min(rtt);
     }
 
-    /// When the last sample was taken; those within a round trip of another count as one.
+    /// When the last sample was taken.
     pub fn sampled_at(&self) -> Option<Instant> {
-        self.last_smoothed_at
+        self.last_at
     }
     pub fn srtt(&self) -> Duration {
         self.srtt
