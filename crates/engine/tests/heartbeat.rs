@@ -313,3 +313,39 @@ fn a_path_that_carries_only_repairs_is_idle() {
     assert!((3..=4).contains(&probes), "{probes}");
     assert_eq!(p.rto, ms(1_000));
 }
+
+/// A path in full use has RTTs all the time, however long they are.
+///
+/// Shows: 9260/H9.
+#[test]
+fn a_long_way_in_use_is_not_idle() {
+    let c = AssocConfig { heartbeat_interval: ms(1_000), ..assoc_config("sctp") };
+    let mut b = Bench::connected(5, &c, &[(link(10, 800), link(10, 800))]);
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    flow.stream(&mut b, ms(20), ms(10_000));
+    b.tap = Some(vec![]);
+    flow.stream(&mut b, ms(20), ms(30_000));
+    assert!(b.path(Side::Client, 0).srtt > ms(1_500), "more than HB.interval");
+    assert_eq!(b.tapped(Side::Client, kind::HEARTBEAT).len(), 0);
+}
+
+/// A lost HEARTBEAT is no error of a path by which something arrived meanwhile.
+#[test]
+fn a_path_that_answers_data_is_not_silent() {
+    let mut c = assoc_config("sctp");
+    c.profile.set(Hook::Retransmission, "rfc9260:reports_move=1").expect("registered");
+    let mut b = Bench::connected(5, &c, &[(link(10, 5), link(10, 5)), (link(10, 20), link(10, 5))]);
+    let mut packets = 0;
+    b.filter = Some(Box::new(move |l| {
+        packets += u32::from(l.path == 0 && l.has(kind::DATA));
+        let lost = l.path == 0 && l.has(kind::DATA) && packets.is_multiple_of(5);
+        !lost && !(l.path == 1 && l.has(kind::HEARTBEAT))
+    }));
+    b.tap = Some(vec![]);
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    flow.stream(&mut b, ms(5), ms(100_000));
+    let probes = b.tapped(Side::Client, kind::HEARTBEAT).iter().filter(|t| t.2 == 1).count();
+    let p = b.path(Side::Client, 1);
+    assert!(probes >= 2 && p.counters.data_retransmitted > 0, "{probes}");
+    assert_eq!(p.errors, 0, "of {probes} that were lost");
+}

@@ -4,7 +4,7 @@
 mod common;
 
 use anabranch_base::{Instant, PathId};
-use anabranch_engine::{AssocConfig, BurstRule, HeartbeatSetting, TimerReason};
+use anabranch_engine::{AssocConfig, BurstRule, HeartbeatSetting, LocalId, TimerReason};
 use anabranch_policy::registry::Hook;
 use anabranch_wire::{Packet, Verify, kind};
 use common::manual::*;
@@ -147,6 +147,19 @@ fn one_packet_of_repairs_and_no_new_data_for_each_timeout() {
         assert_eq!([0, 1].map(|p| m.path(p).counters.timeouts), [1, 1]);
         assert_eq!(split(&mut m)[0], if on { vec![0] } else { vec![] }, "whatever the window says");
     }
+}
+
+#[test]
+fn a_repair_whose_path_went_leaves_again() {
+    let mut m = two(&[], "one_repair_per_loss", true);
+    m.send(60, FULL);
+    assert_eq!(m.sent().len(), 20);
+    m.b.run_for(ms(1_050));
+    assert_eq!(split(&mut m), [vec![], vec![0]], "the one repair");
+    let now = m.b.now;
+    m.b.assoc(Side::Client).interface_down(now, LocalId(1));
+    m.b.run_for(ms(50));
+    assert_eq!(split(&mut m), [vec![0], vec![]], "no SACK will come of it");
 }
 
 #[test]

@@ -186,8 +186,9 @@ impl Association {
         let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial && !timed;
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.answers_lost = true;
-            // What is sent again by this path was answered meanwhile: it is not silent.
-            if p.last_heard > Some(lost.sent_at) && !self.config.quirks.heartbeat_by_t3 {
+            // Data went by this path since, and it answered: it is not silent.
+            let since = |t: Option<Instant>| t > Some(lost.sent_at);
+            if since(p.last_data_sent) && since(p.last_heard) && !self.config.quirks.heartbeat_by_t3 {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).
