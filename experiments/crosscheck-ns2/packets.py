@@ -127,6 +127,13 @@ def main():
     parser.add_argument("--ns", default="ns", help="ns-2.35 [default: ns]")
     parser.add_argument("--set", action="append", default=[], metavar="KEY=VALUE", help="another key for our side")
     args = parser.parse_args()
+    for what, name in (("ns-2.35 (Debian: apt-get install ns2)", args.ns), ("anabranch (--program)", args.program)):
+        if shutil.which(name) is None:
+            print(f"packets: there is no {what}: `{name}`", file=sys.stderr)
+            return 2
+    if not pathlib.Path(args.grid).is_file():
+        print(f"packets: there is no grid `{args.grid}`", file=sys.stderr)
+        return 2
     with open(args.grid, newline="", encoding="utf-8") as f:
         point = next((p for p in csv.DictReader(f) if p["id"] == args.point), None)
     if point is None:

@@ -1,5 +1,5 @@
-//! How the paths of an association recover together in ns-2.35: `one_recovery`, `one_repair_per_loss` and
-//! `marked_are_outstanding` of [`crate::Quirks`].
+//! How the paths of an association recover together in ns-2.35: `one_recovery`, `one_repair_per_loss`,
+//! `marked_are_outstanding` and `burst` of [`crate::Quirks`].
 
 use super::Association;
 use crate::tx::scoreboard::ChunkState;
@@ -65,8 +65,13 @@ impl Gate {
 impl Association {
     /// Does the SACK at hand, which only fills holes, report all others too?
     pub(super) fn all_holes_count(&self, advanced: bool) -> bool {
-        let recover = || self.paths.iter().find_map(|p| p.era.as_ref()).map_or(0, |era| era.recover_tsn);
-        self.config.quirks.one_recovery && advanced && self.scratch.highest_acked.is_some_and(|h| h <= recover())
+        let highest = self.scratch.highest_acked;
+        self.config.quirks.one_recovery && advanced && highest.is_some_and(|h| h <= self.recover_tsn())
+    }
+
+    /// The highest TSN sent when the last recovery of all paths began.
+    fn recover_tsn(&self) -> u64 {
+        self.paths.iter().find_map(|p| p.era.as_ref()).map_or(0, |era| era.recover_tsn)
     }
 
     /// The end of a SACK's verdicts: what waits to be sent again is reported too, and of all that waits the first with a
@@ -74,7 +79,7 @@ impl Association {
     pub(super) fn recover_as_one(&mut self, now: Instant, advanced: bool) {
         self.report_waiting(advanced);
         let Losses { first: Some(first), bytes } = core::mem::take(&mut self.era_losses) else { return };
-        let recover = self.paths.iter().find_map(|p| p.era.as_ref()).map_or(0, |era| era.recover_tsn);
+        let recover = self.recover_tsn();
         let board = &self.board;
         let beyond = board.marked().iter().map(|c| (board.extend(c.tsn), c.last_path)).filter(|(t, _)| *t > recover);
         let (highest, path) = beyond.min().map_or((0, first), |(t, path)| (t, path.unwrap_or(first)));
