@@ -43,8 +43,9 @@ pub struct AssocConfig {
     pub inbound_streams: u16,
     /// Receive buffer, bytes; announced as a_rwnd. At least 1500 (RFC 9260 §3.3.2).
     pub receive_buffer: usize,
-    /// Send buffer, bytes: unsent and outstanding payload, and 128 for each message or chunk. `send` is refused above
-    /// it; into an empty one goes any message that is not larger.
+    /// Send buffer, bytes: unsent and outstanding payload, or 256 for each message or chunk where that is more. `send` is
+    /// refused above it, and has room again ([`Event::Writable`](crate::Event::Writable)) once a 32nd of it is free, more
+    /// than a packet at least; into an empty one goes any message that is not larger.
     pub send_buffer: usize,
     /// Largest SCTP packet, common header included, bytes (ours: 1200, safe on every path without probing). With
     /// `path_mtu_discovery` where the search begins.
@@ -65,7 +66,10 @@ pub struct AssocConfig {
     pub shows_doubt: bool,
     /// Max.Init.Retransmits.
     pub max_init_retrans: u16,
-    /// HB.interval.
+    /// HB.interval. Zero sends none on a path that is confirmed, as [`HeartbeatSetting::Off`](crate::HeartbeatSetting) does
+    /// path by path: an idle path that dies goes unnoticed then, and one that failed is tried again only
+    /// by what is sent when no other is left. Paths are still confirmed, and a path state policy may still ask a path in
+    /// use that falls silent.
     pub heartbeat_interval: Duration,
     /// HB.Max.Burst: probes of unconfirmed addresses per RTO (RFC 9260 §5.4), at least 1.
     pub heartbeat_max_burst: u16,
@@ -75,8 +79,10 @@ pub struct AssocConfig {
     pub max_burst: u16,
     /// RTO.Initial, for timers that no path policy governs (T1).
     pub rto_initial: Duration,
-    /// RTO.Max, for the same.
+    /// RTO.Max: the longest that any timer waits for an answer, T3 included, whatever the timer policy has as its own.
     pub rto_max: Duration,
+    /// The same for INIT and COOKIE ECHO (RFC 6458 §8.1.3, `sinit_max_init_timeo`); none is `rto_max`.
+    pub max_init_timeout: Option<Duration>,
     /// Paths the association may hold; older inactive ones make room.
     pub max_paths: usize,
     /// Cut messages that do not fit a packet; otherwise `send` refuses them (RFC 9260 §6.9).
@@ -112,7 +118,8 @@ pub struct AssocConfig {
     pub stream_reconfiguration: bool,
     /// Streams each way that re-configuration may lead to; a peer that wants more is refused (RFC 6525 §5.2.5).
     pub max_streams: u16,
-    /// Announce I-DATA: messages of different streams interleave (RFC 8260). Only for users who take them so.
+    /// Announce I-DATA: messages of different streams interleave (RFC 8260). Only for users who take them so. The messages
+    /// that are under way at once have to fit the receiver's buffer beside each other, unless it delivers them in parts.
     pub interleaving: bool,
     /// Announce NR-SACK: say what will not be taken back, so that the peer need not keep it (load-sharing draft §4).
     pub nr_sack: bool,
@@ -163,6 +170,7 @@ impl AssocConfig {
             max_burst: 4,
             rto_initial: Duration::from_secs(1),
             rto_max: Duration::from_secs(60),
+            max_init_timeout: None,
             max_paths: 16,
             fragmentation: true,
             partial_delivery: false,

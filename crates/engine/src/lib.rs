@@ -17,6 +17,8 @@ mod rx;
 mod stats;
 mod transmit;
 mod tx;
+#[doc(hidden)]
+pub mod work;
 
 pub use association::{
     AddressError, Agreed, Association, AuthKeyError, Phase, ReconfigError, SendError, Stage, TimerReason, Undelivered,

@@ -12,7 +12,8 @@ pub struct SendOptions {
     pub unordered: bool,
     /// Payload protocol identifier, carried untouched.
     pub ppid: u32,
-    /// Worthless after this instant: given up by PR-SCTP (RFC 3758, RFC 7496 timed reliability).
+    /// Worthless after this instant: given up by PR-SCTP (RFC 3758, RFC 7496 timed reliability), at once when it has
+    /// passed, and where the policy is `arrival` (`live`, `low-latency`, `cmt`) as soon as it can no longer be met.
     pub deadline: Option<Instant>,
     /// Given up rather than sent again more often than this, 0 is never (RFC 7496 limited retransmissions).
     pub max_retransmissions: Option<u16>,

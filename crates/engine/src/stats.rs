@@ -73,6 +73,12 @@ pub struct PathStats {
     pub discovery: Option<DiscoveryState>,
     /// Acknowledged bytes per second.
     pub delivery_rate: Rate,
+    /// What the path can carry, as far as is known; zero before there is any evidence.
+    pub capacity: Rate,
+    /// Smallest time that the way there takes, of the last ten seconds; zero without a sample.
+    pub one_way: Duration,
+    /// Mean deviation of the newest round trips from their mean.
+    pub jitter: Duration,
     /// Errors in a row.
     pub errors: u16,
     /// Counters.

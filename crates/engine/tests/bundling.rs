@@ -48,7 +48,10 @@ fn control_before_data_tsns_rising_nothing_larger_than_the_path() {
                 let o = SendOptions { stream, unordered: n % 5 == 0, ..SendOptions::default() };
                 b.send(side, o, numbered(stream.0, n, size));
             }
-            b.run_for(ms(3));
+            // Several at once: a sender that is not held up has nothing to bundle otherwise.
+            if n % 4 == 3 {
+                b.run_for(ms(12));
+            }
         }
         b.run_for(ms(20_000));
         let mut bundled = 0;

@@ -7,6 +7,7 @@ use anabranch_policy::registry::Hook;
 use anabranch_sim::LossConfig;
 use anabranch_wire::{Chunk, Packet, Parameter, Verify, kind};
 use bytes::Bytes;
+use common::raw::{PEER_TAG, PEER_TSN, Raw, bytes, data};
 use common::*;
 
 fn config(counting: bool, acknowledge: &str) -> AssocConfig {
@@ -67,6 +68,50 @@ fn announced_by_who_counts_and_answered_by_who_does_too() {
             assert!(list.iter().all(|n| *n == 0), "a peer that did not ask gets plain SACKs");
         }
     }
+}
+
+/// Shows: ext/L6.
+///
+/// Each SACK counts the packets since the one before it, no more and no less.
+#[test]
+fn the_counter_begins_anew_with_every_sack() {
+    let mut r = Raw::with(&config(false, "delayed_ack_cmt"), |_| {});
+    r.handshake(PEER_TAG, &bytes(&Parameter::PacketCount));
+    r.take();
+    let mut tsn = PEER_TSN;
+    let mut ssn = 0;
+    let mut give = |r: &mut Raw, skip: u32| {
+        tsn = tsn.plus(skip);
+        r.give(&[&data(tsn, ssn, b"x")]);
+        (tsn, ssn) = (tsn.next(), ssn + 1);
+    };
+    let counted = |r: &mut Raw| -> Vec<u8> {
+        let sacks = r.take().into_iter().filter(|s| s.kinds() == [kind::SACK]);
+        sacks.map(|s| s.flags()).collect()
+    };
+    // The first packet of all is acknowledged at once.
+    give(&mut r, 0);
+    assert_eq!(counted(&mut r), [1]);
+    for _ in 0..3 {
+        give(&mut r, 0);
+        assert_eq!(counted(&mut r), []);
+        give(&mut r, 0);
+        assert_eq!(counted(&mut r), [2], "two");
+    }
+    // One, and the timer.
+    for _ in 0..3 {
+        give(&mut r, 0);
+        r.run_for(ms(250));
+        assert_eq!(counted(&mut r), [1], "the timer");
+    }
+    // A gap hurries nothing: again two by two.
+    give(&mut r, 1);
+    assert_eq!(counted(&mut r), []);
+    give(&mut r, 0);
+    assert_eq!(counted(&mut r), [2], "beside a gap");
+    give(&mut r, 0);
+    r.run_for(ms(250));
+    assert_eq!(counted(&mut r), [1], "beside a gap, the timer");
 }
 
 /// Shows: ext/L5.

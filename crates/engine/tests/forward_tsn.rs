@@ -120,3 +120,59 @@ fn it_shares_the_packet_of_data_and_waits_for_none() {
         assert_eq!(b.at_server.len(), usize::from(more));
     }
 }
+
+/// Shows: ext/F4.
+///
+/// One fragment is sent as often as its message is worth. Others of it are not, and are given up all the same: none
+/// leaves again, and one FORWARD-TSN passes them all, those that arrived too.
+#[test]
+fn fragments_within_the_limit_go_with_the_one_beyond_it() {
+    let (mut r, id) = accepted();
+    let now = r.now;
+    let options = SendOptions { max_retransmissions: Some(1), ..SendOptions::default() };
+    // The first window has four packets; a fifth fragment is cut and never leaves, a sixth is not even cut.
+    let mut a = r.endpoint.association_mut(id).expect("alive");
+    a.send(now, options, bytes::Bytes::from(vec![1; 6_500])).expect("taken");
+    drop(a);
+    r.drain();
+    let (first, cum) = (r.first_tsn, r.first_tsn.minus(1));
+    let sent = |r: &mut Raw| -> Vec<u32> {
+        let of = |c: &Chunk<'_>| match c {
+            Chunk::Data(d) => Some(d.header.tsn.distance(first)),
+            _ => None,
+        };
+        r.take().iter().flat_map(|s| s.chunks().iter().filter_map(of).collect::<Vec<_>>()).collect()
+    };
+    let flight = sent(&mut r);
+    assert!(flight.len() >= 4, "{flight:?}");
+    // The second arrives, three times reported: the first leaves again.
+    for to in [2, 2, 2] {
+        let gap = [anabranch_wire::GapBlock { start: 2, end: to }];
+        r.give(&[&raw::bytes(&anabranch_wire::SackOut { cum_tsn: cum, a_rwnd: 100_000, gaps: &gap, duplicates: &[] })]);
+    }
+    let gap = [anabranch_wire::GapBlock { start: 2, end: 3 }];
+    r.give(&[&raw::bytes(&anabranch_wire::SackOut { cum_tsn: cum, a_rwnd: 100_000, gaps: &gap, duplicates: &[] })]);
+    r.run_for(ms(5_000));
+    let mut again = vec![0u32; 8];
+    let mut points = vec![];
+    for s in r.take() {
+        for c in s.chunks() {
+            match c {
+                Chunk::Data(d) => again[d.header.tsn.distance(first) as usize] += 1,
+                Chunk::ForwardTsn(f) => points.push(f.new_cum.distance(first)),
+                _ => {}
+            }
+        }
+    }
+    let end = points.first().copied().expect("a FORWARD-TSN");
+    assert!(points.iter().all(|p| *p == end), "one point from the beginning: {points:?}");
+    assert!(end as usize >= flight.len() - 1, "{end} passes all that left: {flight:?}");
+    assert!(again.iter().all(|n| *n <= 1), "none more often than it is worth: {again:?}");
+    let a = r.endpoint.association(id).expect("alive");
+    let s = a.stats();
+    assert_eq!((s.abandoned_sent, s.abandoned_unsent, s.unsent), (1, 0, 0), "one message, whole");
+    r.give(&[&sack(first.plus(end))]);
+    assert!(r.endpoint.association(id).expect("alive").is_drained());
+    r.run_for(ms(20_000));
+    assert_eq!(sent(&mut r), [], "nothing of it ever again");
+}

@@ -4,12 +4,15 @@
 //! message, 300 ms of latency. A frame is unusable when one of its messages is missing 300 ms after it was made.
 
 mod common;
+#[path = "common/film.rs"]
+mod film;
 
 use anabranch_base::{Duration, Instant, Rate, StreamId};
 use anabranch_engine::SendOptions;
 use anabranch_policy::registry::{Hook, Profile};
 use anabranch_sim::{Limit, LinkConfig, LossConfig};
 use common::*;
+use film::note;
 
 const LATENCY: Duration = Duration::from_millis(300);
 
@@ -136,18 +139,6 @@ fn run(profile: &Profile, links: &[(LinkConfig, LinkConfig)], seed: u64, seconds
         eprintln!("{:?}", b.client_events);
     }
     o
-}
-
-fn note(b: &mut Bench, arrived: &mut Vec<Option<Instant>>) {
-    let now = b.now;
-    for m in b.at_server.drain(..) {
-        let p = m.payload.into_bytes();
-        let i = u32::from_be_bytes([p[0], p[1], p[2], p[3]]) as usize;
-        if arrived.len() <= i {
-            arrived.resize(i + 1, None);
-        }
-        arrived[i].get_or_insert(now);
-    }
 }
 
 /// The round-robin run of the demo: plain CMT, with what every media run has.

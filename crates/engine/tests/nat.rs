@@ -228,6 +228,8 @@ fn two_paths_behind_one_address_keep_apart_when_a_port_changes() {
         back.stream(&mut b, ms(5), ms(20_000));
         flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
         back.transfer(&mut b, 500, ms(20_000)).expect("arrives");
+        // Where the scheduler had no use for the old port, its HEARTBEATs tell.
+        b.run_for(ms(120_000));
         assert_eq!(states(&mut b, Side::Client), [PathState::Active; 2], "{profile}");
         let mut active: Vec<_> = b.assoc(Side::Server).paths().map(|(_, p)| (p.state, p.remote)).collect();
         active.retain(|(s, _)| *s == PathState::Active);

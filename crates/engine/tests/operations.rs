@@ -127,3 +127,16 @@ fn a_hole_may_be_filled_although_the_window_is_closed() {
     ];
     play("live", 455, &ops, false);
 }
+
+/// Impatient probes of a path that is gone end an association too.
+#[test]
+fn what_a_restart_left_is_forgotten_however_often_its_path_is_probed() {
+    let ops = [
+        Op::NewPort(0, 0),
+        Op::Restart { server: false },
+        Op::Send { server: false, stream: 0, len: 10, count: 1, life: None },
+        Op::NewPort(2, 0),
+        Op::NewAddress(1, 0),
+    ];
+    play("live", 0, &ops, false);
+}

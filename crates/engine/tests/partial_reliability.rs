@@ -148,7 +148,7 @@ fn fragments_are_given_up_together() {
     let piece: Bytes = whole.slice(2_400..2_420);
     b.filter = drop_data(move |d| d.windows(20).any(|w| w == piece));
     for (i, len) in [(0, 100), (1, 6_000), (2, 3_000)] {
-        let o = options(&b, 1, if i == 1 { 100 } else { 0 });
+        let o = options(&b, 1, if i == 1 { 300 } else { 0 });
         assert!(b.send(Side::Client, o, numbered(1, i, len)));
         b.run_for(ms(10));
     }

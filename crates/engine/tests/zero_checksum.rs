@@ -165,6 +165,34 @@ fn what_needs_a_checksum_is_not_taken_without() {
     assert_eq!(r.phase(id), Phase::Established);
 }
 
+/// Shows: ext/Z6.
+///
+/// Not even where packets without a checksum are taken from strangers, nor where the tag is that of an association
+/// which takes them: these chunks would be looked up by something else.
+#[test]
+fn no_tag_and_no_setting_makes_up_for_the_checksum_of_a_handshake() {
+    let mut r = Raw::with(&config(Some(DTLS)), |e| e.unsummed_strangers = true);
+    r.give_with_sum(0, [0; 4], &[&init(init_fields(PEER_TAG), &announces(DTLS))]);
+    assert!(r.take().is_empty(), "INIT");
+    let cookie = r.ask(PEER_TAG, &announces(DTLS));
+    let (echo, tag) = (chunk(kind::COOKIE_ECHO, 0, &cookie), r.tag);
+    r.give_with_sum(tag, [0; 4], &[&echo]);
+    assert!(r.take().is_empty() && r.endpoint.associations().count() == 0, "COOKIE ECHO");
+    r.echo(&cookie);
+    let id = r.only();
+    assert!(r.take_kinds().iter().flatten().any(|k| *k == kind::COOKIE_ACK));
+    // The association takes data without.
+    r.give_with_sum(tag, [0; 4], &[&data(PEER_TSN, 0, b"zero")]);
+    assert_eq!(r.read(id).len(), 1);
+    r.take();
+    // But neither a cookie under its tag, which would be answered, nor what is beside one.
+    r.give_with_sum(tag, [0; 4], &[&echo]);
+    r.give_with_sum(tag, [0; 4], &[&data(PEER_TSN.plus(1), 1, b"beside"), &echo]);
+    assert!(r.take().is_empty() && r.read(id).is_empty(), "COOKIE ECHO under the tag of an association");
+    r.give(&[&echo]);
+    assert_eq!(r.take_kinds(), [[kind::COOKIE_ACK]], "with its checksum it is answered");
+}
+
 /// A handshake and data between two of us, every packet in between read without sums but those that need one.
 #[test]
 fn two_of_us_do_without() {

@@ -322,6 +322,25 @@ impl Connection {
         core.engine.association(self.inner.id).is_some_and(|a| a.phase() == Phase::Established)
     }
 
+    /// Waits until every path has shown what it carries, at most for `limit`; true when all have. What is sent before
+    /// may find less room than there is: a live stream that begins with its full rate is better off waiting. Profiles
+    /// whose windows do not measure paths beforehand are ready once all paths are confirmed.
+    pub async fn warm_up(&self, limit: Duration) -> bool {
+        const LOOKS_EVERY: Duration = Duration::from_millis(5);
+        let is_warm = || {
+            let core = self.inner.shared.lock();
+            core.engine.association(self.inner.id).is_none_or(|a| a.is_warm())
+        };
+        let until = tokio::time::Instant::now() + limit;
+        while !is_warm() {
+            if tokio::time::Instant::now() >= until {
+                return false;
+            }
+            tokio::time::sleep(LOOKS_EVERY).await;
+        }
+        true
+    }
+
     /// Now, on the scale of deadlines.
     pub fn now(&self) -> Instant {
         clock::now()

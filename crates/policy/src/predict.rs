@@ -3,9 +3,17 @@
 //! The prediction splits a path into a flight time and a queue. What is in flight beyond the bytes the empty path
 //! holds (rate times smallest round trip) stands in a queue and leaves it at the path's rate; a full window waits in
 //! the sender for the same rate, so one formula serves open and closed paths.
+//!
+//! The flight time is the smallest of the last one to two round trips: what it includes of a standing queue, the bytes
+//! that the path holds include too. A path of which nothing was heard for some round trips is taken to be as it was at
+//! its best in the last ten seconds, so that a bad moment that is over cannot keep data off a path for ever.
 
 use crate::view::PathView;
-use anabranch_base::{Duration, Ppm, Rate};
+use anabranch_base::{Duration, Instant, Ppm, Rate};
+
+/// Samples older than so many round trips, and than this, are no news.
+const STALE_ROUND_TRIPS: u64 = 4;
+const STALE: Duration = Duration::from_millis(250);
 
 /// What is known of a path's timing.
 #[derive(Clone, Copy, Debug)]
@@ -18,16 +26,40 @@ pub(crate) struct Forecast {
     pub queued: u64,
 }
 
+/// Is the newest round trip recent enough to say how the path is now?
+pub(crate) fn is_fresh(now: Instant, p: &PathView) -> bool {
+    let lasts = (p.mean_rtt * STALE_ROUND_TRIPS).max(STALE);
+    p.sampled_at.is_some_and(|t| now.since(t) <= lasts)
+}
+
+/// The smallest of the newest round trips, while they say how the path is now; else the smallest of all.
+pub(crate) fn newest_rtt(now: Instant, p: &PathView) -> Duration {
+    if is_fresh(now, p) && !p.recent_rtt.is_zero() { p.recent_rtt } else { p.min_rtt }
+}
+
+/// How far an arrival on `p` may differ from its prediction: `risk` mean deviations of the newest round trips, which
+/// after a bad moment say less than the newest round trips themselves.
+pub(crate) fn uncertainty(p: &PathView, risk: Ppm) -> Duration {
+    Duration::from_nanos(risk.of(p.jitter.min(p.recent_rtt.max(p.min_rtt)).as_nanos()))
+}
+
 impl Forecast {
-    /// The forecast for `p`, of whose smallest round trip the data direction takes `forward`.
-    pub fn of(p: &PathView, forward: Ppm) -> Self {
-        let rate = p.delivery_rate.max(p.window_rate());
-        let held = rate.bytes_in(p.min_rtt);
+    /// The forecast for `p`.
+    pub fn of(now: Instant, p: &PathView) -> Self {
+        let fresh = is_fresh(now, p);
+        let newest = |recent: Duration, least: Duration| if fresh && !recent.is_zero() { recent } else { least };
+        let flight = newest(p.recent_one_way, p.one_way);
+        let rate = rate(p);
+        let held = rate.bytes_in(newest_rtt(now, p));
         Forecast {
-            flight: Duration::from_nanos(forward.of(p.min_rtt.as_nanos())),
+            flight: if flight.is_zero() { p.min_rtt / 2 } else { flight },
             rate,
             queued: p.in_flight.saturating_sub(held),
         }
+    }
+    /// The same with a flight that takes so long at least.
+    pub fn at_least(self, flight: Duration) -> Self {
+        Forecast { flight: self.flight.max(flight), ..self }
     }
     /// Time in the queue for a chunk that follows `ahead` further bytes.
     pub fn wait(&self, ahead: u64) -> Duration {
@@ -39,34 +71,67 @@ impl Forecast {
     }
 }
 
+/// What `p` carries: its measured capacity. What the window allows, where that is more, at the start of a path when the
+/// rate still doubles, and where the source alone has limited what was seen: taken for the path's rate it would hold
+/// back what could show more.
+pub(crate) fn rate(p: &PathView) -> Rate {
+    match p.capacity {
+        Rate::ZERO => p.window_rate(),
+        measured if p.in_slow_start() || p.capacity_may_be_more => measured.max(p.window_rate()),
+        measured => measured,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::testing::{Scene, ms};
+
+    fn arrival(s: &Scene) -> Duration {
+        Forecast::of(s.now, &s.paths[0]).arrival(1_000)
+    }
 
     #[test]
     fn flight_then_queue() {
         let mut s = Scene::new(1, 0);
         let p = s.rtt(0, 100);
         (p.cwnd, p.in_flight) = (10_000, 0);
-        let half = Ppm(500_000);
         // 10000 bytes per 100 ms: a packet of 1000 takes 10 ms, half of the round trip is 50 ms.
-        assert_eq!(Forecast::of(p, half).arrival(1_000), ms(60));
-        p.in_flight = 10_000;
-        assert_eq!(Forecast::of(p, half).arrival(1_000), ms(60), "the pipe is full, the queue empty");
-        p.in_flight = 12_000;
-        assert_eq!(Forecast::of(p, half).arrival(1_000), ms(80));
-        assert_eq!(Forecast::of(p, Ppm::ONE).arrival(1_000), ms(130));
+        assert_eq!(arrival(&s), ms(60));
+        s.paths[0].in_flight = 10_000;
+        assert_eq!(arrival(&s), ms(60), "the pipe is full, the queue empty");
+        s.paths[0].in_flight = 12_000;
+        assert_eq!(arrival(&s), ms(80));
+        s.paths[0].one_way = ms(90);
+        assert_eq!(arrival(&s), ms(120), "the way there is longer than the way back");
     }
 
     #[test]
-    fn queueing_seen_in_the_round_trip_counts() {
+    fn a_measured_capacity_counts_more_than_the_window() {
         let mut s = Scene::new(1, 0);
         let p = s.rtt(0, 100);
-        (p.srtt, p.cwnd, p.in_flight) = (ms(200), 20_000, 20_000);
-        // 100 bytes per ms; 10000 of the 20000 in flight are queued.
-        assert_eq!(Forecast::of(p, Ppm(500_000)).arrival(1_000), ms(160));
-        p.delivery_rate = Rate::from_bytes_per_sec(200_000);
-        assert_eq!(Forecast::of(p, Ppm(500_000)).arrival(1_000), ms(55), "the path has shown to be faster");
+        (p.cwnd, p.ssthresh, p.in_flight) = (20_000, 10_000, 20_000);
+        assert_eq!(arrival(&s), ms(55));
+        s.paths[0].capacity = Rate::from_bytes_per_sec(100_000);
+        assert_eq!(arrival(&s), ms(160), "10000 of the 20000 in flight stand in a queue");
+        s.paths[0].capacity_may_be_more = true;
+        assert_eq!(arrival(&s), ms(55), "a source that offered less has shown no more");
+        s.paths[0].capacity_may_be_more = false;
+        s.paths[0].ssthresh = u64::MAX;
+        assert!(s.paths[0].in_slow_start());
+        assert_eq!(arrival(&s), ms(55), "at the start more is possible than was seen");
+    }
+
+    #[test]
+    fn what_was_seen_long_ago_is_no_prediction() {
+        let mut s = Scene::new(1, 0);
+        s.paths[0].capacity = Rate::from_bytes_per_sec(1_000_000);
+        let now = s.now;
+        let p = s.rtt(0, 100);
+        (p.srtt, p.mean_rtt, p.recent_rtt, p.recent_one_way) = (ms(800), ms(800), ms(700), ms(650));
+        p.sampled_at = Some(now - ms(3_000));
+        assert_eq!(arrival(&s), ms(651));
+        s.now += ms(201);
+        assert_eq!(arrival(&s), ms(51), "four round trips old");
     }
 }

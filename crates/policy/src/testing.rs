@@ -1,8 +1,10 @@
 //! A scene for unit tests: paths, a queue, and the questions an engine asks.
 
 use crate::path_scheduler::{Decision, Occasion, PathScheduler, Settled};
-use crate::view::{AssocView, ChunkView, PathView, Period, QueueView, TimeoutLog};
-use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Tsn};
+use crate::stream_scheduler::{Place, StreamScheduler};
+use crate::view::{AssocView, ChunkView, PathView, Period, QueueView, StreamView, TimeoutLog};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, StreamId, Tsn};
+use std::collections::BTreeMap;
 
 pub(crate) struct Scene {
     pub now: Instant,
@@ -14,6 +16,8 @@ pub(crate) struct Scene {
     pub peer_rwnd: u64,
     pub fill: Ppm,
     pub primary: PathId,
+    pub data_sent_at: Option<Instant>,
+    pub class_rates: [anabranch_base::Rate; 3],
 }
 
 pub(crate) const fn ms(n: u64) -> Duration {
@@ -33,6 +37,8 @@ impl Scene {
             peer_rwnd: 1 << 20,
             fill: Ppm(0),
             primary: PathId(0),
+            data_sent_at: None,
+            class_rates: [anabranch_base::Rate::ZERO; 3],
         }
     }
     pub fn cx(&self) -> AssocView<'_> {
@@ -48,6 +54,8 @@ impl Scene {
             period: Period::default(),
             aggregate_window: None,
             send_buffer_fill: self.fill,
+            data_sent_at: self.data_sent_at,
+            class_rates: self.class_rates,
             timeouts: &self.timeouts,
         }
     }
@@ -129,15 +137,50 @@ pub(crate) fn acked(bytes: u64, oldest_advanced: bool, cumulative_advanced: bool
 }
 
 /// Stream `id` whose first message arrived as number `order`.
-pub(crate) fn stream(id: u16, order: u64) -> crate::view::StreamView {
-    crate::view::StreamView {
-        id: anabranch_base::StreamId(id),
+pub(crate) fn stream(id: u16, order: u64) -> StreamView {
+    StreamView {
+        id: StreamId(id),
         value: None,
         class: 2,
         head_len: 1_000,
         head_deadline: None,
         head_queued: Instant::from_millis(order),
         head_order: order,
+    }
+}
+
+/// Asks a stream scheduler as the engine does: for the places of streams that are new or were taken from.
+#[derive(Default)]
+pub(crate) struct Turns {
+    places: BTreeMap<StreamId, Place>,
+    taken: Option<StreamId>,
+}
+
+impl Turns {
+    pub fn next(&mut self, p: &mut dyn StreamScheduler, ready: &[StreamView]) -> StreamId {
+        let gone = |id: &StreamId| ready.iter().all(|s| s.id != *id);
+        let silent: Vec<StreamId> = self.places.keys().copied().chain(self.taken).filter(gone).collect();
+        for id in silent {
+            self.places.remove(&id);
+            p.silent(id);
+        }
+        let last = ready.iter().find(|s| Some(s.id) == self.taken);
+        if let Some(s) = last.filter(|s| p.one_stream_per_packet() && p.goes_on(s)) {
+            return s.id;
+        }
+        // The one that was taken from first: what it has sent by now counts for newcomers.
+        for s in last.into_iter().chain(ready) {
+            if !self.places.contains_key(&s.id) {
+                let place = p.place(s, self.places.values().min().copied());
+                self.places.insert(s.id, place);
+            }
+        }
+        self.places.iter().min_by_key(|(_, place)| **place).map_or(StreamId(0), |(id, _)| *id)
+    }
+    pub fn taken(&mut self, p: &mut dyn StreamScheduler, stream: StreamId, len: u64) {
+        self.places.remove(&stream);
+        self.taken = Some(stream);
+        p.taken(stream, len);
     }
 }
 

@@ -103,6 +103,23 @@ pub struct PathView {
     pub min_rtt: Duration,
     /// Newest RTT sample.
     pub last_rtt: Duration,
+    /// Smallest RTT of the last one to two round trips before `sampled_at`; zero without a sample.
+    pub recent_rtt: Duration,
+    /// Mean of the newest sixteen RTT samples or so, of which there may be many in a round trip.
+    pub mean_rtt: Duration,
+    /// Mean deviation of the newest samples from `mean_rtt`.
+    pub jitter: Duration,
+    /// Mean over some seconds of round trips that no queue of ours is part of; zero without a sample.
+    pub unloaded_rtt: Duration,
+    /// Mean deviation of those.
+    pub unloaded_deviation: Duration,
+    /// When `last_rtt` was sampled.
+    pub sampled_at: Option<Instant>,
+    /// Smallest time that the data direction takes, of the last ten seconds; zero without a sample. Half of the round
+    /// trips that the path makes by itself, or what a round trip leaves of which the way back is known.
+    pub one_way: Duration,
+    /// Smallest such time of the last one to two round trips before `sampled_at`.
+    pub recent_one_way: Duration,
     /// Smaller RTT of the newest heartbeat pair (P1 RTT_ref); zero without one.
     pub reference_rtt: Duration,
     /// Back-off exponent of the retransmission timer.
@@ -115,6 +132,11 @@ pub struct PathView {
     pub send_rate: Rate,
     /// Acknowledged bytes per second, over about one RTT.
     pub delivery_rate: Rate,
+    /// What the path can carry, from samples of the delivery rate and from what leaves its queue; zero without a sample.
+    /// A source that offers less does not talk it down, a queue that empties slower does.
+    pub capacity: Rate,
+    /// `capacity` is what a source needed that never filled the path.
+    pub capacity_may_be_more: bool,
     /// Lost packets among the last 128 (P2 §2.2), at most one half.
     pub loss: Ppm,
     /// Last T3 expiry.
@@ -162,12 +184,22 @@ impl PathView {
             rtt_deviation: Duration::ZERO,
             min_rtt: Duration::ZERO,
             last_rtt: Duration::ZERO,
+            recent_rtt: Duration::ZERO,
+            mean_rtt: Duration::ZERO,
+            jitter: Duration::ZERO,
+            unloaded_rtt: Duration::ZERO,
+            unloaded_deviation: Duration::ZERO,
+            sampled_at: None,
+            one_way: Duration::ZERO,
+            recent_one_way: Duration::ZERO,
             reference_rtt: Duration::ZERO,
             backoff: 0,
             consecutive_timeouts: 0,
             errors: 0,
             send_rate: Rate::ZERO,
             delivery_rate: Rate::ZERO,
+            capacity: Rate::ZERO,
+            capacity_may_be_more: false,
             loss: Ppm(0),
             last_timeout: None,
             oldest_sent: None,
@@ -191,9 +223,40 @@ impl PathView {
         let rtt = if self.srtt.is_zero() { Duration::from_secs(1) } else { self.srtt };
         Rate::of(self.cwnd, rtt)
     }
+    /// Round trips of the path without a queue of ours.
+    pub fn without_queue(&self) -> UnqueuedRtt {
+        UnqueuedRtt { least: self.min_rtt, mean: self.unloaded_rtt, deviation: self.unloaded_deviation }
+    }
+    /// A queue stands on the path: `rtt` exceeds those without one.
+    pub fn is_queued(&self, rtt: Duration) -> bool {
+        self.without_queue().is_exceeded(rtt)
+    }
     /// In slow start (RFC 9260 §7.2.1).
     pub fn in_slow_start(&self) -> bool {
         self.cwnd <= self.ssthresh
+    }
+}
+
+/// How long a path takes without a queue.
+#[derive(Clone, Copy, Debug)]
+pub struct UnqueuedRtt {
+    /// Smallest round trip; zero without a sample.
+    pub least: Duration,
+    /// Mean over some seconds; zero without a sample.
+    pub mean: Duration,
+    /// Mean deviation of those.
+    pub deviation: Duration,
+}
+
+impl UnqueuedRtt {
+    /// As it usually is.
+    pub fn usual(&self) -> Duration {
+        self.least.max(self.mean)
+    }
+    /// `rtt` is longer than round trips vary without a queue.
+    pub fn is_exceeded(&self, rtt: Duration) -> bool {
+        let varies = (self.least / 4).max(self.deviation * 4).max(Duration::from_millis(10));
+        !self.least.is_zero() && rtt > self.usual() + varies
     }
 }
 
@@ -234,6 +297,10 @@ pub struct AssocView<'a> {
     pub aggregate_window: Option<u64>,
     /// Fill of the send buffer.
     pub send_buffer_fill: Ppm,
+    /// When DATA last left, on whatever path.
+    pub data_sent_at: Option<Instant>,
+    /// What the user hands over with a deadline, bytes a second by class, 2 and above together; zero while unknown.
+    pub class_rates: [Rate; 3],
     /// T3 expiries per path, oldest first; kept by the engine so that a policy can be exchanged.
     pub timeouts: &'a [TimeoutLog],
 }

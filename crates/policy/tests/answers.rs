@@ -13,7 +13,7 @@ fn schedulers() -> Vec<(String, Box<dyn PathScheduler>)> {
     let mut specs: Vec<String> = Hook::PathScheduler.policies().iter().map(|p| p.name.to_owned()).collect();
     specs.extend(["round_robin:strict=1", "confluent:variant=1,rounds=0"].map(String::from));
     specs.extend(["equal", "rate"].map(|w| format!("weighted_round_robin:weights={w}")));
-    specs.extend(["queue_cost=5,guard=0", "forward=1,risk=0,look_ahead=0"].map(|w| format!("earliest_arrival:{w}")));
+    specs.extend(["queue_cost=5,guard=0", "risk=0,look_ahead=0"].map(|w| format!("earliest_arrival:{w}")));
     for inner in ["confluent", "weighted_round_robin", "round_robin", "min_rtt", "redundant"] {
         specs.push(format!("delay_compensation:inner={inner}"));
         specs.push(format!("delay_compensation:estimate=srtt,inner={inner}"));
@@ -56,6 +56,8 @@ impl World {
             period: Period::default(),
             aggregate_window: None,
             send_buffer_fill: Ppm(0),
+            data_sent_at: None,
+            class_rates: [Rate::ZERO; 3],
             timeouts,
         }
     }
@@ -200,7 +202,7 @@ proptest! {
             let mut policy = profile.build(9).expect("it builds").retransmission;
             let mut chunk = w.chunks[0];
             chunk.last_path = Some(PathId(0));
-            let target = policy.target(&w.cx(active, &timeouts), &Retransmit { chunk: &chunk, candidates, free_pass });
+            let target = policy.target(&w.cx(active, &timeouts), &Retransmit { chunk: &chunk, candidates, free_pass, passes: PathSet::EMPTY });
             match target {
                 Target::On(p) if active.is_empty() => prop_assert!(p.index() < w.paths.len()),
                 Target::On(p) => prop_assert!(candidates.has(p), "{}: {p:?} was not offered", info.name),

@@ -73,7 +73,9 @@ impl Association {
     pub(super) fn probe_pause(&self, id: PathId) -> Duration {
         let Some(p) = self.paths.get(id.index()).filter(|p| p.is_listed_unconfirmed()) else { return Duration::ZERO };
         if p.errors > self.max_retrans_of(id) {
-            return self.config.heartbeat_interval;
+            // That of RFC 9260 §16 where idle paths are not probed.
+            let own = self.config.heartbeat_interval;
+            return if own.is_zero() { Duration::from_secs(30) } else { own };
         }
         let waiting = self.paths.iter().filter(|p| p.is_listed_unconfirmed()).count();
         let turns = waiting.div_ceil(self.probe_burst()).saturating_sub(1);

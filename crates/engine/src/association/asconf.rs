@@ -58,6 +58,9 @@ pub(crate) struct Asconf {
     request: Option<Box<Request>>,
     /// Paths that wait to be learnt, the next one to try first.
     wanted: Vec<PathId>,
+    /// How often a request left whose answer did not tell which path was learnt: the next one waits as long as its last
+    /// repetition did, or it would leave from several paths again before an answer can come.
+    repeated: u32,
     /// Further wishes of the user: of each address one to add or delete it at most.
     asks: VecDeque<Ask>,
     /// Addresses of ours that the peer is asked to forget, until it answers.
@@ -77,6 +80,7 @@ impl Asconf {
             next_serial: initial,
             request: None,
             wanted: Vec::new(),
+            repeated: 0,
             asks: VecDeque::new(),
             leaving: Vec::new(),
             no_preference: false,
@@ -91,6 +95,10 @@ impl Asconf {
     /// T4.
     pub fn deadline(&self) -> Option<Instant> {
         self.request.as_ref().map(|r| r.deadline)
+    }
+    /// Is the peer to learn this path yet?
+    pub(super) fn wants(&self, id: PathId) -> bool {
+        self.wanted.contains(&id)
     }
     pub fn give_up(&mut self) {
         self.request = None;
@@ -204,7 +212,7 @@ impl Association {
             serial,
             params: Bytes::from(params),
             deadline: now,
-            attempts: 0,
+            attempts: core::mem::take(&mut self.asconf.repeated),
             from: None,
             ambiguous: false,
         }));
@@ -234,14 +242,15 @@ impl Association {
             p.known_to_peer && !p.interface_down && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
         };
         let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id).collect();
+        let attempts = self.asconf.request.as_ref().map_or(0, |r| r.attempts);
+        let wait = self.doubled(self.config.rto_initial, attempts.min(6));
         let Some(r) = self.asconf.request.as_mut() else { return };
         let path = usable.get(r.attempts as usize % usable.len().max(1)).copied();
         let any = || self.paths.iter().find(|p| p.known_to_peer && !p.removed && !p.interface_down).map(|p| p.id);
         let path = path.or_else(any).unwrap_or(self.handshake_path);
-        let wait = Duration::from_nanos(self.config.rto_initial.as_nanos().saturating_mul(1 << r.attempts.min(6)));
         // Repeated from elsewhere, it does not tell which source address the peer has learnt.
         r.ambiguous |= r.from != Some(path);
-        (r.deadline, r.from) = (now + wait.min(self.config.rto_max), Some(path));
+        (r.deadline, r.from) = (now + wait, Some(path));
         r.attempts += 1;
         let (serial, params) = (r.serial, r.params.clone());
         let Some(p) = self.paths.get(path.index()) else { return };
@@ -255,11 +264,11 @@ impl Association {
     fn send_asconf(&mut self, now: Instant) {
         let up = |p: &PathId| self.paths.get(p.index()).is_some_and(|p| !p.interface_down);
         let path = self.asconf.wanted.iter().position(up);
-        let base = self.config.rto_initial;
+        let attempts = self.asconf.request.as_ref().map_or(0, |r| r.attempts);
+        let rounds = attempts / self.asconf.wanted.len().max(1) as u32;
+        let wait = self.doubled(self.config.rto_initial, rounds.min(10)).min(MAX_BACKOFF);
         let Some(r) = self.asconf.request.as_mut() else { return };
-        let rounds = r.attempts / self.asconf.wanted.len().max(1) as u32;
-        let doubled = Duration::from_nanos(base.as_nanos().saturating_mul(1 << rounds.min(6)));
-        r.deadline = now + doubled.min(MAX_BACKOFF);
+        r.deadline = now + wait;
         r.attempts += 1;
         let what =
             What::Asconf { serial: r.serial, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), params: r.params.clone() };
@@ -333,6 +342,7 @@ impl Association {
             if request.ambiguous && !refused {
                 // The peer may have learnt the other path and answered the repetition: ask once more, from here.
                 self.asconf.wanted.insert(0, id);
+                self.asconf.repeated = request.attempts;
                 return self.begin_asconf(now);
             }
             // One that was in use may be known still: usrsctp refuses what it has.

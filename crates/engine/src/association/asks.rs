@@ -19,6 +19,8 @@ pub(super) struct Asks {
     pub suspects: bool,
     pub quality: bool,
     pub redundancy: bool,
+    /// Before new data.
+    pub early_redundancy: bool,
     /// Reports are counted by send order.
     pub by_order: bool,
     /// Paths have parts of the buffers.
@@ -40,6 +42,7 @@ impl Asks {
             suspects: p.path_state.suspects(),
             quality,
             redundancy: p.redundancy.enabled(),
+            early_redundancy: p.redundancy.enabled() && p.redundancy.before_new_data(),
             by_order: p.loss_count.by_send_order(),
             buffer: p.buffer.splits(),
             one_stream: p.stream_scheduler.one_stream_per_packet(),

@@ -86,6 +86,7 @@ impl Association {
             repairs_on: None,
             era_losses: Losses::default(),
             user_data_at: None,
+            load: crate::tx::load::Load::default(),
             user_sends: false,
             burst_armed: false,
             highest_reported: None,

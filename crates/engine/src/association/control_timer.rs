@@ -4,7 +4,7 @@ use super::control_out::What;
 use super::{Association, State};
 use crate::event::CloseReason;
 use crate::path::{Origin, Path};
-use anabranch_base::{Duration, Instant, PathId};
+use anabranch_base::{Instant, PathId};
 
 impl Association {
     pub(super) fn on_control_timer(&mut self, now: Instant) {
@@ -30,8 +30,7 @@ impl Association {
     pub(super) fn start_control_timer(&mut self, now: Instant, path: PathId) {
         let measured = self.paths.get(path.index()).is_some_and(|p| !p.rtt.srtt().is_zero());
         let rto = if measured { self.rto(path) } else { self.config.rto_initial };
-        let doubled = Duration::from_nanos(rto.as_nanos().saturating_mul(1 << self.control_attempts.min(16)));
-        self.control_timer = Some(now + doubled.min(self.config.rto_max));
+        self.control_timer = Some(now + self.doubled_for_control(rto, self.control_attempts.into()));
     }
 
     /// Where the chunk leaves: first on the path of the handshake or the best one, then on the next that may carry it.

@@ -36,16 +36,6 @@ pub(super) enum Gate {
 }
 
 impl Gate {
-    #[inline]
-    pub(super) fn shuts_repairs(self) -> bool {
-        matches!(self, Gate::Repaired { .. })
-    }
-
-    #[inline]
-    pub(super) fn shuts_new_data(self) -> bool {
-        matches!(self, Gate::OneRepair { new_data: false } | Gate::Repaired { new_data: false })
-    }
-
     /// What was on its way has to leave again by another path, and no SACK will come of it.
     pub(super) fn reopen(&mut self) {
         if let Gate::Repaired { new_data } = *self {
@@ -63,6 +53,18 @@ impl Gate {
 }
 
 impl Association {
+    /// No SACK will open the gate where nothing is in flight: what was may have been given up.
+    #[inline]
+    pub(super) fn shuts_repairs(&self) -> bool {
+        matches!(self.gate, Gate::Repaired { .. }) && self.board.outstanding_bytes() > 0
+    }
+
+    #[inline]
+    pub(super) fn shuts_new_data(&self) -> bool {
+        let shut = matches!(self.gate, Gate::OneRepair { new_data: false } | Gate::Repaired { new_data: false });
+        shut && !self.nothing_in_flight()
+    }
+
     /// Does the SACK at hand, which only fills holes, report all others too?
     pub(super) fn all_holes_count(&self, advanced: bool) -> bool {
         let highest = self.scratch.highest_acked;
@@ -81,11 +83,12 @@ impl Association {
         let Losses { first: Some(first), bytes } = core::mem::take(&mut self.era_losses) else { return };
         let recover = self.recover_tsn();
         let board = &self.board;
-        let beyond = board.marked().iter().map(|c| (board.extend(c.tsn), c.last_path)).filter(|(t, _)| *t > recover);
+        let beyond = board.marked().map(|(t, c)| (t, c.last_path)).filter(|(t, _)| *t > recover);
         let (highest, path) = beyond.min().map_or((0, first), |(t, path)| (t, path.unwrap_or(first)));
+        // Of all paths that lost something only one reacts.
+        self.refresh_views();
         if advanced {
             // Windows grow before one of them is cut.
-            self.refresh_views();
             self.grow(now, true);
         }
         self.react_to(now, path, LossKind::FastRetransmit, bytes, highest);
@@ -93,7 +96,7 @@ impl Association {
 
     /// Three reports of what timed out and was not sent again yet make it a loss by reports.
     fn report_waiting(&mut self, advanced: bool) {
-        let waits = !self.board.marked().is_empty() && self.gaps.len() > 0;
+        let waits = self.board.has_marked() && self.gaps.len() > 0;
         if !waits && self.gaps.waiting.is_empty() {
             return;
         }
@@ -102,8 +105,7 @@ impl Association {
         let highest = if self.all_holes_count(advanced) { newly.max(reported) } else { newly };
         let mut reports = core::mem::take(&mut self.gaps.waiting);
         reports.retain(|(tsn, _)| self.board.get(*tsn).is_some_and(|c| c.state == ChunkState::Marked));
-        for c in self.board.marked() {
-            let tsn = self.board.extend(c.tsn);
+        for (tsn, _) in self.board.marked() {
             let reported = u8::from(tsn < highest);
             match reports.binary_search_by_key(&tsn, |(t, _)| *t) {
                 Ok(i) => reports[i].1 = (reports[i].1 + reported).min(REPORTS),

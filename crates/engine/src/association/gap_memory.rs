@@ -1,6 +1,7 @@
 //! What the last SACK's gap blocks said, and how the next one's differ.
 
 use crate::tx::scoreboard::LiveCopy;
+use crate::work;
 use anabranch_wire::GapBlock;
 use std::collections::VecDeque;
 
@@ -112,6 +113,7 @@ pub(super) fn read_blocks(
     out.clear();
     let mut doubtful = false;
     for b in blocks {
+        work::steps(1);
         let (from, to) = (cum + u64::from(b.start), cum + u64::from(b.end));
         let ordered = out.last().is_none_or(|&(_, last)| from > last);
         if b.start == 0 || to < from || !ordered {
@@ -146,6 +148,7 @@ pub(super) fn join(ranges: &mut Vec<(u64, u64)>) {
 /// Ranges of `a` that are not in `b`; both sorted and disjoint.
 pub(super) fn subtract(a: &[(u64, u64)], b: &[(u64, u64)], out: &mut Vec<(u64, u64)>) {
     out.clear();
+    work::steps(a.len() + b.len());
     let mut j = 0;
     for &(mut from, to) in a {
         while j < b.len() && b[j].1 < from {

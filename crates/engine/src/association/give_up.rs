@@ -12,6 +12,8 @@ use std::collections::BTreeMap;
 
 /// Lists are searched for what is late this often at most; what is chosen to be sent is asked about anyway.
 pub(super) const SWEEP: Duration = Duration::from_millis(1);
+/// So many are looked at in that time at most.
+const SWEPT: u64 = 1_024;
 
 /// What was given up: the association's totals by policy, and the same for each stream that lost something.
 #[derive(Default)]
@@ -89,12 +91,14 @@ impl Association {
     }
 
     fn give_up(&mut self, now: Instant, marked: bool) -> bool {
-        let empty = if marked { self.board.marked().is_empty() } else { self.board.ahead().is_empty() };
+        let empty = if marked { !self.board.has_marked() } else { self.board.ahead().is_empty() };
         if !self.peer.forward_tsn || empty {
             return false;
         }
+        // Marked chunks lie between all that is outstanding.
+        let many = if marked { self.board.chunks() } else { self.board.ahead().len() as u64 };
         let swept = if marked { &mut self.swept_marked } else { &mut self.swept_ahead };
-        if swept.is_some_and(|t| now.since(t) < SWEEP) {
+        if swept.is_some_and(|t| now.since(t) < SWEEP * (many / SWEPT + 1)) {
             return false;
         }
         *swept = Some(now);
@@ -103,18 +107,37 @@ impl Association {
         found_some
     }
 
-    /// Gives up all that is worthless by now of one of the lists.
+    /// Gives up all that is worthless by now of one of the lists. What a message takes along with it, others of its
+    /// group before it, goes in a second pass.
     #[inline(never)]
     fn sweep(&mut self, now: Instant, marked: bool) -> bool {
         let mut found_some = false;
-        while self.may_give_up {
-            let facts = self.facts(now);
-            let list = if marked { self.board.marked() } else { self.board.ahead() };
-            let found = list.iter().find_map(|c| self.worthless(&facts, c).map(|why| (c.tsn, why)));
-            let Some((tsn, why)) = found else { break };
-            self.abandon_message(tsn, why);
-            found_some = true;
+        let mut list = core::mem::take(&mut self.scratch.swept);
+        for _ in 0..2 {
+            list.clear();
+            if marked {
+                list.extend(self.board.marked().map(|(tsn, _)| tsn));
+            } else {
+                list.extend(self.board.ahead().iter().map(|c| self.board.extend(c.tsn)));
+            }
+            let state = if marked { ChunkState::Marked } else { ChunkState::Waiting };
+            let before = found_some;
+            let mut facts = self.facts(now);
+            for &tsn in &list {
+                // Its message may have gone with another chunk of it.
+                let Some(c) = self.board.get(tsn).filter(|c| c.state == state).map(|c| c.view()) else { continue };
+                if let Some(why) = self.worthless(&facts, &c) {
+                    self.abandon_message(c.tsn, why);
+                    facts = self.facts(now);
+                    found_some = true;
+                }
+            }
+            if before == found_some {
+                break;
+            }
         }
+        list.clear();
+        self.scratch.swept = list;
         found_some
     }
 

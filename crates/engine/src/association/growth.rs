@@ -44,6 +44,7 @@ impl Association {
             fully_used: t.fully_used,
             newest_seq: t.proven,
             rtt: t.newest.map(|n| now.since(n.sent_at)),
+            app_limited: p.newest_at_send.app_limited,
         };
         let Some(p) = self.paths.get_mut(i) else { return };
         let mut change = p.window.on_ack(&cx, path, &on_path);
@@ -55,7 +56,10 @@ impl Association {
         let grow = if recovering { 0 } else { change.grow };
         let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
         let share = self.policies.coupling.scale(&cx, &g);
-        if recovering {
+        if let Some(window) = change.set {
+            (p.cwnd, p.ssthresh, p.growth_carry) = (window.max(self.mtu), change.ssthresh, 0);
+            p.partial_bytes_acked = change.partial_bytes_acked;
+        } else if recovering {
             p.ssthresh = change.ssthresh;
         } else {
             p.apply_growth(change, share);

@@ -60,7 +60,7 @@ impl Association {
         let path = self.handshake_path;
         let sample = sample.filter(|_| !self.config.quirks.confirm_first);
         if let (Some(rtt), Some(p)) = (sample, self.paths.get_mut(path.index())) {
-            p.rtt.sample(now, rtt);
+            p.sample_own_round_trip(now, rtt);
         }
         if !self.config.partial_reliability {
             a.report_forward_tsn();
@@ -197,6 +197,7 @@ impl Association {
             p.known_to_peer |= !p.interface_down;
             self.set_path_state(now, path, PathState::Active, PathReason::Confirmed);
             self.begin_confirming(now, path);
+            self.send_train(now, path);
         }
         let named = |p: &&Path| p.state == PathState::Unconfirmed && p.origin == Origin::AddedByUs;
         let named: Vec<(PathId, bool)> = self.paths.iter().filter(named).map(|p| (p.id, p.known_to_peer)).collect();

@@ -16,7 +16,12 @@ impl Association {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
         p.heartbeat_setting = setting;
         // An answer that is awaited decides when the next one leaves.
-        if p.state != PathState::Unconfirmed && (p.heartbeat.is_none() || setting == HeartbeatSetting::Off) {
+        let off = match setting {
+            HeartbeatSetting::Configured => self.config.heartbeat_interval.is_zero(),
+            HeartbeatSetting::Every(_) => false,
+            HeartbeatSetting::Off => true,
+        };
+        if p.state != PathState::Unconfirmed && (p.heartbeat.is_none() || off) {
             p.heartbeat = None;
             if self.state.is_connected() {
                 self.schedule_heartbeat(now, path);
@@ -46,14 +51,22 @@ impl Association {
         }
     }
 
-    fn end_confirming(&mut self) {
-        self.confirming = self.paths.iter().any(|p| p.counters.heartbeats_answered == 0 && !p.interface_down);
+    /// Does new data still wait for a path to be confirmed? Not for one that the peer will never know, and for none that
+    /// did not answer as often as makes a path fail.
+    pub(super) fn is_confirming(&mut self) -> bool {
+        let may_answer = |p: &Path| {
+            let fails = p.errors > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
+            !fails && !p.interface_down && (p.known_to_peer || self.asconf.wants(p.id))
+        };
+        let silent = |p: &Path| p.counters.heartbeats_answered == 0;
+        self.confirming = self.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));
+        self.confirming
     }
 
     /// HB.interval of a path; none where the user switched its HEARTBEATs off.
-    fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
+    pub(super) fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
         match p.heartbeat_setting {
-            HeartbeatSetting::Configured => Some(self.config.heartbeat_interval),
+            HeartbeatSetting::Configured => Some(self.config.heartbeat_interval).filter(|i| !i.is_zero()),
             HeartbeatSetting::Every(d) => Some(d),
             HeartbeatSetting::Off => None,
         }
@@ -61,10 +74,9 @@ impl Association {
 
     /// The next HEARTBEAT leaves as soon as it can, if the path is probed at all.
     pub(super) fn probe_soon(&mut self, now: Instant, id: PathId) {
-        if let Some(p) = self.paths.get_mut(id.index())
-            && (p.heartbeat_setting != HeartbeatSetting::Off || p.state == PathState::Unconfirmed)
-        {
-            p.heartbeat_timer = Some(now);
+        let probed = |p: &Path| p.state == PathState::Unconfirmed || self.heartbeat_interval(p).is_some();
+        if self.paths.get(id.index()).is_some_and(probed) {
+            self.paths[id.index()].heartbeat_timer = Some(now);
         }
     }
 
@@ -100,8 +112,7 @@ impl Association {
         } else {
             (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
         };
-        let doubled = Duration::from_nanos(base.as_nanos().saturating_mul(1 << p.errors.min(10)));
-        let doubled = doubled.min(self.config.rto_max);
+        let doubled = self.doubled(base, p.errors.min(10).into());
         if matches!(p.state, PathState::Active | PathState::Unconfirmed) {
             return doubled;
         }
@@ -163,7 +174,7 @@ impl Association {
         // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
         let interval = self.heartbeat_interval(p).unwrap_or(self.config.heartbeat_interval);
         let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < interval);
-        let asked = |o: &Path| o.state == PathState::Active && o.heartbeat_setting != HeartbeatSetting::Off;
+        let asked = |o: &Path| o.state == PathState::Active && self.heartbeat_interval(o).is_some();
         let others = || self.paths.iter().filter(|o| asked(o) && o.known_to_peer && !o.interface_down);
         let first = |p: &Path| others().all(|o| o.rtt.sampled_at() >= p.rtt.sampled_at());
         let by_t3 = self.config.quirks.heartbeat_by_t3;
@@ -183,7 +194,7 @@ impl Association {
         // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept. While T3 runs
         // it counts the same silence, and more probes must not make that one end sooner.
         let timed = self.paths.get(id.index()).is_some_and(|p| p.t3.is_some());
-        let counts = self.usable_paths().has(id) && waited >= self.config.rto_initial && !timed;
+        let counts = self.usable_paths().has(id) && self.was_patient(now, id, waited) && !timed;
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.answers_lost = true;
             // Data went by this path since, and it answered: it is not silent.
@@ -207,6 +218,16 @@ impl Association {
         }
     }
 
+    /// Has a probe that was lost waited as long as a timer of §6.3 would have? Where a policy looks after a silent path
+    /// more often, so many probes together count as one.
+    fn was_patient(&self, now: Instant, id: PathId, waited: Duration) -> bool {
+        let least = self.config.rto_initial;
+        let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.errors.min(16)));
+        let silent = |t: Option<Instant>, d: Duration| t.is_none_or(|t| now.since(t) >= d);
+        let heard = self.paths.get(id.index()).and_then(|p| p.last_heard);
+        waited >= least || silent(heard, least) && silent(self.last_error, doubled.min(self.config.rto_max).max(least))
+    }
+
     pub(super) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
         let nonce = self.nonces.next();
         let timeout = self.probe_timeout(id);
@@ -228,12 +249,15 @@ impl Association {
         if self.config.path_mtu_discovery.is_some() && self.probe_answered(now, id, nonce) {
             return;
         }
+        if self.train_answered(now, id, nonce) {
+            return;
+        }
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         if let Some(pair) = p.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
             let rtt = now.since(pair.sent_at);
             p.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
             p.pair = pair.first.is_none().then(|| Box::new(HeartbeatPair { first: Some(rtt), ..pair }));
-            p.rtt.sample(now, rtt);
+            p.sample_own_round_trip(now, rtt);
             p.counters.heartbeats_answered += 1;
             self.path_answered(now, id);
             return;
@@ -248,14 +272,17 @@ impl Association {
         // Later than was thought possible: the path is not what it was.
         if p.earlier.take_if(|e| e.given_up_since(None) > 0).is_some() {
             p.rtt.restart(now, now.since(sent_at));
+            p.one_way.own_round_trip(now, now.since(sent_at));
         } else {
             (p.heartbeat, waits) = (newer, newer);
             p.earlier = p.earlier.take().filter(|_| newer.is_some());
             if let Some(e) = &mut p.earlier {
                 e.forget_to(sent_at);
             }
-            p.rtt.sample(now, now.since(sent_at));
+            p.sample_own_round_trip(now, now.since(sent_at));
         }
+        self.note_resumed(now, id, sent_at, true);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.backoff = 0;
         self.errors = 0;
         if p.state == PathState::Unconfirmed {
@@ -263,8 +290,10 @@ impl Association {
             p.last_heard = Some(now);
             self.settle_standby(id);
             self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
+            self.send_train(now, id);
         }
         self.path_answered(now, id);
+        self.use_resumed_paths(now);
         match (waits, self.paths.get_mut(id.index())) {
             (Some(newer), Some(p)) => p.heartbeat_timer = Some(newer.deadline),
             _ => self.schedule_heartbeat(now, id),
@@ -272,9 +301,7 @@ impl Association {
         if let Some(h) = asked.filter(|_| self.config.quirks.heartbeat_by_t3) {
             self.schedule_as_asked(id, &h);
         }
-        if self.confirming {
-            self.end_confirming();
-        }
+        self.is_confirming();
     }
 
     /// The next HEARTBEAT as its predecessor's RTO had it, which may have been long (`heartbeat_by_t3`).

@@ -26,7 +26,7 @@ impl Association {
                 return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.cwnd));
             }
         }
-        if self.board.reneged() > 0 && self.paths.iter().all(|p| p.t3.is_none()) && self.board.marked().is_empty() {
+        if self.board.reneged() > 0 && self.paths.iter().all(|p| p.t3.is_none()) && !self.board.has_marked() {
             return Err("withdrawn acknowledgements and no T3 anywhere".to_owned());
         }
         Ok(())

@@ -37,6 +37,8 @@ mod reconfig_again;
 mod reconfig_in;
 mod reconfig_refused;
 pub(crate) mod restart;
+mod resume;
+mod rto;
 mod sack_in;
 mod sack_tail;
 mod seldom;
@@ -45,6 +47,7 @@ mod silence;
 mod state;
 mod status;
 mod timers;
+pub(crate) mod train;
 mod transmit;
 mod transmit_copies;
 mod transmit_data;
@@ -88,9 +91,9 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use views::Views;
 
-/// Charged to the send buffer for each message and each chunk of one on top of its payload, bytes: without it a peer
-/// that shuts its window would make a user of small messages hold a hundred times the buffer.
-const PIECE_CHARGE: u64 = 128;
+/// What a message or a chunk of one takes of the send buffer at least, in the mean of all that are in it, bytes: without
+/// it a peer that shuts its window would make a user of small messages hold a hundred times the buffer.
+const LEAST_PIECE: u64 = 256;
 
 /// Why a message was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -222,6 +225,7 @@ pub struct Association {
     era_losses: era::Losses,
     /// When user data left or came last.
     user_data_at: Option<Instant>,
+    load: crate::tx::load::Load,
     /// Nothing came and no timer fired since the user sent something, see [`crate::Quirks::nagle`].
     user_sends: bool,
     /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.
@@ -336,8 +340,7 @@ impl Association {
         if payload.len() > self.config.send_buffer || (!self.config.fragmentation && payload.len() as u64 > self.mtu) {
             return Err(SendError::TooLarge);
         }
-        let held = self.held_for_sending();
-        let excess = (held + payload.len() as u64).saturating_sub(self.config.send_buffer as u64);
+        let excess = self.held_for_sending(payload.len() as u64).saturating_sub(self.config.send_buffer as u64);
         if excess > 0 && !self.make_room(&options, excess) {
             self.want_writable = true;
             self.refused = payload.len() as u64;
@@ -348,6 +351,9 @@ impl Association {
         self.stats.bytes_sent += payload.len() as u64;
         self.may_give_up |= options.deadline.is_some() || options.max_retransmissions.is_some();
         self.groups.queued(options.group, payload.len() as u64);
+        if options.deadline.is_some() {
+            self.load.add(now, options.class, payload.len() as u64);
+        }
         self.queue.push(now, options, payload);
         self.user_sends = true;
         if self.config.quirks.burst == crate::BurstRule::Always {
@@ -364,10 +370,11 @@ impl Association {
         self.queue.set_value(stream, value);
     }
 
-    /// What fills the send buffer: payload, and what it costs to hold it in small pieces.
-    fn held_for_sending(&self) -> u64 {
+    /// What fills the send buffer, with `bytes` of a message more: payload, or what small pieces cost where that is
+    /// more.
+    fn held_for_sending(&self, bytes: u64) -> u64 {
         let pieces = self.queue.waiting() + self.board.chunks();
-        self.queue.bytes() + self.board.held_bytes() + PIECE_CHARGE * pieces
+        (self.queue.bytes() + self.board.held_bytes() + bytes).max(LEAST_PIECE * pieces)
     }
 
     /// The next complete message, in delivery order.
@@ -443,6 +450,9 @@ impl Association {
             packet_size: self.packet_size(p.id),
             discovery: p.discovery.as_ref().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
+            capacity: p.capacity.rate(),
+            one_way: p.one_way.least(),
+            jitter: p.rtt.jitter(),
             errors: p.errors,
             counters: p.counters,
         }
@@ -536,11 +546,5 @@ impl Association {
     /// True when [`Association::poll_transmit`] may have something.
     pub(crate) fn poll_transmit(&mut self, now: Instant, out: &mut Transmit) -> bool {
         transmit::poll(self, now, out)
-    }
-
-    fn rto(&self, p: PathId) -> Duration {
-        let Some(path) = self.paths.get(p.index()) else { return self.config.rto_initial };
-        let signals = self.views.signals(p);
-        self.policies.timer.rto(&path.view(self.mtu, signals))
     }
 }

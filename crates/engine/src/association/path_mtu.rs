@@ -33,6 +33,8 @@ impl Association {
             return;
         }
         self.mtu = mtu;
+        // A window has room for a packet, whatever that is by now.
+        self.paths.iter_mut().for_each(|p| p.cwnd = p.cwnd.max(mtu));
         self.note_initial_window();
         self.touch_views();
     }

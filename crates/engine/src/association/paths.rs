@@ -263,6 +263,7 @@ impl Association {
                 let first = initial_window(self.config.initial_window, self.mtu, p.remote);
                 p.cwnd = p.cwnd.min(first).max(self.mtu);
                 p.backoff = 0;
+                self.send_train(now, id);
             }
             self.set_path_state(now, id, PathState::Active, PathReason::Answered);
             self.schedule_heartbeat(now, id);
@@ -336,7 +337,7 @@ impl Association {
             self.mark_reneged(now);
         }
         // What it held and no other path holds is to be taken over.
-        let holds = self.board.marked().iter().any(|c| c.last_path == Some(id));
+        let holds = self.board.marked_on(id).chunks > 0;
         if was_active && holds {
             self.widen_for_takeover(now, id);
         }

@@ -57,10 +57,15 @@ impl Association {
         self.peer_window.a_rwnd.saturating_sub(self.board.outstanding_bytes() + held + overhead)
     }
 
+    /// Was the window that the peer announced last too small for so many bytes?
+    pub(super) fn peer_has_no_room_for(&self, len: u64) -> bool {
+        self.peer_window.a_rwnd < len
+    }
+
     /// How many chunks of the look-ahead may leave now, the first of which has `len` bytes; none when the window is
     /// closed. What is lower than a TSN that was sent is a hole for the peer and may always leave, as a retransmission
-    /// may: the peer keeps room for it, and nothing above it will ever be read before it. `room` is what the peer can
-    /// still take.
+    /// may: the peer keeps room for it, and nothing above it will ever be read before it. A probe of a closed window is
+    /// the first of all, which the peer takes rather than any other. `room` is what the peer can still take.
     pub(super) fn chunks_for_window(&mut self, now: Instant, len: u64, room: u64) -> Option<usize> {
         if len > room {
             let holes = self.board.ahead_holes();
@@ -68,7 +73,8 @@ impl Association {
                 return Some(holes);
             }
         }
-        self.peer_takes(now, len, room).then(|| self.board.ahead().len())
+        let shown = if len > room { 1 } else { self.board.ahead().len() };
+        self.peer_takes(now, len, room).then_some(shown)
     }
 
     /// A chunk of `len` may leave: the window has room, or nothing is in flight and it is time to probe a closed one.
@@ -99,8 +105,7 @@ impl Association {
             Probe::At(_) => false,
             Probe::Idle => {
                 let rto = self.rto(self.usable_paths().iter().next().unwrap_or(PathId(0)));
-                let doubled = rto * (1 << self.peer_window.backoff);
-                self.peer_window.probe = Probe::At(now + doubled.min(self.config.rto_max));
+                self.peer_window.probe = Probe::At(now + self.doubled(rto, self.peer_window.backoff.into()));
                 false
             }
         }
@@ -117,7 +122,7 @@ impl Association {
 
     /// Neither outstanding nor waiting to be sent again.
     pub(super) fn nothing_in_flight(&self) -> bool {
-        self.board.outstanding_bytes() == 0 && self.board.marked().is_empty()
+        self.board.outstanding_bytes() == 0 && !self.board.has_marked()
     }
 
     /// A SACK announces `a_rwnd`; `progress`: it acknowledged something.
@@ -158,9 +163,7 @@ impl Association {
             list.clear();
             if let Some(p) = self.paths.get_mut(i) {
                 p.backoff = 0;
-                let first =
-                    p.flight.copies().position(|c| p.flight.packet(c.tx_seq).is_some_and(|k| k.sent_at >= since));
-                list.extend(p.flight.copies().skip(first.unwrap_or(usize::MAX)));
+                list.extend(p.flight.copies_since(since));
             }
             for c in &list {
                 self.copy_lost(now, path, &CopyRef { ..*c }, false);

@@ -64,7 +64,7 @@ impl Association {
                 (kind::I_DATA, Some(path)) if self.peer.interleaving => {
                     self.on_i_data_chunk(now, path, &raw, whole, &mut seen)
                 }
-                (kind::SACK, Some(_)) => self.on_sack_chunk(now, &raw),
+                (kind::SACK, Some(path)) => self.on_sack_chunk(now, path, &raw),
                 _ => {
                     let next = self.on_chunk(now, from, path, &raw, is_alone(&raw, packet));
                     self.touch_views();
@@ -148,8 +148,9 @@ impl Association {
         Next::Continue
     }
 
-    fn on_sack_chunk(&mut self, now: Instant, raw: &RawChunk<'_>) -> Next {
+    fn on_sack_chunk(&mut self, now: Instant, path: PathId, raw: &RawChunk<'_>) -> Next {
         let Ok(s) = raw.as_sack() else { return Next::Stop };
+        self.scratch.sack_came_by = Some(path);
         if self.state.is_connected() {
             self.on_sack(now, s.cum_tsn, Some(&s));
         }
@@ -161,6 +162,7 @@ impl Association {
     fn on_chunk(&mut self, now: Instant, from: Source, path: Option<PathId>, raw: &RawChunk<'_>, alone: bool) -> Next {
         let Ok(chunk) = raw.decode() else { return Next::Stop };
         let Some(path) = path else { return self.on_chunk_from_elsewhere(now, from, chunk, alone) };
+        self.scratch.sack_came_by = Some(path);
         match chunk {
             // Only we announced it: the peer speaks DATA (RFC 8260 §2.2.3).
             Chunk::IData(_) | Chunk::IForwardTsn(_) if self.config.interleaving && !self.peer.interleaving => {

@@ -7,7 +7,7 @@ use super::reconfig_again::InVain;
 use super::reconfig_refused::Waiting;
 use super::seldom::Nothing;
 use crate::event::{Event, PathReason};
-use anabranch_base::{Duration, Instant, PathId, StreamId, Tsn};
+use anabranch_base::{Instant, PathId, StreamId, Tsn};
 use anabranch_wire::{Encode, Parameter, Params, reconfig_result as result};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -287,9 +287,9 @@ impl Association {
         r.leaves(&self.board);
         let (path, attempts, params) = (r.path, r.attempts, r.params.clone());
         r.attempts = r.attempts.saturating_add(1);
-        let wait = Duration::from_nanos(self.rto(path).as_nanos().saturating_mul(1 << attempts.min(16)));
+        let wait = self.doubled(self.rto(path), attempts);
         if let Some(r) = self.reconfig.request.as_mut() {
-            r.deadline = now + wait.min(self.config.rto_max);
+            r.deadline = now + wait;
         }
         self.push_control(path, What::ReConfig { params, answer: false });
     }

@@ -100,7 +100,7 @@ impl Association {
             return false;
         }
         let Some(wish) = part_of_wish(wish, part) else { return false };
-        let wait = Duration::from_nanos(rto.as_nanos().saturating_mul(1 << refused.min(16))).min(self.config.rto_max);
+        let wait = self.doubled(rto, refused.into());
         // Behind what was refused before it: nothing is asked for out of turn for ever.
         let wishes = &mut self.reconfig.wishes;
         let at = wishes.iter().take_while(|w| w.refused > 0).count();

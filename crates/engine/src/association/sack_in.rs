@@ -350,6 +350,7 @@ impl Association {
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
                     p.answers.sample(now, p.last_heard, owed_since);
+                    self.note_resumed(now, copy.path, copy.sent_at, once);
                     self.path_answered(now, copy.path);
                 }
             }
@@ -391,17 +392,30 @@ impl Association {
 
     /// RTT, delivery rate, end of recovery.
     fn finish_tally(&mut self, now: Instant) {
+        // The path that the SACK came back over, and how long that way takes.
+        let back = self.scratch.sack_came_by.map(|p| (p, self.paths.get(p.index()).and_then(|p| p.one_way.back())));
         for (p, t) in self.paths.iter_mut().zip(&self.scratch.acks) {
             if t.bytes > 0 {
                 p.rate.on_delivered(now, t.bytes);
             }
+            let own = back.is_some_and(|(on, _)| on == p.id);
             let timed = if self.config.quirks.one_timed { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
             if let Some(sent_at) = timed {
-                p.rtt.sample(now, now.since(sent_at));
+                let rtt = now.since(sent_at);
+                p.rtt.sample(now, rtt);
+                if own {
+                    p.one_way.own_round_trip(now, rtt);
+                }
+                // A queue of ours stands on the way there: the way back takes what it takes at its best.
+                let back = if own { p.one_way.back() } else { back.and_then(|(_, takes)| takes) };
+                p.one_way.sample(now, rtt, back.unwrap_or(rtt / 2));
                 p.backoff = 0;
             }
             if let Some(n) = t.newest {
-                p.rate.on_newest(now, n.sent_at, &p.newest_at_send, p.rtt.srtt());
+                let sample = p.rate.on_newest(now, n.sent_at, &p.newest_at_send, p.rtt.srtt());
+                p.note_delivered(now, now.since(n.sent_at), t.bytes, t.packets.max(1), sample);
+            } else if t.bytes > 0 {
+                p.note_delivered(now, p.rtt.last(), t.bytes, 1, None);
             }
             p.newest_acked_seq = p.newest_acked_seq.max(t.proven);
             if t.touched {

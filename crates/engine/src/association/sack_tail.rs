@@ -2,6 +2,7 @@
 
 use super::Association;
 use super::loss::Suspects;
+use super::rto;
 use crate::path::Path;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
@@ -125,6 +126,7 @@ impl Association {
 
     /// T3 and its companions after an acknowledgement (§6.3.2).
     pub(super) fn rearm_timers(&mut self, now: Instant) {
+        self.use_resumed_paths(now);
         let by_tsn = self.config.quirks.t3_by_tsn;
         let asks = self.asks;
         let mut facts = None;
@@ -150,26 +152,28 @@ impl Association {
             };
             let cx = cx.view(&self.views);
             let (Some(p), Some(v)) = (self.paths.get_mut(i), self.views.paths.get(i)) else { continue };
+            let (timer, max) = (self.policies.timer.as_ref(), self.config.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
-                (Some(_), Some(oldest_sent)) if moved => {
+                // Without one is a path on which an acknowledgement was taken back (`stale_sacks_count`).
+                (Some(_), Some(oldest_sent)) if moved || p.t3.is_none() => {
                     let why = Arm::Progress { oldest_sent, old_deadline: p.t3 };
-                    p.t3 = Some(self.policies.timer.arm(&cx, v, why).max(now + Duration::from_micros(1)));
+                    p.t3 = Some(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
                 }
                 (Some(_), _) => {}
                 _ if held => {
                     if moved || p.t3.is_none() {
-                        p.t3 = Some(self.policies.timer.arm(&cx, v, Arm::Started));
+                        p.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
                     }
                 }
                 _ if self.board.reneged() > 0 && p.id == PathId(0) => {
                     if p.t3.is_none() {
-                        p.t3 = Some(self.policies.timer.arm(&cx, v, Arm::Started));
+                        p.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
                     }
                 }
                 _ => p.t3 = None,
             }
             if asks.loss_timer {
-                p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
+                p.loss_timer = rto::probe(self.policies.loss_timer.as_ref(), max, &cx, v);
             }
             if asks.suspects {
                 p.suspect_at(self.policies.path_state.look_at(&cx, v));

@@ -2,7 +2,7 @@
 
 use super::Association;
 use crate::event::{Event, PathReason};
-use crate::path::{HeartbeatSetting, Path};
+use crate::path::Path;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::PathState;
 
@@ -79,7 +79,7 @@ impl Association {
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
             let quiet = p.state == PathState::Active && p.last_heard.is_none_or(|h| h <= c.sent_at);
-            if quiet && p.heartbeat.is_none() && p.heartbeat_setting != HeartbeatSetting::Off {
+            if quiet && p.heartbeat.is_none() && self.heartbeat_interval(p).is_some() {
                 self.send_heartbeat(now, c.path);
                 self.refresh_view(c.path);
             }
@@ -126,7 +126,7 @@ impl Association {
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
             let Some(since) = self.paths[i].stalled_since else { continue };
-            if self.board.marked().iter().any(|c| c.last_path == Some(id)) {
+            if self.board.marked_on(id).chunks > 0 {
                 continue;
             }
             self.paths[i].stalled_since = None;

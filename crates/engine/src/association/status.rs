@@ -24,6 +24,9 @@ pub struct Agreed {
     pub ecn: bool,
 }
 
+/// There is room in the send buffer again when this part of it is free.
+const ROOM: u64 = 32;
+
 impl Association {
     /// What both ends can do; nothing before the handshake said it.
     pub fn agreed(&self) -> Agreed {
@@ -77,13 +80,16 @@ impl Association {
         self.refused > 0 && self.state.takes_user_data() && !self.takes_more()
     }
 
+    /// Is there room for what was refused, and for more than a packet? The buffer fills as fast as it drains, and its
+    /// user is not woken for each packet.
     pub(super) fn takes_more(&self) -> bool {
         let buffer = self.config.send_buffer as u64;
-        self.held_for_sending() <= (buffer / 2).min(buffer.saturating_sub(self.refused))
+        let room = (buffer / ROOM).max(self.mtu + 1).min(buffer / 2).max(self.refused);
+        self.held_for_sending(room) <= buffer
     }
 
-    /// Other limits of the RTO from now on: the timer policy of `profile`, and RTO.Initial and RTO.Max for the timers
-    /// that no path policy governs. Timers that run keep their deadline.
+    /// Other limits of the RTO from now on: the timer policy of `profile`, RTO.Initial for the timers that no path policy
+    /// governs, and RTO.Max for all. Timers that run keep their deadline.
     ///
     /// # Errors
     /// A policy that cannot be built; nothing changes.
@@ -107,6 +113,7 @@ impl Association {
     /// A policy that cannot be built; nothing changes.
     pub fn set_stream_scheduler(&mut self, profile: Profile) -> Result<(), PolicyError> {
         self.policies.stream_scheduler = profile.build(self.config.seed)?.stream_scheduler;
+        self.queue.rearrange();
         Arc::make_mut(&mut self.config).profile = profile;
         self.asks = super::asks::Asks::of(&self.policies);
         Ok(())

@@ -57,7 +57,7 @@ impl Association {
         if self.asks.quality && self.state.is_connected() {
             offer(self.quality_wakeup(), TimerReason::Policy);
         }
-        let waiting = !self.queue.is_empty() || !self.board.ahead().is_empty() || !self.board.marked().is_empty();
+        let waiting = !self.queue.is_empty() || !self.board.ahead().is_empty() || self.board.has_marked();
         for p in self.paths.iter() {
             offer(p.t3, TimerReason::Retransmission(p.id));
             offer(p.loss_timer, TimerReason::Loss(p.id));

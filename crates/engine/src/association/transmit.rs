@@ -21,8 +21,11 @@ pub(crate) struct Scratch {
     /// Extended TSNs of the packet under construction.
     pub packet: Vec<u64>,
     pub skipped: Vec<(StreamId, Ssn)>,
-    pub marked: Vec<anabranch_policy::view::ChunkView>,
+    /// Rank and TSN of marked chunks that do not fit the packet.
+    pub aside: Vec<(u64, u64)>,
     pub copies: Vec<crate::path::flight::CopyRef>,
+    /// Extended TSNs of what may have become worthless.
+    pub swept: Vec<u64>,
     pub adjust: Vec<anabranch_policy::coupling::Adjust>,
     pub acks: Vec<super::sack_in::PathTally>,
     pub newest: Vec<Option<u64>>,
@@ -32,6 +35,8 @@ pub(crate) struct Scratch {
     /// Highest TSN that the SACK at hand newly acknowledged.
     pub highest_acked: Option<u64>,
     pub flight_before: Vec<u32>,
+    /// The path that the acknowledgement at hand came back over.
+    pub sack_came_by: Option<PathId>,
     pub gap_ranges: GapScratch,
 }
 
@@ -43,8 +48,9 @@ impl Scratch {
         duplicates: Vec::new(),
         packet: Vec::new(),
         skipped: Vec::new(),
-        marked: Vec::new(),
+        aside: Vec::new(),
         copies: Vec::new(),
+        swept: Vec::new(),
         adjust: Vec::new(),
         acks: Vec::new(),
         newest: Vec::new(),
@@ -52,6 +58,7 @@ impl Scratch {
         packets_reported: 0,
         highest_acked: None,
         flight_before: Vec::new(),
+        sack_came_by: None,
         gap_ranges: GapScratch::EMPTY,
     };
 }
@@ -80,10 +87,14 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
             a.refresh_views();
         }
         debug_assert!(a.views_are_fresh(), "views that nobody touched");
-        if a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) || a.transmit_new(now, out) {
+        if a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
             return true;
         }
-        if a.transmit_extra(now, out) || a.transmit_forward_tsn(now, out) {
+        let early = a.asks.early_redundancy;
+        if early && a.transmit_extra(now, out) || a.transmit_new(now, out) || !early && a.transmit_extra(now, out) {
+            return true;
+        }
+        if a.transmit_forward_tsn(now, out) {
             return true;
         }
         if a.asks.quality {
@@ -113,7 +124,7 @@ impl Association {
         }
         let late = self.peer.forward_tsn && self.swept_ahead.is_none_or(|t| now.since(t) >= give_up::SWEEP);
         let asks = self.asks.redundancy || self.asks.quality || self.asks.scheduler || self.asks.look_ahead;
-        let repairs = self.forward_due || !self.board.marked().is_empty() || !self.copies_due.is_empty();
+        let repairs = self.forward_due || self.board.has_marked() || !self.copies_due.is_empty();
         let stalled = self.paths.iter().any(|p| p.stalled_since.is_some());
         let spent = !late && !asks && !repairs && !stalled && !self.board.ahead().is_empty();
         if spent {
@@ -159,7 +170,7 @@ impl Association {
     fn has_data_work(&self) -> bool {
         !self.board.ahead().is_empty()
             || !self.queue.is_empty()
-            || !self.board.marked().is_empty()
+            || self.board.has_marked()
             || !self.copies_due.is_empty()
             || self.forward_due
             || self.asks.redundancy
@@ -276,11 +287,11 @@ impl Association {
         let mut reached = self.board.cumulative();
         for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {
             let (stream, unordered, mid) = (c.header.stream, c.header.flags.unordered, c.mid);
-            match out.iter().position(|s| (s.stream, s.unordered) == (stream, unordered)) {
+            match out.binary_search_by_key(&(stream, unordered), |s| (s.stream, s.unordered)) {
                 _ if c.arrived => {}
-                Some(i) => out[i].mid = out[i].mid.max(mid),
-                None if out.len() < room => out.push(Skipped { stream, unordered, mid }),
-                None => break,
+                Ok(i) => out[i].mid = out[i].mid.max(mid),
+                Err(i) if out.len() < room => out.insert(i, Skipped { stream, unordered, mid }),
+                Err(_) => break,
             }
             reached = tsn;
         }
@@ -298,10 +309,10 @@ impl Association {
             if !c.arrived && !c.header.flags.unordered {
                 let (stream, ssn) = (c.header.stream, c.header.ssn);
                 let skipped = &mut self.scratch.skipped;
-                match skipped.iter().position(|(s, _)| *s == stream) {
-                    Some(i) => skipped[i].1 = skipped[i].1.max(ssn),
-                    None if skipped.len() < room => skipped.push((stream, ssn)),
-                    None => return reached,
+                match skipped.binary_search_by_key(&stream, |(s, _)| *s) {
+                    Ok(i) => skipped[i].1 = skipped[i].1.max(ssn),
+                    Err(i) if skipped.len() < room => skipped.insert(i, (stream, ssn)),
+                    Err(_) => return reached,
                 }
             }
             reached = tsn;

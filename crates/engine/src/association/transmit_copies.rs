@@ -40,6 +40,10 @@ impl Association {
     #[inline(never)]
     fn transmit_wanted_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let facts = self.facts(now);
+        if !self.policies.redundancy.worth_asking(&facts.view(&self.views)) {
+            self.redundancy_wakeup = self.redundancy_asks_for(now);
+            return false;
+        }
         for id in facts.eligible.iter() {
             let Some(v) = self.views.paths.get(id.index()) else { continue };
             let extra = {
@@ -69,7 +73,13 @@ impl Association {
             self.emit_data(now, id, out);
             return true;
         }
-        self.redundancy_wakeup = self.policies.redundancy.wakeup().filter(|t| *t > now);
+        self.redundancy_wakeup = self.redundancy_asks_for(now);
         false
+    }
+
+    /// When the redundancy wants to be asked again, within RTO.Max.
+    fn redundancy_asks_for(&self, now: Instant) -> Option<Instant> {
+        let at = self.policies.redundancy.wakeup().filter(|t| *t > now);
+        at.map(|t| t.min(now + self.config.rto_max))
     }
 }

@@ -2,25 +2,34 @@
 
 use super::Association;
 use super::era::Gate;
+use super::rto;
 use super::transmit::start_packet;
 use super::views::{Facts, has_window};
 use crate::transmit::Transmit;
-use crate::tx::scoreboard::{ChunkState, LiveCopy};
+use crate::tx::scoreboard::{Chunk, ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, PathSet, Rate};
 use anabranch_policy::path_quality::Notice;
+use anabranch_policy::path_scheduler::Settled;
 use anabranch_policy::redundancy::SentPayload;
 use anabranch_policy::retransmission::{Binding, Retransmit, Target};
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::ChunkView;
-use anabranch_wire::{COMMON_HEADER_LEN, data_chunk_len};
+use anabranch_wire::COMMON_HEADER_LEN;
+
+/// So many marked chunks that do not fit a packet are passed over for others that do.
+const MOST_ASIDE: usize = 32;
+/// A chunk that left so often and timed out each time may be one that the peer has no room for, whatever it announces.
+const REFUSED: u16 = 3;
+/// So many chunks in flight are looked at to fill what is left of a packet.
+const MOST_OUTSTANDING: usize = 64;
 
 impl Association {
     // ---- retransmissions
 
     #[inline]
     pub(super) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let nothing = self.board.marked().is_empty() && self.paths.iter().all(|p| p.stalled_since.is_none());
-        if nothing || self.gate.shuts_repairs() || !self.transmit_marked(now, out) {
+        let nothing = !self.board.has_marked() && self.paths.iter().all(|p| p.stalled_since.is_none());
+        if nothing || self.shuts_repairs() || !self.transmit_marked(now, out) {
             return false;
         }
         self.gate.repaired();
@@ -29,58 +38,79 @@ impl Association {
 
     #[inline(never)]
     fn transmit_marked(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let chunk = loop {
+        let (tsn, chunk, marked) = loop {
             self.give_up_marked(now);
             self.settle_takeovers(now);
-            if self.board.marked().is_empty() {
-                return false;
-            }
-            let first = self.first_marked(now);
-            let Some(chunk) = self.board.marked().get(first).copied() else { return false };
+            let Some(marked) = self.first_marked(now) else { return false };
+            let Some(marked) = self.board.get(marked).map(|c| c.view()) else { return false };
+            let tsn = self.missing_before(&marked).unwrap_or(self.board.extend(marked.tsn));
+            let Some(chunk) = self.board.get(tsn).map(|c| c.view()) else { return false };
             if !self.give_up_chosen(now, &chunk) {
-                break chunk;
+                break (tsn, chunk, marked);
             }
         };
-        let Some(path) = self.retransmission_path(now, &chunk) else { return false };
+        let Some(path) = self.retransmission_path(now, &marked) else { return false };
         self.scratch.packet.clear();
         let mut size = COMMON_HEADER_LEN + self.chunk_len(chunk.len as usize);
-        self.scratch.packet.push(self.board.extend(chunk.tsn));
-        self.bundle_marked(now, path, &mut size);
+        self.scratch.packet.push(tsn);
+        self.bundle_marked(path, &mut size);
         self.bundle_outstanding(path, size);
-        self.stats.retransmissions += self.scratch.packet.len() as u64;
+        let new = chunk.transmissions == 0;
+        self.stats.retransmissions += self.scratch.packet.len() as u64 - u64::from(new);
         self.emit_data(now, path, out);
+        if new {
+            let facts = self.facts(now);
+            self.settle_sent(&facts, Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
+        }
         self.settle_takeovers(now);
         true
     }
 
-    fn first_marked(&mut self, now: Instant) -> usize {
-        let facts = self.facts(now);
-        let cx = facts.view(&self.views);
-        self.policies.retransmission_order.first(&cx, self.board.marked()).min(self.board.marked().len() - 1)
+    /// What has to leave before a marked chunk that the peer refuses: the next one it waits for, whether that ever left or
+    /// not. A full buffer drops what is above it and takes only that; and after an expiry of T3 one packet is in flight,
+    /// so that the higher one, repeated for ever, would keep the lower one back for ever.
+    fn missing_before(&self, marked: &ChunkView) -> Option<u64> {
+        let refused = self.peer_has_no_room_for(marked.len) || marked.timed_out && marked.transmissions >= REFUSED;
+        let next = self.board.cumulative() + 1;
+        let waits = |c: &Chunk| matches!(c.state, ChunkState::Waiting | ChunkState::Marked);
+        (refused && self.board.extend(marked.tsn) > next && self.board.get(next).is_some_and(waits)).then_some(next)
+    }
+
+    /// The first of what is marked, in the order of the policy, which is asked about those that are new among them.
+    fn first_marked(&mut self, now: Instant) -> Option<u64> {
+        if self.board.marked_needs_rank(now) {
+            let facts = self.facts(now);
+            let cx = facts.view(&self.views);
+            while let Some((tsn, chunk)) = self.board.take_unranked(now) {
+                let mut rank = self.policies.retransmission_order.rank(&cx, &chunk);
+                rank.until = rank.until.filter(|t| *t > now);
+                self.board.rank_marked(tsn, rank);
+            }
+        }
+        self.board.first_marked()
     }
 
     /// Fills the packet with what is marked too, in the order of the policy. On the wire TSNs rise (§6.10).
-    fn bundle_marked(&mut self, now: Instant, path: PathId, size: &mut usize) {
+    fn bundle_marked(&mut self, path: PathId, size: &mut usize) {
         let most = self.packet_size(path);
-        let extra = self.data_extra;
-        let len = |c: &ChunkView| data_chunk_len(c.len as usize) + extra;
-        let room = |size: usize, c: &ChunkView| size + len(c) <= most;
-        let mut rest = core::mem::take(&mut self.scratch.marked);
-        rest.clear();
-        let first = self.scratch.packet.first().copied();
-        rest.extend(self.board.marked().iter().filter(|c| room(*size, c) && Some(self.board.extend(c.tsn)) != first));
-        let facts = self.facts(now);
-        while !rest.is_empty() {
-            let cx = facts.view(&self.views);
-            let at = self.policies.retransmission_order.first(&cx, &rest).min(rest.len() - 1);
-            let c = rest.remove(at);
-            if room(*size, &c) {
-                *size += len(&c);
-                self.scratch.packet.push(self.board.extend(c.tsn));
-                rest.retain(|c| room(*size, c));
+        let leader = self.scratch.packet.first().copied();
+        let mut aside = core::mem::take(&mut self.scratch.aside);
+        while *size + self.chunk_len(1) <= most && aside.len() < MOST_ASIDE {
+            let Some(tsn) = self.board.first_marked() else { break };
+            let len = self.board.get(tsn).map_or(0, |c| self.chunk_len(c.payload.len()));
+            let Some(entry) = self.board.take_first_marked() else { break };
+            if Some(tsn) == leader {
+                continue;
+            }
+            if *size + len <= most {
+                *size += len;
+                self.scratch.packet.push(tsn);
+            } else {
+                aside.push(entry);
             }
         }
-        self.scratch.marked = rest;
+        aside.drain(..).for_each(|entry| self.board.put_back_marked(entry));
+        self.scratch.aside = aside;
     }
 
     /// Further outstanding chunks of the same path, when the order asks for them (P2 §2.4, mechanism 5).
@@ -91,7 +121,7 @@ impl Association {
         }
         let most = self.packet_size(path);
         let Some(p) = self.paths.get(path.index()) else { return };
-        for c in p.flight.copies() {
+        for c in p.flight.copies().take(MOST_OUTSTANDING) {
             let Some(chunk) = self.board.get(c.tsn) else { continue };
             let len = self.chunk_len(chunk.payload.len());
             let fits = size + len <= most && !chunk.copies.is_full();
@@ -109,6 +139,8 @@ impl Association {
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.usable_paths();
         let pass = self.paths.iter().position(|p| p.free_pass);
+        let own = |p: &&crate::path::Path| p.free_pass && self.config.quirks.pass_on_lossy_path;
+        let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
         let bound = self.board.get(self.board.extend(chunk.tsn)).and_then(|c| c.bound).or(self.repairs_on);
         let bound = bound.filter(|b| candidates.has(*b));
         for _ in 0..PathSet::CAPACITY {
@@ -120,7 +152,7 @@ impl Association {
                 None => {
                     let facts = self.facts(now);
                     let cx = facts.view(&self.views);
-                    let r = Retransmit { chunk, candidates, free_pass: pass.is_some() };
+                    let r = Retransmit { chunk, candidates, free_pass: pass.is_some(), passes };
                     self.policies.retransmission.target(&cx, &r)
                 }
             };
@@ -273,7 +305,7 @@ impl Association {
         matches!(self.state, super::State::ShutdownPending)
             && self.queue.is_empty()
             && self.board.ahead().is_empty()
-            && self.board.marked().is_empty()
+            && !self.board.has_marked()
     }
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
@@ -297,10 +329,10 @@ impl Association {
         }
         let cx = facts.view(&self.views);
         if p.t3.is_none() {
-            p.t3 = Some(self.policies.timer.arm(&cx, v, Arm::Started));
+            p.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.rto_max, &cx, v, Arm::Started));
         }
         if self.asks.loss_timer {
-            p.loss_timer = self.policies.loss_timer.deadline(&cx, v);
+            p.loss_timer = rto::probe(self.policies.loss_timer.as_ref(), self.config.rto_max, &cx, v);
         }
         if self.asks.suspects {
             p.suspect_at(self.policies.path_state.look_at(&cx, v));

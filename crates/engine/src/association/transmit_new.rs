@@ -39,8 +39,8 @@ struct Building {
 impl Association {
     pub(super) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.scheduler_wakeup = None;
-        let repairs_wait = self.config.quirks.repairs_first && !self.board.marked().is_empty();
-        if self.scheduler_blocked || self.confirming || repairs_wait || self.gate.shuts_new_data() {
+        let repairs_wait = self.config.quirks.repairs_first && self.board.has_marked();
+        if self.scheduler_blocked || self.confirming && self.is_confirming() || repairs_wait || self.shuts_new_data() {
             return false;
         }
         if self.queue.is_empty() && self.board.ahead().is_empty() {
@@ -74,7 +74,7 @@ impl Association {
             if self.asks.one_stream {
                 self.tell_room(&packet);
             }
-            self.refill_look_ahead(now, &mut facts);
+            self.refill_look_ahead(&mut facts);
             if self.ask_scheduler(now, &mut facts, &mut packet) == Step::Done {
                 break;
             }
@@ -141,6 +141,8 @@ impl Association {
             }
             Decision::Blocked => {
                 if packet.on.is_none() {
+                    // What the scheduler keeps off a path that is open shows nothing of what it would carry.
+                    self.note_app_limited(now);
                     self.scheduler_blocked = true;
                     self.settle(now, &Settled::Blocked);
                 }
@@ -219,7 +221,7 @@ impl Association {
         Step::Done
     }
 
-    fn settle_sent(&mut self, facts: &Facts, outcome: Settled) {
+    pub(super) fn settle_sent(&mut self, facts: &Facts, outcome: Settled) {
         if self.asks.scheduler {
             self.policies.path_scheduler.settle(&facts.view(&self.views), &outcome);
         }
@@ -247,7 +249,7 @@ impl Association {
     }
 
     /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.
-    fn refill_look_ahead(&mut self, now: Instant, facts: &mut Facts) {
+    fn refill_look_ahead(&mut self, facts: &mut Facts) {
         let want = if self.asks.look_ahead {
             let cx = facts.view(&self.views);
             self.policies.path_scheduler.look_ahead(&cx)
@@ -264,7 +266,7 @@ impl Association {
         while (self.board.ahead().is_empty() || self.board.ahead_bytes() < want.bytes)
             && self.board.end() - self.board.cumulative() < MAX_SPAN
         {
-            let Some(f) = self.next_fragment(now, facts) else { break };
+            let Some(f) = self.next_fragment(facts) else { break };
             self.board.append(f);
         }
         // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
@@ -278,7 +280,7 @@ impl Association {
     }
 
     #[inline]
-    fn next_fragment(&mut self, now: Instant, facts: &Facts) -> Option<Fragment> {
+    fn next_fragment(&mut self, facts: &Facts) -> Option<Fragment> {
         if self.queue.is_empty() {
             return None;
         }
@@ -314,14 +316,14 @@ impl Association {
             why.is_some()
         };
         let max = self.mtu as usize;
-        let (f, given_up) = self.queue.next(now, max, self.policies.stream_scheduler.as_mut(), expired);
+        let (f, given_up) = self.queue.next(max, self.policies.stream_scheduler.as_mut(), expired);
         self.stats.abandoned_unsent += given_up;
         f
     }
 
     pub(super) fn note_app_limited(&mut self, now: Instant) {
         for p in self.paths.iter_mut() {
-            if has_window(p, now) {
+            if has_window(p, now) || p.window.paces() && p.flight.bytes() < p.cwnd {
                 p.rate.app_limited(p.flight.bytes());
             }
         }

@@ -2,7 +2,7 @@
 
 use super::Association;
 use crate::path::Path;
-use anabranch_base::{Instant, PathId, PathSet, Ppm, Rate};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate};
 use anabranch_policy::buffer::Share;
 use anabranch_policy::path_quality::{Board, PathQuality};
 use anabranch_policy::view::{AssocView, PathState, PathView, Signals, TimeoutLog};
@@ -163,7 +163,7 @@ impl Association {
 
     /// One more packet of new data may leave on this path.
     fn has_room(&self, p: &Path, now: Instant) -> bool {
-        let held = if self.config.quirks.marked_hold_window { self.marked_on(p.id) } else { 0 };
+        let held = if self.config.quirks.marked_hold_window { self.board.marked_on(p.id).bytes } else { 0 };
         has_window(p, now) && p.flight.bytes() + held < p.cwnd && (!self.asks.buffer || self.has_share(p))
     }
 
@@ -182,14 +182,9 @@ impl Association {
         p.flight.bytes() == 0 || self.policies.buffer.allows(&share)
     }
 
-    /// Payload given as lost on a path and not sent again yet, bytes.
-    fn marked_on(&self, path: PathId) -> u64 {
-        self.board.marked().iter().filter(|c| c.last_path == Some(path)).map(|c| c.len).sum()
-    }
-
     /// Bytes of what was given as lost on this path, where they count as outstanding there.
     pub(super) fn marked_outstanding(&self, path: PathId) -> u64 {
-        if self.config.quirks.marked_are_outstanding { self.marked_on(path) } else { 0 }
+        if self.config.quirks.marked_are_outstanding { self.board.marked_on(path).bytes } else { 0 }
     }
 
     /// Active paths; when there is none, the best of the others, so that an association never stands still
@@ -240,11 +235,15 @@ fn shown(p: &Path, mtu: u64, signals: Signals, quality: Option<&dyn PathQuality>
     v
 }
 
+/// Packets that are paced leave together where they are due within this time: a timer for each costs more than it
+/// smooths.
+const PACED_TOGETHER: Duration = Duration::from_millis(1);
+
 /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
 /// acknowledged, however small it is (RFC 9260 §7.2.1).
 pub(super) fn has_window(p: &Path, now: Instant) -> bool {
     let proven = p.consecutive_timeouts == 0 || p.flight.packets() == 0;
-    proven && p.flight.bytes() < p.cwnd && p.burst_left > 0 && p.next_paced <= now
+    proven && p.flight.bytes() < p.cwnd && p.burst_left > 0 && p.next_paced <= now + PACED_TOGETHER
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.
@@ -259,6 +258,8 @@ pub(super) struct Facts {
     pub initial_cwnd: u64,
     pub aggregate_window: Option<u64>,
     pub send_buffer_fill: Ppm,
+    pub data_sent_at: Option<Instant>,
+    pub class_rates: [Rate; 3],
 }
 
 impl Facts {
@@ -275,6 +276,8 @@ impl Facts {
             period: v.board.period,
             aggregate_window: self.aggregate_window,
             send_buffer_fill: self.send_buffer_fill,
+            data_sent_at: self.data_sent_at,
+            class_rates: self.class_rates,
             timeouts: &v.timeouts,
         }
     }
@@ -299,6 +302,8 @@ impl Association {
             initial_cwnd: self.initial_cwnd,
             aggregate_window: if self.asks.published { self.policies.coupling.aggregate_window() } else { None },
             send_buffer_fill,
+            data_sent_at: self.paths.iter().filter_map(|p| p.last_data_sent).max(),
+            class_rates: self.load.rates(now),
         }
     }
 

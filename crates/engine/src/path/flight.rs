@@ -4,6 +4,7 @@
 //! earliest outstanding and the thin packet list all follow it, never the TSN (DESIGN decision 3).
 
 use super::rate::DeliveredAtSend;
+use crate::work;
 use anabranch_base::{Instant, Ppm};
 use std::collections::VecDeque;
 
@@ -141,6 +142,7 @@ impl Flight {
         self.live_packets += u32::from(p.live == 0);
         p.live += 1;
         self.bytes += len;
+        work::steps(self.copies.len());
         let at = self.copies.partition_point(|c| (c.tx_seq, c.tsn) < (tx_seq, tsn));
         if self.copies.get(at).is_none_or(|c| (c.tx_seq, c.tsn) != (tx_seq, tsn)) {
             self.copies.insert(at, CopyRef { tx_seq, tsn });
@@ -177,13 +179,20 @@ impl Flight {
 
     /// Copies in send order; some may be dead.
     pub fn copies(&self) -> impl DoubleEndedIterator<Item = CopyRef> + '_ {
-        self.copies.iter().copied()
+        self.copies.iter().copied().inspect(|_| work::steps(1))
+    }
+
+    /// Copies that left at `since` or later, some of them dead.
+    pub fn copies_since(&self, since: Instant) -> impl Iterator<Item = CopyRef> + '_ {
+        let before = |c: &CopyRef| self.packet(c.tx_seq).is_none_or(|p| p.sent_at < since);
+        self.copies.range(self.copies.partition_point(before)..).copied().inspect(|_| work::steps(1))
     }
 
     /// Copies sent before `tx_seq`, collected so that the caller may change the flight; some may be dead.
     pub fn copies_before(&self, tx_seq: u64, out: &mut Vec<CopyRef>) {
         out.clear();
         out.extend(self.copies.iter().take_while(|c| c.tx_seq < tx_seq));
+        work::steps(out.len());
     }
 }
 

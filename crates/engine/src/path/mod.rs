@@ -1,22 +1,30 @@
 //! One path: a pair of local interface and remote address with its own window, timers and estimators.
 
 pub(crate) mod answers;
+pub(crate) mod capacity;
+mod delivered;
 pub(crate) mod discovery;
 pub(crate) mod flight;
 pub(crate) mod heartbeats;
+mod least;
 pub(crate) mod list;
+pub(crate) mod one_way;
 pub(crate) mod pseudo_cumulative;
 pub(crate) mod rate;
 pub(crate) mod rtt;
+mod shown;
 
+use crate::association::train::Train;
 use crate::stats::PathCounters;
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_policy::view::{FrameErrors, PathState, PathView, Signals};
+use anabranch_policy::view::{FrameErrors, PathState};
 use anabranch_policy::window::Window;
 use answers::AnswerGaps;
+use capacity::Capacity;
 use discovery::Discovery;
 use flight::Flight;
 pub(crate) use heartbeats::{Earlier, PendingHeartbeat};
+use one_way::OneWay;
 use pseudo_cumulative::PseudoCumulative;
 use rate::RateEstimator;
 use rtt::RttEstimator;
@@ -64,6 +72,15 @@ pub(crate) struct HeartbeatPair {
     pub nonces: [u64; 2],
     pub sent_at: Instant,
     pub first: Option<Duration>,
+}
+
+/// The first answer of a path after T3 expired there.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Resumed {
+    /// When what it answers had left.
+    pub answered: Instant,
+    /// T3 had expired several times.
+    pub dark: bool,
 }
 
 /// How a path of ours became known to the peer.
@@ -120,7 +137,9 @@ pub(crate) struct Path {
     pub window: Box<dyn Window>,
     pub flight: Flight,
     pub rtt: RttEstimator,
+    pub one_way: OneWay,
     pub rate: RateEstimator,
+    pub capacity: Capacity,
     pub reference_rtt: Duration,
     /// Fast recovery ends when nothing sent at or before this serial is in flight.
     pub recovery_exit: Option<u64>,
@@ -132,6 +151,8 @@ pub(crate) struct Path {
     pub consecutive_timeouts: u16,
     pub errors: u16,
     pub last_timeout: Option<Instant>,
+    /// It answered after an expiry, and what that overtook has not been looked at yet.
+    pub resumed: Option<Resumed>,
     pub last_heard: Option<Instant>,
     /// Last time a chunk was acknowledged of which this path and another carried copies.
     pub last_shared: Option<Instant>,
@@ -166,6 +187,8 @@ pub(crate) struct Path {
     pub earlier: Option<Box<Earlier>>,
     /// Seldom asked for.
     pub pair: Option<Box<HeartbeatPair>>,
+    /// Likewise.
+    pub train: Option<Box<Train>>,
     pub burst_left: u16,
     /// Payload bytes that left in the current sending opportunity.
     pub released: u64,
@@ -228,7 +251,9 @@ impl Path {
             window,
             flight: Flight::default(),
             rtt: RttEstimator::default(),
+            one_way: OneWay::default(),
             rate: RateEstimator::default(),
+            capacity: Capacity::default(),
             reference_rtt: Duration::ZERO,
             recovery_exit: None,
             era: None,
@@ -237,6 +262,7 @@ impl Path {
             consecutive_timeouts: 0,
             errors: 0,
             last_timeout: None,
+            resumed: None,
             last_heard: None,
             last_shared: None,
             answers: AnswerGaps::default(),
@@ -259,6 +285,7 @@ impl Path {
             heartbeat: None,
             earlier: None,
             pair: None,
+            train: None,
             burst_left: 0,
             released: 0,
             frame_errors: None,
@@ -300,6 +327,16 @@ impl Path {
         }
     }
 
+    /// A round trip over this path both ways.
+    pub fn sample_own_round_trip(&mut self, now: Instant, rtt: Duration) {
+        self.rtt.sample(now, rtt);
+        self.one_way.own_round_trip(now, rtt);
+        self.one_way.sample(now, rtt, self.one_way.back().unwrap_or(rtt / 2));
+        if self.flight.bytes() == 0 {
+            self.rtt.was_unloaded(now);
+        }
+    }
+
     /// To be probed by turns (RFC 9260 §5.4).
     pub fn is_listed_unconfirmed(&self) -> bool {
         self.origin == Origin::Listed && self.state == PathState::Unconfirmed && !self.interface_down && !self.disowned
@@ -313,7 +350,9 @@ impl Path {
         self.growth_carry = 0;
         self.window = window;
         self.rtt = RttEstimator::default();
+        self.one_way = OneWay::default();
         self.rate.restart();
+        self.capacity.restart();
         self.recovery_exit = None;
         self.backoff = 0;
     }
@@ -341,75 +380,5 @@ impl Path {
         self.cwnd = (self.cwnd >> rounds.min(63)).max(4 * mtu);
         self.partial_bytes_acked = 0;
         self.growth_carry = 0;
-    }
-
-    /// Puts into a view what acknowledgements change.
-    pub fn show_acknowledged(&self, v: &mut PathView) {
-        v.state = self.state;
-        v.cwnd = self.cwnd;
-        v.ssthresh = self.ssthresh;
-        v.partial_bytes_acked = self.partial_bytes_acked;
-        v.in_recovery = self.recovery_exit.is_some();
-        v.in_flight = self.flight.bytes();
-        v.packets_in_flight = self.flight.packets();
-        v.srtt = self.rtt.srtt();
-        v.rttvar = self.rtt.rttvar();
-        v.min_rtt = self.rtt.min_rtt();
-        v.last_rtt = self.rtt.last();
-        v.backoff = self.backoff;
-        v.consecutive_timeouts = self.consecutive_timeouts;
-        v.errors = self.errors;
-        v.send_rate = self.rate.send_rate();
-        v.delivery_rate = self.rate.delivery_rate();
-        v.loss = self.flight.loss();
-        v.oldest_sent = self.flight.oldest_sent();
-        v.last_heard = self.last_heard;
-        v.last_shared = self.last_shared;
-        v.rtt_deviation = self.rtt.deviation();
-        v.second_sent = self.flight.second_sent();
-        v.unanswered_since = self.unanswered();
-        v.asked_at = self.heartbeat.map(|h| h.sent_at);
-        v.answer_gap = self.answers.mean();
-        v.answer_gap_var = self.answers.deviation();
-    }
-
-    #[inline]
-    pub fn view(&self, mtu: u64, signals: Signals) -> PathView {
-        PathView {
-            id: self.id,
-            local: self.local.0,
-            remote: Some(self.remote.ip()),
-            state: self.state,
-            mtu,
-            cwnd: self.cwnd,
-            ssthresh: self.ssthresh,
-            partial_bytes_acked: self.partial_bytes_acked,
-            in_recovery: self.recovery_exit.is_some(),
-            in_flight: self.flight.bytes(),
-            packets_in_flight: self.flight.packets(),
-            srtt: self.rtt.srtt(),
-            rttvar: self.rtt.rttvar(),
-            rtt_deviation: self.rtt.deviation(),
-            min_rtt: self.rtt.min_rtt(),
-            last_rtt: self.rtt.last(),
-            reference_rtt: self.reference_rtt,
-            backoff: self.backoff,
-            consecutive_timeouts: self.consecutive_timeouts,
-            errors: self.errors,
-            send_rate: self.rate.send_rate(),
-            delivery_rate: self.rate.delivery_rate(),
-            loss: self.flight.loss(),
-            last_timeout: self.last_timeout,
-            oldest_sent: self.flight.oldest_sent(),
-            second_sent: self.flight.second_sent(),
-            unanswered_since: self.unanswered(),
-            asked_at: self.heartbeat.map(|h| h.sent_at),
-            last_heard: self.last_heard,
-            last_shared: self.last_shared,
-            answer_gap: self.answers.mean(),
-            answer_gap_var: self.answers.deviation(),
-            frame_errors: self.frame_errors,
-            signals,
-        }
     }
 }

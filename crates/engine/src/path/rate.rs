@@ -4,6 +4,7 @@
 //! the departure of a packet and its acknowledgement, over the longer of the sending and the acknowledging span,
 //! so neither a burst sent nor a burst of acknowledgements overstates it.
 
+use super::capacity::RateSample;
 use anabranch_base::{Duration, Instant, Rate};
 
 /// Snapshot kept with every packet in flight.
@@ -13,6 +14,8 @@ pub(crate) struct DeliveredAtSend {
     pub delivered_at: Instant,
     pub first_sent: Instant,
     pub app_limited: bool,
+    /// Bytes that were in flight before it.
+    pub in_flight: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -54,7 +57,9 @@ impl RateEstimator {
             delivered: self.delivered,
             delivered_at: self.delivered_at,
             first_sent: self.first_sent,
-            app_limited: self.delivered < self.app_limited_until,
+            // What was in flight then has to arrive, and something after it.
+            app_limited: self.app_limited_until > 0 && self.delivered <= self.app_limited_until,
+            in_flight: in_flight_before,
         }
     }
 
@@ -74,8 +79,15 @@ impl RateEstimator {
         self.delivered_at = now;
     }
 
-    /// The newest packet of an acknowledgement, after [`Self::on_delivered`] for all of its bytes.
-    pub fn on_newest(&mut self, now: Instant, sent_at: Instant, at_send: &DeliveredAtSend, srtt: Duration) {
+    /// The newest packet of an acknowledgement, after [`Self::on_delivered`] for all of its bytes. Answers the sample
+    /// that it gave, if any.
+    pub fn on_newest(
+        &mut self,
+        now: Instant,
+        sent_at: Instant,
+        at_send: &DeliveredAtSend,
+        srtt: Duration,
+    ) -> Option<RateSample> {
         self.first_sent = sent_at;
         let send_span = sent_at.since(at_send.first_sent);
         let ack_span = now.since(at_send.delivered_at);
@@ -83,11 +95,12 @@ impl RateEstimator {
         let bytes = self.delivered.saturating_sub(at_send.delivered);
         // A span far below the round trip is an artefact of few packets.
         if span.is_zero() || bytes == 0 || span * 2 < srtt.min(Duration::from_millis(20)) {
-            return;
+            return None;
         }
         let sample = Rate::of(bytes, span);
+        let answer = Some(RateSample { rate: sample, app_limited: at_send.app_limited });
         if at_send.app_limited && sample <= self.delivery_rate() {
-            return;
+            return answer;
         }
         let length = (srtt * 8).max(Duration::from_millis(500));
         if now.since(self.span_began) > length {
@@ -95,6 +108,7 @@ impl RateEstimator {
             self.span_began = now;
         }
         self.best[0] = self.best[0].max(sample);
+        answer
     }
 
     /// Largest delivery rate sampled over the last two to three spans of eight round trips.

@@ -1,6 +1,8 @@
-//! Round-trip estimation (RFC 9260 §6.3.1) and a windowed minimum.
+//! Round-trip estimation (RFC 9260 §6.3.1), its windowed minimum, and what the newest samples say.
 
+use super::least::Least;
 use anabranch_base::{Duration, Instant};
+use anabranch_policy::view::UnqueuedRtt;
 
 /// Clock granularity: RTTVAR never falls below it (RFC 9260 §6.3.1 C3 note).
 const GRANULARITY: Duration = Duration::from_micros(1);
@@ -15,19 +17,63 @@ pub(crate) struct RttEstimator {
     last: Duration,
     last_smoothed_at: Option<Instant>,
     last_at: Option<Instant>,
-    // Two half-windows: the minimum is exact over the last 5 s and at most 10 s old.
-    min_now: Duration,
-    min_before: Duration,
-    half_began: Instant,
+    /// Over the last 5 to 10 s.
+    min: Least,
+    /// Over the last one to two round trips.
+    recent: Least,
+    /// Mean and mean deviation over the last sixteen samples or so.
+    mean: Duration,
+    jitter: Duration,
+    unloaded: Unloaded,
 }
+
+/// Round trips of packets that left while less was in flight than the path holds: what they take is no queue of ours,
+/// however much it varies.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unloaded {
+    mean: Duration,
+    deviation: Duration,
+    at: Instant,
+}
+
+/// Time over which round trips without a queue are averaged. Were it short, a rate that collapsed would pass for a path
+/// that became longer.
+const UNLOADED_OVER: Duration = Duration::from_secs(2);
+
+impl Unloaded {
+    fn sample(&mut self, now: Instant, rtt: Duration) {
+        if self.mean.is_zero() {
+            *self = Unloaded { mean: rtt, deviation: Duration::ZERO, at: now };
+            return;
+        }
+        const PARTS: u64 = 4_096;
+        let age = now.since(self.at).as_nanos();
+        let weight = (age.saturating_mul(PARTS) / UNLOADED_OVER.as_nanos()).clamp(1, PARTS / 8);
+        let mix = |old: Duration, new: Duration| {
+            let sum = u128::from(old.as_nanos()) * u128::from(PARTS - weight)
+                + u128::from(new.as_nanos()) * u128::from(weight);
+            Duration::from_nanos((sum / u128::from(PARTS)) as u64)
+        };
+        self.deviation = mix(self.deviation, self.mean.abs_diff(rtt));
+        self.mean = mix(self.mean, rtt);
+        self.at = now;
+    }
+}
+
+/// Weight of a sample in the mean: one in so many.
+const MEAN_OF: u64 = 16;
+/// Least span of what counts as recent.
+const RECENT: Duration = Duration::from_millis(50);
 
 impl RttEstimator {
     /// A sample from unambiguous evidence. The smoothed values take at most one sample per round trip
     /// (RFC 9260 §6.3.1 C4); minimum and newest sample take all.
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = Duration::from_nanos(rtt.as_nanos().max(1));
+        self.update_mean(now, rtt);
         (self.last, self.last_at) = (rtt, Some(now));
-        self.update_min(now, rtt);
+        self.min.update(now, rtt, MIN_WINDOW / 2);
+        self.recent.update(now, rtt, self.mean.max(RECENT));
         let off = self.srtt.abs_diff(rtt);
         self.deviation = if self.srtt.is_zero() { rtt / 2 } else { (self.deviation * 31 + off) / 32 };
         match self.last_smoothed_at {
@@ -53,13 +99,18 @@ impl RttEstimator {
         self.sample(now, rtt);
     }
 
-    fn update_min(&mut self, now: Instant, rtt: Duration) {
-        if self.min_now.is_zero() || now.since(self.half_began) > MIN_WINDOW / 2 {
-            self.min_before = if now.since(self.half_began) > MIN_WINDOW { Duration::ZERO } else { self.min_now };
-            self.min_now = rtt;
-            self.half_began = now;
-        }
-        self.min_now = self.min_now.min(rtt);
+    /// A sample weighs a sixteenth, and more where samples are rare: what the mean says is never much older than a few
+    /// of the smallest round trips.
+    fn update_mean(&mut self, now: Instant, rtt: Duration) {
+        let Some(before) = self.last_at else {
+            (self.mean, self.jitter) = (rtt, rtt / 8);
+            return;
+        };
+        let scale = (self.min_rtt().as_nanos() * 2).max(RECENT.as_nanos());
+        let weight = (now.since(before).as_nanos() * MEAN_OF / scale).clamp(1, MEAN_OF / 2);
+        let mix = |old: Duration, new: Duration| (old * (MEAN_OF - weight) + new * weight) / MEAN_OF;
+        self.jitter = mix(self.jitter, self.mean.abs_diff(rtt));
+        self.mean = mix(self.mean, rtt);
     }
 
     /// When the last sample was taken.
@@ -81,7 +132,36 @@ impl RttEstimator {
         self.last
     }
     pub fn min_rtt(&self) -> Duration {
-        if self.min_before.is_zero() { self.min_now } else { self.min_now.min(self.min_before) }
+        self.min.get()
+    }
+    /// Smallest sample of the last one to two round trips before [`RttEstimator::sampled_at`].
+    pub fn recent(&self) -> Duration {
+        self.recent.get()
+    }
+    /// The newest sample is of a packet that left while less was in flight than the path holds.
+    pub fn was_unloaded(&mut self, now: Instant) {
+        // What is far above the smallest is a bad moment, not the path.
+        let most = self.min_rtt() * 3 + Duration::from_millis(100);
+        self.unloaded.sample(now, self.last.min(most));
+    }
+    /// Mean of round trips without a queue of ours, over some seconds.
+    pub fn unloaded(&self) -> Duration {
+        self.unloaded.mean
+    }
+    pub fn unloaded_deviation(&self) -> Duration {
+        self.unloaded.deviation
+    }
+    /// Both, and the smallest of all.
+    pub fn without_queue(&self) -> UnqueuedRtt {
+        UnqueuedRtt { least: self.min_rtt(), mean: self.unloaded(), deviation: self.unloaded_deviation() }
+    }
+    /// Mean of the newest samples, of which there may be many in a round trip.
+    pub fn mean(&self) -> Duration {
+        self.mean
+    }
+    /// Mean deviation of the newest samples from their mean.
+    pub fn jitter(&self) -> Duration {
+        self.jitter
     }
 }
 
@@ -123,6 +203,50 @@ mod tests {
         assert!(e.deviation().as_micros() < settled + 5_500, "{}", e.deviation());
         e.restart(Instant::from_millis(600), MS(700));
         assert_eq!((e.srtt(), e.rttvar(), e.deviation()), (MS(700), MS(350), MS(350)));
+    }
+
+    #[test]
+    fn the_mean_follows_a_spike_both_ways_within_a_few_samples() {
+        let mut e = RttEstimator::default();
+        let mut at = 0;
+        let mut feed = |e: &mut RttEstimator, n: u64, rtt: u64| {
+            for _ in 0..n {
+                at += 5;
+                e.sample(Instant::from_millis(at), MS(rtt));
+            }
+        };
+        feed(&mut e, 100, 40);
+        feed(&mut e, 100, 600);
+        assert!(e.mean() > MS(590) && e.recent() <= MS(600), "{} {}", e.mean(), e.recent());
+        feed(&mut e, 100, 40);
+        assert!(e.mean() < MS(45) && e.jitter() < MS(10) && e.recent() == MS(40), "{} {}", e.mean(), e.jitter());
+        assert!(e.srtt() > MS(60), "one sample per round trip: {}", e.srtt());
+    }
+
+    #[test]
+    fn what_varies_without_a_queue_is_averaged_over_seconds() {
+        let mut e = RttEstimator::default();
+        for t in 0..2_000 {
+            let at = Instant::from_millis(t * 5);
+            e.sample(at, MS([40, 80, 60, 70][t as usize % 4]));
+            e.was_unloaded(at);
+        }
+        assert!(e.unloaded().abs_diff(MS(62)) < MS(2), "{}", e.unloaded());
+        assert!(e.unloaded_deviation().abs_diff(MS(12)) < MS(2), "{}", e.unloaded_deviation());
+        for t in 2_000..2_040 {
+            e.sample(Instant::from_millis(t * 5), MS(5_000));
+            e.was_unloaded(Instant::from_millis(t * 5));
+        }
+        assert!(e.unloaded() < MS(85), "220 ms at most 0.2 s long: {}", e.unloaded());
+    }
+
+    #[test]
+    fn rare_samples_count_for_more() {
+        let mut e = RttEstimator::default();
+        (0..50).for_each(|i| e.sample(Instant::from_millis(i * 10), MS(40)));
+        (50..60).for_each(|i| e.sample(Instant::from_millis(i * 10), MS(3_000)));
+        (0..8).for_each(|i| e.sample(Instant::from_millis(4_000 + i * 100), MS(40)));
+        assert!(e.mean() < MS(60) && e.jitter() < MS(100), "{} {}", e.mean(), e.jitter());
     }
 
     #[test]

@@ -10,6 +10,7 @@ mod partial;
 mod violation;
 
 use crate::message::{Message, Part, Payload};
+use crate::work;
 use anabranch_base::{Ssn, StreamId, Tsn};
 use anabranch_wire::DataHeader;
 use bytes::{Bytes, BytesMut};
@@ -66,6 +67,7 @@ impl Run {
     /// O(n log n) moves in sum.
     fn append(&mut self, mut later: Run) {
         self.ends = later.ends;
+        work::steps(later.pieces.len().min(self.pieces.len()));
         if later.pieces.len() <= self.pieces.len() {
             self.pieces.append(&mut later.pieces);
             return;
@@ -173,10 +175,13 @@ impl Reassembly {
     /// These streams, or all when none is named, begin again with number 0 (RFC 6525 §5.2.2 E3). Nothing of before is
     /// still to come, so what waits for its turn need not wait.
     pub fn reset_streams(&mut self, streams: &[StreamId]) {
-        let chosen = |s: StreamId| streams.is_empty() || streams.contains(&s);
+        let mut sorted = streams.to_vec();
+        sorted.sort_unstable();
+        let chosen = |s: StreamId| sorted.is_empty() || sorted.binary_search(&s).is_ok();
         self.reset_part(&chosen);
-        while let Some(key) = self.waiting.keys().find(|(s, _)| chosen(*s)).copied() {
-            self.waiting.remove(&key).into_iter().for_each(|m| self.hand(m));
+        for (key, m) in core::mem::take(&mut self.waiting) {
+            work::steps(1);
+            if chosen(key.0) { self.hand(m) } else { drop(self.waiting.insert(key, m)) }
         }
         let before = self.endless.len();
         self.endless.retain(|(s, _)| !chosen(*s));
@@ -209,6 +214,7 @@ impl Reassembly {
     /// # Errors
     /// A [`Violation`] for which the association must be aborted.
     pub fn insert(&mut self, extended_tsn: u64, h: &DataHeader, payload: Bytes) -> Result<(), Violation> {
+        work::steps(1);
         if h.stream.0 >= self.inbound_streams {
             return Err(Violation::NoSuchStream { stream: h.stream });
         }
@@ -477,6 +483,7 @@ impl Reassembly {
     fn drain_waiting(&mut self, stream: StreamId) {
         while !self.waiting.is_empty() || !self.endless.is_empty() {
             let ssn = *self.next_of(stream);
+            work::steps(1);
             if !self.forget_endless(stream, ssn.0) {
                 let Some(m) = self.waiting.remove(&(stream, ssn.0)) else { return };
                 self.hand(m);

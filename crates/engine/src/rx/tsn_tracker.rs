@@ -1,5 +1,6 @@
 //! Which TSNs have arrived, for acknowledgement and duplicate detection (RFC 9260 §6.2, §6.7; RFC 3758 §3.6).
 
+use crate::work;
 use anabranch_base::Tsn;
 use anabranch_wire::GapBlock;
 use std::collections::BTreeMap;
@@ -71,6 +72,7 @@ impl TsnTracker {
 
     /// What `tsn` would be, without taking it.
     pub fn check(&self, tsn: Tsn) -> Received {
+        work::steps(1);
         let ahead = tsn.distance(self.cum());
         if !tsn.after(self.cum()) {
             return Received::Duplicate;
@@ -134,6 +136,7 @@ impl TsnTracker {
             if *first.key() > self.cum + 1 {
                 break;
             }
+            work::steps(1);
             self.cum = self.cum.max(first.remove());
         }
     }
@@ -168,6 +171,7 @@ impl TsnTracker {
     fn fill_some_gaps(&self, out: &mut Vec<GapBlock>, max: usize) {
         // Offsets fit: a TSN is at most MAX_AHEAD above when it arrives, and the cumulative TSN only grows.
         let offset = |tsn: u64| u16::try_from(tsn - self.cum).unwrap_or(u16::MAX);
+        work::steps(self.ranges.len().min(max));
         out.extend(self.ranges.iter().take(max).map(|(a, b)| GapBlock { start: offset(*a), end: offset(*b) }));
     }
 
@@ -198,6 +202,7 @@ impl TsnTracker {
         let full = |r: &Vec<GapBlock>, k: &Vec<GapBlock>| r.len() + k.len() >= max;
         for (&first, &last) in &self.ranges {
             let mut at = first;
+            work::steps(1);
             for (&from, &to) in self.promised.range(first..=last) {
                 if from > at && !full(renegable, kept) {
                     renegable.push(GapBlock { start: offset(at), end: offset(from - 1) });

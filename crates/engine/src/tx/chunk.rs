@@ -97,12 +97,17 @@ pub(crate) struct Chunk {
     pub fsn: u32,
     pub payload: Bytes,
     pub message: u64,
+    /// How many TSNs before it the piece before it of its message has, and behind it the next one; 0 is none.
+    pub before: u32,
+    pub after: u32,
     pub class: u8,
     pub deadline: Option<Instant>,
     pub group: Option<u32>,
     pub max_retransmissions: Option<u16>,
     pub queued_at: Instant,
     pub marked_at: Option<Instant>,
+    /// While it is marked: its place among those, or [`super::marked::UNRANKED`].
+    pub rank: u64,
     pub last_path: Option<PathId>,
     pub last_sent: Option<Instant>,
     pub transmissions: u16,

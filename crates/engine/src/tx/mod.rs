@@ -3,6 +3,9 @@
 mod by_stream;
 mod chunk;
 pub(crate) mod groups;
+pub(crate) mod load;
+mod marked;
 pub(crate) mod scoreboard;
 pub(crate) mod send_queue;
 mod sorted;
+mod turns;

@@ -4,13 +4,21 @@
 //! for retransmission when the last of them is gone (DESIGN decision 3). TSNs are extended to 64 bits inside.
 
 pub(crate) use super::chunk::{Chunk, ChunkState, Copies, LiveCopy};
+use super::marked::{Marked, MarkedOn, UNRANKED};
 use super::sorted::Sorted;
 use crate::tx::send_queue::Fragment;
+use crate::work;
 use anabranch_base::{Instant, PathId, Ssn, StreamId, Tsn};
+use anabranch_policy::retransmission_order::Rank;
 use anabranch_policy::view::ChunkView;
 use anabranch_wire::{DataFlags, DataHeader};
 use bytes::Bytes;
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
+
+mod check;
+mod passing;
+
+use passing::Passing;
 
 #[derive(Debug)]
 pub(crate) struct Scoreboard {
@@ -20,9 +28,7 @@ pub(crate) struct Scoreboard {
     /// The look-ahead, in TSN order.
     ahead: Sorted,
     ahead_bytes: u64,
-    /// Marked chunks, in TSN order.
-    marked: Sorted,
-    marked_bytes: u64,
+    marked: Marked,
     /// Payload of chunks in state Outstanding, each once.
     outstanding_bytes: u64,
     /// How many they are.
@@ -32,6 +38,11 @@ pub(crate) struct Scoreboard {
     reneged: usize,
     /// The last of the given-up chunks right behind the cumulative acknowledgement.
     advanced: u64,
+    /// What is known of the message behind them.
+    passing: Passing,
+    /// Messages that are cut and not whole, with the TSN of their newest piece; where DATA is used, and nothing stands
+    /// between the pieces, none.
+    open: BTreeMap<u64, u64>,
 }
 
 impl Scoreboard {
@@ -42,13 +53,14 @@ impl Scoreboard {
             chunks: VecDeque::new(),
             ahead: Sorted::default(),
             ahead_bytes: 0,
-            marked: Sorted::default(),
-            marked_bytes: 0,
+            marked: Marked::default(),
             outstanding_bytes: 0,
             outstanding_chunks: 0,
             sent_end: base,
             reneged: 0,
             advanced: base - 1,
+            passing: Passing::default(),
+            open: BTreeMap::new(),
         }
     }
 
@@ -81,8 +93,48 @@ impl Scoreboard {
     pub fn ahead_bytes(&self) -> u64 {
         self.ahead_bytes
     }
-    pub fn marked(&self) -> &[ChunkView] {
-        self.marked.list()
+    /// Does anything wait to be sent again?
+    pub fn has_marked(&self) -> bool {
+        !self.marked.is_empty()
+    }
+    /// What waits to be sent again and left last on `path`.
+    pub fn marked_on(&self, path: PathId) -> MarkedOn {
+        self.marked.on(path)
+    }
+    /// What waits to be sent again, in TSN order. Walks over what lies between.
+    pub fn marked(&self) -> impl Iterator<Item = (u64, &Chunk)> {
+        let marked = self.iter().filter(|(_, c)| c.state == ChunkState::Marked);
+        marked.take(self.marked.sum().chunks as usize)
+    }
+    /// The marked chunk that is first in the order of the policy, if it has ranked all.
+    pub fn first_marked(&mut self) -> Option<u64> {
+        let (base, chunks) = (self.base, &self.chunks);
+        self.marked.first(|rank, tsn| is_ranked(base, chunks, rank, tsn))
+    }
+    /// Takes it out of the order, see [`Self::put_back_marked`]; it stays marked.
+    pub fn take_first_marked(&mut self) -> Option<(u64, u64)> {
+        self.marked.take_first()
+    }
+    pub fn put_back_marked(&mut self, rank_and_tsn: (u64, u64)) {
+        self.marked.put_back(rank_and_tsn);
+    }
+    pub fn marked_needs_rank(&self, now: Instant) -> bool {
+        self.marked.needs_rank(now)
+    }
+    /// A marked chunk that needs another rank at `now`.
+    pub fn take_unranked(&mut self, now: Instant) -> Option<(u64, ChunkView)> {
+        while let Some(tsn) = self.marked.take_unranked(now) {
+            if let Some(c) = self.get(tsn).filter(|c| c.state == ChunkState::Marked) {
+                return Some((tsn, c.view()));
+            }
+        }
+        None
+    }
+    pub fn rank_marked(&mut self, tsn: u64, rank: Rank) {
+        let Some(c) = self.get_mut(tsn) else { return };
+        let before = core::mem::replace(&mut c.rank, rank.place);
+        let (base, chunks) = (self.base, &self.chunks);
+        self.marked.rank(tsn, rank, before != rank.place, |rank, tsn| is_ranked(base, chunks, rank, tsn));
     }
     pub fn outstanding_bytes(&self) -> u64 {
         self.outstanding_bytes
@@ -91,11 +143,11 @@ impl Scoreboard {
         self.outstanding_chunks
     }
     pub fn marked_bytes(&self) -> u64 {
-        self.marked_bytes
+        self.marked.sum().bytes
     }
     /// Payload held for the peer: waiting, outstanding and marked.
     pub fn held_bytes(&self) -> u64 {
-        self.ahead_bytes + self.outstanding_bytes + self.marked_bytes
+        self.ahead_bytes + self.outstanding_bytes + self.marked_bytes()
     }
     /// Chunks that have a TSN and are not behind the cumulative acknowledgement.
     pub fn chunks(&self) -> u64 {
@@ -108,9 +160,11 @@ impl Scoreboard {
         self.reneged
     }
     pub fn get(&self, tsn: u64) -> Option<&Chunk> {
+        work::steps(1);
         self.chunks.get(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
     }
     pub fn get_mut(&mut self, tsn: u64) -> Option<&mut Chunk> {
+        work::steps(1);
         self.chunks.get_mut(usize::try_from(tsn.checked_sub(self.base)?).ok()?)
     }
     /// Lowest TSN from `from` on that left last on `path` and is not acknowledged, of those sent `again` or of those sent
@@ -125,13 +179,17 @@ impl Scoreboard {
     /// Chunks with their extended TSNs, in TSN order.
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = (u64, &Chunk)> {
         let base = self.base;
-        self.chunks.iter().enumerate().map(move |(i, c)| (base + i as u64, c))
+        self.chunks.iter().enumerate().map(move |(i, c)| {
+            work::steps(1);
+            (base + i as u64, c)
+        })
     }
 
     /// Gives a piece the next TSN and puts it into the look-ahead.
     #[inline]
     pub fn append(&mut self, f: Fragment) {
         let tsn = Tsn(self.end() as u32);
+        let before = self.link(f.message, f.begin);
         let o = f.options;
         let flags =
             DataFlags { immediate: o.immediate_ack && f.end, unordered: o.unordered, begin: f.begin, end: f.end };
@@ -142,12 +200,15 @@ impl Scoreboard {
             fsn: f.fsn,
             payload: f.payload,
             message: f.message,
+            before,
+            after: 0,
             class: o.class,
             deadline: o.deadline,
             group: o.group,
             max_retransmissions: o.max_retransmissions,
             queued_at: f.queued_at,
             marked_at: None,
+            rank: UNRANKED,
             last_path: None,
             last_sent: None,
             transmissions: 0,
@@ -165,11 +226,39 @@ impl Scoreboard {
         self.chunks.push_back(chunk);
     }
 
+    /// The next TSN is one of `message`: how far before it the piece before is, which learns of it.
+    #[inline]
+    fn link(&mut self, message: u64, begins: bool) -> u32 {
+        let tsn = self.end();
+        let newest = self.chunks.back_mut();
+        if let Some(c) = newest {
+            if c.message == message {
+                c.after = 1;
+                return 1;
+            }
+            if !c.header.flags.end {
+                self.open.insert(c.message, tsn - 1);
+            }
+        }
+        if begins || self.open.is_empty() {
+            return 0;
+        }
+        let Some(before) = self.open.remove(&message) else { return 0 };
+        let distance = (tsn - before) as u32;
+        match self.get_mut(before) {
+            Some(c) => c.after = distance,
+            None => return 0,
+        }
+        distance
+    }
+
     /// Gives a TSN to the end of a message whose rest will never be cut, and gives it up at once. Without it the next
     /// message would follow a fragment that is no last one, which the peer must take for a broken message
     /// (RFC 3758 §3.5 A3).
     pub fn append_given_up_end(&mut self, message_at: u64) {
         let tsn = self.end();
+        let Some(message) = self.get(message_at).map(|c| c.message) else { return };
+        let before = self.link(message, false);
         let Some(c) = self.get(message_at) else { return };
         let flags = DataFlags { begin: false, end: true, ..c.header.flags };
         let end = Chunk {
@@ -178,6 +267,8 @@ impl Scoreboard {
             // Of a message that is skipped only its MID counts.
             fsn: u32::MAX >> 1,
             payload: Bytes::new(),
+            before,
+            after: 0,
             reneged: false,
             arrived: false,
             kept: false,
@@ -194,7 +285,7 @@ impl Scoreboard {
         let Some(i) = tsn.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
         let Some(c) = self.chunks.get_mut(i) else { return };
         let len = c.payload.len() as u64;
-        let before = c.state;
+        let (before, last_path) = (c.state, c.last_path);
         c.state = ChunkState::Outstanding;
         c.copies.push(copy);
         c.transmissions = c.transmissions.saturating_add(1);
@@ -211,7 +302,7 @@ impl Scoreboard {
                 self.outstanding_chunks += 1;
             }
             ChunkState::Marked => {
-                self.take_marked(wire_tsn, len);
+                self.marked.remove(last_path, len);
                 self.outstanding_bytes += len;
                 self.outstanding_chunks += 1;
             }
@@ -225,11 +316,6 @@ impl Scoreboard {
             self.ahead_bytes -= len;
         }
     }
-    fn take_marked(&mut self, tsn: Tsn, len: u64) {
-        if self.marked.remove(tsn) {
-            self.marked_bytes -= len;
-        }
-    }
 
     /// The last live copy is gone, or a gap-acknowledged chunk was reneged for good: send it again.
     pub fn mark(&mut self, tsn: u64, now: Instant) {
@@ -240,8 +326,8 @@ impl Scoreboard {
         let was_outstanding = c.state == ChunkState::Outstanding;
         let was_reneged = core::mem::take(&mut c.reneged);
         c.state = ChunkState::Marked;
-        c.marked_at = Some(now);
-        let (view, len) = (c.view(), c.len());
+        (c.marked_at, c.rank) = (Some(now), UNRANKED);
+        let (last_path, len) = (c.last_path, c.len());
         if was_outstanding {
             self.outstanding_bytes -= len;
             self.outstanding_chunks -= 1;
@@ -249,9 +335,7 @@ impl Scoreboard {
         if was_reneged {
             self.reneged -= 1;
         }
-        if self.marked.insert(view) {
-            self.marked_bytes += len;
-        }
+        self.marked.insert(tsn, last_path, len);
     }
 
     /// Settles a chunk as `to` (Acked or Abandoned); answers its live copies, which the caller takes off the paths.
@@ -265,7 +349,7 @@ impl Scoreboard {
     #[inline]
     pub fn settle_whose_copies_are_known(&mut self, tsn: u64, to: ChunkState) {
         let Some(c) = self.get_mut(tsn) else { return };
-        let (before, len, wire_tsn) = (c.state, c.len(), c.header.tsn);
+        let (before, len, wire_tsn, last_path) = (c.state, c.len(), c.header.tsn, c.last_path);
         let reneged = core::mem::take(&mut c.reneged);
         c.state = to;
         c.copies.clear();
@@ -274,7 +358,7 @@ impl Scoreboard {
         }
         match before {
             ChunkState::Waiting => self.take_ahead(wire_tsn, len),
-            ChunkState::Marked => self.take_marked(wire_tsn, len),
+            ChunkState::Marked => self.marked.remove(last_path, len),
             ChunkState::Outstanding => {
                 self.outstanding_bytes -= len;
                 self.outstanding_chunks -= 1;
@@ -290,9 +374,10 @@ impl Scoreboard {
         }
     }
 
-    /// An acknowledgement was taken back: `copy` is in flight again. Answers the payload bytes.
+    /// An acknowledgement was taken back: `copy` is in flight again. Answers the payload bytes. What the peer promised to
+    /// keep (NR-SACK) stays acknowledged: its payload is gone.
     pub fn unsettle(&mut self, tsn: u64, copy: LiveCopy) -> Option<u64> {
-        let c = self.get_mut(tsn).filter(|c| c.state == ChunkState::Acked)?;
+        let c = self.get_mut(tsn).filter(|c| c.state == ChunkState::Acked && !c.kept)?;
         c.state = ChunkState::Outstanding;
         c.copies.push(copy);
         let len = c.len();
@@ -338,119 +423,29 @@ impl Scoreboard {
         drop(self.chunks.pop_front());
     }
 
-    /// Where the peer may go to by FORWARD-TSN: the last of the abandoned chunks right behind the cumulative
-    /// acknowledgement (RFC 3758 §3.5 C1, C2).
-    ///
-    /// Messages in between that are settled in whole and late by `now` are given up too: the peer has them, and the
-    /// point would stop at each of them for a round trip. So are unordered ones that the peer will not take back; of
-    /// ordered ones it might drop those that still wait for their turn.
-    #[inline]
-    pub fn advance_ack_point(&mut self, now: Instant) -> u64 {
-        let front = self.chunks.front().map(|c| c.state);
-        if self.advanced <= self.cumulative() && front != Some(ChunkState::Abandoned) {
-            self.advanced = self.cumulative();
-            return self.advanced;
-        }
-        self.advance_over_given_up(now)
-    }
-
-    #[inline(never)]
-    fn advance_over_given_up(&mut self, now: Instant) -> u64 {
-        self.advanced = self.advanced.max(self.cumulative());
-        loop {
-            match self.get(self.advanced + 1).map(|c| c.state) {
-                Some(ChunkState::Abandoned) => self.advanced += 1,
-                Some(ChunkState::Acked) if self.advanced > self.cumulative() => {
-                    let span = self.message_tsns(self.advanced + 1);
-                    if !self.settled_and_late(&span, now) && !self.kept_and_unordered(&span) {
-                        break;
-                    }
-                    let arrived = span.iter().all(|t| self.get(*t).is_some_and(|c| c.state == ChunkState::Acked));
-                    for t in span {
-                        self.settle(t, ChunkState::Abandoned);
-                        if let Some(c) = self.get_mut(t) {
-                            c.arrived = arrived;
-                        }
-                    }
-                }
-                _ => break,
-            }
-        }
-        self.advanced
-    }
-
-    /// Is this a whole message, every piece acknowledged or given up, its deadline over?
-    fn settled_and_late(&self, span: &[u64], now: Instant) -> bool {
-        let of = |t: Option<&u64>| t.and_then(|t| self.get(*t)).map(|c| c.header.flags);
-        let whole = of(span.first()).is_some_and(|f| f.begin) && of(span.last()).is_some_and(|f| f.end);
-        let mut pieces = span.iter().filter_map(|t| self.get(*t));
-        whole
-            && pieces.all(|c| {
-                matches!(c.state, ChunkState::Acked | ChunkState::Abandoned) && c.deadline.is_some_and(|d| d < now)
-            })
-    }
-
-    /// Is this a whole unordered message that the peer will not take back?
-    fn kept_and_unordered(&self, span: &[u64]) -> bool {
-        let of = |t: Option<&u64>| t.and_then(|t| self.get(*t)).map(|c| c.header.flags);
-        let whole = of(span.first()).is_some_and(|f| f.begin && f.unordered) && of(span.last()).is_some_and(|f| f.end);
-        whole && span.iter().all(|t| self.get(*t).is_some_and(|c| c.kept))
-    }
-
-    /// Do lists and sums agree with the chunks? See [`crate::Association::check_invariants`].
-    pub fn check(&self) -> Result<(), String> {
-        let tsns = |s: ChunkState| {
-            let of = self.chunks.iter().filter(move |c| c.state == s);
-            (of.clone().map(|c| c.header.tsn).collect::<Vec<_>>(), of.map(Chunk::len).sum::<u64>())
-        };
-        let listed = |l: &[ChunkView]| l.iter().map(|v| v.tsn).collect::<Vec<_>>();
-        if (listed(self.ahead()), self.ahead_bytes) != tsns(ChunkState::Waiting) {
-            return Err("the look-ahead is not what waits".to_owned());
-        }
-        if (listed(self.marked()), self.marked_bytes) != tsns(ChunkState::Marked) {
-            return Err("the list of marked chunks is not what is marked".to_owned());
-        }
-        let outstanding = tsns(ChunkState::Outstanding).1;
-        if self.outstanding_bytes != outstanding {
-            return Err(format!("{} bytes outstanding, {outstanding} counted", self.outstanding_bytes));
-        }
-        let reneged = self.chunks.iter().filter(|c| c.reneged).count();
-        if self.reneged != reneged {
-            return Err(format!("{} withdrawn, {reneged} counted", self.reneged));
-        }
-        for (i, c) in self.chunks.iter().enumerate() {
-            let tsn = self.base + i as u64;
-            if c.header.tsn.0 != tsn as u32 {
-                return Err(format!("{:?} at the place of {tsn}", c.header.tsn));
-            }
-            if c.state == ChunkState::Outstanding && c.copies.len() == 0 {
-                return Err(format!("TSN {tsn} is outstanding without a live copy"));
-            }
-            if c.state != ChunkState::Waiting && tsn >= self.sent_end {
-                return Err(format!("TSN {tsn} is {:?}, beyond the end of what was sent", c.state));
-            }
-        }
-        Ok(())
-    }
-
     /// All chunks of a message, by extended TSN. Of DATA they are neighbours; between those of I-DATA others may stand.
     pub fn message_tsns(&self, tsn: u64) -> Vec<u64> {
-        let Some(c) = self.get(tsn) else { return vec![tsn] };
-        let of = |t: u64| self.get(t).filter(|o| o.message == c.message);
         let mut out = vec![tsn];
         let mut at = tsn;
-        while at > self.base && !of(at).is_some_and(|c| c.header.flags.begin) {
-            at -= 1;
-            out.extend(of(at).map(|_| at));
+        while let Some(before) = self.get(at).map(|c| u64::from(c.before)).filter(|b| *b > 0 && at - b >= self.base) {
+            at -= before;
+            out.push(at);
         }
         out.reverse();
         at = tsn;
-        while at + 1 < self.end() && !of(at).is_some_and(|c| c.header.flags.end) {
-            at += 1;
-            out.extend(of(at).map(|_| at));
+        while let Some(after) = self.get(at).map(|c| u64::from(c.after)).filter(|a| *a > 0) {
+            at += after;
+            out.push(at);
         }
         out
     }
+}
+
+/// Does the chunk wait to be sent again, with this rank?
+fn is_ranked(base: u64, chunks: &VecDeque<Chunk>, rank: u64, tsn: u64) -> bool {
+    let at = tsn.checked_sub(base).and_then(|i| usize::try_from(i).ok());
+    let chunk = at.and_then(|i| chunks.get(i));
+    chunk.is_some_and(|c| c.state == ChunkState::Marked && c.rank == rank)
 }
 
 fn ssn_of(f: &Fragment) -> Ssn {

@@ -1,6 +1,7 @@
 //! Messages not yet cut into chunks, per stream.
 
 use super::by_stream::ByStream;
+use super::turns::{Standing, Streams, Turns};
 use crate::message::SendOptions;
 use anabranch_base::{Instant, Mid, Ssn, StreamId};
 use anabranch_policy::stream_scheduler::StreamScheduler;
@@ -24,13 +25,17 @@ struct OutStream {
     queue: VecDeque<Queued>,
     /// Its priority or weight, where the user gave one.
     value: Option<u16>,
+    standing: Standing,
 }
 
 impl OutStream {
     /// What a scheduler sees of its first message.
     fn head(&self) -> Option<StreamView> {
-        let q = self.queue.front()?;
-        Some(StreamView {
+        self.queue.front().map(|q| self.view_of(q))
+    }
+
+    fn view_of(&self, q: &Queued) -> StreamView {
+        StreamView {
             id: StreamId(q.options.stream.0),
             value: self.value,
             class: q.options.class,
@@ -38,7 +43,7 @@ impl OutStream {
             head_deadline: q.options.deadline,
             head_queued: q.queued_at,
             head_order: q.message,
-        })
+        }
     }
 
     /// A reset (RFC 6525 §5.1.2, RFC 8260 §2.3.2).
@@ -84,7 +89,26 @@ impl Cutting {
     }
 }
 
-/// No new sequence numbers for these streams (RFC 6525 §5.1.2 A1). None named is all.
+/// The streams as their turns see them: the first message of each, or what is left of one that has begun.
+struct Shown<'a> {
+    streams: &'a mut ByStream<OutStream>,
+    begun: Option<&'a BTreeMap<u16, Cutting>>,
+}
+
+impl Streams for Shown<'_> {
+    fn standing(&mut self, stream: u16) -> Option<&mut Standing> {
+        self.streams.get_mut(stream).map(|s| &mut s.standing)
+    }
+    fn view(&self, stream: u16) -> Option<StreamView> {
+        let s = self.streams.get(stream)?;
+        match self.begun.and_then(|all| all.get(&stream)) {
+            Some(c) => Some(StreamView { head_len: c.left(), ..s.view_of(&c.message) }),
+            None => s.head(),
+        }
+    }
+}
+
+/// No new sequence numbers for these streams (RFC 6525 §5.1.2 A1), in order. None named is all.
 #[derive(Debug)]
 struct Paused {
     streams: Vec<StreamId>,
@@ -93,7 +117,7 @@ struct Paused {
 
 impl Paused {
     fn covers(&self, stream: u16) -> bool {
-        self.streams.is_empty() || self.streams.contains(&StreamId(stream))
+        self.streams.is_empty() || self.streams.binary_search(&StreamId(stream)).is_ok()
     }
 }
 
@@ -114,9 +138,9 @@ pub(crate) struct Fragment {
 #[derive(Debug, Default)]
 pub(crate) struct SendQueue {
     streams: ByStream<OutStream>,
-    ready: Vec<StreamView>,
+    turns: Turns,
     cutting: Option<Cutting>,
-    /// With I-DATA: the message of each stream that is being cut, shown in `ready` until its end. None with DATA.
+    /// With I-DATA: the message of each stream that is being cut, for as long the first of its stream. None with DATA.
     interleaved: Option<BTreeMap<u16, Cutting>>,
     bytes: u64,
     messages: u64,
@@ -137,21 +161,25 @@ impl SendQueue {
         self.waiting
     }
     pub fn is_empty(&self) -> bool {
-        self.cutting.is_none() && self.ready.is_empty() && self.paused.as_ref().is_none_or(|p| p.held.is_empty())
+        self.cutting.is_none() && self.turns.is_empty() && self.paused.as_ref().is_none_or(|p| p.held.is_empty())
     }
 
     /// From now on messages for these streams wait; those before go on.
     pub fn pause(&mut self, streams: &[StreamId]) {
         if self.paused.is_none() {
-            self.paused = Some(Box::new(Paused { streams: streams.to_vec(), held: VecDeque::new() }));
+            let mut streams = streams.to_vec();
+            streams.sort_unstable();
+            self.paused = Some(Box::new(Paused { streams, held: VecDeque::new() }));
         }
     }
 
     /// Has everything that was handed over for the paused streams got its TSN?
     pub fn is_drained(&self) -> bool {
         let Some(p) = &self.paused else { return true };
-        let cutting = self.cutting.as_ref().map(|c| c.message.options.stream.0);
-        !self.ready.iter().map(|v| v.id.0).chain(cutting).any(|s| p.covers(s))
+        let cut = self.cutting.as_ref().is_some_and(|c| p.covers(c.message.options.stream.0));
+        let waits = |s: &StreamId| self.streams.get(s.0).is_some_and(|s| s.standing.waits());
+        let all = p.streams.is_empty();
+        !cut && if all { self.turns.is_empty() } else { !p.streams.iter().any(waits) }
     }
 
     /// The paused streams go on, with number 0 when they were `reset`.
@@ -178,7 +206,7 @@ impl SendQueue {
         self.interleaved = on.then(BTreeMap::new);
     }
 
-    /// Is the head that `ready` shows of a stream a message that has begun?
+    /// Is the first message of a stream one that has begun?
     fn has_begun(&self, stream: u16) -> bool {
         self.interleaved.as_ref().is_some_and(|c| c.contains_key(&stream))
     }
@@ -215,14 +243,12 @@ impl SendQueue {
         if let Some(p) = options.discard_priority {
             self.droppable.insert((p, queued.message, options.stream.0));
         }
-        let begun = self.interleaved.as_ref().is_some_and(|c| c.contains_key(&options.stream.0));
-        let s = self.streams.of(options.stream.0);
+        let stream = options.stream.0;
+        let begun = self.interleaved.as_ref().is_some_and(|c| c.contains_key(&stream));
+        let s = self.streams.of(stream);
         s.queue.push_back(queued);
-        if s.queue.len() == 1
-            && !begun
-            && let Some(v) = s.head()
-        {
-            self.ready.push(v);
+        if s.queue.len() == 1 && !begun {
+            self.turns.show(stream, &mut s.standing, true);
         }
     }
 
@@ -239,13 +265,21 @@ impl SendQueue {
     pub fn holds(&self, stream: StreamId) -> bool {
         let cut = self.cutting.as_ref().is_some_and(|c| c.message.options.stream == stream);
         let held = self.paused.as_ref().is_some_and(|p| p.held.iter().any(|q| q.options.stream == stream));
-        cut || held || self.ready.iter().any(|v| v.id == stream)
+        cut || held || self.streams.get(stream.0).is_some_and(|s| s.standing.waits())
     }
 
     /// Gives a stream its priority or weight for schedulers that look at it.
     pub fn set_value(&mut self, stream: StreamId, value: Option<u16>) {
-        self.streams.of(stream.0).value = value;
-        self.ready.iter_mut().filter(|v| v.id == stream).for_each(|v| v.value = value);
+        let s = self.streams.of(stream.0);
+        s.value = value;
+        if s.standing.waits() {
+            self.turns.show(stream.0, &mut s.standing, true);
+        }
+    }
+
+    /// Another scheduler decides from now on.
+    pub fn rearrange(&mut self) {
+        self.turns.rearrange(self.streams.iter_mut().map(|(i, s)| (i, &mut s.standing)));
     }
 
     /// Is this message of `stream` half cut?
@@ -272,30 +306,21 @@ impl SendQueue {
     #[inline]
     pub fn next(
         &mut self,
-        now: Instant,
         max: usize,
         scheduler: &mut dyn StreamScheduler,
         mut expired: impl FnMut(&StreamView, u64, &SendOptions, &Bytes) -> bool,
     ) -> (Option<Fragment>, u64) {
         if self.interleaved.is_some() {
-            return self.next_interleaved(now, max, scheduler, &mut expired);
+            return self.next_interleaved(max, scheduler, &mut expired);
         }
         let mut given_up = 0;
         while self.cutting.is_none() {
-            if self.ready.is_empty() {
-                return (None, given_up);
-            }
-            let id = if self.ready.len() == 1 { self.ready[0].id } else { scheduler.next(now, &self.ready) };
-            // A scheduler that names a stream with nothing to send is answered with the first one.
-            let i = self.ready.iter().position(|v| v.id == id).unwrap_or(0);
-            let Some(s) = self.streams.get_mut(self.ready[i].id.0) else { break };
+            let mut shown = Shown { streams: &mut self.streams, begun: None };
+            let Some(stream) = self.turns.next(&mut shown, scheduler) else { return (None, given_up) };
+            let Some(s) = self.streams.get_mut(stream) else { break };
             let head = s.queue.pop_front();
-            let given_up_now =
-                head.as_ref().is_some_and(|h| expired(&self.ready[i], h.message, &h.options, &h.payload));
-            match s.head() {
-                Some(next) => self.ready[i] = next,
-                None => drop(self.ready.remove(i)),
-            }
+            let given_up_now = head.as_ref().is_some_and(|h| expired(&s.view_of(h), h.message, &h.options, &h.payload));
+            self.turns.show(stream, &mut s.standing, !s.queue.is_empty());
             let Some(head) = head else { continue };
             self.waiting -= 1;
             if let Some(p) = head.options.discard_priority {
@@ -343,21 +368,17 @@ impl SendQueue {
     #[inline(never)]
     fn next_interleaved(
         &mut self,
-        now: Instant,
         max: usize,
         scheduler: &mut dyn StreamScheduler,
         expired: &mut dyn FnMut(&StreamView, u64, &SendOptions, &Bytes) -> bool,
     ) -> (Option<Fragment>, u64) {
         let mut given_up = 0;
-        while !self.ready.is_empty() {
-            let id = if self.ready.len() == 1 { self.ready[0].id } else { scheduler.next(now, &self.ready) };
-            let i = self.ready.iter().position(|v| v.id == id).unwrap_or(0);
-            let (view, stream) = (self.ready[i], self.ready[i].id.0);
+        loop {
+            let mut shown = Shown { streams: &mut self.streams, begun: self.interleaved.as_ref() };
+            let Some(stream) = self.turns.next(&mut shown, scheduler) else { break };
+            let Some(view) = shown.view(stream) else { break };
             if !self.has_begun(stream) {
-                let Some(head) = self.take_head(stream) else {
-                    self.ready.remove(i);
-                    continue;
-                };
+                let Some(head) = self.take_head(stream) else { break };
                 if expired(&view, head.message, &head.options, &head.payload) {
                     self.bytes -= head.payload.len() as u64;
                     given_up += 1;
@@ -368,15 +389,12 @@ impl SendQueue {
             }
             let Some(c) = self.interleaved.as_mut().and_then(|all| all.get_mut(&stream)) else { break };
             let fragment = c.cut(max);
-            let left = c.left();
             self.bytes -= fragment.payload.len() as u64;
             scheduler.taken(view.id, fragment.payload.len() as u64);
             if fragment.end {
                 self.interleaved.as_mut().and_then(|all| all.remove(&stream));
-                self.show_head(stream);
-            } else if let Some(v) = self.ready.get_mut(i) {
-                v.head_len = left;
             }
+            self.show_head(stream);
             return (Some(fragment), given_up);
         }
         (None, given_up)
@@ -403,14 +421,11 @@ impl SendQueue {
         Some(head)
     }
 
-    /// Shows the first message that waits on `stream` in place of what was shown.
+    /// What `stream` has to send is something else than before, or less of it.
     fn show_head(&mut self, stream: u16) {
-        let head = self.streams.get(stream).and_then(OutStream::head);
-        let at = self.ready.iter().position(|v| v.id.0 == stream);
-        match (head, at) {
-            (Some(head), Some(at)) => self.ready[at] = head,
-            (None, Some(at)) => drop(self.ready.remove(at)),
-            _ => {}
+        let begun = self.has_begun(stream);
+        if let Some(s) = self.streams.get_mut(stream) {
+            self.turns.show(stream, &mut s.standing, begun || !s.queue.is_empty());
         }
     }
 
@@ -444,18 +459,11 @@ impl SendQueue {
             let Some((i, _)) = self.queued(stream, message) else { continue };
             let Some(s) = self.streams.get_mut(stream) else { continue };
             let Some(m) = s.queue.remove(i) else { continue };
-            let head = s.head();
             self.bytes -= m.payload.len() as u64;
             self.waiting -= 1;
             dropped(m.message, &m.options, m.payload);
-            if i == 0
-                && !self.has_begun(stream)
-                && let Some(at) = self.ready.iter().position(|v| v.id.0 == stream)
-            {
-                match head {
-                    Some(next) => self.ready[at] = next,
-                    None => drop(self.ready.remove(at)),
-                }
+            if i == 0 {
+                self.show_head(stream);
             }
         }
         true
@@ -472,89 +480,10 @@ impl SendQueue {
             self.waiting -= 1;
             dropped(&m.options, m.payload.len() as u64);
         }
-        if !self.has_begun(stream.0) {
-            self.ready.retain(|v| v.id != stream);
-        }
+        self.show_head(stream.0);
     }
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    struct First;
-    impl StreamScheduler for First {
-        fn next(&mut self, _: Instant, ready: &[StreamView]) -> StreamId {
-            ready.iter().min_by_key(|v| v.head_order).map_or(StreamId(0), |v| v.id)
-        }
-    }
-    fn opts(stream: u16) -> SendOptions {
-        SendOptions { stream: StreamId(stream), ..SendOptions::default() }
-    }
-    fn drain(q: &mut SendQueue, max: usize) -> Vec<(u16, u16, usize, bool, bool)> {
-        let mut out = vec![];
-        while let (Some(f), _) = q.next(Instant::ZERO, max, &mut First, |_, _, _, _| false) {
-            out.push((f.options.stream.0, f.ssn.0, f.payload.len(), f.begin, f.end));
-        }
-        out
-    }
-
-    #[test]
-    fn fragments_stay_together_and_ssns_count_per_stream() {
-        let mut q = SendQueue::default();
-        q.push(Instant::ZERO, opts(1), Bytes::from(vec![0; 250]));
-        q.push(Instant::ZERO, opts(2), Bytes::from(vec![0; 10]));
-        q.push(Instant::ZERO, opts(1), Bytes::from(vec![0; 10]));
-        assert_eq!(q.bytes(), 270);
-        assert_eq!(
-            drain(&mut q, 100),
-            [
-                (1, 0, 100, true, false),
-                (1, 0, 100, false, false),
-                (1, 0, 50, false, true),
-                (2, 0, 10, true, true),
-                (1, 1, 10, true, true)
-            ]
-        );
-        assert!(q.is_empty() && q.bytes() == 0);
-    }
-
-    #[test]
-    fn an_expired_message_takes_no_ssn() {
-        let mut q = SendQueue::default();
-        for _ in 0..3 {
-            q.push(Instant::ZERO, opts(0), Bytes::from_static(b"x"));
-        }
-        let (f, n) = q.next(Instant::ZERO, 100, &mut First, |_, m, _, _| m < 2);
-        assert_eq!((f.map(|f| (f.ssn, f.message)), n), (Some((Ssn(0), 2)), 2));
-        assert!(q.is_empty());
-    }
-
-    #[test]
-    fn what_is_discarded_leaves_other_streams_and_what_is_being_cut_alone() {
-        let mut q = SendQueue::default();
-        for stream in [1, 2, 1, 1] {
-            q.push(Instant::ZERO, opts(stream), Bytes::from(vec![0; 150]));
-        }
-        let (f, _) = q.next(Instant::ZERO, 100, &mut First, |_, _, _, _| false);
-        assert!(f.is_some_and(|f| f.begin && f.options.stream.0 == 1));
-        let mut dropped = 0;
-        q.discard(StreamId(1), &mut |_, bytes| dropped += bytes);
-        q.discard(StreamId(7), &mut |_, _| unreachable!("nothing is there"));
-        assert_eq!((dropped, q.bytes(), q.waiting()), (300, 200, 1));
-        assert_eq!(drain(&mut q, 200), [(1, 0, 50, false, true), (2, 0, 150, true, true)]);
-        // The stream goes on with the next number.
-        q.push(Instant::ZERO, opts(1), Bytes::from_static(b"x"));
-        assert_eq!(drain(&mut q, 200), [(1, 1, 1, true, true)]);
-    }
-
-    #[test]
-    fn the_rest_of_a_given_up_message_is_dropped() {
-        let mut q = SendQueue::default();
-        q.push(Instant::ZERO, opts(0), Bytes::from(vec![0; 250]));
-        let (f, _) = q.next(Instant::ZERO, 100, &mut First, |_, _, _, _| false);
-        assert!(f.is_some_and(|f| f.begin));
-        q.drop_rest_of(0, 0);
-        assert!(q.is_empty() && q.bytes() == 0);
-    }
-}
+#[path = "send_queue_tests.rs"]
+mod tests;

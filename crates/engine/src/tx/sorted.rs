@@ -1,5 +1,6 @@
 //! A list of chunks by TSN, as policies see it.
 
+use crate::work;
 use anabranch_base::Tsn;
 use anabranch_policy::view::ChunkView;
 
@@ -34,20 +35,6 @@ impl Sorted {
         debug_assert!(self.list().last().is_none_or(|last| last.tsn.before(view.tsn)), "the highest TSN");
         self.list.push(view);
     }
-    /// False when it is there already.
-    pub fn insert(&mut self, view: ChunkView) -> bool {
-        if self.list().last().is_none_or(|last| last.tsn.before(view.tsn)) {
-            self.list.push(view);
-            return true;
-        }
-        match self.find(view.tsn) {
-            Ok(_) => false,
-            Err(i) => {
-                self.list.insert(self.start + i, view);
-                true
-            }
-        }
-    }
     /// False when it is not there.
     #[inline]
     pub fn remove(&mut self, tsn: Tsn) -> bool {
@@ -61,16 +48,21 @@ impl Sorted {
 
     #[inline(never)]
     fn remove_of_many(&mut self, tsn: Tsn) -> bool {
+        work::steps(1);
         let at = if self.list().first().is_some_and(|c| c.tsn == tsn) { Ok(0) } else { self.find(tsn) };
         match at {
             Err(_) => return false,
             Ok(0) => self.start += 1,
-            Ok(i) => drop(self.list.remove(self.start + i)),
+            Ok(i) => {
+                work::steps(self.list.len() - self.start - i);
+                self.list.remove(self.start + i);
+            }
         }
         if self.start == self.list.len() {
             self.list.clear();
             self.start = 0;
         } else if self.start * 2 > self.list.len() {
+            work::steps(self.list.len() - self.start);
             self.list.drain(..self.start);
             self.start = 0;
         }

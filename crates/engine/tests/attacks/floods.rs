@@ -157,3 +157,29 @@ fn data_for_streams_that_do_not_exist() {
     println!("{FLOOD} DATA for invalid streams: {bytes_in} bytes in, {bytes_out} out, {most} packets at most for one");
     assert!(bytes_out <= bytes_in && most <= 1);
 }
+
+/// A SACK names what is missing however small the packet is that it answers: leaving runs out would take back what was
+/// acknowledged. So who has punched holes gets a packet for a packet, at most a whole one, at its confirmed address.
+#[test]
+fn duplicates_beside_holes() {
+    for holes in [0u32, 50, 140, 290, 2_000] {
+        let (mut s, p) = connected(assoc_config("cmt"));
+        for i in 0..=holes {
+            s.answers(HOME, &p.packet(&[&data(p.tsn.plus(2 * i), 0, (2 * i) as u16, WHOLE, b"x")]));
+        }
+        let again = p.packet(&[&data(p.tsn, 0, 0, WHOLE, b"x")]);
+        let (mut bytes_out, mut most) = (0, 0);
+        for _ in 0..1_000 {
+            let out = s.answers(HOME, &again);
+            assert!(out.len() <= 1 && out.iter().all(|(to, _)| *to == HOME));
+            bytes_out += bytes_of(&out);
+            most = most.max(bytes_of(&out));
+        }
+        println!(
+            "1,000 duplicates of {} bytes beside {holes} holes: {bytes_out} bytes out, {most} at most for one",
+            again.len()
+        );
+        assert!(most <= 1_200 && most <= 32 + 4 * holes as usize);
+        s.check();
+    }
+}

@@ -65,6 +65,31 @@ fn crumbs_fill_the_buffer_by_what_they_cost() {
     crumbs("messages of 1,172 bytes that wait", 1_172, 0, |n| (WHOLE, 0, 1 + n as u16, n));
 }
 
+/// Each association has a buffer of its own: what one peer can make us hold, many hold as many times.
+#[test]
+fn many_associations_fill_as_many_buffers() {
+    const EACH: usize = 64 << 10;
+    let mut s = Server::new(AssocConfig { receive_buffer: EACH, ..assoc_config("cmt") });
+    let before = allocation_counter::measure(|| ()).bytes_current;
+    let mut fill = |n: u32| {
+        let memory = allocation_counter::measure(|| {
+            for i in 0..n {
+                let home = source(i);
+                let p = s.connect(home, InitFields { tag: 1 + i, ..fields() }, &[]);
+                for k in 0..200 {
+                    let one = data(p.tsn.plus(1 + 2 * k), 0, 0, MIDDLE, &[7; 1_000]);
+                    s.answers(home, &p.packet(&[&one]));
+                }
+            }
+        });
+        memory.bytes_current - before
+    };
+    let held = fill(64);
+    println!("64 associations with buffers of {EACH} bytes, filled with fragments: {held} bytes of memory");
+    assert!(s.ids().len() == 64 && held < 64 * (EACH + EACH / 4 + 16_384) as i64, "{held} bytes");
+    assert!(held > 64 * EACH as i64 / 2, "they are filled");
+}
+
 /// Shows: 9260/S7.
 #[test]
 fn gaps_without_end() {

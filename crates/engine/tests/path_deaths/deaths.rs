@@ -51,7 +51,8 @@ fn die(what: &str, death: Death, run: &mut Run, n: u64) -> (Duration, Duration) 
     assert_eq!(after.state, PathState::Suspected, "{what}: death {n} unnoticed: {before:?}");
     // Without anything in flight there is no T3 to wait for.
     let expired = after.counters.timeouts > before.counters.timeouts || before.in_flight == 0;
-    let blamed = after.cwnd < before.cwnd || after.errors > 0;
+    // A window that follows a model moves a little by itself.
+    let blamed = after.cwnd < before.cwnd - before.cwnd / 4 || after.errors > 0;
     assert!(expired || !blamed, "{what}: blamed before T3: {after:?}");
     let rest = (died + ms(2_000)).since(run.b.now);
     run.go(rest);

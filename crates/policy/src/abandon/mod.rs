@@ -25,6 +25,7 @@ pub trait Abandon: Send {
     }
 }
 
+pub mod arrival;
 pub mod lifetime;
 pub mod never;
 pub mod priority;
@@ -33,4 +34,4 @@ pub mod rfc7496;
 
 /// Its policies: one line each.
 pub static POLICIES: &[Policy<dyn Abandon>] =
-    &[rfc7496::POLICY, lifetime::POLICY, retransmissions::POLICY, priority::POLICY, never::POLICY];
+    &[rfc7496::POLICY, lifetime::POLICY, arrival::POLICY, retransmissions::POLICY, priority::POLICY, never::POLICY];

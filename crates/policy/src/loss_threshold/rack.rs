@@ -4,7 +4,10 @@
 //! a quarter of the smallest round trip after it left; enough reports shorten the wait to one round trip.
 //! Deviations: no adaptive reordering window (no DSACK counting); the round trip is the newest sample, at least the
 //! smoothed one, because one packet's sample can be short of the path's queue. A chunk may be repeated by it again.
-//! Parameters: `window` share of the smallest round trip; `reports` that end the extra wait, 0 never.
+//! Where round trips vary, packets overtake each other on the way: with `deviations` the round trip is the mean of the
+//! newest samples and the window at least so many of their mean deviations, both of which follow the path within a
+//! round trip, down as well as up.
+//! Parameters: `window` share of the smallest round trip; `reports` that end the extra wait, 0 never; `deviations`.
 
 use super::{LossThreshold, Verdict};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -21,6 +24,14 @@ pub(super) const POLICY: Policy<dyn LossThreshold> = Policy {
         params: &[
             ParamInfo::number("window", 0.25, "of min RTT", 0.0, 4.0, "reordering window"),
             ParamInfo::count("reports", 3, "", 0, 255, "reports after which the window is not waited for; 0: never"),
+            ParamInfo::count(
+                "deviations",
+                0,
+                "mean deviations",
+                0,
+                100,
+                "least window, beyond the newest mean; 0: none",
+            ),
         ],
     },
     build: |p| Box::new(Rack::new(p)),
@@ -29,11 +40,16 @@ pub(super) const POLICY: Policy<dyn LossThreshold> = Policy {
 struct Rack {
     window: Ppm,
     reports: u8,
+    deviations: u64,
 }
 
 impl Rack {
     fn new(p: &Params) -> Self {
-        Rack { window: Ppm(p.ppm("window") as u32), reports: p.count("reports") as u8 }
+        Rack {
+            window: Ppm(p.ppm("window") as u32),
+            reports: p.count("reports") as u8,
+            deviations: p.count("deviations"),
+        }
     }
 }
 
@@ -41,12 +57,13 @@ impl LossThreshold for Rack {
     fn judge(&self, cx: &AssocView<'_>, _sack: &SackView<'_>, copy: &CopyView) -> Verdict {
         let Some(p) = cx.path(copy.path) else { return Verdict::Waiting };
         let enough = self.reports > 0 && copy.misses >= self.reports;
-        let rtt = p.last_rtt.max(p.srtt);
+        let rtt = p.last_rtt.max(if self.deviations > 0 { p.mean_rtt } else { p.srtt });
         if rtt.is_zero() {
             return if enough { Verdict::Lost } else { Verdict::Waiting };
         }
         let window = if enough { Duration::ZERO } else { Duration::from_nanos(self.window.of(p.min_rtt.as_nanos())) };
-        let due = copy.sent_at + rtt + window.min(p.srtt.max(p.min_rtt));
+        let window = window.min(p.srtt.max(p.min_rtt)).max(p.jitter * self.deviations);
+        let due = copy.sent_at + rtt + window;
         if cx.now >= due { Verdict::Lost } else { Verdict::LostAt(due) }
     }
     fn repeats(&self) -> bool {
@@ -59,7 +76,7 @@ mod tests {
     use super::*;
     use crate::testing::{Scene, copy, ms, sack};
 
-    const RACK: Rack = Rack { window: Ppm(250_000), reports: 3 };
+    const RACK: Rack = Rack { window: Ppm(250_000), reports: 3, deviations: 0 };
 
     #[test]
     fn waits_a_quarter_of_the_smallest_round_trip() {
@@ -81,6 +98,20 @@ mod tests {
         assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Lost);
         let patient = Rack { reports: 0, ..RACK };
         assert_eq!(patient.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(20)));
+    }
+
+    #[test]
+    fn where_round_trips_vary_it_waits_for_as_long_as_they_do() {
+        let rack = Rack { deviations: 4, reports: 0, ..RACK };
+        let mut s = Scene::new(1, 0);
+        let p = s.rtt(0, 80);
+        // A spike that is over: the smoothed round trip still shows it.
+        (p.srtt, p.mean_rtt, p.jitter) = (ms(600), ms(90), ms(10));
+        let mut c = copy(44, 0, 4);
+        (c.misses, c.sent_at) = (9, s.now - ms(129));
+        assert_eq!(rack.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(1)), "90 + 4 * 10");
+        s.paths[0].jitter = ms(1);
+        assert_eq!(rack.judge(&s.cx(), &sack(None), &c), Verdict::Lost, "90 + 80 / 4");
     }
 
     #[test]

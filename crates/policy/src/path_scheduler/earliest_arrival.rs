@@ -4,7 +4,7 @@
 //! from its flight time, what is queued there and its rate. The best path takes the chunk if it has room.
 //! If it is full, another open path may take a chunk under one of two conditions: it delivers no later than the
 //! full path would once everything before the chunk has left; or the chunk has a deadline and still makes it,
-//! with `guard` and `risk` variations of the round trip to spare. So slow paths carry what they can deliver in time,
+//! with `guard` and `risk` mean deviations of the round trip to spare. So slow paths carry what they can deliver in time,
 //! the fast one keeps room for what cannot wait, and a path that would be late stays idle.
 //! With `queue_cost` above 1 a queue counts for more than the time it takes: among paths that are in time the load
 //! moves to an empty slow one before the fast one's queue overflows.
@@ -12,7 +12,7 @@
 //! Parameters: see the list; times in ms.
 
 use super::{Decision, LookAhead, PathScheduler};
-use crate::predict::Forecast;
+use crate::predict::{Forecast, rate, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView, QueueView};
 use anabranch_base::{Duration, Instant, Ppm};
@@ -25,10 +25,9 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
         file: file!(),
         summary: "The path with the earliest predicted arrival; slower ones take what they deliver in time.",
         params: &[
-            ParamInfo::number("forward", 0.5, "of min RTT", 0.0, 1.0, "part of the round trip in the data direction"),
             ParamInfo::number("queue_cost", 1.0, "", 1.0, 100.0, "weight of queueing time against flight time"),
             ParamInfo::millis("guard", 20, 0, 10_000, "time to spare before a deadline on a path that is not the best"),
-            ParamInfo::number("risk", 2.0, "of RTTVAR", 0.0, 16.0, "variation to spare before a deadline"),
+            ParamInfo::number("risk", 2.0, "of the jitter", 0.0, 16.0, "variation to spare before a deadline"),
             ParamInfo::millis("look_ahead", 100, 0, 1_000, "window of chunks, as time at the rate of all paths"),
         ],
     },
@@ -36,7 +35,6 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
 };
 
 struct EarliestArrival {
-    forward: Ppm,
     queue_cost: Ppm,
     guard: Duration,
     risk: Ppm,
@@ -54,16 +52,15 @@ struct Offer<'a> {
 impl EarliestArrival {
     fn new(p: &Params) -> Self {
         EarliestArrival {
-            forward: Ppm(p.ppm("forward") as u32),
             queue_cost: Ppm(p.ppm("queue_cost") as u32),
             guard: p.millis("guard"),
             risk: Ppm(p.ppm("risk") as u32),
             look_ahead: p.millis("look_ahead"),
         }
     }
-    fn offer<'a>(&self, path: &'a PathView) -> Offer<'a> {
-        let slack = self.guard + Duration::from_nanos(self.risk.of(path.rttvar.as_nanos()));
-        Offer { path, forecast: Forecast::of(path, self.forward), slack }
+    fn offer<'a>(&self, now: Instant, path: &'a PathView) -> Offer<'a> {
+        let slack = self.guard + uncertainty(path, self.risk);
+        Offer { path, forecast: Forecast::of(now, path), slack }
     }
     /// Orders paths for a chunk: in time first, then by flight and weighted queue.
     fn cost(&self, now: Instant, c: &ChunkView, o: &Offer<'_>) -> (bool, Duration) {
@@ -89,7 +86,7 @@ impl PathScheduler for EarliestArrival {
         false
     }
     fn look_ahead(&self, cx: &AssocView<'_>) -> LookAhead {
-        let bytes: u64 = cx.active().map(|p| Forecast::of(p, self.forward).rate.bytes_in(self.look_ahead)).sum();
+        let bytes: u64 = cx.active().map(|p| rate(p).bytes_in(self.look_ahead)).sum();
         LookAhead { bytes: bytes.min(cx.peer_rwnd), when_drained: false }
     }
     fn permutes(&self) -> bool {
@@ -98,8 +95,8 @@ impl PathScheduler for EarliestArrival {
     fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision {
         let Some(head) = q.chunks.first() else { return Decision::Blocked };
         let by_cost = |o: &Offer<'_>| (self.cost(cx.now, head, o), o.path.id);
-        let Some(open) = cx.open().map(|p| self.offer(p)).min_by_key(by_cost) else { return Decision::Blocked };
-        let full = cx.active().filter(|p| !cx.eligible.has(p.id) && p.in_flight > 0).map(|p| self.offer(p));
+        let Some(open) = cx.open().map(|p| self.offer(cx.now, p)).min_by_key(by_cost) else { return Decision::Blocked };
+        let full = cx.active().filter(|p| !cx.eligible.has(p.id) && p.in_flight > 0).map(|p| self.offer(cx.now, p));
         let best = full.min_by_key(by_cost).filter(|o| by_cost(o) < by_cost(&open));
         let Some(best) = best else { return Decision::Send { index: 0, path: open.path.id } };
 
@@ -124,13 +121,7 @@ mod tests {
     use anabranch_base::PathId;
 
     fn policy() -> EarliestArrival {
-        EarliestArrival {
-            forward: Ppm(500_000),
-            queue_cost: Ppm::ONE,
-            guard: ms(20),
-            risk: Ppm(2_000_000),
-            look_ahead: ms(50),
-        }
+        EarliestArrival { queue_cost: Ppm::ONE, guard: ms(20), risk: Ppm(2_000_000), look_ahead: ms(50) }
     }
     /// 30 ms and 1 byte/us; 160 ms and half of that. Both windows are one and a half pipes.
     fn scene(chunks: u32) -> Scene {
@@ -139,7 +130,7 @@ mod tests {
         s.rtt(1, 160).cwnd = 120_000;
         for (i, rate) in [(0, 1_000_000), (1, 500_000)] {
             s.paths[i].cwnd = [45_000, 120_000][i];
-            s.paths[i].delivery_rate = anabranch_base::Rate::from_bytes_per_sec(rate);
+            s.paths[i].capacity = anabranch_base::Rate::from_bytes_per_sec(rate);
         }
         s
     }
@@ -184,10 +175,10 @@ mod tests {
         assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(1) });
         due(&mut s, 100);
         assert_eq!(s.ask(&policy()), Decision::Blocked, "80 ms, the guard and one chunk are more than 100");
-        s.paths[1].rttvar = ms(60);
+        s.paths[1].jitter = ms(60);
         due(&mut s, 200);
         assert_eq!(s.ask(&policy()), Decision::Blocked, "an unsteady path needs more to spare");
-        s.paths[1].rttvar = ms(10);
+        s.paths[1].jitter = ms(10);
         assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(1) });
     }
 

@@ -43,7 +43,7 @@ pub(super) const POLICY: Policy<dyn PathStatePolicy> = Policy {
                 60_000,
                 "time between heartbeats of a suspected path, at least its RTT",
             ),
-            ParamInfo::millis("revisit", 1_000, 100, 60_000, "longest time between heartbeats of a path out of use"),
+            ParamInfo::millis("revisit", 1_000, 10, 60_000, "longest time between heartbeats of a path out of use"),
             ParamInfo::count("few", 0, "packets", 0, 100, "with fewer in flight a probe must be unanswered too"),
             ParamInfo::count(
                 "takeover",
@@ -119,8 +119,9 @@ impl PathStatePolicy for PathTruth {
     fn heartbeat(&self, p: &PathView, rto: Duration, interval: Duration) -> Option<Duration> {
         let standard = super::standard_heartbeat(p, rto, interval);
         Some(match p.state {
-            PathState::Suspected => self.probe.max(p.srtt),
-            PathState::PotentiallyFailed | PathState::Inactive => standard.min(self.revisit.max(p.srtt)),
+            // Of a path that is silent the newest round trips may be those of a bad moment that is over.
+            PathState::Suspected => self.probe.max(p.min_rtt),
+            PathState::PotentiallyFailed | PathState::Inactive => standard.min(self.revisit.max(p.min_rtt)),
             PathState::Active | PathState::Unconfirmed => standard,
         })
     }

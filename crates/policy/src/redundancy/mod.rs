@@ -32,10 +32,18 @@ pub struct SentPayload<'a> {
     pub at: Instant,
 }
 
-/// Asked last, per path with window the scheduler did not want.
+/// Asked per path with window, last unless it says otherwise.
 pub trait Redundancy: Send {
     /// Never asked when false.
     fn enabled(&self) -> bool {
+        true
+    }
+    /// Asked before new data leaves, not after it: what it adds has less time left.
+    fn before_new_data(&self) -> bool {
+        false
+    }
+    /// Asked first, once in each opportunity: might anything be added now? It may look at paths, not at chunks.
+    fn worth_asking(&mut self, _cx: &AssocView<'_>) -> bool {
         true
     }
     /// What to add on `path`; `outstanding` runs oldest first and may be left early.
@@ -54,8 +62,10 @@ pub trait Redundancy: Send {
 }
 
 pub mod chunk_rescheduling;
+pub mod deadline_copy;
 pub mod none;
 pub mod preventive_copy;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Redundancy>] = &[none::POLICY, preventive_copy::POLICY, chunk_rescheduling::POLICY];
+pub static POLICIES: &[Policy<dyn Redundancy>] =
+    &[none::POLICY, preventive_copy::POLICY, deadline_copy::POLICY, chunk_rescheduling::POLICY];

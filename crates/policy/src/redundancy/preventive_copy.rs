@@ -52,7 +52,7 @@ impl PreventiveCopy {
         if from == here.id || c.live_copies != 1 {
             return false;
         }
-        let arrival = cx.now + Forecast::of(here, Ppm(500_000)).arrival(c.len);
+        let arrival = cx.now + Forecast::of(cx.now, here).arrival(c.len);
         if c.deadline.is_some_and(|d| arrival > d) {
             return false;
         }

@@ -207,7 +207,12 @@ fn equal_seeds_build_equal_policies() {
         let s = crate::testing::Scene::new(4, 1);
         let candidates = anabranch_base::PathSet::first(4);
         let mut ask = || {
-            let r = crate::retransmission::Retransmit { chunk: &s.chunks[0], candidates, free_pass: false };
+            let r = crate::retransmission::Retransmit {
+                chunk: &s.chunks[0],
+                candidates,
+                free_pass: false,
+                passes: anabranch_base::PathSet::EMPTY,
+            };
             set.retransmission.target(&s.cx(), &r)
         };
         (0..20).map(|_| ask()).collect::<Vec<_>>()

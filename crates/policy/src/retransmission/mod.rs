@@ -31,6 +31,9 @@ pub struct Retransmit<'a> {
     pub candidates: PathSet,
     /// One packet may ignore the window now (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
     pub free_pass: bool,
+    /// Paths that lost something and have not used the packet that may ignore their window, where that is theirs alone
+    /// (ns-2.35's rule).
+    pub passes: PathSet,
 }
 
 /// Which criterion of a cascade decided, counted (P0).

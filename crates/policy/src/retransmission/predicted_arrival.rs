@@ -4,13 +4,13 @@
 //! first; a full path counts with the time until it has room. Paths with an unanswered timeout come last.
 //! When the best path is full, another one takes the chunk if it still makes the deadline with `guard` to spare;
 //! otherwise the chunk waits for the best one, which has bytes in flight and will be acknowledged.
-//! Parameters: `forward`, part of the smallest round trip in the data direction; `guard` ms.
+//! Parameters: `guard` ms.
 
 use super::{RetransmissionPolicy, Retransmit, Target, dormant};
 use crate::predict::Forecast;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
-use anabranch_base::{Duration, PathId, Ppm};
+use anabranch_base::{Duration, Instant, PathId};
 
 pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
     info: PolicyInfo {
@@ -19,30 +19,30 @@ pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
         source: "ours",
         file: file!(),
         summary: "The path with the earliest predicted arrival, its queue and window included.",
-        params: &[
-            ParamInfo::number("forward", 0.5, "of min RTT", 0.0, 1.0, "part of the round trip in the data direction"),
-            ParamInfo::millis("guard", 20, 0, 10_000, "time to spare before a deadline on a path that is not the best"),
-        ],
+        params: &[ParamInfo::millis(
+            "guard",
+            20,
+            0,
+            10_000,
+            "time to spare before a deadline on a path that is not the best",
+        )],
     },
     build: |p| Box::new(PredictedArrival::new(p)),
 };
 
 struct PredictedArrival {
-    forward: Ppm,
     guard: Duration,
 }
 
 impl PredictedArrival {
     fn new(p: &Params) -> Self {
-        PredictedArrival { forward: Ppm(p.ppm("forward") as u32), guard: p.millis("guard") }
+        PredictedArrival { guard: p.millis("guard") }
     }
-    fn arrival(&self, p: &PathView, len: u64) -> Duration {
-        Forecast::of(p, self.forward).arrival(len)
-    }
-    fn key(&self, p: &PathView, len: u64) -> (bool, bool, Duration, PathId) {
-        // Without a sample a path looks fast.
-        (p.consecutive_timeouts > 0, p.srtt.is_zero(), self.arrival(p, len), p.id)
-    }
+}
+
+fn key(now: Instant, p: &PathView, len: u64) -> (bool, bool, Duration, PathId) {
+    // Without a sample a path looks fast.
+    (p.consecutive_timeouts > 0, p.srtt.is_zero(), Forecast::of(now, p).arrival(len), p.id)
 }
 
 impl RetransmissionPolicy for PredictedArrival {
@@ -52,11 +52,11 @@ impl RetransmissionPolicy for PredictedArrival {
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target {
         let len = r.chunk.len;
         let offered = r.candidates.iter().filter_map(|id| cx.path(id));
-        let Some(p) = offered.min_by_key(|p| self.key(p, len)) else { return dormant(cx, r) };
+        let Some(p) = offered.min_by_key(|p| key(cx.now, p, len)) else { return dormant(cx, r) };
         // A path that is missing among the candidates was full.
         let full = cx.active().filter(|o| !r.candidates.has(o.id) && o.in_flight > 0);
-        let better = full.map(|o| self.key(o, len)).min().is_some_and(|k| k < self.key(p, len));
-        let in_time = r.chunk.deadline.is_some_and(|d| cx.now + self.arrival(p, len) + self.guard <= d);
+        let better = full.map(|o| key(cx.now, o, len)).min().is_some_and(|k| k < key(cx.now, p, len));
+        let in_time = r.chunk.deadline.is_some_and(|d| cx.now + Forecast::of(cx.now, p).arrival(len) + self.guard <= d);
         if better && !in_time { Target::Wait } else { Target::On(p.id) }
     }
 }
@@ -68,8 +68,8 @@ mod tests {
     use anabranch_base::PathSet;
 
     fn ask(s: &Scene, candidates: PathSet) -> Target {
-        let mut p = PredictedArrival { forward: Ppm(500_000), guard: ms(20) };
-        p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+        let mut p = PredictedArrival { guard: ms(20) };
+        p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY })
     }
     fn scene() -> Scene {
         let mut s = Scene::new(2, 1);

@@ -59,7 +59,10 @@ mod tests {
 
     fn ask(s: &Scene) -> Target {
         let candidates = s.cx().active().map(|p| p.id).collect();
-        Rfc9260::<false>.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+        Rfc9260::<false>.target(
+            &s.cx(),
+            &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: anabranch_base::PathSet::EMPTY },
+        )
     }
     fn lost_on(path: u8, timed_out: bool) -> Scene {
         let mut s = Scene::new(3, 1);
@@ -77,8 +80,12 @@ mod tests {
     #[test]
     fn reports_may_move_too() {
         let s = lost_on(1, false);
-        let r =
-            Retransmit { chunk: &s.chunks[0], candidates: s.cx().active().map(|p| p.id).collect(), free_pass: false };
+        let r = Retransmit {
+            chunk: &s.chunks[0],
+            candidates: s.cx().active().map(|p| p.id).collect(),
+            free_pass: false,
+            passes: anabranch_base::PathSet::EMPTY,
+        };
         assert_eq!(Rfc9260::<true>.target(&s.cx(), &r), Target::On(PathId(2)));
     }
 

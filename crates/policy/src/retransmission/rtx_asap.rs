@@ -1,7 +1,8 @@
 //! Any active path with room, at random.
 //!
 //! Source: Iyengar, Amer, Stewart 2006, RTX-ASAP (baselines B3). The draw is uniform; the reference simulator's
-//! successive coin flips are not. No parameters.
+//! successive coin flips are not. Where a repair may ignore the window of the path that lost it, and of no other
+//! (`pass_on_lossy_path`, ns-2.35's rule), that path is drawn from too until it did so, full or not. No parameters.
 
 use super::{RetransmissionPolicy, Retransmit, Target, dormant, draw};
 use crate::registry::{Hook, Params, Policy, PolicyInfo};
@@ -36,7 +37,7 @@ impl RetransmissionPolicy for RtxAsap {
             return dormant(cx, r);
         }
         let room = |p: &anabranch_base::PathId| cx.path(*p).is_some_and(|v| v.has_room());
-        let open: PathSet = r.candidates.iter().filter(room).collect();
+        let open: PathSet = r.candidates.iter().filter(|p| room(p) || r.passes.has(*p)).collect();
         let set = if open.is_empty() && r.free_pass { r.candidates } else { open };
         draw(set, &mut self.random).map_or(Target::Wait, Target::On)
     }
@@ -55,7 +56,12 @@ mod tests {
         let mut p = RtxAsap { random: RandomStream::named(1, "retransmission") };
         let mut seen = [0; 4];
         for _ in 0..3_000 {
-            let r = Retransmit { chunk: &s.chunks[0], candidates: PathSet::first(4), free_pass: false };
+            let r = Retransmit {
+                chunk: &s.chunks[0],
+                candidates: PathSet::first(4),
+                free_pass: false,
+                passes: PathSet::EMPTY,
+            };
             if let Target::On(PathId(i)) = p.target(&s.cx(), &r) {
                 seen[usize::from(i)] += 1;
             }
@@ -64,13 +70,33 @@ mod tests {
         assert!([0, 1, 3].iter().all(|&i| (900..1_100).contains(&seen[i])), "{seen:?}");
     }
 
+    /// ns-2.35: the path that lost something is drawn from as often as any with room.
+    #[test]
+    fn a_full_path_with_a_pass_of_its_own_is_drawn_from() {
+        let mut s = Scene::new(3, 1);
+        (0..2).for_each(|i| s.close(i));
+        let mut p = RtxAsap { random: RandomStream::named(1, "retransmission") };
+        let mut seen = [0; 3];
+        for _ in 0..2_000 {
+            let passes = PathSet::only(PathId(0));
+            let r = Retransmit { chunk: &s.chunks[0], candidates: PathSet::first(3), free_pass: true, passes };
+            if let Target::On(PathId(i)) = p.target(&s.cx(), &r) {
+                seen[usize::from(i)] += 1;
+            }
+        }
+        assert!(seen[1] == 0 && (900..1_100).contains(&seen[0]) && seen[0] + seen[2] == 2_000, "{seen:?}");
+    }
+
     #[test]
     fn waits_when_all_are_full_unless_one_packet_is_free() {
         let mut s = Scene::new(2, 1);
         (0..2).for_each(|i| s.close(i));
         let mut p = RtxAsap { random: RandomStream::named(1, "retransmission") };
         let mut ask = |free_pass| {
-            p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates: PathSet::first(2), free_pass })
+            p.target(
+                &s.cx(),
+                &Retransmit { chunk: &s.chunks[0], candidates: PathSet::first(2), free_pass, passes: PathSet::EMPTY },
+            )
         };
         assert_eq!(ask(false), Target::Wait);
         assert!(matches!(ask(true), Target::On(_)));

@@ -148,7 +148,8 @@ mod tests {
     }
     fn ask(s: &Scene, global: bool, seed: u64) -> Target {
         let candidates = s.cx().active().map(|p| p.id).collect();
-        policy(global, seed).target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+        policy(global, seed)
+            .target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY })
     }
     fn picks(s: &Scene, global: bool) -> Vec<u8> {
         let mut all: Vec<u8> = (0..60)
@@ -183,7 +184,10 @@ mod tests {
         let mut ask = |s: &Scene, candidates: PathSet| {
             let before = p.stages;
             for _ in 0..3 {
-                p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false });
+                p.target(
+                    &s.cx(),
+                    &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY },
+                );
                 assert_eq!(p.stages, before, "the path is full");
             }
             p.settle();
@@ -246,7 +250,12 @@ mod tests {
         let mut s = scene([(1, 1), (1, 1), (1, 1)]);
         s.paths.iter_mut().for_each(|p| p.state = PathState::PotentiallyFailed);
         let mut p = policy(false, 1);
-        let r = Retransmit { chunk: &s.chunks[0], candidates: PathSet::only(PathId(1)), free_pass: false };
+        let r = Retransmit {
+            chunk: &s.chunks[0],
+            candidates: PathSet::only(PathId(1)),
+            free_pass: false,
+            passes: PathSet::EMPTY,
+        };
         assert_eq!(p.target(&s.cx(), &r), Target::On(PathId(1)));
         p.settle();
         assert_eq!(p.stages, StageCounts { dormant: 1, ..StageCounts::default() });

@@ -67,7 +67,7 @@ mod tests {
     }
     fn asked(s: &Scene, candidates: PathSet, seed: u64, oracle: bool) -> Target {
         let mut p = RtxLossRate { oracle, random: RandomStream::named(seed, "retransmission") };
-        p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+        p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY })
     }
 
     #[test]

@@ -41,7 +41,10 @@ mod tests {
         s.chunks[0].last_path = Some(PathId(1));
         let ask = |candidates: &[u8]| {
             let candidates: PathSet = candidates.iter().map(|&i| PathId(i)).collect();
-            RtxSame.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+            RtxSame.target(
+                &s.cx(),
+                &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY },
+            )
         };
         assert_eq!(ask(&[0, 1, 2]), Target::On(PathId(1)));
         assert_eq!(ask(&[0, 2]), Target::On(PathId(2)));

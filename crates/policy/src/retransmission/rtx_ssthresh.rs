@@ -52,7 +52,7 @@ mod tests {
     }
     fn ask(s: &Scene, candidates: PathSet, seed: u64) -> Target {
         let mut p = RtxSsthresh { random: RandomStream::named(seed, "retransmission") };
-        p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false })
+        p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY })
     }
 
     #[test]

@@ -6,7 +6,7 @@
 
 use super::RetransmissionOrder;
 use crate::registry::{Hook, Policy, PolicyInfo};
-use crate::view::{AssocView, ChunkView, PathView};
+use crate::view::PathView;
 
 pub(super) const POLICY: Policy<dyn RetransmissionOrder> = Policy {
     info: PolicyInfo {
@@ -23,9 +23,6 @@ pub(super) const POLICY: Policy<dyn RetransmissionOrder> = Policy {
 struct BundleOutstanding;
 
 impl RetransmissionOrder for BundleOutstanding {
-    fn first(&self, _cx: &AssocView<'_>, _marked: &[ChunkView]) -> usize {
-        0
-    }
     fn bundles_outstanding(&self, _path: &PathView) -> bool {
         true
     }
@@ -33,13 +30,14 @@ impl RetransmissionOrder for BundleOutstanding {
 
 #[cfg(test)]
 mod tests {
+    use super::super::Rank;
     use super::*;
     use crate::testing::Scene;
 
     #[test]
     fn bundles_in_tsn_order() {
         let s = Scene::new(1, 3);
-        assert_eq!(BundleOutstanding.first(&s.cx(), &s.chunks), 0);
+        assert!(s.chunks.iter().all(|c| BundleOutstanding.rank(&s.cx(), c) == Rank::default()));
         assert!(BundleOutstanding.bundles_outstanding(&s.paths[0]));
     }
 }

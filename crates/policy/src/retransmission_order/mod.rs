@@ -2,11 +2,24 @@
 
 use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
+use anabranch_base::Instant;
 
-/// Orders retransmissions.
+/// Where a marked chunk stands among the others.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Rank {
+    /// The least leaves first, and of equals the lowest TSN.
+    pub place: u64,
+    /// From then on it is another one, and the policy is asked again; none while the chunk is marked.
+    pub until: Option<Instant>,
+}
+
+/// Orders retransmissions. A chunk is asked about when it was marked and when its rank ends, and never for each packet:
+/// what is marked may be all that a window holds.
 pub trait RetransmissionOrder: Send {
-    /// Index of the first of `marked` (never empty, in TSN order).
-    fn first(&self, cx: &AssocView<'_>, marked: &[ChunkView]) -> usize;
+    /// The rank of a chunk that waits to be sent again. By default all are equal.
+    fn rank(&self, _cx: &AssocView<'_>, _marked: &ChunkView) -> Rank {
+        Rank::default()
+    }
     /// Fill the packet with further outstanding chunks of the path (P2 §2.4, mechanism 5).
     fn bundles_outstanding(&self, _path: &PathView) -> bool {
         false

@@ -4,7 +4,6 @@
 
 use super::RetransmissionOrder;
 use crate::registry::{Hook, Policy, PolicyInfo};
-use crate::view::{AssocView, ChunkView};
 
 pub(super) const POLICY: Policy<dyn RetransmissionOrder> = Policy {
     info: PolicyInfo {
@@ -20,22 +19,19 @@ pub(super) const POLICY: Policy<dyn RetransmissionOrder> = Policy {
 
 struct ByTsn;
 
-impl RetransmissionOrder for ByTsn {
-    fn first(&self, _cx: &AssocView<'_>, _marked: &[ChunkView]) -> usize {
-        // They come in TSN order.
-        0
-    }
-}
+/// Of equals the engine takes the lowest TSN.
+impl RetransmissionOrder for ByTsn {}
 
 #[cfg(test)]
 mod tests {
+    use super::super::Rank;
     use super::*;
     use crate::testing::Scene;
 
     #[test]
-    fn the_lowest_leads_and_nothing_is_bundled() {
+    fn all_are_equal_and_nothing_is_bundled() {
         let s = Scene::new(1, 3);
-        assert_eq!(ByTsn.first(&s.cx(), &s.chunks), 0);
+        assert!(s.chunks.iter().all(|c| ByTsn.rank(&s.cx(), c) == Rank::default()));
         assert!(!ByTsn.bundles_outstanding(&s.paths[0]));
     }
 }

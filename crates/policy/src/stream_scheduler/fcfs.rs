@@ -2,10 +2,9 @@
 //!
 //! Source: RFC 8260 §3.1, SCTP_SS_FCFS. Messages leave in the order they were handed over. No parameters.
 
-use super::StreamScheduler;
+use super::{Place, StreamScheduler};
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::StreamView;
-use anabranch_base::{Instant, StreamId};
 
 pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
     info: PolicyInfo {
@@ -22,19 +21,20 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
 struct Fcfs;
 
 impl StreamScheduler for Fcfs {
-    fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
-        super::least(ready, |s| s.head_order)
+    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+        Place(0, first.head_order)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::stream;
+    use crate::testing::{Turns, stream};
+    use anabranch_base::StreamId;
 
     #[test]
     fn earliest_arrival_first() {
         let ready = [stream(0, 7), stream(1, 3), stream(2, 5)];
-        assert_eq!(Fcfs.next(Instant::ZERO, &ready), StreamId(1));
+        assert_eq!(Turns::default().next(&mut Fcfs, &ready), StreamId(1));
     }
 }

@@ -4,10 +4,9 @@
 //! Deviation: the paper sends new data in display order and reorders retransmissions only; when the paths carry less
 //! than the source offers, new data has to be chosen by importance as well. No parameters.
 
-use super::StreamScheduler;
+use super::{Place, StreamScheduler};
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::StreamView;
-use anabranch_base::{Instant, StreamId};
 
 pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
     info: PolicyInfo {
@@ -24,22 +23,23 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
 struct FrameImportance;
 
 impl StreamScheduler for FrameImportance {
-    fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
-        super::least(ready, |s| (s.class, s.head_order))
+    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+        Place(first.class.into(), first.head_order)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::stream;
+    use crate::testing::{Turns, stream};
+    use anabranch_base::StreamId;
 
     #[test]
     fn class_before_arrival() {
         let (mut i, mut b) = (stream(0, 9), stream(2, 1));
         (i.class, b.class) = (0, 2);
-        assert_eq!(FrameImportance.next(Instant::ZERO, &[b, i]), StreamId(0));
+        assert_eq!(Turns::default().next(&mut FrameImportance, &[b, i]), StreamId(0));
         i.class = 2;
-        assert_eq!(FrameImportance.next(Instant::ZERO, &[b, i]), StreamId(2));
+        assert_eq!(Turns::default().next(&mut FrameImportance, &[b, i]), StreamId(2));
     }
 }

@@ -2,12 +2,25 @@
 
 use crate::registry::Policy;
 use crate::view::StreamView;
-use anabranch_base::{Instant, StreamId};
+use anabranch_base::StreamId;
+
+/// Where a stream stands among those that have something to send: the least is next. Two streams never have the same
+/// place when the second number is the order of arrival or the number of the stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place(pub u128, pub u64);
 
 /// Chooses among streams (RFC 8260 §3).
+///
+/// The engine keeps them in the order of their places, and asks about one when its first message is another one or less
+/// of it is left: what a message costs does not depend on how many streams wait.
 pub trait StreamScheduler: Send {
-    /// The stream to take the next chunk from; `ready` is never empty.
-    fn next(&mut self, now: Instant, ready: &[StreamView]) -> StreamId;
+    /// The place of the stream with this first message; `others` is the least of those that wait too, none without.
+    fn place(&mut self, first: &StreamView, others: Option<Place>) -> Place;
+    /// Is the stream that was taken from last taken from again, whatever its place? Asked only where
+    /// [`StreamScheduler::one_stream_per_packet`] holds.
+    fn goes_on(&self, _first: &StreamView) -> bool {
+        false
+    }
     /// Messages of different streams never share a packet.
     fn one_stream_per_packet(&self) -> bool {
         false
@@ -17,11 +30,8 @@ pub trait StreamScheduler: Send {
     fn packet(&mut self, _room: Option<u64>) {}
     /// `len` bytes of `stream` were taken.
     fn taken(&mut self, _stream: StreamId, _len: u64) {}
-}
-
-/// The stream with the least `key`. `ready` is never empty; stream 0 stands in if it were.
-pub(crate) fn least<K: Ord>(ready: &[StreamView], key: impl Fn(&StreamView) -> K) -> StreamId {
-    ready.iter().min_by_key(|s| key(s)).map_or(StreamId(0), |s| s.id)
+    /// A stream that had a place has nothing to send any more.
+    fn silent(&mut self, _stream: StreamId) {}
 }
 
 pub mod earliest_deadline;

@@ -5,10 +5,9 @@
 //! Linux. Of equals the one whose message waits longest goes first.
 //! Parameters: `first`.
 
-use super::StreamScheduler;
+use super::{Place, StreamScheduler};
 use crate::registry::{Hook, ParamInfo, Policy, PolicyInfo};
 use crate::view::StreamView;
-use anabranch_base::{Instant, StreamId};
 
 pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
     info: PolicyInfo {
@@ -27,26 +26,31 @@ struct Priority {
 }
 
 impl StreamScheduler for Priority {
-    fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
-        let without = |s: &StreamView| if self.first { 0 } else { s.id.0 };
-        super::least(ready, |s| (s.value.unwrap_or(without(s)), s.head_order))
+    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+        let without = if self.first { 0 } else { first.id.0 };
+        Place(first.value.unwrap_or(without).into(), first.head_order)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::stream;
+    use crate::testing::{Turns, stream};
+    use anabranch_base::StreamId;
 
     #[test]
     fn lowest_number_first() {
         let mut p = Priority { first: false };
-        assert_eq!(p.next(Instant::ZERO, &[stream(4, 1), stream(3, 2)]), StreamId(3));
+        assert_eq!(Turns::default().next(&mut p, &[stream(4, 1), stream(3, 2)]), StreamId(3));
         let valued = |id, value| StreamView { value: Some(value), ..stream(id, id.into()) };
         let ready = [valued(4, 1), valued(3, 2), stream(2, 9)];
-        assert_eq!(p.next(Instant::ZERO, &ready), StreamId(4));
-        assert_eq!(p.next(Instant::ZERO, &[valued(4, 7), valued(3, 7)]), StreamId(3), "the older message");
+        assert_eq!(Turns::default().next(&mut p, &ready), StreamId(4));
+        assert_eq!(Turns::default().next(&mut p, &[valued(4, 7), valued(3, 7)]), StreamId(3), "the older message");
         let mut p = Priority { first: true };
-        assert_eq!(p.next(Instant::ZERO, &[valued(1, 1), stream(9, 2)]), StreamId(9), "without a value it is 0");
+        assert_eq!(
+            Turns::default().next(&mut p, &[valued(1, 1), stream(9, 2)]),
+            StreamId(9),
+            "without a value it is 0"
+        );
     }
 }

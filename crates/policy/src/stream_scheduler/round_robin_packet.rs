@@ -4,10 +4,11 @@
 //! Deviation: where the path scheduler looks ahead, TSNs are given before it is known which packets they leave in. Then
 //! streams take turns by message, and a packet still carries one stream. No parameters.
 
-use super::StreamScheduler;
+use super::round_robin::Turn;
+use super::{Place, StreamScheduler};
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::StreamView;
-use anabranch_base::{Instant, StreamId};
+use anabranch_base::StreamId;
 
 pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
     info: PolicyInfo {
@@ -18,11 +19,12 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
         summary: "A packet of one stream, then one of the next by number.",
         params: &[],
     },
-    build: |_| Box::new(RoundRobinPacket { last: StreamId(u16::MAX), room: None }),
+    build: |_| Box::new(RoundRobinPacket::default()),
 };
 
+#[derive(Default)]
 struct RoundRobinPacket {
-    last: StreamId,
+    turn: Turn,
     room: Option<u64>,
 }
 
@@ -33,34 +35,32 @@ impl StreamScheduler for RoundRobinPacket {
     fn packet(&mut self, room: Option<u64>) {
         self.room = room;
     }
-    fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
-        let fits = |s: &&StreamView| s.id == self.last && self.room.is_some_and(|r| s.head_len <= r);
-        if ready.iter().any(|s| fits(&s)) {
-            return self.last;
-        }
-        let start = self.last.0.wrapping_add(1);
-        super::least(ready, |s| s.id.0.wrapping_sub(start))
+    fn goes_on(&self, first: &StreamView) -> bool {
+        self.room.is_some_and(|r| first.head_len <= r)
+    }
+    fn place(&mut self, first: &StreamView, _others: Option<Place>) -> Place {
+        self.turn.place(first.id)
     }
     fn taken(&mut self, stream: StreamId, _len: u64) {
-        self.last = stream;
+        self.turn.taken(stream);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::stream;
+    use crate::testing::{Turns, stream};
 
     #[test]
     fn a_packet_of_each() {
         let ready = [stream(9, 1), StreamView { head_len: 400, ..stream(2, 2) }];
-        let mut p = RoundRobinPacket { last: StreamId(u16::MAX), room: None };
-        let mut order = Vec::new();
+        let mut p = RoundRobinPacket::default();
+        let (mut order, mut turns) = (Vec::new(), Turns::default());
         let mut room = None;
         for _ in 0..8 {
             p.packet(room);
-            let s = p.next(Instant::ZERO, &ready);
-            p.taken(s, 0);
+            let s = turns.next(&mut p, &ready);
+            turns.taken(&mut p, s, 0);
             let len = if s.0 == 9 { 1_000 } else { 400 };
             // A packet of 1000 bytes: another stream's message and what does not fit begin the next one.
             let same = order.last() == Some(&s.0);
@@ -69,6 +69,6 @@ mod tests {
         }
         assert_eq!(order, [2, 2, 9, 2, 2, 9, 2, 2]);
         p.packet(Some(0));
-        assert_eq!(p.next(Instant::ZERO, &[stream(9, 1)]), StreamId(9), "alone it goes on");
+        assert_eq!(turns.next(&mut p, &[stream(9, 1)]), StreamId(9), "alone it goes on");
     }
 }

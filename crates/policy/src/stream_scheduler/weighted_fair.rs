@@ -7,10 +7,10 @@
 //! of those now waiting, as with `fair_capacity`.
 //! Parameters: `factor`.
 
-use super::StreamScheduler;
+use super::{Place, StreamScheduler};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::StreamView;
-use anabranch_base::{Instant, StreamId};
+use anabranch_base::StreamId;
 use std::collections::BTreeMap;
 
 pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
@@ -28,12 +28,12 @@ pub(super) const POLICY: Policy<dyn StreamScheduler> = Policy {
 /// Classes beyond this one weigh as much as it.
 const LAST_CLASS: u32 = 7;
 /// The count of one byte at weight 1: nothing is lost to rounding at the largest weight.
-const SCALE: u64 = 1 << 28;
+const SCALE: u128 = 1 << 28;
 
 struct WeightedFair {
     factor: u64,
-    /// Count and weight of the streams that were waiting at the last decision.
-    sent: BTreeMap<StreamId, (u64, u64)>,
+    /// Count and weight of the streams that wait.
+    sent: BTreeMap<StreamId, (u128, u64)>,
 }
 
 impl WeightedFair {
@@ -47,33 +47,36 @@ impl WeightedFair {
 }
 
 impl StreamScheduler for WeightedFair {
-    fn next(&mut self, _now: Instant, ready: &[StreamView]) -> StreamId {
-        let known = |s: &StreamView| self.sent.get(&s.id).map(|c| c.0);
-        let least = ready.iter().filter_map(known).min().unwrap_or(0);
-        self.sent = ready.iter().map(|s| (s.id, (known(s).unwrap_or(least) - least, self.weight(s)))).collect();
-        super::least(ready, |s| (self.sent.get(&s.id).map(|c| c.0), s.head_order))
+    fn place(&mut self, first: &StreamView, others: Option<Place>) -> Place {
+        let weight = self.weight(first);
+        let known = self.sent.entry(first.id).or_insert_with(|| (others.map_or(0, |least| least.0), weight));
+        known.1 = weight;
+        Place(known.0, first.head_order)
     }
     fn taken(&mut self, stream: StreamId, len: u64) {
         if let Some((count, weight)) = self.sent.get_mut(&stream) {
-            *count = count.saturating_add(len.saturating_mul(SCALE) / *weight);
+            *count += u128::from(len) * SCALE / u128::from(*weight);
         }
+    }
+    fn silent(&mut self, stream: StreamId) {
+        self.sent.remove(&stream);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::stream;
+    use crate::testing::{Turns, stream};
 
     #[test]
     fn bytes_by_weight() {
         let ready = [StreamView { class: 0, ..stream(0, 1) }, StreamView { class: 1, ..stream(1, 2) }];
-        let mut p = WeightedFair { factor: 3, sent: BTreeMap::new() };
+        let (mut p, mut turns) = (WeightedFair { factor: 3, sent: BTreeMap::new() }, Turns::default());
         let mut bytes = [0; 2];
         for _ in 0..4_000 {
-            let s = p.next(Instant::ZERO, &ready);
+            let s = turns.next(&mut p, &ready);
             let len = if s.0 == 0 { 700 } else { 100 };
-            p.taken(s, len);
+            turns.taken(&mut p, s, len);
             bytes[usize::from(s.0)] += len;
         }
         let ratio = bytes[0] as f64 / bytes[1] as f64;
@@ -83,12 +86,12 @@ mod tests {
     #[test]
     fn values_are_weights() {
         let ready = [StreamView { value: Some(30), ..stream(0, 1) }, StreamView { value: Some(10), ..stream(1, 2) }];
-        let mut p = WeightedFair { factor: 2, sent: BTreeMap::new() };
+        let (mut p, mut turns) = (WeightedFair { factor: 2, sent: BTreeMap::new() }, Turns::default());
         let mut bytes = [0; 2];
         for _ in 0..4_000 {
-            let s = p.next(Instant::ZERO, &ready);
+            let s = turns.next(&mut p, &ready);
             let len = if s.0 == 0 { 100 } else { 1_000 };
-            p.taken(s, len);
+            turns.taken(&mut p, s, len);
             bytes[usize::from(s.0)] += len;
         }
         let ratio = bytes[0] as f64 / bytes[1] as f64;
@@ -98,10 +101,10 @@ mod tests {
     #[test]
     fn no_class_starves_and_none_overflows() {
         let ready = [StreamView { class: 0, ..stream(0, 1) }, StreamView { class: 255, ..stream(1, 2) }];
-        let mut p = WeightedFair { factor: 16, sent: BTreeMap::new() };
+        let (mut p, mut turns) = (WeightedFair { factor: 16, sent: BTreeMap::new() }, Turns::default());
         let served = (0..1 << 20).filter(|_| {
-            let s = p.next(Instant::ZERO, &ready);
-            p.taken(s, u64::MAX >> 40);
+            let s = turns.next(&mut p, &ready);
+            turns.taken(&mut p, s, u64::MAX >> 40);
             s.0 == 1
         });
         assert!(served.count() > 0);

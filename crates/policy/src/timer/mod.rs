@@ -30,6 +30,11 @@ pub trait TimerPolicy: Send {
     fn expired(&mut self, p: &PathView) -> u8 {
         p.backoff.saturating_add(1).min(16)
     }
+    /// Is a path used at once when it answers after an expiry? What it was overtaken by is then repaired and the rest
+    /// timed without back-off. Otherwise T3 stays as it was set (RFC 9260 §6.3.2).
+    fn resumes(&self) -> bool {
+        false
+    }
 }
 
 /// Least time ahead that a timer is set.
@@ -39,6 +44,9 @@ pub(crate) const RTO_MIN: ParamInfo = ParamInfo::millis("rto_min", 1_000, 10, 60
 pub(crate) const RTO_INITIAL: ParamInfo =
     ParamInfo::millis("rto_initial", 1_000, 10, 60_000, "RTO.Initial, without a sample");
 pub(crate) const RTO_MAX: ParamInfo = ParamInfo::millis("rto_max", 60_000, 100, 3_600_000, "RTO.Max");
+
+pub(crate) const RESUME: ParamInfo =
+    ParamInfo::flag("resume", false, "a path that answers after an expiry is used at once, not when T3 fires again");
 
 /// RTO.Min, RTO.Initial and RTO.Max (RFC 9260 §16).
 #[derive(Clone, Copy, Debug)]

@@ -1,11 +1,12 @@
 //! The standard retransmission timer.
 //!
 //! Source: RFC 9260 §6.3. SRTT + 4 RTTVAR between floor and ceiling, doubled at every expiry.
-//! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms.
+//! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms; `resume`, not of the standard, uses a path at once that
+//! answers after an expiry.
 
 use super::TimerPolicy;
 use crate::registry::{Hook, Params, Policy, PolicyInfo};
-use crate::timer::{Limits, RTO_INITIAL, RTO_MAX, RTO_MIN};
+use crate::timer::{Limits, RESUME, RTO_INITIAL, RTO_MAX, RTO_MIN};
 use crate::view::PathView;
 use anabranch_base::Duration;
 
@@ -16,24 +17,28 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
         source: "RFC 9260 §6.3",
         file: file!(),
         summary: "SRTT + 4 RTTVAR within limits, doubled at every expiry.",
-        params: &[RTO_MIN, RTO_INITIAL, RTO_MAX],
+        params: &[RTO_MIN, RTO_INITIAL, RTO_MAX, RESUME],
     },
     build: |p| Box::new(Rfc9260::new(p)),
 };
 
 struct Rfc9260 {
     limits: Limits,
+    resume: bool,
 }
 
 impl Rfc9260 {
     fn new(p: &Params) -> Self {
-        Rfc9260 { limits: Limits::new(p) }
+        Rfc9260 { limits: Limits::new(p), resume: p.flag("resume") }
     }
 }
 
 impl TimerPolicy for Rfc9260 {
     fn rto(&self, p: &PathView) -> Duration {
         self.limits.backed_off(self.limits.base(p, self.limits.min), p.backoff)
+    }
+    fn resumes(&self) -> bool {
+        self.resume
     }
 }
 
@@ -44,7 +49,8 @@ mod tests {
     use crate::timer::Arm;
 
     fn policy() -> Rfc9260 {
-        Rfc9260 { limits: Limits { min: ms(1_000), initial: ms(1_000), max: ms(60_000) } }
+        let limits = Limits { min: ms(1_000), initial: ms(1_000), max: ms(60_000) };
+        Rfc9260 { limits, resume: false }
     }
 
     #[test]

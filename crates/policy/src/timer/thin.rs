@@ -6,9 +6,10 @@
 //! Deviations: the sixth thin expiry in a row starts the doubling again, from 1 s. Without a sample the initial
 //! timeout stays. `reset=keep_deadline` is the printed arithmetic, which leaves the deadline where it was although
 //! its chunk was acknowledged; it repeats needlessly and is there to reproduce the paper.
-//! Parameters: `floor`, `linear` and `reset` switch the mechanisms; the rest are limits in ms.
+//! Parameters: `floor`, `linear` and `reset` switch the mechanisms; `resume`, not of the paper, uses a path at once
+//! that answers after an expiry; the rest are limits in ms.
 
-use super::{Arm, Limits, RTO_INITIAL, RTO_MAX, TICK, TimerPolicy};
+use super::{Arm, Limits, RESUME, RTO_INITIAL, RTO_MAX, TICK, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::thin::ThinTest;
 use crate::view::{AssocView, PathView};
@@ -31,6 +32,7 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
             ParamInfo::word("reset", &["since_sent", "keep_deadline", "standard"], "mechanism 2: what a restart does"),
             ParamInfo::flag("linear", true, "mechanism 3: no doubling"),
             ParamInfo::count("expiries", 6, "", 1, 64, "thin expiries in a row after which doubling starts again"),
+            RESUME,
         ],
     },
     build: |p| Box::new(Thin::new(p)),
@@ -50,6 +52,7 @@ struct Thin {
     linear: bool,
     reset: Reset,
     expiries: u16,
+    resume: bool,
 }
 
 impl Thin {
@@ -67,6 +70,7 @@ impl Thin {
                 _ => Reset::SinceSent,
             },
             expiries: p.count("expiries") as u16,
+            resume: p.flag("resume"),
         }
     }
     fn is_thin(&self, p: &PathView) -> bool {
@@ -109,6 +113,9 @@ impl TimerPolicy for Thin {
         }
         p.backoff.saturating_add(1).min(16)
     }
+    fn resumes(&self) -> bool {
+        self.resume
+    }
 }
 
 #[cfg(test)]
@@ -124,6 +131,7 @@ mod tests {
             linear: true,
             reset: Reset::SinceSent,
             expiries: 6,
+            resume: false,
         }
     }
     fn scene(packets: u32) -> Scene {

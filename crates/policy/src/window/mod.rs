@@ -31,6 +31,8 @@ pub struct AckOnPath {
     pub newest_seq: Option<u64>,
     /// RTT sample, if this acknowledgement gave one.
     pub rtt: Option<Duration>,
+    /// The sender had less to send than the path would have taken while what is acknowledged was under way.
+    pub app_limited: bool,
 }
 
 /// A proposed change.
@@ -42,6 +44,9 @@ pub struct WindowChange {
     pub partial_bytes_acked: u64,
     /// New threshold.
     pub ssthresh: u64,
+    /// The window itself, for those that follow a model of the path and neither grow nor recover; `grow` and coupling's
+    /// share say nothing then.
+    pub set: Option<u64>,
 }
 
 /// Controls the window of one path; one instance per path.
@@ -60,6 +65,18 @@ pub trait Window: Send {
     fn decays_while_idle(&self) -> bool {
         true
     }
+    /// Does it want to know what a path carries before it sends on it, by a train of padded HEARTBEATs?
+    fn wants_train(&self) -> bool {
+        false
+    }
+    /// The train was answered: [`PathView::capacity`] is what it showed. The window to begin with, bytes.
+    fn on_train(&mut self, _now: Instant, _me: &PathView) -> Option<u64> {
+        None
+    }
+    /// Does it pace at all?
+    fn paces(&self) -> bool {
+        false
+    }
     /// Pace at which packets may leave; none means bursts up to Max.Burst.
     fn pace(&self, _me: &PathView) -> Option<Rate> {
         None
@@ -69,14 +86,19 @@ pub trait Window: Send {
 /// Growth of RFC 9260 §7.2.1 and §7.2.2 from the credited bytes.
 pub(crate) fn standard_growth(p: &PathView, ack: &AckOnPath) -> WindowChange {
     if p.in_recovery {
-        return WindowChange { grow: 0, partial_bytes_acked: p.partial_bytes_acked, ssthresh: p.ssthresh };
+        return WindowChange {
+            partial_bytes_acked: p.partial_bytes_acked,
+            ssthresh: p.ssthresh,
+            ..WindowChange::default()
+        };
     }
     growth(p, ack)
 }
 
 /// The same, in recovery or not.
 pub(crate) fn growth(p: &PathView, ack: &AckOnPath) -> WindowChange {
-    let mut change = WindowChange { grow: 0, partial_bytes_acked: p.partial_bytes_acked, ssthresh: p.ssthresh };
+    let mut change =
+        WindowChange { partial_bytes_acked: p.partial_bytes_acked, ssthresh: p.ssthresh, ..WindowChange::default() };
     if p.in_slow_start() {
         if ack.fully_used {
             change.grow = ack.bytes.min(p.mtu);
@@ -143,8 +165,10 @@ pub(crate) fn half_above(p: &PathView, floor: u64) -> u64 {
 }
 
 pub mod bandwidth_estimate;
+pub mod bbr;
 pub mod rfc9260;
 pub mod westwood;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Window>] = &[rfc9260::POLICY, bandwidth_estimate::POLICY, westwood::POLICY];
+pub static POLICIES: &[Policy<dyn Window>] =
+    &[rfc9260::POLICY, bandwidth_estimate::POLICY, bbr::POLICY, westwood::POLICY];

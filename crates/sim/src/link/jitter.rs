@@ -19,7 +19,7 @@ pub enum Jitter {
 
 impl Jitter {
     /// `delay` with the variation of one packet, never below zero.
-    pub(super) fn vary(self, delay: Duration, random: &mut RandomStream) -> Duration {
+    pub fn vary(self, delay: Duration, random: &mut RandomStream) -> Duration {
         match self {
             Jitter::None => delay,
             Jitter::Uniform(span) => {
@@ -37,7 +37,7 @@ impl Jitter {
     }
 
     /// The shortest delay that can come out.
-    pub(super) fn shortest(self, delay: Duration) -> Duration {
+    pub fn shortest(self, delay: Duration) -> Duration {
         match self {
             Jitter::None | Jitter::Exponential(_) => delay,
             Jitter::Uniform(span) => delay.saturating_sub(span),

@@ -1,6 +1,7 @@
 //! Messages that the peer gave up: those that a FORWARD-TSN names (RFC 3758 §3.6), and those without an end.
 
 use super::{HALF_SSN_SPACE, Reassembly, Shared};
+use crate::work;
 use anabranch_base::{Ssn, StreamId};
 use anabranch_wire::DataHeader;
 
@@ -64,6 +65,7 @@ impl Reassembly {
         while let Some((first, run)) = self.runs.range(from..).next()
             && *first <= new_cum_extended + 1
         {
+            work::steps(1);
             let (first, after) = (*first, run.after(*first));
             from = after;
             if !run.begins || (!run.ends && after <= new_cum_extended) {
@@ -98,6 +100,7 @@ impl Reassembly {
         };
         for (low, high) in spans.into_iter().flatten() {
             while let Some((key, _)) = self.waiting.range((stream, low)..=(stream, high)).next() {
+                work::steps(1);
                 let key = *key;
                 self.waiting.remove(&key).into_iter().for_each(|m| self.hand(m));
             }

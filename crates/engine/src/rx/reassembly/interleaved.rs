@@ -3,6 +3,7 @@
 
 use super::{Reassembly, Violation};
 use crate::message::{Message, Part, Payload};
+use crate::work;
 use anabranch_base::{Mid, Ssn, StreamId, Tsn};
 use anabranch_wire::{IDataHeader, Skipped};
 use bytes::Bytes;
@@ -61,6 +62,14 @@ impl Assembly {
         }
         (out, false)
     }
+}
+
+/// MIDs that are not after this one (RFC 8260 §2.1), the earlier ones first.
+fn upto(mid: Mid) -> impl Iterator<Item = core::ops::RangeInclusive<u32>> {
+    let first = mid.0.wrapping_sub(u32::MAX / 2);
+    let whole = first <= mid.0;
+    let before = (!whole).then_some(first..=u32::MAX);
+    before.into_iter().chain([if whole { first } else { 0 }..=mid.0])
 }
 
 fn message(
@@ -193,11 +202,14 @@ impl Reassembly {
             if !s.unordered && s.mid.before(next) {
                 continue;
             }
-            let all = (s.stream, s.unordered, 0)..=(s.stream, s.unordered, u32::MAX);
-            let upto = |k: &Key| !Mid(k.2).after(s.mid);
-            let mut keys: Vec<Key> = self.interleaved.messages.range(all).map(|(k, _)| *k).filter(upto).collect();
-            keys.sort_by_key(|k| k.2.wrapping_sub(next.0));
-            keys.into_iter().for_each(|k| self.release_or_drop(k));
+            for mids in upto(s.mid) {
+                let key = |mid| (s.stream, s.unordered, mid);
+                let span = key(*mids.start())..=key(*mids.end());
+                while let Some(k) = self.interleaved.messages.range(span.clone()).next().map(|(k, _)| *k) {
+                    work::steps(1);
+                    self.release_or_drop(k);
+                }
+            }
             if !s.unordered {
                 *self.next_mid(s.stream) = s.mid.next();
                 self.hand_over_next(s.stream);

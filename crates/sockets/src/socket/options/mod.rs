@@ -182,9 +182,10 @@ impl Options {
         c.inbound_streams = self.init.inbound.get().max(1);
         c.max_init_retrans = self.init.attempts.get();
         c.rto_initial = self.rto_initial;
-        c.rto_max = match self.init.timeout.get() {
-            0 => self.rto_max,
-            ms => Duration::from_millis(ms.into()),
+        c.rto_max = self.rto_max;
+        c.max_init_timeout = match self.init.timeout.get() {
+            0 => None,
+            ms => Some(Duration::from_millis(ms.into())),
         };
         c.max_association_retrans = self.association_retrans;
         c.max_path_retrans = self.path_retrans;

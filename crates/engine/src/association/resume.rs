@@ -1,0 +1,99 @@
+//! A path that answers after an expiry of T3, where the policy of timers wants it used at once: the back-off ends,
+//! what the answer overtook is sent again, and the rest is timed anew.
+
+use super::Association;
+use crate::path::{Path, Resumed};
+use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::view::PathState;
+
+/// Least time ahead that T3 is set.
+const TICK: Duration = Duration::from_millis(1);
+/// Expiries in a row after which what is known of a path's window says as little as after idling.
+const DARK: u16 = 2;
+
+impl Association {
+    /// `path` answered what left at `sent_at`; `surely` when nothing else can have been meant. Whatever was sent
+    /// several times counts if the answer came when that of the newest copy was due: no sooner answer ends the
+    /// back-off, for it may be a slow path's to an older copy (Karn's rule).
+    pub(super) fn note_resumed(&mut self, now: Instant, path: PathId, sent_at: Instant, surely: bool) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        if p.consecutive_timeouts == 0 && p.backoff == 0 || !self.policies.timer.resumes() {
+            return;
+        }
+        let due = p.rtt.srtt() + p.rtt.rttvar() * 4;
+        if surely || now.since(sent_at) <= due {
+            p.backoff = 0;
+            let before = p.resumed.unwrap_or_default();
+            let dark = before.dark || p.consecutive_timeouts >= DARK;
+            p.resumed = Some(Resumed { answered: before.answered.max(sent_at), dark });
+        }
+    }
+
+    /// Looks at what the paths that resumed still have in flight.
+    pub(super) fn use_resumed_paths(&mut self, now: Instant) {
+        if self.paths.iter().any(|p| p.resumed.is_some()) {
+            self.resume_paths(now);
+        }
+    }
+
+    #[inline(never)]
+    fn resume_paths(&mut self, now: Instant) {
+        self.views_doubtful = true;
+        for i in 0..self.paths.len() {
+            let id = PathId(i as u8);
+            let Some(resumed) = self.paths.get_mut(i).and_then(|p| p.resumed.take()) else { continue };
+            self.repair_overtaken(now, id, resumed.answered);
+            if let Some(p) = self.paths.get_mut(i).filter(|_| resumed.dark) {
+                // It is no window of losses in a queue: what waits begins as on a path that idled (RFC 9260 §7.2.1).
+                p.cwnd = p.cwnd.max(self.initial_cwnd);
+            }
+            self.leave_for(now, id);
+        }
+        self.opportunity();
+    }
+
+    /// What left on the path before `answered` did and should have been answered by now is lost, and the timer of the
+    /// rest is the one of a path that works.
+    fn repair_overtaken(&mut self, now: Instant, id: PathId, answered: Instant) {
+        let rto = self.rto(id);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.consecutive_timeouts = 0;
+        // As much later as reordering may make it.
+        let usual = p.rtt.srtt() + p.rtt.srtt() / 4;
+        let mut list = core::mem::take(&mut self.scratch.copies);
+        list.clear();
+        list.extend(p.flight.copies());
+        for c in &list {
+            let sent =
+                self.board.get(c.tsn).and_then(|k| k.copies.iter().find(|l| l.path == id && l.tx_seq == c.tx_seq));
+            let Some(sent_at) = sent.map(|l| l.sent_at) else { continue };
+            let age = now.since(sent_at);
+            if sent_at < answered && age > usual || age >= rto {
+                self.copy_lost(now, id, c, false);
+            }
+        }
+        list.clear();
+        self.scratch.copies = list;
+        if let Some(p) = self.paths.get_mut(id.index()) {
+            let at = p.flight.oldest_sent().map(|oldest| (oldest + rto).max(now + TICK));
+            p.t3 = match (p.t3, at) {
+                (Some(old), Some(at)) => Some(old.min(at)),
+                // Without anything in flight it watches over acknowledgements that were withdrawn.
+                (old, _) => old.filter(|_| self.board.reneged() > 0),
+            };
+        }
+    }
+
+    /// What is in flight on paths that were only used because none answered goes elsewhere now.
+    fn leave_for(&mut self, now: Instant, id: PathId) {
+        if self.paths.get(id.index()).is_none_or(|p| p.state != PathState::Active) {
+            return;
+        }
+        let idle = |p: &Path| p.id == id || p.state == PathState::Active || p.flight.packets() == 0;
+        for i in 0..self.paths.len() {
+            if self.paths.get(i).is_some_and(|p| !idle(p)) {
+                self.empty_path(now, PathId(i as u8));
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What an acknowledgement says of the path it is for.
+
+use super::Path;
+use super::capacity::RateSample;
+use anabranch_base::{Duration, Instant};
+
+/// Queueing that is taken for one although the sender did not fill the path.
+const CLEAR_QUEUE: Duration = Duration::from_millis(40);
+
+impl Path {
+    /// Notes what the newest packet acknowledged says of the path, after its round trip was sampled.
+    pub fn note_delivered(
+        &mut self,
+        now: Instant,
+        rtt: Duration,
+        bytes: u64,
+        packets: u32,
+        sample: Option<RateSample>,
+    ) {
+        let at_send = self.newest_at_send;
+        let held = self.capacity.rate().bytes_in(self.rtt.min_rtt());
+        if at_send.in_flight <= held {
+            self.rtt.was_unloaded(now);
+        }
+        let usual = self.rtt.without_queue();
+        // Where the sender had less to send than the path would have taken, only what nothing else explains.
+        let doubt = if at_send.app_limited { CLEAR_QUEUE } else { Duration::ZERO };
+        let queued = usual.is_exceeded(rtt.saturating_sub(doubt));
+        self.capacity.delivered(now, bytes, packets, queued, self.rtt.min_rtt());
+        if let Some(s) = sample {
+            self.capacity.sample(now, s, self.rtt.mean());
+        }
+    }
+}

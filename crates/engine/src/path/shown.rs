@@ -1,0 +1,96 @@
+//! What a path is shown as to its policies.
+
+use super::Path;
+use anabranch_policy::view::{PathView, Signals};
+
+impl Path {
+    /// Puts into a view what acknowledgements change.
+    pub fn show_acknowledged(&self, v: &mut PathView) {
+        v.state = self.state;
+        v.cwnd = self.cwnd;
+        v.ssthresh = self.ssthresh;
+        v.partial_bytes_acked = self.partial_bytes_acked;
+        v.in_recovery = self.recovery_exit.is_some();
+        v.in_flight = self.flight.bytes();
+        v.packets_in_flight = self.flight.packets();
+        v.srtt = self.rtt.srtt();
+        v.rttvar = self.rtt.rttvar();
+        v.min_rtt = self.rtt.min_rtt();
+        v.last_rtt = self.rtt.last();
+        v.recent_rtt = self.rtt.recent();
+        v.mean_rtt = self.rtt.mean();
+        v.jitter = self.rtt.jitter();
+        v.unloaded_rtt = self.rtt.unloaded();
+        v.unloaded_deviation = self.rtt.unloaded_deviation();
+        v.sampled_at = self.rtt.sampled_at();
+        v.one_way = self.one_way.least();
+        v.recent_one_way = self.one_way.recent();
+        v.capacity = self.capacity.rate();
+        v.capacity_may_be_more = self.capacity.is_lower_bound();
+        v.backoff = self.backoff;
+        v.consecutive_timeouts = self.consecutive_timeouts;
+        v.errors = self.errors;
+        v.send_rate = self.rate.send_rate();
+        v.delivery_rate = self.rate.delivery_rate();
+        v.loss = self.flight.loss();
+        v.oldest_sent = self.flight.oldest_sent();
+        v.last_heard = self.last_heard;
+        v.last_shared = self.last_shared;
+        v.rtt_deviation = self.rtt.deviation();
+        v.second_sent = self.flight.second_sent();
+        v.unanswered_since = self.unanswered();
+        v.asked_at = self.heartbeat.map(|h| h.sent_at);
+        v.answer_gap = self.answers.mean();
+        v.answer_gap_var = self.answers.deviation();
+    }
+
+    #[inline]
+    pub fn view(&self, mtu: u64, signals: Signals) -> PathView {
+        PathView {
+            id: self.id,
+            local: self.local.0,
+            remote: Some(self.remote.ip()),
+            state: self.state,
+            mtu,
+            cwnd: self.cwnd,
+            ssthresh: self.ssthresh,
+            partial_bytes_acked: self.partial_bytes_acked,
+            in_recovery: self.recovery_exit.is_some(),
+            in_flight: self.flight.bytes(),
+            packets_in_flight: self.flight.packets(),
+            srtt: self.rtt.srtt(),
+            rttvar: self.rtt.rttvar(),
+            rtt_deviation: self.rtt.deviation(),
+            min_rtt: self.rtt.min_rtt(),
+            last_rtt: self.rtt.last(),
+            recent_rtt: self.rtt.recent(),
+            mean_rtt: self.rtt.mean(),
+            jitter: self.rtt.jitter(),
+            unloaded_rtt: self.rtt.unloaded(),
+            unloaded_deviation: self.rtt.unloaded_deviation(),
+            sampled_at: self.rtt.sampled_at(),
+            one_way: self.one_way.least(),
+            recent_one_way: self.one_way.recent(),
+            reference_rtt: self.reference_rtt,
+            backoff: self.backoff,
+            consecutive_timeouts: self.consecutive_timeouts,
+            errors: self.errors,
+            send_rate: self.rate.send_rate(),
+            delivery_rate: self.rate.delivery_rate(),
+            capacity: self.capacity.rate(),
+            capacity_may_be_more: self.capacity.is_lower_bound(),
+            loss: self.flight.loss(),
+            last_timeout: self.last_timeout,
+            oldest_sent: self.flight.oldest_sent(),
+            second_sent: self.flight.second_sent(),
+            unanswered_since: self.unanswered(),
+            asked_at: self.heartbeat.map(|h| h.sent_at),
+            last_heard: self.last_heard,
+            last_shared: self.last_shared,
+            answer_gap: self.answers.mean(),
+            answer_gap_var: self.answers.deviation(),
+            frame_errors: self.frame_errors,
+            signals,
+        }
+    }
+}

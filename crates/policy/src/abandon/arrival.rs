@@ -1,0 +1,248 @@
+//! A message is given up when it can no longer arrive by its deadline.
+//!
+//! Source: ours, on top of RFC 3758 §4.1 and RFC 7496 §3, whose deadlines say until when a message may leave. Under
+//! overload those deliver nearly everything just too late. Here a message goes as soon as no active path could deliver
+//! it in time: what is in flight there leaves first, then it flies for up to a round trip (see `predict`), and `risk`
+//! mean deviations of the round trip are to spare. Giving up early leaves the capacity to what can still be in time.
+//! What is predicted must not stop what would correct the prediction: where nothing has left for `trickle`, one message
+//! leaves although it may be late; where a path never was measured, nothing is predicted for it.
+//! A message may belong to a group that is only useful whole (a video frame): with `whole`, what is left of a group of
+//! which something was given up goes too, and with `drain` the time the rest of the group needs to leave counts, once
+//! the paths' rates are known, of which more important classes take their part. Limits of retransmissions and priorities
+//! hold as in `rfc7496`.
+//! Parameters: as said; times in ms.
+
+use super::{Abandon, Reason};
+use crate::predict::{Forecast, newest_rtt, rate, uncertainty};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use crate::view::{AssocView, ChunkView, PathView};
+use anabranch_base::{Duration, Instant, Ppm, Rate};
+
+pub(super) const POLICY: Policy<dyn Abandon> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Abandon,
+        name: "arrival",
+        source: "ours; RFC 3758 §4.1, RFC 7496 §3",
+        file: file!(),
+        summary: "Gives up what can no longer arrive by its deadline over any path.",
+        params: &[
+            ParamInfo::flag("whole", false, "give up what is left of a group of which something was given up"),
+            ParamInfo::flag("drain", false, "count the time the rest of the group takes"),
+            ParamInfo::number("risk", 1.0, "of the jitter", 0.0, 16.0, "variation to spare"),
+            ParamInfo::millis("margin", 0, 0, 10_000, "further time to spare"),
+            ParamInfo::millis("trickle", 100, 1, 10_000, "without anything sent, after which a message leaves anyway"),
+        ],
+    },
+    build: |p| Box::new(Arrival::new(p)),
+};
+
+/// Time to spare that schedulers want on a path that is not the fastest, and a little more.
+const SPARE: Duration = Duration::from_millis(30);
+/// Packets that wait where the paths cannot keep up.
+const BACKLOG: u64 = 8;
+/// What more important classes leave, at the least: one part in so many.
+const LEAST_LEFT: u64 = 10;
+
+struct Arrival {
+    whole: bool,
+    drain: bool,
+    risk: Ppm,
+    margin: Duration,
+    trickle: Duration,
+}
+
+impl Arrival {
+    fn new(p: &Params) -> Self {
+        Arrival {
+            whole: p.flag("whole"),
+            drain: p.flag("drain"),
+            risk: Ppm(p.ppm("risk") as u32),
+            margin: p.millis("margin"),
+            trickle: p.millis("trickle"),
+        }
+    }
+    /// When it would be there over `p`, if its flight takes so long at the least. A path without a sample might be fast.
+    fn over(&self, cx: &AssocView<'_>, c: &ChunkView, p: &PathView, flight: Duration) -> Option<Instant> {
+        let takes =
+            || Forecast::of(cx.now, p).at_least(flight).arrival(c.len) + uncertainty(p, self.risk) + self.margin;
+        (!p.min_rtt.is_zero()).then(|| cx.now + takes())
+    }
+    /// When it would be there at the earliest; none while not all paths are known: then nothing is given up early.
+    fn arrival(&self, cx: &AssocView<'_>, c: &ChunkView, flight: impl Fn(&PathView) -> Duration) -> Option<Instant> {
+        let mut fastest = None;
+        for p in cx.active() {
+            let there = self.over(cx, c, p, flight(p))?;
+            fastest = Some(fastest.map_or(there, |f: Instant| f.min(there)));
+        }
+        fastest
+    }
+    /// How a round trip divides is a guess. Too long a flight costs a little of the time to wait, too short a one makes
+    /// everything late: so for new data the whole round trip counts, but not more than leaves it time to wait, and not
+    /// for what others depend on.
+    fn careful(&self, cx: &AssocView<'_>, c: &ChunkView, p: &PathView, deadline: Instant) -> Duration {
+        if c.class < 2 || c.transmissions > 0 {
+            return Duration::ZERO;
+        }
+        newest_rtt(cx.now, p).min(longest_flight(c, deadline))
+    }
+    /// Nothing has left for so long that one message leaves whatever is predicted.
+    fn starves(&self, cx: &AssocView<'_>, c: &ChunkView) -> bool {
+        c.transmissions == 0 && cx.data_sent_at.is_none_or(|t| cx.now.since(t) >= self.trickle)
+    }
+    /// Time until the rest of the group has left, at the rate of all paths together; nothing while that still doubles.
+    fn rest(&self, cx: &AssocView<'_>, c: &ChunkView) -> Duration {
+        let settled = cx.active().all(|p| !p.in_slow_start());
+        if !self.drain || !settled || c.group_unsent <= c.len {
+            return Duration::ZERO;
+        }
+        let rate: u64 = cx.active().map(|p| rate(p).bytes_per_sec()).sum();
+        // What is more important will come in between.
+        let above: u64 = cx.class_rates.iter().take(usize::from(c.class)).map(|r| r.bytes_per_sec()).sum();
+        let left = rate.saturating_sub(above).max(rate / LEAST_LEFT);
+        if left == 0 { Duration::ZERO } else { Rate::from_bytes_per_sec(left).time_for(c.group_unsent - c.len) }
+    }
+    fn is_late(&self, cx: &AssocView<'_>, c: &ChunkView, deadline: Instant) -> bool {
+        if cx.now > deadline {
+            return true;
+        }
+        if self.starves(cx, c) {
+            return false;
+        }
+        self.arrival(cx, c, |p| self.careful(cx, c, p, deadline)).is_some_and(|there| there > deadline)
+            || self.arrival(cx, c, |_| Duration::ZERO).is_some_and(|there| there + self.rest(cx, c) > deadline)
+            || self.keeps_paths_idle(cx, c, deadline)
+    }
+    /// Under overload what is oldest could be in time over the fastest path alone, and all others would have nothing
+    /// to send. What waits behind it has more time: it goes as soon as a path that could carry fresh messages in time
+    /// would be late with it. Not so what others depend on.
+    fn keeps_paths_idle(&self, cx: &AssocView<'_>, c: &ChunkView, deadline: Instant) -> bool {
+        let most = longest_flight(c, deadline);
+        let waits = cx.unsent >= c.len * BACKLOG;
+        c.class >= 2
+            && c.group_unsent == 0
+            && c.transmissions == 0
+            && waits
+            && cx.active().any(|p| {
+                let forecast = Forecast::of(cx.now, p);
+                let useful = forecast.flight + uncertainty(p, self.risk) <= most;
+                // Schedulers want time to spare on a path that is not the fastest.
+                let spare = SPARE + uncertainty(p, self.risk) * 2;
+                useful && self.over(cx, c, p, Duration::ZERO).is_some_and(|there| there + spare > deadline)
+            })
+    }
+}
+
+/// The part of a message's time that its flight may take: the rest is for waiting.
+fn longest_flight(c: &ChunkView, deadline: Instant) -> Duration {
+    (deadline - c.queued_at) * 3 / 5
+}
+
+impl Abandon for Arrival {
+    fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> Option<Reason> {
+        if c.deadline.is_some_and(|d| self.whole && c.group_broken || self.is_late(cx, c, d)) {
+            return Some(Reason::Lifetime);
+        }
+        c.retransmissions_used_up().then_some(Reason::Retransmissions)
+    }
+    fn makes_room(&self) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Scene, ms};
+
+    fn policy() -> Arrival {
+        Arrival { whole: false, drain: false, risk: Ppm(1_000_000), margin: Duration::ZERO, trickle: ms(100) }
+    }
+    fn at(s: &mut Scene, left: u64, p: &Arrival) -> bool {
+        (s.chunks[0].queued_at, s.chunks[0].deadline) = (s.now, Some(s.now + ms(left)));
+        p.give_up(&s.cx(), &s.chunks[0]) == Some(Reason::Lifetime)
+    }
+    /// 1 byte per microsecond and 20 ms each way, 4 ms of jitter; the other path with 100 ms.
+    fn scene() -> Scene {
+        let mut s = Scene::new(2, 1);
+        s.rtt(0, 40).jitter = ms(4);
+        s.rtt(1, 200);
+        for p in &mut s.paths {
+            (p.capacity, p.cwnd, p.ssthresh) = (Rate::from_bytes_per_sec(1_000_000), 80_000, 40_000);
+        }
+        s.chunks[0].len = 1_000;
+        s.data_sent_at = Some(s.now);
+        s
+    }
+
+    #[test]
+    fn when_no_path_can_deliver_it_in_time() {
+        let mut s = scene();
+        assert!(at(&mut s, 24, &policy()), "20 ms of flight, 1 ms to leave, 4 ms to spare");
+        assert!(!at(&mut s, 25, &policy()));
+        s.paths[0].in_flight = 60_000;
+        assert!(at(&mut s, 44, &policy()), "20 ms of queue");
+        assert!(!at(&mut s, 63, &policy()));
+        s.paths[0].state = crate::view::PathState::Suspected;
+        assert!(at(&mut s, 100, &policy()), "only the slow path is left");
+        assert!(!at(&mut s, 252, &policy()));
+    }
+
+    #[test]
+    fn the_way_there_may_take_most_of_the_round_trip() {
+        let mut s = scene();
+        let late = |s: &mut Scene, latency: u64, left: u64| {
+            (s.chunks[0].queued_at, s.chunks[0].deadline) = (s.now - ms(latency - left), Some(s.now + ms(left)));
+            policy().give_up(&s.cx(), &s.chunks[0]).is_some()
+        };
+        assert!(late(&mut s, 300, 44) && !late(&mut s, 300, 45), "40 ms, 1 ms to leave, 4 ms to spare");
+        assert!(late(&mut s, 50, 34) && !late(&mut s, 50, 35), "30 ms of 50: some time to wait is left");
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_predicted() {
+        let mut s = scene();
+        s.paths[1].min_rtt = Duration::ZERO;
+        assert!(!at(&mut s, 1, &policy()), "the other path may be faster");
+        s.now += ms(2);
+        s.chunks[0].deadline = Some(s.now - ms(1));
+        assert!(policy().give_up(&s.cx(), &s.chunks[0]).is_some(), "past is past");
+    }
+
+    #[test]
+    fn where_nothing_leaves_one_message_does() {
+        let mut s = scene();
+        s.paths.iter_mut().for_each(|p| p.min_rtt = ms(2_000));
+        s.data_sent_at = Some(s.now - ms(99));
+        assert!(at(&mut s, 500, &policy()));
+        s.data_sent_at = Some(s.now - ms(100));
+        assert!(!at(&mut s, 500, &policy()));
+        s.chunks[0].transmissions = 1;
+        assert!(at(&mut s, 500, &policy()), "fresh data, not repetitions");
+    }
+
+    #[test]
+    fn a_group_goes_as_a_whole() {
+        let mut s = scene();
+        let p = Arrival { whole: true, drain: true, ..policy() };
+        s.chunks[0].group_unsent = 401_000;
+        assert!(at(&mut s, 224, &p), "400000 bytes more at 2000000 bytes a second");
+        assert!(!at(&mut s, 225, &p));
+        (s.chunks[0].class, s.class_rates[0]) = (2, Rate::from_bytes_per_sec(600_000));
+        s.class_rates[1] = Rate::from_bytes_per_sec(400_000);
+        assert!(at(&mut s, 424, &p) && !at(&mut s, 425, &p), "half of the rate goes to what is more important");
+        s.chunks[0].class = 0;
+        assert!(!at(&mut s, 225, &p));
+        s.paths[1].ssthresh = u64::MAX;
+        assert!(!at(&mut s, 25, &p), "what a path carries is not known at its start");
+        s.chunks[0].group_broken = true;
+        assert!(at(&mut s, 5_000, &p));
+        assert!(!at(&mut s, 5_000, &policy()));
+    }
+
+    #[test]
+    fn limits_of_retransmissions_hold() {
+        let mut s = scene();
+        (s.chunks[0].transmissions, s.chunks[0].max_retransmissions) = (2, Some(1));
+        assert_eq!(policy().give_up(&s.cx(), &s.chunks[0]), Some(Reason::Retransmissions));
+    }
+}
