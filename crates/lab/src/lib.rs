@@ -8,6 +8,7 @@ pub mod joined;
 pub mod metrics;
 pub mod node;
 mod numbers;
+pub mod oracle;
 pub mod quantity;
 pub mod report;
 pub mod results;

@@ -20,6 +20,7 @@ pub mod looping;
 pub mod pacing;
 mod packetiser;
 pub mod playout;
+mod submission;
 pub mod truth;
 pub mod ts;
 
@@ -29,3 +30,4 @@ pub use packetiser::{OutMessage, Packetiser, PacketiserConfig, PacketiserStats, 
 pub use playout::{
     ClockMode, FrameCounts, FrameOutcome, Inserted, PlayoutBuffer, PlayoutConfig, PlayoutItem, PlayoutStats, StartAt,
 };
+pub use submission::Submission;

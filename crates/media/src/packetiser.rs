@@ -44,6 +44,26 @@ impl Default for PacketiserConfig {
     }
 }
 
+impl PacketiserConfig {
+    /// Most source bytes in a message.
+    fn payload_max(&self) -> usize {
+        self.max_message.saturating_sub(HEADER_LEN).max(PACKET_LEN)
+    }
+
+    /// Source bytes in a full message of a clean transport stream: whole packets.
+    pub fn full_payload(&self) -> usize {
+        self.payload_max() / PACKET_LEN * PACKET_LEN
+    }
+
+    /// Bytes of the message, header included, that carries `source` bytes of a frame, of which [`full_payload`] is the
+    /// most: a frame's last packet is filled up.
+    ///
+    /// [`full_payload`]: PacketiserConfig::full_payload
+    pub fn message_len(source: usize) -> usize {
+        HEADER_LEN + source.next_multiple_of(PACKET_LEN)
+    }
+}
+
 /// One message to send.
 #[derive(Clone, Debug)]
 pub struct OutMessage {
@@ -132,7 +152,7 @@ pub struct Packetiser {
 impl Packetiser {
     /// A packetiser at the start of a stream.
     pub fn new(config: PacketiserConfig) -> Self {
-        let payload_max = config.max_message.saturating_sub(HEADER_LEN).max(PACKET_LEN);
+        let payload_max = config.payload_max();
         Packetiser {
             config,
             payload_max,

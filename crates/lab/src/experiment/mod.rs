@@ -7,7 +7,7 @@ pub use shipped::{SHIPPED, Shipped};
 
 use crate::claims::{Claim, ClaimFile, Shape};
 use crate::figures::{Figure, FigureFile};
-use crate::report::About;
+use crate::report::{About, Overview};
 use crate::scenario::{Choice, Scenario, ScenarioError, check_name};
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -41,6 +41,8 @@ struct File {
     claims: Vec<String>,
     #[serde(default)]
     figures: Vec<String>,
+    #[serde(default, rename = "overview")]
+    overviews: Vec<Overview>,
 }
 
 /// Reads a file beside the experiment's own, by its path from there.
@@ -126,6 +128,7 @@ impl Experiment {
         let shapes = shapes(&self.scenarios, &keys);
         self.about.claims.retain(|c| c.check(&shapes).is_ok());
         self.about.figures.retain(|f| f.check(&shapes).is_ok());
+        self.about.overviews.retain(|o| o.check(&shapes).is_ok());
     }
 }
 
@@ -233,8 +236,14 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
         figures.extend(more);
     }
     twice(&claims, &figures).map_err(|what| wrong("experiment.toml", what))?;
-    let File { name, title, question, source, notes, .. } = f;
-    let about = About { title, question, source, notes, claims, figures, ..About::default() };
+    for o in &f.overviews {
+        o.check(&shapes).map_err(|what| ScenarioError {
+            line: line_of(&text, "[[overview]]", "title", &o.title),
+            ..wrong("experiment.toml", what)
+        })?;
+    }
+    let File { name, title, question, source, notes, overviews, .. } = f;
+    let about = About { title, question, source, notes, claims, figures, overviews, ..About::default() };
     Ok(Experiment { name, about, scenarios })
 }
 

@@ -16,10 +16,13 @@ impl Shipped {
     pub fn scenarios(&self) -> impl Iterator<Item = (&'static str, &'static str)> + '_ {
         let named = |path: &'static str| match path.strip_suffix("/scenario.toml") {
             Some(folder) => Some(folder),
-            None if self.name == "examples" => path.strip_suffix(".toml").filter(|n| *n != "experiment"),
-            None => None,
+            None if path.contains('/') => None,
+            None => path.strip_suffix(".toml"),
         };
-        self.files.iter().filter_map(move |f| Some((named(f.0)?, f.1)))
+        // What others extend has no name of its own, nor have claims and figures.
+        let scenario = |text: &str| text.lines().take_while(|l| !l.starts_with('[')).any(|l| l.starts_with("name ="));
+        let one = move |f: &(&'static str, &'static str)| Some((named(f.0).filter(|n| *n != "experiment")?, f.1));
+        self.files.iter().filter_map(one).filter(move |(_, text)| scenario(text))
     }
 
     /// The text of a file by its path in the folder.
@@ -77,4 +80,19 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "e2-case1/scenario.toml", "e2-case2/scenario.toml", "calibration/scenario.toml", "ablation-readings/scenario.toml",
         "ablation-scope/scenario.toml", "ablation-start/scenario.toml", "ablation-loss/scenario.toml", "ablation-era/scenario.toml",
         "ablation-oracle/scenario.toml";
+    "weather":
+        "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
+        "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",
+        "one-mtu-600.toml", "start-even.toml", "start-unlike.toml", "start-far.toml", "unlike-loss.toml",
+        "spike-one-300ms.toml", "spike-both-600ms.toml", "spike-both-1500ms.toml", "spike-both-3s.toml",
+        "spike-one-3s.toml", "spike-one-5s.toml", "stopped-4s.toml", "stopped-300ms.toml", "stall-one-2s.toml",
+        "ramp-one.toml", "ramp-both.toml", "collapse-one.toml", "collapse-best.toml", "collapse-both.toml",
+        "dark-one-3s.toml", "dark-both-1s.toml", "dark-both-400ms.toml", "dark-both-5s.toml", "dark-up-one.toml",
+        "dark-back-one.toml", "dark-back-both.toml", "handover.toml", "handover-gap.toml", "bursts-one.toml",
+        "bursts-both.toml", "loss-0.1-jitter-1.toml", "loss-0.5-jitter-10.toml", "loss-2-jitter-10.toml",
+        "loss-2-jitter-5-free.toml", "loss-5-jitter-50-free.toml", "loss-1-jitter-exponential.toml",
+        "mtu-600-one.toml", "mtu-600-both.toml", "scarce.toml", "bufferbloat.toml", "short-queues.toml",
+        "tcp-beside-one.toml", "tcp-beside-both.toml", "three-start.toml", "three-spike-one.toml",
+        "three-spike-all.toml", "three-collapse-all.toml", "three-dark-two.toml", "three-fading.toml",
+        "three-handovers.toml", "three-loss-mix.toml", "three-scarce.toml", "three-everything.toml";
 };

@@ -49,6 +49,40 @@ pub enum FlowMetric {
     Jain,
     /// What a viewer sees.
     Viewed(View),
+    /// What became of the frames of a flow with `playout`.
+    Framed(Framed),
+}
+
+/// What became of the frames that were due, whether they were sent or not.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Framed {
+    /// How many there were.
+    Frames,
+    /// Part of them that was whole in time.
+    Whole,
+    /// How many were not, for each event.
+    LostPerEvent,
+    /// From the end of an event until no frame is missing for a second; the longest.
+    Recovery,
+    /// Part of the bytes that came late.
+    LateBytes,
+    /// Part of the bytes that came for nothing.
+    WastedBytes,
+    /// Part of the frames that could at most have been whole in time, over these links.
+    Possible,
+    /// Part of them that is whole in time when somebody plans who knows the links' future.
+    Offline,
+    /// Part of them that can be decoded then.
+    OfflineDecodable,
+    /// How many fewer were whole than then, for each event.
+    LostBeyondOffline,
+}
+
+impl Framed {
+    /// Is it of what could have been?
+    pub const fn is_bound(self) -> bool {
+        matches!(self, Framed::Possible | Framed::Offline | Framed::OfflineDecodable | Framed::LostBeyondOffline)
+    }
 }
 
 /// What a viewer sees of a flow with `playout`.
@@ -131,7 +165,7 @@ const FLOW: [(&str, FlowMetric, &str); 22] = [
     ("stage-timeouts", FlowMetric::Stage(Stage::Timeouts), ""),
     ("stage-age", FlowMetric::Stage(Stage::Age), ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 10] = [
+const MORE: [(&str, FlowMetric, &str); 20] = [
     ("stage-draw", FlowMetric::Stage(Stage::Draw), ""),
     ("decisions", FlowMetric::Decisions, ""),
     ("dormant", FlowMetric::Dormant, ""),
@@ -142,6 +176,16 @@ const MORE: [(&str, FlowMetric, &str); 10] = [
     ("decodable-frames", FlowMetric::Viewed(View::Decodable), ""),
     ("underflows", FlowMetric::Viewed(View::Underflows), ""),
     ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
+    ("frames", FlowMetric::Framed(Framed::Frames), ""),
+    ("whole-frames", FlowMetric::Framed(Framed::Whole), ""),
+    ("lost-per-event", FlowMetric::Framed(Framed::LostPerEvent), ""),
+    ("recovery", FlowMetric::Framed(Framed::Recovery), "s"),
+    ("late-bytes", FlowMetric::Framed(Framed::LateBytes), ""),
+    ("wasted-bytes", FlowMetric::Framed(Framed::WastedBytes), ""),
+    ("possible-frames", FlowMetric::Framed(Framed::Possible), ""),
+    ("offline-frames", FlowMetric::Framed(Framed::Offline), ""),
+    ("offline-decodable", FlowMetric::Framed(Framed::OfflineDecodable), ""),
+    ("lost-beyond-offline", FlowMetric::Framed(Framed::LostBeyondOffline), ""),
 ];
 
 const LINK: [(&str, LinkMetric, &str); 6] = [

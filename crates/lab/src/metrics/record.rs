@@ -1,11 +1,11 @@
 //! What one flow delivered, and when.
 
 use super::serials::Serials;
-use super::{Delays, Detail, Fingerprint, Level, SharedVideo, Viewed, Wanted};
+use super::{Delays, Detail, Fingerprint, Level, SharedVideo, Video, Viewed, Wanted};
 use anabranch_base::{Duration, Instant};
 use std::cell::RefCell;
 use std::rc::Rc;
-use std::sync::PoisonError;
+use std::sync::{MutexGuard, PoisonError};
 
 /// A record that both ends of a flow write to.
 pub type SharedRecord = Rc<RefCell<Record>>;
@@ -196,6 +196,11 @@ impl Record {
     pub fn viewed(&self, until: Instant) -> Option<Viewed> {
         let v = self.video.as_ref()?;
         Some(v.lock().unwrap_or_else(PoisonError::into_inner).viewed(self.from, until))
+    }
+
+    /// The frames that a viewer watches.
+    pub fn video(&self) -> Option<MutexGuard<'_, Video>> {
+        Some(self.video.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// Messages whose deadline has passed by `until`, and how many of them were in time.

@@ -2,6 +2,7 @@
 //! still.
 
 use anabranch_base::{Duration, Instant};
+use anabranch_media::PacketiserConfig;
 use anabranch_sim::traffic::{Emission, FrameClass, Kind, Source};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -39,6 +40,31 @@ struct Frame {
     in_time: usize,
     /// When its last packet came.
     whole: Option<Instant>,
+    /// Bytes that came, and those that came in time.
+    came: u64,
+    came_in_time: u64,
+}
+
+impl Frame {
+    /// Bytes of its packet `n`, from 0.
+    fn bytes_of(&self, n: usize, packet: u64) -> u64 {
+        (self.bytes.1 - self.bytes.0).saturating_sub(n as u64 * packet).min(packet)
+    }
+
+    fn is_whole_in_time(&self) -> bool {
+        self.in_time == self.packets
+    }
+}
+
+/// What came of the frames made in a span.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Came {
+    /// Bytes that came, each counted once.
+    pub bytes: u64,
+    /// Those that came after their frame was due.
+    pub late: u64,
+    /// Those of frames that were not whole when they were due, late ones among them.
+    pub wasted: u64,
 }
 
 /// What a viewer saw.
@@ -72,7 +98,18 @@ impl Video {
         let packets = bytes.div_ceil(self.packet) as usize;
         self.came.resize(first + packets, false);
         let bytes = (start, start + bytes);
-        self.frames.push(Frame { class, at, first, packets, bytes, arrived: 0, in_time: 0, whole: None });
+        self.frames.push(Frame {
+            class,
+            at,
+            first,
+            packets,
+            bytes,
+            arrived: 0,
+            in_time: 0,
+            whole: None,
+            came: 0,
+            came_in_time: 0,
+        });
     }
 
     /// There will be no more frames.
@@ -86,8 +123,12 @@ impl Video {
         *came = true;
         let frame = self.frames.partition_point(|f| f.first <= number).checked_sub(1);
         let Some(f) = frame.and_then(|i| self.frames.get_mut(i)) else { return };
+        let in_time = at <= f.at + self.playout;
+        let bytes = f.bytes_of(number - f.first, self.packet);
         f.arrived += 1;
-        f.in_time += usize::from(at <= f.at + self.playout);
+        f.in_time += usize::from(in_time);
+        f.came += bytes;
+        f.came_in_time += if in_time { bytes } else { 0 };
         if f.arrived == f.packets {
             f.whole = Some(at);
         }
@@ -127,6 +168,39 @@ impl Video {
         v
     }
 
+    /// Was frame `number`, from 0, whole when it was due? False for one that was never sent.
+    pub fn was_whole(&self, number: usize) -> bool {
+        self.frames.get(number).is_some_and(Frame::is_whole_in_time)
+    }
+
+    /// Which of these frames can be decoded, if those are whole of which it is said: class, when made, whole. None where
+    /// it cannot be known.
+    pub fn decodable_of(
+        frames: impl Iterator<Item = (FrameClass, Instant, bool)>,
+        playout: Duration,
+        until: Instant,
+    ) -> Vec<Option<bool>> {
+        let mut video = Video::new(playout, 1.0, 1);
+        for (number, (class, at, whole)) in frames.enumerate() {
+            video.frame(class, at, 1);
+            if whole {
+                video.packet(number, at);
+            }
+        }
+        video.decodable(until)
+    }
+
+    /// What came of the frames that were made from `from` on and due by `until`.
+    pub fn came(&self, from: Instant, until: Instant) -> Came {
+        let mut all = Came::default();
+        for f in self.frames.iter().filter(|f| f.at >= from && f.at + self.playout <= until) {
+            all.bytes += f.came;
+            all.late += f.came - f.came_in_time;
+            all.wasted += if f.is_whole_in_time() { 0 } else { f.came };
+        }
+        all
+    }
+
     /// Whether each frame can be decoded: all its packets are in time, and so are those of the anchors it depends on.
     /// The last B frames of a group need the next I (open groups), those at the end of a video only the anchor before.
     /// None where the anchor after is not due by `until`.
@@ -134,7 +208,7 @@ impl Video {
         let mut out: Vec<Option<bool>> = Vec::with_capacity(self.frames.len());
         let (mut before, mut waiting) = (false, 0);
         for f in &self.frames {
-            let own = f.in_time == f.packets;
+            let own = f.is_whole_in_time();
             if f.class == FrameClass::B {
                 out.push(Some(own && before));
                 waiting += 1;
@@ -195,42 +269,70 @@ impl Video {
     }
 }
 
-/// Cuts frames into packets and notes them.
+/// How frames become the messages of a transport.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Cut {
+    /// Most bytes of a frame in one message, at least 1.
+    pub packet: u32,
+    /// The messages are those of `anabranch send`, with its header and whole packets of a transport stream.
+    pub as_media: bool,
+}
+
+impl Cut {
+    /// Messages of so many bytes that hold nothing else.
+    pub const fn plain(packet: u32) -> Self {
+        Cut { packet, as_media: false }
+    }
+
+    /// Messages as `anabranch send` makes them.
+    pub fn media() -> Self {
+        Cut { packet: PacketiserConfig::default().full_payload() as u32, as_media: true }
+    }
+
+    /// Bytes of the message that carries so many of a frame.
+    pub fn message(self, bytes: u64) -> u64 {
+        if self.as_media { PacketiserConfig::message_len(bytes as usize) as u64 } else { bytes }
+    }
+}
+
+/// Cuts frames into messages, and notes them where somebody watches.
 pub struct Packets {
     inner: Box<dyn Source>,
-    packet: u64,
-    video: SharedVideo,
+    cut: Cut,
+    video: Option<SharedVideo>,
     rest: Option<Emission>,
 }
 
 impl Packets {
-    /// The packets of `inner`'s frames, which `video` gets to know.
-    pub fn new(inner: Box<dyn Source>, video: SharedVideo) -> Self {
-        let packet = video.lock().unwrap_or_else(PoisonError::into_inner).packet;
-        Packets { inner, packet, video, rest: None }
+    /// The messages of `inner`'s frames, which `video` gets to know.
+    pub fn new(inner: Box<dyn Source>, cut: Cut, video: Option<SharedVideo>) -> Self {
+        Packets { inner, cut, video, rest: None }
+    }
+
+    fn note(&self, e: Option<Emission>) {
+        let Some(video) = &self.video else { return };
+        let mut video = video.lock().unwrap_or_else(PoisonError::into_inner);
+        match e.map(|e| (e, e.kind)) {
+            None => video.end(),
+            Some((e, Kind::Frame { class, .. })) => video.frame(class, e.at, e.size),
+            Some(_) => {}
+        }
     }
 }
 
 impl Source for Packets {
     fn next(&mut self, now: Instant) -> Option<Emission> {
-        let mut e = match self.rest.take() {
+        let e = match self.rest.take() {
             Some(rest) => rest,
             None => {
                 let next = self.inner.next(now);
-                let mut video = self.video.lock().unwrap_or_else(PoisonError::into_inner);
-                match next.map(|e| (e, e.kind)) {
-                    None => video.end(),
-                    Some((e, Kind::Frame { class, .. })) => video.frame(class, e.at, e.size),
-                    Some(_) => {}
-                }
+                self.note(next);
                 next?
             }
         };
-        if e.size > self.packet {
-            self.rest = Some(Emission { size: e.size - self.packet, ..e });
-            e.size = self.packet;
-        }
-        Some(e)
+        let here = e.size.min(u64::from(self.cut.packet.max(1)));
+        self.rest = (e.size > here).then_some(Emission { size: e.size - here, ..e });
+        Some(Emission { size: self.cut.message(here), ..e })
     }
 }
 

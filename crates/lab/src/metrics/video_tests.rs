@@ -131,7 +131,7 @@ fn the_buffer_runs_empty_and_is_filled_again() {
 fn packets_of_a_source_are_found_by_number_and_by_bytes() {
     let config = TrafficConfig::Video(traffic::Video { sigma: 0.0, ..traffic::Video::STANDARD });
     let shared = Arc::new(Mutex::new(Video::new(Duration::from_millis(300), 25.0, 1_000)));
-    let mut packets = Packets::new(config.build(1, "v"), shared.clone());
+    let mut packets = Packets::new(config.build(1, "v"), Cut::plain(1_000), Some(shared.clone()));
     let sizes: Vec<u64> = (0..17).filter_map(|_| packets.next(Instant::ZERO)).map(|e| e.size).collect();
     // 60,000 bytes in 19 parts: I 15,789 bytes, then a B of 3,158 of which one packet was taken.
     assert_eq!((sizes[14], sizes[15], sizes[16]), (1_000, 789, 1_000));

@@ -70,7 +70,8 @@ impl Wanted {
             | FlowMetric::Decisions
             | FlowMetric::Dormant
             | FlowMetric::Jain
-            | FlowMetric::Viewed(_) => {}
+            | FlowMetric::Viewed(_)
+            | FlowMetric::Framed(_) => {}
         }
     }
 

@@ -2,30 +2,91 @@
 
 use anabranch_base::{Duration, Instant, Rate, StreamId};
 use anabranch_engine::{AssocId, Association, Endpoint, Part, SendError, SendOptions};
-use anabranch_sim::traffic::{Emission, Source};
+use anabranch_media::{Class, Submission};
+use anabranch_sim::traffic::{Emission, FrameClass, Kind, Source};
 use bytes::Bytes;
 
 use crate::metrics::Record;
 
 static ZEROS: [u8; 65_536] = [0; 65_536];
 
+/// On which stream a message goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Streams {
+    /// On so many in turn, at least 1.
+    InTurn(u16),
+    /// On the one of its class, as `anabranch send` has it; what has no class goes on the first.
+    ByClass,
+}
+
 /// How messages are sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delivery {
-    /// Streams used in turn, at least 1.
-    pub streams: u16,
+    /// Streams used.
+    pub streams: Streams,
     /// Delivered as they come.
     pub unordered: bool,
-    /// Given up this long after they were made.
-    pub lifetime: Option<Duration>,
-    /// Given up after so many repetitions.
-    pub max_retransmissions: Option<u16>,
+    /// Given up this long after they were made, by class (I, P, B). What has no class counts as B.
+    pub lifetime: [Option<Duration>; 3],
+    /// Given up after so many repetitions, by class.
+    pub max_retransmissions: [Option<u16>; 3],
 }
 
 impl Default for Delivery {
     fn default() -> Self {
-        Delivery { streams: 1, unordered: false, lifetime: None, max_retransmissions: None }
+        Delivery { streams: Streams::InTurn(1), unordered: false, lifetime: [None; 3], max_retransmissions: [None; 3] }
     }
+}
+
+impl Delivery {
+    /// Frames of a video as `anabranch send` sends them when they are shown `latency` after they were made.
+    pub fn of_video(latency: Option<Duration>) -> Self {
+        Delivery { streams: Streams::ByClass, unordered: true, lifetime: [latency; 3], ..Delivery::default() }
+    }
+
+    /// Most streams that it uses.
+    pub fn stream_count(&self) -> u16 {
+        match self.streams {
+            Streams::InTurn(n) => n.max(1),
+            Streams::ByClass => Submission::STREAMS,
+        }
+    }
+
+    /// How message `number`, made at `at`, is sent. `frame` is the class and the number of the frame it belongs to.
+    pub fn options(&self, frame: Option<(Class, u32)>, number: u32, at: Instant) -> SendOptions {
+        let in_turn = match self.streams {
+            Streams::InTurn(n) => Some(StreamId((number % u32::from(n.max(1))) as u16)),
+            Streams::ByClass => None,
+        };
+        let plain = SendOptions::default();
+        let index = frame.map_or(usize::from(plain.class), |(class, _)| class.index());
+        let lifetime = self.lifetime.get(index).copied().flatten();
+        let options = SendOptions {
+            unordered: self.unordered,
+            // The number of the message: the receiver's record finds it by this.
+            ppid: number,
+            max_retransmissions: self.max_retransmissions.get(index).copied().flatten(),
+            ..plain
+        };
+        let Some((class, group)) = frame else {
+            let deadline = lifetime.map(|l| at + l);
+            return SendOptions { stream: in_turn.unwrap_or(StreamId(0)), deadline, ..options };
+        };
+        // What the program does by the same code; the scenario may want another order.
+        let Submission { stream, unordered: _, deadline, class, group } = Submission::new(class, group, at, lifetime);
+        SendOptions { stream: in_turn.unwrap_or(stream), deadline, class, group: Some(group), ..options }
+    }
+}
+
+/// Class and number of the frame that an emission belongs to.
+fn frame(e: &Emission) -> Option<(Class, u32)> {
+    let Kind::Frame { number, class } = e.kind else { return None };
+    let class = match class {
+        FrameClass::I => Class::I,
+        FrameClass::P => Class::P,
+        FrameClass::B => Class::B,
+    };
+    Some((class, number as u32))
 }
 
 /// A source of messages on one side of an association.
@@ -86,20 +147,11 @@ impl Application {
     /// Hands over what is due, and notes it where somebody asked.
     pub(super) fn send(&mut self, now: Instant, a: &mut Association, mut record: Option<&mut Record>) {
         while let Some(e) = self.next.filter(|e| !self.blocked && e.at <= now) {
-            let deadline = self.delivery.lifetime.map(|l| e.at + l);
-            let options = SendOptions {
-                stream: StreamId((self.number % u32::from(self.delivery.streams.max(1))) as u16),
-                unordered: self.delivery.unordered,
-                // The number of the message: the receiver's record finds it by this.
-                ppid: self.number,
-                deadline,
-                max_retransmissions: self.delivery.max_retransmissions,
-                ..SendOptions::default()
-            };
+            let options = self.delivery.options(frame(&e), self.number, e.at);
             match a.send(now, options, payload(e.size)) {
                 Ok(()) => {
                     if let Some(record) = &mut record {
-                        record.made(self.number, e.at, deadline);
+                        record.made(self.number, e.at, options.deadline);
                     }
                     self.number = self.number.wrapping_add(1);
                 }

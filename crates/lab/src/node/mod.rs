@@ -16,7 +16,7 @@ mod totals;
 mod watched;
 
 pub(crate) use addresses::ip;
-pub use application::{Application, Delivery, Reader, Unsendable};
+pub use application::{Application, Delivery, Reader, Streams, Unsendable};
 pub use packet::SctpPacket;
 pub use pairs::Pairs;
 pub use sctp::{End, SctpAgent, SctpConfig};

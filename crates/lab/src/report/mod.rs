@@ -1,8 +1,11 @@
 //! The answer of an experiment: one page, a verdict for each claim, every figure in three formats.
 
 mod differences;
+mod overview;
 mod page;
 mod table;
+
+pub use overview::Overview;
 
 use crate::claims::{self, Claim, Judgement};
 use crate::figures::{self, Figure, FigureError};
@@ -27,6 +30,9 @@ pub struct About {
     pub claims: Vec<Claim>,
     /// The figures.
     pub figures: Vec<Figure>,
+    /// Tables over all scenarios.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub overviews: Vec<Overview>,
     /// How to run it again: `anabranch lab run rtx-csi`.
     pub command: String,
     /// Version of the program.

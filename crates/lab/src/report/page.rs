@@ -23,6 +23,9 @@ pub(super) fn from_drawn(
         .verdict(form(results, judgements))
         .facts(&facts(results, judgements))
         .section(what_this_is(about, results));
+    if !about.overviews.is_empty() {
+        page = page.section(overviews(about, results));
+    }
     if !judgements.is_empty() {
         page = page.section(verdicts(judgements));
     }
@@ -113,6 +116,11 @@ fn what_this_is(about: &About, results: &Results) -> Section {
         .collect();
     let section = Section::new("What this is").paragraph(text);
     scenarios.iter().fold(section, |s, line| s.paragraph(format!("Scenario {line}.")))
+}
+
+fn overviews(about: &About, results: &Results) -> Section {
+    let section = Section::new("Over all scenarios").paragraph("Means over the seeds; intervals stand below.");
+    about.overviews.iter().fold(section, |s, o| s.table(&o.table(results)))
 }
 
 fn verdicts(judgements: &[Judgement]) -> Section {

@@ -63,6 +63,7 @@ pub(crate) fn about() -> About {
         notes: vec!["Nothing here is measured.".into()],
         claims: claims.claims,
         figures: figures.figures,
+        overviews: Vec::new(),
         command: "anabranch lab run rtx-csi".into(),
         version: "0.0.0".into(),
         settings: "seeds = 5".into(),

@@ -192,10 +192,13 @@ impl Scene {
 /// What a flow sends. Frames that somebody watches are cut into packets that `record` knows.
 fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Source> {
     let source = f.traffic.build(seed, &f.name);
-    let Some(p) = f.playout else { return source };
-    let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, p.packet)));
-    record.borrow_mut().watch(video.clone());
-    Box::new(Packets::new(source, video))
+    let Some(cut) = f.cut else { return source };
+    let watched = f.playout.map(|p| {
+        let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, cut.packet)));
+        record.borrow_mut().watch(video.clone());
+        video
+    });
+    Box::new(Packets::new(source, cut, watched))
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 
 use super::build::{Live, Scene};
 use super::counts::{Counted, Counts};
+use super::framed;
 use super::one::convergence;
 use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, Stage, View, Viewed};
 use crate::node::SctpAgent;
@@ -9,6 +10,7 @@ use crate::scenario::{Of, Plan, covers};
 use anabranch_base::Instant;
 use anabranch_sim::{LossPoint, Tally};
 use std::cell::Ref;
+use std::collections::BTreeMap;
 
 /// A run that is over.
 pub(super) struct Measured<'s> {
@@ -17,13 +19,24 @@ pub(super) struct Measured<'s> {
     /// What was counted since the measuring began.
     counted: Counted,
     end: Instant,
+    /// The frames of each group that is asked for them, with and without bounds.
+    framed: BTreeMap<(String, bool), Option<Vec<framed::Frames>>>,
 }
 
 impl<'s> Measured<'s> {
     /// `before` is what had been counted when the measuring began.
-    pub fn new(plan: &'s Plan, scene: &'s Scene, before: &Counted) -> Self {
+    pub fn new(plan: &'s Plan, scene: &'s Scene, seed: u64, before: &Counted) -> Self {
         let counted = Counted::now(plan, scene).since(before);
-        Measured { plan, scene, counted, end: Instant::ZERO + plan.duration }
+        let mut framed = BTreeMap::new();
+        for m in &plan.measures {
+            if let Of::Flow(group, FlowMetric::Framed(of)) = &m.of {
+                let bounds = of.is_bound();
+                let frames =
+                    || covered(plan, group).map(|i| framed::Frames::of(plan, scene, i, seed, bounds)).collect();
+                framed.entry((group.clone(), bounds)).or_insert_with(frames);
+            }
+        }
+        Measured { plan, scene, counted, end: Instant::ZERO + plan.duration, framed }
     }
 
     /// The value of a metric; none where there was nothing to measure.
@@ -35,18 +48,12 @@ impl<'s> Measured<'s> {
     }
 
     fn members(&self, group: &str) -> impl Iterator<Item = &'s Live> + Clone {
-        self.covered(group).map(|i| &self.scene.flows[i])
+        covered(self.plan, group).map(|i| &self.scene.flows[i])
     }
 
     /// What its members have counted.
     fn counts(&self, group: &str) -> impl Iterator<Item = &Counts> + Clone {
-        self.covered(group).map(|i| &self.counted.flows[i])
-    }
-
-    fn covered(&self, group: &str) -> impl Iterator<Item = usize> + Clone + use<> {
-        let flows = self.plan.flows.iter().enumerate();
-        let all: Vec<usize> = flows.filter(|(_, f)| covers(group, &f.group)).map(|(i, _)| i).collect();
-        all.into_iter()
+        covered(self.plan, group).map(|i| &self.counted.flows[i])
     }
 
     fn flow(&self, group: &str, m: FlowMetric) -> Option<f64> {
@@ -73,6 +80,10 @@ impl<'s> Measured<'s> {
             FlowMetric::HolesMax => sum(&|l| self.sctp(l).then(|| lock(l).holes.max() as f64)),
             FlowMetric::Jain => jain(&members.map(|l| self.goodput(l)).collect::<Option<Vec<f64>>>()?),
             FlowMetric::Viewed(v) => view(v, members.map(|l| lock(l).viewed(self.end))),
+            FlowMetric::Framed(of) => {
+                let frames = self.framed.get(&(group.to_owned(), of.is_bound()));
+                framed::value(of, self.plan, frames?.as_ref()?)
+            }
             FlowMetric::DeadlineMisses => {
                 let (made, kept) =
                     members.map(|l| lock(l).deadlines(self.end)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
@@ -159,6 +170,13 @@ impl<'s> Measured<'s> {
             }
         }
     }
+}
+
+/// The places of the flows that `group` means.
+fn covered(plan: &Plan, group: &str) -> impl Iterator<Item = usize> + Clone + use<> {
+    let flows = plan.flows.iter().enumerate();
+    let all: Vec<usize> = flows.filter(|(_, f)| covers(group, &f.group)).map(|(i, _)| i).collect();
+    all.into_iter()
 }
 
 /// Jain's fairness index: 1 where all are equal, 1/n where one has all.

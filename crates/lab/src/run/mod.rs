@@ -5,6 +5,7 @@ mod build;
 mod counts;
 pub mod folder;
 mod former;
+mod framed;
 mod journal;
 mod measure;
 mod models;
@@ -16,6 +17,8 @@ mod samples;
 pub mod series;
 mod traced;
 
+#[cfg(test)]
+mod media_tests;
 #[cfg(test)]
 mod tests;
 

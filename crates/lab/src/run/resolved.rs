@@ -1,8 +1,11 @@
 //! Every parameter of a plan with the value that it has in the end: profiles and defaults worked out.
 
 use super::models::{self, rate, time};
+use crate::metrics::Cut;
+use crate::node::{Delivery, Streams};
 use crate::scenario::{Flow, Plan, Playout, Sctp, Transport};
 use anabranch_engine::{AssocConfig, AuthConfig, Quirks};
+use anabranch_media::HEADER_LEN;
 use anabranch_policy::registry::Hook;
 use anabranch_sim::link::LinkConfig;
 use anabranch_sim::queue::Limit;
@@ -20,12 +23,15 @@ pub type Resolved = BTreeMap<String, Value>;
 /// # Errors
 /// A limit that cannot be, which a plan that was read has not.
 pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
-    let Plan { topology, flows, duration, from, bin, measures: _, series: _ } = plan;
+    let Plan { topology, flows, duration, from, bin, events, measures: _, series: _ } = plan;
     let mut all = Resolved::new();
     let mut top = Below { prefix: String::new(), all: &mut all };
     top.put("duration", time(*duration));
     top.put("measure-from", time(*from));
     top.put("bin", time(*bin));
+    if !events.is_empty() {
+        top.put("events", events.iter().map(|e| [e.0, e.1].map(time).to_vec()).collect::<Vec<_>>());
+    }
     of_topology(&mut top, topology);
     for group in flows.chunk_by(|a, b| a.group == b.group) {
         of_group(&mut top, group)?;
@@ -49,6 +55,15 @@ struct Below<'a> {
 impl Below<'_> {
     fn put(&mut self, key: &str, value: impl Into<Value>) {
         self.all.insert(format!("{}{key}", self.prefix), value.into());
+    }
+
+    /// One value where all classes have the same, else those of I, P and B.
+    fn by_class<T: Into<Value> + PartialEq>(&mut self, key: &str, [i, p, b]: [Option<T>; 3]) {
+        if i == p && p == b {
+            return self.put(key, i);
+        }
+        let all = [i, p, b].map(|v| v.map_or(Value::Null, Into::into));
+        self.put(key, Vec::from(all));
     }
 
     fn below(&mut self, key: &str) -> Below<'_> {
@@ -121,14 +136,17 @@ fn of_group(to: &mut Below<'_>, group: &[Flow]) -> Result<(), String> {
 }
 
 fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
-    let Flow { group: _, name: _, from: _, to: _, start, start_within, traffic, transport, playout } = f;
+    let Flow { group: _, name: _, from: _, to: _, start, start_within, traffic, transport, playout, cut } = f;
     to.put("start", time(*start));
     to.put("start-within", time(*start_within));
     to.put("traffic", models::traffic(traffic));
-    if let Some(Playout { after, fps, packet }) = playout {
+    if let Some(Playout { after, fps }) = playout {
         to.put("playout", time(*after));
         to.put("playout-fps", *fps);
+    }
+    if let Some(Cut { packet, as_media }) = cut {
         to.put("playout-packet", *packet);
+        to.put("playout-header", if *as_media { HEADER_LEN as u64 } else { 0 });
     }
     match transport {
         Transport::Sctp(s) => {
@@ -154,10 +172,12 @@ fn of_sctp(to: &mut Below<'_>, s: &Sctp) -> Result<(), String> {
     for hook in Hook::ALL {
         to.put(&hook.name().replace('_', "-"), profile.spec_in_full(hook));
     }
-    to.put("streams", delivery.streams);
-    to.put("unordered", delivery.unordered);
-    to.put("lifetime", delivery.lifetime.map(time));
-    to.put("max-retransmissions", delivery.max_retransmissions);
+    let Delivery { streams, unordered, lifetime, max_retransmissions } = *delivery;
+    to.put("streams", delivery.stream_count());
+    to.put("streams-by", if streams == Streams::ByClass { "class" } else { "turn" });
+    to.put("unordered", unordered);
+    to.by_class("lifetime", lifetime.map(|l| l.map(time)));
+    to.by_class("max-retransmissions", max_retransmissions);
     to.put("read-rate", read_rate.map(rate));
     to.put("paths", paths.map(|n| n as u64));
     to.put("overhead", *overhead);
@@ -188,6 +208,7 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
         max_burst,
         rto_initial,
         rto_max,
+        max_init_timeout,
         max_paths,
         fragmentation,
         partial_delivery,
@@ -232,6 +253,7 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("max-burst", max_burst);
     to.put("rto-initial", time(rto_initial));
     to.put("rto-max", time(rto_max));
+    to.put("max-init-timeout", max_init_timeout.map(time));
     to.put("max-paths", max_paths);
     to.put("fragmentation", fragmentation);
     to.put("partial-delivery", partial_delivery);

@@ -3,8 +3,9 @@
 use super::error::{Problem, section};
 use super::others::{self, OF_TCP};
 use super::traffic::{self, Traffic};
-use super::units::{BitRate, Names, Size, Time};
-use crate::node::Delivery;
+use super::units::{BitRate, ByClass, Names, Size, Time};
+use crate::metrics::Cut;
+use crate::node::{Delivery, Streams};
 use anabranch_base::{Duration, Rate};
 use anabranch_engine::{AssocConfig, Quirks};
 use anabranch_policy::registry::{Hook, Profile, Value as ParamValue};
@@ -35,6 +36,8 @@ pub struct Flow {
     pub transport: Transport,
     /// How its frames are watched.
     pub playout: Option<Playout>,
+    /// How its frames are cut into messages; a frame that is not is one message.
+    pub cut: Option<Cut>,
 }
 
 /// A viewer of a flow of video frames.
@@ -44,8 +47,6 @@ pub struct Playout {
     pub after: Duration,
     /// Frames per second.
     pub fps: f64,
-    /// Frames are sent in packets of at most so many bytes of payload.
-    pub packet: u32,
 }
 
 /// Payload of the largest datagram of a UDP flow: what is larger leaves as several.
@@ -143,10 +144,9 @@ struct Basic {
 struct SctpKeys {
     profile: Option<String>,
     streams: Option<u16>,
-    #[serde(default)]
-    unordered: bool,
-    lifetime: Option<Time>,
-    max_retransmissions: Option<u16>,
+    unordered: Option<bool>,
+    lifetime: Option<ByClass<Time>>,
+    max_retransmissions: Option<ByClass<u16>>,
     read_rate: Option<BitRate>,
     paths: Option<usize>,
     encapsulation: Option<String>,
@@ -184,7 +184,8 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         }
     }
     let basic: Basic = section(&place, Value::Table(basic))?;
-    let (transport, full) = match basic.transport.as_str() {
+    let said = Said::of(&own);
+    let (mut transport, full) = match basic.transport.as_str() {
         "sctp" => sctp(&place, own)?,
         "tcp" => others::tcp(&place, own)?,
         "udp" => others::udp(&place, own)?,
@@ -198,11 +199,25 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     let traffic = traffic.config(full).map_err(|e| Problem::at(&place, "traffic", e))?;
     let playout = basic.playout.map(|Time(after)| match &traffic {
         TrafficConfig::Video(Video { fps, .. }) | TrafficConfig::VideoTrace(VideoTrace { fps, .. }) => {
-            Ok(Playout { after, fps: *fps, packet: full })
+            Ok(Playout { after, fps: *fps })
         }
         _ => Err(Problem::at(&place, "playout", "is for traffic of kind video or video-trace: remove it")),
     });
     let playout = playout.transpose()?;
+    let video = matches!(traffic, TrafficConfig::Video(_) | TrafficConfig::VideoTrace(_));
+    let mut cut = playout.map(|_| Cut::plain(full));
+    if let Transport::Sctp(s) = &mut transport {
+        if video {
+            cut = Some(Cut::media());
+            s.delivery = said.of_video(s.delivery, playout);
+        } else if let Some(key) = said.by_class {
+            return Err(Problem::at(
+                &place,
+                key,
+                "is a list by class of frames: traffic of other kinds takes one value",
+            ));
+        }
+    }
     let (start, within) = (basic.start, basic.start_within);
     let ends = ends(&place, basic.from.as_ref(), basic.to.as_ref())?;
     let single = ends.len() == 1;
@@ -216,9 +231,39 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         traffic: traffic.clone(),
         transport: transport.clone(),
         playout,
+        cut,
     };
     let flows: Vec<Flow> = ends.into_iter().enumerate().map(flow).collect();
     Ok(if enabled { flows } else { Vec::new() })
+}
+
+/// What a flow says of how its messages are sent; video has other defaults.
+struct Said {
+    streams: bool,
+    unordered: bool,
+    lifetime: bool,
+    /// The key that has values by class.
+    by_class: Option<&'static str>,
+}
+
+impl Said {
+    fn of(own: &Table) -> Self {
+        let has = |key| own.contains_key(key);
+        let listed = |key: &&str| own.get(*key).is_some_and(Value::is_array);
+        let by_class = ["lifetime", "max-retransmissions"].iter().find(|k| listed(k)).copied();
+        Said { streams: has("streams"), unordered: has("unordered"), lifetime: has("lifetime"), by_class }
+    }
+
+    /// The frames of a video go as `anabranch send` sends them, but for what the flow says.
+    fn of_video(&self, d: Delivery, playout: Option<Playout>) -> Delivery {
+        let own = Delivery::of_video(playout.map(|p| p.after));
+        Delivery {
+            streams: if self.streams { d.streams } else { own.streams },
+            unordered: if self.unordered { d.unordered } else { own.unordered },
+            lifetime: if self.lifetime { d.lifetime } else { own.lifetime },
+            ..d
+        }
+    }
 }
 
 /// Who talks to whom: two lists of one length, or one end for all.
@@ -279,10 +324,10 @@ fn sctp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
         return Err(Problem::at(place, "streams", "needs one stream or more"));
     }
     let delivery = Delivery {
-        streams: keys.streams.unwrap_or(1),
-        unordered: keys.unordered,
-        lifetime: keys.lifetime.map(|t| t.0),
-        max_retransmissions: keys.max_retransmissions,
+        streams: Streams::InTurn(keys.streams.unwrap_or(1)),
+        unordered: keys.unordered.unwrap_or(false),
+        lifetime: keys.lifetime.map_or([None; 3], |l| l.each().map(|t| Some(t.0))),
+        max_retransmissions: keys.max_retransmissions.map_or([None; 3], |m| m.each().map(Some)),
     };
     let read_rate = keys.read_rate.map(|r| r.0);
     let sctp = Sctp { profile, limits, delivery, read_rate, paths: keys.paths, overhead };
@@ -321,7 +366,7 @@ impl Sctp {
         a.dynamic_addresses = false;
         // A frame or a transfer may be larger than the receiver's buffer; who reads it takes what there is.
         a.partial_delivery = true;
-        a.outbound_streams = a.outbound_streams.max(self.delivery.streams);
+        a.outbound_streams = a.outbound_streams.max(self.delivery.stream_count());
         let mtu = l.packet_size.map_or(1_500, |s| s.0);
         let smallest = (AssocConfig::MIN_PACKET_SIZE as u64) + u64::from(self.overhead);
         if !(smallest..=65_535).contains(&mtu) {

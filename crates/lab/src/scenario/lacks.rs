@@ -2,7 +2,7 @@
 
 use super::flow::{Flow, Sctp, Transport};
 use super::plan::{Measure, Of, Plan, covers};
-use crate::metrics::{Delay, FlowMetric, LinkMetric};
+use crate::metrics::{Delay, FlowMetric, Framed, LinkMetric};
 use anabranch_policy::registry::{Hook, Params};
 use anabranch_policy::retransmission::POLICIES;
 
@@ -18,6 +18,15 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
                 metric,
                 FlowMetric::Mean(_) | FlowMetric::Percentile(..) | FlowMetric::Longest(_) | FlowMetric::DeadlineMisses
             );
+            if *metric == FlowMetric::Framed(Framed::Recovery) && plan.events.is_empty() {
+                return Some("the scenario needs `events`, such as [\"8s-9s\"]".to_owned());
+            }
+            let recorded = plan.topology.cables.iter().find(|c| c.forward.deliveries.is_some());
+            if let (FlowMetric::Framed(of), Some(cable)) = (metric, recorded)
+                && of.is_bound()
+            {
+                return Some(format!("it needs a `rate`, and cable `{}` has a recording", cable.name));
+            }
             match lacking.first() {
                 _ if members.is_empty() => Some(format!("no flow `{of}` is enabled")),
                 Some(_) if any && lacking.len() < members.len() => None,
@@ -54,10 +63,10 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
         M::Spurious => only(&["sctp", "tcp"], ""),
         M::Stage(_) | M::Decisions | M::Dormant => only(&["sctp"], "").or_else(|| sctp.and_then(|s| no_stages(s))),
         M::DeadlineMisses => only(&["sctp"], "").or_else(|| {
-            let without = sctp.is_some_and(|s| s.delivery.lifetime.is_none());
+            let without = sctp.is_some_and(|s| s.delivery.lifetime == [None; 3]);
             without.then(|| "needs a `lifetime`, such as \"150ms\"".to_owned())
         }),
-        M::Viewed(_) => {
+        M::Viewed(_) | M::Framed(_) => {
             f.playout.is_none().then(|| "needs `playout`, such as \"300ms\", and traffic of kind video".to_owned())
         }
         M::Goodput | M::Share | M::Mean(_) | M::Percentile(..) | M::Longest(_) => None,

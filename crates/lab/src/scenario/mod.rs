@@ -87,7 +87,7 @@ const fn ten() -> u64 {
 }
 
 /// Keys that a point of a sweep is made of.
-const NETWORK: [&str; 5] = ["topology", "flow", "duration", "measure-from", "bin"];
+const NETWORK: [&str; 6] = ["topology", "flow", "duration", "measure-from", "bin", "events"];
 const HEAD: [&str; 6] = ["name", "title", "source", "seeds", "metrics", "series"];
 const REST: [&str; 5] = ["sweep", "quick", "figure", "claim", "extends"];
 

@@ -5,7 +5,7 @@ use super::flow::{self, Flow, Sctp, Transport};
 use super::room;
 use super::series::SeriesOf;
 use super::topology;
-use super::units::Time;
+use super::units::{Span, Time};
 use crate::metrics::{FlowMetric, LinkMetric, parted};
 use crate::node::Pairs;
 use anabranch_base::Duration;
@@ -29,6 +29,8 @@ pub struct Plan {
     pub from: Duration,
     /// Width of throughput bins.
     pub bin: Duration,
+    /// What befalls the network, from when until when, in the order of time.
+    pub events: Vec<(Duration, Duration)>,
     /// What is measured.
     pub measures: Vec<Measure>,
     /// What is noted over time.
@@ -61,6 +63,8 @@ struct Times {
     duration: Time,
     measure_from: Option<Time>,
     bin: Option<Time>,
+    #[serde(default)]
+    events: Vec<Span>,
 }
 
 /// Finds what the names in `metrics` mean.
@@ -143,6 +147,11 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
     if bin.is_zero() || duration.as_nanos() / bin.as_nanos() > 10_000_000 {
         return Err(Problem::at("", "bin", "is too short for so long a run"));
     }
+    let events: Vec<(Duration, Duration)> = times.events.iter().map(|s| (s.from, s.until)).collect();
+    if let Some((i, e)) = events.iter().enumerate().find(|(i, e)| e.1 > duration || *i > 0 && e.0 < events[*i - 1].1) {
+        let what = if e.1 > duration { "ends after the run" } else { "begins before the one before it has ended" };
+        return Err(Problem::at("", "events", format!("number {}: {what}", i + 1)));
+    }
     let ways = OnceCell::new();
     for f in &flows {
         check_flow(&topology, f, duration)?;
@@ -163,7 +172,7 @@ pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> 
     series.iter().try_for_each(|s| flows.iter().try_for_each(|f| s.check(f)))?;
     let measures = measures.to_vec();
     let series = series.to_vec();
-    Ok(Plan { topology, flows, duration, from, bin, measures, series })
+    Ok(Plan { topology, flows, duration, from, bin, events, measures, series })
 }
 
 fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {

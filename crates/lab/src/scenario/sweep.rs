@@ -113,7 +113,11 @@ pub(super) fn set(scenario: &mut Table, path: &str, value: &Value) -> Result<(),
     let mut parts: Vec<&str> = path.split('.').collect();
     let Some(last) = parts.pop().filter(|l| !l.is_empty()) else { return Err("an empty key".to_owned()) };
     if parts.first() == Some(&"flow") {
-        let name = *parts.get(1).ok_or_else(|| format!("`{path}` names no flow: write flow.NAME.{last}"))?;
+        // A flow itself takes keys, which go beside those it has.
+        let keys = value.as_table().filter(|_| parts.len() == 1);
+        let own = keys.map(|_| last);
+        let name = parts.get(1).copied().or(own);
+        let name = name.ok_or_else(|| format!("`{path}` names no flow: write flow.NAME.{last}"))?;
         let flows = scenario.get_mut("flow").and_then(Value::as_array_mut);
         let matches = |t: &Table| {
             let own = t.get("name").and_then(Value::as_str).unwrap_or_default();
@@ -122,6 +126,10 @@ pub(super) fn set(scenario: &mut Table, path: &str, value: &Value) -> Result<(),
         let mut any = false;
         for table in flows.into_iter().flatten().filter_map(Value::as_table_mut).filter(|t| matches(t)) {
             any = true;
+            if let Some(keys) = keys {
+                table.extend(keys.clone());
+                continue;
+            }
             put(table, &parts[2..], last, value).map_err(|e| format!("`{path}`: {e}"))?;
         }
         return if any { Ok(()) } else { Err(format!("`{path}`: there is no flow `{name}`")) };

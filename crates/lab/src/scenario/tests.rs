@@ -152,7 +152,7 @@ fn keys_are_set_from_outside_as_by_a_sweep() {
     let plan = &s.points().unwrap()[0].plan;
     assert_eq!(plan.duration, anabranch_base::Duration::from_secs(5));
     let Transport::Sctp(sctp) = &plan.flows[0].transport else { panic!("sctp") };
-    assert_eq!(sctp.delivery.streams, 4);
+    assert_eq!(sctp.delivery.stream_count(), 4);
     for (key, value) in [("flow.main.streems", "4"), ("flow.main.receive-buffer", "64KB"), ("seeds", "3")] {
         assert!(s.clone().set(key, value).is_err(), "{key}");
     }
@@ -229,8 +229,7 @@ fn viewers_need_frames_and_a_star_takes_several_flows() {
         1,
     );
     let points = parse(&film).and_then(|s| s.points()).expect("a scenario");
-    // 1500 bytes less the headers of IPv4, SCTP and DATA.
-    let watched = Playout { after: anabranch_base::Duration::from_millis(300), fps: 25.0, packet: 1_452 };
+    let watched = Playout { after: anabranch_base::Duration::from_millis(300), fps: 25.0 };
     assert_eq!(points[0].plan.flows[0].playout, Some(watched));
 }
 
@@ -425,4 +424,39 @@ fn names_and_sizes_that_would_harm_the_results_are_mistakes() {
     let many = SMALL.replace("[quick]", &format!("{}{}[quick]", sweep(1), sweep(2)));
     let e = parse(&many).expect_err("a mistake").to_string();
     assert!(e.ends_with("`sweep`: makes more than 1000000 points: choose fewer values"), "{e}");
+}
+
+#[test]
+fn a_sweep_sets_several_keys_of_a_flow() {
+    let swept = "sets = \"flow.main\"\nvalues = [\"one\", \"all\"]\nas = [{ streams = 3, paths = 1 }, { streams = 4 }]";
+    let text = SMALL.replace("sets = \"flow.main.receive-buffer\"\nvalues = [\"32KB\", \"128KB\"]", swept);
+    assert!(text.contains(swept), "{text}");
+    let of = |p: &super::Point| match &p.plan.flows[0].transport {
+        Transport::Sctp(s) => (s.delivery.stream_count(), s.paths, s.profile.name().to_owned()),
+        _ => panic!("sctp"),
+    };
+    let points = parse(&text).unwrap().points().unwrap();
+    let found: Vec<_> = points.iter().map(of).collect();
+    assert!(found.contains(&(3, Some(1), "cmt".into())) && found.contains(&(4, None, "cmt".into())), "{found:?}");
+    let wrong = parse(&text.replace("streams = 4", "steams = 4")).unwrap_err().to_string();
+    assert!(wrong.contains("unknown key `steams`; did you mean `streams`?"), "{wrong}");
+}
+
+#[test]
+fn events_are_spans_in_order_within_the_run() {
+    let with = |events: &str| SMALL.replace("duration =", &format!("events = [{events}]\nduration ="));
+    let plan = parse(&with("\"1s-1.5s\", \"2s-2s\"")).unwrap().points().unwrap().remove(0).plan;
+    let ms = anabranch_base::Duration::from_millis;
+    assert_eq!(plan.events, [(ms(1_000), ms(1_500)), (ms(2_000), ms(2_000))]);
+    for (events, want) in [
+        ("\"2s-1s\"", "`events`: needs a span such as 8s-9.5s, not `2s-1s`"),
+        ("\"2s\"", "needs a span such as 8s-9.5s, not `2s`"),
+        ("\"1s-3s\", \"2s-4s\"", "`events`: number 2: begins before the one before it has ended"),
+        ("\"1s-3000s\"", "`events`: number 1: ends after the run"),
+    ] {
+        let got = parse(&with(events)).unwrap_err().to_string();
+        assert!(got.contains(want), "{got}");
+    }
+    let blind = error("main.goodput", "main.recovery");
+    assert!(blind.contains("`main.recovery` would always be empty"), "{blind}");
 }

@@ -3,7 +3,7 @@
 use anabranch_base::{Duration, Rate};
 use anabranch_sim::netem::{ParseError, units};
 use core::fmt;
-use serde::de::Visitor;
+use serde::de::{DeserializeOwned, Visitor};
 use serde::{Deserialize, Deserializer};
 
 /// What to say of a wrong value; its key is named by who reads it.
@@ -34,6 +34,25 @@ pub(super) struct Time(pub Duration);
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         d.deserialize_str(Text("a time such as \"30ms\"", |t: &str| units::time("value", t))).map(Time)
+    }
+}
+
+/// From when until when: `"8s-9.5s"`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Span {
+    pub from: Duration,
+    pub until: Duration,
+}
+
+impl<'de> Deserialize<'de> for Span {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let read = |t: &str| {
+            let wrong = || ParseError::new(format!("`value` needs a span such as 8s-9.5s, not `{t}`"));
+            let (from, until) = t.split_once('-').ok_or_else(wrong)?;
+            let (from, until) = (units::time("value", from)?, units::time("value", until)?);
+            if from <= until { Ok(Span { from, until }) } else { Err(wrong()) }
+        };
+        d.deserialize_str(Text("a span such as \"8s-9.5s\"", read))
     }
 }
 
@@ -109,6 +128,38 @@ impl Names {
         match self {
             Names::One(one) => std::slice::from_ref(one),
             Names::Many(many) => many,
+        }
+    }
+}
+
+/// One value for all classes of frames, or a list of three for I, P and B.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum ByClass<T> {
+    All(T),
+    Each([T; 3]),
+}
+
+impl<T: Copy> ByClass<T> {
+    /// For I, P and B.
+    pub fn each(self) -> [T; 3] {
+        match self {
+            ByClass::All(t) => [t; 3],
+            ByClass::Each(each) => each,
+        }
+    }
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for ByClass<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        // Not `untagged`, which would forget what is wrong with the value.
+        let wrong = |e: toml::de::Error| serde::de::Error::custom(e.message().to_owned());
+        match toml::Value::deserialize(d)? {
+            list @ toml::Value::Array(_) => {
+                let each: Vec<T> = list.try_into().map_err(wrong)?;
+                let three = |_| serde::de::Error::custom("needs one value, or a list of three for I, P and B");
+                each.try_into().map(ByClass::Each).map_err(three)
+            }
+            one => one.try_into().map(ByClass::All).map_err(wrong),
         }
     }
 }

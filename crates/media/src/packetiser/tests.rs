@@ -248,3 +248,24 @@ proptest! {
         check(&out, config);
     }
 }
+
+#[test]
+fn a_frame_s_messages_can_be_told_without_its_bytes() {
+    for max_message in [100, 400, 1_172, 1_300, 2_000] {
+        let config = PacketiserConfig { max_message, ..PacketiserConfig::default() };
+        for len in [1, 150, 180, 1_100, 1_128, 1_129, 5_000, 60_000] {
+            let mut ts = TsBuilder::new();
+            ts.tables();
+            let tables = ts.bytes().len();
+            ts.video_frame('P', len);
+            let frame = ts.bytes().len() - tables;
+            // The tables come first and are frames of their own.
+            let out = run(config, &[&ts.bytes()[..tables], &ts.bytes()[tables..]]);
+            let lens: Vec<usize> = out.iter().filter(|m| m.header.class_known).map(|m| m.message.len()).collect();
+            let full = config.full_payload();
+            let told: Vec<usize> =
+                (0..frame.div_ceil(full)).map(|i| PacketiserConfig::message_len(full.min(frame - i * full))).collect();
+            assert_eq!(lens, told, "{max_message} {len}");
+        }
+    }
+}

@@ -1,0 +1,168 @@
+//! What became of a video's frames: of all that its source made, whether they were sent or not.
+
+use super::build::{Live, Scene};
+use crate::metrics::{Came, Framed, Video};
+use crate::oracle::{self, Film, Frame};
+use crate::scenario::{Flow, Plan};
+use anabranch_base::{Duration, Instant};
+use anabranch_sim::network::LinkId;
+use anabranch_sim::traffic::Kind;
+
+/// So long without a missing frame, and the stream counts as whole again.
+const CALM: Duration = Duration::from_secs(1);
+
+/// A frame that was due, and whether it was whole.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Due {
+    pub at: Instant,
+    pub whole: bool,
+}
+
+/// The frames of a flow with a viewer.
+pub(super) struct Frames {
+    due: Vec<Due>,
+    came: Came,
+    bounds: Option<Bounds>,
+}
+
+/// What could have been of the same frames.
+struct Bounds {
+    possible: usize,
+    offline: usize,
+    /// Of how many frames it is known whether they could be decoded, and how many could.
+    known: usize,
+    decodable: usize,
+}
+
+impl Frames {
+    /// Those made since the measuring began and due by the end; none for a flow that nobody watches. The bounds cost as
+    /// much as a run does, so they are found where `bounds` says so.
+    pub fn of(plan: &Plan, scene: &Scene, number: usize, seed: u64, bounds: bool) -> Option<Frames> {
+        let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
+        let playout = flow.playout?.after;
+        let end = Instant::ZERO + plan.duration;
+        let record = live.record.borrow();
+        let video = record.video()?;
+        let made: Vec<Frame> = made(flow, live.start, seed).take_while(|f| f.at + playout <= end).collect();
+        let due = |(n, f): (usize, &Frame)| {
+            (f.at >= live.from).then(|| Due { at: f.at + playout, whole: video.was_whole(n) })
+        };
+        let due = made.iter().enumerate().filter_map(due).collect();
+        let bounds = if bounds { bounds_of(plan, scene, number, seed, made) } else { None };
+        Some(Frames { due, came: video.came(live.from, end), bounds })
+    }
+}
+
+/// None where a link has no rate that is known beforehand.
+fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, made: Vec<Frame>) -> Option<Bounds> {
+    let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
+    let latency = flow.playout?.after;
+    let ways = |l: &Live| -> Vec<Vec<LinkId>> {
+        l.pairs.iter().filter_map(|(from, to)| scene.network.way(*from, *to)).collect()
+    };
+    let others: Vec<Vec<LinkId>> =
+        scene.flows.iter().enumerate().filter(|(i, _)| *i != number).flat_map(|(_, l)| ways(l)).collect();
+    let carriage = oracle::carriage(flow)?;
+    let own = ways(live);
+    // A small packet takes no time on the links beside the narrowest, and nobody else needs them.
+    let alone = oracle::lines(plan, &own, &[], seed, 0)?;
+    let mut shared = oracle::lines(plan, &own, &others, seed, carriage.largest)?;
+    let film = Film { frames: made, latency, carriage };
+    let whole = oracle::offline(&film, &mut shared).whole;
+    let measured = |f: &Frame| f.at >= live.from;
+    let end = Instant::ZERO + plan.duration;
+    let frames = film.frames.iter().zip(&whole).map(|(f, whole)| (f.class, f.at, *whole));
+    let decodable = Video::decodable_of(frames, latency, end);
+    let decodable: Vec<bool> =
+        film.frames.iter().zip(decodable).filter(|(f, _)| measured(f)).filter_map(|d| d.1).collect();
+    let offline = film.frames.iter().zip(&whole).filter(|(f, whole)| measured(f) && **whole).count();
+    let frames = film.frames.iter().copied().filter(measured).collect();
+    let possible = oracle::possible(&Film { frames, ..film }, &alone);
+    let known = decodable.len();
+    Some(Bounds { possible, offline, known, decodable: decodable.into_iter().filter(|d| *d).count() })
+}
+
+/// Every frame that the source makes.
+fn made(flow: &Flow, start: Instant, seed: u64) -> impl Iterator<Item = Frame> {
+    let mut source = flow.traffic.build(seed, &flow.name);
+    std::iter::from_fn(move || source.next(start)).filter_map(|e| match e.kind {
+        Kind::Frame { class, .. } => Some(Frame { at: e.at, class, bytes: e.size }),
+        _ => None,
+    })
+}
+
+/// The value of all flows together.
+pub(super) fn value(of: Framed, plan: &Plan, flows: &[Frames]) -> Option<f64> {
+    let frames: usize = flows.iter().map(|f| f.due.len()).sum();
+    let whole: usize = flows.iter().map(|f| f.due.iter().filter(|d| d.whole).count()).sum();
+    let part = |of: u64, all: u64| (all > 0).then(|| of as f64 / all as f64);
+    let came = |of: fn(&Came) -> u64| flows.iter().map(|f| of(&f.came)).sum::<u64>();
+    let bound = |of: fn(&Bounds) -> usize| flows.iter().map(|f| f.bounds.as_ref().map(of)).sum::<Option<usize>>();
+    let events = plan.events.len().max(1) as f64;
+    match of {
+        Framed::Frames => Some(frames as f64),
+        Framed::Whole => part(whole as u64, frames as u64),
+        Framed::LostPerEvent => Some((frames - whole) as f64 / events),
+        Framed::Recovery => {
+            let all = flows.iter().flat_map(|f| recoveries(&f.due, &plan.events, plan.duration));
+            all.max().map(Duration::as_secs_f64)
+        }
+        Framed::LateBytes => part(came(|c| c.late), came(|c| c.bytes)),
+        Framed::WastedBytes => part(came(|c| c.wasted), came(|c| c.bytes)),
+        Framed::Possible => part(bound(|b| b.possible)? as u64, frames as u64),
+        Framed::Offline => part(bound(|b| b.offline)? as u64, frames as u64),
+        Framed::OfflineDecodable => part(bound(|b| b.decodable)? as u64, bound(|b| b.known)? as u64),
+        Framed::LostBeyondOffline => Some((bound(|b| b.offline)? as f64 - whole as f64) / events),
+    }
+}
+
+/// After each event, the time until frames begin to come of which none is missing for a second.
+fn recoveries(due: &[Due], events: &[(Duration, Duration)], duration: Duration) -> Vec<Duration> {
+    let after = |i: usize| events.get(i + 1).map_or(duration, |next| next.0);
+    events.iter().enumerate().map(|(i, e)| recovery(due, e.1, after(i))).collect()
+}
+
+fn recovery(due: &[Due], end: Duration, next: Duration) -> Duration {
+    let (end, next) = (Instant::ZERO + end, Instant::ZERO + next);
+    // Since when none is missing.
+    let mut since = Some(end);
+    for d in due.iter().filter(|d| d.at >= end && d.at < next) {
+        match since {
+            _ if !d.whole => since = None,
+            None => since = Some(d.at),
+            Some(since) if d.at - since >= CALM => return since - end,
+            Some(_) => {}
+        }
+    }
+    since.unwrap_or(next) - end
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MS: fn(u64) -> Duration = Duration::from_millis;
+
+    /// Frames each 100 ms; those due at these times are missing.
+    fn frames(missing: &[u64]) -> Vec<Due> {
+        (0..100).map(|n| Due { at: Instant::from_millis(n * 100), whole: !missing.contains(&(n * 100)) }).collect()
+    }
+
+    #[test]
+    fn a_stream_is_whole_again_when_nothing_is_missing_for_a_second() {
+        let after = |missing: &[u64], events: &[(u64, u64)]| -> Vec<u64> {
+            let events: Vec<_> = events.iter().map(|e| (MS(e.0), MS(e.1))).collect();
+            recoveries(&frames(missing), &events, MS(10_000)).iter().map(|d| d.as_nanos() / 1_000_000).collect()
+        };
+        assert_eq!(after(&[], &[(1_000, 2_000)]), [0]);
+        // What was missing before the end of the event is not of the time after it.
+        assert_eq!(after(&[1_500, 1_900], &[(1_000, 2_000)]), [0]);
+        assert_eq!(after(&[1_900, 2_000, 2_500], &[(1_000, 2_000)]), [600]);
+        // One that is missing much later does not count, unless a second has not passed in between.
+        assert_eq!(after(&[2_500, 3_700], &[(1_000, 2_000)]), [600]);
+        assert_eq!(after(&[2_500, 3_500], &[(1_000, 2_000)]), [1_600]);
+        // It never becomes whole before the next event, or the end.
+        let all: Vec<u64> = (20..100).map(|n| n * 100).collect();
+        assert_eq!(after(&all, &[(1_000, 2_000), (5_000, 6_000)]), [3_000, 4_000]);
+    }
+}

@@ -1,0 +1,185 @@
+//! Video in the lab is what `anabranch send` makes of it: classes, frames and deadlines matter.
+
+use crate::node::{Delivery, Streams};
+use crate::run::run_one;
+use crate::scenario::{Scenario, Transport};
+use anabranch_base::Duration;
+
+/// 3 Mbit/s of video over paths of 2.7 Mbit/s that lose packets in bursts: not all of it can come.
+const SCARCE: &str = r#"
+name = "scarce"
+duration = "20s"
+metrics = ["film.decodable-frames", "film.deadline-misses"]
+[topology]
+kind = "disjoint-paths"
+limit = "40p"
+path1 = { rate = "2mbit", delay = "20ms", up.loss = "4% burst 6" }
+path2 = { rate = "700kbit", delay = "40ms" }
+[[flow]]
+name = "film"
+transport = "sctp"
+profile = "live"
+playout = "400ms"
+traffic = { kind = "video", rate = "3mbit" }
+"#;
+
+fn text(keys: &str) -> String {
+    let profile = if keys.starts_with("profile") { "" } else { "profile = \"live\"\n" };
+    SCARCE.replace("profile = \"live\"", &format!("{profile}{keys}"))
+}
+
+fn scenario_of(text: &str) -> Scenario {
+    Scenario::parse("scarce.toml", text, &|_| Err(String::new())).unwrap_or_else(|e| panic!("{e}"))
+}
+
+fn run(keys: &str) -> (u64, f64) {
+    run_text(&text(keys))
+}
+
+fn run_text(text: &str) -> (u64, f64) {
+    let point = scenario_of(text).points().expect("points").remove(0);
+    let row = run_one(&point, 1).expect("runs");
+    (row.fingerprint, row.values[0].expect("frames"))
+}
+
+fn delivery(keys: &str) -> Delivery {
+    let plan = scenario_of(&text(keys)).points().expect("points").remove(0).plan;
+    let Transport::Sctp(s) = &plan.flows[0].transport else { panic!("sctp") };
+    s.delivery
+}
+
+/// Each of these does nothing to messages that have neither class nor group.
+#[test]
+fn what_asks_for_class_and_frame_gets_them() {
+    let arrival = "arrival:drain=1";
+    let pairs = [
+        // Where windows are small, what is lost waits.
+        ["class_then_tsn", "tsn"]
+            .map(|order| format!("profile = \"cmt\"\nwindow = \"rfc9260\"\nretransmission-order = \"{order}\"")),
+        ["frame_importance", "fcfs"].map(|next| format!("stream-scheduler = \"{next}\"")),
+        ["1", "0"].map(|whole| format!("abandon = \"{arrival},whole={whole}\"")),
+    ];
+    for [with, without] in pairs {
+        assert_ne!(run(&with).0, run(&without).0, "{with}");
+    }
+}
+
+/// I before P before B is worth many frames where not all of them can come.
+#[test]
+fn importance_saves_frames() {
+    let run = |next: &str| {
+        let profile = format!("profile = \"cmt\"\nabandon = \"lifetime\"\nstream-scheduler = \"{next}\"");
+        let text = SCARCE
+            .replace("profile = \"live\"", &profile)
+            .replace(", up.loss = \"4% burst 6\"", "")
+            .replace("40p", "10p");
+        run_text(&text).1
+    };
+    let (with, without) = (run("frame_importance"), run("fcfs"));
+    assert!(with > 2.0 * without && with > 0.1, "{with} {without}");
+}
+
+#[test]
+fn a_scenario_may_want_other_streams_times_and_limits() {
+    let playout = Some(Duration::from_millis(400));
+    assert_eq!(delivery(""), Delivery::of_video(playout));
+    let d = delivery("lifetime = [\"600ms\", \"400ms\", \"200ms\"]\nmax-retransmissions = [3, 2, 0]");
+    assert_eq!(d.lifetime, [600, 400, 200].map(|ms| Some(Duration::from_millis(ms))));
+    assert_eq!((d.max_retransmissions, d.streams), ([Some(3), Some(2), Some(0)], Streams::ByClass));
+    let d = delivery("lifetime = \"1s\"\nunordered = false\nstreams = 5");
+    assert_eq!((d.lifetime, d.unordered, d.streams), ([Some(Duration::from_secs(1)); 3], false, Streams::InTurn(5)));
+}
+
+#[test]
+fn times_by_class_are_three_and_for_video() {
+    let mistake = |text: &str| Scenario::parse("x.toml", text, &|_| Err(String::new())).expect_err("wrong").to_string();
+    let with = |keys: &str| SCARCE.replace("profile = \"live\"", keys);
+    let two = mistake(&with("lifetime = [\"1s\", \"2s\"]"));
+    assert!(two.ends_with("`lifetime`: needs one value, or a list of three for I, P and B"), "{two}");
+    let word = mistake(&with("lifetime = [\"1s\", \"2s\", \"fast\"]"));
+    assert!(word.contains("`lifetime`") && word.contains("fast"), "{word}");
+    let list = "transport = \"sctp\"\nlifetime = [\"1s\", \"1s\", \"1s\"]";
+    let bulk = SCARCE
+        .replace("transport = \"sctp\"", list)
+        .replace("playout = \"400ms\"\ntraffic = { kind = \"video\", rate = \"3mbit\" }", "")
+        .replace("film.decodable-frames", "film.goodput");
+    let bulk = mistake(&bulk);
+    assert!(bulk.contains("`lifetime`: is a list by class of frames"), "{bulk}");
+}
+
+/// What comes is on time or not, and what does not come is missing whether it was sent or not.
+#[test]
+fn frames_are_counted_by_what_the_source_made() {
+    let dark = r#"
+name = "dark"
+duration = "12s"
+events = ["4s-6s"]
+metrics = ["film.frames", "film.whole-frames", "film.lost-per-event", "film.recovery", "film.late-bytes", "film.wasted-bytes"]
+[topology]
+kind = "single-path"
+rate = "4mbit"
+delay = "20ms"
+schedule = ["4s down", "6s up"]
+[[flow]]
+name = "film"
+transport = "TRANSPORT"
+playout = "200ms"
+traffic = { kind = "video", rate = "1mbit" }
+"#;
+    let values = |transport: &str, text: &str| -> Vec<f64> {
+        let s = scenario_of(&text.replace("TRANSPORT", transport));
+        let row = run_one(&s.points().expect("points").remove(0), 1).expect("runs");
+        row.values.into_iter().map(|v| v.expect("a value")).collect()
+    };
+    // Datagrams that find the line down are gone, and no other suffers: the last one was due 200 ms after it was up.
+    let [frames, whole, lost, recovery, late, wasted] = values("udp", dark)[..] else { panic!("six") };
+    assert_eq!((frames, lost, late), (296.0, 50.0, 0.0), "25 frames a second up to 200 ms before the end");
+    assert!((whole - 246.0 / 296.0).abs() < 1e-9 && recovery == 0.2 && wasted < 0.01, "{recovery} {wasted}");
+    // TCP delivers them late, and an association that ends sends nothing more: its frames are missing all the same.
+    let [frames, whole, .., recovery, late, wasted] = values("tcp", dark)[..] else { panic!("six") };
+    assert!(frames == 296.0 && whole < 246.0 / 296.0 && late > 0.1 && wasted >= late && recovery > 0.0, "{late}");
+    let ended = dark.replace("\"6s up\"", "\"11s up\"").replace("playout", "association-max-retrans = 1\nplayout");
+    let [frames, whole, ..] = values("sctp", &ended)[..] else { panic!("six") };
+    assert!(frames == 296.0 && whole < 101.0 / 296.0, "{frames} {whole}");
+}
+
+/// Nothing comes through darkness, whoever plans it.
+#[test]
+fn bounds_stand_beside_what_was_reached() {
+    let text = r#"
+name = "bounds"
+duration = "12s"
+measure-from = "1s"
+events = ["4s-6s"]
+metrics = ["film.frames", "film.lost-per-event", "film.possible-frames", "film.offline-frames", "film.offline-decodable", "film.lost-beyond-offline"]
+[topology]
+kind = "disjoint-paths"
+rate = "1mbit"
+delay = "20ms"
+schedule = ["4s down", "6s up"]
+path1 = { delay = "20ms" }
+path2 = { delay = "40ms" }
+[[flow]]
+name = "film"
+transport = "sctp"
+profile = "live"
+playout = "400ms"
+traffic = { kind = "video", rate = "1mbit" }
+"#;
+    let row = |text: &str| run_one(&scenario_of(text).points().expect("points").remove(0), 1).expect("runs");
+    let values: Vec<f64> = row(text).values.into_iter().map(|v| v.expect("a value")).collect();
+    let [frames, lost, possible, offline, decodable, beyond] = values[..] else { panic!("six") };
+    // Frames made between the beginning of the darkness and 400 ms before its end, and a few large ones behind it.
+    let gone = 1.0 - 40.0 / frames;
+    assert!((gone - 3.0 / frames..gone + 2.0 / frames).contains(&possible), "{possible} {gone}");
+    assert!(offline <= possible && offline > possible - 6.0 / frames && decodable <= offline, "{offline} {decodable}");
+    assert!((beyond - (lost - (1.0 - offline) * frames)).abs() < 1e-6, "{beyond} {lost}");
+    // Over one path of the two half as much can come.
+    let alone = row(&text.replace("profile", "paths = 1\nprofile").replace("\"1mbit\" }", "\"2mbit\" }"));
+    assert!(alone.values[2].expect("a bound") < possible, "{:?}", alone.values);
+    // What a recording brings nobody knows beforehand.
+    let recorded = text.replace("rate = \"1mbit\"\ndelay", "deliveries = { file = \"cell.trace\" }\ndelay");
+    let read = |_: &str| Ok("1\n3\n9\n".to_owned());
+    let error = Scenario::parse("recorded.toml", &recorded, &read).expect_err("no bound").to_string();
+    assert!(error.contains("`film.possible-frames` would always be empty"), "{error}");
+}
