@@ -49,6 +49,10 @@ bulk megabytes="1024":
 day hours="24":
     ANABRANCH_DAY_HOURS={{hours}} cargo test --release -p anabranch-engine --test day -- --nocapture
 
+# Random configurations, policies and weather in virtual time, so many of them from number FIRST on
+random-configurations count="20000" first="0":
+    ANABRANCH_CONFIGURATIONS={{count}} ANABRANCH_FIRST={{first}} cargo test -p anabranch-engine --test random_configurations -- --nocapture
+
 # Attacks, with what they cost
 attacks:
     cargo test -p anabranch-engine --test attacks -- --nocapture --test-threads 1

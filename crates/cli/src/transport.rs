@@ -179,6 +179,11 @@ impl Link {
         self.connection.stats()
     }
 
+    /// See [`Connection::warm_up`].
+    pub async fn warm_up(&self, limit: Duration) -> bool {
+        self.connection.warm_up(limit).await
+    }
+
     /// Ends gracefully, or at once when that takes longer than `limit`.
     pub async fn close(&self, limit: Duration) {
         if tokio::time::timeout(limit, self.connection.shutdown()).await.is_err() {

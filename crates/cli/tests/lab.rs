@@ -287,7 +287,7 @@ fn a_manifest_says_what_was_run_and_by_what() {
     let manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let run = &manifest["scenarios"][0];
     // What nobody wrote: it comes from the profile.
-    assert_eq!(run["resolved"]["flow.main.window"], "rfc9260:floor=4,in_recovery=0,cut_one=1,headers=0", "{run}");
+    assert_eq!(run["resolved"]["flow.main.window"], "westwood:floor=2,round=50", "{run}");
     assert_eq!(run["points"][1]["changes"]["flow.main.receive-buffer"], 65_536, "{run}");
     assert_eq!(run["resolved"]["flow.main.traffic"]["kind"], "bulk", "{run}");
     let page = std::fs::read_to_string(dir.path().join("r/report.html")).expect("a page");

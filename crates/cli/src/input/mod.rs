@@ -12,13 +12,19 @@ use crate::exit::Failure;
 use crate::filemark::FileMark;
 use crate::session::Mode;
 use crate::uri::InputUri;
-use anabranch_net::Instant;
+use anabranch_net::{Instant, now};
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Pieces that may wait between the reader and the sender.
+/// Pieces of a stream that may wait between the reader and the sender.
 const QUEUE: usize = 256;
+/// Datagrams that may: what waits here has the time of its arrival, what waits in the socket has not.
+const DATAGRAMS: usize = 2_048;
+
+/// How long old input is looked for.
+const SKIPPING: Duration = Duration::from_millis(20);
 
 /// Bytes that came in: a datagram, or as much of a stream as was read.
 #[derive(Clone, Debug)]
@@ -43,7 +49,8 @@ pub struct Input {
 impl Input {
     /// Opens a source; what cannot be opened is told at once.
     pub fn open(uri: &InputUri) -> Result<Self, Failure> {
-        let (tx, rx) = mpsc::channel(QUEUE);
+        let waiting = if matches!(uri, InputUri::Udp { .. }) { DATAGRAMS } else { QUEUE };
+        let (tx, rx) = mpsc::channel(waiting);
         let (name, file) = match uri {
             InputUri::Udp { address, interface } => {
                 udp::start(*address, interface.as_deref(), tx)?;
@@ -85,6 +92,26 @@ impl Input {
             return Ok(Some(chunk));
         }
         self.rx.recv().await.transpose()
+    }
+
+    /// Throws away what a live source brought more than `age` ago: it would only be sent late. Files and pipes wait by
+    /// themselves.
+    pub async fn skip_old(&mut self, age: Duration) {
+        if !matches!(self.uri, InputUri::Udp { .. }) {
+            return;
+        }
+        let now = now();
+        // Where the queue is full the rest waits in the socket, and nothing says since when.
+        let overflowed = self.rx.len() >= DATAGRAMS;
+        let until = tokio::time::Instant::now() + SKIPPING;
+        while overflowed && tokio::time::Instant::now() < until {
+            while matches!(self.rx.try_recv(), Ok(Ok(_))) {}
+            tokio::time::sleep(SKIPPING / 10).await;
+        }
+        while let Ok(Ok(chunk)) = self.rx.try_recv() {
+            self.ahead.push_back(chunk);
+        }
+        self.ahead.retain(|c| !overflowed && c.at + age.into() >= now);
     }
 
     /// What the first bytes look like. Waits for them.

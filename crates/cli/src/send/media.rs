@@ -5,8 +5,8 @@ use crate::exit::{Failure, warning};
 use crate::input::{Chunk, Input};
 use crate::session::{End, ppid};
 use crate::stop::Cause;
-use anabranch_media::{Packetiser, PacketiserConfig};
-use anabranch_net::{Instant, SendOptions, StreamId, now, to_std};
+use anabranch_media::{Packetiser, PacketiserConfig, Submission};
+use anabranch_net::{Instant, SendOptions, now, to_std};
 
 /// Sends until the input ends or the session is to end.
 pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure> {
@@ -50,6 +50,11 @@ async fn sleep_until(at: Option<Instant>) {
     }
 }
 
+/// What the engine is to know of a message.
+fn options(Submission { stream, unordered, deadline, class, group }: Submission) -> SendOptions {
+    SendOptions { stream, unordered, ppid: ppid::MEDIA, deadline, class, group: Some(group), ..SendOptions::default() }
+}
+
 struct Sender<'a> {
     packetiser: Packetiser,
     pump: &'a Pump,
@@ -70,18 +75,8 @@ impl Sender<'_> {
 
     async fn send_all(&mut self) -> Result<(), Failure> {
         while let Some(m) = self.packetiser.poll_message() {
-            let class = m.header.class.index();
             let bytes = m.payload().len() as u64;
-            let options = SendOptions {
-                stream: StreamId(class as u16),
-                unordered: true,
-                ppid: ppid::MEDIA,
-                deadline: Some(m.ingest + self.pump.latency.into()),
-                class: class as u8,
-                group: Some(m.header.frame),
-                immediate_ack: false,
-                ..SendOptions::default()
-            };
+            let options = options(m.submission(self.pump.latency.into()));
             let sent = tokio::select! {
                 biased;
                 sent = self.pump.link.send(options, m.message) => sent?,
@@ -97,5 +92,27 @@ impl Sender<'_> {
             });
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_lab::node::Delivery;
+    use anabranch_media::Class;
+    use anabranch_net::Duration;
+
+    /// What is measured in virtual time is what the program does.
+    #[test]
+    fn the_lab_sends_as_we_do() {
+        let (latency, at) = (Duration::from_millis(300), Instant::from_millis(40));
+        let video = Delivery::of_video(Some(latency));
+        for (i, class) in Class::ALL.into_iter().enumerate() {
+            let frame = 7 + i as u32;
+            let lab = video.options(Some((class, frame)), 0, at);
+            let ours = options(Submission::new(class, frame, at, Some(latency)));
+            assert_eq!(SendOptions { ppid: ours.ppid, ..lab }, ours);
+            assert_eq!((ours.class, ours.group, ours.deadline), (i as u8, Some(frame), Some(at + latency)));
+        }
     }
 }

@@ -103,6 +103,9 @@ fn parse_mode(text: &str) -> Result<ModeChoice, String> {
     }
 }
 
+/// How long a stream waits for paths that are not confirmed or measured yet.
+const WARM_UP: Duration = Duration::from_millis(1_500);
+
 /// What a pump needs.
 struct Pump {
     link: Link,
@@ -140,6 +143,15 @@ pub async fn run(args: SendArgs) -> Outcome {
     crate::monitor::lock(&reporter).begin("send", mode.name(), link.peer().into(), latency.as_millis() as u64);
     let progress = Progress::default();
     let monitor = Monitor::start(&link, &reporter, &progress, args.stats.stats_interval);
+    if mode == Mode::Media {
+        // A stream begins at its full rate, and so has to find the paths measured.
+        tokio::select! {
+            _ = link.warm_up(WARM_UP) => {}
+            _ = stop.wait() => {}
+        }
+        // Its beginning is what all that follows needs: what can be in time is kept.
+        input.skip_old(latency).await;
+    }
     if mode == Mode::Media
         && !args.no_pace
         && let Some(pace) = input.pace(args.rate)
