@@ -6,8 +6,8 @@
 #
 # `anabranch send` takes a steady stream of bytes over two paths to `anabranch recv`. Beyond its first hop, which has an
 # MTU of 1,500, path 1 takes packets of 1,300 bytes, and nobody is told: ICMP is dropped. In the middle path 2 shrinks
-# from 1,500 to 1,260 in the same way. What came must be what was sent, and it must have come all the time. Without
-# `--mtu auto` (the control) no packet is larger than the program's own size. Needs root, iproute2, nftables, tcpdump and
+# from 1,500 to 1,260 in the same way. What came must be what was sent, and it must have come all the time. With
+# `--mtu none` (the control) no packet is larger than the program's own size. Needs root, iproute2, nftables, tcpdump and
 # python3; KEEP=1 keeps captures and logs.
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
@@ -106,6 +106,6 @@ stream() {
     port=$((port + 1))
 }
 
-stream "control" 4 0
+stream "control" 4 0 --mtu none
 stream "--mtu auto" 16 7 --mtu auto
 [ $failed = 0 ] || die "a packet, a size or the content is not as it should be"

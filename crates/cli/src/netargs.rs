@@ -26,11 +26,12 @@ const HEADERS: usize = 48;
 fn mtu(text: &str) -> Result<u16, String> {
     match text {
         "auto" => Ok(1_500),
+        "none" => Ok(0),
         _ => text
             .parse()
             .ok()
             .filter(|n| *n >= 1_280)
-            .ok_or_else(|| format!("{text} is no size of a packet; write auto, or bytes from 1280 to 65535")),
+            .ok_or_else(|| format!("{text} is no size of a packet; write auto, none, or bytes from 1280 to 65535")),
     }
 }
 
@@ -53,8 +54,9 @@ pub struct PolicyArgs {
     /// Tell the peer our addresses in the handshake, for peers that cannot learn them later (ASCONF); not behind a NAT
     #[arg(long)]
     pub list_addresses: bool,
-    /// Look on each path for IP packets up to so many bytes, auto for 1500; without, packets have 1200 bytes of SCTP
-    #[arg(long, value_name = "BYTES|auto", value_parser = mtu)]
+    /// Look on each path for IP packets up to so many bytes, auto for 1500 (profile live does); with none, packets have
+    /// 1200 bytes of SCTP and less on no path
+    #[arg(long, value_name = "BYTES|auto|none", value_parser = mtu)]
     pub mtu: Option<u16>,
     /// Flags from a TOML file, by their names without dashes in front; what the command line names wins. SIGHUP reads
     /// its paths anew
@@ -116,7 +118,11 @@ impl PolicyArgs {
         config.max_association_retrans =
             u16::try_from(self.peer_timeout.as_secs()).unwrap_or(u16::MAX).saturating_add(20);
         config.max_init_retrans = u16::MAX;
-        config.path_mtu_discovery = self.mtu.map(|m| PathMtuDiscovery::up_to(usize::from(m) - HEADERS));
+        config.path_mtu_discovery = match self.mtu {
+            None => config.path_mtu_discovery,
+            Some(0) => None,
+            Some(m) => Some(PathMtuDiscovery::up_to(usize::from(m) - HEADERS)),
+        };
         Ok(config)
     }
 }
@@ -186,8 +192,13 @@ mod tests {
     #[test]
     fn sizes_to_look_for() {
         let uri = PeerUri::parse("h").unwrap();
-        let looks = |mtu| PolicyArgs { mtu, ..args(None, None, &[]) }.association(&uri).unwrap().path_mtu_discovery;
+        let by = |profile, mtu| {
+            PolicyArgs { mtu, ..args(Some(profile), None, &[]) }.association(&uri).unwrap().path_mtu_discovery
+        };
+        let looks = |mtu| by("cmt", mtu);
         assert_eq!(looks(None), None, "off unless asked for");
+        assert_eq!(by("live", None).map(|d| d.max), Some(1_452));
+        assert_eq!(by("live", mtu("none").ok()), None);
         assert_eq!(looks(mtu("auto").ok()).map(|d| d.max), Some(1_452));
         assert_eq!(looks(mtu("9000").ok()).map(|d| d.max), Some(8_952));
         for bad in ["", "1279", "65536", "Auto", "-1", "1500b"] {

@@ -30,6 +30,9 @@ pub struct AuthConfig {
     pub active_key: u16,
 }
 
+/// What fits an Ethernet frame with the headers of IPv6 and UDP, bytes.
+const LARGEST_SOUGHT: usize = 1_452;
+
 /// Limits and constants of an association. Defaults are RFC 9260 §16's unless a line says otherwise.
 #[derive(Clone, Debug)]
 pub struct AssocConfig {
@@ -51,7 +54,8 @@ pub struct AssocConfig {
     /// `path_mtu_discovery` where the search begins.
     pub packet_size: usize,
     /// Look on each path for packets larger than `packet_size` (RFC 8899): messages are then cut for the smallest of what
-    /// the paths in use were found to carry. None never does.
+    /// the paths in use were found to carry. None never does. On from the start where the profile asks for it
+    /// ([`Profile::finds_packet_size`]).
     pub path_mtu_discovery: Option<PathMtuDiscovery>,
     /// Association.Max.Retrans.
     pub max_association_retrans: u16,
@@ -150,6 +154,7 @@ pub struct AssocConfig {
 impl AssocConfig {
     /// The defaults with the given profile.
     pub fn new(profile: Profile) -> Self {
+        let finds_size = profile.finds_packet_size();
         let mut config = AssocConfig {
             profile,
             seed: 0,
@@ -158,7 +163,7 @@ impl AssocConfig {
             receive_buffer: 4 << 20,
             send_buffer: 4 << 20,
             packet_size: 1_200,
-            path_mtu_discovery: None,
+            path_mtu_discovery: finds_size.then(|| PathMtuDiscovery::up_to(LARGEST_SOUGHT)),
             max_association_retrans: 10,
             max_path_retrans: 5,
             primary_switchover: None,

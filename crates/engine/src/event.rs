@@ -100,6 +100,14 @@ pub enum Event {
         /// before.
         after: anabranch_base::Duration,
     },
+    /// Path MTU discovery found that a path carries only packets smaller than the association's packet size, and is sent
+    /// such; or that it carries that size again.
+    PacketSize {
+        /// Which.
+        path: PathId,
+        /// Largest SCTP packet it is sent from now on, common header included, bytes.
+        size: usize,
+    },
     /// Messages wait in `recv`.
     Readable,
     /// `send` has room again after it was refused.

@@ -3,7 +3,7 @@
 mod common;
 
 use anabranch_base::Instant;
-use anabranch_engine::{AssocConfig, DiscoveryState, PathMtuDiscovery, SendOptions};
+use anabranch_engine::{AssocConfig, DiscoveryState, Event, PathMtuDiscovery, SendOptions};
 use anabranch_sim::{Direction, Setting};
 use anabranch_wire::kind;
 use common::*;
@@ -76,7 +76,7 @@ fn a_path_that_carries_more_is_used_to_the_full() {
 /// Without it nothing changes: no larger packet, and no probe but the train that measures the path.
 #[test]
 fn off_by_default() {
-    let mut b = over(&assoc_config("live"), &[1_472]);
+    let mut b = over(&assoc_config("low-latency"), &[1_472]);
     let mut flow = Flow::new(Side::Client, 0, 20_000);
     assert!(probes(&b, 0).iter().all(|size| *size <= 1_200));
     assert!(bulk(&mut b, &mut flow) <= 1_200);
@@ -141,6 +141,41 @@ fn a_black_hole_is_found_by_the_loss_of_large_packets() {
         let before = b.divisible;
         assert_eq!(bulk(&mut b, &mut flow), found & !3, "{profile}");
         assert_eq!(b.divisible, before, "{profile}: nothing more has to be divided");
+    }
+}
+
+/// One path of two, or both, carry only small packets from some moment on. Live goes on over both; its user hears of it,
+/// and hears again when the path takes whole packets.
+#[test]
+fn a_path_that_comes_to_carry_small_packets_only_is_named_and_used() {
+    for (mtu, both) in [(600, false), (600, true), (900, false), (1_199, true)] {
+        let c = AssocConfig { packet_size: 1_472, ..assoc_config("live") };
+        let mut b = over(&c, &[1_472, 1_472]);
+        let mut flow = Flow::new(Side::Client, 0, 10_000);
+        flow.transfer(&mut b, 50, ms(60_000)).expect("arrives");
+        b.client_events.clear();
+        b.strict = false;
+        // What was cut already fits neither path, so IP divides it; one path of two takes it whole.
+        b.divides = both;
+        (0..1 + usize::from(both)).for_each(|path| set_mtu(&mut b, path, mtu));
+        for _ in 0..20 {
+            flow.send_to(&mut b, flow.sent + 10_000);
+            b.run_for(ms(100));
+        }
+        let named = |b: &Bench, path: usize| -> Vec<usize> {
+            let of = |e: &Event| match e {
+                Event::PacketSize { path: p, size } if p.index() == path => Some(*size),
+                _ => None,
+            };
+            b.client_events.iter().filter_map(of).collect()
+        };
+        assert_eq!(named(&b, 0), [512], "{mtu} {both}");
+        assert_eq!(named(&b, 1), if both { vec![512] } else { vec![] }, "{mtu} {both}");
+        let took = flow.transfer(&mut b, 5, ms(60_000));
+        assert!(took.is_some_and(|t| t < ms(2_000)), "{mtu} {both}: {took:?}");
+        (0..2).for_each(|path| set_mtu(&mut b, path, 1_472));
+        b.run_for(ms(130_000));
+        assert_eq!(named(&b, 0), [512, 1_472], "{mtu} {both}");
     }
 }
 

@@ -147,6 +147,15 @@ pub enum Row {
         /// Why.
         reason: &'static str,
     },
+    /// A path carries only small packets, or the usual ones again.
+    PacketSize {
+        /// When.
+        t: f64,
+        /// Which.
+        path: u8,
+        /// The largest from now on, bytes of SCTP.
+        bytes: usize,
+    },
     /// Everything outstanding on a path that was left has been sent again elsewhere.
     TakenOver {
         /// When.

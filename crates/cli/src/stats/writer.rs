@@ -160,6 +160,7 @@ impl Reporter {
                 let [from, to] = [*from, *to].map(super::collect::state_name);
                 Row::Path { t, path: path.0, from, to, reason: reason.as_str() }
             }
+            Event::PacketSize { path, size } => Row::PacketSize { t, path: path.0, bytes: *size },
             Event::TakenOver { path, after } => Row::TakenOver { t, path: path.0, after_ms: after.as_millis_f64() },
             _ => return,
         };
@@ -289,6 +290,9 @@ fn text(row: &Row) -> String {
         Row::Stream { t, stream } => format!("{t:8.1} s  stream: {}", stream_text(stream)),
         Row::PathAdded { t, path } => format!("{t:8.1} s  path {path} added"),
         Row::Path { t, path, from, to, reason } => format!("{t:8.1} s  path {path}: {from} -> {to} ({reason})"),
+        Row::PacketSize { t, path, bytes } => {
+            format!("{t:8.1} s  path {path}: carries no larger packets than {bytes} bytes of SCTP")
+        }
         Row::TakenOver { t, path, after_ms } => {
             format!("{t:8.1} s  path {path}: taken over {after_ms:.1} ms after its last delivery")
         }

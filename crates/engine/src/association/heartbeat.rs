@@ -281,6 +281,10 @@ impl Association {
             }
             p.sample_own_round_trip(now, now.since(sent_at));
         }
+        if let Some(d) = &mut p.discovery {
+            d.small_arrived(sent_at);
+            self.look_for_black_holes(now);
+        }
         self.note_resumed(now, id, sent_at, true);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.backoff = 0;

@@ -194,7 +194,6 @@ impl Association {
         let Some(v) = self.views.paths.get(path.index()).copied() else { return };
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
-        self.suspect_black_hole(now, path);
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.t3 = None;
             p.backoff = backoff;
@@ -205,6 +204,7 @@ impl Association {
         }
         self.views.note_timeout(path, now);
         let lost = self.empty_path(now, path);
+        self.look_for_black_holes(now);
         self.mark_reneged(now);
         self.react(now, path, LossKind::Timeout, lost);
         if !probing_window {

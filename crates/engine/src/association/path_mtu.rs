@@ -2,10 +2,11 @@
 
 use super::Association;
 use super::control_out::What;
+use crate::event::Event;
 use crate::transmit::Transmit;
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Instant, PathId, PathSet};
 use anabranch_policy::view::PathState;
-use anabranch_wire::{Pad, kind};
+use anabranch_wire::{COMMON_HEADER_LEN, Pad, kind};
 
 /// Bytes of a UDP header.
 const UDP_HEADER_LEN: usize = 8;
@@ -25,6 +26,9 @@ impl Association {
     /// Messages are cut for the smallest packet of all paths; where discovery looks for it, of those in use.
     pub(super) fn settle_mtu(&mut self) {
         let searches = self.config.path_mtu_discovery.is_some();
+        if searches {
+            self.name_small_paths();
+        }
         let in_use = |p: &&crate::path::Path| !searches || p.state == PathState::Active && !p.interface_down;
         let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id)).min();
         let smallest = smallest.unwrap_or(self.config.packet_size - self.auth.room());
@@ -37,6 +41,28 @@ impl Association {
         self.paths.iter_mut().for_each(|p| p.cwnd = p.cwnd.max(mtu));
         self.note_initial_window();
         self.touch_views();
+    }
+
+    /// Tells of paths that carry small packets only, and of those that do no longer.
+    fn name_small_paths(&mut self) {
+        let whole = self.config.packet_size & !3;
+        for p in self.paths.iter_mut() {
+            let Some(size) = p.discovery.as_ref().map(|d| d.size()) else { continue };
+            if (size < whole) != p.small_packets {
+                p.small_packets = size < whole;
+                self.events.push_back(Event::PacketSize { path: p.id, size });
+            }
+        }
+    }
+
+    /// The paths that take a packet with one chunk of so many payload bytes whole; all of them where none does.
+    pub(super) fn taking_whole(&self, candidates: PathSet, len: u64) -> PathSet {
+        if self.config.path_mtu_discovery.is_none() {
+            return candidates;
+        }
+        let packet = COMMON_HEADER_LEN + self.chunk_len(len as usize);
+        let whole: PathSet = candidates.iter().filter(|id| self.packet_size(*id) >= packet).collect();
+        if whole.is_empty() { candidates } else { whole }
     }
 
     /// UDP port to which packets for `path` leave from now on, as RFC 6951 §6.1 lets the user set it; 0 sends them right
@@ -78,7 +104,7 @@ impl Association {
         let Some(d) = &mut p.discovery else { return };
         match p.state {
             PathState::Active => d.connected(now),
-            _ => d.disconnected(p.flight.has_large()),
+            _ => d.disconnected(p.flight.has_above(self.config.packet_size)),
         }
         self.settle_mtu();
     }
@@ -109,12 +135,21 @@ impl Association {
         found
     }
 
-    /// T3 expired on a path, whose packets are in flight still.
-    pub(super) fn suspect_black_hole(&mut self, now: Instant, id: PathId) {
-        let Some(p) = self.paths.get_mut(id.index()).filter(|p| p.flight.has_large()) else { return };
-        if p.discovery.as_mut().is_some_and(|d| d.large_lost(now)) {
-            tracing::debug!(path = ?id, "packets above the base size vanish");
-            self.settle_mtu();
+    /// Packets were lost, or a small one arrived: do those of a size vanish?
+    pub(super) fn look_for_black_holes(&mut self, now: Instant) {
+        if self.config.path_mtu_discovery.is_none() {
+            return;
+        }
+        for i in 0..self.paths.len() {
+            let Some(p) = self.paths.get_mut(i) else { continue };
+            let (id, round_trip) = (p.id, p.rtt.srtt());
+            let Some(d) = &mut p.discovery else { continue };
+            if d.black_hole(now, round_trip) {
+                tracing::debug!(path = ?id, size = d.size(), "larger packets vanish");
+                self.settle_mtu();
+            } else if d.wants_small(round_trip) {
+                self.send_heartbeat(now, id);
+            }
         }
     }
 
@@ -138,8 +173,8 @@ impl Association {
         }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
-        if p.discovery.as_ref().is_some_and(|d| d.is_large(len)) && carries_data() {
-            p.flight.mark_large();
+        if p.discovery.is_some() && carries_data() {
+            p.flight.note_size(len);
         }
     }
 }

@@ -127,6 +127,7 @@ impl Association {
     /// T3 and its companions after an acknowledgement (§6.3.2).
     pub(super) fn rearm_timers(&mut self, now: Instant) {
         self.use_resumed_paths(now);
+        self.look_for_black_holes(now);
         let by_tsn = self.config.quirks.t3_by_tsn;
         let asks = self.asks;
         let mut facts = None;
@@ -192,11 +193,10 @@ impl Path {
             self.newest_at_send = p.at_send;
             self.newest_removed = Some(tx_seq);
         }
-        if !lost
-            && let Some(d) = &mut self.discovery
-            && self.flight.packet(tx_seq).is_some_and(|p| p.large)
+        if let Some(d) = &mut self.discovery
+            && let Some(p) = self.flight.packet(tx_seq).filter(|p| p.size > 0 && !p.counted_lost)
         {
-            d.large_arrived();
+            d.data_fate(p.sent_at, p.size.into(), lost);
         }
         self.flight.remove_copy(tx_seq, len, lost);
     }

@@ -137,7 +137,7 @@ impl Association {
 
     /// Asks the retransmission policy; gates the answer by window and free passes (baselines B3).
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
-        let mut candidates = self.usable_paths();
+        let mut candidates = self.taking_whole(self.usable_paths(), chunk.len);
         let pass = self.paths.iter().position(|p| p.free_pass);
         let own = |p: &&crate::path::Path| p.free_pass && self.config.quirks.pass_on_lossy_path;
         let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();

@@ -8,16 +8,20 @@
 //! halves the range until [`GAIN`] bytes are not worth a further probe. A CONFIRMATION timer is not needed, for data is
 //! acknowledged (RFC 8899 §5.2): its loss tells of a black hole.
 
+use super::suspicion::Suspicion;
 use anabranch_base::{Duration, Instant};
+use core::cmp::Ordering;
 
 /// How a path's largest packet is looked for (RFC 8899 §5.1.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PathMtuDiscovery {
     /// Largest SCTP packet to try, common header included, bytes: MAX_PLPMTU less the headers of IP and UDP. Where it is
-    /// not above the association's packet size, which is BASE_PLPMTU, nothing is searched for.
+    /// not above the association's packet size, which is BASE_PLPMTU, nothing larger is searched for; a path that carries
+    /// only less is noticed all the same.
     pub max: usize,
-    /// MAX_PROBES: probes of one size that stay unanswered before it is given up, and expiries of T3 in a row with
-    /// packets above the base size before the path is taken for a black hole.
+    /// MAX_PROBES: probes of one size that stay unanswered before it is given up, and packets of a size with data that
+    /// are lost in a row, over a round trip at least and while smaller ones arrive, before the path is taken for a black
+    /// hole.
     pub max_probes: u8,
     /// PMTU_RAISE_TIMER: time after a search before a larger size is tried again.
     pub raise_after: Duration,
@@ -71,16 +75,16 @@ pub(crate) struct Discovery {
     probe: Option<Probe>,
     /// Probes of this size without an answer.
     count: u8,
-    /// Expiries of T3 in a row that lost packets above the base size.
-    black: u8,
+    /// Packets with data that vanish.
+    suspicion: Suspicion,
     timer: Option<Instant>,
     retry: Duration,
 }
 
 impl Discovery {
     pub fn new(config: PathMtuDiscovery, base: usize, floor: usize) -> Self {
-        let config = PathMtuDiscovery { max: config.max.min(65_535) & !3, ..config };
         let base = base & !3;
+        let config = PathMtuDiscovery { max: (config.max.min(65_535) & !3).max(base), ..config };
         Discovery {
             config,
             base,
@@ -90,7 +94,7 @@ impl Discovery {
             refused: config.max + 4,
             probe: None,
             count: 0,
-            black: 0,
+            suspicion: Suspicion::default(),
             timer: None,
             retry: MIN_PROBE_TIMER,
         }
@@ -102,24 +106,23 @@ impl Discovery {
     pub fn size(&self) -> usize {
         self.size
     }
-    /// Is a packet of this size one whose loss or arrival says something?
-    pub fn is_large(&self, len: usize) -> bool {
-        len > self.base
-    }
     pub fn deadline(&self) -> Option<Instant> {
         self.timer
     }
 
     /// The path is in use, or in use again.
     pub fn connected(&mut self, now: Instant) {
-        if self.state != DiscoveryState::Disabled || self.config.max <= self.base {
+        if self.state != DiscoveryState::Disabled {
             return;
         }
         // What it was found to carry before it was doubted holds, unless packets of that size were lost.
-        let (state, wait) = match self.size > self.base {
-            true if self.is_done() => (DiscoveryState::Complete, self.config.raise_after),
-            true => (DiscoveryState::Searching, Duration::ZERO),
-            false => (DiscoveryState::Base, Duration::ZERO),
+        let (state, wait) = match self.size.cmp(&self.base) {
+            Ordering::Greater if self.is_done() => (DiscoveryState::Complete, self.config.raise_after),
+            Ordering::Greater => (DiscoveryState::Searching, Duration::ZERO),
+            // Nothing to gain: data tell of a path that carries less.
+            Ordering::Equal if self.config.max == self.base => (DiscoveryState::Complete, Duration::ZERO),
+            Ordering::Equal => (DiscoveryState::Base, Duration::ZERO),
+            Ordering::Less => (DiscoveryState::Error, Duration::ZERO),
         };
         self.state = state;
         self.count = 0;
@@ -130,15 +133,15 @@ impl Discovery {
     pub fn disconnected(&mut self, lost_large: bool) {
         self.state = DiscoveryState::Disabled;
         (self.probe, self.timer) = (None, None);
-        if lost_large || self.black > 0 {
+        if lost_large || self.suspicion.is_any() {
             self.begin_again();
         }
     }
 
     fn begin_again(&mut self) {
-        self.size = self.base;
+        self.size = self.size.min(self.base);
         self.refused = self.config.max + 4;
-        (self.count, self.black) = (0, 0);
+        self.count = 0;
     }
 
     /// The timer fired. The size to probe now, if any.
@@ -207,7 +210,8 @@ impl Discovery {
     /// A HEARTBEAT ACK with this nonce; true when it answers the probe. Then the next one is due.
     pub fn answered(&mut self, now: Instant, nonce: u64) -> bool {
         let Some(p) = self.probe.take_if(|p| p.nonce == nonce) else { return false };
-        (self.count, self.black) = (0, 0);
+        self.count = 0;
+        self.suspicion.clear();
         self.timer = Some(now);
         self.size = match self.state {
             DiscoveryState::Base | DiscoveryState::Error => self.base,
@@ -217,25 +221,47 @@ impl Discovery {
         true
     }
 
-    /// A packet above the base size was acknowledged.
-    pub fn large_arrived(&mut self) {
-        self.black = 0;
+    /// A packet with data of `size` bytes met its fate. Those that fit any path tell nothing when they are lost.
+    pub fn data_fate(&mut self, sent_at: Instant, size: usize, lost: bool) {
+        match lost {
+            true if size > self.floor => self.suspicion.lost(sent_at, size),
+            true => {}
+            false => self.suspicion.arrived(sent_at, size),
+        }
     }
 
-    /// T3 expired with packets above the base size in flight; true when that is a black hole, and the base size holds.
-    pub fn large_lost(&mut self, now: Instant) -> bool {
-        if self.state == DiscoveryState::Disabled {
-            return false;
-        }
-        self.black = self.black.saturating_add(1);
-        if self.black < self.config.max_probes || self.size <= self.base {
+    /// A small packet of control that left at `sent_at` arrived.
+    pub fn small_arrived(&mut self, sent_at: Instant) {
+        self.suspicion.arrived(sent_at, 0);
+    }
+
+    /// Is a small packet wanted, to see whether that arrives where larger ones do not?
+    pub fn wants_small(&mut self, round_trip: Duration) -> bool {
+        self.suspicion.asks(self.config.max_probes, round_trip)
+    }
+
+    /// Do packets of a size in use vanish? Then a smaller size holds from now on: the base size, or what fits any path
+    /// where that vanishes too.
+    pub fn black_hole(&mut self, now: Instant, round_trip: Duration) -> bool {
+        let Some(vanishing) = self.suspicion.vanishing(self.config.max_probes, round_trip) else { return false };
+        self.suspicion.clear();
+        if vanishing > self.size {
             return false;
         }
         let refused = self.size;
         self.begin_again();
-        self.refused = refused;
-        self.state = DiscoveryState::Base;
-        (self.probe, self.timer) = (None, Some(now));
+        let state = if vanishing > self.base {
+            self.refused = refused;
+            DiscoveryState::Base
+        } else {
+            self.size = self.floor.min(self.base);
+            self.retry = MIN_PROBE_TIMER;
+            DiscoveryState::Error
+        };
+        if self.state != DiscoveryState::Disabled {
+            self.state = state;
+            (self.probe, self.timer) = (None, Some(now));
+        }
         true
     }
 }
@@ -317,14 +343,38 @@ mod tests {
     fn a_black_hole_is_left_and_its_size_not_tried_again_soon() {
         let mut d = new(1_472);
         let (_, now) = run(&mut d, at(0), 1_472);
-        assert!(!d.large_lost(now) && !d.large_lost(now));
-        d.large_arrived();
-        assert!(!d.large_lost(now) && !d.large_lost(now) && d.size() == 1_472, "it was loss like any other");
-        assert!(d.large_lost(now));
+        let rtt = Duration::from_millis(40);
+        let lose = |d: &mut Discovery, from: u64| (0..3).for_each(|i| d.data_fate(at(from + 20 * i), 1_472, true));
+        lose(&mut d, 1_000);
+        d.small_arrived(at(1_020));
+        d.data_fate(at(1_050), 1_472, false);
+        assert!(!d.black_hole(now, rtt) && d.size() == 1_472, "it was loss like any other");
+        lose(&mut d, 2_000);
+        assert!(!d.black_hole(now, rtt) && d.wants_small(rtt), "the path may be dead");
+        d.small_arrived(at(2_050));
+        assert!(d.black_hole(now, rtt));
         assert_eq!((d.size(), d.state()), (1_200, DiscoveryState::Base));
         let (sizes, _) = run(&mut d, now, 1_300);
         assert!(!sizes.contains(&1_472) && d.size() <= 1_300 && d.size() > 1_280, "{sizes:?}");
         assert!(d.deadline().is_some());
+    }
+
+    #[test]
+    fn where_the_base_size_vanishes_what_fits_any_path_holds_at_once() {
+        for disconnected in [false, true] {
+            let mut d = new(1_472);
+            let (_, now) = run(&mut d, at(0), 1_472);
+            (0..3).for_each(|i| d.data_fate(at(1_000 + 20 * i), 1_180, true));
+            if disconnected {
+                d.disconnected(false);
+            }
+            d.small_arrived(at(1_050));
+            assert!(d.black_hole(now, Duration::from_millis(40)));
+            d.connected(now);
+            assert_eq!((d.size(), d.state()), (512, DiscoveryState::Error));
+            run(&mut d, now, 1_472);
+            assert_eq!((d.size(), d.state()), (1_472, DiscoveryState::Complete), "it is asked again");
+        }
     }
 
     #[test]

@@ -15,8 +15,8 @@ pub(crate) struct Packet {
     pub live: u16,
     /// Counted by the loss estimator.
     pub counted_lost: bool,
-    /// Above the base size of path MTU discovery, and whole.
-    pub large: bool,
+    /// Bytes of the packet where path MTU discovery asks for them and it may not be divided; zero elsewhere.
+    pub size: u16,
     pub at_send: DeliveredAtSend,
 }
 
@@ -79,21 +79,21 @@ impl Flight {
 
     /// A packet leaves; its chunks follow by [`Self::add_copy`].
     pub fn begin_packet(&mut self, now: Instant, at_send: DeliveredAtSend) -> u64 {
-        self.packets.push_back(Packet { sent_at: now, live: 0, counted_lost: false, large: false, at_send });
+        self.packets.push_back(Packet { sent_at: now, live: 0, counted_lost: false, size: 0, at_send });
         self.live_packets += 1;
         self.next_seq() - 1
     }
 
-    /// The newest packet is above the base size.
-    pub fn mark_large(&mut self) {
+    /// The newest packet has so many bytes.
+    pub fn note_size(&mut self, bytes: usize) {
         if let Some(p) = self.packets.back_mut() {
-            p.large = true;
+            p.size = u16::try_from(bytes).unwrap_or(u16::MAX);
         }
     }
 
-    /// Is a packet above the base size in flight?
-    pub fn has_large(&self) -> bool {
-        self.packets.iter().any(|p| p.large && p.live > 0)
+    /// Is a packet above `size` bytes in flight?
+    pub fn has_above(&self, size: usize) -> bool {
+        self.packets.iter().any(|p| usize::from(p.size) > size && p.live > 0)
     }
 
     /// A chunk of the newest packet.
@@ -133,8 +133,7 @@ impl Flight {
     /// A copy that had been acknowledged is in flight again, at its old place.
     pub fn restore_copy(&mut self, tx_seq: u64, tsn: u64, len: u64, sent_at: Instant) {
         while self.first_seq > tx_seq {
-            let gone =
-                Packet { sent_at, live: 0, counted_lost: false, large: false, at_send: DeliveredAtSend::default() };
+            let gone = Packet { sent_at, live: 0, counted_lost: false, size: 0, at_send: DeliveredAtSend::default() };
             self.packets.push_front(gone);
             self.first_seq -= 1;
         }

@@ -13,6 +13,7 @@ pub(crate) mod pseudo_cumulative;
 pub(crate) mod rate;
 pub(crate) mod rtt;
 mod shown;
+mod suspicion;
 
 use crate::association::train::Train;
 use crate::stats::PathCounters;
@@ -129,6 +130,8 @@ pub(crate) struct Path {
     pub packet_size: usize,
     /// Looks for the largest packet, where that was asked for.
     pub discovery: Option<Box<Discovery>>,
+    /// The user knows that it carries small packets only.
+    pub small_packets: bool,
     pub cwnd: u64,
     pub ssthresh: u64,
     pub partial_bytes_acked: u64,
@@ -244,6 +247,7 @@ impl Path {
             interface_down: false,
             packet_size: usize::MAX,
             discovery: None,
+            small_packets: false,
             cwnd: start.cwnd,
             ssthresh: start.ssthresh,
             partial_bytes_acked: 0,

@@ -96,6 +96,8 @@ pub struct Bench {
     pub largest: usize,
     /// Packets that left so that IP may divide them; links of a smaller MTU carry them.
     pub divisible: u64,
+    /// They are divided on their way, and so arrive.
+    pub divides: bool,
     /// Checks the engine's invariants on the way, every few milliseconds.
     pub strict: bool,
     checked_at: Instant,
@@ -164,6 +166,7 @@ impl Bench {
             to_nowhere: 0,
             largest: 1_200,
             divisible: 0,
+            divides: true,
             strict: false,
             checked_at: Instant::ZERO,
             packets: 0,
@@ -274,7 +277,7 @@ impl Bench {
                             self.marked.push(bytes.clone());
                         }
                         // What is divided passes wherever its pieces do.
-                        let size = if t.may_divide { bytes.len().min(500) } else { bytes.len() };
+                        let size = if t.may_divide && self.divides { bytes.len().min(500) } else { bytes.len() };
                         self.paths.send(now, path, direction, size as u32, bytes);
                     }
                 }

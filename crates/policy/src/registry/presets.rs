@@ -31,6 +31,9 @@ pub(super) const BASE: [(Hook, &str); 18] = [
     (Hook::Buffer, "shared"),
 ];
 
+/// Profiles that find out by themselves how large a packet each path carries (RFC 8899).
+pub(super) const FIND_PACKET_SIZE: &[&str] = &["live"];
+
 /// All profiles.
 pub(super) const PRESETS: &[Preset] = &[
     Preset { name: "sctp", summary: "RFC 9260: one primary path, the others in reserve.", choices: &[] },

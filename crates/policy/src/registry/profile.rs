@@ -1,6 +1,6 @@
 //! A named set of policies with their parameters, and the set of policies built from it.
 
-use super::presets::{BASE, PRESETS};
+use super::presets::{BASE, FIND_PACKET_SIZE, PRESETS};
 use super::{Hook, ParamInfo, Params, Policy, PolicyError, PolicyInfo, Value, rules};
 use crate::abandon::Abandon;
 use crate::ack_credit::AckCredit;
@@ -105,6 +105,10 @@ impl Profile {
     /// The profile it started from.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+    /// Does the profile find out by itself how large a packet each path carries (RFC 8899)?
+    pub fn finds_packet_size(&self) -> bool {
+        FIND_PACKET_SIZE.contains(&self.name)
     }
     /// Chooses `spec`, such as `thin` or `thin:rto_min=200,linear=0`, for `hook`. Nothing changes on an error.
     pub fn set(&mut self, hook: Hook, spec: &str) -> Result<(), PolicyError> {
