@@ -383,7 +383,8 @@ impl Path {
         }
         self.decayed_until = since + rto * rounds;
         if first && !keeps_threshold {
-            self.ssthresh = self.cwnd;
+            let kept = if self.window.keeps_threshold() { self.ssthresh } else { 0 };
+            self.ssthresh = self.cwnd.max(kept);
         }
         self.cwnd = (self.cwnd >> rounds.min(63)).max(4 * mtu);
         self.partial_bytes_acked = 0;
