@@ -3,7 +3,7 @@
 mod common;
 
 use anabranch_base::{Duration, PathId, StreamId};
-use anabranch_engine::{Event, SendOptions};
+use anabranch_engine::{AssocConfig, Event, SendOptions};
 use anabranch_policy::registry::{Hook, Profile};
 use anabranch_policy::view::PathState;
 use common::*;
@@ -111,4 +111,76 @@ fn nobody_takes_over_the_only_path() {
         stream(&mut b, ms(20_000));
         assert_eq!(taken_over(&b), [], "{profile}");
     }
+}
+
+/// Messages of `len` bytes each `gap` microseconds for `time`, with 300 ms to live; answers those that came in time.
+fn in_time(b: &mut Bench, gap: u64, len: usize, time: Duration) -> (usize, usize) {
+    let (end, mut sent, mut came) = (b.now + time, 0, 0);
+    let mut due = b.now;
+    b.at_server.clear();
+    while b.now < end {
+        if b.now >= due {
+            let mut v = b.now.as_nanos().to_be_bytes().to_vec();
+            v.resize(len, 0);
+            let o = SendOptions { unordered: true, deadline: Some(b.now + ms(300)), ..SendOptions::default() };
+            b.send(Side::Client, o, v);
+            (sent, due) = (sent + 1, due + Duration::from_micros(gap));
+        }
+        b.run_until(b.now + ms(1), |_| false);
+        b.now = b.now.max(b.now + ms(1)).min(end);
+        let now = b.now;
+        for m in b.at_server.drain(..) {
+            let bytes = m.payload.into_bytes();
+            let at = u64::from_be_bytes(bytes[..8].try_into().expect("eight bytes"));
+            came += usize::from(now.as_nanos() - at <= 300_000_000);
+        }
+    }
+    (sent, came)
+}
+
+/// A path in reserve that never lost anything grows by slow start when it takes over, however long it idled.
+#[test]
+fn an_idle_path_in_reserve_takes_a_whole_stream_over() {
+    let own = assoc_config("low-latency");
+    let mut standard = assoc_config("low-latency");
+    standard.profile.set(Hook::Window, "rfc9260:keep_threshold=1").expect("registered");
+    let mut bad = vec![];
+    for config in [own, standard] {
+        for (rate, delays) in [(10, (20, 30)), (10, (20, 60)), (20, (10, 40)), (8, (40, 100))] {
+            for warm in [1_000, 4_000, 12_000] {
+                for idle in [2_000, 20_000, 90_000] {
+                    // Silence for up to twice the round trip and 200 ms, then a slow start.
+                    let rtt = 2 * delays.1 as usize;
+                    let most = (200 + 2 * rtt + 3 * rtt) / 3;
+                    let (sent, late) = taken_over_late(&config, rate, delays, warm, idle);
+                    if late > most {
+                        let window = config.profile.spec_in_full(Hook::Window);
+                        let what =
+                            format!("{rate} Mbit/s, {delays:?} ms, carried for {warm}, idle for {idle}, {window}");
+                        bad.push(format!("{what}: {late} of {sent} not in time, at most {most}"));
+                    }
+                }
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
+}
+
+/// Three megabits a second over the quicker path, which fails; answers messages and those that were late.
+fn taken_over_late(config: &AssocConfig, rate: u64, delays: (u64, u64), warm: u64, idle: u64) -> (usize, usize) {
+    let links = [(link(rate, delays.0), link(rate, delays.0)), (link(rate, delays.1), link(rate, delays.1))];
+    let mut b = Bench::connected(warm + idle, config, &links);
+    b.strict = true;
+    // The other one has carried a little, and idles while the better one carries everything.
+    let now = b.now;
+    b.paths.get_mut(0).expect("a path").cut(now);
+    in_time(&mut b, 20_000, 400, ms(warm));
+    let now = b.now;
+    b.paths.get_mut(0).expect("a path").restore(now);
+    b.run_for(ms(8_000));
+    in_time(&mut b, 3_000, 1_125, ms(idle));
+    let now = b.now;
+    b.paths.get_mut(0).expect("a path").cut(now);
+    let (sent, came) = in_time(&mut b, 3_000, 1_125, ms(6_000));
+    (sent, sent - came)
 }

@@ -5,12 +5,15 @@ use super::era::Gate;
 use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::view::{CopyView, SackView};
+
+/// Reports of duplicates that one SACK is read for.
+const MAX_DUPLICATES: usize = 16;
 
 /// Which copies of a path may be missing.
 #[derive(Clone, Copy, Debug)]
@@ -203,6 +206,11 @@ impl Association {
             p.newest_acked_seq = None;
         }
         self.views.note_timeout(path, now);
+        self.note_expired(path);
+        if !self.copies_due.is_empty() {
+            // What is sent again by T3 needs no probe beside it.
+            self.copies_due.retain(|(_, p)| *p != path);
+        }
         let lost = self.empty_path(now, path);
         self.look_for_black_holes(now);
         self.mark_reneged(now);
@@ -212,6 +220,27 @@ impl Association {
             self.association_error(now);
         }
         self.adjust_coupling(now);
+    }
+
+    fn note_expired(&mut self, path: PathId) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        // The one that was timed: others may have left a moment ago.
+        let oldest = p.flight.first_copy().map(|c| c.tsn);
+        p.expired_tsn = oldest.filter(|tsn| self.board.get(*tsn).is_some_and(|c| c.transmissions == 1));
+    }
+
+    /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
+    pub(super) fn note_duplicates(&mut self, duplicates: impl Iterator<Item = Tsn>) {
+        for tsn in duplicates.take(MAX_DUPLICATES) {
+            let tsn = self.board.extend(tsn);
+            for i in 0..self.paths.len() {
+                let Some(p) = self.paths.get_mut(i) else { continue };
+                if p.expired_tsn.take_if(|t| *t == tsn).is_some() {
+                    let v = p.view(self.mtu, self.views.signals(PathId(i as u8)));
+                    self.policies.timer.was_needless(&v);
+                }
+            }
+        }
     }
 
     /// Takes every copy off a path; chunks without another copy are marked. Answers the bytes.
@@ -227,6 +256,8 @@ impl Association {
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.t3 = None;
             p.loss_timer = None;
+            p.probe_timer = None;
+            p.probes = false;
             p.reorder_timer = None;
             p.suspect_timer = None;
         }

@@ -31,6 +31,7 @@ mod packet_drop;
 mod path_mtu;
 mod paths;
 mod peer_window;
+mod probes;
 pub(crate) mod receive;
 mod reconfig;
 mod reconfig_again;

@@ -265,6 +265,11 @@ impl Association {
                 p.backoff = 0;
                 self.send_train(now, id);
             }
+            if self.policies.timer.resumes()
+                && let Some(p) = self.paths.get_mut(id.index())
+            {
+                p.resumed.get_or_insert_default();
+            }
             self.set_path_state(now, id, PathState::Active, PathReason::Answered);
             self.schedule_heartbeat(now, id);
         }

@@ -51,6 +51,8 @@ impl PathTally {
 struct Arrived {
     /// The first copy by time, which gets the credit; a chunk already marked credits nobody (it was counted as lost).
     credited: Option<LiveCopy>,
+    /// The newest copy that the answer can be meant for.
+    latest: Option<LiveCopy>,
     copies: usize,
     on_one_path: bool,
 }
@@ -95,6 +97,9 @@ impl Association {
             return;
         }
         self.stats.sacks_received += 1;
+        if let Some(s) = sack {
+            self.note_duplicates(s.duplicates());
+        }
         self.stats.gap_blocks_received += sack.map_or(0, |s| s.gaps().len() as u64);
         let least = u8::from(!self.config.quirks.timer_counts_none);
         self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
@@ -318,7 +323,7 @@ impl Association {
         if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.era.as_mut()) {
             era.pseudo.acknowledged(tsn, cumulatively);
         }
-        let Arrived { credited, copies, on_one_path } = self.take_off_flight(now, tsn, len);
+        let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
         if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
             t.bytes += len;
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
@@ -341,6 +346,9 @@ impl Association {
                 }
                 t.newest = Some(copy);
             }
+            if let Some(latest) = latest {
+                self.note_resumed(now, latest.path, latest.sent_at, once);
+            }
             if copies == 1
                 && let Some(p) = self.paths.get_mut(copy.path.index())
             {
@@ -350,7 +358,6 @@ impl Association {
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
                     p.answers.sample(now, p.last_heard, owed_since);
-                    self.note_resumed(now, copy.path, copy.sent_at, once);
                     self.path_answered(now, copy.path);
                 }
             }
@@ -376,7 +383,8 @@ impl Association {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.flight_remove(copy.tx_seq, len, false);
             }
-            return Arrived { credited: Some(copy), copies: 1, on_one_path: true };
+            let latest = Some(copy).filter(|c| self.can_be_meant(now, c));
+            return Arrived { credited: Some(copy), latest, copies: 1, on_one_path: true };
         }
         let copies = self.board.settle(tsn, ChunkState::Acked);
         let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
@@ -387,7 +395,13 @@ impl Association {
                 p.last_shared = if on_one_path { p.last_shared } else { Some(now) };
             }
         }
-        Arrived { credited, copies: copies.len(), on_one_path }
+        let latest = copies.iter().filter(|c| self.can_be_meant(now, c)).max_by_key(|c| c.sent_at).copied();
+        Arrived { credited, latest, copies: copies.len(), on_one_path }
+    }
+
+    /// It left long enough ago to be what was acknowledged now. The answer may have come by a quicker path.
+    fn can_be_meant(&self, now: Instant, c: &LiveCopy) -> bool {
+        self.paths.get(c.path.index()).is_some_and(|p| now.since(c.sent_at) >= p.rtt.min_rtt() / 2)
     }
 
     /// RTT, delivery rate, end of recovery.

@@ -61,6 +61,7 @@ impl Association {
         for p in self.paths.iter() {
             offer(p.t3, TimerReason::Retransmission(p.id));
             offer(p.loss_timer, TimerReason::Loss(p.id));
+            offer(p.probe_timer, TimerReason::Loss(p.id));
             offer(p.reorder_timer, TimerReason::Loss(p.id));
             offer(p.suspect_timer, TimerReason::Suspect(p.id));
             offer(p.heartbeat_timer, TimerReason::Heartbeat(p.id));
@@ -128,6 +129,9 @@ impl Association {
             }
             if due(self.paths[i].t3) {
                 self.on_t3(now, id);
+            }
+            if due(self.paths[i].probe_timer) {
+                self.on_probe_timer(now, id);
             }
             if due(self.paths[i].heartbeat_timer) {
                 self.on_heartbeat_timer(now, id);

@@ -87,7 +87,7 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
             a.refresh_views();
         }
         debug_assert!(a.views_are_fresh(), "views that nobody touched");
-        if a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
+        if a.transmit_probe(now, out) || a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
             return true;
         }
         let early = a.asks.early_redundancy;
@@ -174,7 +174,7 @@ impl Association {
             || !self.copies_due.is_empty()
             || self.forward_due
             || self.asks.redundancy
-            || self.paths.iter().any(|p| p.released > 0 || p.stalled_since.is_some())
+            || self.paths.iter().any(|p| p.released > 0 || p.stalled_since.is_some() || p.probes)
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).

@@ -208,10 +208,14 @@ impl Association {
     }
 
     /// Books one chunk of a packet: flight, scoreboard, board of views.
-    fn account(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
+    pub(super) fn account(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
         let moved = self.config.quirks.marked_are_outstanding.then(|| self.left_its_path(now, tsn, path)).flatten();
         let Some(chunk) = self.board.get(tsn) else { return };
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
+        if again && chunk.state == ChunkState::Outstanding {
+            // Two copies live: a duplicate of them says nothing about a timeout.
+            self.paths.iter_mut().for_each(|p| p.expired_tsn = None);
+        }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         if first {
             p.notice_sending(now);
@@ -276,7 +280,8 @@ impl Association {
             self.bundle_sack(path, out, data_len);
         }
         let (mut payload, mut once, taps) = (0, true, self.asks.redundancy);
-        let last_of_all = if self.ends_with_this_packet() { list.last() } else { None };
+        let hurry = self.ends_with_this_packet() || self.asks_at_once(path);
+        let last_of_all = if hurry { list.last() } else { None };
         for tsn in &list {
             let Some(c) = self.board.get(*tsn) else { continue };
             payload += c.len();
@@ -299,6 +304,11 @@ impl Association {
         self.after_data(now, path, facts, payload);
     }
 
+    fn asks_at_once(&self, path: PathId) -> bool {
+        let last = self.queue.is_empty() && self.board.ahead().is_empty();
+        self.views.paths.get(path.index()).is_some_and(|v| self.policies.timer.asks_at_once(v, last))
+    }
+
     /// Nothing is left to be sent before the end: an acknowledgement at once ends it sooner (RFC 7053 §5.1).
     fn ends_with_this_packet(&self) -> bool {
         // RFC 7053 §4: a peer that began to shut down acknowledges at once anyhow.
@@ -318,6 +328,14 @@ impl Association {
         let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.last_data_sent = Some(now);
+        p.probes = false;
+        if p.consecutive_timeouts > 0 {
+            let at = self.next_probe(now, v);
+            if let Some(p) = self.paths.get_mut(path.index()) {
+                p.probe_timer = at;
+            }
+        }
+        let (Some(p), Some(v)) = (self.paths.get_mut(path.index()), self.views.paths.get(path.index())) else { return };
         p.window.on_sent(now, p.flight.next_seq() - 1, v);
         if let Some(rate) = p.window.pace(v).filter(|r| *r > Rate::ZERO) {
             p.next_paced = p.next_paced.max(now) + rate.time_for(payload);

@@ -80,6 +80,7 @@ impl Association {
             }
         }
         let Some(path) = packet.on else { return false };
+        self.bundle_into_probe(now, path, packet.size);
         self.finish_data(now, path, &facts, out);
         self.window_spent |= facts.eligible.is_empty();
         true

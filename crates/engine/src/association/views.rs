@@ -164,7 +164,7 @@ impl Association {
     /// One more packet of new data may leave on this path.
     fn has_room(&self, p: &Path, now: Instant) -> bool {
         let held = if self.config.quirks.marked_hold_window { self.board.marked_on(p.id).bytes } else { 0 };
-        has_window(p, now) && p.flight.bytes() + held < p.cwnd && (!self.asks.buffer || self.has_share(p))
+        has_window(p, now) && (p.probes || p.flight.bytes() + held < p.cwnd) && (!self.asks.buffer || self.has_share(p))
     }
 
     /// One more packet is within the path's part of the buffers.
@@ -240,10 +240,10 @@ fn shown(p: &Path, mtu: u64, signals: Signals, quality: Option<&dyn PathQuality>
 const PACED_TOGETHER: Duration = Duration::from_millis(1);
 
 /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
-/// acknowledged, however small it is (RFC 9260 §7.2.1).
+/// acknowledged, however small it is (RFC 9260 §7.2.1); or a probe, see [`Association::on_probe_timer`].
 pub(super) fn has_window(p: &Path, now: Instant) -> bool {
     let proven = p.consecutive_timeouts == 0 || p.flight.packets() == 0;
-    proven && p.flight.bytes() < p.cwnd && p.burst_left > 0 && p.next_paced <= now + PACED_TOGETHER
+    (p.probes || proven && p.flight.bytes() < p.cwnd) && p.burst_left > 0 && p.next_paced <= now + PACED_TOGETHER
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.

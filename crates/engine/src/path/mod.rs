@@ -154,6 +154,8 @@ pub(crate) struct Path {
     pub consecutive_timeouts: u16,
     pub errors: u16,
     pub last_timeout: Option<Instant>,
+    /// What its newest expiry was about, while a duplicate of that can only mean that it was needless.
+    pub expired_tsn: Option<u64>,
     /// It answered after an expiry, and what that overtook has not been looked at yet.
     pub resumed: Option<Resumed>,
     pub last_heard: Option<Instant>,
@@ -174,6 +176,9 @@ pub(crate) struct Path {
     pub stalled_since: Option<Instant>,
     pub t3: Option<Instant>,
     pub loss_timer: Option<Instant>,
+    /// When a packet may leave beyond the window, while an expiry is not answered; and whether one may now.
+    pub probe_timer: Option<Instant>,
+    pub probes: bool,
     pub reorder_timer: Option<Instant>,
     pub newest_acked_seq: Option<u64>,
     /// Newest serial acknowledged, and the rate snapshot of its departure.
@@ -266,6 +271,7 @@ impl Path {
             consecutive_timeouts: 0,
             errors: 0,
             last_timeout: None,
+            expired_tsn: None,
             resumed: None,
             last_heard: None,
             last_shared: None,
@@ -278,6 +284,8 @@ impl Path {
             stalled_since: None,
             t3: None,
             loss_timer: None,
+            probe_timer: None,
+            probes: false,
             reorder_timer: None,
             newest_acked_seq: None,
             newest_removed: None,
@@ -379,7 +387,8 @@ impl Path {
         }
         self.decayed_until = since + rto * rounds;
         if first && !keeps_threshold {
-            self.ssthresh = self.cwnd;
+            let kept = if self.window.keeps_threshold() { self.ssthresh } else { 0 };
+            self.ssthresh = self.cwnd.max(kept);
         }
         self.cwnd = (self.cwnd >> rounds.min(63)).max(4 * mtu);
         self.partial_bytes_acked = 0;

@@ -30,10 +30,22 @@ pub trait TimerPolicy: Send {
     fn expired(&mut self, p: &PathView) -> u8 {
         p.backoff.saturating_add(1).min(16)
     }
+    /// Should what leaves on `p` now be answered without delay (RFC 7053)? `last` says that nothing waits behind it. A
+    /// peer that delays its SACKs while little is in flight makes every timeout a guess.
+    fn asks_at_once(&self, _p: &PathView, _last: bool) -> bool {
+        false
+    }
+    /// The peer had what an expiry repeated on `p`: the timeout was too short.
+    fn was_needless(&mut self, _p: &PathView) {}
     /// Is a path used at once when it answers after an expiry? What it was overtaken by is then repaired and the rest
     /// timed without back-off. Otherwise T3 stays as it was set (RFC 9260 §6.3.2).
     fn resumes(&self) -> bool {
         false
+    }
+    /// While an expiry is not answered one packet may leave beyond the window so long after the last one; none where
+    /// T3 alone decides (RFC 9260 §6.3.3, §7.2.3).
+    fn probe_interval(&self, _p: &PathView) -> Option<Duration> {
+        None
     }
 }
 
@@ -47,6 +59,32 @@ pub(crate) const RTO_MAX: ParamInfo = ParamInfo::millis("rto_max", 60_000, 100, 
 
 pub(crate) const RESUME: ParamInfo =
     ParamInfo::flag("resume", false, "a path that answers after an expiry is used at once, not when T3 fires again");
+
+pub(crate) const PROBE: ParamInfo = ParamInfo::millis(
+    "probe",
+    0,
+    0,
+    1_000,
+    "after an expiry a packet may leave each two round trips, at least this and at most 1 s; 0: none",
+);
+
+/// What own profiles do beyond the standard after an expiry.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Revival {
+    pub resume: bool,
+    pub probe: Duration,
+}
+
+impl Revival {
+    const LONGEST: Duration = Duration::from_secs(1);
+
+    pub fn new(p: &Params) -> Self {
+        Revival { resume: p.flag("resume"), probe: p.millis("probe") }
+    }
+    pub fn probe_interval(&self, p: &PathView) -> Option<Duration> {
+        (!self.probe.is_zero()).then(|| (p.srtt * 2).max(self.probe).min(Self::LONGEST))
+    }
+}
 
 /// RTO.Min, RTO.Initial and RTO.Max (RFC 9260 §16).
 #[derive(Clone, Copy, Debug)]

@@ -1,12 +1,12 @@
 //! The standard retransmission timer.
 //!
 //! Source: RFC 9260 §6.3. SRTT + 4 RTTVAR between floor and ceiling, doubled at every expiry.
-//! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms; `resume`, not of the standard, uses a path at once that
-//! answers after an expiry.
+//! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms; and, not of the standard and off, `resume`, which uses a path
+//! at once that answers after an expiry, and `probe`, packets beyond the window while it does not.
 
 use super::TimerPolicy;
 use crate::registry::{Hook, Params, Policy, PolicyInfo};
-use crate::timer::{Limits, RESUME, RTO_INITIAL, RTO_MAX, RTO_MIN};
+use crate::timer::{Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, RTO_MIN, Revival};
 use crate::view::PathView;
 use anabranch_base::Duration;
 
@@ -17,19 +17,19 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
         source: "RFC 9260 §6.3",
         file: file!(),
         summary: "SRTT + 4 RTTVAR within limits, doubled at every expiry.",
-        params: &[RTO_MIN, RTO_INITIAL, RTO_MAX, RESUME],
+        params: &[RTO_MIN, RTO_INITIAL, RTO_MAX, RESUME, PROBE],
     },
     build: |p| Box::new(Rfc9260::new(p)),
 };
 
 struct Rfc9260 {
     limits: Limits,
-    resume: bool,
+    revival: Revival,
 }
 
 impl Rfc9260 {
     fn new(p: &Params) -> Self {
-        Rfc9260 { limits: Limits::new(p), resume: p.flag("resume") }
+        Rfc9260 { limits: Limits::new(p), revival: Revival::new(p) }
     }
 }
 
@@ -38,7 +38,10 @@ impl TimerPolicy for Rfc9260 {
         self.limits.backed_off(self.limits.base(p, self.limits.min), p.backoff)
     }
     fn resumes(&self) -> bool {
-        self.resume
+        self.revival.resume
+    }
+    fn probe_interval(&self, p: &PathView) -> Option<Duration> {
+        self.revival.probe_interval(p)
     }
 }
 
@@ -50,7 +53,7 @@ mod tests {
 
     fn policy() -> Rfc9260 {
         let limits = Limits { min: ms(1_000), initial: ms(1_000), max: ms(60_000) };
-        Rfc9260 { limits, resume: false }
+        Rfc9260 { limits, revival: Revival::default() }
     }
 
     #[test]

@@ -6,14 +6,15 @@
 //! Deviations: the sixth thin expiry in a row starts the doubling again, from 1 s. Without a sample the initial
 //! timeout stays. `reset=keep_deadline` is the printed arithmetic, which leaves the deadline where it was although
 //! its chunk was acknowledged; it repeats needlessly and is there to reproduce the paper.
-//! Parameters: `floor`, `linear` and `reset` switch the mechanisms; `resume`, not of the paper, uses a path at once
-//! that answers after an expiry; the rest are limits in ms.
+//! Parameters: `floor`, `linear` and `reset` switch the mechanisms; not of the paper and off are `margin`, `ask` and `learn`,
+//! which keep it from repeating what a peer with delayed acknowledgements has, `resume`, which uses a path at once that answers after an expiry, and `probe`, packets beyond the window while it does not. The rest
+//! are limits in ms.
 
-use super::{Arm, Limits, RESUME, RTO_INITIAL, RTO_MAX, TICK, TimerPolicy};
+use super::{Arm, Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, Revival, TICK, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::thin::ThinTest;
 use crate::view::{AssocView, PathView};
-use anabranch_base::{Duration, Instant};
+use anabranch_base::{Duration, Instant, PathId};
 
 pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
     info: PolicyInfo {
@@ -32,7 +33,11 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
             ParamInfo::word("reset", &["since_sent", "keep_deadline", "standard"], "mechanism 2: what a restart does"),
             ParamInfo::flag("linear", true, "mechanism 3: no doubling"),
             ParamInfo::count("expiries", 6, "", 1, 64, "thin expiries in a row after which doubling starts again"),
+            ParamInfo::millis("margin", 0, 0, 1_000, "least time of the timeout above the smoothed round trip"),
+            ParamInfo::flag("ask", false, "while thin the peer is asked to answer at once (RFC 7053)"),
+            ParamInfo::flag("learn", false, "a repetition that the peer reports as duplicate lengthens the timeout"),
             RESUME,
+            PROBE,
         ],
     },
     build: |p| Box::new(Thin::new(p)),
@@ -52,8 +57,16 @@ struct Thin {
     linear: bool,
     reset: Reset,
     expiries: u16,
-    resume: bool,
+    margin: Duration,
+    ask: bool,
+    learn: bool,
+    /// What is added on a path, by what its needless repetitions taught.
+    patience: Vec<(PathId, Duration)>,
+    revival: Revival,
 }
+
+/// First step of patience, and the most: no peer may delay a SACK longer (RFC 9260 §6.2).
+const PATIENCE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 impl Thin {
     fn new(p: &Params) -> Self {
@@ -70,8 +83,23 @@ impl Thin {
                 _ => Reset::SinceSent,
             },
             expiries: p.count("expiries") as u16,
-            resume: p.flag("resume"),
+            margin: p.millis("margin"),
+            ask: p.flag("ask"),
+            learn: p.flag("learn"),
+            patience: Vec::new(),
+            revival: Revival::new(p),
         }
+    }
+    fn patience(&self, p: &PathView) -> Duration {
+        self.patience.iter().find(|(id, _)| *id == p.id).map_or(Duration::ZERO, |(_, d)| *d)
+    }
+    /// The limits' base, at least `margin` above the round trip, and patience on top.
+    fn base(&self, p: &PathView, floor: Duration) -> Duration {
+        let base = self.limits.base(p, floor);
+        if p.srtt.is_zero() {
+            return base;
+        }
+        (base.max(p.srtt + self.margin) + self.patience(p)).min(self.limits.max)
     }
     fn is_thin(&self, p: &PathView) -> bool {
         self.test.holds(p.packets_in_flight, p.loss)
@@ -81,9 +109,9 @@ impl Thin {
 impl TimerPolicy for Thin {
     fn rto(&self, p: &PathView) -> Duration {
         if !self.is_thin(p) {
-            return self.limits.backed_off(self.limits.base(p, self.limits.min), p.backoff);
+            return self.limits.backed_off(self.base(p, self.limits.min), p.backoff);
         }
-        let base = self.limits.base(p, self.thin_min);
+        let base = self.base(p, self.thin_min);
         if !self.linear {
             return self.limits.backed_off(base, p.backoff);
         }
@@ -106,7 +134,24 @@ impl TimerPolicy for Thin {
         };
         wanted.max(cx.now + TICK)
     }
+    fn asks_at_once(&self, p: &PathView, last: bool) -> bool {
+        // What leaves last of many is alone in flight soon.
+        self.ask && (last || p.consecutive_timeouts > 0 || self.is_thin(p))
+    }
+    fn was_needless(&mut self, p: &PathView) {
+        if !self.learn {
+            return;
+        }
+        match self.patience.iter_mut().find(|(id, _)| *id == p.id) {
+            Some((_, d)) => *d = (*d * 2).clamp(PATIENCE.0, PATIENCE.1),
+            None => self.patience.push((p.id, PATIENCE.0)),
+        }
+    }
     fn expired(&mut self, p: &PathView) -> u8 {
+        // Forgotten slowly, by expiries that nothing shows to be needless.
+        if let Some((_, d)) = self.patience.iter_mut().find(|(id, _)| *id == p.id) {
+            *d = *d - *d / 16;
+        }
         // This expiry is not among the counted ones yet.
         if self.linear && self.is_thin(p) && p.consecutive_timeouts + 1 < self.expiries {
             return 0;
@@ -114,7 +159,10 @@ impl TimerPolicy for Thin {
         p.backoff.saturating_add(1).min(16)
     }
     fn resumes(&self) -> bool {
-        self.resume
+        self.revival.resume
+    }
+    fn probe_interval(&self, p: &PathView) -> Option<Duration> {
+        self.revival.probe_interval(p)
     }
 }
 
@@ -131,7 +179,11 @@ mod tests {
             linear: true,
             reset: Reset::SinceSent,
             expiries: 6,
-            resume: false,
+            margin: Duration::ZERO,
+            ask: false,
+            learn: false,
+            patience: Vec::new(),
+            revival: Revival::default(),
         }
     }
     fn scene(packets: u32) -> Scene {

@@ -65,6 +65,11 @@ pub trait Window: Send {
     fn decays_while_idle(&self) -> bool {
         true
     }
+    /// Does that decay leave a threshold alone that is above the window? RFC 9260 §7.2.1 sets it to the window, which
+    /// on a path that never lost anything only says how little was sent there.
+    fn keeps_threshold(&self) -> bool {
+        false
+    }
     /// Does it want to know what a path carries before it sends on it, by a train of padded HEARTBEATs?
     fn wants_train(&self) -> bool {
         false
