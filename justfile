@@ -97,6 +97,11 @@ path-deaths *args:
 path-mtu:
     scripts/path-mtu.sh
 
+# A live stream by us, SRT, RIST, srtla and MPTCP over the same bad paths, judged by one tool; needs root, ffmpeg, iproute2
+# and socat. `just rivals quick` takes five minutes
+rivals *args:
+    scripts/rivals.sh {{args}}
+
 # What the wire shows from behind NATs; needs root, tcpdump, libusrsctp-dev
 nat-wire:
     scripts/nat-wire.sh
