@@ -147,6 +147,8 @@ impl Association {
             if d.black_hole(now, round_trip) {
                 tracing::debug!(path = ?id, size = d.size(), "larger packets vanish");
                 self.settle_mtu();
+                // What handles a SACK believes that its views are those of this moment.
+                self.refresh_views();
             } else if d.wants_small(round_trip) {
                 self.send_heartbeat(now, id);
             }

@@ -126,8 +126,14 @@ pub fn link(mbit: u64, delay_ms: u64) -> LinkConfig {
     LinkConfig::fixed(Some(Rate::from_bits_per_sec(mbit * 1_000_000)), ms(delay_ms))
 }
 
+/// A profile with packets of 1,200 bytes at most, so that what is said of profiles holds of packets of one size; larger
+/// ones are for `plpmtud`.
 pub fn assoc_config(profile: &str) -> AssocConfig {
-    AssocConfig::new(Profile::named(profile).expect("a profile that is registered"))
+    let mut c = AssocConfig::new(Profile::named(profile).expect("a profile that is registered"));
+    if let Some(d) = &mut c.path_mtu_discovery {
+        d.max = c.packet_size;
+    }
+    c
 }
 
 impl Bench {
