@@ -140,11 +140,14 @@ impl Association {
         if self.config.path_mtu_discovery.is_none() {
             return;
         }
+        let full = self.peer_is_full();
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
             let (id, round_trip) = (p.id, p.rtt.srtt());
             let Some(d) = &mut p.discovery else { continue };
-            if d.black_hole(now, round_trip) {
+            if full {
+                d.forget_lost();
+            } else if d.black_hole(now, round_trip) {
                 tracing::debug!(path = ?id, size = d.size(), "larger packets vanish");
                 self.settle_mtu();
                 // What handles a SACK believes that its views are those of this moment.
@@ -173,9 +176,11 @@ impl Association {
         if out.may_divide || out.probe {
             return;
         }
+        let full = self.peer_is_full();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
-        if p.discovery.is_some() && carries_data() {
+        // What a peer without room drops tells nothing of the path.
+        if p.discovery.is_some() && !full && carries_data() {
             p.flight.note_size(len);
         }
     }

@@ -62,6 +62,11 @@ impl Association {
         self.peer_window.a_rwnd < len
     }
 
+    /// Does the peer have no room for a packet, so that it may drop what comes?
+    pub(super) fn peer_is_full(&self) -> bool {
+        self.peer_window.closed_since.is_some() || self.peer_has_no_room_for(self.mtu)
+    }
+
     /// How many chunks of the look-ahead may leave now, the first of which has `len` bytes; none when the window is
     /// closed. What is lower than a TSN that was sent is a hole for the peer and may always leave, as a retransmission
     /// may: the peer keeps room for it, and nothing above it will ever be read before it. A probe of a closed window is

@@ -230,6 +230,11 @@ impl Discovery {
         }
     }
 
+    /// What was lost was lost at the peer.
+    pub fn forget_lost(&mut self) {
+        self.suspicion.clear();
+    }
+
     /// A small packet of control that left at `sent_at` arrived.
     pub fn small_arrived(&mut self, sent_at: Instant) {
         self.suspicion.arrived(sent_at, 0);

@@ -185,6 +185,7 @@ impl Driven {
             nr_sack: extensions & 2 != 0,
             stream_reconfiguration: extensions & 4 != 0,
             partial_delivery: extensions & 8 != 0,
+            path_mtu_discovery: None,
             ..AssocConfig::new(profile)
         };
         let mut d = Driven {
