@@ -35,7 +35,7 @@ pub struct Line {
     pub(super) beside: Duration,
     fates: Vec<Fates>,
     loss_point: LossPoint,
-    reorders: bool,
+    pub(super) reorders: bool,
     /// Some packets skip the delay.
     pub(super) skips: bool,
     jitter: RandomStream,
@@ -147,10 +147,25 @@ impl Line {
         let on_the_way = span.jitter.vary(span.delay, &mut state.jitter);
         let mut arrival = finish.saturating_add(on_the_way.as_nanos());
         if !self.reorders {
-            arrival = arrival.max(state.last_arrival);
+            arrival = self.hurried(k, arrival.max(state.last_arrival));
             state.last_arrival = arrival;
         }
         Fate::Arrives(arrival.saturating_add(self.beside.as_nanos()))
+    }
+
+    /// When a packet arrives that left in span `k` and is on the way until `arrival`: a delay that falls hurries it.
+    fn hurried(&self, k: usize, arrival: u64) -> u64 {
+        let mut by = arrival;
+        for pair in self.spans.get(k..).unwrap_or_default().windows(2) {
+            let [before, s] = pair else { continue };
+            if s.from >= by {
+                break;
+            }
+            if s.delay < before.delay {
+                by = by.min(s.from.saturating_add(s.delay.as_nanos()));
+            }
+        }
+        by
     }
 
     fn loses(&mut self, state: &mut State, span: &Span, at: u64) -> bool {

@@ -5,6 +5,10 @@
 //! s arrives at s + d(s) or later: d(s) is the delay without jitter's additions, and losses are not counted, so that a
 //! link here does at least what it does there.
 //!
+//! Where a link keeps the order of packets and its delay falls, what is on the way then arrives by the time at which what
+//! leaves then does. Let x(s) be the first such time at or after s, so that what leaves at s arrives at the smaller
+//! of s + d(s) and x(s) or later; from here on s + d(s) means that.
+//!
 //! **Time of a byte.** Say that a byte leaves at the later of the moment at which its bit is on the wire and the moment
 //! at which the span begins (between two changes of the link) in which its packet's last bit leaves. Then it arrives no
 //! sooner than its time plus the delay of that span. Bytes that this moves lie in one packet at each change, and are
@@ -80,11 +84,14 @@ pub(super) fn least_work(film: &Film, frame: &Frame, overhead: u32) -> u128 {
     u128::from(chunks) * 1_000_000_000 * (room + headers + u128::from(overhead)) / room
 }
 
-/// Bytes that leave at a rate between two times and take this long; or that all leave at one.
+/// Bytes that leave at a rate between two times and take this long, or are all there at the same time if that is sooner;
+/// or that all leave at one time.
 pub(super) struct Piece {
     pub from: u64,
     pub until: u64,
     pub delay: u64,
+    /// By then all have arrived.
+    pub by: u64,
     /// Bytes per second.
     pub rate: u64,
     /// Bytes times 10^9 at once.
@@ -100,7 +107,8 @@ impl Piece {
 
     /// Those that have arrived by `d`.
     fn arrived(&self, d: u64) -> u128 {
-        let Some(last) = d.checked_sub(self.delay) else { return 0 };
+        let last = if d >= self.by { Some(u64::MAX) } else { d.checked_sub(self.delay) };
+        let Some(last) = last else { return 0 };
         let lump = if self.from <= last { self.lump } else { 0 };
         lump + u128::from(self.rate) * u128::from(self.until.min(last).saturating_sub(self.from))
     }
@@ -111,18 +119,25 @@ pub(super) fn pieces(line: &Line, film: &Film) -> Vec<Piece> {
         let own = if line.skips { Duration::ZERO } else { s.jitter.shortest(s.delay) };
         (own + line.beside).as_nanos()
     };
-    let of_use = |s: &Span| s.up && !s.deaf && delay(s) <= film.latency.as_nanos();
+    let most = film.latency.as_nanos();
     let packet = (u128::from(film.carriage.limit) + u128::from(line.overhead)) * 1_000_000_000;
-    let mut before: Option<&Span> = None;
+    let mut before: Option<(&Span, bool)> = None;
     let mut all = Vec::new();
-    for s in &line.spans {
-        // A packet that began to leave in the span before, which was up: a link that goes down drops it.
-        let moved = before.is_some_and(|b| b.up && (!of_use(b) || delay(b) > delay(s)));
-        if of_use(s) {
+    for (i, s) in line.spans.iter().enumerate() {
+        let later = line.spans.get(i + 1..).unwrap_or_default().iter();
+        let by = later.map(|l| l.from.saturating_add(delay(l))).min();
+        let by = by.filter(|_| !line.reorders && !line.skips).unwrap_or(u64::MAX);
+        // What leaves earlier than that comes too late, whenever it is due.
+        let since = if delay(s) <= most { s.from } else { s.from.max(by.saturating_sub(most)) };
+        let of_use = s.up && !s.deaf && since < s.until;
+        // A packet that began to leave in the span before, which was up (a link that goes down drops it), or in this
+        // one when that was of no use yet.
+        let moved = since > s.from || before.is_some_and(|(b, used)| b.up && (!used || delay(b) > delay(s)));
+        if of_use {
             let lump = if moved { packet } else { 0 };
-            all.push(Piece { from: s.from, until: s.until, delay: delay(s), rate: s.rate, lump });
+            all.push(Piece { from: since, until: s.until, delay: delay(s), by, rate: s.rate, lump });
         }
-        before = Some(s);
+        before = Some((s, of_use));
     }
     all
 }

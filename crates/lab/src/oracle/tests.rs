@@ -148,9 +148,13 @@ fn by_trying(film: &Film, lines: &[Line]) -> usize {
     let carries = |i: usize, j: usize| -> u128 {
         let (made, due) = (film.frames[i].at.as_nanos(), (film.frames[j].at + film.latency).as_nanos());
         let one = |p: &super::possible::Piece| {
-            let (from, until) = (p.from.max(made), p.until.min(due.saturating_sub(p.delay)));
-            let lump = if p.from >= made && p.from + p.delay <= due { p.lump } else { 0 };
-            lump + if due >= p.delay { u128::from(p.rate) * u128::from(until.saturating_sub(from)) } else { 0 }
+            let all_there = due >= p.by;
+            let last = if all_there { p.until } else { due.saturating_sub(p.delay) };
+            let (from, until) = (p.from.max(made), p.until.min(last).min(due));
+            let lump =
+                if p.from >= made && p.from <= due && p.from + p.delay.min(p.by - p.from) <= due { p.lump } else { 0 };
+            let any = all_there || due >= p.delay;
+            lump + if any { u128::from(p.rate) * u128::from(until.saturating_sub(from)) } else { 0 }
         };
         all.iter().map(one).sum()
     };

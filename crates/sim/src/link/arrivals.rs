@@ -88,6 +88,11 @@ impl<P> Arrivals<P> {
         self.0.split_off(place).into()
     }
 
+    /// None arrives after `latest`.
+    pub fn hurry(&mut self, latest: Instant) {
+        self.0.iter_mut().rev().take_while(|p| p.at > latest).for_each(|p| p.at = latest);
+    }
+
     /// Removes what will not arrive.
     pub fn forget_lost(&mut self) {
         self.0.retain(|p| !p.lost);

@@ -13,7 +13,8 @@ pub struct LinkConfig {
     pub rate: Option<Rate>,
     /// Recorded delivery opportunities in place of a rate.
     pub deliveries: Option<DeliveryTrace>,
-    /// Time on the way after the last bit left.
+    /// Time on the way after the last bit left. Where nothing may overtake ([`LinkConfig::jitter_reorders`]) and it
+    /// falls, what is on the way arrives no later than what would leave now.
     pub delay: Duration,
     /// Variation of the delay, drawn per packet. A sum below zero is zero.
     pub jitter: Jitter,

@@ -94,7 +94,12 @@ impl<P: Clone + Send + 'static> Link<P> {
                 self.rest.queue.set_rate(rate);
                 self.pump(now);
             }
-            Setting::Delay(delay) => self.rest.config.delay = delay,
+            Setting::Delay(delay) => {
+                if delay < self.rest.config.delay && !self.rest.config.jitter_reorders {
+                    self.hurry(now + delay);
+                }
+                self.rest.config.delay = delay;
+            }
             Setting::Jitter(jitter) => self.rest.config.jitter = jitter,
             Setting::Loss(loss) => {
                 self.rest.decided.clear();
@@ -120,6 +125,13 @@ impl<P: Clone + Send + 'static> Link<P> {
                 self.drop_all(now, DropReason::Down);
             }
         }
+    }
+
+    /// What is on the way arrives by `latest`: where nothing overtakes, a delay that falls is a wait that is over (a
+    /// stall, a buffer elsewhere), and not a long way that what follows has to wait for too.
+    fn hurry(&mut self, latest: Instant) {
+        self.steady.row.hurry(latest);
+        self.rest.last_arrival = self.rest.last_arrival.min(latest);
     }
 
     pub(super) fn refuse(&mut self, at: Instant, size: u32, payload: P, reason: DropReason) -> Verdict {

@@ -360,7 +360,8 @@ impl<P: Clone + Send + 'static> Link<P> {
         if self.steady.on {
             return self.steady.row.next_at();
         }
-        let mut next = self.steady.row.next_at().unwrap_or(Instant::FAR);
+        // A change may hurry what is on the way.
+        let mut next = self.steady.row.next_at().map_or(Instant::FAR, |at| at.min(self.rest.next_change));
         if self.rest.transmitter.busy() {
             // The packet in transmission cannot arrive before this, unless a change comes in between.
             let shortest = if self.rest.config.reorder > 0.0 {

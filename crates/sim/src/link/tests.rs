@@ -112,6 +112,34 @@ fn loss_on_the_wire_uses_the_rate_and_loss_at_entry_does_not() {
     assert_eq!(second(LinkConfig { loss_point: LossPoint::Entry, ..config }), at(1));
 }
 
+/// A stall of three seconds that ends: what waited comes when it is over, and what follows does not wait for it.
+#[test]
+fn a_delay_that_falls_is_over_for_what_is_on_the_way() {
+    let changes = |kept: bool| {
+        let change = |at, delay| Change { at: ms(at), set: Setting::Delay(ms(delay)) };
+        let schedule = Schedule::once(vec![change(100, 3_000), change(500, 20)]);
+        let config = LinkConfig { jitter_reorders: !kept, ..LinkConfig::fixed(None, ms(20)) };
+        let mut link = Link::new("l", 1, config.with_schedule(schedule));
+        let (mut came, mut now) = (vec![], Instant::ZERO);
+        for n in 0..400 {
+            if n < 60 {
+                link.enqueue(now, 100, n);
+            }
+            while let Some(d) = link.poll_delivery(now) {
+                came.push((d.payload, d.at));
+            }
+            now += ms(10);
+        }
+        came
+    };
+    let kept = changes(true);
+    let at = |n: usize| kept[n].1.since(Instant::ZERO);
+    assert!(kept.iter().map(|(n, _)| *n).eq(0..60), "in order");
+    assert_eq!((at(9), at(10), at(49), at(55)), (ms(110), ms(520), ms(520), ms(570)));
+    let overtaken = changes(false);
+    assert_eq!((overtaken[10].0, overtaken[59].1), (50, Instant::from_millis(3_490)), "as netem has it");
+}
+
 #[test]
 fn duplicates_and_overtakers() {
     let config = LinkConfig { duplicate: 0.1, ..LinkConfig::fixed(None, ms(7)) };
@@ -143,12 +171,12 @@ fn scheduled_changes_apply_at_their_time() {
         change(30, Setting::Delay(ms(5))),
     ]));
     let (out, c) = run(config, 1, 40, ms(1), 100);
-    // A change at t holds for what is sent at t. Order is kept: after 30 nothing passes the 280 ms ones.
+    // A change at t holds for what is sent at t, and a shorter delay for what is on the way as well.
     for d in &out {
         let want = match d.entered.as_nanos() / 1_000_000 {
-            n @ 0..=9 => n + 30,
-            n @ (10..=19 | 25..=29) => n + 280,
-            30..=39 => 309,
+            n @ 0..=4 => n + 30,
+            5..=19 | 25..=29 => 35,
+            n @ 30..=39 => n + 5,
             n => panic!("sent at {n} ms while down"),
         };
         assert_eq!(d.at, at(want), "{d:?}");
