@@ -6,8 +6,7 @@
 //! was noticed by a timeout. The decay of an idle window (§7.2.1) needs a clock and is the engine's.
 //! Parameters, for comparison with older implementations: `floor`, packets below which no threshold falls (2 before
 //! RFC 4960); `in_recovery` 1 lets the window grow in fast recovery too; `cut_one` 0 leaves the threshold alone when a
-//! window that is one packet already times out again. `keep_threshold` 1, not of the standard, has an idle window decay
-//! without lowering the threshold, so that a path in reserve grows by slow start when it takes over.
+//! window that is one packet already times out again.
 
 use super::{
     AckOnPath, Reaction, Window, WindowChange, WindowState, after, growth, half_above, reaction, standard_growth,
@@ -28,7 +27,6 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
             ParamInfo::count("floor", 4, "packets", 1, 64, "least threshold after a loss"),
             ParamInfo::flag("in_recovery", false, "the window grows in fast recovery too"),
             ParamInfo::flag("cut_one", true, "a timeout with a window of one packet cuts the threshold again"),
-            ParamInfo::flag("keep_threshold", false, "the decay of an idle window lowers no threshold"),
             ParamInfo::count("headers", 0, "bytes", 0, 200, "what a packet is longer than its payload in that window"),
         ],
     },
@@ -39,19 +37,13 @@ struct Rfc9260 {
     floor: u64,
     in_recovery: bool,
     cut_one: bool,
-    keep_threshold: bool,
     headers: u64,
 }
 
 impl Rfc9260 {
     fn new(p: &Params) -> Self {
-        Rfc9260 {
-            floor: p.count("floor"),
-            in_recovery: p.flag("in_recovery"),
-            cut_one: p.flag("cut_one"),
-            keep_threshold: p.flag("keep_threshold"),
-            headers: p.count("headers"),
-        }
+        let (in_recovery, cut_one) = (p.flag("in_recovery"), p.flag("cut_one"));
+        Rfc9260 { floor: p.count("floor"), in_recovery, cut_one, headers: p.count("headers") }
     }
 }
 
@@ -74,9 +66,6 @@ impl Window for Rfc9260 {
     }
     fn grows_in_recovery(&self) -> bool {
         self.in_recovery
-    }
-    fn keeps_threshold(&self) -> bool {
-        self.keep_threshold
     }
 }
 

@@ -5,7 +5,8 @@
 //! window, so a random loss on a path without a queue costs nothing; a timeout sets the same threshold.
 //! Deviation: a round in which the window was never full cannot lower the estimate, because it measured the
 //! application; in slow start, where the rate doubles every round, a larger sample is taken as it is, or the first
-//! loss would set the window to a fraction of the pipe. Without an estimate RFC 9260 applies; so it does for growth.
+//! loss would set the window to a fraction of the pipe. The decay of an idle window lowers no threshold, so that a path
+//! in reserve grows by slow start when it takes over. Without an estimate RFC 9260 applies; so it does for growth.
 //! Not friendly towards flows that halve: leave it off on shared bottlenecks.
 //! Parameters: `floor` packets of the threshold; `round` ms, least length of a round.
 
@@ -84,6 +85,10 @@ impl Window for Westwood {
             self.measure(cx.now, p, ack);
         }
         standard_growth(p, ack)
+    }
+    fn keeps_threshold(&self) -> bool {
+        // It stands for a measured rate, or for a path that never lost anything.
+        true
     }
     fn on_loss(&mut self, cx: &AssocView<'_>, me: PathId, e: &LossEvent, cause: Cause) -> WindowState {
         let Some(p) = cx.path(me) else { return WindowState::default() };
