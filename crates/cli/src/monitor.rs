@@ -109,8 +109,10 @@ impl Monitor {
     }
 
     /// Ends watching and writes the totals.
-    pub fn finish(self, command: &'static str, ended: String, received: Option<Done>) {
+    pub async fn finish(self, command: &'static str, ended: String, received: Option<Done>) {
         self.task.abort();
+        // A row may be under way in another thread; none comes after the totals.
+        let _ = self.task.await;
         take_sample(&self.link, &self.reporter, &self.progress);
         let mut reporter = lock(&self.reporter);
         // The rest of the last interval, so that the rows add up.

@@ -86,7 +86,7 @@ pub(super) async fn run(
         (None, Ok(())) if session.cut => "interrupted by the sender".into(),
         _ => describe(asked.as_ref(), result.as_ref().err()),
     };
-    monitor.finish("recv", how, None);
+    monitor.finish("recv", how, None).await;
     ended(asked, result)
 }
 

@@ -168,7 +168,7 @@ pub async fn run(args: SendArgs) -> Outcome {
     let ending = ending::conclude(pumped, &pump, mode, &mut inbox).await;
     drop(watchdog);
     close(&link, &stop).await;
-    monitor.finish("send", describe(ending.cause.as_ref(), ending.result.as_ref().err()), ending.done);
+    monitor.finish("send", describe(ending.cause.as_ref(), ending.result.as_ref().err()), ending.done).await;
     if ending.result.is_ok() {
         ending::warn_of_loss(&pump.progress.get(), latency);
     }

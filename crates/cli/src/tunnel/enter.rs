@@ -106,7 +106,7 @@ pub(super) async fn run(args: &TunnelArgs, listen: &str, peer: &str) -> Outcome 
         }
         link.close(PATIENCE).await;
     }
-    monitor.finish("tunnel", describe(cause.as_ref(), result.as_ref().err()), None);
+    monitor.finish("tunnel", describe(cause.as_ref(), result.as_ref().err()), None).await;
     ended(cause, result)
 }
 

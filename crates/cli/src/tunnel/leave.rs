@@ -125,7 +125,7 @@ impl Session {
         if let Err(failure) = &result {
             warning(&failure.to_string());
         }
-        monitor.finish("tunnel", describe(cause.as_ref(), result.as_ref().err()), None);
+        monitor.finish("tunnel", describe(cause.as_ref(), result.as_ref().err()), None).await;
     }
 
     /// From the other side to the target, until the other side ends.
