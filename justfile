@@ -98,7 +98,7 @@ path-mtu:
     scripts/path-mtu.sh
 
 # A live stream by us, SRT, RIST, srtla and MPTCP over the same bad paths, judged by one tool; needs root, ffmpeg, iproute2
-# and socat. `just rivals quick` takes five minutes
+# and socat. `just rivals quick` is a short form
 rivals *args:
     scripts/rivals.sh {{args}}
 

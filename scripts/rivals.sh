@@ -26,11 +26,14 @@ networks="unlike dead loss-jitter collapse spike overload restart"
 seconds=22
 while [ $# -gt 0 ]; do
     case $1 in
+        --*) [ $# -gt 1 ] || die "$1 needs a value; the head of this script has the usage" ;;
+    esac
+    case $1 in
         quick) form=quick runs=1 networks="unlike loss-jitter spike" seconds=10 ;;
         --tools) tools=$2; shift ;;
         --networks) networks=$2; shift ;;
         --runs) runs=$2; shift ;;
-        *) die "what is $1?" ;;
+        *) die "there is no $1: quick, --tools, --networks or --runs" ;;
     esac
     shift
 done

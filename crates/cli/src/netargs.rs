@@ -22,15 +22,24 @@ const RTO_MAX: Duration = Duration::from_secs(3);
 /// Bytes of the headers of IPv6 and UDP, the largest in front of SCTP.
 const HEADERS: usize = 48;
 
-/// The largest IP packet to look for, bytes.
-fn mtu(text: &str) -> Result<u16, String> {
+/// How large a packet to look for on each path.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mtu {
+    /// Not at all.
+    None,
+    /// IP packets of up to so many bytes.
+    UpTo(u16),
+}
+
+fn mtu(text: &str) -> Result<Mtu, String> {
     match text {
-        "auto" => Ok(1_500),
-        "none" => Ok(0),
+        "auto" => Ok(Mtu::UpTo(1_500)),
+        "none" => Ok(Mtu::None),
         _ => text
             .parse()
             .ok()
             .filter(|n| *n >= 1_280)
+            .map(Mtu::UpTo)
             .ok_or_else(|| format!("{text} is no size of a packet; write auto, none, or bytes from 1280 to 65535")),
     }
 }
@@ -57,7 +66,7 @@ pub struct PolicyArgs {
     /// Look on each path for IP packets up to so many bytes, auto for 1500 (profile live does); with none, packets have
     /// 1200 bytes of SCTP and less on no path
     #[arg(long, value_name = "BYTES|auto|none", value_parser = mtu)]
-    pub mtu: Option<u16>,
+    pub mtu: Option<Mtu>,
     /// Flags from a TOML file, by their names without dashes in front; what the command line names wins. SIGHUP reads
     /// its paths anew
     #[arg(long, value_name = "FILE")]
@@ -120,8 +129,8 @@ impl PolicyArgs {
         config.max_init_retrans = u16::MAX;
         config.path_mtu_discovery = match self.mtu {
             None => config.path_mtu_discovery,
-            Some(0) => None,
-            Some(m) => Some(PathMtuDiscovery::up_to(usize::from(m) - HEADERS)),
+            Some(Mtu::None) => None,
+            Some(Mtu::UpTo(m)) => Some(PathMtuDiscovery::up_to(usize::from(m) - HEADERS)),
         };
         Ok(config)
     }

@@ -103,7 +103,7 @@ pub enum Event {
     /// Path MTU discovery found that a path carries only packets smaller than the association's packet size, and is sent
     /// such; or that it carries that size again.
     PacketSize {
-        /// Which.
+        /// The path that packets of this size leave on.
         path: PathId,
         /// Largest SCTP packet it is sent from now on, common header included, bytes.
         size: usize,

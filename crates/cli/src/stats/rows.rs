@@ -149,9 +149,9 @@ pub enum Row {
     },
     /// A path carries only small packets, or the usual ones again.
     PacketSize {
-        /// When.
+        /// Seconds since the session began.
         t: f64,
-        /// Which.
+        /// Number of the path.
         path: u8,
         /// The largest from now on, bytes of SCTP.
         bytes: usize,
