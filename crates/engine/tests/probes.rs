@@ -115,22 +115,27 @@ fn darkness_is_over_two_round_trips_after_its_end() {
     assert!(late.is_empty(), "{} late:\n{}", late.len(), late.join("\n"));
 }
 
+/// A message each `gap` ms over paths of `delay` ms that all go dark; packets with data that leave in `time` ms, once T3 has
+/// expired on all of them.
+fn sent_into_the_dark(profile: &str, paths: usize, delay: u64, gap: u64, time: u64) -> usize {
+    let links: Vec<_> = (0..paths).map(|_| (link(10, delay), link(10, delay))).collect();
+    let mut b = Bench::connected(3, &patient(profile), &links);
+    b.strict = true;
+    let mut s = Stamped::new();
+    s.stream(&mut b, ms(gap), ms(1_000), 900);
+    b.filter = Some(Box::new(|_| false));
+    s.stream(&mut b, ms(gap), ms(10_000), 900);
+    b.tap = Some(vec![]);
+    s.stream(&mut b, ms(gap), ms(time), 900);
+    b.tapped(Side::Client, kind::DATA).len()
+}
+
 #[test]
 fn one_packet_per_interval_leaves_into_the_dark() {
     for profile in PROFILES {
         for paths in [1, 2] {
             for delay in [5, 40, 300] {
-                let links: Vec<_> = (0..paths).map(|_| (link(10, delay), link(10, delay))).collect();
-                let mut b = Bench::connected(3, &patient(profile), &links);
-                b.strict = true;
-                let mut s = Stamped::new();
-                s.stream(&mut b, ms(5), ms(1_000), 900);
-                b.filter = Some(Box::new(|_| false));
-                // Until T3 has expired on all of them.
-                s.stream(&mut b, ms(5), ms(5_000), 900);
-                b.tap = Some(vec![]);
-                s.stream(&mut b, ms(5), ms(20_000), 900);
-                let n = b.tapped(Side::Client, kind::DATA).len() as u64;
+                let n = sent_into_the_dark(profile, paths, delay, 5, 20_000) as u64;
                 let interval = (4 * delay).clamp(50, 1_000);
                 let most = paths as u64 * (20_000 / interval + 20);
                 assert!(n <= most, "{profile}, {paths} of {delay} ms: {n} packets, at most {most}");
@@ -144,14 +149,7 @@ fn one_packet_per_interval_leaves_into_the_dark() {
 #[test]
 fn only_where_it_was_chosen() {
     for profile in ["sctp", "cmt-rtx-csi", "ns2-era", "ns2-era-cmt", "thin"] {
-        let mut b = Bench::connected(3, &patient(profile), &[(link(10, 40), link(10, 40))]);
-        let mut s = Stamped::new();
-        s.stream(&mut b, ms(20), ms(1_000), 900);
-        b.filter = Some(Box::new(|_| false));
-        s.stream(&mut b, ms(20), ms(10_000), 900);
-        b.tap = Some(vec![]);
-        s.stream(&mut b, ms(20), ms(10_000), 900);
-        let n = b.tapped(Side::Client, kind::DATA).len();
+        let n = sent_into_the_dark(profile, 1, 40, 20, 10_000);
         assert!(n <= 4, "{profile}: {n}");
     }
 }

@@ -102,7 +102,7 @@ impl Association {
 
     /// How long a probe may take: the path's own round trips, not the floor of T3, doubled by each error; but a
     /// policy that looks after a lost path more often is asked.
-    fn probe_timeout(&self, id: PathId) -> Duration {
+    pub(super) fn probe_timeout(&self, id: PathId) -> Duration {
         let Some(p) = self.paths.get(id.index()) else { return self.config.rto_initial };
         if self.config.quirks.heartbeat_by_t3 {
             return self.rto(id);
@@ -186,6 +186,19 @@ impl Association {
             return;
         }
         self.send_heartbeat(now, id);
+    }
+
+    /// A HEARTBEAT came by a path that we do not use: it works one way at least, so ours need not wait until the back-off
+    /// of earlier ones is over. One at a time, and none sooner than it could have been answered.
+    pub(super) fn ask_back(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.get(id.index()) else { return };
+        let doubted = p.state != PathState::Active && self.asks.suspects;
+        let out_of_use = (doubted || p.state == PathState::Unconfirmed) && p.known_to_peer && !p.interface_down;
+        let least = p.rtt.srtt().max(MIN_PROBE);
+        let waits = p.heartbeat.is_some_and(|h| now.since(h.sent_at) < least) || p.heartbeat_timer == Some(now);
+        if self.state.is_connected() && out_of_use && !waits && !self.config.quirks.heartbeat_by_t3 {
+            self.send_heartbeat(now, id);
+        }
     }
 
     fn heartbeat_lost(&mut self, now: Instant, id: PathId, lost: &PendingHeartbeat) {

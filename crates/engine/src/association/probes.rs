@@ -7,7 +7,7 @@ use crate::path::Path;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_policy::view::PathView;
+use anabranch_policy::view::{PathState, PathView};
 
 /// Less room than this in a packet is not worth a search.
 const CRUMB: usize = 20;
@@ -35,6 +35,7 @@ impl Association {
             return;
         }
         if alone {
+            self.ask_unconfirmed(now);
             let turn = if usable.has(id) { Some(id) } else { usable.iter().next() };
             if let Some(p) = turn.and_then(|id| self.paths.get_mut(id.index())) {
                 p.probes = true;
@@ -45,6 +46,26 @@ impl Association {
         let at = self.views.paths.get(id.index()).and_then(|v| self.next_probe(now, v));
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.probe_timer = at;
+        }
+    }
+
+    /// No path in use answers: one that has not been confirmed yet may be the way, however long its own probes have been
+    /// backed off. It is asked as often as the policy of path states looks after a path that fell silent.
+    fn ask_unconfirmed(&mut self, now: Instant) {
+        for i in 0..self.paths.len() {
+            let id = PathId(i as u8);
+            let Some(p) = self.paths.get(i) else { continue };
+            let may_answer = p.state == PathState::Unconfirmed && p.known_to_peer && !p.interface_down && !p.disowned;
+            if !may_answer {
+                continue;
+            }
+            let as_silent = PathView { state: PathState::Suspected, ..p.view(self.mtu, self.views.signals(id)) };
+            let (rto, configured) = (self.probe_timeout(id), self.config.heartbeat_interval);
+            let pause = self.policies.path_state.heartbeat(&as_silent, rto, configured);
+            let asked = p.heartbeat.map(|h| h.sent_at);
+            if pause.is_some_and(|d| asked.is_none_or(|t| now.since(t) >= d)) {
+                self.send_heartbeat(now, id);
+            }
         }
     }
 

@@ -184,7 +184,7 @@ impl Association {
             // Larger than our packets, or than what is left of the one that answers: it would have to be cut.
             Chunk::Heartbeat(h) if h.params_raw.len() + 4 > self.answer_room => {}
             // Copied: waiting, it must not hold the datagram it came in.
-            Chunk::Heartbeat(h) => self.on_heartbeat(path, h.params_raw),
+            Chunk::Heartbeat(h) => self.on_heartbeat(now, path, h.params_raw),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
             Chunk::Abort(_) if self.is_being_deleted(from.local) => return Next::Stop,
             Chunk::Abort(a) => {
@@ -248,8 +248,9 @@ impl Association {
     }
 
     /// HEARTBEAT: returned as it is (§8.3), with a word about what else stood in it (§3.2.2).
-    fn on_heartbeat(&mut self, path: PathId, params: &[u8]) {
+    fn on_heartbeat(&mut self, now: Instant, path: PathId, params: &[u8]) {
         self.push_control(path, What::HeartbeatAck(Bytes::copy_from_slice(params)));
+        self.ask_back(now, path);
         let report = Announced::unknown_beside(parameter_kind::HEARTBEAT_INFO, Params::new(params));
         if !report.is_empty() {
             self.push_control(path, What::Error(causes(&[Cause::UnrecognizedParameters(&report)])));

@@ -6,9 +6,10 @@
 //! Deviations: the sixth thin expiry in a row starts the doubling again, from 1 s. Without a sample the initial
 //! timeout stays. `reset=keep_deadline` is the printed arithmetic, which leaves the deadline where it was although
 //! its chunk was acknowledged; it repeats needlessly and is there to reproduce the paper.
-//! Parameters: `floor`, `linear` and `reset` switch the mechanisms; not of the paper and off are `margin`, `ask` and `learn`,
-//! which keep it from repeating what a peer with delayed acknowledgements has, `resume`, which uses a path at once that answers after an expiry, and `probe`, packets beyond the window while it does not. The rest
-//! are limits in ms.
+//! Parameters: `floor`, `linear` and `reset` switch the mechanisms. Not of the paper, and off, are `margin`, `ask` and
+//! `learn`, which keep it from repeating what a peer with delayed acknowledgements has; `resume`, which uses a path at
+//! once that answers after an expiry; and `probe`, packets beyond the window while it does not. The rest are limits in
+//! ms.
 
 use super::{Arm, Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, Revival, TICK, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
