@@ -5,6 +5,7 @@ use super::era::Gate;
 use super::rto;
 use super::transmit::start_packet;
 use super::views::{Facts, has_window};
+use crate::path::rate::DeliveredAtSend;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, PathSet, Rate};
@@ -217,9 +218,11 @@ impl Association {
             self.paths.iter_mut().for_each(|p| p.expired_tsn = None);
         }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let burst = p.capacity.on_sent(now, len);
         if first {
             p.notice_sending(now);
             let at_send = p.rate.on_sent(now, len, p.flight.bytes(), p.rtt.srtt());
+            let at_send = DeliveredAtSend { burst, ..at_send };
             p.flight.begin_packet(now, at_send);
         }
         let tx_seq = p.flight.next_seq() - 1;

@@ -1,12 +1,11 @@
 //! What an acknowledgement says of the path it is for.
 
 use super::Path;
-use super::capacity::RateSample;
+use super::capacity::{Delivered, RateSample};
 use anabranch_base::{Duration, Instant};
 
 /// Queueing that is taken for one although the sender did not fill the path.
 const CLEAR_QUEUE: Duration = Duration::from_millis(40);
-
 impl Path {
     /// Notes what the newest packet acknowledged says of the path, after its round trip was sampled.
     pub fn note_delivered(
@@ -21,12 +20,20 @@ impl Path {
         let held = self.capacity.rate().bytes_in(self.rtt.min_rtt());
         if at_send.in_flight <= held {
             self.rtt.was_unloaded(now);
+        } else if at_send.burst == now - rtt && self.capacity.is_sound() {
+            // More was in flight than the path held, but what had left before was through: the path became longer.
+            self.rtt.was_longer(now);
         }
         let usual = self.rtt.without_queue();
         // Where the sender had less to send than the path would have taken, only what nothing else explains.
         let doubt = if at_send.app_limited { CLEAR_QUEUE } else { Duration::ZERO };
         let queued = usual.is_exceeded(rtt.saturating_sub(doubt));
-        self.capacity.delivered(now, bytes, packets, queued, self.rtt.min_rtt());
+        let sent_at = now - rtt;
+        let delivered = Delivered { bytes, packets, sent_at, burst: at_send.burst, queued };
+        let mistaken = self.capacity.delivered(now, delivered, self.rtt.min_rtt());
+        if mistaken {
+            self.rtt.forget_longer(now);
+        }
         if let Some(s) = sample {
             self.capacity.sample(now, s, self.rtt.mean());
         }

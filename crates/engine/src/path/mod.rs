@@ -6,6 +6,7 @@ mod delivered;
 pub(crate) mod discovery;
 pub(crate) mod flight;
 pub(crate) mod heartbeats;
+mod jumps;
 mod least;
 pub(crate) mod list;
 pub(crate) mod one_way;

@@ -16,6 +16,8 @@ pub(crate) struct DeliveredAtSend {
     pub app_limited: bool,
     /// Bytes that were in flight before it.
     pub in_flight: u64,
+    /// When the first packet left of the burst it belongs to ([`super::capacity::Capacity::on_sent`]).
+    pub burst: Instant,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -60,6 +62,7 @@ impl RateEstimator {
             // What was in flight then has to arrive, and something after it.
             app_limited: self.app_limited_until > 0 && self.delivered <= self.app_limited_until,
             in_flight: in_flight_before,
+            burst: now,
         }
     }
 

@@ -144,6 +144,15 @@ impl RttEstimator {
         let most = self.min_rtt() * 3 + Duration::from_millis(100);
         self.unloaded.sample(now, self.last.min(most));
     }
+    /// The newest sample is of a packet before which nothing of ours can have stood, however long it took.
+    pub fn was_longer(&mut self, now: Instant) {
+        self.unloaded.sample(now, self.last);
+    }
+    /// What passed for such was not.
+    pub fn forget_longer(&mut self, now: Instant) {
+        self.unloaded =
+            Unloaded { mean: self.min_rtt(), deviation: self.unloaded.deviation.min(self.min_rtt()), at: now };
+    }
     /// Mean of round trips without a queue of ours, over some seconds.
     pub fn unloaded(&self) -> Duration {
         self.unloaded.mean

@@ -87,19 +87,29 @@ impl PathTruth {
             pfmr: p.count("pfmr") as u16,
         }
     }
+    /// Of a path that is getting longer the newest samples know before the smoothed one, unless the peer may have delayed
+    /// them.
+    fn round_trip(&self, p: &PathView) -> Duration {
+        if self.ack_delay.is_zero() { p.srtt.max(p.mean_rtt) } else { p.srtt }
+    }
     /// How long after a packet left its answer is overdue, apart from what the peer may delay it.
     fn overdue(&self, p: &PathView) -> Duration {
-        let most = p.srtt.max(self.margin * 4 / 3);
+        let rtt = self.round_trip(p);
+        let most = rtt.max(self.margin * 4 / 3);
         if p.srtt.is_zero() {
             self.initial
         } else {
-            p.srtt + (p.rtt_deviation * self.deviations).min(most).max(self.margin)
+            rtt + (p.rtt_deviation * self.deviations).min(most).max(self.margin)
         }
     }
     /// The silence that says something.
     fn silence(&self, p: &PathView) -> Duration {
         let usual = p.answer_gap * 2 + p.answer_gap_var * self.deviations;
-        if p.srtt.is_zero() { self.initial } else { usual.min(self.overdue(p)).max(p.srtt / 2).max(self.min_silence) }
+        if p.srtt.is_zero() {
+            self.initial
+        } else {
+            usual.min(self.overdue(p)).max(self.round_trip(p) / 2).max(self.min_silence)
+        }
     }
 }
 
@@ -149,7 +159,7 @@ impl PathStatePolicy for PathTruth {
         let oldest =
             p.oldest_sent.filter(|_| p.in_flight > 0 && p.packets_in_flight < self.few && !p.srtt.is_zero())?;
         let since = p.last_heard.map_or(oldest, |h| oldest.max(h));
-        Some(since + p.srtt + (p.rtt_deviation * 2).max(self.margin / 4))
+        Some(since + self.round_trip(p) + (p.rtt_deviation * 2).max(self.margin / 4))
     }
     fn takeover_packets(&self) -> u32 {
         self.takeover
