@@ -139,7 +139,7 @@ mod tests {
 
     const MIXED: &str = r#"
 name = "mixed"
-duration = "10s"
+duration = "30s"
 metrics = [
   "main.losses", "main.retransmissions", "main.spurious", "main.timeouts", "main.recoveries", "main.decisions",
   "cross.retransmissions", "cross.spurious", "cross.timeouts", "cross.recoveries",
@@ -174,7 +174,7 @@ traffic = { kind = "cbr", rate = "900kbit", size = 500 }
     const COUNTS: usize = 16;
 
     fn run(duration: &str, from: &str, series: bool) -> (Row, Scenario) {
-        let mut text = MIXED.replacen("10s", duration, 1);
+        let mut text = MIXED.replacen("30s", duration, 1);
         text = text.replacen("[topology]", &format!("measure-from = \"{from}\"\n[topology]"), 1);
         if series {
             text = text.replacen("[topology]", "series = [\"main.cwnd\"]\nbin = \"300ms\"\n[topology]", 1);
@@ -186,8 +186,8 @@ traffic = { kind = "cbr", rate = "900kbit", size = 500 }
 
     #[test]
     fn what_came_before_the_measuring_does_not_count() {
-        let (whole, s) = run("10s", "0s", false);
-        let (before, after) = (run("4003ms", "0s", false).0, run("10s", "4003ms", false).0);
+        let (whole, s) = run("30s", "0s", false);
+        let (before, after) = (run("4003ms", "0s", false).0, run("30s", "4003ms", false).0);
         assert_eq!(after.fingerprint, whole.fingerprint, "measuring changes nothing");
         let all = |i: usize| [&whole, &before, &after].map(|r| r.values[i].expect("a value"));
         for (i, m) in s.measures.iter().take(COUNTS).enumerate() {
@@ -198,7 +198,7 @@ traffic = { kind = "cbr", rate = "900kbit", size = 500 }
         let zero: Vec<&str> = (0..COUNTS).filter(|i| all(*i)[2] == 0.0).map(|i| s.measures[i].name.as_str()).collect();
         assert!(zero.is_empty(), "{zero:?}");
         let [used, first, rest] = all(COUNTS);
-        assert!((used * 10.0 - first * 4.003 - rest * 5.997).abs() < 1e-9, "{used} {first} {rest}");
+        assert!((used * 30.0 - first * 4.003 - rest * 25.997).abs() < 1e-9, "{used} {first} {rest}");
         for i in COUNTS + 1..COUNTS + 4 {
             // A part of the whole lies between those of its two spans.
             let [whole, before, after] = all(i);
@@ -206,14 +206,14 @@ traffic = { kind = "cbr", rate = "900kbit", size = 500 }
             assert!(whole > before.min(after) && whole < before.max(after), "{name}: {before} {whole} {after}");
         }
         // Neither does a stop at every bin.
-        assert_eq!(run("10s", "4003ms", true).0, after);
-        assert_eq!(run("10s", "0s", true).0, whole);
+        assert_eq!(run("30s", "4003ms", true).0, after);
+        assert_eq!(run("30s", "0s", true).0, whole);
     }
 
     #[test]
     fn a_flow_that_starts_later_is_measured_from_its_start() {
         let noise = |row: &Row| row.values[14];
-        let (early, none) = (run("10s", "900ms", false).0, run("10s", "0s", false).0);
+        let (early, none) = (run("30s", "900ms", false).0, run("30s", "0s", false).0);
         assert_eq!(noise(&early), noise(&none));
         assert!(noise(&early).is_some_and(|n| n > 0.0));
     }
