@@ -83,8 +83,8 @@ pub(crate) struct Delivered {
     pub sent_at: Instant,
     /// When the first left of the burst it belongs to.
     pub burst: Instant,
-    /// They came later than round trips without a queue vary.
-    pub queued: bool,
+    /// By how much they came later, where that is more than round trips without a queue vary.
+    pub queued: Option<Duration>,
 }
 
 /// A sample of the delivery rate.
@@ -154,9 +154,9 @@ impl Capacity {
         } else {
             self.burst_jumps.add(longer);
         }
-        let queued = d.queued;
-        self.drain = self.drain.filter(|_| queued);
-        self.queued_since = if queued { self.queued_since.or(Some(now)) } else { None };
+        self.drain = self.drain.filter(|_| d.queued.is_some());
+        // A queue takes as long to build, at the least, as it makes packets wait.
+        self.queued_since = d.queued.map(|longer| self.queued_since.unwrap_or(now - longer.min(LONGEST)));
         match self.queued_since {
             Some(since) => self.measure(now, since, rtt),
             None => self.slow_since = None,
@@ -303,7 +303,13 @@ mod tests {
                 self.sent += if queued { MS(gap) / 5 } else { MS(gap) };
                 self.c.delivered(
                     self.at,
-                    Delivered { bytes: 1_000, packets: 1, sent_at: self.sent, burst: Instant::ZERO, queued },
+                    Delivered {
+                        bytes: 1_000,
+                        packets: 1,
+                        sent_at: self.sent,
+                        burst: Instant::ZERO,
+                        queued: queued.then_some(MS(20)),
+                    },
                     MS(50),
                 );
                 let s = RateSample { rate: Rate::of(1_000, MS(gap)), app_limited: !queued };
@@ -369,7 +375,11 @@ mod tests {
             let longer = MS(frame / 5 * 53);
             for packet in 0..20 {
                 let (sent_at, at) = (left + MS(packet), left + longer + MS(50 + packet));
-                r.c.delivered(at, Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: true }, MS(50));
+                r.c.delivered(
+                    at,
+                    Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: Some(MS(20)) },
+                    MS(50),
+                );
             }
             r.at = left + longer;
         }
@@ -386,7 +396,7 @@ mod tests {
             let left = start + MS(frame * 100);
             for packet in 0..20 {
                 let (sent_at, at) = (left + MS(packet), left + MS(50 + packet * 4));
-                let d = Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: false };
+                let d = Delivered { bytes: 1_000, packets: 1, sent_at, burst: left, queued: None };
                 mistaken.push(r.c.delivered(at, d, MS(50)));
             }
         }

@@ -6,6 +6,7 @@ use anabranch_base::{Duration, Instant};
 
 /// Queueing that is taken for one although the sender did not fill the path.
 const CLEAR_QUEUE: Duration = Duration::from_millis(40);
+
 impl Path {
     /// Notes what the newest packet acknowledged says of the path, after its round trip was sampled.
     pub fn note_delivered(
@@ -27,7 +28,7 @@ impl Path {
         let usual = self.rtt.without_queue();
         // Where the sender had less to send than the path would have taken, only what nothing else explains.
         let doubt = if at_send.app_limited { CLEAR_QUEUE } else { Duration::ZERO };
-        let queued = usual.is_exceeded(rtt.saturating_sub(doubt));
+        let queued = usual.is_exceeded(rtt.saturating_sub(doubt)).then(|| rtt.saturating_sub(usual.usual()));
         let sent_at = now - rtt;
         let delivered = Delivered { bytes, packets, sent_at, burst: at_send.burst, queued };
         let mistaken = self.capacity.delivered(now, delivered, self.rtt.min_rtt());
