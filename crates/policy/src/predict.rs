@@ -14,6 +14,8 @@ use anabranch_base::{Duration, Instant, Ppm, Rate};
 /// Samples older than so many round trips, and than this, are no news.
 const STALE_ROUND_TRIPS: u64 = 4;
 const STALE: Duration = Duration::from_millis(250);
+/// Least time after a path answered again in which its round trips are those of the time before.
+const STOOD: Duration = Duration::from_millis(50);
 
 /// What is known of a path's timing.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +28,12 @@ pub(crate) struct Forecast {
     pub queued: u64,
 }
 
-/// Is the newest round trip recent enough to say how the path is now?
+/// Is the newest round trip recent enough to say how the path is now? The first ones after the path stood tell how it was
+/// while it did.
 pub(crate) fn is_fresh(now: Instant, p: &PathView) -> bool {
     let lasts = (p.mean_rtt * STALE_ROUND_TRIPS).max(STALE);
-    p.sampled_at.is_some_and(|t| now.since(t) <= lasts)
+    let stood = p.stalled_at.is_some_and(|t| now.since(t) < (p.min_rtt * 2).max(STOOD));
+    !stood && p.sampled_at.is_some_and(|t| now.since(t) <= lasts)
 }
 
 /// The smallest of the newest round trips, while they say how the path is now; else the smallest of all.
@@ -39,8 +43,8 @@ pub(crate) fn newest_rtt(now: Instant, p: &PathView) -> Duration {
 
 /// How far an arrival on `p` may differ from its prediction: `risk` mean deviations of the newest round trips, which
 /// after a bad moment say less than the newest round trips themselves.
-pub(crate) fn uncertainty(p: &PathView, risk: Ppm) -> Duration {
-    Duration::from_nanos(risk.of(p.jitter.min(p.recent_rtt.max(p.min_rtt)).as_nanos()))
+pub(crate) fn uncertainty(now: Instant, p: &PathView, risk: Ppm) -> Duration {
+    Duration::from_nanos(risk.of(p.jitter.min(newest_rtt(now, p).max(p.min_rtt)).as_nanos()))
 }
 
 impl Forecast {
@@ -133,5 +137,19 @@ mod tests {
         assert_eq!(arrival(&s), ms(651));
         s.now += ms(201);
         assert_eq!(arrival(&s), ms(51), "four round trips old");
+    }
+
+    #[test]
+    fn the_first_answers_after_a_stall_are_of_the_time_before() {
+        let mut s = Scene::new(1, 0);
+        s.paths[0].capacity = Rate::from_bytes_per_sec(1_000_000);
+        let now = s.now;
+        let p = s.rtt(0, 100);
+        (p.mean_rtt, p.recent_rtt, p.recent_one_way, p.jitter) = (ms(800), ms(700), ms(650), ms(600));
+        (p.sampled_at, p.stalled_at) = (Some(now), Some(now));
+        let risk = |s: &Scene| uncertainty(s.now, &s.paths[0], Ppm::ONE);
+        assert_eq!((arrival(&s), risk(&s)), (ms(51), ms(100)));
+        s.now += ms(200);
+        assert_eq!((arrival(&s), risk(&s)), (ms(651), ms(600)), "two round trips later they say how it is");
     }
 }

@@ -115,6 +115,9 @@ pub struct PathView {
     pub unloaded_deviation: Duration,
     /// When `last_rtt` was sampled.
     pub sampled_at: Option<Instant>,
+    /// When the path answered again after it had stood: the round trip sampled then was longer by about the time for which
+    /// nothing came.
+    pub stalled_at: Option<Instant>,
     /// Smallest time that the data direction takes, of the last ten seconds; zero without a sample. Half of the round
     /// trips that the path makes by itself, or what a round trip leaves of which the way back is known.
     pub one_way: Duration,
@@ -190,6 +193,7 @@ impl PathView {
             unloaded_rtt: Duration::ZERO,
             unloaded_deviation: Duration::ZERO,
             sampled_at: None,
+            stalled_at: None,
             one_way: Duration::ZERO,
             recent_one_way: Duration::ZERO,
             reference_rtt: Duration::ZERO,

@@ -24,6 +24,7 @@ pub(crate) struct RttEstimator {
     /// Mean and mean deviation over the last sixteen samples or so.
     mean: Duration,
     jitter: Duration,
+    stalled_at: Option<Instant>,
     unloaded: Unloaded,
 }
 
@@ -70,6 +71,7 @@ impl RttEstimator {
     /// (RFC 9260 §6.3.1 C4); minimum and newest sample take all.
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = Duration::from_nanos(rtt.as_nanos().max(1));
+        self.note_stall(now, rtt);
         self.update_mean(now, rtt);
         (self.last, self.last_at) = (rtt, Some(now));
         self.min.update(now, rtt, MIN_WINDOW / 2);
@@ -91,6 +93,19 @@ impl RttEstimator {
             self.rttvar = GRANULARITY;
         }
         self.last_smoothed_at = Some(now);
+    }
+
+    /// Nothing came for about as long as this sample is longer than others: the path stood, and what left while it did
+    /// says how it was then.
+    fn note_stall(&mut self, now: Instant, rtt: Duration) {
+        let longer = rtt.saturating_sub(self.mean * 2 + RECENT);
+        if !longer.is_zero() && self.last_at.is_some_and(|t| now.since(t) >= longer / 2) {
+            self.stalled_at = Some(now);
+        }
+    }
+    /// When the path answered again after it had stood.
+    pub fn stalled_at(&self) -> Option<Instant> {
+        self.stalled_at
     }
 
     /// The first sample after a silence: what was known before it says nothing any more.
@@ -247,6 +262,22 @@ mod tests {
             e.was_unloaded(Instant::from_millis(t * 5));
         }
         assert!(e.unloaded() < MS(85), "220 ms at most 0.2 s long: {}", e.unloaded());
+    }
+
+    #[test]
+    fn a_stall_is_a_silence_and_a_round_trip_as_long() {
+        let mut e = RttEstimator::default();
+        (0..50).for_each(|i| e.sample(Instant::from_millis(i * 10), MS(40)));
+        // Packets that left each 10 ms come at once after two seconds.
+        (0..200).for_each(|i| e.sample(Instant::from_millis(2_500), MS(2_040 - i * 10)));
+        assert_eq!(e.stalled_at(), Some(Instant::from_millis(2_500)));
+        let mut queue = RttEstimator::default();
+        (0..500).for_each(|i| queue.sample(Instant::from_millis(i * 10), MS(40 + i * 8)));
+        assert_eq!(queue.stalled_at(), None, "a queue that grows is no stall");
+        let mut idle = RttEstimator::default();
+        idle.sample(Instant::from_millis(0), MS(40));
+        idle.sample(Instant::from_millis(5_000), MS(60));
+        assert_eq!(idle.stalled_at(), None, "silence alone is none either");
     }
 
     #[test]

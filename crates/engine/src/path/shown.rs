@@ -23,6 +23,7 @@ impl Path {
         v.unloaded_rtt = self.rtt.unloaded();
         v.unloaded_deviation = self.rtt.unloaded_deviation();
         v.sampled_at = self.rtt.sampled_at();
+        v.stalled_at = self.rtt.stalled_at();
         v.one_way = self.one_way.least();
         v.recent_one_way = self.one_way.recent();
         v.capacity = self.capacity.rate();
@@ -69,6 +70,7 @@ impl Path {
             unloaded_rtt: self.rtt.unloaded(),
             unloaded_deviation: self.rtt.unloaded_deviation(),
             sampled_at: self.rtt.sampled_at(),
+            stalled_at: self.rtt.stalled_at(),
             one_way: self.one_way.least(),
             recent_one_way: self.one_way.recent(),
             reference_rtt: self.reference_rtt,
