@@ -63,8 +63,9 @@ impl Arrival {
     }
     /// When it would be there over `p`, if its flight takes so long at the least. A path without a sample might be fast.
     fn over(&self, cx: &AssocView<'_>, c: &ChunkView, p: &PathView, flight: Duration) -> Option<Instant> {
-        let takes =
-            || Forecast::of(cx.now, p).at_least(flight).arrival(c.len) + uncertainty(p, self.risk) + self.margin;
+        let takes = || {
+            Forecast::of(cx.now, p).at_least(flight).arrival(c.len) + uncertainty(cx.now, p, self.risk) + self.margin
+        };
         (!p.min_rtt.is_zero()).then(|| cx.now + takes())
     }
     /// When it would be there at the earliest; none while not all paths are known: then nothing is given up early.
@@ -96,8 +97,12 @@ impl Arrival {
             return Duration::ZERO;
         }
         let rate: u64 = cx.active().map(|p| rate(p).bytes_per_sec()).sum();
-        // What is more important will come in between.
-        let above: u64 = cx.class_rates.iter().take(usize::from(c.class)).map(|r| r.bytes_per_sec()).sum();
+        // What is more important will come in between. Of what others depend on, no more of that counts than its part of
+        // the stream: where the paths came to carry little, most of it goes as well.
+        let sum = |classes: &[Rate]| classes.iter().map(|r| r.bytes_per_sec()).sum::<u64>();
+        let above = sum(cx.class_rates.get(..usize::from(c.class)).unwrap_or(&cx.class_rates));
+        let part = (u128::from(rate) * u128::from(above) / u128::from(sum(&cx.class_rates).max(1))) as u64;
+        let above = if c.class < 2 { above.min(part) } else { above };
         let left = rate.saturating_sub(above).max(rate / LEAST_LEFT);
         if left == 0 { Duration::ZERO } else { Rate::from_bytes_per_sec(left).time_for(c.group_unsent - c.len) }
     }
@@ -124,9 +129,9 @@ impl Arrival {
             && waits
             && cx.active().any(|p| {
                 let forecast = Forecast::of(cx.now, p);
-                let useful = forecast.flight + uncertainty(p, self.risk) <= most;
+                let useful = forecast.flight + uncertainty(cx.now, p, self.risk) <= most;
                 // Schedulers want time to spare on a path that is not the fastest.
-                let spare = SPARE + uncertainty(p, self.risk) * 2;
+                let spare = SPARE + uncertainty(cx.now, p, self.risk) * 2;
                 useful && self.over(cx, c, p, Duration::ZERO).is_some_and(|there| there + spare > deadline)
             })
     }
@@ -230,6 +235,10 @@ mod tests {
         (s.chunks[0].class, s.class_rates[0]) = (2, Rate::from_bytes_per_sec(600_000));
         s.class_rates[1] = Rate::from_bytes_per_sec(400_000);
         assert!(at(&mut s, 424, &p) && !at(&mut s, 425, &p), "half of the rate goes to what is more important");
+        // Far less is carried than offered: P frames leave I frames their part of the stream, and are not held back for
+        // all that I frames would like.
+        (s.chunks[0].class, s.class_rates) = (1, [3_000_000, 6_000_000, 3_000_000].map(Rate::from_bytes_per_sec));
+        assert!(at(&mut s, 290, &p) && !at(&mut s, 292, &p), "400000 bytes at three quarters of 2000000 a second");
         s.chunks[0].class = 0;
         assert!(!at(&mut s, 225, &p));
         s.paths[1].ssthresh = u64::MAX;

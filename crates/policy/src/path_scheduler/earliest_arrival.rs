@@ -59,7 +59,7 @@ impl EarliestArrival {
         }
     }
     fn offer<'a>(&self, now: Instant, path: &'a PathView) -> Offer<'a> {
-        let slack = self.guard + uncertainty(path, self.risk);
+        let slack = self.guard + uncertainty(now, path, self.risk);
         Offer { path, forecast: Forecast::of(now, path), slack }
     }
     /// Orders paths for a chunk: in time first, then by flight and weighted queue.
@@ -73,8 +73,17 @@ impl EarliestArrival {
     /// May `open` take `c`, which has `ahead` bytes before it, although `best` is better but full?
     fn may_take(&self, now: Instant, c: &ChunkView, ahead: u64, best: &Offer<'_>, open: &Offer<'_>) -> bool {
         let here = open.forecast.arrival(c.len);
-        let in_time = c.deadline.is_some_and(|d| now + here + open.slack <= d);
-        in_time || here <= best.forecast.arrival(ahead + c.len)
+        let there = best.forecast.arrival(ahead + c.len);
+        let in_time = |d: Instant| {
+            let waits = now + there + best.slack > d;
+            now + here + open.slack <= d && (c.class >= 2 || waits || now + Self::repaired(c, best, open) <= d)
+        };
+        c.deadline.is_some_and(in_time) || here <= there
+    }
+    /// When `c` would be there in the end if `open` lost it and `best` repeated it: what others depend on waits for a path
+    /// that leaves time for that.
+    fn repaired(c: &ChunkView, best: &Offer<'_>, open: &Offer<'_>) -> Duration {
+        open.forecast.wait(c.len) + open.path.mean_rtt + open.slack + best.forecast.flight + best.slack
     }
 }
 
@@ -93,12 +102,15 @@ impl PathScheduler for EarliestArrival {
         true
     }
     fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision {
-        let Some(head) = q.chunks.first() else { return Decision::Blocked };
+        // What others depend on overtakes what waits already.
+        let Some((first, head)) = q.chunks.iter().enumerate().min_by_key(|(i, c)| (c.class, *i)) else {
+            return Decision::Blocked;
+        };
         let by_cost = |o: &Offer<'_>| (self.cost(cx.now, head, o), o.path.id);
         let Some(open) = cx.open().map(|p| self.offer(cx.now, p)).min_by_key(by_cost) else { return Decision::Blocked };
         let full = cx.active().filter(|p| !cx.eligible.has(p.id) && p.in_flight > 0).map(|p| self.offer(cx.now, p));
         let best = full.min_by_key(by_cost).filter(|o| by_cost(o) < by_cost(&open));
-        let Some(best) = best else { return Decision::Send { index: 0, path: open.path.id } };
+        let Some(best) = best else { return Decision::Send { index: first, path: open.path.id } };
 
         let mut ahead = 0;
         for (index, c) in q.chunks.iter().enumerate() {
@@ -189,6 +201,23 @@ mod tests {
         due(&mut s, 300);
         s.chunks[0].deadline = Some(s.now + ms(60));
         assert_eq!(s.ask(&policy()), Decision::Send { index: 1, path: PathId(1) });
+    }
+
+    #[test]
+    fn what_others_depend_on_goes_first_and_where_a_loss_can_be_repaired() {
+        let mut s = scene(3);
+        (s.paths[1].mean_rtt, s.chunks[0].class, s.chunks[1].class) = (ms(160), 2, 0);
+        due(&mut s, 300);
+        assert_eq!(s.ask(&policy()), Decision::Send { index: 1, path: PathId(0) }, "it overtakes");
+        s.close(0);
+        // A loss on the slow path is noticed 160 ms after the chunk left, and its repetition takes 15 ms more.
+        due(&mut s, 230);
+        assert_eq!(s.ask(&policy()), Decision::Send { index: 0, path: PathId(1) }, "what is less important goes there");
+        (s.chunks[0].class, s.chunks[2].class) = (1, 1);
+        due(&mut s, 190);
+        assert_eq!(s.ask(&policy()), Decision::Blocked, "the fast path is in time");
+        due(&mut s, 300);
+        assert!(matches!(s.ask(&policy()), Decision::Send { path: PathId(1), .. }));
     }
 
     #[test]
