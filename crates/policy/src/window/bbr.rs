@@ -49,6 +49,8 @@ const TRAIN_SHOWS: u64 = 256;
 /// Packets that must be lost before their share says something, and rounds over which they are counted.
 const SOME: u64 = 6;
 const ROUNDS_COUNTED: u8 = 4;
+/// Rounds of a probe that showed more, after which it doubles.
+const GROWING: u8 = 2;
 /// Rounds without growth that end the start.
 const FLAT_ROUNDS: u8 = 3;
 
@@ -75,6 +77,8 @@ struct Bbr {
     probe: Duration,
     phase: Phase,
     newest_sent: u64,
+    /// Rounds of a probe in a row that showed more.
+    grown: u8,
     /// The packet whose acknowledgement ends the round.
     round_ends: u64,
     /// Of this round.
@@ -120,6 +124,7 @@ impl Bbr {
             probe: p.millis("probe"),
             phase: Phase::Startup,
             newest_sent: 0,
+            grown: 0,
             round_ends: 0,
             round: Round::default(),
             full: 0,
@@ -137,11 +142,15 @@ impl Bbr {
         p.capacity.bytes_in(p.without_queue().usual() + p.unloaded_deviation)
     }
     fn enter(&mut self, now: Instant, phase: Phase) {
-        (self.phase, self.phase_began, self.flat) = (phase, now, 0);
+        (self.phase, self.phase_began, self.flat, self.grown) = (phase, now, 0, 0);
     }
     fn probe_up(&mut self, now: Instant, p: &PathView) {
         self.up_rtt = p.recent_rtt;
         self.enter(now, Phase::Up);
+    }
+    /// Where round after round shows more, the path has far more: the rate doubles, as at the start.
+    fn up_pace(&self) -> Ppm {
+        if self.grown >= GROWING { self.up.max(Ppm(2_000_000)) } else { self.up }
     }
     fn note_rtt(&mut self, now: Instant, p: &PathView) {
         let older = now.since(self.least_rtt_at) > MIN_RTT_LASTS;
@@ -179,6 +188,8 @@ impl Bbr {
                 // What a round's pace shows, its acknowledgements say one round later.
                 let grows = rate > r.rate.saturating_add(r.rate / 16) || r.app_limited;
                 self.flat = if grows { 0 } else { self.flat + 1 };
+                let more = rate > r.rate.saturating_add(r.rate / 8) && !queued;
+                self.grown = if more { self.grown.saturating_add(1) } else { 0 };
                 // Where round trips vary much by themselves, only a queue that grew since then is one.
                 let queued = queued && p.recent_rtt > self.up_rtt + self.up_rtt / 4;
                 if self.loses(p) || queued || self.flat >= FLAT_ROUNDS {
@@ -213,8 +224,11 @@ impl Bbr {
         let (gain, burst) = (if self.phase == Phase::Startup { self.startup } else { self.gain }, 3 * p.mtu);
         let target = (gain.of(pipe) + burst).max(least);
         // A window below what is under way at the rate probed for would find itself.
-        let under_way =
-            if self.phase == Phase::Up { self.up.of(self.up.of(p.capacity.bytes_in(p.mean_rtt))) } else { 0 };
+        let under_way = if self.phase == Phase::Up {
+            self.up_pace().of(self.up.of(p.capacity.bytes_in(p.mean_rtt.min(self.up_rtt * 2))))
+        } else {
+            0
+        };
         let target = target.max(under_way);
         let target = self.ceiling.map_or(target, |c| target.min(c.max(pipe)).max(least));
         match self.phase {
@@ -310,7 +324,7 @@ impl Window for Bbr {
             Phase::Startup => {
                 self.startup.of(pace).max(Rate::of(p.cwnd, p.min_rtt.max(Duration::from_millis(1))).bytes_per_sec())
             }
-            Phase::Up => self.up.of(pace),
+            Phase::Up => self.up_pace().of(pace),
             Phase::Drain => pace / 2,
             Phase::Down => pace - pace / 4,
             Phase::Cruise | Phase::Dry(_) => pace,
@@ -424,6 +438,8 @@ mod tests {
         }
         assert_eq!(w.phase, Phase::Up);
         assert!(s.paths[0].cwnd > 300_000, "{}", s.paths[0].cwnd);
+        let (pace, capacity) = (share(&s, &w) * 1e6, s.paths[0].capacity.bytes_per_sec() as f64);
+        assert!((pace / capacity - 2.0).abs() < 0.01, "far more is there: twice as fast as the last round");
         s.paths[0].in_flight = 2_000_000;
         s.paths[0].recent_rtt = ms(90);
         (0..2).for_each(|_| round(&mut s, &mut w, 10, 90, false));
@@ -431,6 +447,18 @@ mod tests {
         s.paths[0].in_flight = 0;
         round(&mut s, &mut w, 10, 50, false);
         assert_eq!(w.phase, Phase::Cruise);
+    }
+
+    #[test]
+    fn a_queue_does_not_let_a_probe_grow() {
+        let (mut s, mut w) = started();
+        while w.phase != Phase::Up {
+            round(&mut s, &mut w, 10, 50, false);
+        }
+        // The rate fell to a tenth, and nothing says so yet but the round trips.
+        s.paths[0].mean_rtt = ms(500);
+        round(&mut s, &mut w, 10, 50, false);
+        assert!(s.paths[0].cwnd <= 160_000, "what two round trips hold while probing, not ten: {}", s.paths[0].cwnd);
     }
 
     #[test]
