@@ -2,10 +2,13 @@
 
 mod common;
 
-use anabranch_base::Duration;
+use anabranch_base::{Duration, RandomStream};
 use anabranch_engine::{AssocConfig, SendOptions};
 use anabranch_policy::registry::Hook;
+use anabranch_wire::kind;
 use common::*;
+use std::cell::Cell;
+use std::rc::Rc;
 
 /// One message each `gap` without any loss, the peer acknowledging late; answers messages and repetitions.
 fn repeated(config: &AssocConfig, delay: u64, gap: u64, sack_delay: u64) -> (u64, u64) {
@@ -87,4 +90,40 @@ fn patience_has_its_end() {
         }
     }
     assert!(longest <= ms(850), "{longest}");
+}
+
+/// What left a moment before T3 expired was not answered because it could not be: an expiry sends the lost ones again
+/// and nothing else, and they come soon.
+#[test]
+fn an_expiry_repeats_only_what_is_overdue() {
+    let mut bad = vec![];
+    for (delay, gaps) in [(10, [10, 25, 60]), (50, [40, 60, 100]), (50, [30, 150, 400]), (150, [80, 200, 300])] {
+        for gap in gaps {
+            for seed in 1..=10 {
+                let config = assoc_config("low-latency");
+                let mut b = Bench::connected(seed, &config, &[(link(10, delay), link(10, delay))]);
+                b.strict = true;
+                let mut r = RandomStream::named(seed, "losses");
+                let lost = Rc::new(Cell::new(0u64));
+                let count = lost.clone();
+                b.filter = Some(Box::new(move |l| {
+                    let hit = l.from == Side::Client && l.has(kind::DATA) && r.u64().is_multiple_of(25);
+                    count.set(count.get() + u64::from(hit));
+                    !hit
+                }));
+                for _ in 0..400 {
+                    let o = SendOptions { unordered: true, ..SendOptions::default() };
+                    assert!(b.send(Side::Client, o, vec![7; 100]));
+                    b.run_for(ms(gap));
+                }
+                b.run_for(ms(3_000));
+                assert_eq!(b.at_server.len(), 400);
+                let again = b.assoc(Side::Client).stats().retransmissions;
+                if again > lost.get() + 2 {
+                    bad.push(format!("{delay} ms, each {gap} ms, seed {seed}: {again} for {} lost", lost.get()));
+                }
+            }
+        }
+    }
+    assert!(bad.is_empty(), "{}", bad.join("\n"));
 }

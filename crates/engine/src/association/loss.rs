@@ -5,15 +5,12 @@ use super::era::Gate;
 use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
-use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::view::{CopyView, SackView};
-
-/// Reports of duplicates that one SACK is read for.
-const MAX_DUPLICATES: usize = 16;
 
 /// Which copies of a path may be missing.
 #[derive(Clone, Copy, Debug)]
@@ -204,6 +201,7 @@ impl Association {
             p.consecutive_timeouts = p.consecutive_timeouts.saturating_add(1);
             p.counters.timeouts += 1;
             p.newest_acked_seq = None;
+            p.spared = 0;
         }
         self.views.note_timeout(path, now);
         self.note_expired(path);
@@ -211,7 +209,10 @@ impl Association {
             // What is sent again by T3 needs no probe beside it.
             self.copies_due.retain(|(_, p)| *p != path);
         }
-        let lost = self.empty_path(now, path);
+        let lost = match self.policies.timer.overdue(&v) {
+            Some(overdue) => self.give_up_overdue(now, path, overdue),
+            None => self.empty_path(now, path),
+        };
         self.look_for_black_holes(now);
         self.mark_reneged(now);
         self.react(now, path, LossKind::Timeout, lost);
@@ -220,27 +221,6 @@ impl Association {
             self.association_error(now);
         }
         self.adjust_coupling(now);
-    }
-
-    fn note_expired(&mut self, path: PathId) {
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
-        // The one that was timed: others may have left a moment ago.
-        let oldest = p.flight.first_copy().map(|c| c.tsn);
-        p.expired_tsn = oldest.filter(|tsn| self.board.get(*tsn).is_some_and(|c| c.transmissions == 1));
-    }
-
-    /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
-    pub(super) fn note_duplicates(&mut self, duplicates: impl Iterator<Item = Tsn>) {
-        for tsn in duplicates.take(MAX_DUPLICATES) {
-            let tsn = self.board.extend(tsn);
-            for i in 0..self.paths.len() {
-                let Some(p) = self.paths.get_mut(i) else { continue };
-                if p.expired_tsn.take_if(|t| *t == tsn).is_some() {
-                    let v = p.view(self.mtu, self.views.signals(PathId(i as u8)));
-                    self.policies.timer.was_needless(&v);
-                }
-            }
-        }
     }
 
     /// Takes every copy off a path; chunks without another copy are marked. Answers the bytes.

@@ -17,6 +17,7 @@ mod control_timer;
 mod data_in;
 mod ecn;
 mod era;
+mod expiry;
 mod gap_memory;
 mod give_up;
 mod growth;

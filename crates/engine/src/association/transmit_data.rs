@@ -171,7 +171,7 @@ impl Association {
                 self.repairs_on = Some(id);
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
-            let alone = p.consecutive_timeouts == 0 || p.flight.packets() == 0 || self.gate != Gate::Open;
+            let alone = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared || self.gate != Gate::Open;
             let passes = pass.is_some() && (p.free_pass || !self.config.quirks.pass_on_lossy_path);
             if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
@@ -215,7 +215,7 @@ impl Association {
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
-            self.paths.iter_mut().for_each(|p| p.expired_tsn = None);
+            self.paths.iter_mut().for_each(|p| p.expired_tsns.retain(|t| *t != tsn));
         }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let burst = p.capacity.on_sent(now, len);

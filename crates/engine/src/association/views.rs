@@ -242,7 +242,7 @@ const PACED_TOGETHER: Duration = Duration::from_millis(1);
 /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
 /// acknowledged, however small it is (RFC 9260 §7.2.1); or a probe, see [`Association::on_probe_timer`].
 pub(super) fn has_window(p: &Path, now: Instant) -> bool {
-    let proven = p.consecutive_timeouts == 0 || p.flight.packets() == 0;
+    let proven = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared;
     (p.probes || proven && p.flight.bytes() < p.cwnd) && p.burst_left > 0 && p.next_paced <= now + PACED_TOGETHER
 }
 

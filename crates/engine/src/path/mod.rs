@@ -155,8 +155,8 @@ pub(crate) struct Path {
     pub consecutive_timeouts: u16,
     pub errors: u16,
     pub last_timeout: Option<Instant>,
-    /// What its newest expiry was about, while a duplicate of that can only mean that it was needless.
-    pub expired_tsn: Option<u64>,
+    /// What its newest expiries were about, while a duplicate of that can only mean that one was needless.
+    pub expired_tsns: Vec<u64>,
     /// It answered after an expiry, and what that overtook has not been looked at yet.
     pub resumed: Option<Resumed>,
     pub last_heard: Option<Instant>,
@@ -177,6 +177,8 @@ pub(crate) struct Path {
     pub stalled_since: Option<Instant>,
     pub t3: Option<Instant>,
     pub loss_timer: Option<Instant>,
+    /// Packets that the last expiry of T3 left in flight: one more may leave beside them until something is answered.
+    pub spared: u32,
     /// When a packet may leave beyond the window, while an expiry is not answered; and whether one may now.
     pub probe_timer: Option<Instant>,
     pub probes: bool,
@@ -272,7 +274,7 @@ impl Path {
             consecutive_timeouts: 0,
             errors: 0,
             last_timeout: None,
-            expired_tsn: None,
+            expired_tsns: Vec::new(),
             resumed: None,
             last_heard: None,
             last_shared: None,
@@ -285,6 +287,7 @@ impl Path {
             stalled_since: None,
             t3: None,
             loss_timer: None,
+            spared: 0,
             probe_timer: None,
             probes: false,
             reorder_timer: None,

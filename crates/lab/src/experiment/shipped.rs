@@ -75,6 +75,9 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "experiment.toml", "single-path.toml", "two-paths.toml", "over-time.toml", "tcp-beside-sctp.toml",
         "free-topology.toml", "video.toml", "home-router.toml", "cell-and-wlan.toml", "cell.trace", "film.txt",
         "kinds-of-loss.toml", "losses.txt", "cross-traffic.toml";
+    "messages":
+        "experiment.toml", "claims.toml", "game.toml", "anchor.toml", "intervals.toml", "outage.toml", "unlike.toml",
+        "unlike-back.toml", "overload-one.toml", "overload-two.toml", "bulk.toml", "take-over.toml", "start.toml";
     "rtx-csi":
         "experiment.toml", "claims.toml", "cases.toml", "figures.toml", "p0.toml", "e1/scenario.toml",
         "e2-case1/scenario.toml", "e2-case2/scenario.toml", "calibration/scenario.toml", "ablation-readings/scenario.toml",

@@ -35,6 +35,11 @@ pub trait TimerPolicy: Send {
     fn asks_at_once(&self, _p: &PathView, _last: bool) -> bool {
         false
     }
+    /// At least how old is what an expiry on `p` gives up beside the oldest packet? An answer to younger ones may be on its
+    /// way (RFC 8985 §6.3). None gives up everything (RFC 9260 §6.3.3).
+    fn overdue(&self, _p: &PathView) -> Option<Duration> {
+        None
+    }
     /// The peer had what an expiry repeated on `p`: the timeout was too short.
     fn was_needless(&mut self, _p: &PathView) {}
     /// Is a path used at once when it answers after an expiry? What it was overtaken by is then repaired and the rest

@@ -8,8 +8,9 @@
 //! its chunk was acknowledged; it repeats needlessly and is there to reproduce the paper.
 //! Parameters: `floor`, `linear` and `reset` switch the mechanisms. Not of the paper, and off, are `margin`, `ask` and
 //! `learn`, which keep it from repeating what a peer with delayed acknowledgements has; `resume`, which uses a path at
-//! once that answers after an expiry; and `probe`, packets beyond the window while it does not. The rest are limits in
-//! ms.
+//! once that answers after an expiry; `probe`, packets beyond the window while it does not; and `spare`, which leaves in
+//! flight at an expiry what cannot have been answered yet (RFC 8985 §6.3): with a low floor that is most of it. The rest
+//! are limits in ms.
 
 use super::{Arm, Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, Revival, TICK, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -37,6 +38,7 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
             ParamInfo::millis("margin", 0, 0, 1_000, "least time of the timeout above the smoothed round trip"),
             ParamInfo::flag("ask", false, "while thin the peer is asked to answer at once (RFC 7053)"),
             ParamInfo::flag("learn", false, "a repetition that the peer reports as duplicate lengthens the timeout"),
+            ParamInfo::flag("spare", false, "an expiry gives up only what should have been answered by then"),
             RESUME,
             PROBE,
         ],
@@ -61,6 +63,7 @@ struct Thin {
     margin: Duration,
     ask: bool,
     learn: bool,
+    spare: bool,
     /// What is added on a path, by what its needless repetitions taught.
     patience: Vec<(PathId, Duration)>,
     revival: Revival,
@@ -87,6 +90,7 @@ impl Thin {
             margin: p.millis("margin"),
             ask: p.flag("ask"),
             learn: p.flag("learn"),
+            spare: p.flag("spare"),
             patience: Vec::new(),
             revival: Revival::new(p),
         }
@@ -139,6 +143,10 @@ impl TimerPolicy for Thin {
         // What leaves last of many is alone in flight soon.
         self.ask && (last || p.consecutive_timeouts > 0 || self.is_thin(p))
     }
+    fn overdue(&self, p: &PathView) -> Option<Duration> {
+        // As much later than usual as reordering or the path's variation may make an answer.
+        self.spare.then(|| p.srtt + (p.srtt / 4).max(p.rttvar * 4) + self.patience(p))
+    }
     fn was_needless(&mut self, p: &PathView) {
         if !self.learn {
             return;
@@ -183,6 +191,7 @@ mod tests {
             margin: Duration::ZERO,
             ask: false,
             learn: false,
+            spare: false,
             patience: Vec::new(),
             revival: Revival::default(),
         }
@@ -229,6 +238,19 @@ mod tests {
             seen.push(policy().rto(&s.paths[0]).as_millis());
         }
         assert_eq!(seen, [200, 200, 200, 200, 200, 1_000, 2_000, 4_000, 8_000]);
+    }
+
+    #[test]
+    fn what_may_be_answered_still_is_spared_where_that_is_chosen() {
+        let mut s = scene(2);
+        assert_eq!(policy().overdue(&s.paths[0]), None);
+        let mut t = Thin { spare: true, learn: true, ..policy() };
+        s.paths[0].rttvar = ms(2);
+        assert_eq!(t.overdue(&s.paths[0]), Some(ms(125)));
+        s.paths[0].rttvar = ms(10);
+        assert_eq!(t.overdue(&s.paths[0]), Some(ms(140)));
+        t.was_needless(&s.paths[0]);
+        assert_eq!(t.overdue(&s.paths[0]), Some(ms(190)), "a peer that answers late");
     }
 
     #[test]
