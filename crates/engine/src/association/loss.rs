@@ -354,8 +354,9 @@ impl Association {
         let newest = self.paths.get(path.index()).and_then(|p| {
             p.flight.copies().rev().find(|c| self.board.get(c.tsn).is_some_and(|k| k.state == ChunkState::Outstanding))
         });
-        if let Some(c) = newest {
-            self.copies_due.push_back((c.tsn, path));
-        }
+        let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
+        // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
+        p.probes |= p.flight.bytes() >= p.cwnd;
+        self.copies_due.push_back((c.tsn, path));
     }
 }

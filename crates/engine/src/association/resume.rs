@@ -47,6 +47,9 @@ impl Association {
             if resumed.answered > Instant::ZERO {
                 self.repair_overtaken(now, id, resumed.answered);
             }
+            if let Some(d) = self.paths.get_mut(i).and_then(|p| p.discovery.as_mut()).filter(|_| resumed.dark) {
+                d.answers_again(now);
+            }
             if let Some(p) = self.paths.get_mut(i).filter(|_| resumed.dark) {
                 // It is no window of losses in a queue: what waits begins as on a path that idled (RFC 9260 §7.2.1).
                 p.cwnd = p.cwnd.max(self.initial_cwnd);

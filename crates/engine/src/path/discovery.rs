@@ -138,6 +138,14 @@ impl Discovery {
         }
     }
 
+    /// The path answers again after it did not. That probes were lost meanwhile says nothing about sizes.
+    pub fn answers_again(&mut self, now: Instant) {
+        if self.state == DiscoveryState::Error {
+            self.retry = MIN_PROBE_TIMER;
+            (self.probe, self.timer) = (None, Some(now));
+        }
+    }
+
     fn begin_again(&mut self) {
         self.size = self.size.min(self.base);
         self.refused = self.config.max + 4;

@@ -67,8 +67,9 @@ const MEAN_OF: u64 = 16;
 const RECENT: Duration = Duration::from_millis(50);
 
 impl RttEstimator {
-    /// A sample from unambiguous evidence. The smoothed values take at most one sample per round trip
-    /// (RFC 9260 §6.3.1 C4); minimum and newest sample take all.
+    /// A sample from unambiguous evidence. The smoothed values take one sample per round trip (RFC 9260 §6.3.1 C4), that
+    /// is, where it became shorter, one of what left since the last: counted in old round trips, a spike of seconds would
+    /// be remembered for ten times as long. Minimum and newest sample take all.
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = Duration::from_nanos(rtt.as_nanos().max(1));
         self.note_stall(now, rtt);
@@ -83,7 +84,7 @@ impl RttEstimator {
                 self.srtt = rtt;
                 self.rttvar = rtt / 2;
             }
-            Some(at) if now.since(at) < self.srtt => return,
+            Some(at) if now.since(at) < if rtt * 2 < self.srtt { rtt } else { self.srtt } => return,
             Some(_) => {
                 self.rttvar = (self.rttvar * 3 + self.srtt.abs_diff(rtt)) / 4;
                 self.srtt = (self.srtt * 7 + rtt) / 8;

@@ -13,7 +13,8 @@ struct Lost {
     last_sent: Instant,
     /// Bytes of the smallest of them.
     least: usize,
-    smaller_arrived: bool,
+    /// Bytes of the largest that arrived since, smaller than `least`.
+    arrived: Option<usize>,
     asked: bool,
 }
 
@@ -30,12 +31,14 @@ impl Suspicion {
 
     /// A packet of `size` bytes was lost.
     pub fn lost(&mut self, sent_at: Instant, size: usize) {
+        // Its size has passed since: what was lost before says nothing about it.
+        self.0.take_if(|l| l.arrived.is_some_and(|a| a >= size));
         let l = self.0.get_or_insert(Lost {
             packets: 0,
             first_sent: sent_at,
             last_sent: sent_at,
             least: size,
-            smaller_arrived: false,
+            arrived: None,
             asked: false,
         });
         l.packets = l.packets.saturating_add(1);
@@ -48,14 +51,14 @@ impl Suspicion {
     pub fn arrived(&mut self, sent_at: Instant, size: usize) {
         match &mut self.0 {
             Some(l) if sent_at < l.first_sent => {}
-            Some(l) if size < l.least => l.smaller_arrived = true,
+            Some(l) if size < l.least => l.arrived = l.arrived.max(Some(size)),
             _ => self.0 = None,
         }
     }
 
     /// Should a small packet be sent to see whether that arrives? Once for each suspicion.
     pub fn asks(&mut self, enough: u8, round_trip: Duration) -> bool {
-        let asks = |l: &Lost| l.is_enough(enough, round_trip) && !l.smaller_arrived && !l.asked;
+        let asks = |l: &Lost| l.is_enough(enough, round_trip) && l.arrived.is_none() && !l.asked;
         let Some(l) = self.0.as_mut().filter(|l| asks(l)) else { return false };
         l.asked = true;
         true
@@ -63,7 +66,7 @@ impl Suspicion {
 
     /// The smallest size that vanished, once that is sure.
     pub fn vanishing(&self, enough: u8, round_trip: Duration) -> Option<usize> {
-        self.0.as_ref().filter(|l| l.smaller_arrived && l.is_enough(enough, round_trip)).map(|l| l.least)
+        self.0.as_ref().filter(|l| l.arrived.is_some() && l.is_enough(enough, round_trip)).map(|l| l.least)
     }
 }
 
@@ -122,5 +125,16 @@ mod tests {
         s.lost(at(200), 900);
         s.arrived(at(210), 600);
         assert_eq!(s.vanishing(3, RTT), Some(900));
+    }
+
+    #[test]
+    fn a_size_that_passed_since_is_suspected_anew() {
+        let mut s = Suspicion::default();
+        s.lost(at(100), 1_184);
+        s.arrived(at(110), 1_176);
+        (0..3).for_each(|i| s.lost(at(900 + 30 * i), 1_176));
+        assert_eq!(s.vanishing(3, RTT), None, "nothing smaller than these arrived");
+        s.arrived(at(970), 60);
+        assert_eq!(s.vanishing(3, RTT), Some(1_176));
     }
 }

@@ -8,8 +8,9 @@
 //! leaves although it may be late; where a path never was measured, nothing is predicted for it.
 //! A message may belong to a group that is only useful whole (a video frame): with `whole`, what is left of a group of
 //! which something was given up goes too, and with `drain` the time the rest of the group needs to leave counts, once
-//! the paths' rates are known, of which more important classes take their part. Limits of retransmissions and priorities
-//! hold as in `rfc7496`.
+//! the paths' rates are known, of which more important classes take their part. Rates are only known from what leaves: where
+//! all groups went for want of one for five times `trickle`, it is not asked about for one. Limits of retransmissions and
+//! priorities hold as in `rfc7496`.
 //! Parameters: as said; times in ms.
 
 use super::{Abandon, Reason};
@@ -17,6 +18,7 @@ use crate::predict::{Forecast, newest_rtt, rate, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, Ppm, Rate};
+use core::cell::Cell;
 
 pub(super) const POLICY: Policy<dyn Abandon> = Policy {
     info: PolicyInfo {
@@ -40,6 +42,8 @@ pub(super) const POLICY: Policy<dyn Abandon> = Policy {
 const SPARE: Duration = Duration::from_millis(30);
 /// Packets that wait where the paths cannot keep up.
 const BACKLOG: u64 = 8;
+/// Times `trickle` in which no group passes, after which the rates are in doubt, and those of a round of doubt.
+const DOUBT: (u64, u64) = (5, 6);
 /// What more important classes leave, at the least: one part in so many.
 const LEAST_LEFT: u64 = 10;
 
@@ -49,6 +53,8 @@ struct Arrival {
     risk: Ppm,
     margin: Duration,
     trickle: Duration,
+    /// Since when no group passed that could have been in time at a higher rate.
+    none_drained: Cell<Option<Instant>>,
 }
 
 impl Arrival {
@@ -59,6 +65,7 @@ impl Arrival {
             risk: Ppm(p.ppm("risk") as u32),
             margin: p.millis("margin"),
             trickle: p.millis("trickle"),
+            none_drained: Cell::new(None),
         }
     }
     /// When it would be there over `p`, if its flight takes so long at the least. A path without a sample might be fast.
@@ -106,6 +113,22 @@ impl Arrival {
         let left = rate.saturating_sub(above).max(rate / LEAST_LEFT);
         if left == 0 { Duration::ZERO } else { Rate::from_bytes_per_sec(left).time_for(c.group_unsent - c.len) }
     }
+    /// It would be late itself, or its group be late with it: of a rate that once was low nothing would ever be heard
+    /// again if all groups went because of it.
+    fn drains_late(&self, cx: &AssocView<'_>, c: &ChunkView, deadline: Instant) -> bool {
+        let Some(there) = self.arrival(cx, c, |_| Duration::ZERO) else { return false };
+        let rest = self.rest(cx, c);
+        if there > deadline || rest.is_zero() {
+            return there > deadline;
+        }
+        if there + rest <= deadline {
+            self.none_drained.set(None);
+            return false;
+        }
+        let since = self.none_drained.get().filter(|t| cx.now.since(*t) < self.trickle * DOUBT.1).unwrap_or(cx.now);
+        self.none_drained.set(Some(since));
+        cx.now.since(since) < self.trickle * DOUBT.0
+    }
     fn is_late(&self, cx: &AssocView<'_>, c: &ChunkView, deadline: Instant) -> bool {
         if cx.now > deadline {
             return true;
@@ -114,7 +137,7 @@ impl Arrival {
             return false;
         }
         self.arrival(cx, c, |p| self.careful(cx, c, p, deadline)).is_some_and(|there| there > deadline)
-            || self.arrival(cx, c, |_| Duration::ZERO).is_some_and(|there| there + self.rest(cx, c) > deadline)
+            || self.drains_late(cx, c, deadline)
             || self.keeps_paths_idle(cx, c, deadline)
     }
     /// Under overload what is oldest could be in time over the fastest path alone, and all others would have nothing
@@ -160,7 +183,14 @@ mod tests {
     use crate::testing::{Scene, ms};
 
     fn policy() -> Arrival {
-        Arrival { whole: false, drain: false, risk: Ppm(1_000_000), margin: Duration::ZERO, trickle: ms(100) }
+        Arrival {
+            whole: false,
+            drain: false,
+            risk: Ppm(1_000_000),
+            margin: Duration::ZERO,
+            trickle: ms(100),
+            none_drained: Cell::new(None),
+        }
     }
     fn at(s: &mut Scene, left: u64, p: &Arrival) -> bool {
         (s.chunks[0].queued_at, s.chunks[0].deadline) = (s.now, Some(s.now + ms(left)));
@@ -246,6 +276,26 @@ mod tests {
         s.chunks[0].group_broken = true;
         assert!(at(&mut s, 5_000, &p));
         assert!(!at(&mut s, 5_000, &policy()));
+    }
+
+    #[test]
+    fn a_rate_by_which_no_group_would_ever_leave_is_doubted() {
+        let mut s = scene();
+        let p = Arrival { drain: true, ..policy() };
+        s.chunks[0].group_unsent = 401_000;
+        let mut late = |after: u64| {
+            s.now += ms(after);
+            s.data_sent_at = Some(s.now);
+            at(&mut s, 200, &p)
+        };
+        assert!(late(0) && late(499) && !late(1) && !late(99), "after 500 ms for 100");
+        assert!(late(1) && late(499), "and again");
+        s.chunks[0].group_unsent = 101_000;
+        assert!(!at(&mut s, 200, &p));
+        s.chunks[0].group_unsent = 401_000;
+        s.now += ms(1);
+        s.data_sent_at = Some(s.now);
+        assert!(at(&mut s, 200, &p), "one that passed ended the doubt");
     }
 
     #[test]

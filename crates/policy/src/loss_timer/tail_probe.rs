@@ -3,7 +3,8 @@
 //! Source: RFC 8985 §7, tail loss probe. The last packets of a burst have nothing behind them that could report
 //! their loss; repeating the newest one after two smoothed round trips provokes the report long before T3.
 //! Deviations: one probe per silence, where the end of a silence is an unambiguous acknowledgement on that path;
-//! none in fast recovery or after a timeout, where T3 and the reports are at work anyway.
+//! none in fast recovery or after a timeout, where T3 and the reports are at work anyway; round trips as the newest
+//! samples have them where those are shorter than the smoothed one.
 //! Parameters: `ack_delay` ms, the peer's delay for a single packet; `initial` ms, timeout without a sample.
 
 use super::{LossTimer, Probe};
@@ -39,13 +40,18 @@ impl TailProbe {
     }
 }
 
+/// The smoothed one, or what the newest samples say where that is less: a spike that is over counts no more.
+fn round_trip(path: &PathView) -> Duration {
+    if path.mean_rtt.is_zero() { path.srtt } else { path.srtt.min(path.mean_rtt) }
+}
+
 impl LossTimer for TailProbe {
     fn deadline(&self, cx: &AssocView<'_>, path: &PathView) -> Option<Instant> {
         let probed = self.probed.contains(&(path.id, path.last_heard));
         if path.packets_in_flight == 0 || path.in_recovery || path.consecutive_timeouts > 0 || probed {
             return None;
         }
-        let timeout = if path.srtt.is_zero() { self.initial } else { path.srtt * 2 };
+        let timeout = if path.srtt.is_zero() { self.initial } else { round_trip(path) * 2 };
         let delay = if path.packets_in_flight == 1 { self.ack_delay } else { Duration::ZERO };
         Some(cx.now + timeout + delay)
     }
@@ -83,6 +89,8 @@ mod tests {
         assert_eq!(policy().deadline(&s.cx(), &s.paths[0]), Some(s.now + ms(100)));
         s.paths[0].packets_in_flight = 1;
         assert_eq!(policy().deadline(&s.cx(), &s.paths[0]), Some(s.now + ms(300)));
+        s.paths[0].mean_rtt = ms(10);
+        assert_eq!(policy().deadline(&s.cx(), &s.paths[0]), Some(s.now + ms(220)), "it was longer before");
         s.paths[0].in_recovery = true;
         assert_eq!(policy().deadline(&s.cx(), &s.paths[0]), None);
     }
