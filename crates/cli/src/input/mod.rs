@@ -139,3 +139,35 @@ impl Input {
         Input { name, uri, file, rx, ahead: VecDeque::new() }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Of a source whose pieces came 80 ms and no time ago: how many are left at a latency of 40 ms.
+    async fn left(uri: InputUri) -> usize {
+        let (tx, rx) = mpsc::channel(DATAGRAMS);
+        let mut input = Input { name: String::new(), uri, file: None, rx, ahead: VecDeque::new() };
+        for pause in [80, 0] {
+            for _ in 0..10 {
+                let chunk = Chunk { at: now(), bytes: Bytes::from_static(b"x") };
+                assert!(tx.send(Ok(chunk)).await.is_ok());
+            }
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+        input.skip_old(Duration::from_millis(40)).await;
+        drop(tx);
+        let mut count = 0;
+        while let Ok(Some(_)) = input.next().await {
+            count += 1;
+        }
+        count
+    }
+
+    #[tokio::test]
+    async fn what_a_live_source_brought_before_the_latency_is_not_sent() {
+        let address = "127.0.0.1:5001".parse().expect("an address");
+        assert_eq!(left(InputUri::Udp { address, interface: None }).await, 10);
+        assert_eq!(left(InputUri::Stdin).await, 20, "a pipe waits by itself");
+    }
+}

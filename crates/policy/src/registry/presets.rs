@@ -120,7 +120,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::LossTimer, "tail_probe:ack_delay=0"),
             (Hook::Window, "bbr:gain=1.5"),
             (Hook::AckCredit, "cuc"),
-            (Hook::Timer, "thin:rto_min=50,standard_min=500,margin=20,ask=1,learn=1,spare=1,resume=1,probe=50"),
+            (Hook::Timer, "thin:rto_min=150,standard_min=500,margin=50,ask=1,learn=1,spare=1,resume=1,probe=50"),
             (Hook::StreamScheduler, "earliest_deadline"),
             (Hook::Abandon, "arrival"),
             (Hook::Acknowledge, "immediate"),
