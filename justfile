@@ -53,6 +53,10 @@ day hours="24":
 random-configurations count="20000" first="0":
     ANABRANCH_CONFIGURATIONS={{count}} ANABRANCH_FIRST={{first}} cargo test -p anabranch-engine --test random_configurations -- --nocapture
 
+# Virtual hours of random weather for each own profile: how long nothing came in time although a path was able
+soak hours="2":
+    ANABRANCH_SOAK_HOURS={{hours}} cargo test --release -p anabranch-engine --test soak -- --nocapture
+
 # Attacks, with what they cost
 attacks:
     cargo test -p anabranch-engine --test attacks -- --nocapture --test-threads 1

@@ -45,8 +45,8 @@ fn rebound(profile: &str, paths: usize, delay: u64, seed: u64, changes: bool) ->
     b.arrived = Some(vec![]);
     let from = b.now;
     stream(&mut b, ms(2_000));
-    // This one puts everything on either of two equal paths, by turns.
-    let path = Some(0).filter(|_| profile != "low-latency");
+    // These put everything on either of two equal paths, by turns.
+    let path = Some(0).filter(|_| paths == 1 || !["low-latency", "live"].contains(&profile));
     [Side::Server, Side::Client].map(|side| longest_gap(&b, side, path, from))
 }
 

@@ -7,7 +7,6 @@ use super::Association;
 use super::era::Gate;
 use super::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
 use crate::event::CloseReason;
-use crate::path::Path;
 use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, Tsn};
@@ -18,8 +17,8 @@ use anabranch_wire::{Cause, NrSack, Sack};
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct PathTally {
     pub bytes: u64,
-    /// Those of them that came by this path for certain, as far as times tell: what was sent again here may have come by
-    /// the path that it was sent on before.
+    /// Those of them that came by this path for certain: what was sent again here may have come by the path that it was
+    /// sent on before.
     pub own_bytes: u64,
     /// Those of them that count only in slow start.
     pub uncounted: u64,
@@ -330,10 +329,7 @@ impl Association {
         let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
         if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
             t.bytes += len;
-            let could_come = |p: &Path| now.since(copy.sent_at) >= p.rtt.min_rtt();
-            if once || !several || self.paths.get(copy.path.index()).is_some_and(could_come) {
-                t.own_bytes += len;
-            }
+            t.own_bytes += if once || !several { len } else { 0 };
             t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
             t.touched = true;
             t.gapped |= !cumulatively;
@@ -416,6 +412,7 @@ impl Association {
     fn finish_tally(&mut self, now: Instant) {
         // The path that the SACK came back over, and how long that way takes.
         let back = self.scratch.sack_came_by.map(|p| (p, self.paths.get(p.index()).and_then(|p| p.one_way.back())));
+        let resumes = self.policies.timer.resumes();
         for (p, t) in self.paths.iter_mut().zip(&self.scratch.acks) {
             if t.bytes > 0 {
                 p.rate.on_delivered(now, t.own_bytes);
@@ -424,6 +421,9 @@ impl Association {
             let timed = if self.config.quirks.one_timed { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
             if let Some(sent_at) = timed {
                 let rtt = now.since(sent_at);
+                if resumes {
+                    p.rtt.is_over_a_spike(now, rtt);
+                }
                 p.rtt.sample(now, rtt);
                 if own {
                     p.one_way.own_round_trip(now, rtt);
@@ -435,9 +435,9 @@ impl Association {
             }
             if let Some(n) = t.newest {
                 let sample = p.rate.on_newest(now, n.sent_at, &p.newest_at_send, p.rtt.srtt());
-                p.note_delivered(now, now.since(n.sent_at), t.own_bytes, t.packets.max(1), sample);
-            } else if t.own_bytes > 0 {
-                p.note_delivered(now, p.rtt.last(), t.own_bytes, 1, None);
+                p.note_delivered(now, now.since(n.sent_at), t.bytes, t.packets.max(1), sample);
+            } else if t.bytes > 0 {
+                p.note_delivered(now, p.rtt.last(), t.bytes, 1, None);
             }
             p.newest_acked_seq = p.newest_acked_seq.max(t.proven);
             if t.touched {

@@ -14,10 +14,10 @@ pub(crate) struct PendingHeartbeat {
 /// others another one followed too soon. The answer to any of them shows that the path works (RFC 9260 §5.4, §8.3).
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Earlier {
-    /// Nonce and time of sending, the oldest overwritten first.
-    sent: [Option<(u64, Instant)>; 8],
+    /// Nonce and time of sending, the oldest overwritten first: three seconds of those that look after a silent path.
+    sent: [Option<(u64, Instant)>; 32],
     /// A bit for each: is it given up?
-    given_up: u8,
+    given_up: u32,
     next: u8,
 }
 
@@ -26,7 +26,7 @@ impl Earlier {
         if let Some(slot) = self.sent.get_mut(usize::from(self.next)) {
             *slot = Some((h.nonce, h.sent_at));
         }
-        self.given_up = self.given_up & !(1 << self.next) | u8::from(given_up) << self.next;
+        self.given_up = self.given_up & !(1 << self.next) | u32::from(given_up) << self.next;
         self.next = (self.next + 1) % self.sent.len() as u8;
     }
     /// How many were given up that left after `t`.

@@ -67,9 +67,8 @@ const MEAN_OF: u64 = 16;
 const RECENT: Duration = Duration::from_millis(50);
 
 impl RttEstimator {
-    /// A sample from unambiguous evidence. The smoothed values take one sample per round trip (RFC 9260 §6.3.1 C4), that
-    /// is, where it became shorter, one of what left since the last: counted in old round trips, a spike of seconds would
-    /// be remembered for ten times as long. Minimum and newest sample take all.
+    /// A sample from unambiguous evidence. The smoothed values take at most one sample per round trip
+    /// (RFC 9260 §6.3.1 C4); minimum and newest sample take all.
     pub fn sample(&mut self, now: Instant, rtt: Duration) {
         let rtt = Duration::from_nanos(rtt.as_nanos().max(1));
         self.note_stall(now, rtt);
@@ -84,7 +83,7 @@ impl RttEstimator {
                 self.srtt = rtt;
                 self.rttvar = rtt / 2;
             }
-            Some(at) if now.since(at) < if rtt * 2 < self.srtt { rtt } else { self.srtt } => return,
+            Some(at) if now.since(at) < self.srtt => return,
             Some(_) => {
                 self.rttvar = (self.rttvar * 3 + self.srtt.abs_diff(rtt)) / 4;
                 self.srtt = (self.srtt * 7 + rtt) / 8;
@@ -107,6 +106,14 @@ impl RttEstimator {
     /// When the path answered again after it had stood.
     pub fn stalled_at(&self) -> Option<Instant> {
         self.stalled_at
+    }
+
+    /// A sample of `rtt` comes, far below the smoothed value: counted in old round trips, a spike of seconds would be
+    /// remembered for ten times as long, so it is smoothed if it left after the last that was.
+    pub fn is_over_a_spike(&mut self, now: Instant, rtt: Duration) {
+        if rtt * 2 < self.srtt && self.last_smoothed_at.is_some_and(|at| now.since(at) >= rtt) {
+            self.last_smoothed_at = Some(now - self.srtt);
+        }
     }
 
     /// The first sample after a silence: what was known before it says nothing any more.
@@ -212,6 +219,18 @@ mod tests {
         e.sample(Instant::from_millis(0), MS(100));
         e.sample(Instant::from_millis(50), MS(40));
         assert_eq!((e.srtt(), e.min_rtt(), e.last()), (MS(100), MS(40), MS(40)));
+    }
+
+    #[test]
+    fn a_spike_that_is_over_is_smoothed_in_its_own_time_where_that_is_asked_for() {
+        let mut e = RttEstimator::default();
+        e.sample(Instant::from_millis(10_000), MS(4_000));
+        for t in 1..=20 {
+            e.is_over_a_spike(Instant::from_millis(10_000 + t * 20), MS(40));
+            e.sample(Instant::from_millis(10_000 + t * 20), MS(40));
+        }
+        // One of two: the others left before the last that was smoothed.
+        assert!(e.srtt() > MS(1_000) && e.srtt() < MS(1_200), "{}", e.srtt());
     }
 
     #[test]

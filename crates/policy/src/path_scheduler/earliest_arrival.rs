@@ -34,6 +34,9 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
     build: |p| Box::new(EarliestArrival::new(p)),
 };
 
+/// A path that loses more than this is one that may lose what others depend on.
+const SOME_LOSS: Ppm = Ppm(500);
+
 struct EarliestArrival {
     queue_cost: Ppm,
     guard: Duration,
@@ -76,12 +79,13 @@ impl EarliestArrival {
         let there = best.forecast.arrival(ahead + c.len);
         let in_time = |d: Instant| {
             let waits = now + there + best.slack > d;
-            now + here + open.slack <= d && (c.class >= 2 || waits || now + Self::repaired(c, best, open) <= d)
+            let risky = c.class < 2 && open.path.loss > SOME_LOSS;
+            now + here + open.slack <= d && (!risky || waits || now + Self::repaired(c, best, open) <= d)
         };
         c.deadline.is_some_and(in_time) || here <= there
     }
-    /// When `c` would be there in the end if `open` lost it and `best` repeated it: what others depend on waits for a path
-    /// that leaves time for that.
+    /// When `c` would be there in the end if `open`, which loses some, lost it and `best` repeated it: what others depend on
+    /// waits for a path that leaves time for that.
     fn repaired(c: &ChunkView, best: &Offer<'_>, open: &Offer<'_>) -> Duration {
         open.forecast.wait(c.len) + open.path.mean_rtt + open.slack + best.forecast.flight + best.slack
     }
@@ -206,7 +210,8 @@ mod tests {
     #[test]
     fn what_others_depend_on_goes_first_and_where_a_loss_can_be_repaired() {
         let mut s = scene(3);
-        (s.paths[1].mean_rtt, s.chunks[0].class, s.chunks[1].class) = (ms(160), 2, 0);
+        (s.paths[1].mean_rtt, s.paths[1].loss) = (ms(160), Ppm(5_000));
+        (s.chunks[0].class, s.chunks[1].class) = (2, 0);
         due(&mut s, 300);
         assert_eq!(s.ask(&policy()), Decision::Send { index: 1, path: PathId(0) }, "it overtakes");
         s.close(0);
@@ -216,6 +221,9 @@ mod tests {
         (s.chunks[0].class, s.chunks[2].class) = (1, 1);
         due(&mut s, 190);
         assert_eq!(s.ask(&policy()), Decision::Blocked, "the fast path is in time");
+        s.paths[1].loss = Ppm(0);
+        assert!(matches!(s.ask(&policy()), Decision::Send { path: PathId(1), .. }), "a path that loses nothing");
+        s.paths[1].loss = Ppm(5_000);
         due(&mut s, 300);
         assert!(matches!(s.ask(&policy()), Decision::Send { path: PathId(1), .. }));
     }

@@ -87,7 +87,9 @@ impl Revival {
         Revival { resume: p.flag("resume"), probe: p.millis("probe") }
     }
     pub fn probe_interval(&self, p: &PathView) -> Option<Duration> {
-        (!self.probe.is_zero()).then(|| (p.srtt * 2).max(self.probe).min(Self::LONGEST))
+        // A spike that is over stays in the smoothed round trip for many of its own length.
+        let rtt = if p.mean_rtt.is_zero() { p.srtt } else { p.srtt.min(p.mean_rtt) };
+        (!self.probe.is_zero()).then(|| (rtt * 2).max(self.probe).min(Self::LONGEST))
     }
 }
 
