@@ -221,7 +221,7 @@ impl Spell {
             self.receive(o);
         }
         self.b.check();
-        o.lived = o.lived + end.since(start);
+        o.lived += end.since(start);
         o.events += self.sky.events;
         o.messages += self.made.len() as u64;
     }
