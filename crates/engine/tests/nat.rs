@@ -319,3 +319,63 @@ fn a_peer_without_address_changes_keeps_its_association_and_one_path() {
     assert_eq!(b.assoc(Side::Server).paths().count(), 1);
     assert!(b.tap.take().expect("tapped").iter().all(|t| t.2 == 0), "nothing left from the other address");
 }
+
+/// A handover: what a further path asks is lost for as long as its network is dead, and its network comes as the one in use
+/// goes. The request leaves again as often as a silent path is looked after, whatever its back-off.
+#[test]
+fn a_path_that_could_not_join_is_used_as_the_others_die() {
+    let mut late = vec![];
+    for profile in ["live", "low-latency"] {
+        for dead in [500, 1_000, 3_000, 7_000, 16_000, 45_000] {
+            for paths in [2, 3] {
+                let config = AssocConfig { max_association_retrans: 100, ..assoc_config(profile) };
+                let mut b = bench(&config, &config);
+                for _ in 2..paths {
+                    b.paths.add("path2", link(10, 40), link(10, 40));
+                }
+                (1..paths).for_each(|i| b.cut(i));
+                b.connect(&config);
+                let mut flow = Flow::new(Side::Client, 0, 900);
+                flow.stream(&mut b, ms(20), ms(dead));
+                assert_eq!(
+                    states(&mut b, Side::Client)[1..],
+                    [PathState::Unconfirmed, PathState::Unconfirmed][..paths - 1]
+                );
+                // The last one comes; a path between stays dead.
+                b.restore(paths - 1);
+                b.cut(0);
+                let from = b.now;
+                let took = loop {
+                    flow.stream(&mut b, ms(20), ms(20));
+                    let took = b.now.since(from);
+                    if took > ms(5_000) || b.path(Side::Client, paths - 1).counters.data_sent > 0 {
+                        break took;
+                    }
+                };
+                // Until the silence of the one in use is noticed, a round for each path that waits, and its HEARTBEAT.
+                if took > ms(1_000) {
+                    late.push(format!("{profile} dead {dead} of {paths}: {took}"));
+                }
+            }
+        }
+    }
+    assert!(late.is_empty(), "{} late:\n{}", late.len(), late.join("\n"));
+}
+
+/// A network that wakes up while others carry joins within two seconds and its round trips.
+#[test]
+fn a_path_whose_network_wakes_joins_within_two_seconds() {
+    for profile in ["live", "low-latency", "cmt", "sctp"] {
+        for dead in [500, 3_000, 16_000, 45_000] {
+            let config = assoc_config(profile);
+            let mut b = bench(&config, &config);
+            b.cut(1);
+            b.connect(&config);
+            let mut flow = Flow::new(Side::Client, 0, 900);
+            flow.stream(&mut b, ms(20), ms(dead));
+            b.restore(1);
+            flow.stream(&mut b, ms(20), ms(2_200));
+            assert_eq!(states(&mut b, Side::Client)[1], PathState::Active, "{profile} {dead}");
+        }
+    }
+}

@@ -20,8 +20,8 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// An interface that is gone may come back: a request is repeated at least this often.
-const MAX_BACKOFF: Duration = Duration::from_secs(8);
+/// An interface that is gone may come back, and a network that was dead may carry: a request is repeated at least this often.
+const MAX_BACKOFF: Duration = Duration::from_secs(2);
 
 /// Wishes that may wait.
 const MAX_ASKS: usize = 32;
@@ -44,6 +44,8 @@ struct Request {
     ask: Ask,
     serial: u32,
     params: Bytes,
+    /// When it left last.
+    sent: Instant,
     deadline: Instant,
     attempts: u32,
     /// The path it left from last.
@@ -211,6 +213,7 @@ impl Association {
             ask: Ask::Learn,
             serial,
             params: Bytes::from(params),
+            sent: now,
             deadline: now,
             attempts: core::mem::take(&mut self.asconf.repeated),
             from: None,
@@ -231,7 +234,8 @@ impl Association {
             Ask::Learn => {}
         }
         let params = Bytes::from(params);
-        let request = Request { ask, serial, params, deadline: now, attempts: 0, from: None, ambiguous: false };
+        let request =
+            Request { ask, serial, params, sent: now, deadline: now, attempts: 0, from: None, ambiguous: false };
         self.asconf.request = Some(Box::new(request));
         self.send_ask(now);
     }
@@ -250,7 +254,7 @@ impl Association {
         let path = path.or_else(any).unwrap_or(self.handshake_path);
         // Repeated from elsewhere, it does not tell which source address the peer has learnt.
         r.ambiguous |= r.from != Some(path);
-        (r.deadline, r.from) = (now + wait, Some(path));
+        (r.sent, r.deadline, r.from) = (now, now + wait, Some(path));
         r.attempts += 1;
         let (serial, params) = (r.serial, r.params.clone());
         let Some(p) = self.paths.get(path.index()) else { return };
@@ -268,7 +272,7 @@ impl Association {
         let rounds = attempts / self.asconf.wanted.len().max(1) as u32;
         let wait = self.doubled(self.config.rto_initial, rounds.min(10)).min(MAX_BACKOFF);
         let Some(r) = self.asconf.request.as_mut() else { return };
-        r.deadline = now + wait;
+        (r.sent, r.deadline) = (now, now + wait);
         r.attempts += 1;
         let what =
             What::Asconf { serial: r.serial, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), params: r.params.clone() };
@@ -294,6 +298,17 @@ impl Association {
         match &self.asconf.request {
             Some(r) if r.ask == Ask::Learn && !self.asconf.wanted.is_empty() => self.send_asconf(now),
             _ => self.send_ask(now),
+        }
+    }
+
+    /// No path in use answers. One that the peer is to learn may, however long the request has been backed off: it leaves
+    /// again once it could have been answered.
+    pub(super) fn repeat_learning(&mut self, now: Instant) {
+        let up = |p: &&PathId| self.paths.get(p.index()).is_some_and(|p| !p.interface_down);
+        let Some(next) = self.asconf.wanted.iter().find(up).copied() else { return };
+        let Some(sent) = self.asconf.request.as_ref().filter(|r| r.ask == Ask::Learn).map(|r| r.sent) else { return };
+        if self.may_ask() && self.pause_in_the_dark(next).is_some_and(|d| now.since(sent) >= d) {
+            self.send_asconf(now);
         }
     }
 

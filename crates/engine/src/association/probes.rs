@@ -49,9 +49,10 @@ impl Association {
         }
     }
 
-    /// No path in use answers: one that has not been confirmed yet may be the way, however long its own probes have been
-    /// backed off. It is asked as often as the policy of path states looks after a path that fell silent.
+    /// No path in use answers: one that has not been confirmed yet, or that the peer has not even learnt, may be the way,
+    /// however long its own probes have been backed off.
     fn ask_unconfirmed(&mut self, now: Instant) {
+        self.repeat_learning(now);
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
             let Some(p) = self.paths.get(i) else { continue };
@@ -59,14 +60,20 @@ impl Association {
             if !may_answer {
                 continue;
             }
-            let as_silent = PathView { state: PathState::Suspected, ..p.view(self.mtu, self.views.signals(id)) };
-            let (rto, configured) = (self.probe_timeout(id), self.config.heartbeat_interval);
-            let pause = self.policies.path_state.heartbeat(&as_silent, rto, configured);
             let asked = p.heartbeat.map(|h| h.sent_at);
-            if pause.is_some_and(|d| asked.is_none_or(|t| now.since(t) >= d)) {
+            if self.pause_in_the_dark(id).is_some_and(|d| asked.is_none_or(|t| now.since(t) >= d)) {
                 self.send_heartbeat(now, id);
             }
         }
+    }
+
+    /// How long one waits for an answer of an unconfirmed path while no path in use answers: as long as the policy of path
+    /// states does before it looks again after one that fell silent.
+    pub(super) fn pause_in_the_dark(&self, id: PathId) -> Option<Duration> {
+        let p = self.paths.get(id.index())?;
+        let as_silent = PathView { state: PathState::Suspected, ..p.view(self.mtu, self.views.signals(id)) };
+        let (rto, configured) = (self.probe_timeout(id), self.config.heartbeat_interval);
+        self.policies.path_state.heartbeat(&as_silent, rto, configured)
     }
 
     /// The packet of a path that may send one beyond its window. Fresh data first: what is marked is older.
