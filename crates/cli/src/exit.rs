@@ -13,6 +13,9 @@ pub enum Failure {
     /// The user's mistake: flags, files, configuration.
     #[error("{0}")]
     Usage(String),
+    /// The control failed: the machine is not fit to measure on.
+    #[error("{0}")]
+    Unfit(String),
     /// Interrupted by a signal; nothing needs to be said.
     #[error("interrupted")]
     Interrupted,
@@ -32,11 +35,12 @@ impl Failure {
         Failure::Usage(one_line(&what.to_string()))
     }
 
-    /// The exit code, as documented: 1 network or peer, 2 user's mistake, 130 interrupted.
+    /// The exit code, as documented: 1 network or peer, 2 user's mistake, 3 a control that failed, 130 interrupted.
     pub const fn code(&self) -> u8 {
         match self {
             Failure::Network(_) => 1,
             Failure::Usage(_) => 2,
+            Failure::Unfit(_) => 3,
             Failure::Interrupted => 130,
         }
     }

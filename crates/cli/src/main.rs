@@ -4,6 +4,7 @@
 
 mod bench;
 mod config;
+mod control;
 mod demo;
 mod emulate;
 #[cfg(test)]

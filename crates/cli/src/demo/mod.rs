@@ -9,7 +9,6 @@
 //!         outcome: the figures -> summary.json, table, report.html; files: all or none
 //! ```
 
-mod control;
 mod files;
 mod outcome;
 mod plan;
@@ -20,11 +19,11 @@ mod script;
 mod summary;
 mod table;
 
+use crate::control::{self, Control};
 use crate::exit::{self, Failure};
 use crate::interrupt::Interrupt;
 use anabranch_base::Duration;
 use clap::{Args, ValueEnum};
-use control::Control;
 use files::{Draft, Folder, Recording, first_difference};
 use outcome::Outcome;
 use plan::RunPlan;

@@ -1,8 +1,8 @@
 //! `summary.json`: what scripts read. Fields are only ever added.
 
-use super::control::Control;
 use super::outcome::Outcome;
 use super::plan::{BEST_PROFILE, LATENCY, NETWORKS};
+use crate::control::Control;
 use serde::Serialize;
 
 /// Version of the format; it rises when a field changes its meaning.

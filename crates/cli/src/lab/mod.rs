@@ -1,5 +1,7 @@
 //! `anabranch lab`: experiments in virtual time.
 
+mod at;
+mod emulated;
 mod list;
 mod progress;
 mod report;
@@ -19,6 +21,7 @@ Examples:
   anabranch lab run rtx-csi --quick
   anabranch lab run rtx-csi --out results/rtx-csi
   anabranch lab report results/rtx-csi
+  anabranch lab emulate weather/spike-one-3s --at sender=live
   anabranch lab run my-scenario.toml --set flow.main.receive-buffer=256KB";
 
 /// Run experiments in virtual time: scenarios, figures with intervals, verdicts on a paper's claims
@@ -33,6 +36,7 @@ pub struct LabArgs {
 enum Command {
     List(list::ListArgs),
     Run(run::RunArgs),
+    Emulate(emulated::EmulateArgs),
     Report(report::ReportArgs),
     Show(text::ShowArgs),
 }
@@ -44,5 +48,6 @@ pub async fn run(args: LabArgs) -> Outcome {
         Command::Report(args) => report::run(&args),
         Command::Show(args) => text::run(&args),
         Command::Run(args) => run::run(args).await,
+        Command::Emulate(args) => emulated::run(args).await,
     }
 }

@@ -71,7 +71,7 @@ pub async fn run(args: RunArgs) -> Outcome {
     outcome
 }
 
-fn find(what: &str) -> Result<Experiment, Failure> {
+pub(super) fn find(what: &str) -> Result<Experiment, Failure> {
     if let Some(shipped) = Experiment::shipped(what) {
         return shipped.map_err(Failure::usage);
     }
@@ -87,15 +87,21 @@ fn find(what: &str) -> Result<Experiment, Failure> {
     Experiment::load(path).map_err(Failure::usage)
 }
 
-fn work(args: &RunArgs, stop: &AtomicBool) -> Outcome {
-    let mut e = find(&args.what)?;
-    for pair in &args.set {
+/// Sets keys of every scenario, each written KEY=VALUE.
+pub(super) fn set(e: &mut Experiment, pairs: &[String]) -> Outcome {
+    for pair in pairs {
         let wrong = || Failure::usage(format!("--set {pair}: write KEY=VALUE, such as duration=60s"));
         let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
         for s in &mut e.scenarios {
             s.set(key.trim(), value.trim()).map_err(Failure::usage)?;
         }
     }
+    Ok(())
+}
+
+fn work(args: &RunArgs, stop: &AtomicBool) -> Outcome {
+    let mut e = find(&args.what)?;
+    set(&mut e, &args.set)?;
     let choice = Choice { quick: args.quick, seeds: args.seeds };
     let forms: Vec<Form> = e.scenarios.iter().map(|s| s.form(choice)).collect();
     let changed = !args.set.is_empty();

@@ -1,9 +1,9 @@
 //! Traces of single runs, beside the results.
 
+use super::at;
 use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::run::{TraceNames, run_traced_as};
-use anabranch_lab::scenario::{Point, Scenario};
 use anabranch_lab::trace::Outputs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -47,7 +47,7 @@ impl TraceFlags {
                 None => Ok(()),
             };
         }
-        let runs = self.chosen(e)?;
+        let runs = at::points(e, "--trace-at", &self.trace_at)?;
         let seeds = e.scenarios.iter().map(|s| s.seeds).max().unwrap_or(0);
         if self.trace_seed > seeds {
             return Err(Failure::usage(format!("--trace-seed {}: there are seeds 1 to {seeds}", self.trace_seed)));
@@ -71,7 +71,7 @@ impl TraceFlags {
         }
         let folder = dir.join("trace");
         let names = TraceNames::new(&e.scenarios).map_err(Failure::usage)?;
-        for (scenario, point) in self.chosen(e)? {
+        for (scenario, point) in at::points(e, "--trace-at", &self.trace_at)? {
             if stop.load(Ordering::Relaxed) {
                 eprintln!("anabranch: stopped; the traces that are named are whole");
                 return Err(Failure::Interrupted);
@@ -81,37 +81,5 @@ impl TraceFlags {
             files.iter().try_for_each(|f| print(&format!("{}\n", f.display())))?;
         }
         Ok(())
-    }
-
-    /// The points that are to be traced.
-    fn chosen<'e>(&self, e: &'e Experiment) -> Result<Vec<(&'e Scenario, Point)>, Failure> {
-        let mut wanted = Vec::new();
-        for pair in &self.trace_at {
-            let wrong = || Failure::usage(format!("--trace-at {pair}: write KEY=VALUE, such as loss=5%"));
-            let (key, value) = pair.split_once('=').ok_or_else(wrong)?;
-            let (key, value) = (key.trim(), value.trim());
-            let keys: Vec<_> = e.scenarios.iter().flat_map(Scenario::keys).filter(|k| k.0 == key).collect();
-            if !keys.iter().any(|k| k.1.iter().any(|v| v == value)) {
-                let there = match keys.first() {
-                    Some((_, values)) => format!("`{key}` is one of {}", values.join(", ")),
-                    None => format!("no scenario sweeps `{key}`"),
-                };
-                return Err(Failure::usage(format!("--trace-at {pair}: {there}")));
-            }
-            wanted.push((key, value));
-        }
-        let mut all = Vec::new();
-        for scenario in &e.scenarios {
-            let keys = scenario.keys();
-            for point in scenario.points().map_err(Failure::usage)? {
-                let has = |(key, value): &(&str, &str)| {
-                    keys.iter().zip(&point.values).any(|((k, _), v)| k == key && v == value)
-                };
-                if wanted.iter().all(has) {
-                    all.push((scenario, point));
-                }
-            }
-        }
-        Ok(all)
     }
 }

@@ -120,7 +120,8 @@ impl Application {
         Application { source, delivery, next: None, blocked: false, number: FIRST, failed: None }
     }
 
-    pub(super) fn start(&mut self, now: Instant) {
+    /// Its source begins.
+    pub fn start(&mut self, now: Instant) {
         self.source.advance(now, &mut self.next);
     }
 
@@ -140,8 +141,31 @@ impl Application {
     }
 
     /// When there is something to send.
-    pub(super) fn next_timeout(&self) -> Option<Instant> {
+    pub fn next_timeout(&self) -> Option<Instant> {
         self.next.filter(|_| !self.blocked).map(|e| e.at)
+    }
+
+    /// The next message that is due, for who hands it over by other means than [`Application::send`] does. Its deadline is
+    /// in the time of the source, and so is what `record` is told.
+    pub fn take(&mut self, now: Instant, record: &mut Record) -> Option<(SendOptions, Bytes)> {
+        while let Some(e) = self.next.filter(|e| e.at <= now) {
+            let number = self.number;
+            self.number = number.wrapping_add(1);
+            self.source.advance(now, &mut self.next);
+            // A recording may have frames of no bytes.
+            if e.size > 0 {
+                let options = self.delivery.options(frame(&e), number, e.at);
+                record.made(number, e.at, options.deadline);
+                return Some((options, payload(e.size)));
+            }
+        }
+        None
+    }
+
+    /// The other side was handed message `ppid`.
+    pub fn taken(record: &mut Record, ppid: u32, stream: StreamId, len: u64, now: Instant) {
+        record.handed_over(ppid, stream.0, len, now);
+        record.packet(u64::from(ppid.wrapping_sub(FIRST)), now);
     }
 
     /// Hands over what is due, and notes it where somebody asked.
@@ -223,8 +247,7 @@ impl Reader {
                 if matches!(m.part, Part::More | Part::Abandoned) {
                     return record.part(m.stream.0, len, now);
                 }
-                record.handed_over(m.ppid, m.stream.0, len, now);
-                record.packet(u64::from(m.ppid.wrapping_sub(FIRST)), now);
+                Application::taken(record, m.ppid, m.stream, len, now);
             });
             if let Some(rate) = self.rate {
                 self.ready = self.ready.max(now) + rate.time_for(len);

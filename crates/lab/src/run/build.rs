@@ -190,7 +190,7 @@ impl Scene {
 }
 
 /// What a flow sends. Frames that somebody watches are cut into packets that `record` knows.
-fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Source> {
+pub(super) fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Source> {
     let source = f.traffic.build(seed, &f.name);
     let Some(cut) = f.cut else { return source };
     let watched = f.playout.map(|p| {

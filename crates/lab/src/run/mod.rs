@@ -3,6 +3,7 @@
 mod all;
 mod build;
 mod counts;
+mod emulated;
 pub mod folder;
 mod former;
 mod framed;
@@ -23,6 +24,7 @@ mod media_tests;
 mod tests;
 
 pub use all::{Failure, Options, run_all};
+pub use emulated::{Emulated, EmulatedPath};
 pub use former::Former;
 pub use journal::{Journal, JournalError};
 pub use one::{RunError, run_one};

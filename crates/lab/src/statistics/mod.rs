@@ -7,8 +7,10 @@
 
 pub mod bootstrap;
 mod estimator;
+mod prediction;
 
 pub use estimator::{Estimate, Estimator};
+pub use prediction::prediction;
 
 /// Probability that an interval covers the true value.
 pub const CONFIDENCE: f64 = 0.95;

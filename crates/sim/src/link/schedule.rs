@@ -99,6 +99,13 @@ impl Schedule {
         &self.changes
     }
 
+    /// The same times with other settings.
+    #[must_use]
+    pub fn map(mut self, f: impl Fn(Setting) -> Setting) -> Self {
+        self.changes = self.changes.into_iter().map(|c| Change { set: f(c.set), ..c }).collect();
+        self
+    }
+
     /// Length of a round if rounds repeat.
     pub fn period(&self) -> Option<Duration> {
         self.period

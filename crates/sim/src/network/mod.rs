@@ -42,6 +42,11 @@ impl LinkId {
     pub const fn of(cable: CableId, direction: Direction) -> Self {
         LinkId(cable.0 * 2 + matches!(direction, Direction::Backward) as u32)
     }
+
+    /// The cable it is one direction of.
+    pub const fn cable(self) -> CableId {
+        CableId(self.0 / 2)
+    }
 }
 
 /// Hosts, routers, links and agents, running.

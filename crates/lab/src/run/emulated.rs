@@ -1,0 +1,134 @@
+//! A scenario over the links of the emulator and real sockets: all but the sockets. Who drives it says what time it is and
+//! what came; what it measures is what a run in virtual time measures, by the same code.
+
+use super::RunError;
+use super::build::{Scene, scene, traffic};
+use super::counts::Counted;
+use super::measure::Measured;
+use crate::metrics::{Delay, FlowMetric};
+use crate::node::Application;
+use crate::scenario::{Of, Plan, Sctp, Transport};
+use anabranch_base::{Duration, Instant, StreamId};
+use anabranch_engine::{AssocConfig, SendOptions};
+use anabranch_sim::network::Address;
+use anabranch_sim::{LinkConfig, Setting};
+use bytes::Bytes;
+
+/// A run that is carried out elsewhere. Its time begins with the links' schedules.
+pub struct Emulated {
+    plan: Plan,
+    scene: Scene,
+    seed: u64,
+    application: Application,
+    association: AssocConfig,
+    paths: Vec<EmulatedPath>,
+}
+
+/// A path, for datagrams whose headers of IP and UDP the link adds.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EmulatedPath {
+    /// Name of the cable.
+    pub name: String,
+    /// From the sender to the receiver.
+    pub up: LinkConfig,
+    /// And back.
+    pub down: LinkConfig,
+}
+
+impl Emulated {
+    /// A run of a scenario's point.
+    ///
+    /// # Errors
+    /// What an emulator does not have: a second flow, another transport than SCTP, a reader that takes its time, a way over
+    /// more than one link.
+    pub fn new(plan: &Plan, seed: u64) -> Result<Self, RunError> {
+        let wrong = |what: &str| Err(RunError(format!("on real sockets: {what}")));
+        let [flow] = plan.flows.as_slice() else { return wrong("a scenario has exactly one flow") };
+        let Transport::Sctp(sctp) = &flow.transport else { return wrong("its flow has transport = \"sctp\"") };
+        if sctp.read_rate.is_some() {
+            return wrong("there is no read-rate");
+        }
+        let scene = scene(plan, seed)?;
+        let live = scene.flows.first().ok_or_else(|| RunError("no flow".to_owned()))?;
+        let paths = live.pairs.iter().map(|pair| path(plan, &scene, sctp, *pair));
+        let paths = paths.collect::<Result<Vec<_>, _>>()?;
+        let (mut association, _) = sctp.config(seed).map_err(RunError)?;
+        // Relays are address translators: a further path joins as it does behind any of them.
+        association.dynamic_addresses = true;
+        // What watches the agents of the virtual network, which never run, now watches this.
+        let mut application = Application::new(traffic(flow, seed, &live.record), sctp.delivery);
+        application.start(live.start);
+        Ok(Emulated { plan: plan.clone(), seed, application, association, paths, scene })
+    }
+
+    /// What both ends are told.
+    pub fn association(&self) -> &AssocConfig {
+        &self.association
+    }
+
+    /// The paths, in the sender's order.
+    pub fn paths(&self) -> &[EmulatedPath] {
+        &self.paths
+    }
+
+    /// How long it lasts.
+    pub fn duration(&self) -> Duration {
+        self.plan.duration
+    }
+
+    /// When the next message is made.
+    pub fn next_timeout(&self) -> Option<Instant> {
+        self.application.next_timeout()
+    }
+
+    /// The next message that is due. Its deadline is in the time of the run.
+    pub fn due(&mut self, now: Instant) -> Option<(SendOptions, Bytes)> {
+        let live = self.scene.flows.first()?;
+        self.application.take(now, &mut live.record.borrow_mut())
+    }
+
+    /// The receiver was handed a message.
+    pub fn delivered(&mut self, now: Instant, ppid: u32, stream: StreamId, len: u64) {
+        if let Some(live) = self.scene.flows.first() {
+            Application::taken(&mut live.record.borrow_mut(), ppid, stream, len, now);
+        }
+    }
+
+    /// The values of the plan's metrics, in their order; none for what only a run in virtual time can see.
+    pub fn values(&self) -> Vec<Option<f64>> {
+        let measured = Measured::new(&self.plan, &self.scene, self.seed, &Counted::default());
+        self.plan.measures.iter().map(|m| seen_outside(&m.of).then(|| measured.value(&m.of)).flatten()).collect()
+    }
+}
+
+/// Is it made of what was sent and what was handed over, and of nothing inside a stack or a link?
+fn seen_outside(of: &Of) -> bool {
+    let Of::Flow(_, metric) = of else { return false };
+    match metric {
+        FlowMetric::Goodput | FlowMetric::Messages | FlowMetric::DeadlineMisses => true,
+        FlowMetric::Viewed(_) | FlowMetric::Framed(_) => true,
+        FlowMetric::Mean(d) | FlowMetric::Percentile(d, _) | FlowMetric::Longest(d) => *d == Delay::Message,
+        _ => false,
+    }
+}
+
+fn path(plan: &Plan, scene: &Scene, sctp: &Sctp, pair: (Address, Address)) -> Result<EmulatedPath, RunError> {
+    let link = |from, to| match scene.network.way(from, to).as_deref() {
+        Some([id]) => Ok((*id, scene.network.link(*id).map(|l| l.config().clone()).unwrap_or_default())),
+        _ => Err(RunError("on real sockets: each path is one link, as in kind = \"disjoint-paths\"".to_owned())),
+    };
+    let (id, up) = link(pair.0, pair.1)?;
+    let (_, down) = link(pair.1, pair.0)?;
+    let cable = plan.topology.cables.get(id.cable().0 as usize).map_or_else(String::new, |c| c.name.clone());
+    Ok(EmulatedPath { name: cable, up: beneath(up, sctp.overhead), down: beneath(down, sctp.overhead) })
+}
+
+/// The same link for packets that come without their headers of IP and UDP.
+fn beneath(link: LinkConfig, headers: u32) -> LinkConfig {
+    let less = |mtu: Option<u32>| mtu.map(|m| m.saturating_sub(headers));
+    let schedule = link.schedule.map(|set| match set {
+        Setting::Mtu(mtu) => Setting::Mtu(less(mtu)),
+        other => other,
+    });
+    LinkConfig { overhead: link.overhead + headers, mtu: less(link.mtu), schedule, ..link }
+}
