@@ -368,6 +368,9 @@ fn an_interval_of_zero_switches_them_off() {
             let states: Vec<_> = b.assoc(side).paths().map(|(_, p)| p.state).collect();
             assert_eq!(states, [PathState::Active; 2], "{profile}");
         }
+        // The trains of a side that sends are no probes of idle paths.
+        b.is_warm();
+        b.run_for(ms(1_000));
         for busy in [false, true] {
             b.tap = Some(vec![]);
             if busy {

@@ -66,7 +66,9 @@ fn a_second_path_joins_by_asconf_under_auth_and_carries_nothing_before_it_is_con
     for side in [Side::Client, Side::Server] {
         let on_path: Vec<_> = tap.iter().filter(|t| t.2 == 1 && t.1 == side).map(|t| kinds(&t.3)).collect();
         assert!(on_path.iter().any(|k| k.contains(&kind::DATA)), "no data on the second path");
-        let nonce = tap.iter().find(|t| t.2 == 1 && t.1 != side && kinds(&t.3).contains(&kind::HEARTBEAT_ACK));
+        // A nonce that comes back, or the signed answer of a peer of ours to what asked from there.
+        let proof = |k: &u8| [kind::HEARTBEAT_ACK, kind::ASCONF_ACK].contains(k);
+        let nonce = tap.iter().find(|t| t.2 == 1 && t.1 != side && kinds(&t.3).iter().any(proof));
         let confirmed = nonce.expect("a nonce comes back").0 + ms(30);
         let before = tap.iter().filter(|t| t.2 == 1 && t.1 == side && t.0 < confirmed).count();
         assert!(before > 0);

@@ -115,7 +115,7 @@ fn answers_that_come_by_another_path_never_make_a_storm() {
 /// be a stranger. Both answer a probe with a reflected ABORT.
 #[test]
 fn an_abort_of_a_host_that_does_not_know_a_path_on_trial_costs_that_path_only() {
-    let config = assoc_config("cmt");
+    let config = assoc_config("sctp");
     let mut b = bench(&config, &config);
     // The nonce never comes back, so the path stays on trial.
     let _caught = catch(&mut b, kind::HEARTBEAT_ACK);

@@ -102,7 +102,7 @@ impl Spell {
         }
         // As `anabranch send` does.
         let until = b.now + ms(1_500);
-        while b.now < until && !b.assoc(Side::Client).is_warm() {
+        while b.now < until && !b.is_warm() {
             b.run_for(ms(5));
         }
         sky.begin(b.now);

@@ -75,7 +75,7 @@ fn watch(s: &Scene, profile: &Profile, seed: u64) -> Seen {
     }
     // As `anabranch send` does.
     let until = b.now + ms(1_500);
-    while b.now < until && !b.assoc(Side::Client).is_warm() {
+    while b.now < until && !b.is_warm() {
         b.run_for(ms(5));
     }
     let start = b.now;

@@ -328,11 +328,12 @@ impl Connection {
     pub async fn warm_up(&self, limit: Duration) -> bool {
         const LOOKS_EVERY: Duration = Duration::from_millis(5);
         let is_warm = || {
-            let core = self.inner.shared.lock();
-            core.engine.association(self.inner.id).is_none_or(|a| a.is_warm())
+            let mut core = self.inner.shared.lock();
+            core.engine.association_mut(self.inner.id).is_none_or(|mut a| a.warm_up(clock::now()))
         };
         let until = tokio::time::Instant::now() + limit;
         while !is_warm() {
+            self.inner.shared.wake.notify_one();
             if tokio::time::Instant::now() >= until {
                 return false;
             }

@@ -21,7 +21,9 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An interface that is gone may come back, and a network that was dead may carry: a request is repeated at least this often.
-const MAX_BACKOFF: Duration = Duration::from_secs(2);
+const MAX_BACKOFF: Duration = Duration::from_secs(8);
+/// The same while the peer answers on other paths: it costs next to nothing beside the data.
+const MAX_BACKOFF_BESIDE: Duration = Duration::from_secs(2);
 
 /// Wishes that may wait.
 const MAX_ASKS: usize = 32;
@@ -63,6 +65,8 @@ pub(crate) struct Asconf {
     /// How often a request left whose answer did not tell which path was learnt: the next one waits as long as its last
     /// repetition did, or it would leave from several paths again before an answer can come.
     repeated: u32,
+    /// The last answer did not tell which path was learnt.
+    unclear: bool,
     /// Further wishes of the user: of each address one to add or delete it at most.
     asks: VecDeque<Ask>,
     /// Addresses of ours that the peer is asked to forget, until it answers.
@@ -83,6 +87,7 @@ impl Asconf {
             request: None,
             wanted: Vec::new(),
             repeated: 0,
+            unclear: false,
             asks: VecDeque::new(),
             leaving: Vec::new(),
             no_preference: false,
@@ -270,7 +275,10 @@ impl Association {
         let path = self.asconf.wanted.iter().position(up);
         let attempts = self.asconf.request.as_ref().map_or(0, |r| r.attempts);
         let rounds = attempts / self.asconf.wanted.len().max(1) as u32;
-        let wait = self.doubled(self.config.rto_initial, rounds.min(10)).min(MAX_BACKOFF);
+        // An answer that did not tell which path was learnt came later than the next repetition left.
+        let patient = self.asconf.unclear || !self.peer_answers();
+        let most = if patient { MAX_BACKOFF } else { MAX_BACKOFF_BESIDE };
+        let wait = self.doubled(self.config.rto_initial, rounds.min(10)).min(most);
         let Some(r) = self.asconf.request.as_mut() else { return };
         (r.sent, r.deadline) = (now, now + wait);
         r.attempts += 1;
@@ -285,12 +293,19 @@ impl Association {
             }
             let what = match (what, self.paths.get(id.index())) {
                 (What::Asconf { serial, params, .. }, Some(p)) => {
-                    What::Asconf { serial, address: wildcard(p.remote.ip()), params }
+                    let address = wildcard(p.remote.ip());
+                    What::Asconf { serial, address, params }
                 }
                 (w, _) => w,
             };
             self.push_control(id, what);
         }
+    }
+
+    /// Is there a path in use that is not silent?
+    fn peer_answers(&self) -> bool {
+        let usable = self.usable_paths();
+        self.paths.iter().any(|p| usable.has(p.id) && p.known_to_peer && p.errors == 0 && p.consecutive_timeouts == 0)
     }
 
     /// What the request was to leave by is gone: again, by another path.
@@ -354,7 +369,8 @@ impl Association {
         if let Some(p) = asked.and_then(|id| self.paths.get_mut(id.index())) {
             let id = p.id;
             self.asconf.wanted.retain(|w| *w != id);
-            if request.ambiguous && !refused {
+            self.asconf.unclear = request.ambiguous && !refused;
+            if self.asconf.unclear {
                 // The peer may have learnt the other path and answered the repetition: ask once more, from here.
                 self.asconf.wanted.insert(0, id);
                 self.asconf.repeated = request.attempts;
@@ -366,13 +382,30 @@ impl Association {
             if refused {
                 tracing::warn!(path = ?id, "the peer refuses our address");
             }
+            // Of a foreign peer that is not known: usrsctp may say yes and not have learnt it.
+            let ours = self.peer.packet_count && !request.ambiguous;
+            let proven = ours && !refused && came_by == Some(id) && p.state == PathState::Unconfirmed;
             if try_it {
                 // What left before the peer had learnt the address says nothing of it.
                 p.heartbeat = None;
                 self.send_heartbeat(now, id);
             }
+            if proven {
+                self.answer_confirms(now, id, &request);
+            }
         }
         self.begin_asconf(now);
+    }
+
+    /// The answer came back by the new path itself, and only the peer can have signed it: that proves both ways of the path as
+    /// well as a nonce does (RFC 9260 §5.4), a round trip earlier (RFC 5061 §5.3 F2).
+    fn answer_confirms(&mut self, now: Instant, id: PathId, request: &Request) {
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        if request.attempts == 1 {
+            p.sample_own_round_trip(now, now.since(request.sent));
+        }
+        self.confirm(now, id);
+        self.path_answered(now, id);
     }
 
     fn ask_answered(&mut self, now: Instant, ask: Ask, refused: bool, a: &AsconfAck<'_>) {

@@ -303,11 +303,7 @@ impl Association {
         p.backoff = 0;
         self.errors = 0;
         if p.state == PathState::Unconfirmed {
-            p.errors = 0;
-            p.last_heard = Some(now);
-            self.settle_standby(id);
-            self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
-            self.send_train(now, id);
+            self.confirm(now, id);
         }
         self.path_answered(now, id);
         self.use_resumed_paths(now);
@@ -319,6 +315,16 @@ impl Association {
             self.schedule_as_asked(id, &h);
         }
         self.is_confirming();
+    }
+
+    /// The path leads to the peer and back: data may use it.
+    pub(super) fn confirm(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.errors = 0;
+        p.last_heard = Some(now);
+        self.settle_standby(id);
+        self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
+        self.send_train(now, id);
     }
 
     /// The next HEARTBEAT as its predecessor's RTO had it, which may have been long (`heartbeat_by_t3`).

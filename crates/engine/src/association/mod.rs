@@ -178,6 +178,8 @@ pub struct Association {
     pub(crate) peer_tag: u32,
     pub(crate) local_initial: Tsn,
     local_auth: AuthParams,
+    /// The user has sent something, or said that it will.
+    sends: bool,
     /// Tie-Tags: they recognise the cookies of INITs that came while we lived (RFC 9260 §5.2.2).
     ties: (u32, u32),
     auth: Authentication,
@@ -349,6 +351,7 @@ impl Association {
             return Err(SendError::WouldBlock);
         }
         self.refused = 0;
+        self.means_to_send(now);
         self.stats.messages_sent += 1;
         self.stats.bytes_sent += payload.len() as u64;
         self.may_give_up |= options.deadline.is_some() || options.max_retransmissions.is_some();

@@ -31,8 +31,10 @@ pub(crate) struct Train {
 
 impl Association {
     /// Has every path shown what it carries, as far as its window asks for that? A path that is not confirmed yet, or
-    /// whose train is under way, has not. What is sent before that may find less room than there is.
-    pub fn is_warm(&self) -> bool {
+    /// whose train is under way, has not. What is sent before that may find less room than there is. Whoever asks means to
+    /// send: trains leave if none did.
+    pub fn warm_up(&mut self, now: Instant) -> bool {
+        self.means_to_send(now);
         let answered = |p: &crate::path::Path| {
             let known = p.train.as_deref().is_none_or(|t| t.done) || !p.window.wants_train();
             p.interface_down || p.errors > 0 || p.state != PathState::Unconfirmed && known
@@ -40,8 +42,21 @@ impl Association {
         self.state.is_connected() && self.paths.iter().all(answered)
     }
 
+    /// The user sends, or is about to. A side that only receives never sends trains: they would come in the way of the
+    /// answers to the peer's, which would seem to carry more than they do.
+    #[inline]
+    pub(super) fn means_to_send(&mut self, now: Instant) {
+        if !core::mem::replace(&mut self.sends, true) && self.state.is_connected() {
+            let used = self.paths.iter().filter(|p| p.state == PathState::Active).map(|p| p.id);
+            used.collect::<Vec<_>>().into_iter().for_each(|id| self.send_train(now, id));
+        }
+    }
+
     /// The path came into use: sends a train on it, if its window wants one.
     pub(super) fn send_train(&mut self, now: Instant, id: PathId) {
+        if !self.sends {
+            return;
+        }
         let wanted = |p: &&mut crate::path::Path| p.window.wants_train() && p.known_to_peer && !p.interface_down;
         if self.paths.get_mut(id.index()).filter(wanted).is_none() {
             return;

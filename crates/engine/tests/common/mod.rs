@@ -219,6 +219,14 @@ impl Bench {
         }
     }
 
+    /// Is the client ready to send with its full rate?
+    pub fn is_warm(&mut self) -> bool {
+        let now = self.now;
+        let warm = self.assoc(Side::Client).warm_up(now);
+        self.flush();
+        warm
+    }
+
     pub fn endpoint(&mut self, side: Side) -> &mut Endpoint {
         match side {
             Side::Client => &mut self.client,
