@@ -249,6 +249,11 @@ impl AssocConfig {
         self.profile.get(Hook::LossCount) == "delayed_ack_cmt"
     }
 
+    /// Policies that predict arrivals know ways there from ways back by them.
+    pub(crate) fn reads_time_stamps(&self) -> bool {
+        self.profile.get(Hook::Abandon) == "arrival"
+    }
+
     /// The largest DATA payload of one packet.
     pub(crate) fn max_payload(&self) -> usize {
         Self::payload_of(self.packet_size)

@@ -77,6 +77,8 @@ features! {
     unsummed_to_us = 12,
     /// Reports of dropped packets.
     packet_drop = 13,
+    /// Ours: time stamps beside SACKs.
+    time_stamps = 14,
 }
 
 /// What we need to know when the peer returns with COOKIE ECHO.

@@ -157,8 +157,8 @@ fn feature_bits() {
     let f = Features { forward_tsn: true, media_hint: true, ..Features::default() };
     assert_eq!(f.to_bits(), 0x401);
     assert_eq!(Features::from_bits(0x401), Some(f));
-    assert_eq!(Features::from_bits(0x4000), None);
-    for bit in 0..14 {
+    assert_eq!(Features::from_bits(0x8000), None);
+    for bit in 0..15 {
         assert_eq!(Features::from_bits(1 << bit).map(Features::to_bits), Some(1 << bit));
     }
 }

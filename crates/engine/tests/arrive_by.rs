@@ -68,3 +68,25 @@ fn a_deadline_means_arrive_by() {
         assert!(got >= 0.985, "seed {seed}: {got:.3}");
     }
 }
+
+/// Ways there and back may differ by anything: what comes back by the quicker way tells neither of a higher rate nor of a
+/// shorter way there.
+#[test]
+fn ways_back_that_differ_from_the_ways_there_cost_nothing() {
+    let mut late = vec![];
+    for (there, back) in [(160, 5), (5, 160), (200, 60), (90, 10), (40, 180), (120, 120)] {
+        for (fast_there, fast_back) in [(30, 30), (10, 40), (40, 10)] {
+            for seed in 1..=2 {
+                let first = format!("rate 6mbit delay {fast_there}ms down.delay {fast_back}ms loss 0.3% limit 100");
+                let second = format!("rate 4mbit delay {there}ms down.delay {back}ms loss 0.3% limit 100");
+                let got =
+                    in_time(&Profile::named("live").expect("registered"), seed, 8_000_000, 300, &[&first, &second]);
+                println!("{fast_there}/{fast_back} and {there}/{back} ms, seed {seed}: {got:.4}");
+                if got < 0.985 {
+                    late.push(format!("{fast_there}/{fast_back} and {there}/{back} ms, seed {seed}: {got:.3}"));
+                }
+            }
+        }
+    }
+    assert!(late.is_empty(), "{} late:\n{}", late.len(), late.join("\n"));
+}

@@ -44,6 +44,8 @@ pub const PACKET_DROP: u8 = 129;
 pub const RE_CONFIG: u8 = 130;
 /// Padding (RFC 4820 §3).
 pub const PAD: u8 = 132;
+/// Ours: when the packet left, by its sender's clock. The two high bits say: skip it and say nothing, when it is not known.
+pub const TIME_STAMP: u8 = 177;
 /// Skip over abandoned TSNs (RFC 3758 §3.2).
 pub const FORWARD_TSN: u8 = 192;
 /// Address configuration change (RFC 5061 §4.1.1).

@@ -28,7 +28,8 @@ pub use chunk::{
     CookieEcho, CountedSack, Cwr, DATA_HEADER_LEN, Data, DataFlags, DataHeader, Ecne, ErrorChunk, ErrorOut, ForwardTsn,
     ForwardTsnOut, GapBlock, Heartbeat, HeartbeatAck, I_DATA_HEADER_LEN, IData, IDataHeader, IForwardTsn,
     IForwardTsnOut, Init, InitAck, InitFields, InitOut, NrSack, NrSackOut, PacketDrop, Pad, RawChunk, ReConfig,
-    ReConfigOut, Sack, SackOut, Shutdown, ShutdownAck, ShutdownComplete, Skipped, data_chunk_len, is_reserved,
+    ReConfigOut, Sack, SackOut, Shutdown, ShutdownAck, ShutdownComplete, Skipped, TimeStamp, data_chunk_len,
+    is_reserved,
 };
 pub use encapsulate::{Encapsulation, IpPair};
 pub use encode::Encode;

@@ -277,6 +277,8 @@ proptest! {
         let (ecne, cwr) = (Ecne { tsn: Tsn(tsn), marked }, Cwr { flags, tsn: Tsn(tsn) });
         through(&ecne, |c, _| assert_eq!(c, Chunk::Ecne(ecne)));
         through(&cwr, |c, _| assert_eq!(c, Chunk::Cwr(cwr)));
+        let stamp = TimeStamp { micros: tsn };
+        through(&stamp, |c, _| assert_eq!(c, Chunk::TimeStamp(stamp)));
     }
 
     /// Many chunks in one packet, read one behind the other, with and without the last one's padding.

@@ -18,6 +18,7 @@ pub(crate) struct Announced<'a> {
     pub asconf: bool,
     /// It reads how many packets a SACK answers.
     pub packet_count: bool,
+    pub time_stamps: bool,
     pub reconfig: bool,
     /// I-DATA, and I-FORWARD-TSN where it is PR-SCTP's too.
     pub interleaving: bool,
@@ -77,6 +78,7 @@ impl<'a> Announced<'a> {
                 Parameter::CookiePreservative(ms) => a.preservative = Some(Duration::from_millis(ms.into())),
                 Parameter::ForwardTsnSupported => (a.forward_tsn, a.forward_tsn_named) = (true, true),
                 Parameter::PacketCount => a.packet_count = true,
+                Parameter::TimeStamps => a.time_stamps = true,
                 Parameter::AdaptationIndication(code) => a.adaptation = Some(code),
                 Parameter::EcnCapable => a.ecn = true,
                 Parameter::SupportedExtensions(list) => {
@@ -119,6 +121,7 @@ impl<'a> Announced<'a> {
             forward_tsn: cookie.features.forward_tsn,
             asconf: cookie.features.asconf,
             packet_count: cookie.features.packet_count,
+            time_stamps: cookie.features.time_stamps,
             reconfig: cookie.features.reconfig,
             interleaving: cookie.features.interleaving,
             i_forward_tsn: cookie.features.i_forward_tsn,
@@ -220,6 +223,9 @@ pub(crate) fn announce(
     }
     if config.reads_packet_counts() && both(|p| p.packet_count) {
         Parameter::PacketCount.encode(out);
+    }
+    if config.reads_time_stamps() && both(|p| p.time_stamps) {
+        Parameter::TimeStamps.encode(out);
     }
     if config.authenticates() && both(|p| p.auth.is_some()) {
         extensions.push(kind::AUTH);

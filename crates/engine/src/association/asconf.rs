@@ -383,7 +383,7 @@ impl Association {
                 tracing::warn!(path = ?id, "the peer refuses our address");
             }
             // Of a foreign peer that is not known: usrsctp may say yes and not have learnt it.
-            let ours = self.peer.packet_count && !request.ambiguous;
+            let ours = self.peer.time_stamps && !request.ambiguous;
             let proven = ours && !refused && came_by == Some(id) && p.state == PathState::Unconfirmed;
             if try_it {
                 // What left before the peer had learnt the address says nothing of it.

@@ -81,6 +81,7 @@ impl Association {
             scheduler_wakeup: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
+            clocks: Default::default(),
             sends: false,
             confirming: false,
             gate: Gate::Open,

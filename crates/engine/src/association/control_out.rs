@@ -11,7 +11,7 @@ use anabranch_policy::view::PathState;
 use anabranch_wire::{
     AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, CountedSack, Cwr, Encode,
     ErrorOut, Heartbeat, HeartbeatAck, InitOut, NrSackOut, PacketDrop, ReConfigOut, SackOut, Shutdown, ShutdownAck,
-    ShutdownComplete,
+    ShutdownComplete, TimeStamp,
 };
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -188,7 +188,7 @@ impl Association {
             self.encode_control(&c, out);
             if !alone {
                 self.bundle_controls(c.path, &c.what, out);
-                self.bundle_sack(c.path, out, 0);
+                self.bundle_sack(now, c.path, out, 0);
             }
             self.sent_packet(now, c.path, out);
             if self.control.is_empty() {
@@ -283,7 +283,7 @@ impl Association {
     }
 
     /// Adds the SACK when one is pending for this path and it fits beside `room_needed` further bytes.
-    pub(super) fn bundle_sack(&mut self, path: PathId, out: &mut Transmit, room_needed: usize) -> bool {
+    pub(super) fn bundle_sack(&mut self, now: Instant, path: PathId, out: &mut Transmit, room_needed: usize) -> bool {
         if !self.sack_pending() || self.sack_target() != Some(path) || !self.state.is_connected() {
             return false;
         }
@@ -292,7 +292,7 @@ impl Association {
         if room < self.sack_len() || self.collect_gaps(max_gaps + 1) > max_gaps {
             return false;
         }
-        self.push_sack(out, room);
+        self.push_sack(now, out, room);
         true
     }
 
@@ -308,7 +308,7 @@ impl Association {
         start_packet(self, path, out);
         let room = self.packet_size(path).saturating_sub(out.packet.len());
         self.collect_gaps(room.saturating_sub(self.sack_len()) / 4);
-        self.push_sack(out, room);
+        self.push_sack(now, out, room);
         self.sent_packet(now, path, out);
         true
     }
@@ -331,7 +331,7 @@ impl Association {
         gaps.len() + kept.len()
     }
 
-    fn push_sack(&mut self, out: &mut Transmit, room: usize) {
+    fn push_sack(&mut self, now: Instant, out: &mut Transmit, room: usize) {
         let blocks = self.scratch.gaps.len() + self.scratch.kept.len();
         let left = room.saturating_sub(self.sack_len() + 4 * blocks) / 4;
         self.scratch.duplicates.clear();
@@ -347,6 +347,9 @@ impl Association {
         let (gaps, kept, duplicates) = (&self.scratch.gaps[..], &self.scratch.kept[..], &self.scratch.duplicates[..]);
         if let Some(e) = self.echo() {
             out.packet.push(&e);
+        }
+        if self.peer.time_stamps {
+            out.packet.push(&TimeStamp { micros: (now.as_nanos() / 1_000) as u32 });
         }
         if self.peer.nr_sack {
             out.packet.push(&NrSackOut { cum_tsn, a_rwnd, gaps, kept, duplicates });
@@ -365,7 +368,8 @@ impl Association {
     /// Bytes of a SACK, or of an NR-SACK where that is agreed on, without its lists.
     fn sack_len(&self) -> usize {
         let echo = if self.marks.is_some() { ECNE_LEN } else { 0 };
-        echo + if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
+        let stamp = if self.peer.time_stamps { TimeStamp::LEN } else { 0 };
+        echo + stamp + if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
     }
 
     pub(super) fn sack_pending(&self) -> bool {

@@ -140,6 +140,7 @@ impl Association {
         self.reassembly = Reassembly::new(self.inbound_streams, self.config.receive_overhead);
         self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
         self.peer.packet_count = a.packet_count;
+        self.peer.time_stamps = a.time_stamps && self.config.reads_time_stamps();
         self.peer.reconfig = a.reconfig && self.config.stream_reconfiguration;
         self.peer.interleaving = a.interleaving && self.config.interleaving;
         if self.peer.interleaving {

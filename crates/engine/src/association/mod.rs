@@ -124,6 +124,8 @@ pub(crate) struct PeerFeatures {
     pub asconf: bool,
     /// It reads how many packets a SACK answers.
     pub packet_count: bool,
+    /// Both read time stamps beside SACKs.
+    pub time_stamps: bool,
     pub reconfig: bool,
     /// I-DATA in place of DATA.
     pub interleaving: bool,
@@ -178,6 +180,8 @@ pub struct Association {
     pub(crate) peer_tag: u32,
     pub(crate) local_initial: Tsn,
     local_auth: AuthParams,
+    /// The peer's clock beside ours.
+    clocks: crate::path::one_way::Clocks,
     /// The user has sent something, or said that it will.
     sends: bool,
     /// Tie-Tags: they recognise the cookies of INITs that came while we lived (RFC 9260 §5.2.2).

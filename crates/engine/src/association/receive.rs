@@ -47,6 +47,7 @@ impl Association {
         self.opportunity();
         self.begin_answers();
         let mut seen = Arrival::default();
+        self.scratch.stamp = None;
         let mut authenticated = false;
         for raw in packet.chunks() {
             let Ok(raw) = raw else { break };
@@ -65,6 +66,7 @@ impl Association {
                     self.on_i_data_chunk(now, path, &raw, whole, &mut seen)
                 }
                 (kind::SACK, Some(path)) => self.on_sack_chunk(now, path, &raw),
+                (kind::TIME_STAMP, Some(_)) if self.peer.time_stamps => self.on_time_stamp(&raw),
                 _ => {
                     let next = self.on_chunk(now, from, path, &raw, is_alone(&raw, packet));
                     self.touch_views();
@@ -157,6 +159,12 @@ impl Association {
         Next::Continue
     }
 
+    fn on_time_stamp(&mut self, raw: &RawChunk<'_>) -> Next {
+        let Ok(Chunk::TimeStamp(t)) = raw.decode() else { return Next::Stop };
+        self.scratch.stamp = Some(t.micros);
+        Next::Continue
+    }
+
     /// All others.
     #[inline(never)]
     fn on_chunk(&mut self, now: Instant, from: Source, path: Option<PathId>, raw: &RawChunk<'_>, alone: bool) -> Next {
@@ -210,6 +218,7 @@ impl Association {
             | Chunk::Ecne(_)
             | Chunk::Cwr(_)
             | Chunk::PacketDrop(_)
+            | Chunk::TimeStamp(_)
             | Chunk::Unknown(_) => return self.on_unknown(path, raw),
             // INIT and COOKIE ECHO are the endpoint's, PAD is for nobody (RFC 4820 §3); the rest has no meaning in this state.
             _ => {}

@@ -7,6 +7,7 @@ use super::Association;
 use super::era::Gate;
 use super::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
 use crate::event::CloseReason;
+use crate::path::one_way;
 use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, Tsn};
@@ -411,11 +412,17 @@ impl Association {
     /// RTT, delivery rate, end of recovery.
     fn finish_tally(&mut self, now: Instant) {
         // The path that the SACK came back over, and how long that way takes.
-        let back = self.scratch.sack_came_by.map(|p| (p, self.paths.get(p.index()).and_then(|p| p.one_way.back())));
+        let by = self.scratch.sack_came_by;
+        // Rates are those of arrivals, whichever way it took to tell.
+        let arrived = match (by, self.scratch.stamp) {
+            (Some(by), Some(stamp)) => one_way::stamped(now, &mut self.paths, &mut self.clocks, by, stamp),
+            _ => now,
+        };
+        let back = by.map(|p| (p, self.paths.get(p.index()).and_then(|p| p.one_way.back())));
         let resumes = self.policies.timer.resumes();
         for (p, t) in self.paths.iter_mut().zip(&self.scratch.acks) {
             if t.bytes > 0 {
-                p.rate.on_delivered(now, t.own_bytes);
+                p.rate.on_delivered(arrived, t.own_bytes);
             }
             let own = back.is_some_and(|(on, _)| on == p.id);
             let timed = if self.config.quirks.one_timed { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
@@ -434,10 +441,10 @@ impl Association {
                 p.backoff = 0;
             }
             if let Some(n) = t.newest {
-                let sample = p.rate.on_newest(now, n.sent_at, &p.newest_at_send, p.rtt.srtt());
-                p.note_delivered(now, now.since(n.sent_at), t.bytes, t.packets.max(1), sample);
+                let sample = p.rate.on_newest(arrived, n.sent_at, &p.newest_at_send, p.rtt.srtt());
+                p.note_delivered(now, arrived, now.since(n.sent_at), t.bytes, t.packets.max(1), sample);
             } else if t.bytes > 0 {
-                p.note_delivered(now, p.rtt.last(), t.bytes, 1, None);
+                p.note_delivered(now, arrived, p.rtt.last(), t.bytes, 1, None);
             }
             p.newest_acked_seq = p.newest_acked_seq.max(t.proven);
             if t.touched {

@@ -37,6 +37,8 @@ pub(crate) struct Scratch {
     pub flight_before: Vec<u32>,
     /// The path that the acknowledgement at hand came back over.
     pub sack_came_by: Option<PathId>,
+    /// When the packet at hand left its sender, by its clock, microseconds.
+    pub stamp: Option<u32>,
     pub gap_ranges: GapScratch,
 }
 
@@ -59,6 +61,7 @@ impl Scratch {
         highest_acked: None,
         flight_before: Vec::new(),
         sack_came_by: None,
+        stamp: None,
         gap_ranges: GapScratch::EMPTY,
     };
 }
@@ -239,7 +242,7 @@ impl Association {
         let Some(path) = self.usable_paths().iter().next() else { return false };
         start_packet(self, path, out);
         self.push_forward_tsn(now, path, point, out);
-        self.bundle_sack(path, out, 0);
+        self.bundle_sack(now, path, out, 0);
         self.sent_packet(now, path, out);
         true
     }

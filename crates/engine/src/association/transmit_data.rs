@@ -280,7 +280,7 @@ impl Association {
             let chunks = list.iter().filter_map(|&t| self.board.get(t));
             let data_len = chunks.map(|c| self.chunk_len(c.payload.len())).sum();
             self.bundle_forward_tsn(now, path, out, data_len);
-            self.bundle_sack(path, out, data_len);
+            self.bundle_sack(now, path, out, data_len);
         }
         let (mut payload, mut once, taps) = (0, true, self.asks.redundancy);
         let hurry = self.ends_with_this_packet() || self.asks_at_once(path);

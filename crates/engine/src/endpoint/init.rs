@@ -122,6 +122,7 @@ impl Endpoint {
                 forward_tsn: announced.forward_tsn,
                 asconf: announced.asconf,
                 packet_count: announced.packet_count,
+                time_stamps: announced.time_stamps,
                 reconfig: announced.reconfig,
                 interleaving: announced.interleaving,
                 i_forward_tsn: announced.i_forward_tsn,

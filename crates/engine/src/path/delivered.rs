@@ -12,6 +12,7 @@ impl Path {
     pub fn note_delivered(
         &mut self,
         now: Instant,
+        arrived: Instant,
         rtt: Duration,
         bytes: u64,
         packets: u32,
@@ -31,7 +32,7 @@ impl Path {
         let queued = usual.is_exceeded(rtt.saturating_sub(doubt)).then(|| rtt.saturating_sub(usual.usual()));
         let sent_at = now - rtt;
         let delivered = Delivered { bytes, packets, sent_at, burst: at_send.burst, queued };
-        let mistaken = self.capacity.delivered(now, delivered, self.rtt.min_rtt());
+        let mistaken = self.capacity.delivered(arrived, delivered, self.rtt.min_rtt());
         if mistaken {
             self.rtt.forget_longer(now);
         }

@@ -26,6 +26,7 @@ mod sack;
 mod shutdown;
 mod shutdown_ack;
 mod shutdown_complete;
+mod time_stamp;
 
 pub use abort::{Abort, AbortOut};
 pub use asconf::{Asconf, AsconfOut};
@@ -53,6 +54,7 @@ pub use sack::{CountedSack, GapBlock, Sack, SackOut};
 pub use shutdown::Shutdown;
 pub use shutdown_ack::ShutdownAck;
 pub use shutdown_complete::ShutdownComplete;
+pub use time_stamp::TimeStamp;
 
 use crate::encode::{Encode, put_chunk};
 use crate::error::{Item, WireError};
@@ -116,6 +118,7 @@ impl<'a> RawChunk<'a> {
             kind::ECNE => Chunk::Ecne(Ecne::decode(self)?),
             kind::PACKET_DROP => Chunk::PacketDrop(PacketDrop::decode(self)?),
             kind::CWR => Chunk::Cwr(Cwr::decode(self)?),
+            kind::TIME_STAMP => Chunk::TimeStamp(TimeStamp::decode(self)?),
             _ => Chunk::Unknown(*self),
         })
     }
@@ -216,6 +219,8 @@ pub enum Chunk<'a> {
     PacketDrop(PacketDrop<'a>),
     /// draft-stewart-tsvwg-sctpecn.
     Cwr(Cwr),
+    /// Ours.
+    TimeStamp(TimeStamp),
     /// A type without a format here.
     Unknown(RawChunk<'a>),
 }
@@ -248,6 +253,7 @@ impl Encode for Chunk<'_> {
             Chunk::Ecne(c) => c.encode(out),
             Chunk::PacketDrop(c) => c.encode(out),
             Chunk::Cwr(c) => c.encode(out),
+            Chunk::TimeStamp(c) => c.encode(out),
             Chunk::Unknown(c) => c.encode(out),
         }
     }

@@ -61,3 +61,5 @@ pub const ADAPTATION_INDICATION: u16 = 0xc006;
 
 /// Its sender reads in each SACK how many packets it answers (baselines B2, delayed acknowledgement for CMT).
 pub const PACKET_COUNT: u16 = 0xbf41;
+/// Its sender reads time stamps beside SACKs.
+pub const TIME_STAMPS: u16 = 0xbf42;

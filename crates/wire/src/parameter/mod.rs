@@ -59,6 +59,7 @@ impl<'a> RawParameter<'a> {
             kind::FORWARD_TSN_SUPPORTED if value.is_empty() => Parameter::ForwardTsnSupported,
             kind::FORWARD_TSN_SUPPORTED => return None,
             kind::PACKET_COUNT => Parameter::PacketCount,
+            kind::TIME_STAMPS => Parameter::TimeStamps,
             kind::OUTGOING_RESET..=kind::ADD_INCOMING => reconfig::read(self.kind, value)?,
             kind::ASCONF_ADD => {
                 let (correlation, address) = request(value)?;
@@ -123,6 +124,8 @@ pub enum Parameter<'a> {
     ForwardTsnSupported,
     /// Ours: the sender reads packet counts in SACKs.
     PacketCount,
+    /// Ours: the sender reads time stamps beside SACKs.
+    TimeStamps,
     /// Filler, content ignored; encodes to one without content (RFC 4820 §4).
     Padding,
     /// Chunk types (RFC 5061 §4.2.7).
@@ -257,6 +260,7 @@ impl Encode for Parameter<'_> {
             Parameter::EcnCapable => put_bytes(out, kind::ECN_CAPABLE, &[]),
             Parameter::ForwardTsnSupported => put_bytes(out, kind::FORWARD_TSN_SUPPORTED, &[]),
             Parameter::PacketCount => put_bytes(out, kind::PACKET_COUNT, &[]),
+            Parameter::TimeStamps => put_bytes(out, kind::TIME_STAMPS, &[]),
             Parameter::Padding => put_bytes(out, kind::PADDING, &[]),
             Parameter::SupportedExtensions(v) => put_bytes(out, kind::SUPPORTED_EXTENSIONS, v),
             Parameter::Random(v) => put_bytes(out, kind::RANDOM, v),

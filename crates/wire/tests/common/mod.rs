@@ -61,7 +61,7 @@ pub struct Stuff {
     pub tsns: Vec<u32>,
 }
 
-pub const PARAMETERS: u8 = 27;
+pub const PARAMETERS: u8 = 28;
 
 /// Any parameter that has a written form which reads back as itself.
 pub fn parameter(s: &Stuff) -> Parameter<'_> {
@@ -98,6 +98,7 @@ pub fn parameter(s: &Stuff) -> Parameter<'_> {
         23 => Parameter::AddOutgoing { request: s.a, streams: s.b as u16 },
         24 => Parameter::AddIncoming { request: s.a, streams: s.b as u16 },
         25 => Parameter::PacketCount,
+        26 => Parameter::TimeStamps,
         _ => Parameter::Unknown(RawParameter { kind: 0x7000 | s.a as u16 & 0xff, value: &s.bytes, whole: &[] }),
     }
 }
