@@ -65,6 +65,10 @@ attacks:
 fuzz target="all" seconds="600":
     scripts/fuzz.sh {{target}} {{seconds}}
 
+# Ten scenarios of weather on real sockets, beside the simulator's intervals
+weather-sockets *args:
+    scripts/weather-sockets.sh {{args}}
+
 # A live stream over two emulated paths, one cut in the middle; needs ffmpeg
 live:
     scripts/live-loopback.sh
