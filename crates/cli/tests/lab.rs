@@ -351,3 +351,64 @@ fn the_experiment_of_the_documentation_runs() {
     run("my/far.toml");
     assert!(dir.path().join("results/far/report.html").is_file());
 }
+
+const FILM: &str = r#"
+name = "film"
+duration = "3s"
+measure-from = "1s"
+seeds = 4
+metrics = ["film.whole-frames", "film.goodput", "film.possible-frames"]
+[topology]
+kind = "disjoint-paths"
+path1 = { rate = "8mbit", delay = "10ms" }
+path2 = { rate = "8mbit", delay = "20ms" }
+[[flow]]
+name = "film"
+transport = "sctp"
+profile = "live"
+encapsulation = "udp"
+packet-size = 1228
+playout = "500ms"
+traffic = { kind = "video", rate = "2mbit", fps = 25, group = 50 }
+"#;
+
+fn emulate(dir: &Path, text: &str, more: &[&str]) -> Output {
+    std::fs::write(dir.join("film.toml"), text).expect("a file");
+    anabranch().current_dir(dir).args(["lab", "emulate", "film.toml"]).args(more).output().expect("runs")
+}
+
+#[test]
+fn what_an_emulator_cannot_carry_out_is_one_line_and_code_2() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let second = "[[flow]]\nname = \"other\"\ntransport = \"sctp\"\n";
+    let wrong = [
+        (format!("{FILM}{second}"), "film: on real sockets: a scenario has exactly one flow"),
+        (
+            FILM.replace("profile = \"live\"\n", "read-rate = \"1mbit\"\n"),
+            "film: on real sockets: there is no read-rate",
+        ),
+    ];
+    for (text, said) in wrong {
+        let (code, lines) = end(&emulate(dir.path(), &text, &[]));
+        assert!(code == Some(2) && lines.len() == 1 && lines[0].contains(said), "{code:?} {lines:?}, not {said}");
+    }
+    let (code, lines) = end(&emulate(dir.path(), FILM, &["--at", "sender=live"]));
+    assert!(code == Some(2) && lines.len() == 1 && lines[0].contains("no scenario sweeps `sender`"), "{lines:?}");
+    let (code, lines) = end(&emulate(dir.path(), FILM, &["--out", "nowhere/film.csv"]));
+    assert!(code == Some(2) && lines.len() == 1 && lines[0].contains("cannot write nowhere/film.csv"), "{lines:?}");
+}
+
+/// The machine that tests run on may be busy: what is judged is that values come from both sides, not what they are.
+#[test]
+fn a_scenario_runs_on_real_sockets_and_in_the_simulator() {
+    let dir = tempfile::tempdir().expect("a folder");
+    let o = emulate(dir.path(), FILM, &["--runs", "1", "--out", "film.csv"]);
+    let (code, lines) = end(&o);
+    assert!(matches!(code, Some(0 | 1 | 3)), "{code:?} {lines:?}");
+    let table = String::from_utf8_lossy(&o.stdout).into_owned();
+    assert!(table.contains("film.whole-frames") && !table.contains("possible"), "{table}");
+    let csv = std::fs::read_to_string(dir.path().join("film.csv")).expect("written");
+    let count = |place: &str| csv.lines().filter(|l| l.contains(place) && l.contains("whole-frames")).count();
+    assert_eq!(count("simulated"), 4, "{csv}");
+    assert!(count("real") == 1 || code == Some(3), "{csv}");
+}

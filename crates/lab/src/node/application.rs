@@ -145,8 +145,8 @@ impl Application {
         self.next.filter(|_| !self.blocked).map(|e| e.at)
     }
 
-    /// The next message that is due, for whoever hands it over himself. Its deadline is
-    /// in the time of the source, and so is what `record` is told.
+    /// The next message that is due, for whoever hands it over by other means. Its deadline is in the
+    /// time of the source, and so is what `record` is told.
     pub fn take(&mut self, now: Instant, record: &mut Record) -> Option<(SendOptions, Bytes)> {
         while let Some(e) = self.next.filter(|e| e.at <= now) {
             let number = self.number;

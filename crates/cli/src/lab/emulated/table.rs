@@ -43,8 +43,11 @@ impl Compared {
 }
 
 impl Metric {
+    /// At least from the smallest to the largest value simulated: the longest of several recoveries is not normal, and what
+    /// the simulator itself gave is no deviation from it.
     fn interval(&self) -> Option<(f64, f64)> {
-        prediction(&self.simulated, self.real.len(), PROBABILITY)
+        let (low, high) = prediction(&self.simulated, self.real.len(), PROBABILITY)?;
+        Some(self.simulated.iter().fold((low, high), |(l, h), v| (l.min(*v), h.max(*v))))
     }
 
     /// None where there is nothing to judge.
