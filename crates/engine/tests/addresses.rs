@@ -115,8 +115,14 @@ fn addresses_that_reach_nobody_or_many_are_not_taken() {
 /// Shows: 9260/A33, 9260/A35.
 #[test]
 fn unconfirmed_addresses_get_one_probe_per_rto_and_nothing_else() {
+    for profile in ["sctp", "cmt", "low-latency", "live"] {
+        probes_of_unconfirmed_addresses(profile);
+    }
+}
+
+fn probes_of_unconfirmed_addresses(profile: &str) {
     let listed: Vec<IpAddr> = (2..8).map(|i| peer(i).ip()).collect();
-    let (mut r, id) = connected_to(&assoc_config("cmt"), &listed);
+    let (mut r, id) = connected_to(&assoc_config(profile), &listed);
     let began = r.now;
     let mut seen = vec![];
     for _ in 0..80 {
@@ -138,7 +144,7 @@ fn unconfirmed_addresses_get_one_probe_per_rto_and_nothing_else() {
         }
     }
     let rounds = r.now.since(began).as_millis() / 1_000;
-    assert!((4..=rounds as usize + 1).contains(&seen.len()), "{} probes in {rounds} RTOs", seen.len());
+    assert!((4..=rounds as usize + 1).contains(&seen.len()), "{profile}: {} probes in {rounds} RTOs", seen.len());
     // They count on the paths only: the association lives although far more than its limit went unanswered.
     assert!(r.endpoint.association(id).is_some());
 }

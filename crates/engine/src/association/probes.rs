@@ -3,7 +3,7 @@
 //! is over a round trip or two after its end, however long T3 has been backed off.
 
 use super::Association;
-use crate::path::Path;
+use crate::path::{Origin, Path};
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::{Duration, Instant, PathId};
@@ -56,7 +56,9 @@ impl Association {
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
             let Some(p) = self.paths.get(i) else { continue };
-            let may_answer = p.state == PathState::Unconfirmed && p.known_to_peer && !p.interface_down && !p.disowned;
+            // Not one that the peer named: it may be a bystander's (RFC 5062 §2).
+            let own = matches!(p.origin, Origin::Handshake | Origin::AddedByUs);
+            let may_answer = own && p.state == PathState::Unconfirmed && p.known_to_peer && !p.interface_down;
             if !may_answer {
                 continue;
             }
