@@ -418,7 +418,7 @@ impl Association {
             (Some(by), Some(stamp)) => one_way::stamped(now, &mut self.paths, &mut self.clocks, by, stamp),
             _ => now,
         };
-        let back = by.map(|p| (p, self.paths.get(p.index()).and_then(|p| p.one_way.back())));
+        let back = by.map(|p| (p, self.paths.get(p.index()).and_then(|p| p.one_way.back_now())));
         let resumes = self.policies.timer.resumes();
         for (p, t) in self.paths.iter_mut().zip(&self.scratch.acks) {
             if t.bytes > 0 {
@@ -435,8 +435,8 @@ impl Association {
                 if own {
                     p.one_way.own_round_trip(now, rtt);
                 }
-                // A queue of ours stands on the way there: the way back takes what it takes at its best.
-                let back = if own { p.one_way.back() } else { back.and_then(|(_, takes)| takes) };
+                // Without stamps the way back takes what it takes at its best.
+                let back = if own { p.one_way.back_now() } else { back.and_then(|(_, takes)| takes) };
                 p.one_way.sample(now, rtt, back.unwrap_or(rtt / 2));
                 p.backoff = 0;
             }

@@ -17,6 +17,8 @@ const HALF: Duration = Duration::from_secs(5);
 const RECENT: Duration = Duration::from_millis(50);
 /// Ways back that differ by less are alike.
 const CLOSE: Duration = Duration::from_millis(2);
+/// By so much at least ways back vary by themselves.
+const VARIES: Duration = Duration::from_millis(20);
 /// Differences of clocks are told as so much more: they may be negative.
 const BIAS: Duration = Duration::from_secs(1 << 20);
 
@@ -28,6 +30,8 @@ pub(crate) struct OneWay {
     back_by_clocks: Least,
     /// The way back beside that of the quickest path, where stamps tell.
     back: Option<Duration>,
+    /// By how much the last SACK that came back this way took longer than the quickest of them.
+    longer: Duration,
     there: Least,
     recent: Least,
 }
@@ -70,6 +74,7 @@ pub(crate) fn stamped(now: Instant, paths: &mut Paths, clocks: &mut Clocks, by: 
     let took = clocks.since_first(now, stamp);
     let Some(p) = paths.get_mut(by.index()) else { return now };
     p.one_way.back_by_clocks.update(now, took, HALF);
+    p.one_way.longer = took.saturating_sub(p.one_way.back_by_clocks.get());
     let seen = |p: &&Path| !p.one_way.back_by_clocks.get().is_zero();
     let whole = |p: &&Path| seen(p) && !p.one_way.own.get().is_zero();
     if let Some(quickest) = paths.iter().filter(whole).min_by_key(|p| p.one_way.own.get()).map(|p| p.one_way) {
@@ -119,6 +124,11 @@ impl OneWay {
         if !own.is_zero() {
             self.sample(now, own, back);
         }
+    }
+
+    /// The way back of the SACK at hand, which came by this path: what it takes at its best, unless it has become another.
+    pub fn back_now(&self) -> Option<Duration> {
+        self.back().map(|d| if self.longer > (d * 2).max(VARIES) { d + self.longer } else { d })
     }
 
     /// Smallest time there of the last seconds; zero without a sample.
