@@ -9,8 +9,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 
 runs=${1:-3}
-shift || true
-scenarios=("$@")
+scenarios=("${@:2}")
 if [ ${#scenarios[@]} -eq 0 ]; then
     scenarios=(spike-one-3s spike-both-600ms ramp-one collapse-one dark-back-one handover stopped-300ms loss-2-jitter-10
         mtu-600-one three-fading)

@@ -10,8 +10,11 @@ mod show;
 mod text;
 mod traces;
 
-use crate::exit::Outcome;
+use crate::exit::{Failure, Outcome};
+use crate::interrupt::Interrupt;
 use clap::Subcommand;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -39,6 +42,25 @@ enum Command {
     Emulate(emulated::EmulateArgs),
     Report(report::ReportArgs),
     Show(text::ShowArgs),
+}
+
+/// Does work on a thread of its own that looks now and then whether the user wants to end: Ctrl-C lets what is running
+/// finish.
+async fn stoppable(work: impl FnOnce(&AtomicBool) -> Outcome + Send + 'static) -> Outcome {
+    let interrupt = Interrupt::install();
+    let stop = Arc::new(AtomicBool::new(false));
+    let work = tokio::task::spawn_blocking({
+        let stop = stop.clone();
+        move || work(&stop)
+    });
+    let watch = tokio::spawn(async move {
+        interrupt.wait().await;
+        eprintln!("anabranch: what is running is finished first; Ctrl-C again ends at once");
+        stop.store(true, Ordering::Relaxed);
+    });
+    let outcome = work.await.unwrap_or_else(|e| Err(Failure::network(format!("a run failed: {e}"))));
+    watch.abort();
+    outcome
 }
 
 /// Runs the command.

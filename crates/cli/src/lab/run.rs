@@ -3,15 +3,13 @@
 use super::progress::Progress;
 use super::show;
 use crate::exit::{Failure, Outcome, print};
-use crate::interrupt::Interrupt;
 use anabranch_lab::experiment::{Experiment, SHIPPED};
 use anabranch_lab::report::{self, About};
 use anabranch_lab::results::{Form, Results};
 use anabranch_lab::run::{self, Former, Journal, Options, folder};
 use anabranch_lab::scenario::Choice;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -55,20 +53,7 @@ pub struct RunArgs {
 
 /// Runs the command.
 pub async fn run(args: RunArgs) -> Outcome {
-    let interrupt = Interrupt::install();
-    let stop = Arc::new(AtomicBool::new(false));
-    let work = tokio::task::spawn_blocking({
-        let stop = stop.clone();
-        move || work(&args, &stop)
-    });
-    let watch = tokio::spawn(async move {
-        interrupt.wait().await;
-        eprintln!("anabranch: what is running is finished first; Ctrl-C again ends at once");
-        stop.store(true, Ordering::Relaxed);
-    });
-    let outcome = work.await.unwrap_or_else(|e| Err(Failure::network(format!("a run failed: {e}"))));
-    watch.abort();
-    outcome
+    super::stoppable(move |stop| work(&args, stop)).await
 }
 
 pub(super) fn find(what: &str) -> Result<Experiment, Failure> {

@@ -293,8 +293,7 @@ impl Association {
             }
             let what = match (what, self.paths.get(id.index())) {
                 (What::Asconf { serial, params, .. }, Some(p)) => {
-                    let address = wildcard(p.remote.ip());
-                    What::Asconf { serial, address, params }
+                    What::Asconf { serial, address: wildcard(p.remote.ip()), params }
                 }
                 (w, _) => w,
             };

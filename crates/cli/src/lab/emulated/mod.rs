@@ -6,8 +6,8 @@ mod table;
 use super::at;
 use super::progress::Progress;
 use super::run::find;
+use super::stoppable;
 use crate::exit::{Failure, Outcome, print};
-use crate::interrupt::Interrupt;
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::metrics::FlowMetric;
 use anabranch_lab::run::{Emulated, run_one};
@@ -15,7 +15,7 @@ use anabranch_lab::scenario::{Choice, Of, Point};
 use drive::Ran;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use table::Compared;
 
 const EXAMPLES: &str = "\
@@ -70,26 +70,13 @@ struct Case {
 
 /// Runs the command.
 pub async fn run(args: EmulateArgs) -> Outcome {
-    let interrupt = Interrupt::install();
-    let stop = Arc::new(AtomicBool::new(false));
-    let work = tokio::task::spawn_blocking({
-        let stop = stop.clone();
-        move || work(&args, &stop)
-    });
-    let watch = tokio::spawn(async move {
-        interrupt.wait().await;
-        eprintln!("anabranch: what is running is finished first; Ctrl-C again ends at once");
-        stop.store(true, Ordering::Relaxed);
-    });
-    let outcome = work.await.unwrap_or_else(|e| Err(Failure::network(format!("a run failed: {e}"))));
-    watch.abort();
-    outcome
+    stoppable(move |stop| work(&args, stop)).await
 }
 
 fn work(args: &EmulateArgs, stop: &AtomicBool) -> Outcome {
     let cases = cases(args)?;
     // A folder that cannot be written is known before minutes are spent.
-    let out = args.out.as_deref().map(table::File::create).transpose()?;
+    let out = args.out.as_deref().map(table::File::open).transpose()?;
     let real = real(args, &cases, stop)?;
     let mut compared = Vec::new();
     for (case, ran) in cases.iter().zip(&real) {

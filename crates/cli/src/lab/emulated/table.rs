@@ -92,7 +92,10 @@ pub fn text(compared: &[Compared]) -> String {
     t.to_text()
 }
 
-/// How it ends.
+/// Done when no value lies outside its interval and every scenario has a run beside which the control was well.
+///
+/// # Errors
+/// A value outside, or else a scenario without such a run.
 pub fn verdict(compared: &[Compared]) -> Outcome {
     let unknown: Vec<&str> =
         compared.iter().filter(|c| c.metrics.iter().all(|m| m.real.is_empty())).map(|c| c.scenario.as_str()).collect();
@@ -115,12 +118,12 @@ pub struct File {
 }
 
 impl File {
-    /// Creates it.
+    /// Opens it, and leaves what it holds until there is something to take its place.
     ///
     /// # Errors
     /// It cannot be written.
-    pub fn create(path: &Path) -> Result<Self, Failure> {
-        let file = std::fs::File::create(path);
+    pub fn open(path: &Path) -> Result<Self, Failure> {
+        let file = std::fs::OpenOptions::new().write(true).create(true).truncate(false).open(path);
         let file = file.map_err(|e| Failure::usage(format!("cannot write {}: {e}", path.display())))?;
         Ok(File { path: path.to_path_buf(), file })
     }
@@ -139,6 +142,7 @@ impl File {
             }
         }
         let path = self.path.display();
-        self.file.write_all(text.as_bytes()).map_err(|e| Failure::usage(format!("cannot write {path}: {e}")))
+        let written = self.file.set_len(0).and_then(|()| self.file.write_all(text.as_bytes()));
+        written.map_err(|e| Failure::usage(format!("cannot write {path}: {e}")))
     }
 }
