@@ -37,6 +37,10 @@ demo-repeated times="5":
 bench *args:
     benches/run.sh {{args}}
 
+# What a live stream costs beside srt-live-transmit, interleaved; needs srt-tools
+bench-live *args:
+    benches/live.sh {{args}}
+
 # What our stack costs, in a few seconds
 bench-quick:
     cargo run --release -- bench --quick
