@@ -15,9 +15,7 @@ use std::time::{Duration, Instant};
 const CLIP: &[u8] = include_bytes!("../../media/clips/demo.ts");
 /// Bit rate of the clip, Mbit/s.
 const CLIP_RATE: u64 = 8;
-const PACKET: usize = 188;
-/// Seven packets, as every encoder sends them.
-const DATAGRAM: usize = 7 * PACKET;
+
 /// Until the connection is up and has measured its path.
 const START: Duration = Duration::from_millis(2_500);
 /// Part of the stream that is not counted.

@@ -44,6 +44,8 @@ pub struct Input {
     rx: mpsc::Receiver<Result<Chunk, Failure>>,
     /// Read ahead to find out what it is.
     ahead: VecDeque<Chunk>,
+    /// Came behind what was read ahead.
+    failed: Option<Failure>,
 }
 
 impl Input {
@@ -59,7 +61,7 @@ impl Input {
             InputUri::File(path) => (path.display().to_string(), stream::start_file(path, tx)?),
             InputUri::Stdin => ("standard input".into(), stream::start_stdin(tx)?),
         };
-        Ok(Input { name, uri: uri.clone(), file, rx, ahead: VecDeque::new() })
+        Ok(Input { name, uri: uri.clone(), file, rx, ahead: VecDeque::new(), failed: None })
     }
 
     /// Tells its file from all others of this machine.
@@ -91,7 +93,27 @@ impl Input {
         if let Some(chunk) = self.ahead.pop_front() {
             return Ok(Some(chunk));
         }
+        if let Some(failure) = self.failed.take() {
+            return Err(failure);
+        }
         self.rx.recv().await.transpose()
+    }
+
+    /// The next piece if it is here already.
+    pub fn try_next(&mut self) -> Option<Chunk> {
+        match self.ahead.pop_front() {
+            Some(chunk) => Some(chunk),
+            // A failure is left for `next`.
+            None if self.failed.is_some() => None,
+            None => match self.rx.try_recv() {
+                Ok(Ok(chunk)) => Some(chunk),
+                Ok(Err(failure)) => {
+                    self.failed = Some(failure);
+                    None
+                }
+                Err(_) => None,
+            },
+        }
     }
 
     /// Throws away what a live source brought more than `age` ago: it would only be sent late. Files and pipes wait by
@@ -136,7 +158,7 @@ impl Input {
         let (tx, rx) = mpsc::channel(QUEUE);
         let (name, uri, file) = (self.name.clone(), self.uri.clone(), self.file);
         tokio::spawn(paced::run(self, pace, tx));
-        Input { name, uri, file, rx, ahead: VecDeque::new() }
+        Input { name, uri, file, rx, ahead: VecDeque::new(), failed: None }
     }
 }
 
@@ -147,7 +169,7 @@ mod tests {
     /// Of a source whose pieces came 80 ms and no time ago: how many are left at a latency of 40 ms.
     async fn left(uri: InputUri) -> usize {
         let (tx, rx) = mpsc::channel(DATAGRAMS);
-        let mut input = Input { name: String::new(), uri, file: None, rx, ahead: VecDeque::new() };
+        let mut input = Input { name: String::new(), uri, file: None, rx, ahead: VecDeque::new(), failed: None };
         for pause in [80, 0] {
             for _ in 0..10 {
                 let chunk = Chunk { at: now(), bytes: Bytes::from_static(b"x") };

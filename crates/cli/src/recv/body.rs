@@ -9,6 +9,9 @@ use anabranch_net::{Instant, Message, now, to_std};
 use bytes::Bytes;
 use std::time::Duration;
 
+/// What is due within so long goes out with what is due: waking for each message costs more than the message.
+const EARLY: Duration = Duration::from_millis(2);
+
 /// Where messages go on their way to the output.
 pub(super) enum Body {
     /// Through the play-out buffer.
@@ -170,7 +173,7 @@ impl Media {
                 self.playout.finish(Some(stream_end(end)));
             }
         }
-        while let Some(item) = self.playout.poll(now) {
+        while let Some(item) = self.playout.poll(now + EARLY.into()) {
             output.write(item.payload).await?;
         }
         while let Some(frame) = self.playout.poll_frame() {

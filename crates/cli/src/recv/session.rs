@@ -10,7 +10,7 @@ use crate::send::{describe, ended};
 use crate::session::{Control, Done, End, ppid};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
-use anabranch_net::{Message, to_std};
+use anabranch_net::{Alarm, Message, from_std, now};
 use std::time::Duration;
 use tokio::time::Instant;
 
@@ -19,6 +19,12 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// After the sender's last word, how long nothing may come before what is missing counts as lost.
 const QUIET: Duration = Duration::from_secs(3);
+
+/// Messages that are read in one go.
+const TOGETHER: usize = 64;
+
+/// What arrives so long before something is to be played waits unread until then.
+const SOON: Duration = Duration::from_millis(3);
 
 /// What the user of the receiver wants.
 pub(super) struct Wish {
@@ -94,14 +100,20 @@ impl Session<'_> {
     async fn receive(&mut self) -> Result<Finish, Failure> {
         // Set when our user wants to end: the sender is asked to, and has until then.
         let mut until: Option<Instant> = None;
+        let mut arrived = Vec::with_capacity(TOGETHER);
+        let mut alarm = Alarm::new().map_err(Failure::network)?;
         loop {
             if let Some(end) = self.end
                 && self.body.is_complete(&end, self.last_news.elapsed() > QUIET)
             {
                 return Ok(Finish::Complete(end));
             }
-            let wake = [self.body.next_timeout().map(|t| to_std(t).into()), until, self.quiet_at()];
+            let std = |t: Instant| from_std(t.into_std());
+            let wake = [self.body.next_timeout(), until.map(std), self.quiet_at().map(std)];
             let wake = wake.into_iter().flatten().min();
+            alarm.set(wake, now());
+            // What arrives meanwhile waits for it: waking for each packet costs more than the packet.
+            let rings_soon = wake.is_some_and(|at| at <= now() + SOON.into());
             tokio::select! {
                 biased;
                 failure = self.stop.lost() => return Ok(Finish::Gone(Some(failure))),
@@ -110,19 +122,25 @@ impl Session<'_> {
                     let why = "interrupted".into();
                     self.link.control(&Control::Stop { failed: false, why }).await?;
                 }
-                () = sleep_until(wake) => {
+                () = alarm.rung() => {
+                    self.link.recv_now(&mut arrived, TOGETHER);
+                    for message in arrived.drain(..) {
+                        self.take(message).await?;
+                    }
                     self.body.on_timeout(self.output).await?;
                     self.count();
                     if until.is_some_and(|t| t <= Instant::now()) {
                         return Ok(Finish::Gone(None));
                     }
                 }
-                message = self.link.recv() => match message {
-                    Ok(Some(m)) => {
-                        self.take(m).await?;
+                read = self.link.recv_many(&mut arrived, TOGETHER), if !rings_soon => match read {
+                    Ok(0) => return Ok(self.closed(None)),
+                    Ok(_) => {
+                        for message in arrived.drain(..) {
+                            self.take(message).await?;
+                        }
                         self.count();
                     }
-                    Ok(None) => return Ok(self.closed(None)),
                     Err(failure) => return Ok(self.closed(Some(failure))),
                 },
             }
@@ -237,12 +255,5 @@ impl Session<'_> {
             late: row.late,
             lost: row.lost,
         }
-    }
-}
-
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(at).await,
-        None => std::future::pending().await,
     }
 }
