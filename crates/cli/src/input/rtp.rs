@@ -109,7 +109,7 @@ impl Input {
             _ => {
                 // A stream of which one packet is damaged.
                 let first = self.ahead.front().map_or(&[][..], |c| &c.bytes);
-                let media = first.len() % 188 == 0 && detect::is_transport_stream(first);
+                let media = first.len().is_multiple_of(188) && detect::is_transport_stream(first);
                 Ok(if media { Mode::Media } else { Mode::Datagram })
             }
         }

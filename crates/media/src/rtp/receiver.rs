@@ -56,6 +56,7 @@ impl RtpReceiver {
 
     /// Takes in a datagram that arrived at `now`; instants never fall.
     pub fn push(&mut self, now: Instant, datagram: Bytes) {
+        self.reorder.on_timeout(now);
         match look(&datagram) {
             Look::Stream { ssrc, sequence, payload, .. } => {
                 self.passes = false;

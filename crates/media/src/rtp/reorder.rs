@@ -2,6 +2,8 @@
 //!
 //! - The next packet in order leaves at once. One that is missing is waited for until `window` after the first of
 //!   those behind it arrived, or until 1,024 numbers or 4 MiB lie behind it; then it is given up.
+//! - At the beginning the first packet may have overtaken others: for `window` all is held, and the lowest number, up
+//!   to 128 before the first, is where the stream begins.
 //! - A packet's instant is its arrival, or that of the first packet behind it if that was here before: it had left
 //!   the sender by then. So instants rise with the numbers.
 //! - A packet of another source, or with a number that is far off, is a stray. Three strays that belong together,
@@ -16,6 +18,8 @@ use std::collections::VecDeque;
 const SLOTS: usize = 1_024;
 /// Bytes behind a missing packet.
 const BYTES_MAX: usize = 4 << 20;
+/// Numbers before the first packet that may still come.
+const BEFORE: u16 = 128;
 /// Strays that are a stream.
 const STRAYS: usize = 3;
 /// Distance between strays that belong together.
@@ -71,6 +75,9 @@ struct Source {
     ssrc: u32,
     /// The number that is due.
     next: u16,
+    /// The first number that came, and until when lower ones are waited for.
+    first: u16,
+    opens: Option<Instant>,
     /// Which of the 128 numbers before `next` came; the lowest bit is the last of them.
     came: u128,
     /// Last arrival of anything that belongs to it.
@@ -113,6 +120,11 @@ impl Reorder {
     /// Takes in a packet that arrived at `now`; instants never fall.
     pub fn push(&mut self, now: Instant, ssrc: u32, sequence: u16, payload: Bytes) {
         self.on_timeout(now);
+        self.take(now, ssrc, sequence, payload);
+        self.on_timeout(now);
+    }
+
+    fn take(&mut self, now: Instant, ssrc: u32, sequence: u16, payload: Bytes) {
         let Some(source) = self.source else { return self.begin(now, ssrc, sequence, payload) };
         let ahead = sequence.wrapping_sub(source.next) as i16;
         let near = ssrc == source.ssrc && ahead.unsigned_abs() < SLOTS as u16;
@@ -124,16 +136,32 @@ impl Reorder {
         if !near {
             return self.stray(Stray { at: now, ssrc, sequence, payload });
         }
-        if expected { self.place(now, sequence, payload) } else { self.behind(now, sequence, payload) }
+        match source.opens {
+            Some(_) if !expected && source.first.wrapping_sub(sequence) <= BEFORE => {
+                self.source = Some(Source { next: sequence, ..source });
+                self.place(now, sequence, payload);
+            }
+            _ if !expected => self.behind(now, sequence, payload),
+            opens => {
+                if opens.is_some() && ahead as u16 >= SLOTS as u16 - BEFORE {
+                    self.open();
+                }
+                self.place(now, sequence, payload);
+            }
+        }
     }
 
     /// When [`on_timeout`](Reorder::on_timeout) is due, if a packet is missing.
     pub fn deadline(&self) -> Option<Instant> {
-        self.gap.map(|gap| gap.since + self.window)
+        let opens = self.source.and_then(|s| s.opens);
+        opens.or(self.gap.map(|gap| gap.since + self.window))
     }
 
     /// Gives up what has been waited for long enough. Calling it early does nothing.
     pub fn on_timeout(&mut self, now: Instant) {
+        if self.source.is_some_and(|s| s.opens.is_some_and(|at| now >= at)) {
+            self.open();
+        }
         while let Some(gap) = self.gap
             && now >= gap.since + self.window
         {
@@ -143,6 +171,7 @@ impl Reorder {
 
     /// No more will come: what is here goes out without what is missing.
     pub fn finish(&mut self) {
+        self.open();
         while let Some(gap) = self.gap {
             self.skip(gap.length);
         }
@@ -169,8 +198,21 @@ impl Reorder {
     }
 
     fn begin(&mut self, now: Instant, ssrc: u32, sequence: u16, payload: Bytes) {
-        self.source = Some(Source { ssrc, next: sequence, came: 0, heard: now, late_run: 0, late_last: 0 });
+        self.follow(now, ssrc, sequence);
         self.place(now, sequence, payload);
+    }
+
+    fn follow(&mut self, now: Instant, ssrc: u32, first: u16) {
+        let opens = Some(now + self.window);
+        self.source = Some(Source { ssrc, next: first, first, opens, came: 0, heard: now, late_run: 0, late_last: 0 });
+    }
+
+    /// The lowest number so far is where the stream begins.
+    fn open(&mut self) {
+        if let Some(source) = &mut self.source {
+            source.opens = None;
+        }
+        self.release();
     }
 
     /// Everything of the old numbering goes out.
@@ -202,13 +244,16 @@ impl Reorder {
         self.bytes += payload.len();
         self.held += 1;
         *self.slot(sequence) = Some(Held { at: overtaken.unwrap_or(now), payload });
-        self.release();
+        if self.bytes > BYTES_MAX {
+            self.open();
+        } else {
+            self.release();
+        }
         while self.bytes > BYTES_MAX
             && let Some(gap) = self.gap
         {
             self.skip(gap.length);
         }
-        self.on_timeout(now);
     }
 
     /// A packet whose turn is over.
@@ -248,8 +293,8 @@ impl Reorder {
         self.restart();
         let Some(reference) = found.first().map(|s| s.sequence) else { return };
         let first = found.iter().min_by_key(|s| s.sequence.wrapping_sub(reference) as i16);
-        if let Some((ssrc, next, heard)) = first.map(|s| (s.ssrc, s.sequence, s.at)) {
-            self.source = Some(Source { ssrc, next, came: 0, heard, late_run: 0, late_last: 0 });
+        if let Some((at, ssrc, sequence)) = first.map(|s| (s.at, s.ssrc, s.sequence)) {
+            self.follow(at, ssrc, sequence);
         }
         for s in found.drain(..) {
             self.place(s.at, s.sequence, s.payload);
@@ -273,7 +318,7 @@ impl Reorder {
 
     /// Hands on what is in order, and looks for what is missing next.
     fn release(&mut self) {
-        let Some(mut source) = self.source else { return };
+        let Some(mut source) = self.source.filter(|s| s.opens.is_none()) else { return };
         while let Some(held) = self.slot(source.next).take() {
             self.held -= 1;
             self.bytes -= held.payload.len();

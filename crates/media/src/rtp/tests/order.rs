@@ -35,8 +35,7 @@ proptest! {
         let mut sent = Vec::new();
         for (i, (delay, lost, twice)) in packets.iter().enumerate() {
             let n = first.wrapping_add(i as u16);
-            // The first begins the stream: what would come before it is late.
-            let delay = if i == 0 { 0 } else { (delay * window as f64) as u64 };
+            let delay = (delay * window as f64) as u64;
             if i > 0 && *lost < loss {
                 continue;
             }
@@ -89,13 +88,17 @@ proptest! {
 fn a_missing_packet_is_given_up_when_its_time_is_over() {
     for window in [1, 30, 500] {
         let mut r = RtpReceiver::new(millis(window));
-        fed_live(&mut r, &[(0, 1), (2, 3), (2, 5)]);
-        assert_eq!(r.deadline(), Some(ms(2 + window)));
-        r.on_timeout(ms(1 + window));
-        assert_eq!(numbers(&all(&mut r)), [1]);
-        r.on_timeout(ms(2 + window));
+        r.push(ms(0), packet(SSRC, 1));
+        assert_eq!((numbers(&all(&mut r)), r.deadline()), (vec![], Some(ms(window))), "0 may still come");
+        r.on_timeout(ms(window));
+        assert_eq!((numbers(&all(&mut r)), r.deadline()), (vec![1], None));
+        fed_live(&mut r, &[(window, 3), (window, 5)]);
+        assert_eq!(r.deadline(), Some(ms(2 * window)));
+        r.on_timeout(ms(2 * window - 1));
+        assert_eq!(numbers(&all(&mut r)), []);
+        r.on_timeout(ms(2 * window));
         assert_eq!((numbers(&all(&mut r)), r.deadline()), (vec![3, 5], None), "both gaps are as old");
-        fed_live(&mut r, &[(3 + window, 4), (3 + window, 6)]);
+        fed_live(&mut r, &[(1 + 2 * window, 4), (1 + 2 * window, 6)]);
         assert_eq!(numbers(&all(&mut r)), [6], "too late");
         let s = r.stats().order;
         assert_eq!((s.lost, s.late, s.packets), (2, 1, 4));
@@ -109,10 +112,22 @@ fn fed_live(r: &mut RtpReceiver, arrivals: &[(u64, u16)]) {
 #[test]
 fn what_others_overtook_has_their_instant() {
     let mut r = RtpReceiver::new(millis(30));
-    fed_live(&mut r, &[(0, 1), (1, 3), (2, 4), (20, 2)]);
+    fed_live(&mut r, &[(0, 65_535), (1, 1), (2, 2), (20, 0), (25, 65_533), (30, 3)]);
     let at: Vec<_> = all(&mut r).iter().map(|p| (number(&p.bytes), p.at)).collect();
-    assert_eq!(at, [(1, ms(0)), (2, ms(1)), (3, ms(1)), (4, ms(2))]);
-    assert_eq!(r.stats().order.reordered, 1);
+    assert_eq!(at, [(65_533, ms(0)), (65_535, ms(0)), (0, ms(1)), (1, ms(1)), (2, ms(2)), (3, ms(30))]);
+    assert_eq!((r.stats().order.reordered, r.stats().order.lost), (2, 1));
+}
+
+#[test]
+fn the_first_packet_may_have_overtaken_others() {
+    for before in [1u16, 5, 128, 129] {
+        let mut r = RtpReceiver::new(millis(30));
+        let out = fed(&mut r, &[(0, SSRC, 50), (29, SSRC, 50u16.wrapping_sub(before)), (29, SSRC, 51)]);
+        let lower = (before <= 128).then_some(u32::from(50u16.wrapping_sub(before)));
+        assert_eq!(out, lower.into_iter().chain([50, 51]).collect::<Vec<_>>(), "{before}");
+    }
+    let mut r = RtpReceiver::new(millis(30));
+    assert_eq!(fed(&mut r, &[(0, SSRC, 50), (31, SSRC, 49), (31, SSRC, 51)]), [50, 51]);
 }
 
 #[test]

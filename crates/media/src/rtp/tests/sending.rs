@@ -101,6 +101,8 @@ proptest! {
             out.extend(all(&mut r).iter().flat_map(|p| p.bytes.to_vec()));
             stream.extend(bytes);
         }
+        r.finish();
+        out.extend(all(&mut r).iter().flat_map(|p| p.bytes.to_vec()));
         prop_assert_eq!(out, stream);
     }
 
