@@ -112,7 +112,10 @@ fn recognised_on_udp_and_put_in_order_across_the_wrap() {
             // A sender report.
             source.send_to(&[&[0x80, 200, 0, 6][..], &[0; 24]].concat(), ("127.0.0.1", input)).unwrap();
         }
-        sleep(Duration::from_millis(2));
+        // What overtakes and what is overtaken leave together: this machine may be busy for longer than is waited.
+        if i % 5 != 0 {
+            sleep(Duration::from_millis(2));
+        }
     }
     sleep(Duration::from_millis(300));
     s.signal("INT");

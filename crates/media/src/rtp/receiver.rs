@@ -56,7 +56,6 @@ impl RtpReceiver {
 
     /// Takes in a datagram that arrived at `now`; instants never fall.
     pub fn push(&mut self, now: Instant, datagram: Bytes) {
-        self.reorder.on_timeout(now);
         match look(&datagram) {
             Look::Stream { ssrc, sequence, payload, .. } => {
                 self.passes = false;
@@ -71,6 +70,7 @@ impl RtpReceiver {
             _ if self.passes => self.passing.push_back(Piece { at: now, bytes: datagram }),
             _ => self.ignored += 1,
         }
+        self.reorder.on_timeout(now);
     }
 
     /// When [`on_timeout`](RtpReceiver::on_timeout) is due, if a packet is missing.

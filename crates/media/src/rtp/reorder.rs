@@ -119,7 +119,10 @@ impl Reorder {
 
     /// Takes in a packet that arrived at `now`; instants never fall.
     pub fn push(&mut self, now: Instant, ssrc: u32, sequence: u16, payload: Bytes) {
-        self.on_timeout(now);
+        if self.source.is_some_and(|s| now.since(s.heard) >= SILENCE) {
+            self.on_timeout(now);
+        }
+        // First, so that it may be what is due to be given up: if we were slow, it did not come late.
         self.take(now, ssrc, sequence, payload);
         self.on_timeout(now);
     }
