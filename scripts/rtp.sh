@@ -2,7 +2,7 @@
 # MPEG-TS in RTP through a network that reorders and repeats, without root: ffmpeg encodes and sends RTP through a relay
 # of `anabranch emulate` to `anabranch send rtp://`, `anabranch recv` gives RTP to ffmpeg, which decodes. Beside it, as
 # the control, the very same stream through a relay with the same fate to a `send` that does not wait for packets that
-# were overtaken. Prints what was out of order and what could be decoded. Takes about 25 s.
+# were overtaken. Prints what was out of order and what could be decoded. Takes less than a minute.
 #
 #   scripts/rtp.sh        needs ffmpeg and python3; KEEP=1 keeps the logs
 set -euo pipefail
@@ -25,13 +25,15 @@ for i in 0 1; do
     relay=$(free_port $((i * 8))) input=$(free_port $((i * 8 + 2))) port=$(free_port $((i * 8 + 3)))
     out=$(free_port $((i * 8 + 4)))
     relays+=("$relay")
-    # The seed gives both relays the same delays: jitter that lets packets overtake each other.
+    # The seed makes both relays choose the same packets, which overtake others or come twice.
     start "relay-$name" "$anabranch" emulate --seed 5 --stats none \
-        --path "name in listen 127.0.0.1:$relay to 127.0.0.1:$input delay 20ms 8ms order free duplicate 1%"
+        --path "name in listen 127.0.0.1:$relay to 127.0.0.1:$input delay 10ms reorder 1% duplicate 1%"
     start "recv-$name" "$anabranch" recv "anabranch://127.0.0.1:$port" "rtp://127.0.0.1:$out"
     receivers+=("$started")
+    # Of `-i rtp://…` ffmpeg loses what comes while it opens its socket anew; an SDP file tells it all beforehand.
+    printf 'v=0\no=- 0 0 IN IP4 127.0.0.1\ns=-\nc=IN IP4 127.0.0.1\nt=0 0\nm=video %s RTP/AVP 33\n' "$out" >"$work/$name.sdp"
     start "decoder-$name" ffmpeg -nostdin -hide_banner -loglevel warning -progress "$work/decoder-$name.progress" \
-        -i "rtp://127.0.0.1:$out?timeout=6000000" -map 0:v -fps_mode passthrough -f null -
+        -protocol_whitelist file,udp,rtp -i "$work/$name.sdp" -map 0:v -fps_mode passthrough -f null -
     decoders+=("$started")
     sleep 0.5
     start "send-$name" "$anabranch" send "rtp://127.0.0.1:$input?reorder=${waits[$i]}" \
@@ -49,7 +51,8 @@ for i in 0 1; do
     interrupt "send-${names[$i]}" "${senders[$i]}"
     finish "send-${names[$i]}" "${senders[$i]}" 10 0 130
     finish "recv-${names[$i]}" "${receivers[$i]}" 10
-    finish "decoder-${names[$i]}" "${decoders[$i]}" 20 0 1
+    interrupt "decoder-${names[$i]}" "${decoders[$i]}"
+    finish "decoder-${names[$i]}" "${decoders[$i]}" 20 0 69 255
 done
 
 last_of() {
@@ -61,9 +64,10 @@ for i in 0 1; do
     name=${names[$i]}
     echo "reorder=${waits[$i]}: $(grep -o 'RTP input: .*' "$work/send-$name.log")"
     echo "reorder=${waits[$i]}: $(last_of "$work/decoder-$name.progress") of $encoded frames decoded," \
-        "$(grep -c '^\[' "$work/decoder-$name.log" || true) complaints of the decoder"
+        "$(grep -c '^\[h264' "$work/decoder-$name.log" || true) complaints of the decoder"
 done
 whole=$(last_of "$work/decoder-ordered.progress")
-[ "$whole" = "$encoded" ] || die "a stream whose packets all arrived is not whole"
-if grep -q '^\[' "$work/decoder-ordered.log"; then die "the decoder complains: $(head -n 3 "$work/decoder-ordered.log")"; fi
-grep -q '^\[' "$work/decoder-control.log" || die "the network did nothing: the control is whole too"
+# The decoder is interrupted, and leaves what it still holds: fewer frames than these.
+[ $((whole + 5)) -ge "$encoded" ] || die "a stream whose packets all arrived is not whole"
+if grep -q '^\[h264' "$work/decoder-ordered.log"; then die "the decoder complains, see KEEP=1"; fi
+grep -q '^\[h264' "$work/decoder-control.log" || die "the network did nothing: the control is whole too"

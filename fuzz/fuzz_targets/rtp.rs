@@ -22,7 +22,9 @@ fuzz_target!(|input: &[u8]| {
         rest = behind;
         now += Duration::from_micros(u64::from(*time) * 500);
         let datagram = datagram(*shape, bytes);
-        recognisers.iter_mut().for_each(|r| drop(r.push(&datagram)));
+        for recogniser in &mut recognisers {
+            recogniser.push(&datagram);
+        }
         receiver.push(now, datagram);
         assert!(receiver.deadline().is_none_or(|t| t > now && t <= now + WINDOW));
         while let Some(piece) = receiver.poll() {
