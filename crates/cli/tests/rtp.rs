@@ -155,7 +155,7 @@ fn from_an_encoder_over_a_bad_network_to_a_player() {
     let came = tap(before, inputs.into());
     let left = tap(behind, vec![player]);
     let from = format!("rtp://127.0.0.1:{player}");
-    let decoder = ["-nostdin", "-v", "error", "-i", &from, "-frames:v", "60", "-f", "null", "-"];
+    let decoder = ["-nostdin", "-v", "quiet", "-i", &from, "-frames:v", "60", "-f", "null", "-"];
     let mut decoder = Decoder(Command::new("ffmpeg").args(decoder).stdin(Stdio::null()).spawn().unwrap());
     sleep(Duration::from_millis(300));
     assert!(rtp_encoder(relay, 6).wait().unwrap().success());
