@@ -81,6 +81,10 @@ live:
 netns:
     scripts/netns.sh
 
+# A stream in RTP through a network that reorders, beside one for which nothing is waited; needs ffmpeg
+rtp:
+    scripts/rtp.sh
+
 # Associations with all the stacks below; `just interop-usrsctp PATTERN` and its kin run some
 interop: interop-usrsctp interop-rust interop-linux
 

@@ -174,7 +174,7 @@ impl Media {
             }
         }
         while let Some(item) = self.playout.poll(now + EARLY.into()) {
-            output.write(item.payload).await?;
+            output.play(item.due, item.payload).await?;
         }
         while let Some(frame) = self.playout.poll_frame() {
             tracing::trace!(?frame);

@@ -217,7 +217,7 @@ impl Host {
     }
 }
 
-async fn refuse(link: &Link, why: &str) {
+pub(super) async fn refuse(link: &Link, why: &str) {
     if let Err(failure) = link.control(&Control::Refuse(why.into())).await {
         tracing::debug!("{failure}");
     }

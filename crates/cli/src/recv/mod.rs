@@ -26,6 +26,8 @@ Examples:
     anabranch recv --listen :9899 out.ts --stats json
   To a multicast group, sender after sender:
     anabranch recv anabranch://:9899 'udp://@239.1.1.1:5000?ttl=4&iface=eth0' --keep
+  To a player that wants MPEG-TS in RTP:
+    anabranch recv anabranch://:9899 rtp://192.168.1.20:5004
   Into a decoder:
     anabranch recv --listen :9899 - | ffplay -
 
@@ -37,7 +39,8 @@ Exit codes: 0 done; 1 the network or the peer failed (the part received is kept)
 #[command(after_help = EXAMPLES)]
 pub struct RecvArgs {
     /// anabranch://[ADDRESS]:PORT[?latency=MS], unless --listen has it; then udp://ADDRESS:PORT (multicast with
-    /// ?ttl=N&iface=NAME), file:PATH, or - for standard output
+    /// ?ttl=N&iface=NAME), rtp://ADDRESS:PORT for MPEG-TS in RTP (the same, and &pt=N for another payload type than 33,
+    /// &ssrc=N), file:PATH, or - for standard output
     #[arg(value_name = "[LISTEN] OUTPUT", num_args = 1..=2, required = true)]
     pub places: Vec<String>,
     /// Where to wait for the sender: [ADDRESS]:PORT

@@ -2,12 +2,13 @@
 
 use super::Guest;
 use super::body::Body;
+use super::guest::refuse;
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog};
 use crate::output::Output;
 use crate::send::{describe, ended};
-use crate::session::{Control, Done, End, ppid};
+use crate::session::{Control, Done, End, Mode, ppid};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
 use anabranch_net::{Alarm, Message, from_std, now};
@@ -62,6 +63,11 @@ pub(super) async fn run(
     reporter: &SharedReporter,
 ) -> Outcome {
     let link = guest.link.clone();
+    if guest.hello.mode != Mode::Media && output.takes_media_only() {
+        let why = format!("its output {} takes a transport stream, not {}s", output.name(), guest.hello.mode.name());
+        refuse(&link, &why).await;
+        return Err(Failure::network(format!("{} was refused: {why}", link.peer())));
+    }
     let latency = guest.hello.latency.max(wish.latency.unwrap_or_default());
     output.begin()?;
     link.control(&Control::Welcome(latency)).await?;

@@ -9,6 +9,9 @@ use anabranch_media::{Packetiser, PacketiserConfig, Submission};
 use anabranch_net::{Alarm, SendOptions, now};
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
 
 /// Pieces of the input that are sent in one go.
 const TOGETHER: usize = 64;
@@ -29,10 +32,20 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
                 Ok(Some(chunk)) => {
                     sender.take(&chunk);
                     // What came together leaves together.
-                    for chunk in std::iter::from_fn(|| input.try_next()).take(TOGETHER) {
-                        sender.take(&chunk);
+                    for _ in 0..TOGETHER {
+                        match at_once(input.next()) {
+                            Some(Ok(Some(chunk))) => sender.take(&chunk),
+                            Some(Err(failure)) => {
+                                failed = Some(failure);
+                                break;
+                            }
+                            Some(Ok(None)) | None => break,
+                        }
                     }
                     sender.send_all().await?;
+                    if failed.is_some() {
+                        break None;
+                    }
                 }
                 Ok(None) => break None,
                 Err(failure) => {
@@ -55,6 +68,14 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
     let interrupted = cause.is_some_and(|c| c != Cause::Time);
     let end = End { interrupted, messages: end.messages, frames: end.frames, bytes: sender.bytes };
     failed.map_or(Ok(end), Err)
+}
+
+/// What `future` has ready, if anything; it must not mind being dropped.
+fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
+    }
 }
 
 /// What the engine is to know of a message.
