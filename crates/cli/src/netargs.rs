@@ -71,8 +71,9 @@ pub struct PolicyArgs {
     /// its paths anew
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// A peer from whom nothing came for so long is gone
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::patience)]
+    /// A peer from whom nothing came for so long is gone. Until then a session survives the silence of all paths, and goes
+    /// on when one returns
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::patience)]
     pub peer_timeout: Duration,
     /// Write every packet to a pcapng file
     #[arg(long, value_name = "FILE")]
@@ -87,7 +88,8 @@ pub struct PathArgs {
     /// address of the peer, or to a relay; repeatable
     #[arg(long = "path", value_name = "IFACE|ADDRESS[,via=HOST:PORT]")]
     pub paths: Vec<String>,
-    /// Give up when the peer has not answered for so long
+    /// A peer that has not answered for so long cannot be reached: the end with --once and for a file, otherwise the end of
+    /// one try of many
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::patience)]
     pub connect_timeout: Duration,
     /// Begin although some interfaces are not there; they join when they appear
@@ -124,8 +126,7 @@ impl PolicyArgs {
         config.sack_delay = SACK_DELAY.into();
         config.rto_max = RTO_MAX.into();
         // The peer is given up by time (--peer-timeout), not by count.
-        config.max_association_retrans =
-            u16::try_from(self.peer_timeout.as_secs()).unwrap_or(u16::MAX).saturating_add(20);
+        config.peer_timeout = Some(self.peer_timeout.into());
         config.max_init_retrans = u16::MAX;
         config.path_mtu_discovery = match self.mtu {
             None => config.path_mtu_discovery,

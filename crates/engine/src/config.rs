@@ -59,6 +59,10 @@ pub struct AssocConfig {
     pub path_mtu_discovery: Option<PathMtuDiscovery>,
     /// Association.Max.Retrans.
     pub max_association_retrans: u16,
+    /// A peer that leaves what it is sent unanswered is given up after so long, and Association.Max.Retrans then counts
+    /// for the handshake and the shutdown alone: how soon errors add up depends on round trips, how long an outage lasts
+    /// does not. None counts (RFC 9260 §8.1).
+    pub peer_timeout: Option<Duration>,
     /// Path.Max.Retrans.
     pub max_path_retrans: u16,
     /// Primary.Switchover.Max.Retrans (RFC 7829 §5): more errors than this on the primary path make the path that is used
@@ -165,6 +169,7 @@ impl AssocConfig {
             packet_size: 1_200,
             path_mtu_discovery: finds_size.then(|| PathMtuDiscovery::up_to(LARGEST_SOUGHT)),
             max_association_retrans: 10,
+            peer_timeout: None,
             max_path_retrans: 5,
             primary_switchover: None,
             shows_doubt: true,

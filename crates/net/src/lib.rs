@@ -33,6 +33,7 @@ mod events;
 mod interface;
 mod locals;
 mod outlets;
+mod reconnect;
 mod shared;
 mod socket;
 mod stats;
@@ -47,6 +48,7 @@ pub use endpoint::Endpoint;
 pub use entropy::SystemEntropy;
 pub use error::{Error, ErrorKind, SendError};
 pub use events::{Events, TimedEvent};
+pub use reconnect::{Backoff, ReconnectState, ReconnectStates, Reconnecting, Trouble};
 pub use stats::{ConnectionStats, DriverStats, PathReport};
 
 pub use anabranch_base::{Duration, Instant, PathId, StreamId};

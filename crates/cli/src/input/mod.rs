@@ -10,6 +10,7 @@ pub use stream::plain;
 
 use crate::exit::Failure;
 use crate::filemark::FileMark;
+use crate::monitor::Progress;
 use crate::session::Mode;
 use crate::uri::InputUri;
 use anabranch_net::{Instant, now};
@@ -23,8 +24,9 @@ const QUEUE: usize = 256;
 /// Datagrams that may: what waits here has the time of its arrival, what waits in the socket has not.
 const DATAGRAMS: usize = 2_048;
 
-/// How long old input is looked for.
-const SKIPPING: Duration = Duration::from_millis(20);
+/// Most that is held while there is nobody to send to, bytes and pieces, whatever the latency.
+const HELD_BYTES: usize = 64 << 20;
+const HELD: usize = 100_000;
 
 /// Bytes that came in: a datagram, or as much of a stream as was read.
 #[derive(Clone, Debug)]
@@ -42,8 +44,14 @@ pub struct Input {
     uri: InputUri,
     file: Option<FileMark>,
     rx: mpsc::Receiver<Result<Chunk, Failure>>,
-    /// Read ahead to find out what it is.
+    /// What was read and not handed out yet.
     ahead: VecDeque<Chunk>,
+    /// Bytes of it.
+    ahead_bytes: usize,
+    /// How reading ended, while something is left in `ahead`.
+    end: Option<Result<(), Failure>>,
+    /// It runs at its own pace, whoever takes it.
+    paced: bool,
 }
 
 impl Input {
@@ -59,7 +67,11 @@ impl Input {
             InputUri::File(path) => (path.display().to_string(), stream::start_file(path, tx)?),
             InputUri::Stdin => ("standard input".into(), stream::start_stdin(tx)?),
         };
-        Ok(Input { name, uri: uri.clone(), file, rx, ahead: VecDeque::new() })
+        Ok(Input::of(name, uri.clone(), file, rx))
+    }
+
+    fn of(name: String, uri: InputUri, file: Option<FileMark>, rx: mpsc::Receiver<Result<Chunk, Failure>>) -> Self {
+        Input { name, uri, file, rx, ahead: VecDeque::new(), ahead_bytes: 0, end: None, paced: false }
     }
 
     /// Tells its file from all others of this machine.
@@ -89,45 +101,96 @@ impl Input {
     /// The next piece; none at the end.
     pub async fn next(&mut self) -> Result<Option<Chunk>, Failure> {
         if let Some(chunk) = self.ahead.pop_front() {
+            self.ahead_bytes -= chunk.bytes.len();
             return Ok(Some(chunk));
         }
-        self.rx.recv().await.transpose()
+        match self.end.clone() {
+            Some(end) => end.map(|()| None),
+            None => self.rx.recv().await.transpose(),
+        }
     }
 
-    /// Throws away what a live source brought more than `age` ago: it would only be sent late. Files and pipes wait by
-    /// themselves.
-    pub async fn skip_old(&mut self, age: Duration) {
-        if !matches!(self.uri, InputUri::Udp { .. }) {
+    /// Goes on whether anybody takes it or not: a network source, or one that runs at a pace. Others wait by themselves.
+    pub fn goes_on(&self) -> bool {
+        self.is_live() || self.paced
+    }
+
+    fn is_live(&self) -> bool {
+        matches!(self.uri, InputUri::Udp { .. })
+    }
+
+    /// Is it a file, which has its beginning for whoever comes?
+    pub fn is_file(&self) -> bool {
+        matches!(self.uri, InputUri::File(_))
+    }
+
+    /// Reads on while there is nobody to send to, and drops what is older than `age`: it would only be sent late. Returns
+    /// at the end of the input; what is left can still be taken. May be dropped at any time.
+    pub async fn hold(&mut self, age: Duration, progress: &Progress) -> Result<(), Failure> {
+        loop {
+            self.drop_old(age, progress);
+            if let Some(end) = &self.end {
+                return end.clone();
+            }
+            match self.rx.recv().await {
+                Some(Ok(chunk)) => self.keep(chunk),
+                Some(Err(failure)) => self.end = Some(Err(failure)),
+                None => self.end = Some(Ok(())),
+            }
+        }
+    }
+
+    /// Throws away what a source that goes on by itself brought more than `age` ago.
+    pub fn skip_old(&mut self, age: Duration, progress: &Progress) {
+        if !self.goes_on() {
             return;
         }
-        let now = now();
-        // Where the queue is full the rest waits in the socket, and nothing says since when.
-        let overflowed = self.rx.len() >= DATAGRAMS;
-        let until = tokio::time::Instant::now() + SKIPPING;
-        while overflowed && tokio::time::Instant::now() < until {
-            while matches!(self.rx.try_recv(), Ok(Ok(_))) {}
-            tokio::time::sleep(SKIPPING / 10).await;
-        }
         while let Ok(Ok(chunk)) = self.rx.try_recv() {
-            self.ahead.push_back(chunk);
+            self.keep(chunk);
         }
-        self.ahead.retain(|c| !overflowed && c.at + age.into() >= now);
+        self.drop_old(age, progress);
     }
 
-    /// What the first bytes look like. Waits for them.
+    fn keep(&mut self, chunk: Chunk) {
+        self.ahead_bytes += chunk.bytes.len();
+        self.ahead.push_back(chunk);
+    }
+
+    fn drop_old(&mut self, age: Duration, progress: &Progress) {
+        let (now, mut dropped) = (now(), 0);
+        while let Some(oldest) = self.ahead.front() {
+            let full = self.ahead_bytes > HELD_BYTES || self.ahead.len() > HELD;
+            if !full && oldest.at + age.into() >= now {
+                break;
+            }
+            dropped += oldest.bytes.len();
+            self.ahead.pop_front();
+        }
+        self.ahead_bytes -= dropped;
+        if dropped > 0 {
+            progress.update(|row| row.dropped_bytes += dropped as u64);
+        }
+    }
+
+    /// What the first bytes look like. Waits for them; may be dropped at any time.
     pub async fn detect(&mut self) -> Result<Mode, Failure> {
-        if matches!(self.uri, InputUri::Udp { .. }) {
-            let Some(first) = self.rx.recv().await.transpose()? else { return Ok(Mode::Datagram) };
-            let media = first.bytes.len() % 188 == 0 && detect::is_transport_stream(&first.bytes);
-            self.ahead.push_back(first);
+        if self.is_live() {
+            if self.ahead.is_empty() {
+                let Some(first) = self.rx.recv().await.transpose()? else { return Ok(Mode::Datagram) };
+                self.keep(first);
+            }
+            let media = self
+                .ahead
+                .front()
+                .is_some_and(|first| first.bytes.len() % 188 == 0 && detect::is_transport_stream(&first.bytes));
             return Ok(if media { Mode::Media } else { Mode::Datagram });
         }
-        let mut head = Vec::new();
-        while head.len() < detect::HEAD {
+        while self.ahead_bytes < detect::HEAD {
             let Some(chunk) = self.rx.recv().await.transpose()? else { break };
-            head.extend_from_slice(&chunk.bytes);
-            self.ahead.push_back(chunk);
+            self.keep(chunk);
         }
+        let mut head = Vec::new();
+        self.ahead.iter().for_each(|chunk| head.extend_from_slice(&chunk.bytes));
         Ok(if detect::is_transport_stream(&head) { Mode::Media } else { Mode::File })
     }
 
@@ -136,7 +199,7 @@ impl Input {
         let (tx, rx) = mpsc::channel(QUEUE);
         let (name, uri, file) = (self.name.clone(), self.uri.clone(), self.file);
         tokio::spawn(paced::run(self, pace, tx));
-        Input { name, uri, file, rx, ahead: VecDeque::new() }
+        Input { paced: true, ..Input::of(name, uri, file, rx) }
     }
 }
 
@@ -144,19 +207,20 @@ impl Input {
 mod tests {
     use super::*;
 
-    /// Of a source whose pieces came 80 ms and no time ago: how many are left at a latency of 40 ms.
-    async fn left(uri: InputUri) -> usize {
+    fn input(uri: InputUri) -> (mpsc::Sender<Result<Chunk, Failure>>, Input) {
         let (tx, rx) = mpsc::channel(DATAGRAMS);
-        let mut input = Input { name: String::new(), uri, file: None, rx, ahead: VecDeque::new() };
-        for pause in [80, 0] {
-            for _ in 0..10 {
-                let chunk = Chunk { at: now(), bytes: Bytes::from_static(b"x") };
-                assert!(tx.send(Ok(chunk)).await.is_ok());
-            }
-            tokio::time::sleep(Duration::from_millis(pause)).await;
-        }
-        input.skip_old(Duration::from_millis(40)).await;
-        drop(tx);
+        (tx, Input::of(String::new(), uri, None, rx))
+    }
+
+    fn udp() -> InputUri {
+        InputUri::Udp { address: "127.0.0.1:5001".parse().expect("an address"), interface: None }
+    }
+
+    fn piece() -> Chunk {
+        Chunk { at: now(), bytes: Bytes::from_static(b"x") }
+    }
+
+    async fn rest(mut input: Input) -> usize {
         let mut count = 0;
         while let Ok(Some(_)) = input.next().await {
             count += 1;
@@ -164,10 +228,64 @@ mod tests {
         count
     }
 
+    /// Of a source whose pieces came 80 ms and no time ago: how many are left at a latency of 40 ms, how many went.
+    async fn left(uri: InputUri) -> (usize, u64) {
+        let (tx, mut input) = input(uri);
+        for pause in [80, 0] {
+            for _ in 0..10 {
+                assert!(tx.send(Ok(piece())).await.is_ok());
+            }
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+        let progress = Progress::default();
+        input.skip_old(Duration::from_millis(40), &progress);
+        drop(tx);
+        (rest(input).await, progress.get().dropped_bytes)
+    }
+
     #[tokio::test]
     async fn what_a_live_source_brought_before_the_latency_is_not_sent() {
-        let address = "127.0.0.1:5001".parse().expect("an address");
-        assert_eq!(left(InputUri::Udp { address, interface: None }).await, 10);
-        assert_eq!(left(InputUri::Stdin).await, 20, "a pipe waits by itself");
+        assert_eq!(left(udp()).await, (10, 10));
+        assert_eq!(left(InputUri::Stdin).await, (20, 0), "a pipe waits by itself");
+    }
+
+    /// A million pieces without anybody to send to: what is held is bounded by the latency, and by number whatever that is.
+    #[tokio::test]
+    async fn an_hour_without_a_receiver_takes_no_memory() {
+        for (age, most) in [(Duration::ZERO, 0), (Duration::from_secs(3_600), HELD)] {
+            let (tx, mut input) = input(udp());
+            let progress = Progress::default();
+            let feed = async {
+                for _ in 0..1_000_000 {
+                    assert!(tx.send(Ok(piece())).await.is_ok());
+                }
+            };
+            tokio::select! {
+                () = feed => {}
+                ended = input.hold(age, &progress) => panic!("{ended:?}"),
+            }
+            drop(tx);
+            assert_eq!(input.hold(age, &progress).await, Ok(()));
+            assert!(input.ahead.len() <= most && input.ahead.capacity() <= 2 * HELD.max(DATAGRAMS), "{age:?}");
+            let dropped = progress.get().dropped_bytes;
+            assert_eq!(rest(input).await as u64 + dropped, 1_000_000);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_looked_at_is_not_lost_however_often_the_look_is_broken_off() {
+        let (tx, mut input) = input(InputUri::Stdin);
+        for byte in 0..5u8 {
+            let bytes = Bytes::from(vec![byte; 1_000]);
+            assert!(tx.send(Ok(Chunk { at: now(), bytes })).await.is_ok());
+            let brief = Duration::from_millis(1);
+            let found = tokio::time::timeout(brief, input.detect()).await;
+            assert_eq!(found.is_ok(), byte == 4, "with 4096 bytes it is known");
+        }
+        drop(tx);
+        for byte in 0..5u8 {
+            let chunk = input.next().await.expect("no failure").expect("a piece");
+            assert_eq!(chunk.bytes, vec![byte; 1_000]);
+        }
     }
 }
