@@ -59,7 +59,7 @@ pub struct AssocConfig {
     pub path_mtu_discovery: Option<PathMtuDiscovery>,
     /// Association.Max.Retrans.
     pub max_association_retrans: u16,
-    /// A peer that leaves what it is sent unanswered is given up after so long, and Association.Max.Retrans then counts
+    /// A peer that leaves what it is sent unanswered, HEARTBEATs at least, is given up after so long, and Association.Max.Retrans then counts
     /// for the handshake and the shutdown alone: how soon errors add up depends on round trips, how long an outage lasts
     /// does not. None counts (RFC 9260 §8.1).
     pub peer_timeout: Option<Duration>,

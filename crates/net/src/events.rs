@@ -139,7 +139,7 @@ mod tests {
     #[test]
     fn messages_given_up_are_summed() {
         let mut log = EventLog::default();
-        let at = |ms| Instant::from_nanos(1_000_000 * ms);
+        let at = Instant::from_millis;
         let told: Vec<bool> = (0..2_500).map(|ms| log.note(at(ms), Event::Abandoned { messages: 2 })).collect();
         assert_eq!(told.iter().filter(|t| **t).count(), 3, "one a second");
         assert!(log.note(at(2_501), Event::PeerShutdown));
