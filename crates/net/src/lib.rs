@@ -93,8 +93,8 @@ pub use stats::{ConnectionStats, DriverStats, PathReport};
 
 pub use anabranch_base::{Duration, Instant, PathId, StreamId};
 pub use anabranch_engine::{
-    AbandonedCount, AbandonedStats, AddressError, AssocConfig, AssocStats, CloseReason, Event, Message, Part,
-    PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions,
+    AbandonedCount, AbandonedStats, AddressError, AssocConfig, AssocStats, CloseReason, Constants, Event, Message,
+    Part, PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions,
 };
 pub use anabranch_policy::registry::Profile;
 pub use anabranch_policy::view::PathState;
