@@ -77,7 +77,11 @@ weather-sockets *args:
 live:
     scripts/live-loopback.sh
 
-# The same through network namespaces; needs root, ffmpeg, iproute2
+# Both ends of a live stream restarted, killed, stopped and late, twenty times; --short takes less than a minute
+restarts *args:
+    scripts/restarts.sh {{args}}
+
+# The same as live through network namespaces; needs root, ffmpeg, iproute2
 netns:
     scripts/netns.sh
 

@@ -59,6 +59,11 @@ pub fn finish(outcome: Outcome) -> ExitCode {
     }
 }
 
+/// Something that is better than before.
+pub fn notice(what: &str) {
+    eprintln!("anabranch: {what}");
+}
+
 /// Something the user should know although all goes on.
 pub fn warning(what: &str) {
     eprintln!("anabranch: warning: {what}");

@@ -14,6 +14,7 @@ mod filemark;
 mod input;
 mod interrupt;
 mod lab;
+mod line;
 mod monitor;
 mod netargs;
 mod output;

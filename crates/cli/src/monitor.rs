@@ -9,6 +9,7 @@ use crate::transport::Link;
 use anabranch_net::ConnectionStats;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::watch;
 use tokio::task::JoinHandle;
 use tokio::time::{Instant, MissedTickBehavior};
 
@@ -92,7 +93,21 @@ fn packets_received(stats: &ConnectionStats) -> u64 {
 /// A running monitor.
 pub struct Monitor {
     task: JoinHandle<()>,
+    watched: Watched,
+    links: watch::Sender<Link>,
+}
+
+/// The connection that is watched now.
+struct Watching {
     link: Link,
+    /// Messages that earlier connections of the session gave up.
+    given_up: u64,
+}
+
+/// What the task and the owner of a monitor share.
+#[derive(Clone)]
+struct Watched {
+    now: Arc<Mutex<Watching>>,
     reporter: SharedReporter,
     progress: Progress,
 }
@@ -100,13 +115,33 @@ pub struct Monitor {
 impl Monitor {
     /// Begins to watch, with a row of statistics every `interval`.
     pub fn start(link: &Link, reporter: &SharedReporter, progress: &Progress, interval: Duration) -> Self {
-        let state = State { link: link.clone(), reporter: reporter.clone(), progress: progress.clone(), interval };
-        Monitor {
-            task: runtime::aside(state.run()),
-            link: link.clone(),
-            reporter: reporter.clone(),
-            progress: progress.clone(),
+        let now = Arc::new(Mutex::new(Watching { link: link.clone(), given_up: 0 }));
+        let watched = Watched { now, reporter: reporter.clone(), progress: progress.clone() };
+        let (links, follows) = watch::channel(link.clone());
+        Monitor { task: runtime::aside(watched.clone().run(follows, interval)), watched, links }
+    }
+
+    /// The session was lost.
+    pub fn lost(&self, why: &Failure) {
+        self.watched.sample();
+        self.watched.progress.update(|row| row.connected = Some(false));
+        lock(&self.watched.reporter).lost(why.to_string());
+    }
+
+    /// It goes on over another connection, and so do its counters.
+    pub fn follow(&self, link: &Link, latency: Duration) {
+        self.watched.sample();
+        {
+            let mut now = lock(&self.watched.now);
+            now.given_up += given_up(&now.link.stats());
+            now.link = link.clone();
         }
+        self.watched.progress.update(|row| {
+            row.connected = Some(true);
+            row.reconnects += 1;
+        });
+        lock(&self.watched.reporter).again(latency.as_millis() as u64);
+        self.links.send_replace(link.clone());
     }
 
     /// Ends watching and writes the totals.
@@ -114,53 +149,55 @@ impl Monitor {
         self.task.abort();
         // A row may be under way in another thread; none comes after the totals.
         let _ = self.task.await;
-        take_sample(&self.link, &self.reporter, &self.progress);
-        let mut reporter = lock(&self.reporter);
+        self.watched.sample();
+        let progress = self.watched.progress.get();
+        let mut reporter = lock(&self.watched.reporter);
         // The rest of the last interval, so that the rows add up.
-        reporter.interval(anabranch_net::now(), self.progress.get());
-        reporter.totals(command, ended, self.progress.get(), received);
+        reporter.interval(anabranch_net::now(), progress);
+        reporter.totals(command, ended, progress, received);
     }
 }
 
-struct State {
-    link: Link,
-    reporter: SharedReporter,
-    progress: Progress,
-    interval: Duration,
-}
-
-impl State {
-    async fn run(self) {
-        let every = (self.interval / 20).clamp(Duration::from_millis(10), Duration::from_millis(100));
+impl Watched {
+    async fn run(self, mut links: watch::Receiver<Link>, interval: Duration) {
+        let every = (interval / 20).clamp(Duration::from_millis(10), Duration::from_millis(100));
         let mut tick = tokio::time::interval(every);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        let mut next_row = Instant::now() + self.interval;
-        let mut events = self.link.events();
+        let mut next_row = Instant::now() + interval;
+        let mut events = links.borrow_and_update().events();
         let mut events_end = false;
         loop {
             tokio::select! {
                 _ = tick.tick() => {
-                    take_sample(&self.link, &self.reporter, &self.progress);
+                    self.sample();
                     if Instant::now() >= next_row {
-                        next_row += self.interval;
+                        next_row += interval;
                         lock(&self.reporter).interval(anabranch_net::now(), self.progress.get());
                     }
                 }
                 event = events.next(), if !events_end => match event {
                     Some(e) => lock(&self.reporter).event(&e),
                     None => events_end = true,
+                },
+                Ok(()) = links.changed() => {
+                    events = links.borrow_and_update().events();
+                    events_end = false;
                 }
             }
         }
     }
+
+    fn sample(&self) {
+        let now = lock(&self.now);
+        let stats = now.link.stats();
+        let before = now.given_up;
+        self.progress.update(|row| row.abandoned = before + given_up(&stats) + row.expired);
+        lock(&self.reporter).sample(anabranch_net::now(), &stats.paths);
+    }
 }
 
-fn take_sample(link: &Link, reporter: &SharedReporter, progress: &Progress) {
-    let stats = link.stats();
-    progress.update(|row| {
-        row.abandoned = stats.association.abandoned_unsent + stats.association.abandoned_sent + row.expired;
-    });
-    lock(reporter).sample(anabranch_net::now(), &stats.paths);
+fn given_up(stats: &ConnectionStats) -> u64 {
+    stats.association.abandoned_unsent + stats.association.abandoned_sent
 }
 
 /// A poisoned lock only means that another task panicked while counting.

@@ -3,21 +3,11 @@
 use crate::exit::Failure;
 use crate::units;
 use crate::uri::{self, PeerUri};
-use anabranch_net::{AssocConfig, Local, PathMtuDiscovery, PathSpec, Profile, Transport};
+use anabranch_net::{AssocConfig, Constants, Local, PathMtuDiscovery, PathSpec, Profile, Transport};
 use anabranch_policy::Hook;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
-
-/// Longest time between two HEARTBEATs on an idle path: paths and peers that die are noticed by them.
-const HEARTBEAT: Duration = Duration::from_secs(1);
-
-/// SACK.Delay (RFC 9260 §16 has 200 ms). A small window stands still for so long when its last packet is an odd one;
-/// that must be little against a latency.
-const SACK_DELAY: Duration = Duration::from_millis(20);
-
-/// RTO.Max. A path that was cut is probed at least this often, so that its return is noticed.
-const RTO_MAX: Duration = Duration::from_secs(3);
 
 /// Bytes of the headers of IPv6 and UDP, the largest in front of SCTP.
 const HEADERS: usize = 48;
@@ -71,8 +61,9 @@ pub struct PolicyArgs {
     /// its paths anew
     #[arg(long, value_name = "FILE")]
     pub config: Option<PathBuf>,
-    /// A peer from whom nothing came for so long is gone
-    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::patience)]
+    /// A peer from whom nothing came for so long is gone. Until then a session survives the silence of all paths, and goes
+    /// on when one returns
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = units::patience)]
     pub peer_timeout: Duration,
     /// Write every packet to a pcapng file
     #[arg(long, value_name = "FILE")]
@@ -87,7 +78,8 @@ pub struct PathArgs {
     /// address of the peer, or to a relay; repeatable
     #[arg(long = "path", value_name = "IFACE|ADDRESS[,via=HOST:PORT]")]
     pub paths: Vec<String>,
-    /// Give up when the peer has not answered for so long
+    /// A peer that has not answered for so long cannot be reached: the end with --once and for a file, otherwise the end of
+    /// one try of many
     #[arg(long, value_name = "TIME", default_value = "10s", value_parser = units::patience)]
     pub connect_timeout: Duration,
     /// Begin although some interfaces are not there; they join when they appear
@@ -120,12 +112,10 @@ impl PolicyArgs {
     /// Limits and constants for use over networks that come and go.
     pub fn association(&self, uri: &PeerUri) -> Result<AssocConfig, Failure> {
         let mut config = AssocConfig::new(self.profile(uri)?);
-        config.heartbeat_interval = HEARTBEAT.into();
-        config.sack_delay = SACK_DELAY.into();
-        config.rto_max = RTO_MAX.into();
+        // Whatever the profile: paths and peers that die are noticed by HEARTBEATs, and silence is no bad sign before.
+        config.heartbeat_interval = config.heartbeat_interval.min(Constants::OURS.heartbeat_interval);
         // The peer is given up by time (--peer-timeout), not by count.
-        config.max_association_retrans =
-            u16::try_from(self.peer_timeout.as_secs()).unwrap_or(u16::MAX).saturating_add(20);
+        config.peer_timeout = Some(self.peer_timeout.into());
         config.max_init_retrans = u16::MAX;
         config.path_mtu_discovery = match self.mtu {
             None => config.path_mtu_discovery,
@@ -195,6 +185,20 @@ mod tests {
         assert_eq!(p.get(Hook::LossThreshold), "early_retransmit");
         for bad in [args(Some("nope"), None, &[]), args(None, Some("nope"), &[]), args(None, None, &["window"])] {
             assert!(matches!(bad.profile(&uri), Err(Failure::Usage(_))));
+        }
+    }
+
+    /// One set of defaults: what is named here is all that the program has of its own.
+    #[test]
+    fn constants_are_those_of_the_profile() {
+        let uri = PeerUri::parse("h").unwrap();
+        for name in Profile::names() {
+            let ours = args(Some(name), None, &[]).association(&uri).unwrap();
+            let default = AssocConfig::new(Profile::named(name).unwrap());
+            assert_eq!((ours.sack_delay, ours.rto_max), (default.sack_delay, default.rto_max), "{name}");
+            assert_eq!(ours.heartbeat_interval, Constants::OURS.heartbeat_interval, "{name}");
+            let is_ours = default.profile.is_ours();
+            assert_eq!(default.heartbeat_interval == Constants::OURS.heartbeat_interval, is_ours, "{name}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! `anabranch policies`: everything that can be chosen by name.
 
 use crate::exit::{Failure, Outcome, print};
+use anabranch_net::Constants;
 use anabranch_policy::registry::algorithms_markdown;
 use anabranch_policy::{Hook, ParamInfo, PolicyInfo, Profile, Value, policies};
 use serde::Serialize;
@@ -36,6 +37,35 @@ struct ProfileRow {
     name: &'static str,
     summary: &'static str,
     choices: BTreeMap<&'static str, String>,
+    constants: ConstantsRow,
+}
+
+/// What an association has with the profile unless it is named.
+#[derive(Serialize)]
+struct ConstantsRow {
+    sack_delay_ms: u64,
+    rto_max_ms: u64,
+    heartbeat_interval_ms: u64,
+    /// None counts errors (Association.Max.Retrans) instead.
+    peer_timeout_ms: Option<u64>,
+}
+
+impl ConstantsRow {
+    fn of(profile: &Profile) -> Self {
+        let c = Constants::of(profile);
+        ConstantsRow {
+            sack_delay_ms: c.sack_delay.as_millis(),
+            rto_max_ms: c.rto_max.as_millis(),
+            heartbeat_interval_ms: c.heartbeat_interval.as_millis(),
+            peer_timeout_ms: c.peer_timeout.map(|t| t.as_millis()),
+        }
+    }
+
+    fn text(&self) -> String {
+        let peer = self.peer_timeout_ms.map_or("counted".into(), |t| format!("{t} ms"));
+        let (sack, rto, heartbeat) = (self.sack_delay_ms, self.rto_max_ms, self.heartbeat_interval_ms);
+        format!("SACK.Delay {sack} ms, RTO.Max {rto} ms, HB.interval {heartbeat} ms, peer timeout {peer}")
+    }
 }
 
 #[derive(Serialize)]
@@ -64,7 +94,7 @@ impl ProfileRow {
     fn of((name, summary): (&'static str, &'static str)) -> Result<Self, Failure> {
         let profile = Profile::named(name).map_err(Failure::usage)?;
         let choices = Hook::ALL.into_iter().map(|h| (h.name(), profile.spec(h))).collect();
-        Ok(ProfileRow { name, summary, choices })
+        Ok(ProfileRow { name, summary, choices, constants: ConstantsRow::of(&profile) })
     }
 }
 
@@ -100,7 +130,7 @@ fn listing() -> Result<Listing, Failure> {
 fn text(listing: &Listing) -> String {
     let mut out = String::from("Profiles (--profile NAME)\n");
     for p in &listing.profiles {
-        out += &format!("  {:<22} {}\n", p.name, p.summary);
+        out += &format!("  {:<22} {}\n  {:<22} {}\n", p.name, p.summary, "", p.constants.text());
     }
     for hook in Hook::ALL {
         out += &format!("\n{} (--set {}=NAME): {}\n", hook.name(), hook.name(), hook.decides());

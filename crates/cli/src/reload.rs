@@ -2,9 +2,9 @@
 
 use crate::config;
 use crate::exit::{Failure, warning};
-use crate::netargs::{PathArgs, PolicyArgs};
+use crate::line::Handle;
+use crate::netargs::PathArgs;
 use crate::transport::Link;
-use crate::uri::PeerUri;
 use anabranch_net::{PathReport, PathSpec, PathState};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -24,23 +24,15 @@ impl Drop for Reload {
 }
 
 impl Reload {
-    /// Changes the paths of `link` whenever the user asks; none without a file.
-    pub fn start(
-        link: &Link,
-        peer: &PeerUri,
-        paths: &PathArgs,
-        policies: &PolicyArgs,
-    ) -> Result<Option<Self>, Failure> {
-        let Some(file) = policies.config.clone() else { return Ok(None) };
-        let now = paths.specs(peer.resolve()?)?;
+    /// Changes the paths of `line` whenever the user asks; none without a file.
+    pub fn start(line: Handle, file: Option<&Path>) -> Result<Option<Self>, Failure> {
+        let Some(file) = file.map(Path::to_owned) else { return Ok(None) };
         let mut hangup = signal(SignalKind::hangup()).map_err(|e| Failure::network(format!("no signals: {e}")))?;
-        let state = State { link: link.clone(), peer: peer.clone(), paths: paths.clone(), file };
+        let state = State { line, file };
         Ok(Some(Reload(tokio::spawn(async move {
-            let mut now = now;
             while hangup.recv().await.is_some() {
-                match state.wanted() {
-                    Ok(wanted) => now = state.change(&now, wanted).await,
-                    Err(failure) => warning(&format!("{failure}; the paths stay as they are")),
+                if let Err(failure) = state.reload().await {
+                    warning(&format!("{failure}; the paths stay as they are"));
                 }
             }
         }))))
@@ -48,47 +40,55 @@ impl Reload {
 }
 
 struct State {
-    link: Link,
-    peer: PeerUri,
-    paths: PathArgs,
+    line: Handle,
     file: PathBuf,
 }
 
 impl State {
-    /// The paths that the file names now.
-    fn wanted(&self) -> Result<Vec<PathSpec>, Failure> {
-        let paths = PathArgs { paths: named(&self.file)?, ..self.paths.clone() };
-        paths.specs(self.peer.resolve()?)
-    }
-
-    /// New ones first: they join by the old ones, which go when a new one works. Answers those that are there now.
-    async fn change(&self, now: &[PathSpec], wanted: Vec<PathSpec>) -> Vec<PathSpec> {
-        let add = |spec: &PathSpec| match self.link.add_path(spec) {
-            Ok(()) => true,
-            Err(failure) => {
-                warning(&failure.to_string());
-                false
-            }
-        };
-        let there: Vec<_> = wanted.into_iter().filter(|spec| now.contains(spec) || add(spec)).collect();
-        if there.is_empty() || tokio::time::timeout(JOINING, self.works(&there)).await.is_err() {
+    /// Takes over the paths that the file names now.
+    async fn reload(&self) -> Result<(), Failure> {
+        let before = self.line.paths();
+        let after = PathArgs { paths: named(&self.file)?, ..before.clone() };
+        let remote = self.line.peer().resolve()?;
+        let (now, wanted) = (before.specs(remote)?, after.specs(remote)?);
+        // Without a connection the next one begins with them.
+        if let Some(link) = self.line.link()
+            && !change(&link, &now, wanted).await
+        {
             warning("none of the paths named anew works; those before stay too");
-            return now.iter().chain(&there).cloned().collect();
+            return Ok(());
         }
-        for gone in now.iter().filter(|old| there.iter().all(|spec| spec.local != old.local)) {
-            self.link.leave_paths(&gone.local);
-        }
-        tracing::info!(?there, "paths read anew");
-        there
+        self.line.set_paths(after);
+        Ok(())
     }
+}
 
-    /// Returns once one of these is in use.
-    async fn works(&self, paths: &[PathSpec]) {
-        let names: Vec<String> = paths.iter().map(|p| p.local.to_string()).collect();
-        let active = |p: &PathReport| p.stats.state == PathState::Active && names.contains(&p.local);
-        while !self.link.stats().paths.iter().any(active) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
+/// New ones first: they join by the old ones, which go when a new one works. False when none does.
+async fn change(link: &Link, now: &[PathSpec], wanted: Vec<PathSpec>) -> bool {
+    let add = |spec: &PathSpec| match link.add_path(spec) {
+        Ok(()) => true,
+        Err(failure) => {
+            warning(&failure.to_string());
+            false
         }
+    };
+    let there: Vec<_> = wanted.into_iter().filter(|spec| now.contains(spec) || add(spec)).collect();
+    if there.is_empty() || tokio::time::timeout(JOINING, works(link, &there)).await.is_err() {
+        return false;
+    }
+    for gone in now.iter().filter(|old| there.iter().all(|spec| spec.local != old.local)) {
+        link.leave_paths(&gone.local);
+    }
+    tracing::info!(?there, "paths read anew");
+    true
+}
+
+/// Returns once one of these is in use.
+async fn works(link: &Link, paths: &[PathSpec]) {
+    let names: Vec<String> = paths.iter().map(|p| p.local.to_string()).collect();
+    let active = |p: &PathReport| p.stats.state == PathState::Active && names.contains(&p.local);
+    while !link.stats().paths.iter().any(active) {
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

@@ -21,7 +21,7 @@ const CAPTURE_LAG: Duration = Duration::from_millis(700);
 
 /// An endpoint, kept while its connections live.
 #[derive(Clone)]
-struct Sockets {
+pub struct Sockets {
     endpoint: Endpoint,
     captured: bool,
 }
@@ -36,35 +36,33 @@ pub struct Link {
 
 impl From<Error> for Failure {
     fn from(e: Error) -> Self {
-        match e.kind() {
-            ErrorKind::Network => Failure::network(e),
-            ErrorKind::Usage => Failure::usage(e),
-        }
+        failed(&e)
     }
 }
 
-/// Reaches a peer over all paths the user named.
-pub async fn connect(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) -> Result<Link, Failure> {
+/// How to reach a peer over all paths the user named. Looks up its name, which takes time.
+pub fn options(peer: &PeerUri, paths: &PathArgs, policies: &PolicyArgs) -> Result<ConnectOptions, Failure> {
     let association = policies.association(peer)?;
     let remote = peer.resolve()?;
     let mut options = ConnectOptions::over(paths.specs(remote)?, association);
     options.timeout = paths.connect_timeout;
     options.allow_missing = paths.allow_missing;
     options.list_addresses = policies.list_addresses;
-    let transport = policies.transport(peer);
-    if transport == Transport::RawIp {
+    if policies.transport(peer) == Transport::RawIp {
         options.peer_port = peer.port;
     }
-    let endpoint =
-        Endpoint::client(ClientConfig { transport, pcap: policies.pcap.clone(), ..ClientConfig::default() })?;
-    let connection = endpoint.connect(options).await.map_err(|e| match e {
-        Error::Unreachable { .. } => {
+    Ok(options)
+}
+
+/// A peer that could not be reached.
+pub fn failed(e: &Error) -> Failure {
+    match (e, e.kind()) {
+        (Error::Unreachable { .. }, _) => {
             Failure::network(format!("{e}; check the address, and that `anabranch recv` or `tunnel` runs there"))
         }
-        e => e.into(),
-    })?;
-    let sockets = Sockets { endpoint, captured: policies.pcap.is_some() };
-    Ok(Link { connection, sockets, peer: peer.place() })
+        (_, ErrorKind::Network) => Failure::network(e),
+        (_, ErrorKind::Usage) => Failure::usage(e),
+    }
 }
 
 /// Where peers may come in.
@@ -106,6 +104,18 @@ impl Listener {
 }
 
 impl Sockets {
+    /// For connections that we begin.
+    pub fn client(peer: &PeerUri, policies: &PolicyArgs) -> Result<Self, Failure> {
+        let transport = policies.transport(peer);
+        let config = ClientConfig { transport, pcap: policies.pcap.clone(), ..ClientConfig::default() };
+        Ok(Sockets { endpoint: Endpoint::client(config)?, captured: policies.pcap.is_some() })
+    }
+
+    /// The endpoint.
+    pub fn endpoint(&self) -> &Endpoint {
+        &self.endpoint
+    }
+
     /// Waits a moment until everything has been sent, and noted in the capture.
     async fn settle(&self) {
         if tokio::time::timeout(Duration::from_millis(500), self.endpoint.wait_idle()).await.is_err() {
@@ -118,6 +128,11 @@ impl Sockets {
 }
 
 impl Link {
+    /// A connection as the commands use it.
+    pub fn new(connection: Connection, sockets: Sockets, peer: String) -> Self {
+        Link { connection, sockets, peer }
+    }
+
     /// Whom it leads to.
     pub fn peer(&self) -> &str {
         &self.peer
@@ -209,10 +224,15 @@ impl Link {
 
     /// Ends gracefully, or at once when that takes longer than `limit`.
     pub async fn close(&self, limit: Duration) {
+        self.leave(limit).await;
+        self.sockets.settle().await;
+    }
+
+    /// The same, when others use the endpoint afterwards.
+    pub async fn leave(&self, limit: Duration) {
         if tokio::time::timeout(limit, self.connection.shutdown()).await.is_err() {
             self.abort(INTERRUPTED);
         }
-        self.sockets.settle().await;
     }
 
     /// Ends at once.

@@ -18,6 +18,7 @@ fn wrong_flags() {
         (&["send", "a", "srt://b:1"], "anabranch://host:port"),
         (&["send", "a", "anabranch://b?frob=1"], "no setting called `frob`"),
         (&["send", "a", "anabranch://127.0.0.1", "--latency", "fast"], "no time"),
+        (&["tunnel", "--accept", "anabranch://:1", "--forward", "udp://127.0.0.1:9", "--once"], "--accept"),
         (&["send", "a", "anabranch://127.0.0.1", "--mode", "x"], "auto, media, datagram and file"),
         (&["send", "rtsp://a", "anabranch://127.0.0.1"], "neither an input nor an output"),
         (&["send", "rtp://:5004?ttl=3", "anabranch://127.0.0.1"], "there are iface and reorder"),
@@ -110,7 +111,7 @@ fn another_sender_is_told_to_wait() {
     let input = file(&dir, "in", b"x");
     run(&["send", &input, &peer]).check(1, Some("busy"));
     let listen = format!("udp://127.0.0.1:{}", common::port());
-    run(&["tunnel", "--listen", &listen, &peer]).check(1, Some("this is `anabranch recv`"));
+    run(&["tunnel", "--listen", &listen, &peer, "--once"]).check(1, Some("this is `anabranch recv`"));
     first.wait().check(0, None);
     r.wait().check(0, None);
     same(&std::fs::read(&out).unwrap(), &clip());
@@ -139,7 +140,7 @@ fn a_killed_receiver_is_noticed() {
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
     let peer = format!("anabranch://127.0.0.1:{port}?latency=1000");
-    let sender = start(&["send", common::CLIP, &peer, "--peer-timeout", "2s"]);
+    let sender = start(&["send", common::CLIP, &peer, "--peer-timeout", "2s", "--once"]);
     grown(&out, 300_000);
     r.signal("KILL");
     sender.wait().check(1, Some("is gone"));

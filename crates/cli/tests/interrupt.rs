@@ -34,7 +34,7 @@ fn at_the_sender() {
 #[test]
 fn at_the_receiver() {
     let (_dir, out) = scratch();
-    let (s, r) = pair(&out, &[]);
+    let (s, r) = pair(&out, &["--once"]);
     r.signal("TERM");
     let began = Instant::now();
     let (s, r) = (s.wait(), r.wait());

@@ -34,7 +34,8 @@ fn the_old_output_stays_until_a_sender_is_let_in() {
     let port = common::port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
     let to = format!("127.0.0.1:{port}");
-    run(&["tunnel", "--listen", &format!("udp://127.0.0.1:{}", common::port()), &to]).check(1, Some("this is"));
+    run(&["tunnel", "--listen", &format!("udp://127.0.0.1:{}", common::port()), &to, "--once"])
+        .check(1, Some("this is"));
     run(&["send", out.to_str().unwrap(), &to]).check(1, Some("its output is the very file that is to be sent"));
     let link = dir.path().join("link");
     std::os::unix::fs::symlink(&out, &link).unwrap();
@@ -68,7 +69,7 @@ fn a_sender_that_waits_is_told_when_the_receiver_ends() {
     let (_dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
-    let (s, _) = waiting(port, &[]);
+    let (s, _) = waiting(port, &["--once"]);
     r.signal("INT");
     r.wait().check(130, None);
     s.wait().check(1, Some("refuses: it has ended"));
@@ -79,7 +80,7 @@ fn a_sender_that_waits_notices_that_the_receiver_is_gone() {
     let (_dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
-    let (s, _) = waiting(port, &["--peer-timeout", "2s"]);
+    let (s, _) = waiting(port, &["--peer-timeout", "2s", "--once"]);
     r.signal("KILL");
     let began = Instant::now();
     s.wait().check(1, Some("is gone"));

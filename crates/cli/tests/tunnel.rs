@@ -71,8 +71,13 @@ fn the_far_side_ends() {
     let accept =
         start(&["tunnel", "--accept", &format!("anabranch://127.0.0.1:{port}"), "--forward", "udp://127.0.0.1:9"]);
     listening(port);
-    let enter =
-        start(&["tunnel", "--listen", &format!("udp://127.0.0.1:{entry}"), &format!("anabranch://127.0.0.1:{port}")]);
+    let enter = start(&[
+        "tunnel",
+        "--listen",
+        &format!("udp://127.0.0.1:{entry}"),
+        &format!("anabranch://127.0.0.1:{port}"),
+        "--once",
+    ]);
     listening(entry);
     // Nobody listens at the target; that ends nothing.
     let c = client(entry);

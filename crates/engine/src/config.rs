@@ -33,7 +33,45 @@ pub struct AuthConfig {
 /// What fits an Ethernet frame with the headers of IPv6 and UDP, bytes.
 const LARGEST_SOUGHT: usize = 1_452;
 
-/// Limits and constants of an association. Defaults are RFC 9260 §16's unless a line says otherwise.
+/// Constants whose right value depends on what a profile is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Constants {
+    /// SACK.Delay.
+    pub sack_delay: Duration,
+    /// RTO.Max.
+    pub rto_max: Duration,
+    /// HB.interval.
+    pub heartbeat_interval: Duration,
+    /// See [`AssocConfig::peer_timeout`].
+    pub peer_timeout: Option<Duration>,
+}
+
+impl Constants {
+    /// RFC 9260 §16.
+    pub const RFC: Constants = Constants {
+        sack_delay: Duration::from_millis(200),
+        rto_max: Duration::from_secs(60),
+        heartbeat_interval: Duration::from_secs(30),
+        peer_timeout: None,
+    };
+
+    /// For networks that come and go. A small window stands still for SACK.Delay when its last packet is an odd one; that
+    /// must be little against a latency. A path that was cut is asked every RTO.Max at least, so that its return is
+    /// noticed; an idle one that dies is noticed by HEARTBEATs. All paths may be silent for a minute, as in a tunnel.
+    pub const OURS: Constants = Constants {
+        sack_delay: Duration::from_millis(20),
+        rto_max: Duration::from_secs(3),
+        heartbeat_interval: Duration::from_secs(1),
+        peer_timeout: Some(Duration::from_secs(60)),
+    };
+
+    /// Those of a profile: ours where the profile is, otherwise the RFC's.
+    pub fn of(profile: &Profile) -> Self {
+        if profile.is_ours() { Self::OURS } else { Self::RFC }
+    }
+}
+
+/// Limits and constants of an association. Defaults are RFC 9260 §16's unless a line, or [`Constants`], says otherwise.
 #[derive(Clone, Debug)]
 pub struct AssocConfig {
     /// Policies by name.
@@ -59,6 +97,10 @@ pub struct AssocConfig {
     pub path_mtu_discovery: Option<PathMtuDiscovery>,
     /// Association.Max.Retrans.
     pub max_association_retrans: u16,
+    /// A peer that leaves what it is sent unanswered, HEARTBEATs at least, is given up after so long, and Association.Max.Retrans then counts
+    /// for the handshake and the shutdown alone: how soon errors add up depends on round trips, how long an outage lasts
+    /// does not. None counts (RFC 9260 §8.1).
+    pub peer_timeout: Option<Duration>,
     /// Path.Max.Retrans.
     pub max_path_retrans: u16,
     /// Primary.Switchover.Max.Retrans (RFC 7829 §5): more errors than this on the primary path make the path that is used
@@ -152,8 +194,14 @@ pub struct AssocConfig {
 }
 
 impl AssocConfig {
-    /// The defaults with the given profile.
+    /// The defaults with the given profile and its [`Constants`].
     pub fn new(profile: Profile) -> Self {
+        let constants = Constants::of(&profile);
+        Self::with(profile, constants)
+    }
+
+    /// The same with constants of another purpose, to compare profiles under equal ones.
+    pub fn with(profile: Profile, constants: Constants) -> Self {
         let finds_size = profile.finds_packet_size();
         let mut config = AssocConfig {
             profile,
@@ -165,16 +213,17 @@ impl AssocConfig {
             packet_size: 1_200,
             path_mtu_discovery: finds_size.then(|| PathMtuDiscovery::up_to(LARGEST_SOUGHT)),
             max_association_retrans: 10,
+            peer_timeout: constants.peer_timeout,
             max_path_retrans: 5,
             primary_switchover: None,
             shows_doubt: true,
             max_init_retrans: 8,
-            heartbeat_interval: Duration::from_secs(30),
+            heartbeat_interval: constants.heartbeat_interval,
             heartbeat_max_burst: 1,
-            sack_delay: Duration::from_millis(200),
+            sack_delay: constants.sack_delay,
             max_burst: 4,
             rto_initial: Duration::from_secs(1),
-            rto_max: Duration::from_secs(60),
+            rto_max: constants.rto_max,
             max_init_timeout: None,
             max_paths: 16,
             fragmentation: true,

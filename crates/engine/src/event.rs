@@ -18,7 +18,7 @@ pub enum CloseReason {
     /// No answer to INIT or COOKIE ECHO.
     #[error("the peer does not answer")]
     NoAnswer,
-    /// Association.Max.Retrans exceeded.
+    /// Association.Max.Retrans exceeded, or nothing answered for `peer_timeout`.
     #[error("the peer is gone: nothing was acknowledged any more on any path")]
     PeerGone,
     /// The peer restarted, and another association has begun.

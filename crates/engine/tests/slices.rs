@@ -62,7 +62,11 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn config() -> AssocConfig {
-    AssocConfig { send_buffer: 64 << 10, receive_buffer: 32 << 10, ..AssocConfig::new(Profile::named("cmt").unwrap()) }
+    AssocConfig {
+        send_buffer: 64 << 10,
+        receive_buffer: 32 << 10,
+        ..AssocConfig::with(Profile::named("cmt").unwrap(), anabranch_engine::Constants::RFC)
+    }
 }
 
 /// A packet under way: the interface it left from, and as what it is carried.

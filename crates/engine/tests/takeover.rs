@@ -63,7 +63,7 @@ fn live_leaves_a_silent_path_within_its_bound_and_returns() {
 fn without_path_truth_it_is_left_only_after_its_timer() {
     let mut profile = Profile::named("cmt").expect("registered");
     profile.set(Hook::PathState, "potentially_failed").expect("registered");
-    let (_, taken) = cut(anabranch_engine::AssocConfig::new(profile), 0);
+    let (_, taken) = cut(anabranch_engine::AssocConfig::with(profile, anabranch_engine::Constants::RFC), 0);
     assert!(taken.is_some_and(|t| t > ms(500)), "{taken:?}: the comparison means nothing");
 }
 

@@ -29,7 +29,7 @@ fn a_path_that_is_left_takes_no_watch_along() {
         profile.set(hook, spec).expect("registered");
     }
     let links = [(link(10, 20), link(10, 20)), (link(10, 30), link(10, 30))];
-    let mut b = Bench::connected(3, &AssocConfig::new(profile), &links);
+    let mut b = Bench::connected(3, &AssocConfig::with(profile, anabranch_engine::Constants::RFC), &links);
     b.strict = true;
     b.tap = Some(vec![]);
     for n in 0..5 {

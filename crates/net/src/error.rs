@@ -84,8 +84,14 @@ pub enum Error {
     #[error("the connection is over: {0}")]
     Closed(CloseReason),
     /// Two associations between the same ports of two endpoints cannot be told apart.
-    #[error("there is a connection with {0} already")]
+    #[error(
+        "this endpoint has a connection with {0} already, and two between the same SCTP ports cannot be told apart: use \
+         streams of that one, or another endpoint, which has a port of its own"
+    )]
     AlreadyConnected(SocketAddr),
+    /// A name means no address now.
+    #[error("{0}")]
+    Unresolved(String),
     /// The association holds as many paths as it may.
     #[error("the connection has no room for another path")]
     TooManyPaths,
@@ -120,6 +126,7 @@ impl Error {
             | Error::Policy(_)
             | Error::Config(_)
             | Error::TooManyPaths
+            | Error::AlreadyConnected(_)
             | Error::Capture { .. } => ErrorKind::Usage,
             _ => ErrorKind::Network,
         }

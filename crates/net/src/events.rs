@@ -1,13 +1,16 @@
 //! What happened to a connection, kept so that nobody who asks late misses the beginning.
 
 use crate::shared::Shared;
-use anabranch_base::Instant;
+use anabranch_base::{Duration, Instant};
 use anabranch_engine::{AssocId, Event};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Events that are kept for each connection; older ones are forgotten.
 const KEPT: usize = 1_024;
+
+/// Messages given up are told so often at most, or with whatever else happens.
+const GIVEN_UP_EVERY: Duration = Duration::from_secs(1);
 
 /// An event and when it was seen.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,10 +27,37 @@ pub(crate) struct EventLog {
     /// Number of the oldest event kept.
     first: u64,
     events: VecDeque<TimedEvent>,
+    /// When messages given up were last told, and how many have been since.
+    told: Option<Instant>,
+    given_up: u64,
 }
 
 impl EventLog {
-    pub fn push(&mut self, at: Instant, event: Event) {
+    /// Notes an event; false when there is nothing to read because of it.
+    pub fn note(&mut self, at: Instant, event: Event) -> bool {
+        if let Event::Abandoned { messages } = event {
+            self.given_up += messages;
+            // A silent network makes each message one that is given up.
+            if self.told.is_some_and(|told| at.since(told) < GIVEN_UP_EVERY) {
+                return false;
+            }
+            self.tell_given_up(at);
+            return true;
+        }
+        if self.given_up > 0 {
+            self.tell_given_up(at);
+        }
+        self.push(at, event);
+        true
+    }
+
+    fn tell_given_up(&mut self, at: Instant) {
+        let messages = std::mem::take(&mut self.given_up);
+        self.told = Some(at);
+        self.push(at, Event::Abandoned { messages });
+    }
+
+    fn push(&mut self, at: Instant, event: Event) {
         if self.events.len() == KEPT {
             self.events.pop_front();
             self.first += 1;
@@ -44,7 +74,8 @@ impl EventLog {
     }
 }
 
-/// Events of a connection from its beginning: paths that come, go and change, messages given up, the end.
+/// Events of a connection from its beginning: paths that come, go and change, messages given up, the end. Of messages
+/// given up there is one event a second at most, with their number; [`AssocStats`](crate::AssocStats) has the sums.
 ///
 /// Does not keep the connection alive.
 pub struct Events {
@@ -103,5 +134,22 @@ mod tests {
         assert_eq!(read, KEPT);
         log.push(Instant::FAR, Event::PeerShutdown);
         assert_eq!(log.read(&mut next).unwrap().event, Event::PeerShutdown);
+    }
+
+    #[test]
+    fn messages_given_up_are_summed() {
+        let mut log = EventLog::default();
+        let at = Instant::from_millis;
+        let told: Vec<bool> = (0..2_500).map(|ms| log.note(at(ms), Event::Abandoned { messages: 2 })).collect();
+        assert_eq!(told.iter().filter(|t| **t).count(), 3, "one a second");
+        assert!(log.note(at(2_501), Event::PeerShutdown));
+        let mut next = 0;
+        let all: Vec<Event> = std::iter::from_fn(|| log.read(&mut next)).map(|e| e.event).collect();
+        let sums: Vec<u64> = all
+            .iter()
+            .filter_map(|e| if let Event::Abandoned { messages } = e { Some(*messages) } else { None })
+            .collect();
+        assert_eq!(sums, [2, 2_000, 2_000, 998], "and the rest with what happens next");
+        assert_eq!(all.last(), Some(&Event::PeerShutdown));
     }
 }

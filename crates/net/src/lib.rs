@@ -16,6 +16,46 @@
 //! # Ok(()) }
 //! ```
 //!
+//! # It comes back by itself
+//!
+//! A [`Connection`] is one association and ends with it: when the peer says so, when its host answers that it knows
+//! nothing of it (the peer was started anew), or when nothing was answered for [`AssocConfig::peer_timeout`]. Until then
+//! it survives the silence of all paths. [`Reconnecting`] begins the next one as soon as there is a peer again:
+//!
+//! ```no_run
+//! # use anabranch_net::{AssocConfig, ClientConfig, ConnectOptions, Endpoint, Profile, Reconnecting, SendOptions};
+//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
+//! let config = AssocConfig::new(Profile::named("low-latency")?);
+//! let options = ConnectOptions::new("192.0.2.7:9899".parse()?, config);
+//! let line = Reconnecting::new(Endpoint::client(ClientConfig::default())?, options);
+//! line.send(SendOptions::default(), "hello".into()).await?;
+//! while let Some(message) = line.recv().await {
+//!     println!("{:?}", message.payload);
+//! }
+//! # Ok(()) }
+//! ```
+//!
+//! What a lost connection had taken and not delivered is lost; a program that cannot bear that numbers its messages and
+//! lets the peer answer. `examples/reconnect.rs` shows states and deadlines.
+//!
+//! # Which class, which priority?
+//!
+//! - [`SendOptions::class`] says how important a message is, 0 first: it is sent first where the stream scheduler goes by
+//!   classes, and where a window is short the others wait. Commands 0, state that the next message replaces 2.
+//! - [`SendOptions::deadline`] says until when it is worth anything. It is what keeps queues short: give one to
+//!   everything that becomes stale.
+//! - [`SendOptions::discard_priority`] says what may be thrown away for the room of others while it is unsent
+//!   (RFC 7496); without one nothing is.
+//! - [`SendOptions::group`] ties messages that are useful together only: when one is given up, so are the others.
+//! - Order costs time: a lost message holds up those behind it on its stream. `unordered`, or a stream of its own for what
+//!   has nothing to do with the rest.
+//!
+//! # A second connection to the same server
+//!
+//! Two associations between the same SCTP ports cannot be told apart (RFC 9260 §1.3), and an endpoint has one port, so
+//! [`Endpoint::connect`] refuses the second with [`Error::AlreadyConnected`]. Use streams of the one there is, or another
+//! [`Endpoint`]: each draws a port of its own.
+//!
 //! Time: deadlines are [`Instant`]s on the scale of [`now`], one for the whole process.
 
 mod alarm;
@@ -34,6 +74,7 @@ mod events;
 mod interface;
 mod locals;
 mod outlets;
+mod reconnect;
 mod shared;
 mod socket;
 mod stats;
@@ -49,12 +90,13 @@ pub use endpoint::Endpoint;
 pub use entropy::SystemEntropy;
 pub use error::{Error, ErrorKind, SendError};
 pub use events::{Events, TimedEvent};
+pub use reconnect::{Backoff, ReconnectState, ReconnectStates, Reconnecting, Trouble};
 pub use stats::{ConnectionStats, DriverStats, PathReport};
 
 pub use anabranch_base::{Duration, Instant, PathId, StreamId};
 pub use anabranch_engine::{
-    AbandonedCount, AbandonedStats, AddressError, AssocConfig, AssocStats, CloseReason, Event, Message, Part,
-    PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions,
+    AbandonedCount, AbandonedStats, AddressError, AssocConfig, AssocStats, CloseReason, Constants, Event, Message,
+    Part, PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions,
 };
 pub use anabranch_policy::registry::Profile;
 pub use anabranch_policy::view::PathState;

@@ -207,8 +207,9 @@ impl Core {
             self.remember_stats(id);
         }
         let Some(entry) = self.connections.get_mut(&id) else { return };
-        entry.log.push(now, event);
-        entry.signals.changed.notify_waiters();
+        if entry.log.note(now, event) {
+            entry.signals.changed.notify_waiters();
+        }
         if ended {
             entry.signals.readable.notify_waiters();
             entry.signals.writable.notify_waiters();

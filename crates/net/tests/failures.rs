@@ -6,10 +6,9 @@ use anabranch_net::{
     ClientConfig, CloseReason, ConnectOptions, Duration as Span, Endpoint, Error, ErrorKind, Event, Local, PathSpec,
     SendError, SendOptions, ServerConfig, StreamId,
 };
-use common::{client, config, from, pair, server_at, within};
+use common::{client, config, from, pair, relay, server_at, within};
 use std::net::{SocketAddr, UdpSocket};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 #[tokio::test]
@@ -155,37 +154,6 @@ async fn a_peer_that_falls_silent_is_gone() {
         last = Some(e.event);
     }
     assert_eq!(last, Some(Event::Closed(CloseReason::PeerGone)));
-}
-
-/// Passes packets to `server` and back until told to be silent. Ends with the process.
-fn relay(server: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
-    let front = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let back = UdpSocket::bind("127.0.0.1:0").unwrap();
-    back.connect(server).unwrap();
-    let address = front.local_addr().unwrap();
-    let silent = Arc::new(AtomicBool::new(false));
-    let client = Arc::new(std::sync::Mutex::new(None));
-    let (f, b, c, s) = (front.try_clone().unwrap(), back.try_clone().unwrap(), client.clone(), silent.clone());
-    std::thread::spawn(move || {
-        let mut buffer = [0; 2_000];
-        while let Ok((n, from)) = f.recv_from(&mut buffer) {
-            *c.lock().unwrap() = Some(from);
-            if !s.load(Ordering::Relaxed) {
-                let _ = b.send(&buffer[..n]);
-            }
-        }
-    });
-    let s = silent.clone();
-    std::thread::spawn(move || {
-        let mut buffer = [0; 2_000];
-        while let Ok(n) = back.recv(&mut buffer) {
-            let to = *client.lock().unwrap();
-            if let (Some(to), false) = (to, s.load(Ordering::Relaxed)) {
-                let _ = front.send_to(&buffer[..n], to);
-            }
-        }
-    });
-    (address, silent)
 }
 
 #[tokio::test]

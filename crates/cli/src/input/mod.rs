@@ -2,6 +2,7 @@
 
 pub mod detect;
 mod paced;
+mod pieces;
 mod rtp;
 mod stream;
 mod udp;
@@ -11,11 +12,12 @@ pub use stream::plain;
 
 use crate::exit::Failure;
 use crate::filemark::FileMark;
+use crate::monitor::Progress;
 use crate::session::Mode;
 use crate::uri::InputUri;
-use anabranch_net::{Instant, now};
+use anabranch_net::Instant;
 use bytes::Bytes;
-use std::collections::VecDeque;
+use pieces::Pieces;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -23,9 +25,6 @@ use tokio::sync::mpsc;
 const QUEUE: usize = 256;
 /// Datagrams that may: what waits here has the time of its arrival, what waits in the socket has not.
 const DATAGRAMS: usize = 2_048;
-
-/// How long old input is looked for.
-const SKIPPING: Duration = Duration::from_millis(20);
 
 /// Bytes that came in: a datagram, or as much of a stream as was read.
 #[derive(Clone, Debug)]
@@ -42,11 +41,11 @@ pub struct Input {
     name: String,
     uri: InputUri,
     file: Option<FileMark>,
-    rx: mpsc::Receiver<Result<Chunk, Failure>>,
-    /// Read ahead to find out what it is.
-    ahead: VecDeque<Chunk>,
+    pieces: Pieces,
     /// Takes the pieces out of RTP.
     rtp: Option<Box<rtp::Rtp>>,
+    /// It runs at its own pace, whoever takes it.
+    paced: bool,
 }
 
 impl Input {
@@ -70,7 +69,11 @@ impl Input {
             InputUri::Rtp { reorder, .. } => Some(Box::new(rtp::Rtp::new(*reorder))),
             _ => None,
         };
-        Ok(Input { name, uri: uri.clone(), file, rx, ahead: VecDeque::new(), rtp })
+        Ok(Input { rtp, ..Input::of(name, uri.clone(), file, rx) })
+    }
+
+    fn of(name: String, uri: InputUri, file: Option<FileMark>, rx: mpsc::Receiver<Result<Chunk, Failure>>) -> Self {
+        Input { name, uri, file, pieces: Pieces::new(rx), rtp: None, paced: false }
     }
 
     /// Tells its file from all others of this machine.
@@ -97,42 +100,65 @@ impl Input {
         !self.uri.is_datagrams()
     }
 
-    /// The next piece; none at the end.
+    /// The next piece; none at the end. May be dropped at any time.
     pub async fn next(&mut self) -> Result<Option<Chunk>, Failure> {
-        if self.rtp.is_some() { self.next_of_rtp().await } else { raw(&mut self.ahead, &mut self.rx).await }
+        if self.rtp.is_some() { self.next_of_rtp().await } else { self.pieces.next().await }
     }
 
-    /// Throws away what a live source brought more than `age` ago: it would only be sent late. Files and pipes wait by
-    /// themselves.
-    pub async fn skip_old(&mut self, age: Duration) {
-        if !self.uri.is_datagrams() {
+    /// Goes on whether anybody takes it or not: a network source, or one that runs at a pace. Others wait by themselves.
+    pub fn goes_on(&self) -> bool {
+        self.is_live() || self.paced
+    }
+
+    fn is_live(&self) -> bool {
+        self.uri.is_datagrams()
+    }
+
+    /// Is it a file, which has its beginning for whoever comes?
+    pub fn is_file(&self) -> bool {
+        matches!(self.uri, InputUri::File(_))
+    }
+
+    /// Reads on while there is nobody to send to, and drops what is older than `age`: it would only be sent late. Returns
+    /// at the end of the input; what is left can still be taken. May be dropped at any time.
+    pub async fn hold(&mut self, age: Duration, progress: &Progress) -> Result<(), Failure> {
+        loop {
+            self.drop_old(age, progress);
+            if let Some(end) = self.pieces.end() {
+                return end;
+            }
+            self.pieces.read_or_end().await;
+        }
+    }
+
+    /// Throws away what a source that goes on by itself brought more than `age` ago.
+    pub fn skip_old(&mut self, age: Duration, progress: &Progress) {
+        if !self.goes_on() {
             return;
         }
-        let now = now();
-        // Where the queue is full the rest waits in the socket, and nothing says since when.
-        let overflowed = self.rx.len() >= DATAGRAMS;
-        let until = tokio::time::Instant::now() + SKIPPING;
-        while overflowed && tokio::time::Instant::now() < until {
-            while matches!(self.rx.try_recv(), Ok(Ok(_))) {}
-            tokio::time::sleep(SKIPPING / 10).await;
-        }
-        while let Ok(Ok(chunk)) = self.rx.try_recv() {
-            self.ahead.push_back(chunk);
-        }
-        self.ahead.retain(|c| !overflowed && c.at + age.into() >= now);
+        self.pieces.read_now();
+        self.drop_old(age, progress);
     }
 
-    /// What the first bytes look like. Waits for them.
+    fn drop_old(&mut self, age: Duration, progress: &Progress) {
+        let dropped = self.pieces.drop_old(age);
+        if dropped > 0 {
+            progress.update(|row| row.dropped_bytes += dropped as u64);
+        }
+    }
+
+    /// What the first bytes look like. Waits for them; may be dropped at any time.
     pub async fn detect(&mut self) -> Result<Mode, Failure> {
         if self.uri.is_datagrams() {
             return self.detect_rtp().await;
         }
-        let mut head = Vec::new();
-        while head.len() < detect::HEAD {
-            let Some(chunk) = self.rx.recv().await.transpose()? else { break };
-            head.extend_from_slice(&chunk.bytes);
-            self.ahead.push_back(chunk);
+        while self.pieces.bytes() < detect::HEAD {
+            if !self.pieces.read_ahead().await? {
+                break;
+            }
         }
+        let mut head = Vec::new();
+        self.pieces.ahead().for_each(|chunk| head.extend_from_slice(&chunk.bytes));
         Ok(if detect::is_transport_stream(&head) { Mode::Media } else { Mode::File })
     }
 
@@ -148,38 +174,29 @@ impl Input {
         let (tx, rx) = mpsc::channel(QUEUE);
         let (name, uri, file) = (self.name.clone(), self.uri.clone(), self.file);
         tokio::spawn(paced::run(self, pace, tx));
-        Input { name, uri, file, rx, ahead: VecDeque::new(), rtp: None }
-    }
-}
-
-/// The next piece as it came; none at the end.
-async fn raw(
-    ahead: &mut VecDeque<Chunk>,
-    rx: &mut mpsc::Receiver<Result<Chunk, Failure>>,
-) -> Result<Option<Chunk>, Failure> {
-    match ahead.pop_front() {
-        Some(chunk) => Ok(Some(chunk)),
-        None => rx.recv().await.transpose(),
+        Input { paced: true, ..Input::of(name, uri, file, rx) }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_net::now;
 
-    /// Of a source whose pieces came 80 ms and no time ago: how many are left at a latency of 40 ms.
-    async fn left(uri: InputUri) -> usize {
+    fn input(uri: InputUri) -> (mpsc::Sender<Result<Chunk, Failure>>, Input) {
         let (tx, rx) = mpsc::channel(DATAGRAMS);
-        let mut input = Input { name: String::new(), uri, file: None, rx, ahead: VecDeque::new(), rtp: None };
-        for pause in [80, 0] {
-            for _ in 0..10 {
-                let chunk = Chunk { at: now(), bytes: Bytes::from_static(b"x") };
-                assert!(tx.send(Ok(chunk)).await.is_ok());
-            }
-            tokio::time::sleep(Duration::from_millis(pause)).await;
-        }
-        input.skip_old(Duration::from_millis(40)).await;
-        drop(tx);
+        (tx, Input::of(String::new(), uri, None, rx))
+    }
+
+    fn udp() -> InputUri {
+        InputUri::Udp { address: "127.0.0.1:5001".parse().expect("an address"), interface: None }
+    }
+
+    fn piece() -> Chunk {
+        Chunk { at: now(), bytes: Bytes::from_static(b"x") }
+    }
+
+    async fn rest(mut input: Input) -> usize {
         let mut count = 0;
         while let Ok(Some(_)) = input.next().await {
             count += 1;
@@ -187,10 +204,67 @@ mod tests {
         count
     }
 
+    /// Of a source whose pieces came 80 ms and no time ago: how many are left at a latency of 40 ms, how many went.
+    async fn left(uri: InputUri) -> (usize, u64) {
+        let (tx, mut input) = input(uri);
+        for pause in [80, 0] {
+            for _ in 0..10 {
+                assert!(tx.send(Ok(piece())).await.is_ok());
+            }
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+        let progress = Progress::default();
+        input.skip_old(Duration::from_millis(40), &progress);
+        drop(tx);
+        (rest(input).await, progress.get().dropped_bytes)
+    }
+
     #[tokio::test]
     async fn what_a_live_source_brought_before_the_latency_is_not_sent() {
-        let address = "127.0.0.1:5001".parse().expect("an address");
-        assert_eq!(left(InputUri::Udp { address, interface: None }).await, 10);
-        assert_eq!(left(InputUri::Stdin).await, 20, "a pipe waits by itself");
+        assert_eq!(left(udp()).await, (10, 10));
+        assert_eq!(left(InputUri::Stdin).await, (20, 0), "a pipe waits by itself");
+    }
+
+    /// A million pieces without anybody to send to: what is held is bounded by the latency, and by number whatever that is.
+    #[tokio::test]
+    async fn an_hour_without_a_receiver_takes_no_memory() {
+        for (age, most) in [(Duration::ZERO, 0), (Duration::from_secs(3_600), pieces::HELD)] {
+            let (tx, mut input) = input(udp());
+            let progress = Progress::default();
+            let feed = async {
+                for _ in 0..1_000_000 {
+                    assert!(tx.send(Ok(piece())).await.is_ok());
+                }
+            };
+            tokio::select! {
+                () = feed => {}
+                ended = input.hold(age, &progress) => panic!("{ended:?}"),
+            }
+            drop(tx);
+            assert_eq!(input.hold(age, &progress).await, Ok(()));
+            assert!(
+                input.pieces.room().0 <= most && input.pieces.room().1 <= 2 * pieces::HELD.max(DATAGRAMS),
+                "{age:?}"
+            );
+            let dropped = progress.get().dropped_bytes;
+            assert_eq!(rest(input).await as u64 + dropped, 1_000_000);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_looked_at_is_not_lost_however_often_the_look_is_broken_off() {
+        let (tx, mut input) = input(InputUri::Stdin);
+        for byte in 0..5u8 {
+            let bytes = Bytes::from(vec![byte; 1_000]);
+            assert!(tx.send(Ok(Chunk { at: now(), bytes })).await.is_ok());
+            let brief = Duration::from_millis(1);
+            let found = tokio::time::timeout(brief, input.detect()).await;
+            assert_eq!(found.is_ok(), byte == 4, "with 4096 bytes it is known");
+        }
+        drop(tx);
+        for byte in 0..5u8 {
+            let chunk = input.next().await.expect("no failure").expect("a piece");
+            assert_eq!(chunk.bytes, vec![byte; 1_000]);
+        }
     }
 }

@@ -1,6 +1,6 @@
 //! Datagrams that carry a transport stream in RTP.
 
-use super::{Chunk, Input, detect, raw};
+use super::{Chunk, Input, detect};
 use crate::exit::{Failure, warning};
 use crate::session::Mode;
 use crate::uri::InputUri;
@@ -57,7 +57,7 @@ impl Input {
             tokio::select! {
                 biased;
                 // What has come already may be what is missing.
-                chunk = raw(&mut self.ahead, &mut self.rx) => match chunk? {
+                chunk = self.pieces.next() => match chunk? {
                     Some(chunk) => rtp.push(chunk.at, chunk.bytes),
                     None => {
                         rtp.finish();
@@ -77,15 +77,15 @@ impl Input {
         let mut seen = 0;
         let verdict = loop {
             // What was read before is looked at again: waiting may have been broken off.
-            if let Some(verdict) = self.ahead.iter().skip(seen).find_map(|c| recogniser.push(&c.bytes)) {
+            if let Some(verdict) = self.pieces.ahead().skip(seen).find_map(|c| recogniser.push(&c.bytes)) {
                 break verdict;
             }
-            seen = self.ahead.len();
-            let next = self.rx.recv();
-            let next = if seen == 0 { Ok(next.await) } else { tokio::time::timeout(SILENCE, next).await };
-            match next {
-                Ok(Some(chunk)) => self.ahead.push_back(chunk?),
-                Ok(None) | Err(_) => break recogniser.so_far(),
+            seen = self.pieces.ahead().count();
+            let read = self.pieces.read_ahead();
+            let more =
+                if seen == 0 { read.await? } else { tokio::time::timeout(SILENCE, read).await.unwrap_or(Ok(false))? };
+            if !more {
+                break recogniser.so_far();
             }
         };
         match verdict {
@@ -108,7 +108,7 @@ impl Input {
             }
             _ => {
                 // A stream of which one packet is damaged.
-                let first = self.ahead.front().map_or(&[][..], |c| &c.bytes);
+                let first = self.pieces.ahead().next().map_or(&[][..], |c| &c.bytes);
                 let media = first.len().is_multiple_of(188) && detect::is_transport_stream(first);
                 Ok(if media { Mode::Media } else { Mode::Datagram })
             }

@@ -1,6 +1,6 @@
 //! A byte stream, reliable and in order.
 
-use super::Pump;
+use super::sending::Pump;
 use crate::exit::Failure;
 use crate::input::Input;
 use crate::session::{DATA_STREAM, End, ppid};

@@ -1,6 +1,7 @@
 //! How sending ends: the receiver is told that that was all, and says what it wrote.
 
-use super::{PATIENCE, Pump};
+use super::PATIENCE;
+use super::sending::Pump;
 use crate::exit::{Failure, Outcome, warning};
 use crate::session::{Control, Done, End, Mode};
 use crate::stats::StreamRow;
@@ -28,11 +29,7 @@ pub(super) async fn conclude(
     let (end, failed) = match pumped {
         Ok(end) => (end, None),
         // The input failed: what was sent before is brought to a clean end.
-        Err(failure @ Failure::Usage(_)) => {
-            let row = pump.progress.get();
-            let end = End { interrupted: true, messages: row.messages, frames: row.frames, bytes: row.bytes };
-            (end, Some(failure))
-        }
+        Err(failure @ Failure::Usage(_)) => (pump.sent(), Some(failure)),
         Err(failure) => return Ending { cause: pump.stop.get(), result: Err(failure), done: None },
     };
     let (answer, cause) = match pump.link.control(&Control::End(end)).await {

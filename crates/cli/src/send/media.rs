@@ -1,6 +1,6 @@
 //! A transport stream as frames with class and deadline.
 
-use super::Pump;
+use super::sending::Pump;
 use crate::exit::{Failure, warning};
 use crate::input::{Chunk, Input};
 use crate::session::{End, ppid};
@@ -118,7 +118,7 @@ impl Sender<'_> {
             failure = self.pump.stop.lost() => return Err(failure),
         };
         self.bytes += bytes;
-        let frames = self.packetiser.end().frames;
+        let frames = self.pump.before.frames + self.packetiser.end().frames;
         self.pump.progress.update(|row| {
             row.messages += messages;
             row.bytes += bytes;

@@ -4,20 +4,15 @@ mod bytes;
 mod datagram;
 mod ending;
 mod media;
+mod sending;
 
-use crate::exit::{Failure, Outcome, warning};
-use crate::input::Input;
-use crate::interrupt::Interrupt;
-use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog};
+use crate::exit::{Failure, Outcome};
 use crate::netargs::{PathArgs, PolicyArgs};
-use crate::reload::Reload;
 use crate::session::{Control, ControlError, Hello, Mode, ppid};
-use crate::stats::{Reporter, StatsArgs};
+use crate::stats::StatsArgs;
 use crate::stop::{Cause, Stop};
-use crate::transport::{self, Link};
+use crate::transport::Link;
 use crate::units;
-use crate::uri::{InputUri, PeerUri};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
@@ -39,6 +34,8 @@ Examples:
     anabranch send clip.ts anabranch://host:9899 --path 10.0.0.2 --path 10.1.0.2 --stats json
   A file, reliable and byte for byte:
     anabranch send backup.tar anabranch://host --mode file
+  Until the receiver ends or is lost for the first time, for scripts:
+    anabranch send udp://:5001 anabranch://host:9899 --once
   Through two relays of `anabranch emulate`:
     anabranch send clip.ts anabranch://127.0.0.1 \\
       --path 127.0.0.1,via=127.0.0.1:7001 --path 127.0.0.2,via=127.0.0.1:7002
@@ -76,6 +73,10 @@ pub struct SendArgs {
     /// End after this time
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub duration: Option<Duration>,
+    /// End when the receiver cannot be reached, ends or is lost. Without it media and datagrams are sent again as soon as
+    /// there is a receiver; a file, which cannot be resumed, always ends
+    #[arg(long)]
+    pub once: bool,
     /// Paths.
     #[command(flatten)]
     pub paths: PathArgs,
@@ -106,155 +107,9 @@ fn parse_mode(text: &str) -> Result<ModeChoice, String> {
     }
 }
 
-/// How long a stream waits for paths that are not confirmed or measured yet.
-const WARM_UP: Duration = Duration::from_millis(1_500);
-
-/// What a pump needs.
-struct Pump {
-    link: Link,
-    stop: Stop,
-    progress: Progress,
-    latency: Duration,
-    strip_null: bool,
-    ordered: bool,
-}
-
 /// Runs the command.
 pub async fn run(args: SendArgs) -> Outcome {
-    let peer = PeerUri::parse(&args.peer)?;
-    let uri = InputUri::parse(&args.input)?;
-    let plan = Plan::new(&args, &peer)?;
-    if let (InputUri::Rtp { .. }, ModeChoice::Fixed(Mode::Datagram | Mode::File)) = (&uri, plan.mode) {
-        return Err(Failure::usage(
-            "rtp:// takes a transport stream out of its packets; for --mode datagram use udp://",
-        ));
-    }
-    let interrupt = Interrupt::beside_reload(args.policies.config.as_deref());
-    let mut input = Input::open(&uri)?;
-    let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, false)?));
-    let link = tokio::select! {
-        link = transport::connect(&peer, &args.paths, &args.policies) => link?,
-        () = interrupt.wait() => return Err(Failure::Interrupted),
-    };
-    let stop = Stop::new(&interrupt, args.duration);
-    let watchdog = Watchdog::start(&link, args.policies.peer_timeout, &stop);
-    let _reload = Reload::start(&link, &peer, &args.paths, &args.policies)?;
-    let mut inbox = listen(&link, &stop);
-    let (mode, latency) = match plan.agree(&mut input, &link, &stop, &mut inbox).await {
-        Ok(Some(agreed)) => agreed,
-        other => {
-            let cause = stop.get();
-            close(&link, &stop).await;
-            return ended(cause, other.map(drop));
-        }
-    };
-    crate::monitor::lock(&reporter).begin("send", mode.name(), link.peer().into(), latency.as_millis() as u64);
-    let progress = Progress::default();
-    let monitor = Monitor::start(&link, &reporter, &progress, args.stats.stats_interval);
-    if mode == Mode::Media {
-        // A stream begins at its full rate, and so has to find the paths measured.
-        tokio::select! {
-            _ = link.warm_up(WARM_UP) => {}
-            _ = stop.wait() => {}
-        }
-        // Its beginning is what all that follows needs: what can be in time is kept.
-        input.skip_old(latency).await;
-    }
-    if mode == Mode::Media
-        && !args.no_pace
-        && let Some(pace) = input.pace(args.rate)
-    {
-        input = input.paced(pace);
-    }
-    let (strip_null, ordered) = (args.strip_null, args.ordered);
-    let pump = Pump { link: link.clone(), stop: stop.clone(), progress, latency, strip_null, ordered };
-    let pumped = match mode {
-        Mode::Media => media::pump(&pump, &mut input).await,
-        Mode::Datagram => datagram::pump(&pump, &mut input).await,
-        Mode::File | Mode::Tunnel => bytes::pump(&pump, &mut input).await,
-    };
-    let ending = ending::conclude(pumped, &pump, mode, &mut inbox).await;
-    drop(watchdog);
-    close(&link, &stop).await;
-    monitor.finish("send", describe(ending.cause.as_ref(), ending.result.as_ref().err()), ending.done).await;
-    if ending.result.is_ok() {
-        ending::warn_of_loss(&pump.progress.get(), latency);
-    }
-    ended(ending.cause, ending.result)
-}
-
-/// Says goodbye; to a peer that is gone there is nobody to say it to.
-async fn close(link: &Link, stop: &Stop) {
-    if matches!(stop.get(), Some(Cause::Lost(_))) {
-        link.end("gone").await;
-    } else {
-        link.close(PATIENCE).await;
-    }
-}
-
-/// What the user wants, as far as it is known before the input has been seen.
-struct Plan {
-    mode: ModeChoice,
-    latency: Option<Duration>,
-    profile: &'static str,
-    ordered: bool,
-    timeout: Duration,
-}
-
-impl Plan {
-    fn new(args: &SendArgs, peer: &PeerUri) -> Result<Self, Failure> {
-        let mode = match (&args.mode, &peer.mode) {
-            (Some(m), _) => *m,
-            (None, Some(text)) => parse_mode(text).map_err(Failure::usage)?,
-            (None, None) => ModeChoice::Auto,
-        };
-        args.stats.check()?;
-        let profile = args.policies.profile(peer)?.name();
-        Ok(Plan {
-            mode,
-            latency: args.latency.or(peer.latency),
-            profile,
-            ordered: args.ordered,
-            timeout: args.paths.connect_timeout,
-        })
-    }
-
-    /// Finds out what to send and agrees on it with the receiver; none when the user ends it before.
-    async fn agree(
-        &self,
-        input: &mut Input,
-        link: &Link,
-        stop: &Stop,
-        inbox: &mut mpsc::Receiver<Control>,
-    ) -> Result<Option<(Mode, Duration)>, Failure> {
-        link.control(&Control::Here(input.file())).await?;
-        let mode = match self.mode {
-            ModeChoice::Fixed(mode) => {
-                if mode == Mode::Media {
-                    input.expect_media();
-                }
-                mode
-            }
-            ModeChoice::Auto => tokio::select! {
-                mode = input.detect() => mode?,
-                cause = stop.wait() => return lost_or_none(cause),
-            },
-        };
-        tracing::info!("sending {} as {}", input.name(), mode.name());
-        if mode == Mode::Datagram && !self.ordered && input.is_one_stream() {
-            warning(&format!(
-                "the pieces of {} may arrive in another order; --ordered keeps it, --mode file is byte for byte",
-                input.name()
-            ));
-        }
-        let latency = match mode {
-            Mode::Media => self.latency.unwrap_or(DEFAULT_LATENCY),
-            Mode::Datagram => self.latency.unwrap_or_default(),
-            Mode::File | Mode::Tunnel => Duration::ZERO,
-        };
-        let hello = Hello { mode, latency, profile: self.profile.into() };
-        Ok(greet(link, hello, stop, inbox, self.timeout).await?.map(|latency| (mode, latency)))
-    }
+    sending::run(args).await
 }
 
 /// Says hello and waits for the welcome; returns the latency that holds.

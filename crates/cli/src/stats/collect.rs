@@ -70,6 +70,13 @@ impl Collector {
         }
     }
 
+    /// Another association begins: its paths count from 0 again.
+    pub fn renew(&mut self) {
+        for t in self.paths.values_mut() {
+            t.before = t.last;
+        }
+    }
+
     /// One row for each path, and begins the next interval.
     pub fn rows(&mut self, t: f64) -> Vec<PathRow> {
         self.paths.iter_mut().map(|(id, track)| track.row(t, *id)).collect()

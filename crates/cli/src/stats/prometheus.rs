@@ -50,6 +50,13 @@ const METRICS: &[(&str, &str, &str)] = &[
     ("anabranch_stream_late_total", COUNTER, "Messages that came after their instant."),
     ("anabranch_stream_lost_total", COUNTER, "Messages that had not come at their instant."),
     ("anabranch_stream_abandoned_total", COUNTER, "Messages given up because their deadline passed."),
+    (
+        "anabranch_stream_dropped_bytes_total",
+        COUNTER,
+        "Bytes of the source dropped before they were sent, since there was no connection (sender).",
+    ),
+    ("anabranch_reconnects_total", COUNTER, "How often the session began anew (sender)."),
+    ("anabranch_connected", GAUGE, "1 while there is a session with the receiver (sender)."),
     ("anabranch_path_active", GAUGE, "1 while the path is active."),
     ("anabranch_path_srtt_seconds", GAUGE, "Smoothed round-trip time, mean of the interval."),
     ("anabranch_path_rto_seconds", GAUGE, "Retransmission timeout, mean of the interval."),
@@ -102,6 +109,11 @@ impl Page {
             ("anabranch_stream_abandoned_total", s.abandoned as f64),
         ] {
             session.add(name, &labels, value);
+        }
+        if let Some(connected) = s.connected {
+            session.add("anabranch_stream_dropped_bytes_total", &labels, s.dropped_bytes as f64);
+            session.add("anabranch_reconnects_total", &labels, s.reconnects as f64);
+            session.add("anabranch_connected", &labels, f64::from(u8::from(connected)));
         }
         for p in told.totals {
             let labels = format!(

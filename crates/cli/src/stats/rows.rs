@@ -98,6 +98,13 @@ pub struct StreamRow {
     pub abandoned: u64,
     /// Of those, the ones that did not even find room in the send buffer.
     pub expired: u64,
+    /// Source bytes that were dropped before they were sent, since there was nobody to send them to in time; sender only.
+    pub dropped_bytes: u64,
+    /// How often the session began anew; sender only.
+    pub reconnects: u64,
+    /// Is there a session now? Sender only.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connected: Option<bool>,
 }
 
 /// Something that happened.
@@ -126,6 +133,19 @@ pub enum Row {
         /// Counters.
         #[serde(flatten)]
         stream: StreamRow,
+    },
+    /// The sender's session was lost, or has begun anew.
+    Link {
+        /// When.
+        t: f64,
+        /// `lost` or `connected`.
+        state: &'static str,
+        /// Why it was lost.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        why: Option<String>,
+        /// Latency that holds from now on, ms; 0 for none.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        latency_ms: Option<u64>,
     },
     /// A path was added.
     PathAdded {

@@ -130,6 +130,30 @@ impl Reporter {
         self.row(&Row::Begin { version: VERSION, command, mode, peer, latency_ms });
     }
 
+    /// The session was lost, for this reason.
+    pub fn lost(&mut self, why: String) {
+        self.link(&Row::Link {
+            t: self.seconds(anabranch_net::now()),
+            state: "lost",
+            why: Some(why),
+            latency_ms: None,
+        });
+    }
+
+    /// It has begun anew; counters go on.
+    pub fn again(&mut self, latency_ms: u64) {
+        self.collector.renew();
+        let t = self.seconds(anabranch_net::now());
+        self.link(&Row::Link { t, state: "connected", why: None, latency_ms: Some(latency_ms) });
+    }
+
+    fn link(&mut self, row: &Row) {
+        if self.intervals.is_some() {
+            self.row(row);
+            self.flush();
+        }
+    }
+
     /// Takes a sample.
     pub fn sample(&mut self, now: Instant, paths: &[PathReport]) {
         self.collector.sample(now, paths);
@@ -288,6 +312,10 @@ fn text(row: &Row) -> String {
             )
         }
         Row::Stream { t, stream } => format!("{t:8.1} s  stream: {}", stream_text(stream)),
+        Row::Link { t, state, why, .. } => {
+            let why = why.as_ref().map_or(String::new(), |why| format!(" ({why})"));
+            format!("{t:8.1} s  session {state}{why}")
+        }
         Row::PathAdded { t, path } => format!("{t:8.1} s  path {path} added"),
         Row::Path { t, path, from, to, reason } => format!("{t:8.1} s  path {path}: {from} -> {to} ({reason})"),
         Row::PacketSize { t, path, bytes } => {
@@ -308,11 +336,16 @@ fn stream_text(s: &StreamRow) -> String {
         (s.late, "messages late"),
         (s.lost, "lost"),
         (s.abandoned, "given up"),
+        (s.dropped_bytes, "bytes dropped before they were sent"),
+        (s.reconnects, "reconnections"),
     ];
     for (n, what) in more {
         if n > 0 {
             let _ = write!(out, ", {n} {what}");
         }
+    }
+    if s.connected == Some(false) {
+        out.push_str(", not connected");
     }
     out
 }

@@ -4,16 +4,17 @@ use super::flows::Flows;
 use super::{Manner, TunnelArgs, unwrap, wrap};
 use crate::exit::{Failure, Outcome};
 use crate::interrupt::Interrupt;
+use crate::line::{Line, Outage};
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog, lock};
 use crate::reload::Reload;
 use crate::send::{describe, ended, greet};
 use crate::session::{Control, End, Hello, Mode, ppid};
 use crate::stats::Reporter;
 use crate::stop::{Cause, Stop};
-use crate::transport::{self, Link};
+use crate::transport::Link;
 use crate::udp::{self, DATAGRAM_MAX};
 use crate::uri::{PeerUri, udp_address};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -22,6 +23,10 @@ use tokio::sync::mpsc;
 
 /// Clients at a time.
 const CLIENTS: usize = 1_024;
+
+/// Datagrams that may wait for the other side, and for how long those that are never given up do.
+const HELD: usize = 1_024;
+const WAITING: Duration = Duration::from_secs(1);
 
 /// Time for a clean end.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -59,86 +64,224 @@ impl Clients {
 pub(super) async fn run(args: &TunnelArgs, listen: &str, peer: &str) -> Outcome {
     let peer = PeerUri::parse(peer)?;
     let address = udp_address(listen, true)?;
-    args.policies.profile(&peer)?;
+    let profile = args.policies.profile(&peer)?.name();
     let interrupt = Interrupt::beside_reload(args.policies.config.as_deref());
     let socket = Arc::new(udp::listen(address, None)?);
     let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, false)?));
-    let link = tokio::select! {
-        link = transport::connect(&peer, &args.paths, &args.policies) => link?,
-        () = interrupt.wait() => return Err(Failure::Interrupted),
+    let line = Line::open(&peer, &args.paths, &args.policies)?;
+    let _reload = Reload::start(line.handle(), args.policies.config.as_deref())?;
+    let mut entrance = Entrance {
+        args,
+        profile,
+        line,
+        outage: Outage::new(args.once),
+        socket,
+        clients: Arc::new(Mutex::new(Clients::new(CLIENTS))),
+        progress: Progress::default(),
+        reporter,
+        monitor: None,
+        held: Held::default(),
     };
-    let _reload = Reload::start(&link, &peer, &args.paths, &args.policies)?;
-    let stop = Stop::new(&interrupt, None);
-    let clients = Arc::new(Mutex::new(Clients::new(CLIENTS)));
-    let mut inbox = outwards(&link, &stop, &socket, &clients);
-    let hello =
-        Hello { mode: Mode::Tunnel, latency: args.latency, profile: args.policies.profile(&peer)?.name().into() };
-    match greet(&link, hello, &stop, &mut inbox, args.paths.connect_timeout).await {
-        Ok(Some(_)) => {}
-        Ok(None) => {
-            link.close(PATIENCE).await;
-            return ended(stop.get(), Ok(()));
+    let (cause, result) = loop {
+        let stop = Stop::new(&interrupt, None);
+        match entrance.session(&stop).await {
+            (cause @ Some(Cause::Interrupted), _) => break (cause, Ok(())),
+            (cause, ended @ Err(Failure::Usage(_))) => break (cause, ended),
+            (cause, ended) if args.once => break (cause, ended),
+            (cause, ended) => entrance.lost(cause, ended),
         }
-        Err(failure) => {
-            link.close(PATIENCE).await;
-            return Err(failure);
-        }
-    }
-    lock(&reporter).begin("tunnel", "tunnel", link.peer().into(), args.latency.as_millis() as u64);
-    let progress = Progress::default();
-    let _watchdog = Watchdog::start(&link, args.policies.peer_timeout, &stop);
-    let monitor = Monitor::start(&link, &reporter, &progress, args.stats.stats_interval);
-    let manner = Manner { latency: args.latency, ordered: args.ordered };
-    let inwards = inwards(&link, &socket, &clients, manner, &progress);
-    let result = tokio::select! {
-        biased;
-        _ = stop.wait() => Ok(()),
-        failure = inwards => Err(failure),
     };
-    let cause = stop.get();
-    if matches!(cause, Some(Cause::Lost(_))) {
-        link.end("gone").await;
-    } else {
-        let row = progress.get();
-        let end = End { interrupted: true, messages: row.messages, frames: 0, bytes: row.bytes };
-        if let Err(failure) = link.control(&Control::End(end)).await {
-            tracing::debug!("{failure}");
-        }
-        link.close(PATIENCE).await;
+    entrance.line.stop();
+    if let Some(monitor) = entrance.monitor.take() {
+        monitor.finish("tunnel", describe(cause.as_ref(), result.as_ref().err()), None).await;
     }
-    monitor.finish("tunnel", describe(cause.as_ref(), result.as_ref().err()), None).await;
     ended(cause, result)
 }
 
-/// From the clients to the other side; returns when that fails.
-async fn inwards(
-    link: &Link,
-    socket: &UdpSocket,
-    clients: &Mutex<Clients>,
-    manner: Manner,
-    progress: &Progress,
-) -> Failure {
-    let mut buffer = vec![0; DATAGRAM_MAX];
+struct Entrance<'a> {
+    args: &'a TunnelArgs,
+    profile: &'static str,
+    line: Line,
+    outage: Outage,
+    socket: Arc<UdpSocket>,
+    clients: Arc<Mutex<Clients>>,
+    progress: Progress,
+    reporter: SharedReporter,
+    /// From the first session on.
+    monitor: Option<Monitor>,
+    held: Held,
+}
+
+impl Entrance<'_> {
+    /// From the search for the other side to the end of the connection with it: why it ended, and how.
+    async fn session(&mut self, stop: &Stop) -> (Option<Cause>, Outcome) {
+        let link = tokio::select! {
+            biased;
+            cause = stop.wait() => return (Some(cause), Ok(())),
+            link = self.line.next(self.args.once, &mut self.outage) => link,
+            () = self.held.fill(&self.socket, self.args.latency, &self.progress) => return (None, Ok(())),
+        };
+        let link = match link {
+            Ok(link) => link,
+            Err(failure) => return (None, Err(failure)),
+        };
+        let before = self.progress.get();
+        let result = self.carry(&link, stop).await;
+        // Closing ends the connection, which says nothing any more about how the session ended.
+        let cause = stop.get();
+        let over = self.args.once || matches!(cause, Some(Cause::Interrupted));
+        if over {
+            self.line.stop();
+        }
+        if matches!(cause, Some(Cause::Lost(_))) {
+            if over {
+                link.end("gone").await
+            } else {
+                link.abort("gone")
+            }
+            return (cause, result);
+        }
+        let row = self.progress.get();
+        let (messages, bytes) = (row.messages - before.messages, row.bytes - before.bytes);
+        if let Err(failure) = link.control(&Control::End(End { interrupted: true, messages, frames: 0, bytes })).await {
+            tracing::debug!("{failure}");
+        }
+        if over {
+            link.close(PATIENCE).await
+        } else {
+            link.leave(PATIENCE).await
+        }
+        (cause, result)
+    }
+
+    /// Carries datagrams until somebody ends it.
+    async fn carry(&mut self, link: &Link, stop: &Stop) -> Outcome {
+        let _watchdog = Watchdog::start(link, self.args.policies.peer_timeout, stop);
+        let mut inbox = outwards(link, stop, &self.socket, &self.clients);
+        let latency = self.args.latency;
+        let hello = Hello { mode: Mode::Tunnel, latency, profile: self.profile.into() };
+        if greet(link, hello, stop, &mut inbox, self.args.paths.connect_timeout).await?.is_none() {
+            return Ok(());
+        }
+        self.outage.over(link.peer());
+        match &self.monitor {
+            Some(monitor) => monitor.follow(link, latency),
+            None => {
+                lock(&self.reporter).begin("tunnel", "tunnel", link.peer().into(), latency.as_millis() as u64);
+                self.progress.update(|row| row.connected = Some(true));
+                let interval = self.args.stats.stats_interval;
+                self.monitor = Some(Monitor::start(link, &self.reporter, &self.progress, interval));
+            }
+        }
+        let manner = Manner { latency, ordered: self.args.ordered };
+        self.held.drop_old(latency, &self.progress);
+        let way = Way { link, clients: &self.clients, manner, progress: &self.progress };
+        let work = async {
+            while let Some(d) = self.held.datagrams.pop_front() {
+                way.inwards(d.from, &d.bytes).await?;
+            }
+            way.all_inwards(&self.socket).await
+        };
+        tokio::select! {
+            biased;
+            _ = stop.wait() => Ok(()),
+            ended = work => ended,
+        }
+    }
+
+    /// The other side is gone; why.
+    fn lost(&mut self, cause: Option<Cause>, ended: Outcome) {
+        let why = match (cause, ended) {
+            (Some(Cause::Lost(failure)), _) | (_, Err(failure)) => failure,
+            (Some(Cause::Peer(why)), _) => {
+                Failure::network(format!("{} has ended the tunnel ({why})", self.line.peer()))
+            }
+            _ => Failure::network(format!("{} has ended the tunnel", self.line.peer())),
+        };
+        if let Some(monitor) = &self.monitor {
+            monitor.lost(&why);
+        }
+        self.outage.because(&why);
+    }
+}
+
+/// What a client sent while nobody was on the other side.
+struct Datagram {
+    at: Instant,
+    from: SocketAddr,
+    bytes: Vec<u8>,
+}
+
+/// Such datagrams, as long as they are worth sending.
+#[derive(Default)]
+struct Held {
+    datagrams: VecDeque<Datagram>,
+}
+
+impl Held {
+    /// Takes what clients send; what has waited for longer than `latency` goes. Never returns, and may be dropped at any
+    /// time.
+    async fn fill(&mut self, socket: &UdpSocket, latency: Duration, progress: &Progress) {
+        let mut buffer = vec![0; DATAGRAM_MAX];
+        loop {
+            let (n, from) = receive(socket, &mut buffer).await;
+            let bytes = buffer.get(..n).unwrap_or(&[]).to_vec();
+            self.datagrams.push_back(Datagram { at: Instant::now(), from, bytes });
+            self.drop_old(latency, progress);
+        }
+    }
+
+    fn drop_old(&mut self, latency: Duration, progress: &Progress) {
+        let limit = if latency.is_zero() { WAITING } else { latency };
+        let old = |d: &Datagram| d.at.elapsed() > limit;
+        while self.datagrams.len() > HELD || self.datagrams.front().is_some_and(old) {
+            let Some(gone) = self.datagrams.pop_front() else { return };
+            progress.update(|row| row.dropped_bytes += gone.bytes.len() as u64);
+        }
+    }
+}
+
+/// The next datagram of a client.
+async fn receive(socket: &UdpSocket, buffer: &mut [u8]) -> (usize, SocketAddr) {
     loop {
-        let (n, from) = match socket.recv_from(&mut buffer).await {
-            Ok(received) => received,
+        match socket.recv_from(buffer).await {
+            Ok(received) => return received,
             Err(error) => {
                 // An answer to an earlier packet, such as "port unreachable".
                 tracing::debug!(%error, "receiving from clients");
                 tokio::time::sleep(Duration::from_millis(1)).await;
-                continue;
             }
-        };
-        let flow = lock(clients).flow(from, Instant::now());
-        let message = wrap(flow, buffer.get(..n).unwrap_or(&[]));
-        match link.send(manner.options(), message).await {
-            Ok(sent) => progress.update(|row| {
-                row.messages += 1;
-                row.bytes += n as u64;
-                row.expired += u64::from(!sent);
-            }),
-            Err(failure) => return failure,
         }
+    }
+}
+
+/// From the clients to the other side.
+struct Way<'a> {
+    link: &'a Link,
+    clients: &'a Mutex<Clients>,
+    manner: Manner,
+    progress: &'a Progress,
+}
+
+impl Way<'_> {
+    /// All that comes; returns when that fails.
+    async fn all_inwards(&self, socket: &UdpSocket) -> Outcome {
+        let mut buffer = vec![0; DATAGRAM_MAX];
+        loop {
+            let (n, from) = receive(socket, &mut buffer).await;
+            self.inwards(from, buffer.get(..n).unwrap_or(&[])).await?;
+        }
+    }
+
+    async fn inwards(&self, from: SocketAddr, datagram: &[u8]) -> Outcome {
+        let flow = lock(self.clients).flow(from, Instant::now());
+        let sent = self.link.send(self.manner.options(), wrap(flow, datagram)).await?;
+        self.progress.update(|row| {
+            row.messages += 1;
+            row.bytes += datagram.len() as u64;
+            row.expired += u64::from(!sent);
+        });
+        Ok(())
     }
 }
 

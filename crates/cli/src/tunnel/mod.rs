@@ -47,6 +47,10 @@ pub struct TunnelArgs {
     /// Deliver datagrams in order
     #[arg(long)]
     pub ordered: bool,
+    /// The side with --listen ends when the other cannot be reached, ends or is lost. Without it it tries again until there
+    /// is one; what clients send meanwhile is dropped
+    #[arg(long, conflicts_with = "accept")]
+    pub once: bool,
     /// Paths.
     #[command(flatten)]
     pub paths: PathArgs,

@@ -143,7 +143,7 @@ pub(crate) struct PeerFeatures {
 /// Reasons to wake up, for logs and tests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum TimerReason {
-    /// T1-init, T1-cookie, T2-shutdown or T5.
+    /// T1-init, T1-cookie, T2-shutdown or T5; a peer that is given up by time.
     Control,
     /// T4: ASCONF.
     Asconf,

@@ -393,8 +393,17 @@ impl Association {
         }
         self.last_error = Some(now);
         self.errors = self.errors.saturating_add(1);
-        if self.errors > self.config.max_association_retrans {
+        if self.errors > self.config.max_association_retrans && self.peer_deadline().is_none() {
             self.give_up_on_peer(now, crate::event::CloseReason::PeerGone);
         }
+    }
+
+    /// When a peer that owes an answer is given up, where that is a matter of time.
+    pub(super) fn peer_deadline(&self) -> Option<Instant> {
+        if self.errors == 0 {
+            return None;
+        }
+        let limit = self.config.peer_timeout?;
+        self.paths.iter().filter_map(|p| p.last_heard).max().map(|heard| heard + limit)
     }
 }

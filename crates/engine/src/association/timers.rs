@@ -1,6 +1,7 @@
 //! All timers of an association: when the next fires, and what happens then.
 
 use super::{Association, Phase, TimerReason};
+use crate::event::CloseReason;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::path_scheduler::Occasion;
 use anabranch_policy::view::QueueView;
@@ -45,6 +46,7 @@ impl Association {
         }
         offer(self.control_timer, TimerReason::Control);
         offer(self.guard_timer, TimerReason::Control);
+        offer(self.peer_deadline(), TimerReason::Control);
         offer(self.asconf.deadline(), TimerReason::Asconf);
         if !self.reconfig.is_nothing() {
             offer(self.reconfig.deadline(), TimerReason::Reconfig);
@@ -88,6 +90,9 @@ impl Association {
         if due(self.guard_timer) {
             self.guard_timer = None;
             self.on_guard_timer(now);
+        }
+        if due(self.peer_deadline()) {
+            return self.give_up_on_peer(now, CloseReason::PeerGone);
         }
         if due(self.asconf.deadline()) {
             self.on_asconf_timer(now);

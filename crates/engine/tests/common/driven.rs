@@ -186,7 +186,7 @@ impl Driven {
             stream_reconfiguration: extensions & 4 != 0,
             partial_delivery: extensions & 8 != 0,
             path_mtu_discovery: None,
-            ..AssocConfig::new(profile)
+            ..AssocConfig::with(profile, anabranch_engine::Constants::RFC)
         };
         let mut d = Driven {
             nat: [client_addr(0), client_addr(1), client_addr(2)],

@@ -18,10 +18,6 @@ pub fn links(words: &str) -> (LinkConfig, LinkConfig) {
 pub fn program(profile: &Profile, seed: u64) -> AssocConfig {
     let mut config = AssocConfig::new(profile.clone());
     config.seed = seed;
-    config.heartbeat_interval = ms(1_000);
-    config.sack_delay = ms(20);
-    config.rto_max = ms(3_000);
-    config.max_association_retrans = 60;
     config
 }
 

@@ -129,7 +129,10 @@ pub fn link(mbit: u64, delay_ms: u64) -> LinkConfig {
 /// A profile with packets of 1,200 bytes at most, so that what is said of profiles holds of packets of one size; larger
 /// ones are for `plpmtud`.
 pub fn assoc_config(profile: &str) -> AssocConfig {
-    let mut c = AssocConfig::new(Profile::named(profile).expect("a profile that is registered"));
+    let mut c = AssocConfig::with(
+        Profile::named(profile).expect("a profile that is registered"),
+        anabranch_engine::Constants::RFC,
+    );
     if let Some(d) = &mut c.path_mtu_discovery {
         d.max = c.packet_size;
     }

@@ -72,7 +72,11 @@ fn bulk(truth: bool, seed: u64, time: Duration) -> (u64, usize) {
     if !truth {
         profile.set(Hook::PathState, "potentially_failed").expect("registered");
     }
-    let mut b = Bench::connected(seed, &anabranch_engine::AssocConfig::new(profile), &p3(true));
+    let mut b = Bench::connected(
+        seed,
+        &anabranch_engine::AssocConfig::with(profile, anabranch_engine::Constants::RFC),
+        &p3(true),
+    );
     let (mut flow, end, mut wrong) = (Flow::new(Side::Client, 0, 1_100), b.now + time, 0);
     while b.now < end {
         flow.send_to(&mut b, u32::MAX);

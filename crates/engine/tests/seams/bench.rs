@@ -47,7 +47,8 @@ pub fn policies(profile: &Profile, paths: usize) -> PolicySet {
 
 /// Two ends; the client runs `policies`, the server plain `cmt` that acknowledges every packet.
 pub fn bench(seed: u64, policies: PolicySet, links: &[(LinkConfig, LinkConfig)]) -> Bench {
-    let config = AssocConfig::new(profile("cmt", &[(Hook::Acknowledge, "immediate")]));
+    let config =
+        AssocConfig::with(profile("cmt", &[(Hook::Acknowledge, "immediate")]), anabranch_engine::Constants::RFC);
     let mut b = bench_with(seed, &config, policies, links);
     b.tap = Some(vec![]);
     b

@@ -71,7 +71,7 @@ struct Outcome {
 }
 
 fn run(number: u64, profile: &Profile, p1_hooks: u8, r: &mut RandomStream) -> Outcome {
-    let mut config = AssocConfig::new(profile.clone());
+    let mut config = AssocConfig::with(profile.clone(), anabranch_engine::Constants::RFC);
     config.seed = number;
     let seen = p1::Seen::default();
     let set = p1::install(profile.build(number).expect("registered"), &seen, true, p1_hooks);

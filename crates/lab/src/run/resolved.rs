@@ -198,6 +198,7 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
         packet_size,
         path_mtu_discovery,
         max_association_retrans,
+        peer_timeout,
         max_path_retrans,
         primary_switchover,
         shows_doubt,
@@ -243,6 +244,7 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("sctp-packet-size", packet_size);
     to.put("path-mtu-discovery", path_mtu_discovery.as_ref().map(models::discovery));
     to.put("association-max-retrans", max_association_retrans);
+    to.put("peer-timeout", peer_timeout.map(time));
     to.put("path-max-retrans", max_path_retrans);
     to.put("primary-switchover", primary_switchover);
     to.put("shows-doubt", shows_doubt);

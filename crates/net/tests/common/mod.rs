@@ -4,7 +4,9 @@
 use anabranch_net::{
     AssocConfig, ClientConfig, ConnectOptions, Connection, Endpoint, Local, PathSpec, Profile, ServerConfig,
 };
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, SocketAddr, UdpSocket};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 pub fn config(profile: &str) -> AssocConfig {
@@ -60,5 +62,36 @@ pub fn bytes(n: usize, seed: u64) -> Vec<u8> {
 }
 
 pub fn has_ipv6() -> bool {
-    std::net::UdpSocket::bind("[::1]:0").is_ok()
+    UdpSocket::bind("[::1]:0").is_ok()
+}
+
+/// Passes packets to `server` and back until told to be silent. Ends with the process.
+pub fn relay(server: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
+    let front = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let back = UdpSocket::bind("127.0.0.1:0").unwrap();
+    back.connect(server).unwrap();
+    let address = front.local_addr().unwrap();
+    let silent = Arc::new(AtomicBool::new(false));
+    let client = Arc::new(std::sync::Mutex::new(None));
+    let (f, b, c, s) = (front.try_clone().unwrap(), back.try_clone().unwrap(), client.clone(), silent.clone());
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2_000];
+        while let Ok((n, from)) = f.recv_from(&mut buffer) {
+            *c.lock().unwrap() = Some(from);
+            if !s.load(Ordering::Relaxed) {
+                let _ = b.send(&buffer[..n]);
+            }
+        }
+    });
+    let s = silent.clone();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 2_000];
+        while let Ok(n) = back.recv(&mut buffer) {
+            let to = *client.lock().unwrap();
+            if let (Some(to), false) = (to, s.load(Ordering::Relaxed)) {
+                let _ = front.send_to(&buffer[..n], to);
+            }
+        }
+    });
+    (address, silent)
 }

@@ -31,6 +31,9 @@ pub(super) const BASE: [(Hook, &str); 18] = [
     (Hook::Buffer, "shared"),
 ];
 
+/// Profiles of ours, made for networks that come and go; all others are of standards, papers and old implementations.
+pub(super) const OURS: &[&str] = &["cmt", "thin", "media", "low-latency", "live"];
+
 /// Profiles that find out by themselves how large a packet each path carries (RFC 8899).
 pub(super) const FIND_PACKET_SIZE: &[&str] = &["live"];
 

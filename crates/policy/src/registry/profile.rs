@@ -1,6 +1,6 @@
 //! A named set of policies with their parameters, and the set of policies built from it.
 
-use super::presets::{BASE, FIND_PACKET_SIZE, PRESETS};
+use super::presets::{BASE, FIND_PACKET_SIZE, OURS, PRESETS};
 use super::{Hook, ParamInfo, Params, Policy, PolicyError, PolicyInfo, Value, rules};
 use crate::abandon::Abandon;
 use crate::ack_credit::AckCredit;
@@ -105,6 +105,10 @@ impl Profile {
     /// The profile it started from.
     pub fn name(&self) -> &'static str {
         self.name
+    }
+    /// Is it one of ours, rather than that of a standard, a paper or an old implementation?
+    pub fn is_ours(&self) -> bool {
+        OURS.contains(&self.name)
     }
     /// Does the profile find out by itself how large a packet each path carries (RFC 8899)?
     pub fn finds_packet_size(&self) -> bool {

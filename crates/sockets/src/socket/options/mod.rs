@@ -175,6 +175,8 @@ impl Options {
         }
         let switchover = self.failure.put(s, &mut profile, self.path_retrans);
         let mut c = AssocConfig::new(profile);
+        // The standard's, and what options set.
+        c.peer_timeout = None;
         c.primary_switchover = switchover;
         c.adaptation = self.adaptation;
         c.ecn = self.ecn;
