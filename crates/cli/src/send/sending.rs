@@ -198,10 +198,10 @@ impl Source {
         let (age, progress, hurries) = (self.age(mode), self.progress.clone(), self.latency.is_some());
         let input = self.input()?;
         // The pieces of a pipe wait for whoever takes them, unless they are worth nothing then.
-        if !input.goes_on() && !(mode == Mode::Datagram && hurries) {
-            return Ok(None);
+        if input.goes_on() || mode == Mode::Datagram && hurries {
+            return Ok(Some(Attended::Ended(input.hold(age, &progress).await)));
         }
-        Ok(Some(Attended::Ended(input.hold(age, &progress).await)))
+        Ok(None)
     }
 
     /// The same beside something else, whose result it is; an end of the input is noticed later, when it is read.
