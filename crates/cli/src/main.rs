@@ -30,6 +30,7 @@ mod tunnel;
 mod udp;
 mod units;
 mod uri;
+mod warn;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use exit::{Failure, Outcome};
@@ -68,6 +69,18 @@ enum Command {
     Policies(policies::PoliciesArgs),
 }
 
+impl Command {
+    /// Does the user want to read nothing?
+    fn is_quiet(&self) -> bool {
+        match self {
+            Command::Send(args) => args.stats.quiet,
+            Command::Recv(args) => args.stats.quiet,
+            Command::Tunnel(args) => args.stats.quiet,
+            _ => false,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let args = match config::expand(&Cli::command(), std::env::args_os().collect()) {
         Ok(args) => args,
@@ -77,7 +90,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return refuse(&e),
     };
-    log(cli.verbose);
+    let quiet = cli.command.is_quiet();
+    warn::be_quiet(quiet);
+    log(cli.verbose, quiet);
     let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(e) => return exit::finish(Err(Failure::network(format!("the runtime cannot be started: {e}")))),
@@ -101,7 +116,8 @@ async fn run(command: Command) -> ExitCode {
         Command::Trace(args) => trace::run(&args),
         Command::Policies(args) => policies::run(&args),
     };
-    exit::finish(outcome)
+    // What failed then failed because it was cut short.
+    exit::finish(if interrupt::is_overdue() { Err(Failure::Interrupted) } else { outcome })
 }
 
 /// Help and version as they are; mistakes in one line.
@@ -123,8 +139,9 @@ fn refuse(e: &clap::Error) -> ExitCode {
     }
 }
 
-fn log(verbose: u8) {
+fn log(verbose: u8, quiet: bool) {
     let level = match verbose {
+        0 if quiet => "off",
         0 => "warn",
         1 => "info",
         2 => "debug",

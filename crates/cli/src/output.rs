@@ -46,7 +46,7 @@ enum Job {
 }
 
 impl Output {
-    /// Opens a sink; what cannot be opened is told at once. A file keeps what it holds until [`Output::begin`].
+    /// Opens a sink; what cannot be opened is told at once. A file keeps what it holds until something is written.
     pub fn open(uri: &OutputUri) -> Result<Self, Failure> {
         let (mut old, mut mark) = (None, None);
         let (name, sink) = match uri {
@@ -70,7 +70,7 @@ impl Output {
         Ok(Output { name, sink, bytes: 0, old, file: mark })
     }
 
-    /// What comes now replaces what an earlier file of this name held.
+    /// What comes now replaces what an earlier file of this name held. The first write does this by itself.
     pub fn begin(&mut self) -> Result<(), Failure> {
         match self.old.take() {
             Some(file) => file.set_len(0).map_err(|e| cannot_write(&self.name, &e)),
@@ -93,9 +93,15 @@ impl Output {
         &self.name
     }
 
+    /// What is put out now is seen now, and cannot be put out all at once later.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.sink, Sink::Writer(_))
+    }
+
     /// Puts out a datagram, or the next piece of a stream.
     pub async fn write(&mut self, bytes: Bytes) -> Result<(), Failure> {
         self.bytes += bytes.len() as u64;
+        self.begin()?;
         match &self.sink {
             Sink::Udp { socket, to } => {
                 if let Err(error) = socket.send_to(&bytes, to).await {

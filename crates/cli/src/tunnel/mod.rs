@@ -9,6 +9,7 @@ mod leave;
 
 use crate::exit::{Failure, Outcome};
 use crate::netargs::{PathArgs, PolicyArgs};
+use crate::recv::DoorArgs;
 use crate::session::{DATA_STREAM, ppid};
 use crate::stats::StatsArgs;
 use crate::units;
@@ -47,6 +48,9 @@ pub struct TunnelArgs {
     /// Deliver datagrams in order
     #[arg(long)]
     pub ordered: bool,
+    /// Who may come.
+    #[command(flatten)]
+    pub door: DoorArgs,
     /// Paths.
     #[command(flatten)]
     pub paths: PathArgs,

@@ -1,0 +1,135 @@
+//! Peers that have not said hello yet: how many may wait, and who makes room.
+
+use crate::monitor::lock;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
+
+/// Peers that may wait.
+pub const WAITING: usize = 64;
+
+/// Peers that wait, oldest first by number.
+#[derive(Debug)]
+pub struct Lobby {
+    per_address: usize,
+    waiting: Mutex<Waiting>,
+    /// Rises with everybody who goes.
+    gone: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    next: u64,
+    by_age: BTreeMap<u64, (Option<IpAddr>, watch::Sender<bool>)>,
+}
+
+/// One peer that waits. It has left when this goes.
+#[derive(Debug)]
+pub struct Ticket {
+    lobby: Arc<Lobby>,
+    number: u64,
+    leave: watch::Receiver<bool>,
+}
+
+impl Lobby {
+    /// At most so many may wait from one address.
+    pub fn new(per_address: usize) -> Arc<Self> {
+        Arc::new(Lobby { per_address, waiting: Mutex::default(), gone: watch::Sender::new(0) })
+    }
+
+    /// Lets a peer in that has just come. Where there are too many, one makes room: the oldest from the same address when
+    /// there are too many of those, else the oldest from the address with the most.
+    pub fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Ticket {
+        let mut w = lock(&self.waiting);
+        let of = |w: &Waiting, ip| w.by_age.values().filter(|(from, _)| *from == ip).count();
+        if of(&w, ip) >= self.per_address {
+            w.send_away(ip);
+        } else if w.by_age.len() >= WAITING {
+            // The oldest of them where several have as many.
+            let from: Vec<_> = w.by_age.values().rev().map(|(from, _)| *from).collect();
+            if let Some(most) = from.into_iter().max_by_key(|from| of(&w, *from)) {
+                w.send_away(most);
+            }
+        }
+        let number = w.next;
+        w.next += 1;
+        let (tx, leave) = watch::channel(false);
+        w.by_age.insert(number, (ip, tx));
+        Ticket { lobby: self.clone(), number, leave }
+    }
+
+    /// Returns once nobody waits.
+    pub async fn empty(&self) {
+        let mut gone = self.gone.subscribe();
+        while !lock(&self.waiting).by_age.is_empty() {
+            if gone.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Waiting {
+    fn send_away(&mut self, ip: Option<IpAddr>) {
+        let oldest = self.by_age.iter().find(|(_, (from, _))| *from == ip).map(|(number, _)| *number);
+        if let Some((_, leave)) = oldest.and_then(|number| self.by_age.remove(&number)) {
+            leave.send_replace(true);
+        }
+    }
+}
+
+impl Ticket {
+    /// Returns once this peer has to make room.
+    pub async fn leave(&self) {
+        let mut leave = self.leave.clone();
+        if leave.wait_for(|leave| *leave).await.is_err() {
+            // Only the one that lets it go drops its sender.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        lock(&self.lobby.waiting).by_age.remove(&self.number);
+        self.lobby.gone.send_modify(|n| *n += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(n: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([10, 0, 0, n]))
+    }
+
+    fn has_to_go(t: &Ticket) -> bool {
+        *t.leave.borrow()
+    }
+
+    #[test]
+    fn an_address_has_a_share_and_its_oldest_makes_room() {
+        let lobby = Lobby::new(3);
+        let mut of_one: Vec<Ticket> = (0..3).map(|_| lobby.enter(ip(1))).collect();
+        let other = lobby.enter(ip(2));
+        of_one.push(lobby.enter(ip(1)));
+        assert_eq!(of_one.iter().map(has_to_go).collect::<Vec<_>>(), [true, false, false, false]);
+        of_one.remove(2);
+        let last = lobby.enter(ip(1));
+        assert!(!has_to_go(&last) && !has_to_go(&of_one[1]) && !has_to_go(&other), "there was room again");
+    }
+
+    #[test]
+    fn a_full_room_takes_from_those_who_have_the_most() {
+        let lobby = Lobby::new(WAITING);
+        let honest = lobby.enter(ip(1));
+        let crowd: Vec<Ticket> = (0..200).map(|_| lobby.enter(ip(2))).collect();
+        assert!(!has_to_go(&honest));
+        assert_eq!(crowd.iter().filter(|t| !has_to_go(t)).count(), WAITING - 1);
+        assert!(has_to_go(&crowd[0]) && !has_to_go(&crowd[199]), "the oldest goes first");
+        let many: Vec<Ticket> = (3..250).map(|n| lobby.enter(ip(n))).collect();
+        assert!(!has_to_go(&many[246]), "whoever comes last is heard");
+    }
+}

@@ -1,0 +1,281 @@
+//! Places, who has them, and when a newcomer may have one that is taken.
+
+use crate::monitor::{lock, quiet_for};
+use crate::session::{Control, Mode, StreamName};
+use crate::transport::Link;
+use std::net::IpAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+use tokio::time::Instant;
+
+/// A sender that said it is here but not what comes holds a place for so long against one that says both.
+const HERE: Duration = Duration::from_secs(3);
+
+/// The first of what was announced comes within so long: senders wait 1.5 s at most until their paths are measured.
+const FIRST: Duration = Duration::from_secs(3);
+
+/// A sender that has sent nothing for so long makes room for another.
+const IDLE: Duration = Duration::from_secs(5);
+
+/// The same for a file, whose source may pause.
+const FILE_IDLE: Duration = Duration::from_secs(30);
+
+/// A peer from which nothing came for so long, not even an answer to a probe, may be replaced.
+const SILENT: Duration = Duration::from_secs(3);
+
+/// The same where the newcomer has its address and its stream id: most likely it is the same one, begun again.
+const SAME: Duration = Duration::from_millis(200);
+
+/// A newcomer waits no longer for a place: it gives up itself after 10 s.
+const CLAIM: Duration = Duration::from_secs(8);
+
+/// Who asks for a place.
+#[derive(Clone)]
+pub struct Claim {
+    /// Its connection.
+    pub link: Link,
+    /// Its stream.
+    pub name: Option<StreamName>,
+    /// What it will send; none before its hello.
+    pub mode: Option<Mode>,
+}
+
+/// A peer that has a place.
+pub struct Seat {
+    link: Link,
+    name: Option<StreamName>,
+    since: Instant,
+    mode: Mutex<Option<(Mode, Instant)>>,
+    /// Milliseconds from `since` to the last message that counts, plus one; zero before the first.
+    last: AtomicU64,
+    over: AtomicBool,
+    leave: watch::Sender<bool>,
+}
+
+/// What a newcomer can expect of a place that is taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Yields {
+    Now,
+    /// Unless something comes meanwhile.
+    In(Duration),
+    /// Only when it is silent.
+    Not,
+}
+
+impl Seat {
+    fn new(claim: &Claim) -> Arc<Self> {
+        let now = Instant::now();
+        Arc::new(Seat {
+            link: claim.link.clone(),
+            name: claim.name.clone(),
+            since: now,
+            mode: Mutex::new(claim.mode.map(|m| (m, now))),
+            last: AtomicU64::new(0),
+            over: AtomicBool::new(false),
+            leave: watch::Sender::new(false),
+        })
+    }
+
+    /// Its stream.
+    pub fn name(&self) -> Option<&StreamName> {
+        self.name.as_ref()
+    }
+
+    /// It has said hello.
+    pub fn begins(&self, mode: Mode) {
+        *lock(&self.mode) = Some((mode, Instant::now()));
+    }
+
+    /// Something came that a place is for.
+    pub fn heard(&self) {
+        self.last.store(self.since.elapsed().as_millis() as u64 + 1, Ordering::Relaxed);
+    }
+
+    /// Has anything come?
+    pub fn has_heard(&self) -> bool {
+        self.last.load(Ordering::Relaxed) > 0
+    }
+
+    /// Nothing more will come: whoever asks may have the place.
+    pub fn is_over(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    /// Returns once another is to have the place.
+    pub async fn leave(&self) {
+        // The sender lives as long as `self`.
+        let _ = self.leave.subscribe().wait_for(|leave| *leave).await;
+    }
+
+    /// The same for one that may not have a place.
+    pub async fn leave_of(place: Option<&Place>) {
+        match place {
+            Some(place) => place.seat.leave().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    fn idle(&self) -> Duration {
+        let last = self.last.load(Ordering::Relaxed).saturating_sub(1);
+        self.since.elapsed().saturating_sub(Duration::from_millis(last))
+    }
+
+    fn yields(&self, rules: Rules, newcomer_begins: bool) -> Yields {
+        let mode = *lock(&self.mode);
+        let after = |limit: Duration, passed: Duration| match limit.checked_sub(passed) {
+            Some(rest) if !rest.is_zero() => Yields::In(rest),
+            _ => Yields::Now,
+        };
+        match mode {
+            _ if self.over.load(Ordering::Relaxed) => Yields::Now,
+            // Two that wait for their input do not drive each other away.
+            _ if !newcomer_begins => Yields::Not,
+            None if self.since.elapsed() < HERE => Yields::Not,
+            None => Yields::Now,
+            Some((_, began)) if !self.has_heard() => after(FIRST, began.elapsed()),
+            Some(_) if !rules.replaces => Yields::Not,
+            Some((Mode::File, _)) if !rules.replaces_files || self.idle() < FILE_IDLE => Yields::Not,
+            Some((Mode::Media | Mode::Datagram | Mode::Tunnel, _)) if self.idle() < IDLE => Yields::Not,
+            Some(_) => Yields::Now,
+        }
+    }
+
+    /// May it be replaced when nothing comes from it any more?
+    fn may_be_silent(&self, rules: Rules) -> bool {
+        match *lock(&self.mode) {
+            Some((Mode::File, _)) => rules.replaces && rules.replaces_files || !self.has_heard(),
+            Some(_) => rules.replaces || !self.has_heard(),
+            None => true,
+        }
+    }
+
+    /// Asks for a sign of life, and waits for it; true when none comes.
+    async fn is_silent(&self, claim: &Claim) -> bool {
+        let same = self.name == claim.name && self.link.address() == claim.link.address();
+        let limit = if same { SAME.max(self.link.round_trip() * 4).min(SILENT) } else { SILENT };
+        let link = self.link.clone();
+        // A full send buffer is no reason to wait.
+        let probe = async { tokio::time::timeout(limit, link.control(&Control::Probe)).await.is_ok() };
+        let (quiet, _) = tokio::join!(quiet_for(&self.link, limit), probe);
+        quiet
+    }
+}
+
+/// Whether a session that something has come of may be replaced by another.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules {
+    /// Places.
+    pub places: usize,
+    /// Of those, for one address.
+    pub per_address: usize,
+    /// Any that has fallen silent or idle.
+    pub replaces: bool,
+    /// Also in the middle of a file.
+    pub replaces_files: bool,
+}
+
+/// All places.
+pub struct Seats {
+    rules: Rules,
+    taken: Mutex<Vec<Arc<Seat>>>,
+    freed: Notify,
+}
+
+/// A place that is taken, until this goes.
+pub struct Place {
+    seats: Arc<Seats>,
+    /// Whose it is.
+    pub seat: Arc<Seat>,
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        lock(&self.seats.taken).retain(|s| !Arc::ptr_eq(s, &self.seat));
+        self.seats.freed.notify_waiters();
+    }
+}
+
+impl Seats {
+    /// All of them free.
+    pub fn new(rules: Rules) -> Arc<Self> {
+        Arc::new(Seats { rules, taken: Mutex::default(), freed: Notify::new() })
+    }
+
+    /// A place, if one is free.
+    pub fn take(self: &Arc<Self>, claim: &Claim) -> Option<Place> {
+        self.try_take(claim).ok()
+    }
+
+    /// A place, perhaps that of one that is silent, idle or over.
+    pub async fn claim(self: &Arc<Self>, claim: &Claim) -> Result<Place, String> {
+        let until = Instant::now() + CLAIM;
+        loop {
+            let mut freed = std::pin::pin!(self.freed.notified());
+            freed.as_mut().enable();
+            let (rival, why) = match self.try_take(claim) {
+                Ok(place) => return Ok(place),
+                Err(rival) => rival,
+            };
+            if Instant::now() >= until {
+                return Err(why);
+            }
+            let goes = match rival.yields(self.rules, claim.mode.is_some()) {
+                Yields::Now => true,
+                Yields::In(rest) => tokio::select! {
+                    silent = rival.is_silent(claim) => {
+                        if !silent {
+                            tokio::select! { () = tokio::time::sleep(rest) => {}, () = &mut freed => {} }
+                        }
+                        silent
+                    }
+                    () = &mut freed => false,
+                },
+                Yields::Not if rival.may_be_silent(self.rules) && rival.is_silent(claim).await => true,
+                Yields::Not => return Err(why),
+            };
+            if goes {
+                rival.leave.send_replace(true);
+                // It finishes what it is about; the place is free when it has.
+                let _ = tokio::time::timeout_at(until, freed).await;
+            }
+        }
+    }
+
+    /// A place, or who is in the way and what to say then.
+    fn try_take(self: &Arc<Self>, claim: &Claim) -> Result<Place, (Arc<Seat>, String)> {
+        let mut taken = lock(&self.taken);
+        if self.rules.places > 1
+            && let Some(name) = &claim.name
+            && let Some(rival) = taken.iter().find(|s| s.name.as_ref() == Some(name))
+        {
+            return Err((rival.clone(), format!("a sender with the stream id {} is there already", name.as_str())));
+        }
+        let address = claim.link.address();
+        let of = |ip: Option<IpAddr>| taken.iter().filter(|s| s.link.address() == ip).count();
+        let full = taken.len() >= self.rules.places;
+        let rival = if of(address) >= self.rules.per_address {
+            taken.iter().filter(|s| s.link.address() == address).max_by_key(|s| s.rank())
+        } else if full {
+            taken.iter().max_by_key(|s| (of(s.link.address()), s.rank()))
+        } else {
+            None
+        };
+        match rival {
+            Some(rival) => Err((rival.clone(), "it is busy with another peer".into())),
+            None => {
+                let seat = Seat::new(claim);
+                taken.push(seat.clone());
+                Ok(Place { seats: self.clone(), seat })
+            }
+        }
+    }
+}
+
+impl Seat {
+    /// The higher, the sooner it goes.
+    fn rank(&self) -> (bool, bool, Duration) {
+        (self.over.load(Ordering::Relaxed), !self.has_heard(), self.idle())
+    }
+}
