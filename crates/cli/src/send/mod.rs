@@ -11,7 +11,7 @@ use crate::interrupt::Interrupt;
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog};
 use crate::netargs::{PathArgs, PolicyArgs};
 use crate::reload::Reload;
-use crate::session::{Control, ControlError, Hello, Mode, ppid};
+use crate::session::{Control, ControlError, Hello, Mode, StreamName, ppid};
 use crate::stats::{Reporter, StatsArgs};
 use crate::stop::{Cause, Stop};
 use crate::transport::{self, Link};
@@ -49,7 +49,7 @@ Exit codes: 0 done; 1 the network or the peer failed; 2 wrong flags or files; 13
 pub struct SendArgs {
     /// udp://[@]ADDRESS:PORT (@ and ?iface=NAME for multicast), file:PATH, or - for standard input
     pub input: String,
-    /// anabranch://HOST:PORT[?latency=MS&profile=NAME&scheduler=NAME&mode=MODE]
+    /// anabranch://HOST:PORT[?latency=MS&profile=NAME&scheduler=NAME&mode=MODE&streamid=NAME]
     pub peer: String,
     /// What is carried: auto looks at the first bytes
     #[arg(long, value_name = "auto|media|datagram|file", value_parser = parse_mode)]
@@ -70,6 +70,9 @@ pub struct SendArgs {
     /// Pace of a recorded transport stream without a clock
     #[arg(long, value_name = "RATE", default_value = "10mbit", value_parser = units::bit_rate)]
     pub rate: u64,
+    /// Name of this stream among several at the receiver, as ?streamid=NAME
+    #[arg(long, value_name = "NAME")]
+    pub streamid: Option<StreamName>,
     /// End after this time
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub duration: Option<Duration>,
@@ -191,6 +194,7 @@ struct Plan {
     profile: &'static str,
     ordered: bool,
     timeout: Duration,
+    streamid: Option<StreamName>,
 }
 
 impl Plan {
@@ -208,6 +212,7 @@ impl Plan {
             profile,
             ordered: args.ordered,
             timeout: args.paths.connect_timeout,
+            streamid: args.streamid.clone().or(peer.streamid.first().cloned()),
         })
     }
 
@@ -219,6 +224,7 @@ impl Plan {
         stop: &Stop,
         inbox: &mut mpsc::Receiver<Control>,
     ) -> Result<Option<(Mode, Duration)>, Failure> {
+        link.introduce(self.streamid.as_ref()).await?;
         link.control(&Control::Here(input.file())).await?;
         let mode = match self.mode {
             ModeChoice::Fixed(mode) => mode,
