@@ -174,16 +174,16 @@ def receiver_row(anabranch, name, attacks, before, flags, seconds):
         program.look()
         sender = Sender(anabranch, port) if before else None
         if before:
-            time.sleep(1)
+            time.sleep(0.7)
         running = [Attack(a, port, **how) for a, how in attacks]
-        time.sleep(1)
+        time.sleep(0.7)
         sender = sender or Sender(anabranch, port)
         served, until = None, time.monotonic() + seconds
         while time.monotonic() < until:
             program.look()
             if served is None and os.path.exists(out) and b"real" in open(out, "rb").read(100_000):
                 served = time.monotonic() - sender.began
-            if served is not None and time.monotonic() > sender.began + 2.5:
+            if served is not None and time.monotonic() > sender.began + 1.5:
                 break
             time.sleep(0.02)
         for attack in running:
@@ -262,6 +262,40 @@ def tunnel_row(anabranch, seconds):
     return row
 
 
+def restart_row(anabranch, latency_ms=500):
+    """No stranger: the sender is killed and begun again at once. How long the player then sees nothing."""
+    player = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    player.bind(("127.0.0.1", 0))
+    player.settimeout(0.02)
+    port = free_port()
+    to = f"udp://127.0.0.1:{player.getsockname()[1]}"
+    program = Program(anabranch, "recv", f"anabranch://127.0.0.1:{port}", to)
+    listening(port)
+    program.look()
+    clip = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../crates/media/clips/demo.ts")
+    address = f"anabranch://127.0.0.1:{port}?latency={latency_ms}"
+    sender = Program(anabranch, "send", clip, address, "-q")
+    heard, killed = [], None
+    until = time.monotonic() + 6
+    while time.monotonic() < until:
+        program.look()
+        try:
+            player.recv(65535)
+            heard.append(time.monotonic())
+        except OSError:
+            pass
+        if killed is None and heard and time.monotonic() > heard[0] + 1.5:
+            sender.end("SIGKILL")
+            killed = time.monotonic()
+            sender = Program(anabranch, "send", clip, address, "-q")
+    pause = max((b - a for a, b in zip(heard, heard[1:]) if killed and b > killed), default=None)
+    took = time.monotonic() - program.began
+    sender.end("SIGKILL")
+    row = Row(f"sender killed and begun again, {latency_ms} ms: pause", program, took, pause, program.end())
+    row.want("flows again", pause is not None and pause < 3 and heard[-1] > killed + 2)
+    return row
+
+
 class Row:
     """A line of the table."""
 
@@ -297,7 +331,9 @@ def table(anabranch, seconds):
     for row in ROWS:
         rows.append(receiver_row(anabranch, *row, seconds))
         rows[-1].show()
-    rows.append(tunnel_row(anabranch, min(seconds, 4)))
+    rows.append(restart_row(anabranch))
+    rows[-1].show()
+    rows.append(tunnel_row(anabranch, min(seconds, 3)))
     rows[-1].show()
     return not any(r.missed for r in rows)
 

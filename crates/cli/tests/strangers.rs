@@ -49,11 +49,15 @@ impl Stranger {
 /// Datagrams from a real sender, and how long until the file has them.
 fn served(port: u16, out: &std::path::Path) -> Duration {
     let began = Instant::now();
-    let before = std::fs::metadata(out).map_or(0, |m| m.len());
+    let count = || std::fs::read_to_string(out).map_or(0, |text| text.matches("real").count());
+    let before = count();
     let to = format!("127.0.0.1:{port}");
     let mut s = start_with(&["send", "-", &to, "--mode", "datagram", "--ordered"], Stdio::piped());
     s.stdin().write_all(b"real").unwrap();
-    grown(out, before + 4);
+    while count() == before {
+        assert!(began.elapsed() < LIMIT, "nothing comes out");
+        std::thread::sleep(Duration::from_millis(10));
+    }
     s.wait().check(0, None);
     began.elapsed()
 }
@@ -70,13 +74,13 @@ fn silent_ones_are_sent_away_and_lock_nobody_out() {
     let runtime = runtime();
     let crowd: Vec<Stranger> = runtime.block_on(async {
         let mut all = Vec::new();
-        for _ in 0..70 {
+        for _ in 0..40 {
             all.extend(Stranger::new(port).await);
         }
         all
     });
-    assert!(crowd.len() > 60, "{}", crowd.len());
-    // One address has eight seats in the waiting room; a real sender from the same address is heard all the same.
+    assert!(crowd.len() > 35, "{}", crowd.len());
+    // One address has 32 seats in the waiting room; a real sender from the same address is heard all the same.
     let took = served(port, &out);
     assert!(took < Duration::from_secs(5), "{took:?}");
     runtime.block_on(async {
@@ -106,7 +110,8 @@ fn a_hello_without_a_stream_holds_the_place_for_three_seconds() {
         });
         let took = served(port, &out);
         assert!(took < Duration::from_secs(8), "mode {mode}: {took:?}");
-        assert!(runtime.block_on(stranger.is_sent_away(Duration::from_secs(5))));
+        // Its place is gone; it would not be let in again before others.
+        assert!(runtime.block_on(stranger.is_sent_away(Duration::from_secs(5))), "mode {mode}");
     }
     r.signal("INT");
     r.wait();

@@ -208,11 +208,11 @@ impl Media {
 
     async fn play(&mut self, output: &mut Output) -> Result<(), Failure> {
         let now = now();
-        if let Some((at, end)) = self.over {
-            if at <= now || self.has_all(&end) {
-                let end = self.believed(&end);
-                self.playout.finish(end);
-            }
+        if let Some((at, end)) = self.over
+            && (at <= now || self.has_all(&end))
+        {
+            let end = self.believed(&end);
+            self.playout.finish(end);
         }
         while let Some(item) = self.playout.poll(now) {
             output.write(item.payload).await?;

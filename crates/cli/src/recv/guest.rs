@@ -1,6 +1,6 @@
 //! Peers that come in: they say hello, and are let in or sent away.
 
-use super::lobby::{Lobby, Ticket};
+use super::lobby::{Lobby, Stage, Ticket, WAITING};
 use super::seats::{Claim, Place, Rules, Seat, Seats};
 use crate::filemark::FileMark;
 use crate::session::{Control, Hello, Mode, StreamName, ppid};
@@ -17,7 +17,7 @@ use tokio::task::JoinHandle;
 const SPEAKS: Duration = Duration::from_secs(5);
 
 /// Time peers have to go after they were sent away.
-const PARTING: Duration = Duration::from_secs(2);
+const PARTING: Duration = Duration::from_secs(1);
 
 /// Who may come.
 #[derive(Clone, Debug, clap::Args)]
@@ -28,7 +28,7 @@ pub struct DoorArgs {
     #[arg(long, value_name = "NETWORK[,…]", value_delimiter = ',', value_parser = network)]
     pub from: Vec<IpNet>,
     /// So many connections from one address may wait before they say what they send; the oldest makes room for the next
-    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
     pub waiting_per_address: u16,
 }
 
@@ -41,7 +41,7 @@ fn network(text: &str) -> Result<IpNet, String> {
 impl DoorArgs {
     /// Limits of a listener with so many places.
     pub fn limits(&self, places: usize) -> Limits {
-        Limits { from: self.from.clone(), associations: places + super::lobby::WAITING }
+        Limits { from: self.from.clone(), associations: places + WAITING }
     }
 }
 
@@ -154,7 +154,7 @@ impl Host {
     ) {
         let closing = async { closes.wait_for(|closes| *closes).await.map(drop) };
         let guest = tokio::select! {
-            guest = self.hear(&link) => guest,
+            guest = self.hear(&link, &ticket) => guest,
             () = ticket.leave() => {
                 warn::limited("room", || {
                     format!("{} has said nothing yet and makes room for another; many wait, see --from", link.peer())
@@ -180,7 +180,7 @@ impl Host {
     }
 
     /// None when the peer goes; an error says why it cannot be let in.
-    async fn hear(&self, link: &Link) -> Result<Option<Guest>, String> {
+    async fn hear(&self, link: &Link, ticket: &Ticket) -> Result<Option<Guest>, String> {
         let mut claim = Claim { link: link.clone(), name: None, mode: None };
         let mut place: Option<Place> = None;
         let silent = tokio::time::sleep(SPEAKS);
@@ -210,6 +210,7 @@ impl Host {
                     }
                     self.knows(&claim)?;
                     spoken = true;
+                    ticket.reaches(Stage::Here);
                     if place.is_none() {
                         place = self.seats.take(&claim);
                     }
@@ -218,6 +219,7 @@ impl Host {
                     self.takes(hello.mode)?;
                     self.knows(&claim)?;
                     claim.mode = Some(hello.mode);
+                    ticket.reaches(Stage::Hello);
                     let place = match place.take() {
                         Some(place) => place,
                         None => self.seats.claim(&claim).await?,

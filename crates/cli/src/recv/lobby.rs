@@ -6,8 +6,19 @@ use std::net::IpAddr;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
-/// Peers that may wait.
-pub const WAITING: usize = 64;
+/// Peers that may wait: with 16 KiB for each, 5 MB.
+pub const WAITING: usize = 256;
+
+/// How far a peer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has said nothing.
+    Silent,
+    /// It is here, and will say what comes later.
+    Here,
+    /// It has said hello and waits for a place.
+    Hello,
+}
 
 /// Peers that wait, oldest first by number.
 #[derive(Debug)]
@@ -21,7 +32,14 @@ pub struct Lobby {
 #[derive(Debug, Default)]
 struct Waiting {
     next: u64,
-    by_age: BTreeMap<u64, (Option<IpAddr>, watch::Sender<bool>)>,
+    by_age: BTreeMap<u64, Waiter>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    from: Option<IpAddr>,
+    stage: Stage,
+    leave: watch::Sender<bool>,
 }
 
 /// One peer that waits. It has left when this goes.
@@ -38,24 +56,26 @@ impl Lobby {
         Arc::new(Lobby { per_address, waiting: Mutex::default(), gone: watch::Sender::new(0) })
     }
 
-    /// Lets a peer in that has just come. Where there are too many, one makes room: the oldest from the same address when
-    /// there are too many of those, else the oldest from the address with the most.
+    /// Lets a peer in that has just come. Where there are too many, one makes room: from the same address when there are
+    /// too many of those, else from the address with the most.
     pub fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Ticket {
         let mut w = lock(&self.waiting);
-        let of = |w: &Waiting, ip| w.by_age.values().filter(|(from, _)| *from == ip).count();
+        let of = |w: &Waiting, ip| w.by_age.values().filter(|p| p.from == ip).count();
         if of(&w, ip) >= self.per_address {
             w.send_away(ip);
         } else if w.by_age.len() >= WAITING {
             // The oldest of them where several have as many.
-            let from: Vec<_> = w.by_age.values().rev().map(|(from, _)| *from).collect();
-            if let Some(most) = from.into_iter().max_by_key(|from| of(&w, *from)) {
+            let mut counts = BTreeMap::new();
+            w.by_age.values().for_each(|p| *counts.entry(p.from).or_insert(0) += 1);
+            let most = w.by_age.values().rev().max_by_key(|p| counts.get(&p.from).copied().unwrap_or(0));
+            if let Some(most) = most.map(|p| p.from) {
                 w.send_away(most);
             }
         }
         let number = w.next;
         w.next += 1;
         let (tx, leave) = watch::channel(false);
-        w.by_age.insert(number, (ip, tx));
+        w.by_age.insert(number, Waiter { from: ip, stage: Stage::Silent, leave: tx });
         Ticket { lobby: self.clone(), number, leave }
     }
 
@@ -71,15 +91,30 @@ impl Lobby {
 }
 
 impl Waiting {
+    /// The oldest that has said nothing goes; who has said hello goes last. Those that are here and wait for their input
+    /// go first once they are more than half, or there would be no time for newcomers to speak.
     fn send_away(&mut self, ip: Option<IpAddr>) {
-        let oldest = self.by_age.iter().find(|(_, (from, _))| *from == ip).map(|(number, _)| *number);
-        if let Some((_, leave)) = oldest.and_then(|number| self.by_age.remove(&number)) {
-            leave.send_replace(true);
+        let of = |stage| self.by_age.iter().filter(move |(_, p)| p.from == ip && p.stage == stage);
+        let all = self.by_age.values().filter(|p| p.from == ip).count();
+        let order = match of(Stage::Here).count() * 2 > all {
+            true => [Stage::Here, Stage::Silent, Stage::Hello],
+            false => [Stage::Silent, Stage::Here, Stage::Hello],
+        };
+        let oldest = order.into_iter().find_map(|stage| of(stage).next().map(|(number, _)| *number));
+        if let Some(waiter) = oldest.and_then(|number| self.by_age.remove(&number)) {
+            waiter.leave.send_replace(true);
         }
     }
 }
 
 impl Ticket {
+    /// The peer has come so far.
+    pub fn reaches(&self, stage: Stage) {
+        if let Some(waiter) = lock(&self.lobby.waiting).by_age.get_mut(&self.number) {
+            waiter.stage = stage;
+        }
+    }
+
     /// Returns once this peer has to make room.
     pub async fn leave(&self) {
         let mut leave = self.leave.clone();
@@ -125,11 +160,29 @@ mod tests {
     fn a_full_room_takes_from_those_who_have_the_most() {
         let lobby = Lobby::new(WAITING);
         let honest = lobby.enter(ip(1));
-        let crowd: Vec<Ticket> = (0..200).map(|_| lobby.enter(ip(2))).collect();
+        let crowd: Vec<Ticket> = (0..400).map(|_| lobby.enter(ip(2))).collect();
         assert!(!has_to_go(&honest));
         assert_eq!(crowd.iter().filter(|t| !has_to_go(t)).count(), WAITING - 1);
-        assert!(has_to_go(&crowd[0]) && !has_to_go(&crowd[199]), "the oldest goes first");
-        let many: Vec<Ticket> = (3..250).map(|n| lobby.enter(ip(n))).collect();
-        assert!(!has_to_go(&many[246]), "whoever comes last is heard");
+        assert!(has_to_go(&crowd[0]) && !has_to_go(&crowd[399]), "the oldest goes first");
+    }
+
+    #[test]
+    fn who_has_spoken_stays_and_newcomers_have_time_to_speak() {
+        let lobby = Lobby::new(8);
+        let honest = lobby.enter(ip(1));
+        honest.reaches(Stage::Hello);
+        let mut here: Vec<Ticket> = Vec::new();
+        for _ in 0..50 {
+            let t = lobby.enter(ip(1));
+            t.reaches(Stage::Here);
+            here.push(t);
+        }
+        // However many are here, a newcomer stays while two more come.
+        let newcomer = lobby.enter(ip(1));
+        let silent: Vec<Ticket> = (0..2).map(|_| lobby.enter(ip(1))).collect();
+        assert!(!has_to_go(&newcomer) && !has_to_go(&honest));
+        let more: Vec<Ticket> = (0..100).map(|_| lobby.enter(ip(1))).collect();
+        assert!(!has_to_go(&honest), "those who say nothing go before one who has said hello");
+        assert!(has_to_go(&newcomer) && silent.iter().all(has_to_go) && !has_to_go(&more[99]));
     }
 }

@@ -101,7 +101,7 @@ impl RecvArgs {
 /// Runs the command.
 pub async fn run(args: RecvArgs) -> Outcome {
     let (at, uri) = args.places()?;
-    let mut sinks = Sinks::open(&args, &at, uri.clone())?;
+    let mut sinks = Sinks::new(&args, &at)?;
     let rules = Rules {
         places: args.max_senders.into(),
         per_address: args.max_senders.into(),
@@ -110,10 +110,10 @@ pub async fn run(args: RecvArgs) -> Outcome {
     };
     let mut door = Door::new(rules, &at, &args.door, false);
     door.wants_name = sinks.by_name();
-    door.output = sinks.file();
     door.mode = at.mode.as_deref().map(mode).transpose()?;
     let interrupt = Interrupt::prompt();
     let listener = Listener::open(&at, &args.policies, args.door.limits(rules.places))?;
+    door.output = sinks.open(&uri)?;
     let reporter = Reporter::open(&args.stats, uri == OutputUri::Stdout)?;
     tracing::info!("listening on {:?}, writing to {}", listener.addresses(), sinks.name());
     let mut guests = Guests::start(listener, door);
@@ -143,6 +143,8 @@ async fn serve(
 ) -> Outcome {
     let mut sessions: JoinSet<Over> = JoinSet::new();
     let mut interrupted = false;
+    // Of sessions that failed while all were told to end.
+    let mut failed = None;
     loop {
         tokio::select! {
             biased;
@@ -153,10 +155,12 @@ async fn serve(
                 sinks.give_back(over.slot);
                 drop(over.place);
                 match (next, over.outcome) {
+                    (_, Err(failure @ Failure::Usage(_))) if interrupted => failed = Some(failure),
+                    // The others end too, each in its own time.
+                    _ if interrupted => {}
                     (Next::End, outcome) => return outcome,
-                    (Next::GoOn(_), Err(Failure::Interrupted)) => {}
-                    (Next::GoOn(what), _) if !interrupted => what.into_iter().for_each(|w| crate::warn::limited("ended", || w)),
-                    (Next::GoOn(_), _) => {}
+                    (Next::GoOn(Some(what)), _) => crate::warn::limited("ended", || what),
+                    (Next::GoOn(None), _) => {}
                 }
             }
             guest = guests.next(), if !interrupted => {
@@ -175,7 +179,7 @@ async fn serve(
         }
         // Running sessions notice by themselves.
         if interrupted && sessions.is_empty() {
-            return Err(Failure::Interrupted);
+            return Err(failed.unwrap_or(Failure::Interrupted));
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::monitor::{lock, quiet_for};
 use crate::session::{Control, Mode, StreamName};
 use crate::transport::Link;
+use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
@@ -27,6 +28,18 @@ const SILENT: Duration = Duration::from_secs(3);
 
 /// The same where the newcomer has its address and its stream id: most likely it is the same one, begun again.
 const SAME: Duration = Duration::from_millis(200);
+
+/// An address whose peers have wasted a place lets others go first, by so much for each time.
+const PENALTY: Duration = Duration::from_millis(500);
+
+/// Times that count.
+const PENALTIES: u32 = 5;
+
+/// So long they count.
+const REMEMBERED: Duration = Duration::from_secs(60);
+
+/// Addresses that are remembered.
+const ADDRESSES: usize = 256;
 
 /// A newcomer waits no longer for a place: it gives up itself after 10 s.
 const CLAIM: Duration = Duration::from_secs(8);
@@ -181,6 +194,27 @@ pub struct Seats {
     rules: Rules,
     taken: Mutex<Vec<Arc<Seat>>>,
     freed: Notify,
+    wasted: Mutex<Wasted>,
+}
+
+/// Who said hello, sent nothing, and had to go: how often, and when last.
+#[derive(Debug, Default)]
+struct Wasted(BTreeMap<IpAddr, (u32, Instant)>);
+
+impl Wasted {
+    fn note(&mut self, ip: IpAddr, now: Instant) {
+        self.0.retain(|_, (_, at)| now.duration_since(*at) < REMEMBERED);
+        if self.0.len() < ADDRESSES || self.0.contains_key(&ip) {
+            let (times, at) = self.0.entry(ip).or_insert((0, now));
+            (*times, *at) = (*times + 1, now);
+        }
+    }
+
+    /// How long this one lets others go first.
+    fn penalty(&self, ip: Option<IpAddr>, now: Instant) -> Duration {
+        let times = ip.and_then(|ip| self.0.get(&ip)).filter(|(_, at)| now.duration_since(*at) < REMEMBERED);
+        PENALTY * times.map_or(0, |(times, _)| (*times).min(PENALTIES))
+    }
 }
 
 /// A place that is taken, until this goes.
@@ -193,6 +227,10 @@ pub struct Place {
 impl Drop for Place {
     fn drop(&mut self) {
         lock(&self.seats.taken).retain(|s| !Arc::ptr_eq(s, &self.seat));
+        let wasted = *self.seat.leave.borrow() && !self.seat.has_heard() && lock(&self.seat.mode).is_some();
+        if let Some(ip) = self.seat.link.address().filter(|_| wasted) {
+            lock(&self.seats.wasted).note(ip, Instant::now());
+        }
         self.seats.freed.notify_waiters();
     }
 }
@@ -200,7 +238,7 @@ impl Drop for Place {
 impl Seats {
     /// All of them free.
     pub fn new(rules: Rules) -> Arc<Self> {
-        Arc::new(Seats { rules, taken: Mutex::default(), freed: Notify::new() })
+        Arc::new(Seats { rules, taken: Mutex::default(), freed: Notify::new(), wasted: Mutex::default() })
     }
 
     /// A place, if one is free.
@@ -211,7 +249,13 @@ impl Seats {
     /// A place, perhaps that of one that is silent, idle or over.
     pub async fn claim(self: &Arc<Self>, claim: &Claim) -> Result<Place, String> {
         let until = Instant::now() + CLAIM;
+        let mut contested = false;
         loop {
+            if std::mem::take(&mut contested) {
+                // Several may want the place that has just become free.
+                let penalty = lock(&self.wasted).penalty(claim.link.address(), Instant::now());
+                tokio::time::sleep(penalty).await;
+            }
             let mut freed = std::pin::pin!(self.freed.notified());
             freed.as_mut().enable();
             let (rival, why) = match self.try_take(claim) {
@@ -226,11 +270,17 @@ impl Seats {
                 Yields::In(rest) => tokio::select! {
                     silent = rival.is_silent(claim) => {
                         if !silent {
-                            tokio::select! { () = tokio::time::sleep(rest) => {}, () = &mut freed => {} }
+                            tokio::select! {
+                                () = tokio::time::sleep(rest) => {}
+                                () = &mut freed => contested = true,
+                            }
                         }
                         silent
                     }
-                    () = &mut freed => false,
+                    () = &mut freed => {
+                        contested = true;
+                        false
+                    }
                 },
                 Yields::Not if rival.may_be_silent(self.rules) && rival.is_silent(claim).await => true,
                 Yields::Not => return Err(why),
@@ -238,7 +288,7 @@ impl Seats {
             if goes {
                 rival.leave.send_replace(true);
                 // It finishes what it is about; the place is free when it has.
-                let _ = tokio::time::timeout_at(until, freed).await;
+                contested = tokio::time::timeout_at(until, freed).await.is_ok();
             }
         }
     }
@@ -277,5 +327,25 @@ impl Seat {
     /// The higher, the sooner it goes.
     fn rank(&self) -> (bool, bool, Duration) {
         (self.over.load(Ordering::Relaxed), !self.has_heard(), self.idle())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_wastes_places_lets_others_go_first() {
+        let (mut w, now) = (Wasted::default(), Instant::now());
+        let ip = |n: u32| IpAddr::from(n.to_be_bytes());
+        assert_eq!(w.penalty(Some(ip(1)), now), Duration::ZERO);
+        w.note(ip(1), now);
+        assert_eq!(w.penalty(Some(ip(1)), now), PENALTY);
+        assert_eq!(w.penalty(Some(ip(2)), now), Duration::ZERO);
+        (0..100).for_each(|_| w.note(ip(1), now));
+        assert_eq!(w.penalty(Some(ip(1)), now), PENALTY * PENALTIES);
+        assert_eq!(w.penalty(Some(ip(1)), now + REMEMBERED), Duration::ZERO, "forgotten");
+        (0..10_000).for_each(|n| w.note(ip(n), now));
+        assert!(w.0.len() <= ADDRESSES);
     }
 }

@@ -40,7 +40,6 @@ pub(super) struct Sinks {
     /// With [`NAME`] in it, where there are several.
     text: String,
     by_name: bool,
-    file: Option<FileMark>,
     idle: BTreeMap<Option<StreamName>, Slot>,
     opened: usize,
 }
@@ -58,20 +57,14 @@ pub(super) fn uri(text: &str, name: Option<&StreamName>) -> Result<OutputUri, Fa
 }
 
 impl Sinks {
-    /// Opens the output, or, where there are several, checks that they can be.
-    pub fn open(args: &RecvArgs, at: &PeerUri, uri: OutputUri) -> Result<Self, Failure> {
+    /// None is open yet.
+    pub fn new(args: &RecvArgs, at: &PeerUri) -> Result<Self, Failure> {
         let text = args.output().to_owned();
         let by_name = text.contains(NAME);
-        let mut sinks = Sinks { text, by_name, file: None, idle: BTreeMap::new(), opened: 0 };
-        if !by_name {
-            if args.max_senders > 1 {
-                return Err(Failure::usage(format!(
-                    "several senders need an output each: write {NAME} into its name, such as out-{NAME}.ts"
-                )));
-            }
-            let output = Output::open(&uri)?;
-            sinks.file = output.file();
-            sinks.idle.insert(None, Slot { name: None, output, leftover: None });
+        if !by_name && args.max_senders > 1 {
+            return Err(Failure::usage(format!(
+                "several senders need an output each: write {NAME} into its name, such as out-{NAME}.ts"
+            )));
         }
         if args.once && args.max_senders > 1 {
             return Err(Failure::usage(
@@ -79,19 +72,25 @@ impl Sinks {
             ));
         }
         for name in at.streamid.iter().filter(|_| by_name) {
-            self::uri(&sinks.text, Some(name))?;
+            uri(&text, Some(name))?;
         }
-        Ok(sinks)
+        Ok(Sinks { text, by_name, idle: BTreeMap::new(), opened: 0 })
+    }
+
+    /// Opens the output, where there is one for all; its file, if it is one.
+    pub fn open(&mut self, uri: &OutputUri) -> Result<Option<FileMark>, Failure> {
+        if self.by_name {
+            return Ok(None);
+        }
+        let output = Output::open(uri)?;
+        let file = output.file();
+        self.idle.insert(None, Slot { name: None, output, leftover: None });
+        Ok(file)
     }
 
     /// Has each stream one of its own?
     pub fn by_name(&self) -> bool {
         self.by_name
-    }
-
-    /// The file of the only one.
-    pub fn file(&self) -> Option<FileMark> {
-        self.file
     }
 
     /// What they are called.

@@ -149,7 +149,7 @@ mod tests {
     fn peers_share_and_the_greedy_one_makes_room() {
         let now = Instant::now();
         let mut s = Shared::new(4, 6);
-        let mut open = |s: &mut Shared<(u32, u32)>, peer, flow| {
+        let open = |s: &mut Shared<(u32, u32)>, peer, flow| {
             let gone = s.make_room(peer, now);
             assert!(s.insert(peer, flow, (peer, flow), now).is_empty());
             gone

@@ -29,7 +29,7 @@ use tokio::task::{JoinHandle, JoinSet};
 const PEERS: usize = 64;
 
 /// Of those, from one address.
-const PER_ADDRESS: usize = 16;
+const PER_ADDRESS: usize = 32;
 
 /// Flows of one other side.
 const FLOWS: usize = 256;
