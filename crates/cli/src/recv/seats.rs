@@ -29,17 +29,17 @@ const SILENT: Duration = Duration::from_secs(3);
 /// The same where the newcomer has its address and its stream id: most likely it is the same one, begun again.
 const SAME: Duration = Duration::from_millis(200);
 
-/// An address whose peers have wasted a place lets others go first, by so much for each time.
-const PENALTY: Duration = Duration::from_millis(500);
-
-/// Times that count.
-const PENALTIES: u32 = 5;
+/// Times that an address wasted a place, as far as they count.
+const WASTES: u32 = 5;
 
 /// So long they count.
 const REMEMBERED: Duration = Duration::from_secs(60);
 
 /// Addresses that are remembered.
 const ADDRESSES: usize = 256;
+
+/// Least time between two probes of one peer, ms: half of what the shortest silence takes.
+const PROBES: u64 = 100;
 
 /// A newcomer waits no longer for a place: it gives up itself after 10 s.
 const CLAIM: Duration = Duration::from_secs(8);
@@ -64,6 +64,8 @@ pub struct Seat {
     /// Milliseconds from `since` to the last message that counts, plus one; zero before the first.
     last: AtomicU64,
     over: AtomicBool,
+    /// Milliseconds from `since` to the last probe.
+    probed: AtomicU64,
     leave: watch::Sender<bool>,
 }
 
@@ -87,6 +89,7 @@ impl Seat {
             mode: Mutex::new(claim.mode.map(|m| (m, now))),
             last: AtomicU64::new(0),
             over: AtomicBool::new(false),
+            probed: AtomicU64::new(0),
             leave: watch::Sender::new(false),
         })
     }
@@ -164,14 +167,31 @@ impl Seat {
         }
     }
 
+    /// True once in a while.
+    fn may_probe(&self) -> bool {
+        let now = self.since.elapsed().as_millis() as u64;
+        let last = self.probed.load(Ordering::Relaxed);
+        now >= last.saturating_add(PROBES)
+            && self.probed.compare_exchange(last, now, Ordering::Relaxed, Ordering::Relaxed).is_ok()
+    }
+
     /// Asks for a sign of life, and waits for it; true when none comes.
     async fn is_silent(&self, claim: &Claim) -> bool {
         let same = self.name == claim.name && self.link.address() == claim.link.address();
         let limit = if same { SAME.max(self.link.round_trip() * 4).min(SILENT) } else { SILENT };
         let link = self.link.clone();
-        // A full send buffer is no reason to wait.
-        let probe = async { tokio::time::timeout(limit, link.control(&Control::Probe)).await.is_ok() };
-        let (quiet, _) = tokio::join!(quiet_for(&self.link, limit), probe);
+        // However many ask, one probe in a while is answered for all of them, within the time that each listens.
+        let probe = async {
+            if !self.may_probe() {
+                tokio::time::sleep(Duration::from_millis(PROBES)).await;
+                if !self.may_probe() {
+                    return;
+                }
+            }
+            // A full send buffer is no reason to wait.
+            let _ = tokio::time::timeout(limit, link.control(&Control::Probe)).await;
+        };
+        let (quiet, ()) = tokio::join!(quiet_for(&self.link, limit), probe);
         quiet
     }
 }
@@ -195,6 +215,8 @@ pub struct Seats {
     taken: Mutex<Vec<Arc<Seat>>>,
     freed: Notify,
     wasted: Mutex<Wasted>,
+    queue: Mutex<Queue>,
+    claims: AtomicU64,
 }
 
 /// Who said hello, sent nothing, and had to go: how often, and when last.
@@ -210,10 +232,26 @@ impl Wasted {
         }
     }
 
-    /// How long this one lets others go first.
-    fn penalty(&self, ip: Option<IpAddr>, now: Instant) -> Duration {
+    /// How often it did lately.
+    fn times(&self, ip: Option<IpAddr>, now: Instant) -> u32 {
         let times = ip.and_then(|ip| self.0.get(&ip)).filter(|(_, at)| now.duration_since(*at) < REMEMBERED);
-        PENALTY * times.map_or(0, |(times, _)| (*times).min(PENALTIES))
+        times.map_or(0, |(times, _)| (*times).min(WASTES))
+    }
+}
+
+/// Claims that wait: first those from addresses that wasted no place, then the oldest. Whether each may have any place.
+type Queue = BTreeMap<(u32, u64), bool>;
+
+/// A claim that waits, until this goes.
+struct Turn {
+    seats: Arc<Seats>,
+    key: (u32, u64),
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        lock(&self.seats.queue).remove(&self.key);
+        self.seats.freed.notify_waiters();
     }
 }
 
@@ -238,49 +276,52 @@ impl Drop for Place {
 impl Seats {
     /// All of them free.
     pub fn new(rules: Rules) -> Arc<Self> {
-        Arc::new(Seats { rules, taken: Mutex::default(), freed: Notify::new(), wasted: Mutex::default() })
+        Arc::new(Seats {
+            rules,
+            taken: Mutex::default(),
+            freed: Notify::new(),
+            wasted: Mutex::default(),
+            queue: Mutex::default(),
+            claims: AtomicU64::new(0),
+        })
     }
 
-    /// A place, if one is free.
+    /// A place, if one is free and nobody waits for it.
     pub fn take(self: &Arc<Self>, claim: &Claim) -> Option<Place> {
-        self.try_take(claim).ok()
+        self.try_take(claim, None).ok()
     }
 
     /// A place, perhaps that of one that is silent, idle or over.
     pub async fn claim(self: &Arc<Self>, claim: &Claim) -> Result<Place, String> {
         let until = Instant::now() + CLAIM;
-        let mut contested = false;
+        let times = lock(&self.wasted).times(claim.link.address(), Instant::now());
+        let turn = Turn { seats: self.clone(), key: (times, self.claims.fetch_add(1, Ordering::Relaxed)) };
+        lock(&self.queue).insert(turn.key, true);
         loop {
-            if std::mem::take(&mut contested) {
-                // Several may want the place that has just become free.
-                let penalty = lock(&self.wasted).penalty(claim.link.address(), Instant::now());
-                tokio::time::sleep(penalty).await;
-            }
             let mut freed = std::pin::pin!(self.freed.notified());
             freed.as_mut().enable();
-            let (rival, why) = match self.try_take(claim) {
+            let (rival, why) = match self.try_take(claim, Some(turn.key)) {
                 Ok(place) => return Ok(place),
                 Err(rival) => rival,
             };
             if Instant::now() >= until {
                 return Err(why);
             }
+            let Some(rival) = rival else {
+                // Others were here before.
+                let _ = tokio::time::timeout_at(until, freed).await;
+                continue;
+            };
             let goes = match rival.yields(self.rules, claim.mode.is_some()) {
                 Yields::Now => true,
                 Yields::In(rest) => tokio::select! {
                     silent = rival.is_silent(claim) => {
                         if !silent {
-                            tokio::select! {
-                                () = tokio::time::sleep(rest) => {}
-                                () = &mut freed => contested = true,
-                            }
+                            tokio::select! { () = tokio::time::sleep(rest) => {}, () = &mut freed => {} }
                         }
                         silent
                     }
-                    () = &mut freed => {
-                        contested = true;
-                        false
-                    }
+                    () = &mut freed => false,
                 },
                 Yields::Not if rival.may_be_silent(self.rules) && rival.is_silent(claim).await => true,
                 Yields::Not => return Err(why),
@@ -288,19 +329,29 @@ impl Seats {
             if goes {
                 rival.leave.send_replace(true);
                 // It finishes what it is about; the place is free when it has.
-                contested = tokio::time::timeout_at(until, freed).await.is_ok();
+                let _ = tokio::time::timeout_at(until, freed).await;
             }
         }
     }
 
-    /// A place, or who is in the way and what to say then.
-    fn try_take(self: &Arc<Self>, claim: &Claim) -> Result<Place, (Arc<Seat>, String)> {
+    /// A place, or who is in the way and what to say then; nobody when others have waited for longer.
+    fn try_take(
+        self: &Arc<Self>,
+        claim: &Claim,
+        turn: Option<(u32, u64)>,
+    ) -> Result<Place, (Option<Arc<Seat>>, String)> {
         let mut taken = lock(&self.taken);
-        if self.rules.places > 1
-            && let Some(name) = &claim.name
-            && let Some(rival) = taken.iter().find(|s| s.name.as_ref() == Some(name))
-        {
-            return Err((rival.clone(), format!("a sender with the stream id {} is there already", name.as_str())));
+        let namesake = taken.iter().find(|s| claim.name.is_some() && s.name == claim.name && self.rules.places > 1);
+        let before = {
+            let mut queue = lock(&self.queue);
+            if let Some(any) = turn.and_then(|key| queue.get_mut(&key)) {
+                *any = namesake.is_none();
+            }
+            queue.iter().filter(|(key, any)| **any && turn.is_none_or(|turn| **key < turn)).count()
+        };
+        if let (Some(rival), Some(name)) = (namesake, &claim.name) {
+            let why = format!("a sender with the stream id {} is there already", name.as_str());
+            return Err((Some(rival.clone()), why));
         }
         let address = claim.link.address();
         let of = |ip: Option<IpAddr>| taken.iter().filter(|s| s.link.address() == ip).count();
@@ -312,8 +363,10 @@ impl Seats {
         } else {
             None
         };
+        let busy = || "it is busy with another peer".to_owned();
         match rival {
-            Some(rival) => Err((rival.clone(), "it is busy with another peer".into())),
+            Some(rival) => Err((Some(rival.clone()), busy())),
+            None if taken.len() + before >= self.rules.places => Err((None, busy())),
             None => {
                 let seat = Seat::new(claim);
                 taken.push(seat.clone());
@@ -338,13 +391,12 @@ mod tests {
     fn who_wastes_places_lets_others_go_first() {
         let (mut w, now) = (Wasted::default(), Instant::now());
         let ip = |n: u32| IpAddr::from(n.to_be_bytes());
-        assert_eq!(w.penalty(Some(ip(1)), now), Duration::ZERO);
+        assert_eq!(w.times(Some(ip(1)), now), 0);
         w.note(ip(1), now);
-        assert_eq!(w.penalty(Some(ip(1)), now), PENALTY);
-        assert_eq!(w.penalty(Some(ip(2)), now), Duration::ZERO);
+        assert_eq!((w.times(Some(ip(1)), now), w.times(Some(ip(2)), now)), (1, 0));
         (0..100).for_each(|_| w.note(ip(1), now));
-        assert_eq!(w.penalty(Some(ip(1)), now), PENALTY * PENALTIES);
-        assert_eq!(w.penalty(Some(ip(1)), now + REMEMBERED), Duration::ZERO, "forgotten");
+        assert_eq!(w.times(Some(ip(1)), now), WASTES);
+        assert_eq!(w.times(Some(ip(1)), now + REMEMBERED), 0, "forgotten");
         (0..10_000).for_each(|n| w.note(ip(n), now));
         assert!(w.0.len() <= ADDRESSES);
     }
