@@ -65,6 +65,10 @@ soak hours="2":
 attacks:
     cargo test -p anabranch-engine --test attacks -- --nocapture --test-threads 1
 
+# Strangers at the door of the real programs, beside a real sender; `--soak 2h` for a long time
+strangers *args:
+    scripts/strangers.sh {{args}}
+
 # Fuzz one target or all of them; needs nightly and cargo-fuzz
 fuzz target="all" seconds="600":
     scripts/fuzz.sh {{target}} {{seconds}}

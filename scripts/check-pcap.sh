@@ -16,7 +16,7 @@ trap clean_up EXIT
 transfer() {
     local name=$1 host=$2 port=$3 recv
     shift 3
-    start "$name-recv" "$anabranch" recv "anabranch://$host:$port" "file:$work/copy" --pcap "$work/$name-recv.pcapng"
+    start "$name-recv" "$anabranch" recv "anabranch://$host:$port" "file:$work/copy" --once --pcap "$work/$name-recv.pcapng"
     recv=$started
     sleep 0.5
     start "$name-send" "$anabranch" send "file:$work/file" "anabranch://$host:$port" --mode file \

@@ -19,7 +19,7 @@ in_port=$(free_port 1) out_port=$(free_port 2) port=$(free_port 3) relay_1=$(fre
 start emulate "$anabranch" emulate \
     --path "name wlan listen 127.0.0.1:$relay_1 to 127.0.0.1:$port rate 6mbit delay 30ms down.delay 5ms limit 40 at 9s down at 13s up" \
     --path "name 3g listen 127.0.0.1:$relay_2 to 127.0.0.1:$port rate 6mbit delay 80ms down.delay 5ms limit 40"
-start recv "$anabranch" recv "anabranch://127.0.0.1:$port" "udp://127.0.0.1:$out_port" \
+start recv "$anabranch" recv "anabranch://127.0.0.1:$port" "udp://127.0.0.1:$out_port" --once \
     -J --stats-file "$work/recv.json"
 recv=$started
 sleep 1

@@ -76,7 +76,7 @@ ip -n $near route
 echo
 echo "== one live stream over wlan0 and wwan0"
 in_port=5001 out_port=5002 seconds=24
-start recv "${in_far[@]}" "$anabranch" recv "anabranch://:$port" "udp://127.0.0.1:$out_port" \
+start recv "${in_far[@]}" "$anabranch" recv "anabranch://:$port" "udp://127.0.0.1:$out_port" --once \
     -J --stats-file "$work/recv.json"
 recv=$started
 sleep 1
@@ -121,7 +121,7 @@ carry() {
     for name in "$@"; do flags+=(--path "$name"); done
     before_wlan=$(sent_bytes wlan0)
     before_wwan=$(sent_bytes wwan0)
-    start recv "${in_far[@]}" "$anabranch" recv "anabranch://:$port" "file:$work/copy"
+    start recv "${in_far[@]}" "$anabranch" recv "anabranch://:$port" "file:$work/copy" --once
     recv=$started
     sleep 0.5
     start send "${in_near[@]}" "$anabranch" send "file:$work/file" "anabranch://$server:$port" --mode file "${flags[@]}"

@@ -83,7 +83,7 @@ stream() {
     start "tap-$port" ip netns exec $mid tcpdump -U -s 128 -i any -w "$work/$port.pcap" ip
     tap=$started
     await "tcpdump does not begin" grep -qs listening "$work/tap-$port.log"
-    start "recv-$port" ip netns exec $far "$anabranch" recv "anabranch://:$port" "$work/came-$port" "$@"
+    start "recv-$port" ip netns exec $far "$anabranch" recv "anabranch://:$port" "$work/came-$port" --once "$@"
     recv=$started
     await "the receiver does not begin" ip netns exec $far sh -c "ss -uln | grep -q ':$port '"
     python3 -c "$source_of" "$seconds" "$work/sent-$port" |

@@ -32,6 +32,7 @@ mod tunnel;
 mod udp;
 mod units;
 mod uri;
+mod warn;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use exit::{Failure, Outcome};
@@ -71,6 +72,18 @@ enum Command {
     Policies(policies::PoliciesArgs),
 }
 
+impl Command {
+    /// Does the user want to read nothing?
+    fn is_quiet(&self) -> bool {
+        match self {
+            Command::Send(args) => args.stats.quiet,
+            Command::Recv(args) => args.stats.quiet,
+            Command::Tunnel(args) => args.stats.quiet,
+            _ => false,
+        }
+    }
+}
+
 fn main() -> ExitCode {
     let args = match config::expand(&Cli::command(), std::env::args_os().collect()) {
         Ok(args) => args,
@@ -80,7 +93,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(e) => return refuse(&e),
     };
-    log(cli.verbose);
+    let quiet = cli.command.is_quiet();
+    warn::be_quiet(quiet);
+    log(cli.verbose, quiet);
     let carries = matches!(cli.command, Command::Send(_) | Command::Recv(_) | Command::Tunnel(_));
     let threads = if carries { Threads::of_a_stream() } else { Threads::of_a_tool() };
     match threads {
@@ -102,7 +117,8 @@ async fn run(command: Command) -> ExitCode {
         Command::Trace(args) => trace::run(&args),
         Command::Policies(args) => policies::run(&args),
     };
-    exit::finish(outcome)
+    // What failed then failed because it was cut short.
+    exit::finish(if interrupt::is_overdue() { Err(Failure::Interrupted) } else { outcome })
 }
 
 /// Help and version as they are; mistakes in one line.
@@ -124,8 +140,9 @@ fn refuse(e: &clap::Error) -> ExitCode {
     }
 }
 
-fn log(verbose: u8) {
+fn log(verbose: u8, quiet: bool) {
     let level = match verbose {
+        0 if quiet => "off",
         0 => "warn",
         1 => "info",
         2 => "debug",

@@ -1,11 +1,12 @@
 //! Watches a connection: takes samples, writes statistics, notices a peer that has fallen silent.
 
-use crate::exit::{Failure, warning};
+use crate::exit::Failure;
 use crate::runtime;
 use crate::session::Done;
 use crate::stats::{Reporter, StreamRow};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
+use crate::warn;
 use anabranch_net::ConnectionStats;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -45,7 +46,7 @@ impl Watchdog {
         Watchdog(tokio::spawn(async move {
             let worried = async {
                 silence(&link, WORRY).await;
-                warning(&format!("nothing comes from {} any more; still trying", link.peer()));
+                warn::limited("silence", || format!("nothing comes from {} any more; still trying", link.peer()));
                 std::future::pending().await
             };
             tokio::select! {

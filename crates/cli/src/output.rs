@@ -51,7 +51,7 @@ enum Job {
 }
 
 impl Output {
-    /// Opens a sink; what cannot be opened is told at once. A file keeps what it holds until [`Output::begin`].
+    /// Opens a sink; what cannot be opened is told at once. A file keeps what it holds until something is written.
     pub fn open(uri: &OutputUri) -> Result<Self, Failure> {
         let (mut old, mut mark) = (None, None);
         let (name, sink) = match uri {
@@ -80,7 +80,7 @@ impl Output {
         Ok(Output { name, sink, bytes: 0, old, file: mark })
     }
 
-    /// What comes now replaces what an earlier file of this name held.
+    /// What comes now replaces what an earlier file of this name held. The first write does this by itself.
     pub fn begin(&mut self) -> Result<(), Failure> {
         if let Sink::Rtp { sender, .. } = &mut self.sink {
             sender.begin();
@@ -106,11 +106,6 @@ impl Output {
         &self.name
     }
 
-    /// Is there no place in it for datagrams and files?
-    pub fn takes_media_only(&self) -> bool {
-        matches!(self.sink, Sink::Rtp { .. })
-    }
-
     /// Puts out the next piece of a stream, which was due at this instant.
     pub async fn play(&mut self, due: Instant, bytes: Bytes) -> Result<(), Failure> {
         let Sink::Rtp { socket, to, sender } = &mut self.sink else { return self.write(bytes).await };
@@ -124,12 +119,18 @@ impl Output {
         Ok(())
     }
 
+    /// What is put out now is seen now, and cannot be put out all at once later.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.sink, Sink::Writer(_))
+    }
+
     /// Puts out a datagram, or the next piece of a stream.
     pub async fn write(&mut self, bytes: Bytes) -> Result<(), Failure> {
         if matches!(self.sink, Sink::Rtp { .. }) {
             return Box::pin(self.play(now(), bytes)).await;
         }
         self.bytes += bytes.len() as u64;
+        self.begin()?;
         match &self.sink {
             Sink::Rtp { .. } => Ok(()),
             Sink::Udp { socket, to } => {

@@ -6,10 +6,12 @@
 //!
 //! ```text
 //! sender                         receiver
+//!   Stream(name) ──────────────────▶           which of several streams this is, if it has a name
 //!   Here ──────────────────────────▶           holds the place until there is something to say
 //!   Hello(mode, latency) ──────────▶
 //!   ◀────────── Welcome(latency) or Refuse(why)
 //!   stream ────────────────────────▶
+//!   ◀──────────────────────────────  Probe     any time; only that it is acknowledged counts
 //!   ◀──────────────────── Stop(why)            when the receiver wants to end
 //!   End(how much there was) ───────▶
 //!   ◀──────────── Done(what came out)          everything is written
@@ -20,6 +22,7 @@ use crate::filemark::FileMark;
 use anabranch_net::StreamId;
 use bytes::{BufMut, Bytes, BytesMut};
 use std::num::NonZeroU64;
+use std::str::FromStr;
 use std::time::Duration;
 
 /// Stream of control messages; 0 to 2 carry the media classes.
@@ -47,6 +50,41 @@ const MAGIC: &[u8; 3] = b"anb";
 const VERSION: u8 = 1;
 /// Longest text taken from or sent to the peer, bytes.
 const TEXT_MAX: usize = 200;
+
+/// The longest latency that a peer may ask for, as of ours: see [`crate::units::latency`].
+pub const LATENCY_MAX: Duration = Duration::from_secs(60);
+
+/// Name of one stream among several at one receiver: up to 64 letters, digits, dots, dashes and underscores, the first
+/// a letter or a digit. So it may stand in the name of a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StreamName(String);
+
+impl StreamName {
+    /// Longest name, bytes.
+    const MAX: usize = 64;
+
+    /// Its text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for StreamName {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+        let begins = text.starts_with(|c: char| c.is_ascii_alphanumeric());
+        if begins && text.len() <= Self::MAX && text.chars().all(fits) {
+            return Ok(StreamName(text.to_owned()));
+        }
+        Err(format!(
+            "`{}` is no stream id; it has up to 64 letters, digits, dots, dashes and underscores, the first a letter or \
+             a digit",
+            text.escape_default()
+        ))
+    }
+}
 
 /// What is carried, and how.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -154,6 +192,10 @@ pub enum Control {
     End(End),
     /// Receiver: everything is written.
     Done(Done),
+    /// Sender: the name of its stream; before all others.
+    Stream(StreamName),
+    /// Receiver: nothing but a sign of life is wanted. Whoever reads it skips it as a kind that is not known.
+    Probe,
     /// Sender: is here and will say hello once its input has come; the file it reads, if it is one.
     Here(Option<FileMark>),
 }
@@ -212,6 +254,11 @@ impl Control {
                 b.put_u8(7);
                 b.put_u64(file.map_or(0, |f| f.0.get()));
             }
+            Control::Stream(name) => {
+                b.put_u8(8);
+                b.put_slice(name.0.as_bytes());
+            }
+            Control::Probe => b.put_u8(9),
         }
         b.freeze()
     }
@@ -247,6 +294,10 @@ impl Control {
                 lost: r.u64()?,
             }),
             7 => Control::Here(NonZeroU64::new(r.u64()?).map(FileMark)),
+            8 => {
+                let text = std::str::from_utf8(r.0).ok();
+                Control::Stream(text.and_then(|t| t.parse().ok()).ok_or(ControlError::Damaged)?)
+            }
             _ => return Ok(None),
         }))
     }
@@ -275,8 +326,9 @@ impl Reader<'_> {
     fn u64(&mut self) -> Result<u64, ControlError> {
         self.take().map(u64::from_be_bytes)
     }
+    /// A latency, whatever the peer says no longer than ours may be.
     fn millis(&mut self) -> Result<Duration, ControlError> {
-        self.take().map(|b| Duration::from_millis(u32::from_be_bytes(b).into()))
+        self.take().map(|b| Duration::from_millis(u32::from_be_bytes(b).into()).min(LATENCY_MAX))
     }
     /// The rest as text that is safe to print.
     fn text(&mut self) -> String {
@@ -301,6 +353,7 @@ mod tests {
             Control::Done(Done { messages: 1, bytes: 2, frames: 3, frames_unusable: 4, late: 5, lost: 6 }),
             Control::Here(None),
             Control::Here(NonZeroU64::new(7).map(FileMark)),
+            Control::Stream("camera-1.b_2".parse().unwrap()),
         ]
     }
 
@@ -309,7 +362,8 @@ mod tests {
         for c in samples() {
             let bytes = c.encode();
             assert_eq!(Control::decode(&bytes), Ok(Some(c.clone())));
-            let has_text = matches!(c, Control::Hello(_) | Control::Refuse(_) | Control::Stop { .. });
+            let has_text =
+                matches!(c, Control::Hello(_) | Control::Refuse(_) | Control::Stop { .. } | Control::Stream(_));
             for n in 0..bytes.len() {
                 let cut = Control::decode(&bytes[..n]);
                 assert!(has_text && n >= 5 || cut.is_err(), "{c:?} cut to {n}: {cut:?}");
@@ -334,6 +388,34 @@ mod tests {
         let wild = [b"anb\x01\x03".as_slice(), b"a\nb\x1b[31m\xff"].concat();
         let Ok(Some(Control::Refuse(text))) = Control::decode(&wild) else { panic!() };
         assert_eq!(text, "a b [31m\u{fffd}");
+    }
+
+    #[test]
+    fn names_of_streams_are_safe_in_names_of_files() {
+        let stream = |name: &[u8]| Control::decode(&[b"anb\x01\x08".as_slice(), name].concat());
+        for good in ["a", "5001", "cam_1", "A.b-c", &"x".repeat(64)] {
+            assert_eq!(stream(good.as_bytes()), Ok(Some(Control::Stream(good.parse().unwrap()))));
+        }
+        let long = "x".repeat(65);
+        for bad in ["", ".", "..", ".a", "-a", "a/b", "../a", "a\0", "a b", "a\n", "ä", "a{b}", "a%2f", long.as_str()]
+        {
+            assert!(bad.parse::<StreamName>().is_err(), "{bad}");
+            assert_eq!(stream(bad.as_bytes()), Err(ControlError::Damaged), "{bad}");
+        }
+        assert_eq!(stream(b"\xff"), Err(ControlError::Damaged));
+    }
+
+    #[test]
+    fn a_peer_cannot_ask_for_weeks() {
+        let decoded = |kind: &[u8]| Control::decode(&[b"anb\x01".as_slice(), kind, b"\xff\xff\xff\xff"].concat());
+        assert_eq!(decoded(b"\x02"), Ok(Some(Control::Welcome(LATENCY_MAX))));
+        let Ok(Some(Control::Hello(hello))) = decoded(b"\x01\x01") else { panic!() };
+        assert_eq!(hello.latency, LATENCY_MAX);
+    }
+
+    #[test]
+    fn a_probe_is_skipped() {
+        assert_eq!(Control::decode(&Control::Probe.encode()), Ok(None));
     }
 
     #[test]

@@ -1,16 +1,18 @@
 //! Connections as the commands use them: errors become failures with an exit code.
 
 use crate::exit::Failure;
+use crate::monitor::lock;
 use crate::netargs::{PathArgs, PolicyArgs};
-use crate::session::{CONTROL_STREAM, Control, ppid};
+use crate::session::{CONTROL_STREAM, Control, StreamName, ppid};
 use crate::uri::{self, PeerUri};
 use anabranch_net::{
-    ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events, Local,
-    Message, PathSpec, SendError, SendOptions, ServerConfig, StreamId, Transport,
+    ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events, IpNet,
+    Local, Message, PathSpec, SendError, SendOptions, ServerConfig, StreamId, Transport, WeakEndpoint,
 };
 use bytes::Bytes;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Mutex;
 use std::time::Duration;
 
 /// What the other side is told when our user ends a session that cannot end gracefully in time.
@@ -18,6 +20,15 @@ const INTERRUPTED: &str = "interrupted by the user";
 
 /// A capture on disk is complete up to this long ago.
 const CAPTURE_LAG: Duration = Duration::from_millis(700);
+
+/// Receive buffer of a peer that has not been let in: it has nothing to say but who it is.
+const STRANGERS: usize = 16 << 10;
+
+/// Associations beyond those that a listener has places for: they are told to go, or will be.
+const SPARE: usize = 64;
+
+/// Endpoints that are there. They say goodbye when an end takes too long.
+static ENDPOINTS: Mutex<Vec<WeakEndpoint>> = Mutex::new(Vec::new());
 
 /// An endpoint, kept while its connections live.
 #[derive(Clone)]
@@ -32,6 +43,8 @@ pub struct Link {
     connection: Connection,
     sockets: Sockets,
     peer: String,
+    /// Where it was when it came.
+    address: Option<SocketAddr>,
 }
 
 impl From<Error> for Failure {
@@ -65,13 +78,27 @@ pub fn failed(e: &Error) -> Failure {
     }
 }
 
+/// What a listener bears.
+#[derive(Clone, Debug, Default)]
+pub struct Limits {
+    /// Networks that peers come from; empty for all.
+    pub from: Vec<IpNet>,
+    /// Associations at a time.
+    pub associations: usize,
+}
+
 /// Where peers may come in.
-pub struct Listener(Sockets);
+pub struct Listener {
+    sockets: Sockets,
+    /// Receive buffer of those that are let in.
+    receive_buffer: usize,
+}
 
 impl Listener {
     /// Listens on an address, or on all.
-    pub fn open(at: &PeerUri, policies: &PolicyArgs) -> Result<Self, Failure> {
-        let association = policies.association(at)?;
+    pub fn open(at: &PeerUri, policies: &PolicyArgs, limits: Limits) -> Result<Self, Failure> {
+        let mut association = policies.association(at)?;
+        let receive_buffer = std::mem::replace(&mut association.receive_buffer, STRANGERS);
         let mut config = match &at.host {
             Some(host) => ServerConfig::new(uri::resolve(host, at.port)?, association),
             None => ServerConfig::everywhere(at.port, association),
@@ -82,24 +109,33 @@ impl Listener {
         }
         config.list_addresses = policies.list_addresses;
         config.pcap.clone_from(&policies.pcap);
-        Ok(Listener(Sockets { endpoint: Endpoint::server(config)?, captured: policies.pcap.is_some() }))
+        config.from = limits.from;
+        config.max_associations = limits.associations + SPARE;
+        let sockets = Sockets::new(Endpoint::server(config)?, policies.pcap.is_some());
+        Ok(Listener { sockets, receive_buffer })
     }
 
     /// Addresses it listens on.
     pub fn addresses(&self) -> &[SocketAddr] {
-        self.0.endpoint.listening()
+        self.sockets.endpoint.listening()
     }
 
     /// The next peer; none when the endpoint has stopped.
     pub async fn accept(&self) -> Option<Link> {
-        let connection = self.0.endpoint.accept().await?;
-        let peer = connection.remote_addresses().first().map_or("the peer".into(), SocketAddr::to_string);
-        Some(Link { connection, sockets: self.0.clone(), peer })
+        let connection = self.sockets.endpoint.accept().await?;
+        let address = connection.remote_addresses().first().copied();
+        let peer = address.map_or("the peer".into(), |a| a.to_string());
+        Some(Link { connection, sockets: self.sockets.clone(), peer, address })
     }
 
     /// Waits a moment until everything has been sent.
     pub async fn settle(&self) {
-        self.0.settle().await;
+        self.sockets.settle().await;
+    }
+
+    /// The receive buffer of a peer that is let in.
+    pub fn receive_buffer(&self) -> usize {
+        self.receive_buffer
     }
 }
 
@@ -108,12 +144,30 @@ impl Sockets {
     pub fn client(peer: &PeerUri, policies: &PolicyArgs) -> Result<Self, Failure> {
         let transport = policies.transport(peer);
         let config = ClientConfig { transport, pcap: policies.pcap.clone(), ..ClientConfig::default() };
-        Ok(Sockets { endpoint: Endpoint::client(config)?, captured: policies.pcap.is_some() })
+        Ok(Sockets::new(Endpoint::client(config)?, policies.pcap.is_some()))
     }
 
     /// The endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
+    }
+
+    fn new(endpoint: Endpoint, captured: bool) -> Self {
+        let first = {
+            let mut all = lock(&ENDPOINTS);
+            all.retain(|e| e.upgrade().is_some());
+            all.push(endpoint.downgrade());
+            all.len() == 1
+        };
+        if first {
+            tokio::spawn(async {
+                crate::interrupt::overdue().await;
+                for endpoint in lock(&ENDPOINTS).iter().filter_map(WeakEndpoint::upgrade) {
+                    endpoint.close(INTERRUPTED);
+                }
+            });
+        }
+        Sockets { endpoint, captured }
     }
 
     /// Waits a moment until everything has been sent, and noted in the capture.
@@ -130,12 +184,29 @@ impl Sockets {
 impl Link {
     /// A connection as the commands use it.
     pub fn new(connection: Connection, sockets: Sockets, peer: String) -> Self {
-        Link { connection, sockets, peer }
+        let address = connection.remote_addresses().first().copied();
+        Link { connection, sockets, peer, address }
     }
 
     /// Whom it leads to.
     pub fn peer(&self) -> &str {
         &self.peer
+    }
+
+    /// The address it came from, or was asked at.
+    pub fn address(&self) -> Option<IpAddr> {
+        self.address.map(|a| a.ip())
+    }
+
+    /// The longest smoothed round trip of its paths that are known.
+    pub fn round_trip(&self) -> Duration {
+        let paths = self.connection.stats().paths;
+        Duration::from_nanos(paths.iter().map(|p| p.stats.srtt.as_nanos()).max().unwrap_or(0))
+    }
+
+    /// It may send as much now as one that was let in may.
+    pub fn let_in(&self, receive_buffer: usize) {
+        self.connection.set_receive_buffer(receive_buffer);
     }
 
     /// Sends a message once there is room; false when its deadline passed before.
@@ -166,6 +237,14 @@ impl Link {
             ..SendOptions::default()
         };
         self.send(options, message.encode()).await.map(drop)
+    }
+
+    /// Names the stream that comes, before anything else is said.
+    pub async fn introduce(&self, name: Option<&StreamName>) -> Result<(), Failure> {
+        match name {
+            Some(name) => self.control(&Control::Stream(name.clone())).await,
+            None => Ok(()),
+        }
     }
 
     /// Drops what waits on `stream` and was not sent yet: messages and bytes.

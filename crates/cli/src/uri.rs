@@ -1,6 +1,7 @@
 //! What users name: peers as `anabranch://host:port?…`, inputs and outputs as `udp://…`, `file:…` or `-`.
 
 use crate::exit::Failure;
+use crate::session::StreamName;
 use crate::units;
 use anabranch_media::rtp;
 use anabranch_net::Transport;
@@ -28,6 +29,8 @@ pub struct PeerUri {
     pub mode: Option<String>,
     /// `transport=`.
     pub transport: Option<Transport>,
+    /// `streamid=`: which of several streams; where one waits for senders, those that are let in.
+    pub streamid: Vec<StreamName>,
 }
 
 impl PeerUri {
@@ -58,11 +61,15 @@ impl PeerUri {
             "profile" => self.profile = Some(value.into()),
             "scheduler" => self.scheduler = Some(value.into()),
             "mode" => self.mode = Some(value.into()),
+            "streamid" => {
+                let names = value.split(',').map(str::parse).collect::<Result<_, String>>();
+                self.streamid = names.map_err(Failure::usage)?;
+            }
             "transport" => self.transport = Some(value.parse().map_err(Failure::usage)?),
             _ => {
                 return Err(Failure::usage(format!(
-                    "`{text}`: there is no setting called `{key}`; there are latency, profile, scheduler, mode and \
-                     transport"
+                    "`{text}`: there is no setting called `{key}`; there are latency, profile, scheduler, mode, \
+                     streamid and transport"
                 )));
             }
         }
@@ -170,6 +177,11 @@ impl InputUri {
 }
 
 impl OutputUri {
+    /// Does it go to somebody who watches now? Files and pipes wait.
+    pub fn is_live(&self) -> bool {
+        !matches!(self, OutputUri::File(_) | OutputUri::Stdout)
+    }
+
     /// Reads an output.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         match scheme(text)? {
@@ -364,6 +376,8 @@ mod tests {
         assert_eq!((u.profile.as_deref(), u.mode.as_deref()), (Some("cmt"), Some("media")));
         assert_eq!((u.place().as_str(), u.transport), ("host.example:1234", None));
         assert_eq!(PeerUri::parse("h?transport=raw").unwrap().transport, Some(Transport::RawIp));
+        let u = PeerUri::parse("anabranch://:9899?streamid=a,b-2").unwrap();
+        assert_eq!(u.streamid.iter().map(StreamName::as_str).collect::<Vec<_>>(), ["a", "b-2"]);
         let u = PeerUri::parse("anabranch://:9899").unwrap();
         assert_eq!((u.host, u.port), (None, 9899));
         assert_eq!(PeerUri::parse(":7000").unwrap().port, 7000);
@@ -379,6 +393,8 @@ mod tests {
             "anabranch://[x]:1",
             "anabranch://h?latency=fast",
             "anabranch://h?transport=tcp",
+            "anabranch://h?streamid=a/b",
+            "anabranch://h?streamid=a,",
         ] {
             assert!(matches!(PeerUri::parse(bad), Err(Failure::Usage(_))), "{bad}");
         }

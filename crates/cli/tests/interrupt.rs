@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 fn pair(out: &std::path::Path, more: &[&str]) -> (Run, Run) {
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
-    let s = start(&[&["send", CLIP, &format!("anabranch://127.0.0.1:{port}?latency=1000")], more].concat());
+    let s = start(&[&["send", CLIP, &format!("anabranch://127.0.0.1:{port}?latency=400")], more].concat());
     grown(out, 200_000);
     (s, r)
 }
@@ -143,4 +143,52 @@ fn a_file_cut_short_by_time_is_no_success() {
     s.wait().check(1, Some("the time is over before the whole file has been sent"));
     r.wait().check(1, Some("the 50000 bytes received are in"));
     drop(pipe);
+}
+
+/// Whatever waits, an end comes within two seconds; this much more for a machine that is busy.
+const PROMPT: Duration = Duration::from_millis(3_500);
+
+#[test]
+fn an_output_that_nobody_reads_holds_nobody_up() {
+    let port = port();
+    let (reader, writer) = std::io::pipe().unwrap();
+    let listen = format!("anabranch://127.0.0.1:{port}");
+    let mut r = std::process::Command::new(env!("CARGO_BIN_EXE_anabranch"))
+        .args(["recv", &listen, "-", "-q"])
+        .stdin(std::process::Stdio::null())
+        .stdout(writer)
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    listening(port);
+    let (dir, _) = scratch();
+    let input = file(&dir, "in", &noise(8_000_000, 5));
+    let s = start(&["send", &input, &format!("127.0.0.1:{port}"), "--mode", "file"]);
+    std::thread::sleep(Duration::from_secs(2));
+    let began = Instant::now();
+    let id = r.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-s", "TERM", &id]).status().unwrap().success());
+    let code = r.wait().unwrap().code();
+    assert!(began.elapsed() < PROMPT, "{:?}", began.elapsed());
+    assert_eq!(code, Some(130));
+    assert_eq!(s.wait().code(), Some(1), "the sender is told");
+    drop(reader);
+}
+
+#[test]
+fn a_peer_that_does_not_answer_holds_nobody_up() {
+    let (_dir, out) = scratch();
+    for which in ["send", "recv"] {
+        let (s, r) = pair(&out, &[]);
+        let (ends, stopped) = if which == "send" { (s, r) } else { (r, s) };
+        stopped.signal("STOP");
+        std::thread::sleep(Duration::from_millis(300));
+        ends.signal("TERM");
+        let began = Instant::now();
+        let ended = ends.wait();
+        assert!(began.elapsed() < PROMPT, "{which}: {:?}", began.elapsed());
+        ended.check(130, None);
+        stopped.signal("CONT");
+        std::fs::remove_file(&out).unwrap();
+    }
 }

@@ -124,7 +124,7 @@ fn two_namespaces_two_interfaces_one_default_route() {
     };
     let (_dir, out) = scratch();
     let [a, b] = spaces.0.each_ref().map(|n| ["ip", "netns", "exec", n.as_str()]);
-    let r = start_in(&b, &["recv", "anabranch://:9899", out.to_str().unwrap()]);
+    let r = start_in(&b, &["recv", "anabranch://:9899", out.to_str().unwrap(), "--once"]);
     sleep(Duration::from_millis(500));
     let to = "anabranch://10.10.0.1:9899?latency=800";
     let s = start_in(&a, &["send", "udp://127.0.0.1:5001", to, "--path", "va0", "--path", "va1", "-J"]);

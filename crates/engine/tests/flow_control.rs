@@ -323,3 +323,32 @@ fn who_was_refused_a_large_message_hears_of_room_for_it() {
     assert!(b.send(Side::Client, SendOptions::default(), vec![2; 40_000]));
     assert!(!b.assoc(Side::Client).is_refusing());
 }
+
+/// A server gives a peer that it has let in more room: announced at once, although nothing was read.
+#[test]
+fn a_buffer_that_grows_is_announced_at_once() {
+    for (grows, window) in [(false, 0), (true, 3 * BUFFER as u32)] {
+        let mut b = unread("sctp");
+        b.tap = Some(vec![]);
+        let mut flow = Flow::new(Side::Client, 1, 1_000);
+        flow.send_to(&mut b, 400);
+        b.run_for(ms(5_000));
+        assert_eq!(last_window(&b), 0);
+        if grows {
+            b.assoc(Side::Server).set_receive_buffer(5 * BUFFER);
+        }
+        let came = b.tapped(Side::Server, kind::SACK).len();
+        b.run_for(ms(100));
+        let windows: Vec<u32> =
+            b.tapped(Side::Server, kind::SACK)[came..].iter().filter_map(|t| window_of(&t.3)).collect();
+        assert!(windows.iter().max().copied().unwrap_or(0) >= window, "{windows:?}");
+        if grows {
+            b.run_for(ms(10_000));
+            b.auto_read = true;
+            b.run_for(ms(10_000));
+            flow.check(&mut b);
+            assert_eq!(flow.got, flow.sent);
+        }
+        b.check();
+    }
+}

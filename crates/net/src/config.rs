@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use anabranch_engine::AssocConfig;
+use ipnet::IpNet;
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -125,6 +126,8 @@ pub struct ServerConfig {
     pub association: AssocConfig,
     /// Associations that may live at once.
     pub max_associations: usize,
+    /// Only packets from these networks are looked at, on every path; empty for all.
+    pub from: Vec<IpNet>,
     /// Writes every packet to this pcapng file.
     pub pcap: Option<PathBuf>,
 }
@@ -139,6 +142,7 @@ impl ServerConfig {
             list_addresses: false,
             association,
             max_associations: 100_000,
+            from: Vec::new(),
             pcap: None,
         }
     }

@@ -372,6 +372,17 @@ impl Connection {
         });
     }
 
+    /// Gives it a receive buffer of so many bytes, see
+    /// [`Association::set_receive_buffer`](anabranch_engine::Association::set_receive_buffer).
+    pub fn set_receive_buffer(&self, bytes: usize) {
+        let i = &*self.inner;
+        i.shared.act(|core| {
+            if let Some(mut a) = core.engine.association_mut(i.id) {
+                a.set_receive_buffer(bytes);
+            }
+        });
+    }
+
     /// Waits for the end.
     pub async fn closed(&self) -> CloseReason {
         loop {

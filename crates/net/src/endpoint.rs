@@ -16,9 +16,10 @@ use crate::stats::DriverStats;
 use anabranch_base::{Entropy, Instant};
 use anabranch_engine::{AssocConfig, Endpoint as Engine, EndpointConfig, LocalId};
 use anabranch_policy::registry::Profile;
+use ipnet::IpNet;
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 
 /// First port of the dynamic range (RFC 6335 §6); clients draw theirs from it.
 const DYNAMIC_PORTS: u16 = 49_152;
@@ -37,7 +38,23 @@ struct Inner {
     listening: Vec<SocketAddr>,
 }
 
+/// A handle that keeps nothing alive.
+#[derive(Clone)]
+pub struct WeakEndpoint(Weak<Inner>);
+
+impl WeakEndpoint {
+    /// The endpoint, while another handle of it is there.
+    pub fn upgrade(&self) -> Option<Endpoint> {
+        self.0.upgrade().map(|inner| Endpoint { inner })
+    }
+}
+
 impl Endpoint {
+    /// A handle that keeps nothing alive.
+    pub fn downgrade(&self) -> WeakEndpoint {
+        WeakEndpoint(Arc::downgrade(&self.inner))
+    }
+
     /// Listens for associations.
     ///
     /// # Errors
@@ -63,6 +80,7 @@ impl Endpoint {
             sockets,
             list_addresses: config.list_addresses,
             udp_port: 0,
+            from: config.from,
         })
     }
 
@@ -88,6 +106,7 @@ impl Endpoint {
             sockets: Vec::new(),
             list_addresses: false,
             udp_port: config.udp_port,
+            from: Vec::new(),
         })
     }
 
@@ -192,6 +211,7 @@ struct Beginning {
     sockets: Vec<UdpSocket>,
     list_addresses: bool,
     udp_port: u16,
+    from: Vec<IpNet>,
 }
 
 fn start(mut b: Beginning) -> Result<Endpoint, Error> {
@@ -227,6 +247,7 @@ fn start(mut b: Beginning) -> Result<Endpoint, Error> {
         }
         core.commands = commands;
         core.udp_port = b.udp_port;
+        core.from = b.from;
         listening
     };
     driver::spawn(shared.clone(), capture)?;

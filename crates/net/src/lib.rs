@@ -86,7 +86,7 @@ pub use clock::{from_std, now, to_std};
 pub use config::{ClientConfig, ConnectOptions, DEFAULT_PORT, Local, PathSpec, ServerConfig, Transport};
 pub use connection::Connection;
 pub use driver::Buffers;
-pub use endpoint::Endpoint;
+pub use endpoint::{Endpoint, WeakEndpoint};
 pub use entropy::SystemEntropy;
 pub use error::{Error, ErrorKind, SendError};
 pub use events::{Events, TimedEvent};
@@ -100,3 +100,4 @@ pub use anabranch_engine::{
 };
 pub use anabranch_policy::registry::Profile;
 pub use anabranch_policy::view::PathState;
+pub use ipnet::IpNet;

@@ -9,6 +9,7 @@ use crate::outlets::Outlets;
 use crate::stats::{ConnectionStats, DriverStats, PathReport};
 use anabranch_base::Instant;
 use anabranch_engine::{AssocId, CloseReason, Endpoint as Engine, Event, Phase};
+use ipnet::IpNet;
 use std::collections::{BTreeMap, VecDeque};
 use std::io;
 use std::net::SocketAddr;
@@ -89,6 +90,8 @@ pub(crate) struct Core {
     pub connections: BTreeMap<AssocId, Entry>,
     pub accepted: VecDeque<AssocId>,
     pub locals: Locals,
+    /// Networks that are listened to; empty for all.
+    pub from: Vec<IpNet>,
     /// What keeps our SCTP ports on raw IP ours.
     pub claims: Vec<UnixDatagram>,
     /// New sockets for the driver.
@@ -126,6 +129,7 @@ impl Shared {
                 connections: BTreeMap::new(),
                 accepted: VecDeque::new(),
                 locals,
+                from: Vec::new(),
                 claims: Vec::new(),
                 commands: Vec::new(),
                 stats: DriverStats::default(),

@@ -35,6 +35,8 @@ pub struct DriverStats {
     pub bytes_sent: u64,
     /// Calls that handed them over; fewer than packets where segmentation offload works.
     pub send_calls: u64,
+    /// Packets from networks that are not listened to.
+    pub packets_refused: u64,
     /// Packets dropped because a socket did not take them for too long.
     pub dropped_full: u64,
     /// Packets the kernel refused to send.

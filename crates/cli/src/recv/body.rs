@@ -3,9 +3,9 @@
 use crate::exit::Failure;
 use crate::monitor::Progress;
 use crate::output::Output;
-use crate::session::{End, Mode, ppid};
+use crate::session::{End, LATENCY_MAX, Mode, ppid};
 use anabranch_media::{HEADER_LEN, MediaHeader, PlayoutBuffer, PlayoutConfig, StreamEnd};
-use anabranch_net::{Instant, Message, now, to_std};
+use anabranch_net::{Instant, Message, now};
 use bytes::Bytes;
 use std::time::Duration;
 
@@ -26,6 +26,8 @@ pub(super) struct Media {
     latency: Duration,
     /// When nothing more can come in time.
     over: Option<(Instant, End)>,
+    /// What is left has to be out by then, whatever its time stamps say.
+    ends: Option<Instant>,
     damaged: u64,
 }
 
@@ -33,7 +35,6 @@ pub(super) struct Media {
 #[derive(Default)]
 pub(super) struct Plain {
     is_file: bool,
-    latency: Duration,
     messages: u64,
     bytes: u64,
 }
@@ -42,20 +43,14 @@ impl Body {
     pub fn new(mode: Mode, latency: Duration) -> Self {
         if mode == Mode::Media {
             let playout = PlayoutBuffer::new(PlayoutConfig::new(latency.into()));
-            Body::Media(Box::new(Media { playout, latency, over: None, damaged: 0 }))
+            Body::Media(Box::new(Media { playout, latency, over: None, ends: None, damaged: 0 }))
         } else {
-            Body::Plain(Plain { is_file: mode == Mode::File, latency, ..Plain::default() })
+            Body::Plain(Plain { is_file: mode == Mode::File, ..Plain::default() })
         }
     }
 
-    pub fn latency(&self) -> Duration {
-        match self {
-            Body::Media(m) => m.latency,
-            Body::Plain(p) => p.latency,
-        }
-    }
-
-    pub async fn take(&mut self, message: Message, output: &mut Output) -> Result<(), Failure> {
+    /// False for a message that belongs to no such stream.
+    pub async fn take(&mut self, message: Message, output: &mut Output) -> Result<bool, Failure> {
         match self {
             Body::Media(m) => m.take(message, output).await,
             Body::Plain(p) => p.take(message, output).await,
@@ -72,7 +67,7 @@ impl Body {
     pub fn next_timeout(&self) -> Option<Instant> {
         let Body::Media(m) = self else { return None };
         let over = m.over.filter(|_| !m.playout.is_finished()).map(|(at, _)| at);
-        [m.playout.next_timeout(), over].into_iter().flatten().min()
+        [m.playout.next_timeout(), over, m.ends].into_iter().flatten().min()
     }
 
     pub async fn on_timeout(&mut self, output: &mut Output) -> Result<(), Failure> {
@@ -96,17 +91,49 @@ impl Body {
         matches!(self, Body::Plain(p) if !p.is_file)
     }
 
-    /// Nothing more will come: puts out the rest, each message at its instant.
-    pub async fn drain(&mut self, output: &mut Output, end: Option<End>) -> Result<(), Failure> {
-        let Body::Media(m) = self else { return Ok(()) };
-        m.playout.finish(end.map(stream_end));
-        loop {
-            m.play(output).await?;
-            match m.playout.next_timeout() {
-                Some(at) if !m.playout.is_finished() => tokio::time::sleep_until(to_std(at).into()).await,
-                _ => return Ok(()),
-            }
+    /// All that was sent has come, though not all may have been put out.
+    pub fn has_all(&self, end: &End) -> bool {
+        match self {
+            Body::Media(m) => m.has_all(end),
+            Body::Plain(_) => self.is_complete(end, false),
         }
+    }
+
+    /// Has anything been put out?
+    pub fn has_put_out(&self) -> bool {
+        match self {
+            Body::Media(m) => m.playout.stats().played > 0,
+            Body::Plain(p) => p.messages > 0,
+        }
+    }
+
+    /// Nothing more will come: what is left is put out, each message at its instant, until [`Body::is_played_out`].
+    pub fn finish(&mut self, end: Option<End>) {
+        let Body::Media(m) = self else { return };
+        let end = end.and_then(|end| m.believed(&end));
+        m.playout.finish(end);
+        m.ends.get_or_insert(now() + (m.latency + SPARE).into());
+    }
+
+    /// Nothing is left.
+    pub fn is_played_out(&self) -> bool {
+        match self {
+            Body::Media(m) => m.playout.is_finished() || m.ends.is_some_and(|at| at <= now()),
+            Body::Plain(_) => true,
+        }
+    }
+
+    /// What is left, at once.
+    pub async fn put_out_now(&mut self, output: &mut Output) -> Result<(), Failure> {
+        let Body::Media(m) = self else { return Ok(()) };
+        if output.is_live() {
+            return Ok(());
+        }
+        let later = now() + (LATENCY_MAX * 2).into();
+        while let Some(item) = m.playout.poll(later) {
+            output.write(item.payload).await?;
+        }
+        Ok(())
     }
 
     /// What should have come and did not, where nothing may be missing.
@@ -139,39 +166,56 @@ impl Body {
     }
 }
 
-fn stream_end(end: End) -> StreamEnd {
-    StreamEnd { messages: end.messages, frames: end.frames }
-}
+/// Time for what is played out last, beyond the latency: time stamps are the sender's.
+const SPARE: Duration = Duration::from_secs(1);
+
+/// More messages than these behind the last one that came are no loss but a lie: an hour at 10 Mbit/s has 4 million.
+const MISSING_MAX: u64 = 4_000_000;
 
 impl Media {
-    async fn take(&mut self, message: Message, output: &mut Output) -> Result<(), Failure> {
+    fn has_all(&self, end: &End) -> bool {
+        let stats = self.playout.stats();
+        stats.received - stats.duplicates >= end.messages
+    }
+
+    /// How much there was, if that can be.
+    fn believed(&self, end: &End) -> Option<StreamEnd> {
+        let stats = self.playout.stats();
+        let known = stats.played + stats.late + stats.lost + self.playout.waiting().0 as u64;
+        let most = known.saturating_add(MISSING_MAX);
+        let fits = end.messages <= most && end.frames <= most;
+        fits.then_some(StreamEnd { messages: end.messages, frames: end.frames })
+    }
+
+    async fn take(&mut self, message: Message, output: &mut Output) -> Result<bool, Failure> {
         if message.ppid != ppid::MEDIA {
-            return Ok(());
+            return Ok(false);
         }
         let bytes = message.payload.into_bytes();
-        match MediaHeader::decode(&bytes) {
+        let header = MediaHeader::decode(&bytes);
+        let counts = header.is_ok();
+        match header {
             // Copied: a small slice would keep the big buffer it arrived in.
             Ok(header) => {
                 let payload = Bytes::copy_from_slice(bytes.get(HEADER_LEN..).unwrap_or(&[]));
                 self.playout.insert(now(), header, payload);
             }
             Err(error) => {
-                if self.damaged == 0 {
-                    tracing::warn!(%error, "a message is dropped; further ones are counted only");
-                }
+                crate::warn::limited("damaged", || format!("a message of the stream is dropped: {error}"));
                 self.damaged += 1;
             }
         }
-        self.play(output).await
+        self.play(output).await?;
+        Ok(counts)
     }
 
     async fn play(&mut self, output: &mut Output) -> Result<(), Failure> {
         let now = now();
-        if let Some((at, end)) = self.over {
-            let received = self.playout.stats();
-            if at <= now || received.received - received.duplicates >= end.messages {
-                self.playout.finish(Some(stream_end(end)));
-            }
+        if let Some((at, end)) = self.over
+            && (at <= now || self.has_all(&end))
+        {
+            let end = self.believed(&end);
+            self.playout.finish(end);
         }
         while let Some(item) = self.playout.poll(now + EARLY.into()) {
             output.play(item.due, item.payload).await?;
@@ -184,7 +228,7 @@ impl Media {
 }
 
 impl Plain {
-    async fn take(&mut self, message: Message, output: &mut Output) -> Result<(), Failure> {
+    async fn take(&mut self, message: Message, output: &mut Output) -> Result<bool, Failure> {
         match message.ppid {
             ppid::BYTES if self.is_file => {
                 for piece in message.payload.pieces() {
@@ -197,9 +241,9 @@ impl Plain {
                 output.write(message.payload.into_bytes()).await?;
             }
             ppid::EMPTY_DATAGRAM if !self.is_file => output.write(Bytes::new()).await?,
-            _ => return Ok(()),
+            _ => return Ok(false),
         }
         self.messages += 1;
-        Ok(())
+        Ok(true)
     }
 }

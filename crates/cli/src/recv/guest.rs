@@ -1,43 +1,75 @@
 //! Peers that come in: they say hello, and are let in or sent away.
 
-use crate::exit::warning;
+use super::lobby::{Lobby, Stage, Ticket, WAITING};
+use super::seats::{Claim, Place, Rules, Seat, Seats};
 use crate::filemark::FileMark;
-use crate::monitor::{lock, quiet_for};
-use crate::session::{Control, Hello, Mode, ppid};
-use crate::transport::{Link, Listener};
-use std::sync::{Arc, Mutex};
+use crate::session::{Control, Hello, Mode, StreamName, ppid};
+use crate::transport::{Limits, Link, Listener};
+use crate::uri::PeerUri;
+use crate::warn;
+use anabranch_net::IpNet;
+use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinHandle;
 
-/// Connections that may be waiting for their sender to have something to say.
-const WAITING: u32 = 64;
-
-/// A peer that has been silent for so long may be replaced: one that lives answers a heartbeat every second.
-const SILENT: Duration = Duration::from_secs(3);
-
-/// Time the one that is replaced has to go; what it sent is played out first.
-const GOING: Duration = Duration::from_secs(5);
+/// Who has been let in by the handshake says something within so long.
+const SPEAKS: Duration = Duration::from_secs(5);
 
 /// Time peers have to go after they were sent away.
-const PARTING: Duration = Duration::from_secs(2);
+const PARTING: Duration = Duration::from_secs(1);
+
+/// Who may come.
+#[derive(Clone, Debug, clap::Args)]
+#[command(next_help_heading = "Who may come")]
+pub struct DoorArgs {
+    /// Only peers from these networks, such as 192.0.2.0/24,2001:db8::/32 or single addresses; packets of others are not
+    /// looked at. Holds for every path of a peer
+    #[arg(long, value_name = "NETWORK[,…]", value_delimiter = ',', value_parser = network)]
+    pub from: Vec<IpNet>,
+    /// So many connections from one address may wait before they say what they send; the oldest makes room for the next
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u16).range(1..=256))]
+    pub waiting_per_address: u16,
+}
+
+fn network(text: &str) -> Result<IpNet, String> {
+    text.parse::<IpNet>()
+        .or_else(|_| text.parse::<std::net::IpAddr>().map(IpNet::from))
+        .map_err(|_| format!("`{text}` is no network; write for example 192.0.2.0/24, 2001:db8::/32 or 192.0.2.7"))
+}
+
+impl DoorArgs {
+    /// Limits of a listener with so many places.
+    pub fn limits(&self, places: usize) -> Limits {
+        Limits { from: self.from.clone(), associations: places + WAITING }
+    }
+}
 
 /// Who is let in.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Door {
-    /// So many at a time.
-    pub places: usize,
+    /// Places, and whose make room.
+    pub rules: Rules,
+    /// Connections from one address that may wait.
+    pub waiting_per_address: usize,
     /// Tunnels, or all the others.
     pub tunnels: bool,
-    /// Does a session that has fallen silent make room for a newcomer? One that has not begun always does.
-    pub replaces: bool,
+    /// Streams with these names only; empty for all.
+    pub names: Vec<StreamName>,
+    /// Only streams that have a name.
+    pub wants_name: bool,
+    /// Only what is sent this way.
+    pub mode: Option<Mode>,
     /// The file that is written: it cannot be a sender's input.
     pub output: Option<FileMark>,
 }
 
-impl Default for Door {
-    fn default() -> Self {
-        Door { places: 1, tunnels: false, replaces: false, output: None }
+impl Door {
+    /// For `tunnel --accept`, or for `recv`, with what the user has named.
+    pub fn new(rules: Rules, at: &PeerUri, args: &DoorArgs, tunnels: bool) -> Self {
+        let waiting_per_address = args.waiting_per_address.into();
+        let names = at.streamid.clone();
+        Door { rules, waiting_per_address, tunnels, names, wants_name: false, mode: None, output: None }
     }
 }
 
@@ -50,14 +82,15 @@ pub struct Guest {
     pub link: Link,
     /// What it said.
     pub hello: Hello,
-    _place: Place,
+    /// Its place.
+    pub place: Place,
 }
 
 /// Lets peers in.
 pub struct Guests {
     rx: mpsc::Receiver<Guest>,
     listener: Arc<Listener>,
-    waiting: Arc<Semaphore>,
+    lobby: Arc<Lobby>,
     closing: watch::Sender<bool>,
     task: JoinHandle<()>,
 }
@@ -67,31 +100,17 @@ impl Guests {
     pub fn start(listener: Listener, door: Door) -> Self {
         let (tx, rx) = mpsc::channel(1);
         let (closing, closes) = watch::channel(false);
-        let (listener, waiting) = (Arc::new(listener), Arc::new(Semaphore::new(WAITING as usize)));
-        let (entrance, seats) = (listener.clone(), waiting.clone());
-        let host = Arc::new(Host { door, free: Arc::new(Semaphore::new(door.places)), owner: Mutex::default() });
+        let listener = Arc::new(listener);
+        let lobby = Lobby::new(door.waiting_per_address);
+        let (entrance, waiting) = (listener.clone(), lobby.clone());
+        let host = Arc::new(Host { seats: Seats::new(door.rules), door, receive_buffer: listener.receive_buffer() });
         let task = tokio::spawn(async move {
             while let Some(link) = entrance.accept().await {
-                let Ok(seat) = seats.clone().try_acquire_owned() else {
-                    link.abort("too many connections");
-                    continue;
-                };
-                let (host, tx, mut closes) = (host.clone(), tx.clone(), closes.clone());
-                tokio::spawn(async move {
-                    let _seat = seat;
-                    let closing = async { closes.wait_for(|closes| *closes).await.map(drop) };
-                    let guest = tokio::select! {
-                        guest = host.welcome(&link) => guest,
-                        _ = closing => return refuse(&link, ENDED).await,
-                    };
-                    let Some(guest) = guest else { return };
-                    if tx.send(guest).await.is_err() {
-                        refuse(&link, ENDED).await;
-                    }
-                });
+                let ticket = waiting.enter(link.address());
+                tokio::spawn(host.clone().meet(link, ticket, tx.clone(), closes.clone()));
             }
         });
-        Guests { rx, listener, waiting, closing, task }
+        Guests { rx, listener, lobby, closing, task }
     }
 
     /// The next one.
@@ -104,124 +123,154 @@ impl Guests {
         self.task.abort();
         self.closing.send_replace(true);
         self.rx.close();
-        while let Some(guest) = self.rx.recv().await {
-            refuse(&guest.link, ENDED).await;
+        let waiting = async {
+            while let Some(guest) = self.rx.recv().await {
+                refuse(&guest.link, ENDED).await;
+            }
+            // Those that wait are told; they go by themselves or are sent away.
+            self.lobby.empty().await;
+        };
+        tokio::select! {
+            _ = tokio::time::timeout(PARTING * 2, waiting) => {}
+            () = crate::interrupt::overdue() => {}
         }
-        // Those that wait are told; they go by themselves or are sent away.
-        let _ = tokio::time::timeout(PARTING * 2, self.waiting.acquire_many(WAITING)).await;
         self.listener.settle().await;
     }
 }
 
-/// The one that has a place where there is only one.
-struct Owner {
-    link: Link,
-    /// Has it said hello?
-    begun: bool,
-}
-
 struct Host {
     door: Door,
-    free: Arc<Semaphore>,
-    owner: Mutex<Option<Owner>>,
-}
-
-/// Free again when it goes.
-struct Place {
-    host: Arc<Host>,
-    _permit: OwnedSemaphorePermit,
-}
-
-impl Drop for Place {
-    fn drop(&mut self) {
-        *lock(&self.host.owner) = None;
-    }
+    seats: Arc<Seats>,
+    receive_buffer: usize,
 }
 
 impl Host {
-    /// Waits for the hello; a peer that cannot be served is told why.
-    async fn welcome(self: &Arc<Self>, link: &Link) -> Option<Guest> {
-        match self.hear(link).await {
-            Ok(guest) => guest,
-            Err(why) => {
-                refuse(link, &why).await;
-                None
+    async fn meet(
+        self: Arc<Self>,
+        link: Link,
+        ticket: Ticket,
+        tx: mpsc::Sender<Guest>,
+        mut closes: watch::Receiver<bool>,
+    ) {
+        let closing = async { closes.wait_for(|closes| *closes).await.map(drop) };
+        let guest = tokio::select! {
+            guest = self.hear(&link, &ticket) => guest,
+            () = ticket.leave() => {
+                warn::limited("room", || {
+                    format!("{} has said nothing yet and makes room for another; many wait, see --from", link.peer())
+                });
+                return link.abort("too many wait; make room");
             }
+            _ = closing => return refuse(&link, ENDED).await,
+        };
+        match guest {
+            Ok(Some(guest)) => {
+                link.let_in(self.receive_buffer);
+                if tx.send(guest).await.is_err() {
+                    refuse(&link, ENDED).await;
+                }
+            }
+            Ok(None) => {}
+            // A refused peer that does not go still has to make room.
+            Err(why) => tokio::select! {
+                () = refuse(&link, &why) => {}
+                () = ticket.leave() => link.abort(&why),
+            },
         }
     }
 
     /// None when the peer goes; an error says why it cannot be let in.
-    async fn hear(self: &Arc<Self>, link: &Link) -> Result<Option<Guest>, String> {
-        let mut place = None;
+    async fn hear(&self, link: &Link, ticket: &Ticket) -> Result<Option<Guest>, String> {
+        let mut claim = Claim { link: link.clone(), name: None, mode: None };
+        let mut place: Option<Place> = None;
+        let silent = tokio::time::sleep(SPEAKS);
+        tokio::pin!(silent);
+        let mut spoken = false;
         loop {
-            let message = match link.recv().await {
-                Ok(Some(m)) if m.ppid == ppid::CONTROL => m,
-                Ok(Some(_)) => continue,
-                Ok(None) | Err(_) => return Ok(None),
+            let message = tokio::select! {
+                biased;
+                // Another begins at once, and this one may when it has something to say.
+                () = Seat::leave_of(place.as_ref()) => {
+                    place = None;
+                    continue;
+                }
+                () = &mut silent, if !spoken => return Err("nothing was said for too long".into()),
+                message = link.recv() => match message {
+                    Ok(Some(m)) if m.ppid == ppid::CONTROL => m,
+                    Ok(Some(_)) => return Err("the stream begins before it was let in".into()),
+                    Ok(None) | Err(_) => return Ok(None),
+                },
             };
             match Control::decode(&message.payload.into_bytes()) {
+                Ok(Some(Control::Stream(name))) if claim.name.is_none() => claim.name = Some(name),
                 Ok(Some(Control::Here(_))) if self.door.tunnels => return Err(self.other()),
                 Ok(Some(Control::Here(file))) => {
                     if file.is_some() && file == self.door.output {
                         return Err("its output is the very file that is to be sent".into());
                     }
-                    place = Some(self.place(link).await?);
+                    self.knows(&claim)?;
+                    spoken = true;
+                    ticket.reaches(Stage::Here);
+                    if place.is_none() {
+                        place = self.seats.take(&claim);
+                    }
                 }
                 Ok(Some(Control::Hello(hello))) => {
-                    if (hello.mode == Mode::Tunnel) != self.door.tunnels {
-                        return Err(self.other());
-                    }
-                    let place = match place {
+                    self.takes(hello.mode)?;
+                    self.knows(&claim)?;
+                    claim.mode = Some(hello.mode);
+                    ticket.reaches(Stage::Hello);
+                    let place = match place.take() {
                         Some(place) => place,
-                        None => self.place(link).await?,
+                        None => self.seats.claim(&claim).await?,
                     };
-                    if let Some(owner) = lock(&self.owner).as_mut() {
-                        owner.begun = true;
-                    }
-                    return Ok(Some(Guest { link: link.clone(), hello, _place: place }));
+                    place.seat.begins(hello.mode);
+                    return Ok(Some(Guest { link: link.clone(), hello, place }));
                 }
                 Ok(_) => {}
                 Err(e) => {
-                    warning(&format!("{}: {e}", link.peer()));
+                    warn::limited("foreign", || format!("{}: {e}", link.peer()));
                     return Err(e.to_string());
                 }
             }
         }
     }
 
+    /// Is this a stream that is waited for?
+    fn knows(&self, claim: &Claim) -> Result<(), String> {
+        match &claim.name {
+            None if self.door.wants_name || !self.door.names.is_empty() => {
+                Err("it wants a stream id: anabranch://HOST:PORT?streamid=NAME".into())
+            }
+            Some(name) if !self.door.names.is_empty() && !self.door.names.contains(name) => {
+                Err(format!("it does not wait for the stream id {}", name.as_str()))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn takes(&self, mode: Mode) -> Result<(), String> {
+        match self.door.mode {
+            _ if (mode == Mode::Tunnel) != self.door.tunnels => Err(self.other()),
+            Some(only) if only != mode => Err(format!("it takes mode {} only", only.name())),
+            _ => Ok(()),
+        }
+    }
+
     fn other(&self) -> String {
         format!("this is `anabranch {}`", if self.door.tunnels { "tunnel" } else { "recv" })
     }
-
-    /// A place for this peer, perhaps that of one that is silent.
-    async fn place(self: &Arc<Self>, link: &Link) -> Result<Place, String> {
-        let busy = || "it is busy with another peer".to_owned();
-        let permit = match self.free.clone().try_acquire_owned() {
-            Ok(permit) => permit,
-            Err(_) => {
-                let owner =
-                    lock(&self.owner).as_ref().filter(|o| self.door.replaces || !o.begun).map(|o| o.link.clone());
-                let owner = owner.ok_or_else(busy)?;
-                if !quiet_for(&owner, SILENT).await {
-                    return Err(busy());
-                }
-                owner.abort("silent, and replaced by another sender");
-                let free = tokio::time::timeout(GOING + SILENT, self.free.clone().acquire_owned()).await;
-                free.ok().and_then(Result::ok).ok_or_else(busy)?
-            }
-        };
-        if self.door.places == 1 {
-            *lock(&self.owner) = Some(Owner { link: link.clone(), begun: false });
-        }
-        Ok(Place { host: self.clone(), _permit: permit })
-    }
 }
 
+/// Tells a peer why it cannot stay.
 pub(super) async fn refuse(link: &Link, why: &str) {
-    if let Err(failure) = link.control(&Control::Refuse(why.into())).await {
-        tracing::debug!("{failure}");
-    }
+    let said = async {
+        if let Err(failure) = link.control(&Control::Refuse(why.into())).await {
+            tracing::debug!("{failure}");
+        }
+    };
     // The peer reads the reason and goes; otherwise it is sent away.
+    let _ = tokio::time::timeout(PARTING, said).await;
     if !link.closed(PARTING).await {
         link.abort(why);
     }

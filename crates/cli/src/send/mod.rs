@@ -8,7 +8,7 @@ mod sending;
 
 use crate::exit::{Failure, Outcome};
 use crate::netargs::{PathArgs, PolicyArgs};
-use crate::session::{Control, ControlError, Hello, Mode, ppid};
+use crate::session::{Control, ControlError, Hello, Mode, StreamName, ppid};
 use crate::stats::StatsArgs;
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
@@ -49,7 +49,7 @@ pub struct SendArgs {
     /// udp://[@]ADDRESS:PORT (@ and ?iface=NAME for multicast), rtp://[@]ADDRESS:PORT for MPEG-TS in RTP
     /// (?reorder=MS waits so long for missing packets; 30 unless named), file:PATH, or - for standard input
     pub input: String,
-    /// anabranch://HOST:PORT[?latency=MS&profile=NAME&scheduler=NAME&mode=MODE]
+    /// anabranch://HOST:PORT[?latency=MS&profile=NAME&scheduler=NAME&mode=MODE&streamid=NAME]
     pub peer: String,
     /// What is carried: auto looks at the first bytes
     #[arg(long, value_name = "auto|media|datagram|file", value_parser = parse_mode)]
@@ -70,6 +70,9 @@ pub struct SendArgs {
     /// Pace of a recorded transport stream without a clock
     #[arg(long, value_name = "RATE", default_value = "10mbit", value_parser = units::bit_rate)]
     pub rate: u64,
+    /// Name of this stream among several at the receiver, as ?streamid=NAME
+    #[arg(long, value_name = "NAME")]
+    pub streamid: Option<StreamName>,
     /// End after this time
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub duration: Option<Duration>,

@@ -12,7 +12,7 @@ use crate::interrupt::Interrupt;
 use crate::line::{Line, Outage};
 use crate::monitor::{Monitor, Progress, SharedReporter, Watchdog, lock};
 use crate::reload::Reload;
-use crate::session::{Control, End, Hello, Mode};
+use crate::session::{Control, End, Hello, Mode, StreamName};
 use crate::stats::{Reporter, StreamRow};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
@@ -96,6 +96,7 @@ pub(super) async fn run(args: SendArgs) -> Outcome {
         until: args.duration.map(|d| Instant::now() + d),
         outage: Outage::new(args.once),
         told: false,
+        streamid: args.streamid.clone().or(peer.streamid.first().cloned()),
         monitor: None,
         args,
         profile,
@@ -238,6 +239,8 @@ struct Sending {
     /// The user knows what is sent.
     told: bool,
     reporter: SharedReporter,
+    /// What the stream is called.
+    streamid: Option<StreamName>,
     /// From the first session on.
     monitor: Option<Monitor>,
 }
@@ -394,6 +397,7 @@ impl Sending {
         inbox: &mut mpsc::Receiver<Control>,
     ) -> Result<Option<(Mode, Duration)>, Failure> {
         let mark = self.source.input()?.file();
+        link.introduce(self.streamid.as_ref()).await?;
         link.control(&Control::Here(mark)).await?;
         while self.source.mode.is_none() {
             tokio::select! {

@@ -17,6 +17,8 @@ pub(super) struct Told<'a> {
     pub command: &'static str,
     pub mode: &'static str,
     pub peer: &'a str,
+    /// Of the stream, where there are several.
+    pub name: Option<&'a str>,
     /// Seconds since it began.
     pub t: f64,
     pub rows: &'a [PathRow],
@@ -90,8 +92,9 @@ impl Page {
     /// Takes in the state of a session.
     pub fn set(&mut self, told: &Told<'_>) {
         let mut session = Session::default();
+        let name = told.name.map_or(String::new(), |n| format!(",streamid=\"{}\"", escaped(n)));
         let labels = format!(
-            "session=\"{}\",command=\"{}\",mode=\"{}\",peer=\"{}\"",
+            "session=\"{}\",command=\"{}\",mode=\"{}\",peer=\"{}\"{name}",
             told.session,
             told.command,
             told.mode,
@@ -117,7 +120,7 @@ impl Page {
         }
         for p in told.totals {
             let labels = format!(
-                "session=\"{}\",path=\"{}\",local=\"{}\",remote=\"{}\"",
+                "session=\"{}\",path=\"{}\",local=\"{}\",remote=\"{}\"{name}",
                 told.session,
                 p.path,
                 escaped(&p.local),
@@ -192,7 +195,17 @@ mod tests {
     use super::*;
 
     fn told<'a>(session: u32, stream: &'a StreamRow) -> Told<'a> {
-        Told { session, command: "recv", mode: "file", peer: "a\"b", t: 1.5, rows: &[], totals: &[], stream }
+        Told {
+            session,
+            command: "recv",
+            mode: "file",
+            peer: "a\"b",
+            name: None,
+            t: 1.5,
+            rows: &[],
+            totals: &[],
+            stream,
+        }
     }
 
     #[test]

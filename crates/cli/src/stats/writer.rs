@@ -32,6 +32,8 @@ pub struct Reporter {
     quiet: bool,
     began: Instant,
     who: (&'static str, &'static str, String),
+    /// The name of the stream, where there are several.
+    name: Option<String>,
     collector: Collector,
 }
 
@@ -69,6 +71,8 @@ fn replace(path: &Path, text: &str) -> io::Result<()> {
 #[derive(Serialize)]
 struct Line<'a> {
     session: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    streamid: Option<&'a str>,
     #[serde(flatten)]
     row: &'a Row,
 }
@@ -96,6 +100,7 @@ impl Reporter {
             quiet: args.quiet,
             began: anabranch_net::now(),
             who: Default::default(),
+            name: None,
             collector: Collector::default(),
         })
     }
@@ -109,8 +114,14 @@ impl Reporter {
             quiet: self.quiet,
             began: anabranch_net::now(),
             who: Default::default(),
+            name: None,
             collector: Collector::default(),
         }
+    }
+
+    /// All rows of the next session carry the name of its stream.
+    pub fn name_stream(&mut self, name: Option<String>) {
+        self.name = name;
     }
 
     /// A session begins.
@@ -223,7 +234,8 @@ impl Reporter {
         let totals = self.collector.totals();
         let (session, totals) = (self.session, totals.as_slice());
         let mut sink = lock(&self.sink);
-        sink.page.set(&Told { session, command, mode, peer, t, rows, totals, stream });
+        let name = self.name.as_deref();
+        sink.page.set(&Told { session, command, mode, peer, name, t, rows, totals, stream });
         sink.write_page();
     }
 
@@ -233,7 +245,7 @@ impl Reporter {
 
     fn row(&self, row: &Row) {
         let json = |row: &Row| {
-            let line = Line { session: self.session, row };
+            let line = Line { session: self.session, streamid: self.name.as_deref(), row };
             serde_json::to_string(&line)
                 .unwrap_or_else(|e| serde_json::json!({"event": "error", "what": e.to_string()}).to_string())
         };

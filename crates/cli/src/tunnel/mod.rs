@@ -9,6 +9,7 @@ mod leave;
 
 use crate::exit::{Failure, Outcome};
 use crate::netargs::{PathArgs, PolicyArgs};
+use crate::recv::DoorArgs;
 use crate::session::{DATA_STREAM, ppid};
 use crate::stats::StatsArgs;
 use crate::units;
@@ -51,6 +52,9 @@ pub struct TunnelArgs {
     /// is one; what clients send meanwhile is dropped
     #[arg(long, conflicts_with = "accept")]
     pub once: bool,
+    /// Who may come.
+    #[command(flatten)]
+    pub door: DoorArgs,
     /// Paths.
     #[command(flatten)]
     pub paths: PathArgs,

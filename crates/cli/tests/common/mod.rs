@@ -196,9 +196,17 @@ pub fn listening_on(address: [u8; 4], port: u16) {
     }
 }
 
-/// Starts a receiver on `port` of 127.0.0.1 and waits until it listens.
+/// Starts a receiver on `port` of 127.0.0.1 that ends with its first session, unless it is to go on, and waits until it
+/// listens.
 #[track_caller]
 pub fn receiver(port: u16, output: &str, more: &[&str]) -> Run {
+    let once: &[&str] = if more.contains(&"--keep") { &[] } else { &["--once"] };
+    stays(port, output, &[once, more].concat())
+}
+
+/// Starts a receiver as it is without further flags.
+#[track_caller]
+pub fn stays(port: u16, output: &str, more: &[&str]) -> Run {
     let listen = format!("anabranch://127.0.0.1:{port}");
     let r = start(&[&["recv", &listen, output], more].concat());
     listening(port);

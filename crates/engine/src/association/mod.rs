@@ -542,6 +542,13 @@ impl Association {
         self.repairs_on = None;
     }
 
+    /// From now on the receive buffer has so many bytes; a larger one is announced at once. What a smaller one has no
+    /// room for any more is kept, and the window stays shut until it is read.
+    pub fn set_receive_buffer(&mut self, bytes: usize) {
+        Arc::make_mut(&mut self.config).receive_buffer = bytes.max(1_500);
+        self.maybe_update_window();
+    }
+
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
         let now_open = self.window_to_announce();

@@ -98,6 +98,10 @@ impl Driver {
         for (meta, datagrams) in self.buffers.filled(n) {
             let Some(local) = core.locals.arrival(slot, meta.dst_ip) else { continue };
             let from = core.transport.normal(meta.addr);
+            if !core.from.is_empty() && !core.from.iter().any(|n| n.contains(&from.ip())) {
+                core.stats.packets_refused += 1;
+                continue;
+            }
             for datagram in datagrams {
                 let packet = if shows_header { socket::behind_ipv4_header(datagram) } else { Some(datagram) };
                 let Some(datagram) = packet else { continue };

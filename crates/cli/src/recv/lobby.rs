@@ -1,0 +1,188 @@
+//! Peers that have not said hello yet: how many may wait, and who makes room.
+
+use crate::monitor::lock;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
+
+/// Peers that may wait: with 16 KiB for each, 5 MB.
+pub const WAITING: usize = 256;
+
+/// How far a peer has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stage {
+    /// It has said nothing.
+    Silent,
+    /// It is here, and will say what comes later.
+    Here,
+    /// It has said hello and waits for a place.
+    Hello,
+}
+
+/// Peers that wait, oldest first by number.
+#[derive(Debug)]
+pub struct Lobby {
+    per_address: usize,
+    waiting: Mutex<Waiting>,
+    /// Rises with everybody who goes.
+    gone: watch::Sender<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    next: u64,
+    by_age: BTreeMap<u64, Waiter>,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    from: Option<IpAddr>,
+    stage: Stage,
+    leave: watch::Sender<bool>,
+}
+
+/// One peer that waits. It has left when this goes.
+#[derive(Debug)]
+pub struct Ticket {
+    lobby: Arc<Lobby>,
+    number: u64,
+    leave: watch::Receiver<bool>,
+}
+
+impl Lobby {
+    /// At most so many may wait from one address.
+    pub fn new(per_address: usize) -> Arc<Self> {
+        Arc::new(Lobby { per_address, waiting: Mutex::default(), gone: watch::Sender::new(0) })
+    }
+
+    /// Lets a peer in that has just come. Where there are too many, one makes room: from the same address when there are
+    /// too many of those, else from the address with the most.
+    pub fn enter(self: &Arc<Self>, ip: Option<IpAddr>) -> Ticket {
+        let mut w = lock(&self.waiting);
+        let of = |w: &Waiting, ip| w.by_age.values().filter(|p| p.from == ip).count();
+        if of(&w, ip) >= self.per_address {
+            w.send_away(ip);
+        } else if w.by_age.len() >= WAITING {
+            // The oldest of them where several have as many.
+            let mut counts = BTreeMap::new();
+            w.by_age.values().for_each(|p| *counts.entry(p.from).or_insert(0) += 1);
+            let most = w.by_age.values().rev().max_by_key(|p| counts.get(&p.from).copied().unwrap_or(0));
+            if let Some(most) = most.map(|p| p.from) {
+                w.send_away(most);
+            }
+        }
+        let number = w.next;
+        w.next += 1;
+        let (tx, leave) = watch::channel(false);
+        w.by_age.insert(number, Waiter { from: ip, stage: Stage::Silent, leave: tx });
+        Ticket { lobby: self.clone(), number, leave }
+    }
+
+    /// Returns once nobody waits.
+    pub async fn empty(&self) {
+        let mut gone = self.gone.subscribe();
+        while !lock(&self.waiting).by_age.is_empty() {
+            if gone.changed().await.is_err() {
+                return;
+            }
+        }
+    }
+}
+
+impl Waiting {
+    /// The oldest that has said nothing goes; who has said hello goes last. Those that are here and wait for their input
+    /// go first once they are more than half, or there would be no time for newcomers to speak.
+    fn send_away(&mut self, ip: Option<IpAddr>) {
+        let of = |stage| self.by_age.iter().filter(move |(_, p)| p.from == ip && p.stage == stage);
+        let all = self.by_age.values().filter(|p| p.from == ip).count();
+        let order = match of(Stage::Here).count() * 2 > all {
+            true => [Stage::Here, Stage::Silent, Stage::Hello],
+            false => [Stage::Silent, Stage::Here, Stage::Hello],
+        };
+        let oldest = order.into_iter().find_map(|stage| of(stage).next().map(|(number, _)| *number));
+        if let Some(waiter) = oldest.and_then(|number| self.by_age.remove(&number)) {
+            waiter.leave.send_replace(true);
+        }
+    }
+}
+
+impl Ticket {
+    /// The peer has come so far.
+    pub fn reaches(&self, stage: Stage) {
+        if let Some(waiter) = lock(&self.lobby.waiting).by_age.get_mut(&self.number) {
+            waiter.stage = stage;
+        }
+    }
+
+    /// Returns once this peer has to make room.
+    pub async fn leave(&self) {
+        let mut leave = self.leave.clone();
+        if leave.wait_for(|leave| *leave).await.is_err() {
+            // Only the one that lets it go drops its sender.
+            std::future::pending::<()>().await;
+        }
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        lock(&self.lobby.waiting).by_age.remove(&self.number);
+        self.lobby.gone.send_modify(|n| *n += 1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn ip(n: u8) -> Option<IpAddr> {
+        Some(IpAddr::from([10, 0, 0, n]))
+    }
+
+    fn has_to_go(t: &Ticket) -> bool {
+        *t.leave.borrow()
+    }
+
+    #[test]
+    fn an_address_has_a_share_and_its_oldest_makes_room() {
+        let lobby = Lobby::new(3);
+        let mut of_one: Vec<Ticket> = (0..3).map(|_| lobby.enter(ip(1))).collect();
+        let other = lobby.enter(ip(2));
+        of_one.push(lobby.enter(ip(1)));
+        assert_eq!(of_one.iter().map(has_to_go).collect::<Vec<_>>(), [true, false, false, false]);
+        of_one.remove(2);
+        let last = lobby.enter(ip(1));
+        assert!(!has_to_go(&last) && !has_to_go(&of_one[1]) && !has_to_go(&other), "there was room again");
+    }
+
+    #[test]
+    fn a_full_room_takes_from_those_who_have_the_most() {
+        let lobby = Lobby::new(WAITING);
+        let honest = lobby.enter(ip(1));
+        let crowd: Vec<Ticket> = (0..400).map(|_| lobby.enter(ip(2))).collect();
+        assert!(!has_to_go(&honest));
+        assert_eq!(crowd.iter().filter(|t| !has_to_go(t)).count(), WAITING - 1);
+        assert!(has_to_go(&crowd[0]) && !has_to_go(&crowd[399]), "the oldest goes first");
+    }
+
+    #[test]
+    fn who_has_spoken_stays_and_newcomers_have_time_to_speak() {
+        let lobby = Lobby::new(8);
+        let honest = lobby.enter(ip(1));
+        honest.reaches(Stage::Hello);
+        let mut here: Vec<Ticket> = Vec::new();
+        for _ in 0..50 {
+            let t = lobby.enter(ip(1));
+            t.reaches(Stage::Here);
+            here.push(t);
+        }
+        // However many are here, a newcomer stays while two more come.
+        let newcomer = lobby.enter(ip(1));
+        let silent: Vec<Ticket> = (0..2).map(|_| lobby.enter(ip(1))).collect();
+        assert!(!has_to_go(&newcomer) && !has_to_go(&honest));
+        let more: Vec<Ticket> = (0..100).map(|_| lobby.enter(ip(1))).collect();
+        assert!(!has_to_go(&honest), "those who say nothing go before one who has said hello");
+        assert!(has_to_go(&newcomer) && silent.iter().all(has_to_go) && !has_to_go(&more[99]));
+    }
+}
