@@ -5,7 +5,7 @@ use super::others::{self, OF_TCP};
 use super::traffic::{self, Traffic};
 use super::units::{BitRate, ByClass, Names, Size, Time};
 use crate::metrics::Cut;
-use crate::node::{Delivery, Streams};
+use crate::node::{Delivery, Follow, Follows, Streams};
 use anabranch_base::{Duration, Rate};
 use anabranch_engine::{AssocConfig, Quirks};
 use anabranch_policy::registry::{Hook, Profile, Value as ParamValue};
@@ -38,6 +38,8 @@ pub struct Flow {
     pub playout: Option<Playout>,
     /// How its frames are cut into messages; a frame that is not is one message.
     pub cut: Option<Cut>,
+    /// How its encoder follows what the paths carry.
+    pub follow: Option<Follow>,
 }
 
 /// A viewer of a flow of video frames.
@@ -108,8 +110,20 @@ pub struct Limits {
     quirks: BTreeMap<String, bool>,
 }
 
-const BASIC: [&str; 10] =
-    ["name", "transport", "from", "to", "start", "start-within", "enabled", "traffic", "playout", "note"];
+const BASIC: [&str; 12] = [
+    "name",
+    "transport",
+    "from",
+    "to",
+    "start",
+    "start-within",
+    "enabled",
+    "traffic",
+    "playout",
+    "follow-rate",
+    "least-rate",
+    "note",
+];
 const OF_SCTP: [&str; 7] = ["profile", "streams", "unordered", "lifetime", "max-retransmissions", "read-rate", "paths"];
 const LIMITS: [&str; 13] = [
     "packet-size",
@@ -137,6 +151,8 @@ struct Basic {
     start_within: Option<Time>,
     traffic: Option<Value>,
     playout: Option<Time>,
+    follow_rate: Option<String>,
+    least_rate: Option<BitRate>,
 }
 
 #[derive(Deserialize)]
@@ -204,6 +220,7 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         _ => Err(Problem::at(&place, "playout", "is for traffic of kind video or video-trace: remove it")),
     });
     let playout = playout.transpose()?;
+    let follow = follow(&place, basic.follow_rate.as_deref(), basic.least_rate, &traffic, &transport)?;
     let video = matches!(traffic, TrafficConfig::Video(_) | TrafficConfig::VideoTrace(_));
     let mut cut = playout.map(|_| Cut::plain(full));
     if let Transport::Sctp(s) = &mut transport {
@@ -232,10 +249,42 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         transport: transport.clone(),
         playout,
         cut,
+        follow,
     };
     let flows: Vec<Flow> = ends.into_iter().enumerate().map(flow).collect();
     Ok(if enabled { flows } else { Vec::new() })
 }
+
+/// How the encoder of a flow follows what its paths carry.
+fn follow(
+    place: &str,
+    which: Option<&str>,
+    least: Option<BitRate>,
+    traffic: &TrafficConfig,
+    transport: &Transport,
+) -> Result<Option<Follow>, Problem> {
+    let what = match which {
+        None | Some("none") if least.is_some() => {
+            return Err(Problem::at(place, "least-rate", "is for a flow with `follow-rate`: remove it"));
+        }
+        None | Some("none") => return Ok(None),
+        Some("low") => Follows::Low,
+        Some("middle") => Follows::Middle,
+        Some(other) => {
+            return Err(Problem::at(place, "follow-rate", format!("is low, middle or none, not `{other}`")));
+        }
+    };
+    match (traffic, transport) {
+        (TrafficConfig::Video(video), Transport::Sctp(_)) => {
+            let least = least.map_or(Rate::from_bytes_per_sec(video.rate.bytes_per_sec() / LEAST), |r| r.0);
+            Ok(Some(Follow { what, least }))
+        }
+        _ => Err(Problem::at(place, "follow-rate", "is for traffic of kind video over sctp: remove it")),
+    }
+}
+
+/// Part of its rate that an encoder makes at least where the flow does not say it.
+const LEAST: u64 = 20;
 
 /// What a flow says of how its messages are sent; video has other defaults.
 struct Said {
