@@ -6,7 +6,7 @@ use crate::session::{CONTROL_STREAM, Control, ppid};
 use crate::uri::{self, PeerUri};
 use anabranch_net::{
     ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events, Local,
-    Message, PathSpec, SendError, SendOptions, ServerConfig, StreamId, Transport,
+    Message, PathSpec, SendError, SendOptions, ServerConfig, StreamId, Transport, UsableRate,
 };
 use bytes::Bytes;
 use std::net::SocketAddr;
@@ -177,6 +177,11 @@ impl Link {
     /// Counters.
     pub fn stats(&self) -> ConnectionStats {
         self.connection.stats()
+    }
+
+    /// See [`Connection::rate_changed`].
+    pub async fn rate_changed(&self, last: UsableRate) -> Option<UsableRate> {
+        self.connection.rate_changed(last).await
     }
 
     /// See [`Connection::warm_up`].

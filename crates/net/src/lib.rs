@@ -52,7 +52,7 @@ pub use stats::{ConnectionStats, DriverStats, PathReport};
 pub use anabranch_base::{Duration, Instant, PathId, StreamId};
 pub use anabranch_engine::{
     AbandonedCount, AbandonedStats, AddressError, AssocConfig, AssocStats, CloseReason, Event, Message, Part,
-    PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions,
+    PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions, UsableRate,
 };
 pub use anabranch_policy::registry::Profile;
 pub use anabranch_policy::view::PathState;

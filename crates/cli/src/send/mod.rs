@@ -4,6 +4,7 @@ mod bytes;
 mod datagram;
 mod ending;
 mod media;
+mod rate;
 
 use crate::exit::{Failure, Outcome, warning};
 use crate::input::Input;
@@ -37,6 +38,8 @@ Examples:
     anabranch send clip.ts anabranch://host:9899 --path 10.0.0.2 --path 10.1.0.2 --stats json
   A file, reliable and byte for byte:
     anabranch send backup.tar anabranch://host --mode file
+  An encoder that follows what the paths carry (docs/USE.md):
+    anabranch send udp://:5001 anabranch://host --path wlan0 --path wwan0 --on-rate 'python3 obs_rate.py'
   Through two relays of `anabranch emulate`:
     anabranch send clip.ts anabranch://127.0.0.1 \\
       --path 127.0.0.1,via=127.0.0.1:7001 --path 127.0.0.2,via=127.0.0.1:7002
@@ -79,6 +82,9 @@ pub struct SendArgs {
     /// Policies.
     #[command(flatten)]
     pub policies: PolicyArgs,
+    /// Who is told what the paths carry.
+    #[command(flatten)]
+    pub encoder: rate::RateArgs,
     /// Statistics.
     #[command(flatten)]
     pub stats: StatsArgs,
@@ -124,6 +130,7 @@ pub async fn run(args: SendArgs) -> Outcome {
     let interrupt = Interrupt::beside_reload(args.policies.config.as_deref());
     let mut input = Input::open(&uri)?;
     let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, false)?));
+    let rates = rate::Rates::start(&args.encoder)?;
     let link = tokio::select! {
         link = transport::connect(&peer, &args.paths, &args.policies) => link?,
         () = interrupt.wait() => return Err(Failure::Interrupted),
@@ -143,6 +150,7 @@ pub async fn run(args: SendArgs) -> Outcome {
     crate::monitor::lock(&reporter).begin("send", mode.name(), link.peer().into(), latency.as_millis() as u64);
     let progress = Progress::default();
     let monitor = Monitor::start(&link, &reporter, &progress, args.stats.stats_interval);
+    let following = rates.follow(&link, mode, &progress);
     if mode == Mode::Media {
         // A stream begins at its full rate, and so has to find the paths measured.
         tokio::select! {
@@ -166,7 +174,8 @@ pub async fn run(args: SendArgs) -> Outcome {
         Mode::File | Mode::Tunnel => bytes::pump(&pump, &mut input).await,
     };
     let ending = ending::conclude(pumped, &pump, mode, &mut inbox).await;
-    drop(watchdog);
+    drop((watchdog, following));
+    rates.finish().await;
     close(&link, &stop).await;
     monitor.finish("send", describe(ending.cause.as_ref(), ending.result.as_ref().err()), ending.done).await;
     if ending.result.is_ok() {

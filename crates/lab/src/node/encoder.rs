@@ -1,18 +1,15 @@
 //! An encoder whose bit rate follows what the association says its paths carry.
 //!
 //! The pictures are those of its source; their sizes are scaled. A new target is not met by the next picture: the rate
-//! nears it by [`NEARS`] of the rest within each tenth of a second, so that 95 % of a step are made after one second, as an
-//! encoder with a buffer model of one second does (x264 with `vbv-bufsize` of a second's bits).
+//! nears it exponentially, and 95 % of a step are made after [`Follow::lag`]. An x264 with a buffer model of half a second
+//! makes a step down within 0.4 s, one with a second's the same a fifth of a second later.
 
 use crate::metrics::Cut;
-use anabranch_base::{Instant, Rate};
+use anabranch_base::{Duration, Instant, Rate};
 use anabranch_engine::UsableRate;
 use anabranch_sim::traffic::{Emission, Kind, Source};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-/// Time in which the rate makes 63 % of a step: a third of a second.
-const NEARS: f64 = 1.0 / 3.0;
 
 /// Which of the two rates it follows.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,6 +27,8 @@ pub struct Follow {
     pub what: Follows,
     /// It never makes less.
     pub least: Rate,
+    /// After so long 95 % of a step are made.
+    pub lag: Duration,
 }
 
 /// What an association says, where the encoder of its source reads it.
@@ -68,6 +67,8 @@ pub struct Encoder {
     least: f64,
     /// Frame bytes for each byte of messages.
     part: f64,
+    /// Seconds in which the rate makes 63 % of a step.
+    nears: f64,
     now: f64,
     last: Option<Instant>,
 }
@@ -78,14 +79,15 @@ impl Encoder {
         let [full, least] = [full, follow.least].map(|r| r.bytes_per_sec().max(1) as f64);
         let packet = u64::from(cut.packet.max(1));
         let part = packet as f64 / cut.message(packet) as f64;
-        Encoder { inner, dial, full, least: least.min(full), part, now: full, last: None }
+        let nears = (follow.lag.as_secs_f64() / 3.0).max(1e-9);
+        Encoder { inner, dial, full, least: least.min(full), part, nears, now: full, last: None }
     }
 
     fn scaled(&mut self, e: &Emission) -> u64 {
         let target = (self.dial.get() * self.part).clamp(self.least, self.full);
         if let Some(last) = self.last {
             let passed = e.at.since(last).as_secs_f64();
-            self.now += (target - self.now) * (1.0 - libm::exp(-passed / NEARS));
+            self.now += (target - self.now) * (1.0 - libm::exp(-passed / self.nears));
         }
         self.last = Some(e.at);
         (libm::round(e.size as f64 * self.now / self.full) as u64).max(1)
@@ -110,7 +112,8 @@ mod tests {
         let full = Rate::from_bits_per_sec(8_000_000);
         let video = Video { rate: full, sigma: 0.0, ratio: [1.0; 3], ..Video::STANDARD };
         let dial = Dial::new(Follows::Low);
-        let follow = Follow { what: Follows::Low, least: Rate::from_bits_per_sec(800_000) };
+        let follow =
+            Follow { what: Follows::Low, least: Rate::from_bits_per_sec(800_000), lag: Duration::from_secs(1) };
         let source = TrafficConfig::Video(video).build(1, "film");
         let mut encoder = Encoder::new(source, full, follow, dial.clone(), Cut::plain(1_000));
         let mut after = |frames: usize| (0..frames).map(|_| encoder.next(Instant::ZERO).unwrap().size).last().unwrap();

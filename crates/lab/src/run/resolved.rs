@@ -144,9 +144,10 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
         to.put("playout", time(*after));
         to.put("playout-fps", *fps);
     }
-    if let Some(Follow { what, least }) = follow {
+    if let Some(Follow { what, least, lag }) = follow {
         to.put("follow-rate", if *what == Follows::Low { "low" } else { "middle" });
         to.put("least-rate", rate(*least));
+        to.put("rate-lag", time(*lag));
     }
     if let Some(Cut { packet, as_media }) = cut {
         to.put("playout-packet", *packet);

@@ -110,7 +110,7 @@ pub struct Limits {
     quirks: BTreeMap<String, bool>,
 }
 
-const BASIC: [&str; 12] = [
+const BASIC: [&str; 13] = [
     "name",
     "transport",
     "from",
@@ -122,6 +122,7 @@ const BASIC: [&str; 12] = [
     "playout",
     "follow-rate",
     "least-rate",
+    "rate-lag",
     "note",
 ];
 const OF_SCTP: [&str; 7] = ["profile", "streams", "unordered", "lifetime", "max-retransmissions", "read-rate", "paths"];
@@ -153,6 +154,7 @@ struct Basic {
     playout: Option<Time>,
     follow_rate: Option<String>,
     least_rate: Option<BitRate>,
+    rate_lag: Option<Time>,
 }
 
 #[derive(Deserialize)]
@@ -207,20 +209,20 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         "udp" => others::udp(&place, own)?,
         other => return Err(Problem::at(&place, "transport", format!("is sctp, tcp or udp, not `{other}`"))),
     };
-    let traffic = basic.traffic.map_or(Ok(Traffic::BULK), |t| traffic::read(&place, t))?;
+    let traffic = basic.traffic.clone().map_or(Ok(Traffic::BULK), |t| traffic::read(&place, t))?;
     let clocked = !matches!(traffic, Traffic::Bulk { .. }) || !matches!(transport, Transport::Udp(_));
     if !clocked {
         return Err(Problem::at(&place, "traffic", "bulk has no clock, which udp needs: choose cbr or another"));
     }
     let traffic = traffic.config(full).map_err(|e| Problem::at(&place, "traffic", e))?;
-    let playout = basic.playout.map(|Time(after)| match &traffic {
+    let playout = basic.playout.as_ref().map(|Time(after)| match &traffic {
         TrafficConfig::Video(Video { fps, .. }) | TrafficConfig::VideoTrace(VideoTrace { fps, .. }) => {
-            Ok(Playout { after, fps: *fps })
+            Ok(Playout { after: *after, fps: *fps })
         }
         _ => Err(Problem::at(&place, "playout", "is for traffic of kind video or video-trace: remove it")),
     });
     let playout = playout.transpose()?;
-    let follow = follow(&place, basic.follow_rate.as_deref(), basic.least_rate, &traffic, &transport)?;
+    let follow = follow(&place, &basic, &traffic, &transport)?;
     let video = matches!(traffic, TrafficConfig::Video(_) | TrafficConfig::VideoTrace(_));
     let mut cut = playout.map(|_| Cut::plain(full));
     if let Transport::Sctp(s) = &mut transport {
@@ -258,30 +260,35 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
 /// How the encoder of a flow follows what its paths carry.
 fn follow(
     place: &str,
-    which: Option<&str>,
-    least: Option<BitRate>,
+    keys: &Basic,
     traffic: &TrafficConfig,
     transport: &Transport,
 ) -> Result<Option<Follow>, Problem> {
-    let what = match which {
-        None | Some("none") if least.is_some() => {
-            return Err(Problem::at(place, "least-rate", "is for a flow with `follow-rate`: remove it"));
+    let wrong = |key: &str, what: &str| Err(Problem::at(place, key, what));
+    let what = match keys.follow_rate.as_deref() {
+        None | Some("none") if keys.least_rate.is_some() => {
+            return wrong("least-rate", "is for a flow with `follow-rate`: remove it");
+        }
+        None | Some("none") if keys.rate_lag.is_some() => {
+            return wrong("rate-lag", "is for a flow with `follow-rate`: remove it");
         }
         None | Some("none") => return Ok(None),
         Some("low") => Follows::Low,
         Some("middle") => Follows::Middle,
-        Some(other) => {
-            return Err(Problem::at(place, "follow-rate", format!("is low, middle or none, not `{other}`")));
-        }
+        Some(other) => return wrong("follow-rate", &format!("is low, middle or none, not `{other}`")),
     };
     match (traffic, transport) {
         (TrafficConfig::Video(video), Transport::Sctp(_)) => {
-            let least = least.map_or(Rate::from_bytes_per_sec(video.rate.bytes_per_sec() / LEAST), |r| r.0);
-            Ok(Some(Follow { what, least }))
+            let least = Rate::from_bytes_per_sec(video.rate.bytes_per_sec() / LEAST);
+            let least = keys.least_rate.as_ref().map_or(least, |r| r.0);
+            Ok(Some(Follow { what, least, lag: keys.rate_lag.as_ref().map_or(LAG, |t| t.0) }))
         }
-        _ => Err(Problem::at(place, "follow-rate", "is for traffic of kind video over sctp: remove it")),
+        _ => wrong("follow-rate", "is for traffic of kind video over sctp: remove it"),
     }
 }
+
+/// Time in which an encoder makes 95 % of a step where the flow does not say it.
+const LAG: Duration = Duration::from_secs(1);
 
 /// Part of its rate that an encoder makes at least where the flow does not say it.
 const LEAST: u64 = 20;
