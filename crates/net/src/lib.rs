@@ -49,7 +49,7 @@ pub use error::{Error, ErrorKind, SendError};
 pub use events::{Events, TimedEvent};
 pub use stats::{ConnectionStats, DriverStats, PathReport};
 
-pub use anabranch_base::{Duration, Instant, PathId, StreamId};
+pub use anabranch_base::{Duration, Instant, PathId, Rate, StreamId};
 pub use anabranch_engine::{
     AbandonedCount, AbandonedStats, AddressError, AssocConfig, AssocStats, CloseReason, Event, Message, Part,
     PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions, UsableRate,

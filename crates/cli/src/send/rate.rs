@@ -212,7 +212,7 @@ mod tests {
 
     #[test]
     fn media_pay_for_their_header() {
-        let bits = |n| anabranch_net::Rate::from_bits_per_sec(n);
+        let bits = anabranch_net::Rate::from_bits_per_sec;
         let rate = UsableRate { low: bits(8_000_000), middle: bits(9_000_000), at: Then::ZERO, changes: 1 };
         assert_eq!(of_input(rate, Mode::Datagram), [8_000_000, 9_000_000]);
         let [low, middle] = of_input(rate, Mode::Media);

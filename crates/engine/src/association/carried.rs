@@ -25,6 +25,7 @@ impl Association {
             offered: self.stats.bytes_sent,
             waiting: self.queue.bytes() + self.board.ahead_bytes(),
             given_up: self.stats.abandoned_unsent + self.stats.abandoned_sent,
+            delivered: self.paths.iter().map(|p| p.rate.delivered()).fold(0, u64::saturating_add),
         };
         let usable = |p: &&Path| p.state.usable() && !p.interface_down && !p.standby;
         self.carried.update(now, &seen, self.paths.iter().filter(usable).map(way));

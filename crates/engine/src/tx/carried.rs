@@ -7,7 +7,8 @@
 //! A source that offers less shows nothing of what a path carries at most. There the estimate rises above what was ever
 //! sent while the source makes use of it and no queue stands: the source that follows probes. Where messages are given up
 //! or wait for most of their time the sum was too high, whatever the paths showed: a share of it is believed from then on,
-//! which grows back slowly.
+//! which grows back slowly. While something waits all the time, what arrives is what the paths carry, whatever is known of
+//! each; where that is less than the sum, the sum is doubted for a while.
 
 use anabranch_base::{Duration, Instant, Rate};
 
@@ -31,6 +32,10 @@ const MIDDLE: u64 = 930;
 const DRAIN: Duration = Duration::from_secs(1);
 /// Looks back in which something waited all the time.
 const LOOKS: usize = 8;
+/// So much of it at least, as time that it takes to leave, says that the paths are busy.
+const BUSY: Duration = Duration::from_millis(40);
+/// Time in which the sum is doubted after it was above what arrived.
+const DOUBT: Duration = Duration::from_secs(3);
 /// The part that is believed: after a misfortune, how far it falls at the most, and how much it grows a second.
 const CUT: u64 = 880;
 const LEAST: u64 = 500;
@@ -74,6 +79,8 @@ pub(crate) struct Seen {
     pub waiting: u64,
     /// Messages given up so far.
     pub given_up: u64,
+    /// Payload that arrived so far.
+    pub delivered: u64,
 }
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -90,8 +97,12 @@ pub(crate) struct Carried {
     offered: u64,
     offered_rate: u64,
     given_up: u64,
-    waited: [u64; LOOKS],
+    /// At the last looks: when, what waited, what had arrived.
+    looks: [(Instant, u64, u64); LOOKS],
+    /// What stood on the paths then.
+    queued: [u64; LOOKS],
     look: usize,
+    doubted_until: Instant,
 }
 
 impl Carried {
@@ -118,17 +129,28 @@ impl Carried {
         for w in ways.filter(|w| self.is_quick(w)) {
             sum = sum.saturating_add(w.capacity.bytes_per_sec());
             more |= w.may_be_more;
-            queued = queued.saturating_add(w.queued);
+            // What stands on one path keeps the others from nothing.
+            queued = queued.saturating_add(w.queued.min(w.capacity.bytes_in(DRAIN)));
         }
         let first = self.share.is_none();
         let passed = if first { TICK } else { now.since(self.updated).min(OFFERED) };
         self.updated = now;
         self.note_offer(seen.offered, passed, first);
-        let waiting = self.note_waiting(seen.waiting.saturating_add(queued));
+        let (unsent, arrives) = self.note_waiting(now, seen.waiting, seen.delivered);
+        self.queued[self.look] = queued;
+        let waiting = unsent.saturating_add(self.queued.into_iter().min().unwrap_or(0));
         if sum == 0 && self.told.changes == 0 {
             return;
         }
-        self.follow(sum, more && waiting == 0, passed);
+        match arrives.filter(|r| sum > 0 && r.time_for(unsent) >= BUSY).map(Rate::bytes_per_sec) {
+            Some(arrives) => {
+                if scaled(sum, THOUSAND - 3 * NEWS) > arrives {
+                    self.doubted_until = now + DOUBT;
+                }
+                self.carried = arrives;
+            }
+            None => self.follow(now, sum, more && waiting == 0, passed),
+        }
         self.judge(now, seen.given_up, waiting, passed, first);
         self.tell(now, waiting);
     }
@@ -149,14 +171,17 @@ impl Carried {
         self.offered = offered;
     }
 
-    /// Answers what has waited all the time lately.
-    fn note_waiting(&mut self, waiting: u64) -> u64 {
-        self.waited[self.look] = waiting;
+    /// Answers what has waited all the time lately, and the rate at which something arrived in that time.
+    fn note_waiting(&mut self, now: Instant, waiting: u64, delivered: u64) -> (u64, Option<Rate>) {
+        let (since, _, before) = self.looks[self.look];
+        self.looks[self.look] = (now, waiting, delivered);
         self.look = (self.look + 1) % LOOKS;
-        self.waited.into_iter().min().unwrap_or(0)
+        let least = self.looks.iter().map(|l| l.1).min().unwrap_or(0);
+        let known = since > Instant::ZERO && delivered > before;
+        (least, known.then(|| Rate::of(delivered - before, now.since(since))))
     }
 
-    fn follow(&mut self, sum: u64, more: bool, passed: Duration) {
+    fn follow(&mut self, now: Instant, sum: u64, more: bool, passed: Duration) {
         if sum <= self.carried && !more {
             self.carried = sum;
             return;
@@ -164,7 +189,8 @@ impl Carried {
         if sum > self.carried {
             // Half of what was measured is safe at once.
             let from = self.carried.max(sum / 2);
-            self.carried = from.saturating_add(part_of(grown(from, GROWTH, passed))).min(sum);
+            let growth = if now < self.doubted_until { PROBING } else { GROWTH };
+            self.carried = from.saturating_add(part_of(grown(from, growth, passed))).min(sum);
         }
         let used =
             self.offered_rate.saturating_mul(THOUSAND) >= scaled(self.told.low.bytes_per_sec(), IN_USE) * THOUSAND;
@@ -238,6 +264,8 @@ mod tests {
         seen: Seen,
         ways: [Way; 2],
         offers: u64,
+        /// What arrives, bytes a second, where that is not what the paths seem to carry.
+        arrive: Option<u64>,
         /// All rates told, bytes a second.
         told: Vec<UsableRate>,
     }
@@ -250,15 +278,25 @@ mod tests {
                 flight: MS(30),
                 queued: 0,
             };
-            let seen = Seen { offered: 0, waiting: 0, given_up: 0 };
+            let seen = Seen { offered: 0, waiting: 0, given_up: 0, delivered: 0 };
             let mut c = Carried::default();
             c.lives(MS(400));
-            Run { c, now: Instant::from_millis(1_000), seen, ways: rates.map(way), offers, told: Vec::new() }
+            Run {
+                c,
+                now: Instant::from_millis(1_000),
+                seen,
+                ways: rates.map(way),
+                offers,
+                arrive: None,
+                told: Vec::new(),
+            }
         }
         fn go(&mut self, millis: u64) -> &mut Self {
             for _ in 0..millis / 50 {
                 self.now += TICK;
                 self.seen.offered += self.offers / 20;
+                let carried: u64 = self.ways.iter().map(|w| w.capacity.bytes_per_sec()).sum();
+                self.seen.delivered += self.arrive.unwrap_or(self.offers.min(carried)) / 20;
                 let before = self.c.told().changes;
                 self.c.update(self.now, &self.seen, self.ways.iter().copied());
                 if self.c.told().changes != before {
@@ -376,11 +414,33 @@ mod tests {
         }
         assert_eq!(r.low(), before);
         r.seen.waiting = 150_000;
-        r.go(400);
+        r.arrive = Some(1_000_000);
+        r.go(450);
         assert!(r.low() <= before - 140_000, "{}", r.low());
         r.seen.waiting = u64::MAX;
         r.go(1_000);
         assert!(r.low() > 0, "something is left");
+    }
+
+    #[test]
+    fn what_arrives_while_something_waits_is_what_the_paths_carry() {
+        for arrive in [200_000, 600_000, 900_000] {
+            let mut r = Run::new([700_000, 300_000], 800_000);
+            r.go(5_000);
+            (r.seen.waiting, r.arrive) = (arrive / 20, Some(arrive));
+            r.go(450);
+            assert!(r.middle() <= arrive * 93 / 100, "{arrive}: {}", r.middle());
+            // The queue is gone, and what is known of the paths has not changed.
+            (r.seen.waiting, r.arrive) = (0, None);
+            r.go(2_000);
+            assert!(r.middle() <= (arrive * 93 / 100 * 6 / 5).max(600_000), "{arrive}: {}", r.middle());
+            assert!(r.go(8_000).middle() > 900_000, "it is believed again: {}", r.middle());
+        }
+        // Where more arrives than was believed the news is good.
+        let mut r = Run::new([500_000, 0], 700_000);
+        r.go(5_000);
+        (r.seen.waiting, r.arrive) = (60_000, Some(700_000));
+        assert!(r.go(450).middle() > 550_000, "{}", r.middle());
     }
 
     #[test]
