@@ -86,6 +86,16 @@ restarts *args:
     scripts/restarts.sh {{args}}
 
 # The same as live through network namespaces; needs root, ffmpeg, iproute2
+
+# A real x264 over two emulated paths that follows what they carry, beside one that does not; needs ffmpeg and GStreamer
+encoder-follow seconds="45":
+    scripts/encoder/follow.sh {{seconds}}
+
+# The scripts for encoders, OBS played by a small server
+encoder-scripts:
+    python3 scripts/encoder/test_follow.py
+
+# The same as `live` through network namespaces; needs root, ffmpeg, iproute2
 netns:
     scripts/netns.sh
 

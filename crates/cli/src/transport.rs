@@ -7,7 +7,7 @@ use crate::session::{CONTROL_STREAM, Control, StreamName, ppid};
 use crate::uri::{self, PeerUri};
 use anabranch_net::{
     ClientConfig, CloseReason, ConnectOptions, Connection, ConnectionStats, Endpoint, Error, ErrorKind, Events, IpNet,
-    Local, Message, PathSpec, SendError, SendOptions, ServerConfig, StreamId, Transport, WeakEndpoint,
+    Local, Message, PathSpec, SendError, SendOptions, ServerConfig, StreamId, Transport, UsableRate, WeakEndpoint,
 };
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -294,6 +294,11 @@ impl Link {
     /// Counters.
     pub fn stats(&self) -> ConnectionStats {
         self.connection.stats()
+    }
+
+    /// See [`Connection::rate_changed`].
+    pub async fn rate_changed(&self, last: UsableRate) -> Option<UsableRate> {
+        self.connection.rate_changed(last).await
     }
 
     /// See [`Connection::warm_up`].

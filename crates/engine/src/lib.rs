@@ -32,3 +32,4 @@ pub use path::{HeartbeatSetting, LocalId, PathLimits};
 pub use quirks::{BurstRule, Quirks};
 pub use stats::{AbandonedCount, AbandonedStats, AssocStats, PathCounters, PathStats};
 pub use transmit::Transmit;
+pub use tx::carried::UsableRate;

@@ -1,6 +1,7 @@
 //! Counters, for people and for tests.
 
 use crate::path::discovery::DiscoveryState;
+use crate::tx::carried::UsableRate;
 use anabranch_base::{Duration, Rate};
 use anabranch_policy::abandon::Reason;
 use anabranch_policy::retransmission::StageCounts;
@@ -168,6 +169,8 @@ pub struct AssocStats {
     pub unsent: u64,
     /// Payload bytes outstanding.
     pub outstanding: u64,
+    /// What the paths can carry within the deadline.
+    pub usable_rate: UsableRate,
 }
 
 /// What an association counts itself of its [`AssocStats`], which say what each means.

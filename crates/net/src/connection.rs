@@ -7,7 +7,7 @@ use crate::events::Events;
 use crate::shared::{Call, Core, Shared, Signals};
 use crate::stats::ConnectionStats;
 use anabranch_base::{Instant, PathId, StreamId};
-use anabranch_engine::{AddressError, AssocId, CloseReason, Message, Phase, ReconfigError, SendOptions};
+use anabranch_engine::{AddressError, AssocId, CloseReason, Message, Phase, ReconfigError, SendOptions, UsableRate};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -16,6 +16,9 @@ use std::time::Duration;
 
 /// Least pause between two tries for a message that still finds no room.
 const RETRY: Duration = Duration::from_millis(1);
+
+/// Pause between two looks for another rate, which the engine has at most every 100 ms.
+const RATE_LOOK: Duration = Duration::from_millis(20);
 
 /// One association with a peer. Clones are handles of the same one; when the last goes it is aborted, unless it has
 /// been shut down.
@@ -240,6 +243,34 @@ impl Connection {
     /// Counters; those of its last moment when it is over.
     pub fn stats(&self) -> ConnectionStats {
         self.inner.shared.lock().connection_stats(self.inner.id)
+    }
+
+    /// What the paths carry within the deadline of messages, for an encoder that follows it; `changes` is 0 before
+    /// anything is known.
+    pub fn rate(&self) -> UsableRate {
+        let core = self.inner.shared.lock();
+        match core.engine.association(self.inner.id) {
+            Some(a) => a.usable_rate(),
+            None => core
+                .connections
+                .get(&self.inner.id)
+                .map_or(UsableRate::default(), |e| e.last_stats.association.usable_rate),
+        }
+    }
+
+    /// Waits until [`rate`](Self::rate) is another one than `last`, which was answered before (or is
+    /// `UsableRate::default()`); none once the connection is over. Changes are at least 100 ms apart.
+    pub async fn rate_changed(&self, last: UsableRate) -> Option<UsableRate> {
+        loop {
+            let now = self.rate();
+            if now.changes != last.changes {
+                return Some(now);
+            }
+            if self.close_reason().is_some() {
+                return None;
+            }
+            tokio::time::sleep(RATE_LOOK).await;
+        }
     }
 
     /// The peer's addresses, one for each path.

@@ -93,10 +93,10 @@ pub use events::{Events, TimedEvent};
 pub use reconnect::{Backoff, ReconnectState, ReconnectStates, Reconnecting, Trouble};
 pub use stats::{ConnectionStats, DriverStats, PathReport};
 
-pub use anabranch_base::{Duration, Instant, PathId, StreamId};
+pub use anabranch_base::{Duration, Instant, PathId, Rate, StreamId};
 pub use anabranch_engine::{
     AbandonedCount, AbandonedStats, AddressError, AssocConfig, AssocStats, CloseReason, Constants, Event, Message,
-    Part, PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions,
+    Part, PathCounters, PathMtuDiscovery, PathReason, PathStats, Payload, ReconfigError, SendOptions, UsableRate,
 };
 pub use anabranch_policy::registry::Profile;
 pub use anabranch_policy::view::PathState;

@@ -4,6 +4,7 @@ mod bytes;
 mod datagram;
 mod ending;
 mod media;
+mod rate;
 mod sending;
 
 use crate::exit::{Failure, Outcome};
@@ -36,6 +37,8 @@ Examples:
     anabranch send backup.tar anabranch://host --mode file
   Until the receiver ends or is lost for the first time, for scripts:
     anabranch send udp://:5001 anabranch://host:9899 --once
+  An encoder that follows what the paths carry (docs/USE.md):
+    anabranch send udp://:5001 anabranch://host --path wlan0 --path wwan0 --on-rate 'python3 obs_rate.py'
   Through two relays of `anabranch emulate`:
     anabranch send clip.ts anabranch://127.0.0.1 \\
       --path 127.0.0.1,via=127.0.0.1:7001 --path 127.0.0.2,via=127.0.0.1:7002
@@ -86,6 +89,9 @@ pub struct SendArgs {
     /// Policies.
     #[command(flatten)]
     pub policies: PolicyArgs,
+    /// Who is told what the paths carry.
+    #[command(flatten)]
+    pub encoder: rate::RateArgs,
     /// Statistics.
     #[command(flatten)]
     pub stats: StatsArgs,

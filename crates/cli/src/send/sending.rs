@@ -5,6 +5,7 @@
 //! and what is too old to be sent is dropped, so that each session begins with what is fresh.
 
 use super::ending::{self, Ending, describe, ended};
+use super::rate::Rates;
 use super::{DEFAULT_LATENCY, ModeChoice, PATIENCE, SendArgs, bytes, datagram, greet, listen, media, parse_mode};
 use crate::exit::{Failure, Outcome, warning};
 use crate::input::Input;
@@ -96,6 +97,7 @@ pub(super) async fn run(args: SendArgs) -> Outcome {
         until: args.duration.map(|d| Instant::now() + d),
         outage: Outage::new(args.once),
         told: false,
+        rates: Rates::start(&args.encoder)?,
         streamid: args.streamid.clone().or(peer.streamid.first().cloned()),
         monitor: None,
         args,
@@ -239,6 +241,8 @@ struct Sending {
     /// The user knows what is sent.
     told: bool,
     reporter: SharedReporter,
+    /// The encoder, which hears what the paths carry.
+    rates: Rates,
     /// What the stream is called.
     streamid: Option<StreamName>,
     /// From the first session on.
@@ -281,6 +285,7 @@ impl Sending {
             }
         };
         self.line.stop();
+        self.rates.finish().await;
         let how = describe(ending.cause.as_ref(), ending.result.as_ref().err());
         let row = self.source.progress.get();
         if let Some(monitor) = self.monitor {
@@ -334,6 +339,7 @@ impl Sending {
             }
         };
         self.begin(link, mode, latency).await;
+        let following = self.rates.follow(link, mode, &self.source.progress);
         self.warm_up(link, stop, mode, latency).await;
         let progress = self.source.progress.clone();
         let pump = Pump {
@@ -356,7 +362,7 @@ impl Sending {
         let all = pumped.is_ok() && stop.get().is_none();
         let conclude = ending::conclude(pumped, &pump, mode, &mut inbox);
         let ending = if all { conclude.await } else { self.source.beside(conclude).await };
-        drop(watchdog);
+        drop((watchdog, following));
         self.finish(link, stop, ending, all).await
     }
 

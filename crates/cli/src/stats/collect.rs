@@ -26,6 +26,7 @@ struct Window {
     send: Samples,
     receive: Samples,
     delivery: Samples,
+    capacity: Samples,
 }
 
 #[derive(Debug)]
@@ -120,6 +121,9 @@ impl Track {
             w.cwnd.add(s.cwnd as f64);
             w.in_flight.add(s.in_flight as f64);
             w.delivery.add(s.delivery_rate.bits_per_sec() as f64);
+            if s.capacity.bits_per_sec() > 0 {
+                w.capacity.add(s.capacity.bits_per_sec() as f64);
+            }
             if seconds > 0.0 {
                 let d = counts.since(&self.last);
                 w.send.add(d.bytes_sent as f64 * 8.0 / seconds);
@@ -147,6 +151,7 @@ impl Track {
             send_bps: w.send.range(),
             receive_bps: w.receive.range(),
             delivery_bps: w.delivery.range(),
+            capacity_bps: w.capacity.range(),
             counters,
         }
     }

@@ -59,12 +59,19 @@ const METRICS: &[(&str, &str, &str)] = &[
     ),
     ("anabranch_reconnects_total", COUNTER, "How often the session began anew (sender)."),
     ("anabranch_connected", GAUGE, "1 while there is a session with the receiver (sender)."),
+    ("anabranch_stream_usable_low_bytes_per_second", GAUGE, "What the paths carry within the latency, safe (sender)."),
+    ("anabranch_stream_usable_middle_bytes_per_second", GAUGE, "The same, as expected (sender)."),
     ("anabranch_path_active", GAUGE, "1 while the path is active."),
     ("anabranch_path_srtt_seconds", GAUGE, "Smoothed round-trip time, mean of the interval."),
     ("anabranch_path_rto_seconds", GAUGE, "Retransmission timeout, mean of the interval."),
     ("anabranch_path_cwnd_bytes", GAUGE, "Congestion window, mean of the interval."),
     ("anabranch_path_in_flight_bytes", GAUGE, "Payload in flight, mean of the interval."),
     ("anabranch_path_delivery_bytes_per_second", GAUGE, "Payload acknowledged, mean of the interval."),
+    (
+        "anabranch_path_capacity_bytes_per_second",
+        GAUGE,
+        "What the path can carry, as far as is known, mean of the interval.",
+    ),
     ("anabranch_path_packets_sent_total", COUNTER, "Packets sent."),
     ("anabranch_path_bytes_sent_total", COUNTER, "Bytes sent, with SCTP headers."),
     ("anabranch_path_data_sent_bytes_total", COUNTER, "Payload sent, repetitions included."),
@@ -117,6 +124,10 @@ impl Page {
             session.add("anabranch_stream_dropped_bytes_total", &labels, s.dropped_bytes as f64);
             session.add("anabranch_reconnects_total", &labels, s.reconnects as f64);
             session.add("anabranch_connected", &labels, f64::from(u8::from(connected)));
+        }
+        if s.usable_middle_bps > 0 {
+            session.add("anabranch_stream_usable_low_bytes_per_second", &labels, s.usable_low_bps as f64 / 8.0);
+            session.add("anabranch_stream_usable_middle_bytes_per_second", &labels, s.usable_middle_bps as f64 / 8.0);
         }
         for p in told.totals {
             let labels = format!(
@@ -177,6 +188,7 @@ impl Session {
             ("anabranch_path_cwnd_bytes", row.cwnd_bytes, 1.0),
             ("anabranch_path_in_flight_bytes", row.in_flight_bytes, 1.0),
             ("anabranch_path_delivery_bytes_per_second", row.delivery_bps, 8.0),
+            ("anabranch_path_capacity_bytes_per_second", row.capacity_bps, 8.0),
         ] {
             if let Some(Range { avg, .. }) = range {
                 self.add(name, labels, avg / unit);

@@ -34,6 +34,8 @@ pub struct PathRow {
     pub receive_bps: Option<Range>,
     /// Acknowledged, as the engine estimates it.
     pub delivery_bps: Option<Range>,
+    /// What the path can carry, as far as is known.
+    pub capacity_bps: Option<Range>,
     /// Counters of the interval.
     #[serde(flatten)]
     pub counters: PathCounts,
@@ -105,6 +107,10 @@ pub struct StreamRow {
     /// Is there a session now? Sender only.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub connected: Option<bool>,
+    /// What the paths carry of the input now within the latency, bit/s, safe; sender only, 0 before it is known.
+    pub usable_low_bps: u64,
+    /// The same, as expected.
+    pub usable_middle_bps: u64,
 }
 
 /// Something that happened.

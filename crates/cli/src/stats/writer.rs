@@ -22,7 +22,8 @@ const CSV_HEADER: &str = "session,t,path,local,remote,state,\
     send_bps_min,send_bps_avg,send_bps_max,receive_bps_min,receive_bps_avg,receive_bps_max,\
     delivery_bps_min,delivery_bps_avg,delivery_bps_max,\
     packets_sent,bytes_sent,data_sent,data_retransmitted,packets_received,bytes_received,\
-    lost_by_report,lost_by_timeout,timeouts";
+    lost_by_report,lost_by_timeout,timeouts,\
+    capacity_bps_min,capacity_bps_avg,capacity_bps_max";
 
 /// Writes the statistics of one session after another.
 pub struct Reporter {
@@ -274,12 +275,15 @@ impl Reporter {
 
 fn csv(session: u32, r: &PathRow) -> String {
     let mut s = format!("{session},{},{},{},{},{}", r.t, r.path, r.local, r.remote, r.state);
-    for range in [r.srtt_ms, r.rto_ms, r.cwnd_bytes, r.in_flight_bytes, r.send_bps, r.receive_bps, r.delivery_bps] {
-        // Writing to a String cannot fail.
+    // Writing to a String cannot fail.
+    let put = |s: &mut String, range: Option<Range>| {
         let _ = match range {
             Some(Range { min, avg, max }) => write!(s, ",{min},{avg},{max}"),
             None => write!(s, ",,,"),
         };
+    };
+    for range in [r.srtt_ms, r.rto_ms, r.cwnd_bytes, r.in_flight_bytes, r.send_bps, r.receive_bps, r.delivery_bps] {
+        put(&mut s, range);
     }
     let c = &r.counters;
     let counts = [
@@ -296,6 +300,8 @@ fn csv(session: u32, r: &PathRow) -> String {
     for n in counts {
         let _ = write!(s, ",{n}");
     }
+    // Columns are only added at the end.
+    put(&mut s, r.capacity_bps);
     s
 }
 
@@ -355,6 +361,10 @@ fn stream_text(s: &StreamRow) -> String {
         if n > 0 {
             let _ = write!(out, ", {n} {what}");
         }
+    }
+    if s.usable_middle_bps > 0 {
+        let [low, middle] = [s.usable_low_bps, s.usable_middle_bps].map(|n| n as f64 / 1e6);
+        let _ = write!(out, "; the paths carry {low:.1} to {middle:.1} Mbit/s");
     }
     if s.connected == Some(false) {
         out.push_str(", not connected");

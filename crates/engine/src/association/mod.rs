@@ -11,6 +11,7 @@ mod asks;
 mod authentication;
 mod bench;
 mod birth;
+mod carried;
 mod control_in;
 mod control_out;
 mod control_timer;
@@ -234,6 +235,8 @@ pub struct Association {
     /// When user data left or came last.
     user_data_at: Option<Instant>,
     load: crate::tx::load::Load,
+    /// What the paths carry within the deadline.
+    carried: crate::tx::carried::Carried,
     /// Nothing came and no timer fired since the user sent something, see [`crate::Quirks::nagle`].
     user_sends: bool,
     /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.
@@ -360,7 +363,8 @@ impl Association {
         self.stats.bytes_sent += payload.len() as u64;
         self.may_give_up |= options.deadline.is_some() || options.max_retransmissions.is_some();
         self.groups.queued(options.group, payload.len() as u64);
-        if options.deadline.is_some() {
+        if let Some(deadline) = options.deadline {
+            self.carried.lives(deadline.since(now));
             self.load.add(now, options.class, payload.len() as u64);
         }
         self.queue.push(now, options, payload);
@@ -432,6 +436,7 @@ impl Association {
             unsent: self.queue.bytes() + self.board.ahead_bytes(),
             outstanding: self.board.outstanding_bytes(),
             abandoned: self.abandoned.total,
+            usable_rate: self.carried.told(),
             retransmission_stages: self.policies.retransmission.stages(),
             ..self.stats.stats()
         }

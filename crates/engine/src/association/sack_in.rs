@@ -135,6 +135,7 @@ impl Association {
             self.errors = 0;
         }
         self.after_abandon(now);
+        self.note_carried(now);
         // All that changed since they were made was shown at once, but for what the policies put on the board.
         self.views_stale = self.asks.board;
     }

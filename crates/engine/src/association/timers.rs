@@ -149,6 +149,7 @@ impl Association {
             }
         }
         self.couple_changed_paths(now);
+        self.note_carried(now);
     }
 
     /// When the quality estimator ticks next. One that always asks for the past must not stop the time.

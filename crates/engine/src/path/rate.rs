@@ -114,6 +114,11 @@ impl RateEstimator {
         answer
     }
 
+    /// Bytes that were acknowledged so far.
+    pub fn delivered(&self) -> u64 {
+        self.delivered
+    }
+
     /// Largest delivery rate sampled over the last two to three spans of eight round trips.
     pub fn delivery_rate(&self) -> Rate {
         self.best[0].max(self.best[1]).max(self.best[2])

@@ -75,6 +75,11 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "experiment.toml", "single-path.toml", "two-paths.toml", "over-time.toml", "tcp-beside-sctp.toml",
         "free-topology.toml", "video.toml", "home-router.toml", "cell-and-wlan.toml", "cell.trace", "film.txt",
         "kinds-of-loss.toml", "losses.txt", "cross-traffic.toml";
+    "encoder":
+        "experiment.toml", "claims.toml", "base.toml", "one-overload.toml", "overload-two.toml",
+        "users-five.toml", "scarce.toml", "three-scarce.toml", "scarce-lossy.toml", "staircase.toml",
+        "bufferbloat.toml", "collapse-one.toml", "collapse-best.toml", "one-collapse.toml",
+        "collapse-both.toml", "three-collapse-all.toml", "three-fading.toml";
     "messages":
         "experiment.toml", "claims.toml", "game.toml", "anchor.toml", "intervals.toml", "outage.toml", "unlike.toml",
         "unlike-back.toml", "overload-one.toml", "overload-two.toml", "bulk.toml", "take-over.toml", "start.toml";

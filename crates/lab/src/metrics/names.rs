@@ -76,6 +76,10 @@ pub enum Framed {
     OfflineDecodable,
     /// How many fewer were whole than then, for each event.
     LostBeyondOffline,
+    /// Bits of frames made a second.
+    MadeRate,
+    /// The same as part of what the links carry of it, at most what the encoder makes when nothing holds it back.
+    RateShare,
 }
 
 impl Framed {
@@ -165,7 +169,7 @@ const FLOW: [(&str, FlowMetric, &str); 22] = [
     ("stage-timeouts", FlowMetric::Stage(Stage::Timeouts), ""),
     ("stage-age", FlowMetric::Stage(Stage::Age), ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 20] = [
+const MORE: [(&str, FlowMetric, &str); 22] = [
     ("stage-draw", FlowMetric::Stage(Stage::Draw), ""),
     ("decisions", FlowMetric::Decisions, ""),
     ("dormant", FlowMetric::Dormant, ""),
@@ -186,6 +190,8 @@ const MORE: [(&str, FlowMetric, &str); 20] = [
     ("offline-frames", FlowMetric::Framed(Framed::Offline), ""),
     ("offline-decodable", FlowMetric::Framed(Framed::OfflineDecodable), ""),
     ("lost-beyond-offline", FlowMetric::Framed(Framed::LostBeyondOffline), ""),
+    ("made-rate", FlowMetric::Framed(Framed::MadeRate), "bit/s"),
+    ("rate-share", FlowMetric::Framed(Framed::RateShare), ""),
 ];
 
 const LINK: [(&str, LinkMetric, &str); 6] = [

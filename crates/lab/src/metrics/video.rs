@@ -173,6 +173,11 @@ impl Video {
         self.frames.get(number).is_some_and(Frame::is_whole_in_time)
     }
 
+    /// Bytes of the frames made in a span.
+    pub fn made(&self, from: Instant, until: Instant) -> u64 {
+        self.frames.iter().filter(|f| f.at >= from && f.at < until).map(|f| f.bytes.1 - f.bytes.0).sum()
+    }
+
     /// Which of these frames can be decoded, if those are whole of which it is said: class, when made, whole. None where
     /// it cannot be known.
     pub fn decodable_of(

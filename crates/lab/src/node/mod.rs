@@ -8,6 +8,7 @@
 
 mod addresses;
 mod application;
+mod encoder;
 mod headers;
 mod packet;
 mod pairs;
@@ -17,6 +18,7 @@ mod watched;
 
 pub(crate) use addresses::ip;
 pub use application::{Application, Delivery, Reader, Streams, Unsendable};
+pub use encoder::{Dial, Encoder, Follow, Follows};
 pub use packet::SctpPacket;
 pub use pairs::Pairs;
 pub use sctp::{End, SctpAgent, SctpConfig};

@@ -2,6 +2,7 @@
 
 use super::addresses::{ip, simulated, socket};
 use super::application::{Application, Reader, Unsendable};
+use super::encoder::Dial;
 use super::headers::data_chunks;
 use super::packet::SctpPacket;
 use super::pairs::Pairs;
@@ -55,6 +56,7 @@ pub struct SctpAgent {
     id: Option<AssocId>,
     interfaces: Vec<Address>,
     application: Option<Application>,
+    dial: Option<Dial>,
     reader: Reader,
     record: SharedRecord,
     /// What the record keeps.
@@ -83,6 +85,7 @@ impl SctpAgent {
             id: None,
             interfaces,
             application: None,
+            dial: None,
             reader: Reader::at_once(),
             record,
             wanted,
@@ -109,6 +112,13 @@ impl SctpAgent {
     #[must_use]
     pub fn sending(mut self, application: Application) -> Self {
         self.application = Some(application);
+        self
+    }
+
+    /// The same with an encoder that reads there what the paths carry.
+    #[must_use]
+    pub fn telling(mut self, dial: Option<Dial>) -> Self {
+        self.dial = dial;
         self
     }
 
@@ -221,6 +231,9 @@ impl SctpAgent {
             if !self.take_events(now) {
                 break;
             }
+        }
+        if let (Some(dial), Some(a)) = (&self.dial, self.association()) {
+            dial.set(a.usable_rate());
         }
         self.note(now);
     }

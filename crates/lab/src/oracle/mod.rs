@@ -17,7 +17,7 @@ mod tests;
 pub use line::Line;
 pub use offline::{Plan, Sent, offline};
 pub use possible::possible;
-pub(crate) use scene::{carriage, lines};
+pub(crate) use scene::{carriage, lines, narrow};
 
 use crate::metrics::Cut;
 use anabranch_base::{Duration, Instant};

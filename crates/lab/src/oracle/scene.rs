@@ -29,6 +29,18 @@ pub(crate) fn carriage(f: &Flow) -> Option<Carriage> {
     })
 }
 
+/// The narrowest link of each of these ways, each once.
+pub(crate) fn narrow<'p>(plan: &'p Plan, ways: &[Vec<LinkId>], packet: u32) -> Option<Vec<&'p LinkConfig>> {
+    let mut ids: Vec<LinkId> = Vec::new();
+    for way in ways {
+        let (id, _) = narrowest(plan, way, packet)?;
+        if !ids.contains(&id) {
+            ids.push(id);
+        }
+    }
+    ids.into_iter().map(|id| link(&plan.topology, id)).collect()
+}
+
 /// The lines over these ways, one for each narrowest link. With `others`, the ways of other flows, a link is shared
 /// with those that use it. None where a way has no rate that is known, or more than one link that changes or loses.
 pub(crate) fn lines(

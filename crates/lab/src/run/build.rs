@@ -2,7 +2,7 @@
 
 use super::RunError;
 use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted};
-use crate::node::{Application, End, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched};
+use crate::node::{Application, Dial, Encoder, End, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched};
 use crate::scenario::{Flow, LARGEST_DATAGRAM, Of, Plan, Sctp, Transport, covers};
 use anabranch_base::{Duration, Instant, RandomStream};
 use anabranch_policy::view::FrameErrors;
@@ -124,9 +124,11 @@ impl Scene {
         };
         let reader = s.read_rate.map_or(Reader::at_once(), Reader::at);
         let server = SctpAgent::new(config(End::Server, sender), record.clone()).reading(reader);
-        let app = Application::new(traffic(f, seed, record), s.delivery);
+        let dial = f.follow.map(|follow| Dial::new(follow.what));
+        let app = Application::new(followed(f, seed, record, dial.as_ref()), s.delivery);
         let reports = if s.loss_is_told() { self.losses(&pairs) } else { Vec::new() };
-        let client = SctpAgent::new(config(End::Client, receiver), record.clone()).sending(app).told(reports);
+        let client =
+            SctpAgent::new(config(End::Client, receiver), record.clone()).sending(app).telling(dial).told(reports);
         self.network.add(Box::new(server), Instant::ZERO);
         self.network.add(Box::new(client), start);
         Ok((sender, receiver))
@@ -191,8 +193,16 @@ impl Scene {
 
 /// What a flow sends. Frames that somebody watches are cut into packets that `record` knows.
 pub(super) fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Source> {
-    let source = f.traffic.build(seed, &f.name);
+    followed(f, seed, record, None)
+}
+
+/// The same from an encoder that follows what `dial` shows.
+fn followed(f: &Flow, seed: u64, record: &SharedRecord, dial: Option<&Dial>) -> Box<dyn Source> {
+    let mut source = f.traffic.build(seed, &f.name);
     let Some(cut) = f.cut else { return source };
+    if let (Some(follow), Some(dial), TrafficConfig::Video(video)) = (f.follow, dial, &f.traffic) {
+        source = Box::new(Encoder::new(source, video.rate, follow, dial.clone(), cut));
+    }
     let watched = f.playout.map(|p| {
         let video = Arc::new(Mutex::new(Video::new(p.after, p.fps, cut.packet)));
         record.borrow_mut().watch(video.clone());

@@ -6,7 +6,7 @@ use crate::oracle::{self, Film, Frame};
 use crate::scenario::{Flow, Plan};
 use anabranch_base::{Duration, Instant};
 use anabranch_sim::network::LinkId;
-use anabranch_sim::traffic::Kind;
+use anabranch_sim::traffic::{Kind, TrafficConfig};
 
 /// So long without a missing frame, and the stream counts as whole again.
 const CALM: Duration = Duration::from_secs(1);
@@ -22,6 +22,10 @@ pub(super) struct Due {
 pub(super) struct Frames {
     due: Vec<Due>,
     came: Came,
+    /// Bytes of frames made, what the links carry of them, and the time, seconds.
+    made: f64,
+    carried: Option<f64>,
+    time: f64,
     bounds: Option<Bounds>,
 }
 
@@ -48,8 +52,11 @@ impl Frames {
             (f.at >= live.from).then(|| Due { at: f.at + playout, whole: video.was_whole(n) })
         };
         let due = made.iter().enumerate().filter_map(due).collect();
-        let bounds = if bounds { bounds_of(plan, scene, number, seed, made) } else { None };
-        Some(Frames { due, came: video.came(live.from, end), bounds })
+        // What an encoder made that follows is another film.
+        let bounds = if bounds && flow.follow.is_none() { bounds_of(plan, scene, number, seed, made) } else { None };
+        let time = (end - live.from).as_secs_f64();
+        let (bytes, carried) = (video.made(live.from, end) as f64, carried(plan, scene, number));
+        Some(Frames { due, came: video.came(live.from, end), made: bytes, carried, time, bounds })
     }
 }
 
@@ -82,6 +89,33 @@ fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, made: Vec<Fra
     Some(Bounds { possible, offline, known, decodable: decodable.into_iter().filter(|d| *d).count() })
 }
 
+/// Steps in which it is looked at what links carry.
+const STEP: Duration = Duration::from_millis(20);
+
+/// Bytes of frames that the links of a flow carry while it is measured, at most what its encoder makes: of what links
+/// carry, the part that is frames in full packets. None where a rate is not known.
+fn carried(plan: &Plan, scene: &Scene, number: usize) -> Option<f64> {
+    let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
+    let TrafficConfig::Video(video) = &flow.traffic else { return None };
+    let carriage = oracle::carriage(flow)?;
+    let cut = carriage.cut;
+    let packet = cut.message(u64::from(cut.packet)) + u64::from(carriage.chunk) + u64::from(carriage.packet);
+    let ways: Vec<Vec<LinkId>> = live.pairs.iter().filter_map(|(from, to)| scene.network.way(*from, *to)).collect();
+    let narrow = oracle::narrow(plan, &ways, carriage.largest)?;
+    let (mut at, end, mut sum) = (live.from - Instant::ZERO, plan.duration, 0.0);
+    while at < end {
+        let next = (at + STEP).min(end);
+        let mut carried = 0.0;
+        for link in &narrow {
+            let part = f64::from(cut.packet) / (packet + u64::from(link.overhead)) as f64;
+            carried += link.capacity(at, next)? * part;
+        }
+        sum += carried.min(video.rate.bytes_per_sec() as f64 * (next - at).as_secs_f64());
+        at = next;
+    }
+    Some(sum)
+}
+
 /// Every frame that the source makes.
 fn made(flow: &Flow, start: Instant, seed: u64) -> impl Iterator<Item = Frame> {
     let mut source = flow.traffic.build(seed, &flow.name);
@@ -112,6 +146,14 @@ pub(super) fn value(of: Framed, plan: &Plan, flows: &[Frames]) -> Option<f64> {
         Framed::Possible => part(bound(|b| b.possible)? as u64, frames as u64),
         Framed::Offline => part(bound(|b| b.offline)? as u64, frames as u64),
         Framed::OfflineDecodable => part(bound(|b| b.decodable)? as u64, bound(|b| b.known)? as u64),
+        Framed::MadeRate => {
+            let times: f64 = flows.iter().map(|f| f.time).fold(0.0, f64::max);
+            (times > 0.0).then(|| flows.iter().map(|f| f.made).sum::<f64>() * 8.0 / times)
+        }
+        Framed::RateShare => {
+            let carried = flows.iter().map(|f| f.carried).sum::<Option<f64>>()?;
+            (carried > 0.0).then(|| flows.iter().map(|f| f.made).sum::<f64>() / carried)
+        }
         Framed::LostBeyondOffline => Some((bound(|b| b.offline)? as f64 - whole as f64) / events),
     }
 }

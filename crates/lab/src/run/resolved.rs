@@ -2,7 +2,7 @@
 
 use super::models::{self, rate, time};
 use crate::metrics::Cut;
-use crate::node::{Delivery, Streams};
+use crate::node::{Delivery, Follow, Follows, Streams};
 use crate::scenario::{Flow, Plan, Playout, Sctp, Transport};
 use anabranch_engine::{AssocConfig, AuthConfig, Quirks};
 use anabranch_media::HEADER_LEN;
@@ -136,13 +136,18 @@ fn of_group(to: &mut Below<'_>, group: &[Flow]) -> Result<(), String> {
 }
 
 fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
-    let Flow { group: _, name: _, from: _, to: _, start, start_within, traffic, transport, playout, cut } = f;
+    let Flow { group: _, name: _, from: _, to: _, start, start_within, traffic, transport, playout, cut, follow } = f;
     to.put("start", time(*start));
     to.put("start-within", time(*start_within));
     to.put("traffic", models::traffic(traffic));
     if let Some(Playout { after, fps }) = playout {
         to.put("playout", time(*after));
         to.put("playout-fps", *fps);
+    }
+    if let Some(Follow { what, least, lag }) = follow {
+        to.put("follow-rate", if *what == Follows::Low { "low" } else { "middle" });
+        to.put("least-rate", rate(*least));
+        to.put("rate-lag", time(*lag));
     }
     if let Some(Cut { packet, as_media }) = cut {
         to.put("playout-packet", *packet);

@@ -6,7 +6,7 @@ use crate::node::SctpAgent;
 use crate::scenario::{Noted, Plan, SeriesOf, Transport};
 use crate::trace::threshold;
 use anabranch_base::{Duration, Instant};
-use anabranch_engine::PathStats;
+use anabranch_engine::{PathStats, UsableRate};
 use anabranch_sim::Direction;
 use anabranch_sim::network::LinkId;
 use anabranch_sim::topology::CableId;
@@ -66,6 +66,11 @@ impl Samples {
             match &f.transport {
                 Transport::Sctp(_) => {
                     let association = scene.network.agent::<SctpAgent>(live.sender).and_then(SctpAgent::association);
+                    if matches!(asked.what, Noted::UsableLow | Noted::UsableMiddle) {
+                        let value = association.and_then(|a| of_all(asked.what, a.usable_rate()));
+                        self.add(&name, None, bin, value);
+                        continue;
+                    }
                     for (id, p) in association.into_iter().flat_map(|a| a.paths()) {
                         self.add(&name, Some(id.index() + 1), bin, of_path(asked.what, &p));
                     }
@@ -99,8 +104,14 @@ fn of_path(what: Noted, p: &PathStats) -> Option<f64> {
         Noted::Ssthresh => threshold(p.ssthresh).map(|t| t as f64),
         Noted::InFlight => Some(p.in_flight as f64),
         Noted::Srtt => Some(p.srtt.as_secs_f64()).filter(|s| *s > 0.0),
+        Noted::Capacity => Some(p.capacity.bits_per_sec() as f64).filter(|r| *r > 0.0),
         _ => None,
     }
+}
+
+fn of_all(what: Noted, r: UsableRate) -> Option<f64> {
+    let rate = if what == Noted::UsableLow { r.low } else { r.middle };
+    (r.changes > 0).then(|| rate.bits_per_sec() as f64)
 }
 
 /// Windows of TCP are in segments; here they are bytes, as those of SCTP.

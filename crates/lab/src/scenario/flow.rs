@@ -5,7 +5,7 @@ use super::others::{self, OF_TCP};
 use super::traffic::{self, Traffic};
 use super::units::{BitRate, ByClass, Names, Size, Time};
 use crate::metrics::Cut;
-use crate::node::{Delivery, Streams};
+use crate::node::{Delivery, Follow, Follows, Streams};
 use anabranch_base::{Duration, Rate};
 use anabranch_engine::{AssocConfig, Quirks};
 use anabranch_policy::registry::{Hook, Profile, Value as ParamValue};
@@ -38,6 +38,8 @@ pub struct Flow {
     pub playout: Option<Playout>,
     /// How its frames are cut into messages; a frame that is not is one message.
     pub cut: Option<Cut>,
+    /// How its encoder follows what the paths carry.
+    pub follow: Option<Follow>,
 }
 
 /// A viewer of a flow of video frames.
@@ -108,8 +110,21 @@ pub struct Limits {
     quirks: BTreeMap<String, bool>,
 }
 
-const BASIC: [&str; 10] =
-    ["name", "transport", "from", "to", "start", "start-within", "enabled", "traffic", "playout", "note"];
+const BASIC: [&str; 13] = [
+    "name",
+    "transport",
+    "from",
+    "to",
+    "start",
+    "start-within",
+    "enabled",
+    "traffic",
+    "playout",
+    "follow-rate",
+    "least-rate",
+    "rate-lag",
+    "note",
+];
 const OF_SCTP: [&str; 7] = ["profile", "streams", "unordered", "lifetime", "max-retransmissions", "read-rate", "paths"];
 const LIMITS: [&str; 13] = [
     "packet-size",
@@ -137,6 +152,9 @@ struct Basic {
     start_within: Option<Time>,
     traffic: Option<Value>,
     playout: Option<Time>,
+    follow_rate: Option<String>,
+    least_rate: Option<BitRate>,
+    rate_lag: Option<Time>,
 }
 
 #[derive(Deserialize)]
@@ -191,19 +209,20 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         "udp" => others::udp(&place, own)?,
         other => return Err(Problem::at(&place, "transport", format!("is sctp, tcp or udp, not `{other}`"))),
     };
-    let traffic = basic.traffic.map_or(Ok(Traffic::BULK), |t| traffic::read(&place, t))?;
+    let traffic = basic.traffic.clone().map_or(Ok(Traffic::BULK), |t| traffic::read(&place, t))?;
     let clocked = !matches!(traffic, Traffic::Bulk { .. }) || !matches!(transport, Transport::Udp(_));
     if !clocked {
         return Err(Problem::at(&place, "traffic", "bulk has no clock, which udp needs: choose cbr or another"));
     }
     let traffic = traffic.config(full).map_err(|e| Problem::at(&place, "traffic", e))?;
-    let playout = basic.playout.map(|Time(after)| match &traffic {
+    let playout = basic.playout.as_ref().map(|Time(after)| match &traffic {
         TrafficConfig::Video(Video { fps, .. }) | TrafficConfig::VideoTrace(VideoTrace { fps, .. }) => {
-            Ok(Playout { after, fps: *fps })
+            Ok(Playout { after: *after, fps: *fps })
         }
         _ => Err(Problem::at(&place, "playout", "is for traffic of kind video or video-trace: remove it")),
     });
     let playout = playout.transpose()?;
+    let follow = follow(&place, &basic, &traffic, &transport)?;
     let video = matches!(traffic, TrafficConfig::Video(_) | TrafficConfig::VideoTrace(_));
     let mut cut = playout.map(|_| Cut::plain(full));
     if let Transport::Sctp(s) = &mut transport {
@@ -232,10 +251,47 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         transport: transport.clone(),
         playout,
         cut,
+        follow,
     };
     let flows: Vec<Flow> = ends.into_iter().enumerate().map(flow).collect();
     Ok(if enabled { flows } else { Vec::new() })
 }
+
+/// How the encoder of a flow follows what its paths carry.
+fn follow(
+    place: &str,
+    keys: &Basic,
+    traffic: &TrafficConfig,
+    transport: &Transport,
+) -> Result<Option<Follow>, Problem> {
+    let wrong = |key: &str, what: &str| Err(Problem::at(place, key, what));
+    let what = match keys.follow_rate.as_deref() {
+        None | Some("none") if keys.least_rate.is_some() => {
+            return wrong("least-rate", "is for a flow with `follow-rate`: remove it");
+        }
+        None | Some("none") if keys.rate_lag.is_some() => {
+            return wrong("rate-lag", "is for a flow with `follow-rate`: remove it");
+        }
+        None | Some("none") => return Ok(None),
+        Some("low") => Follows::Low,
+        Some("middle") => Follows::Middle,
+        Some(other) => return wrong("follow-rate", &format!("is low, middle or none, not `{other}`")),
+    };
+    match (traffic, transport) {
+        (TrafficConfig::Video(video), Transport::Sctp(_)) => {
+            let least = Rate::from_bytes_per_sec(video.rate.bytes_per_sec() / LEAST);
+            let least = keys.least_rate.as_ref().map_or(least, |r| r.0);
+            Ok(Some(Follow { what, least, lag: keys.rate_lag.as_ref().map_or(LAG, |t| t.0) }))
+        }
+        _ => wrong("follow-rate", "is for traffic of kind video over sctp: remove it"),
+    }
+}
+
+/// Time in which an encoder makes 95 % of a step where the flow does not say it.
+const LAG: Duration = Duration::from_secs(1);
+
+/// Part of its rate that an encoder makes at least where the flow does not say it.
+const LEAST: u64 = 20;
 
 /// What a flow says of how its messages are sent; video has other defaults.
 struct Said {

@@ -35,6 +35,12 @@ pub enum Noted {
     InFlight,
     /// Smoothed round-trip time of each path, seconds.
     Srtt,
+    /// What each path was measured to carry, bit/s.
+    Capacity,
+    /// What an encoder hears that the paths carry together within the deadline, bit/s: the low rate.
+    UsableLow,
+    /// And the middle one.
+    UsableMiddle,
     /// Packets that wait at a cable or are in transmission there, forward.
     Queue,
     /// The same in bytes.
@@ -42,7 +48,7 @@ pub enum Noted {
 }
 
 /// Names and units of what is noted of flows.
-const FLOW: [(&str, Noted, &str); 8] = [
+const FLOW: [(&str, Noted, &str); 11] = [
     ("throughput", Noted::Throughput, "bit/s"),
     ("share", Noted::Share, ""),
     ("path-throughput", Noted::PathThroughput, "bit/s"),
@@ -51,6 +57,9 @@ const FLOW: [(&str, Noted, &str); 8] = [
     ("ssthresh", Noted::Ssthresh, "byte"),
     ("in-flight", Noted::InFlight, "byte"),
     ("srtt", Noted::Srtt, "s"),
+    ("capacity", Noted::Capacity, "bit/s"),
+    ("usable-low", Noted::UsableLow, "bit/s"),
+    ("usable-middle", Noted::UsableMiddle, "bit/s"),
 ];
 /// And of cables.
 const CABLE: [(&str, Noted, &str); 2] =
