@@ -67,7 +67,7 @@ pub struct SendArgs {
     /// Pace of a recorded transport stream without a clock
     #[arg(long, value_name = "RATE", default_value = "10mbit", value_parser = units::bit_rate)]
     pub rate: u64,
-    /// End after this time
+    /// End after this time, counted from the first connection, or from the start as long as there is none
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub duration: Option<Duration>,
     /// End when the receiver cannot be reached, ends or is lost. Without it media and datagrams are sent again as soon as
