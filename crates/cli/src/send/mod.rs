@@ -76,7 +76,7 @@ pub struct SendArgs {
     /// Name of this stream among several at the receiver, as ?streamid=NAME
     #[arg(long, value_name = "NAME")]
     pub streamid: Option<StreamName>,
-    /// End after this time
+    /// End after this time, counted from the first connection, or from the start as long as there is none
     #[arg(long, value_name = "TIME", value_parser = units::time)]
     pub duration: Option<Duration>,
     /// End when the receiver cannot be reached, ends or is lost. Without it media and datagrams are sent again as soon as

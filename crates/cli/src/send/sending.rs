@@ -95,6 +95,7 @@ pub(super) async fn run(args: SendArgs) -> Outcome {
         source: Source { input: Some(input), ..source },
         line: Line::open(&peer, &args.paths, &args.policies)?,
         until: args.duration.map(|d| Instant::now() + d),
+        reached: false,
         outage: Outage::new(args.once),
         told: false,
         rates: Rates::start(&args.encoder)?,
@@ -237,6 +238,8 @@ struct Sending {
     interrupt: Interrupt,
     /// End of `--duration`.
     until: Option<Instant>,
+    /// There was a connection.
+    reached: bool,
     outage: Outage,
     /// The user knows what is sent.
     told: bool,
@@ -268,12 +271,12 @@ impl Sending {
 
     async fn run(mut self) -> Outcome {
         let ending = loop {
-            let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
-            let stop = Stop::new(&self.interrupt, left);
+            let stop = self.stop();
             let link = match self.reach(&stop).await {
                 Ok(link) => link,
                 Err(ending) => break ending,
             };
+            let stop = if self.reached { stop } else { self.stop_from_now() };
             match self.session(&link, &stop).await {
                 Next::Again(why) => {
                     if let Some(monitor) = &self.monitor {
@@ -295,6 +298,18 @@ impl Sending {
             }
         }
         ended(ending.cause, ending.result)
+    }
+
+    fn stop(&self) -> Stop {
+        let left = self.until.map(|until| until.saturating_duration_since(Instant::now()));
+        Stop::new(&self.interrupt, left)
+    }
+
+    /// The time counts from the first connection on.
+    fn stop_from_now(&mut self) -> Stop {
+        self.reached = true;
+        self.until = self.args.duration.map(|d| Instant::now() + d);
+        self.stop()
     }
 
     /// Waits for a connection.
