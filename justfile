@@ -37,6 +37,10 @@ demo-repeated times="5":
 bench *args:
     benches/run.sh {{args}}
 
+# What a live stream costs beside srt-live-transmit, interleaved; needs srt-tools
+bench-live *args:
+    benches/live.sh {{args}}
+
 # What our stack costs, in a few seconds
 bench-quick:
     cargo run --release -- bench --quick
@@ -80,6 +84,10 @@ live:
 # The same through network namespaces; needs root, ffmpeg, iproute2
 netns:
     scripts/netns.sh
+
+# A stream in RTP through a network that reorders, beside one for which nothing is waited; needs ffmpeg
+rtp:
+    scripts/rtp.sh
 
 # Associations with all the stacks below; `just interop-usrsctp PATTERN` and its kin run some
 interop: interop-usrsctp interop-rust interop-linux

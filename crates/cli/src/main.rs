@@ -20,6 +20,7 @@ mod output;
 mod policies;
 mod recv;
 mod reload;
+mod runtime;
 mod send;
 mod session;
 mod stats;
@@ -34,6 +35,7 @@ mod warn;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use exit::{Failure, Outcome};
+use runtime::Threads;
 use std::process::ExitCode;
 use tracing_subscriber::EnvFilter;
 
@@ -93,14 +95,12 @@ fn main() -> ExitCode {
     let quiet = cli.command.is_quiet();
     warn::be_quiet(quiet);
     log(cli.verbose, quiet);
-    let runtime = match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
-        Ok(runtime) => runtime,
-        Err(e) => return exit::finish(Err(Failure::network(format!("the runtime cannot be started: {e}")))),
-    };
-    let code = runtime.block_on(run(cli.command));
-    // Threads that wait for input would hold the program.
-    runtime.shutdown_background();
-    code
+    let carries = matches!(cli.command, Command::Send(_) | Command::Recv(_) | Command::Tunnel(_));
+    let threads = if carries { Threads::of_a_stream() } else { Threads::of_a_tool() };
+    match threads {
+        Ok(threads) => threads.run(run(cli.command)),
+        Err(e) => exit::finish(Err(Failure::network(format!("the runtime cannot be started: {e}")))),
+    }
 }
 
 async fn run(command: Command) -> ExitCode {

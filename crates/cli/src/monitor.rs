@@ -1,6 +1,7 @@
 //! Watches a connection: takes samples, writes statistics, notices a peer that has fallen silent.
 
 use crate::exit::Failure;
+use crate::runtime;
 use crate::session::Done;
 use crate::stats::{Reporter, StreamRow};
 use crate::stop::{Cause, Stop};
@@ -102,7 +103,7 @@ impl Monitor {
     pub fn start(link: &Link, reporter: &SharedReporter, progress: &Progress, interval: Duration) -> Self {
         let state = State { link: link.clone(), reporter: reporter.clone(), progress: progress.clone(), interval };
         Monitor {
-            task: tokio::spawn(state.run()),
+            task: runtime::aside(state.run()),
             link: link.clone(),
             reporter: reporter.clone(),
             progress: progress.clone(),

@@ -1,4 +1,4 @@
-//! Sinks: UDP, files, standard output.
+//! Sinks: UDP, RTP, files, standard output.
 //!
 //! Files are written by a thread of their own. Whenever nothing waits, what was written is handed to the
 //! system, so that the part received is on disk whatever happens to this program.
@@ -8,8 +8,12 @@ use crate::filemark::FileMark;
 use crate::input::plain;
 use crate::udp;
 use crate::uri::OutputUri;
+use anabranch_media::rtp::{RtpSender, RtpSenderConfig};
+use anabranch_net::{Instant, now};
 use bytes::Bytes;
+use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
+use std::hash::BuildHasher;
 use std::io::{self, BufWriter, Write};
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -32,6 +36,7 @@ pub struct Output {
 
 enum Sink {
     Udp { socket: UdpSocket, to: SocketAddr },
+    Rtp { socket: UdpSocket, to: SocketAddr, sender: Box<RtpSender> },
     Writer(Writer),
 }
 
@@ -54,6 +59,11 @@ impl Output {
                 let socket = udp::sender(*address, *ttl, interface.as_deref())?;
                 (format!("udp://{address}"), Sink::Udp { socket, to: *address })
             }
+            OutputUri::Rtp { address, ttl, interface, payload_type, ssrc } => {
+                let socket = udp::sender(*address, *ttl, interface.as_deref())?;
+                let sender = Box::new(RtpSender::new(rtp_config(*payload_type, *ssrc)));
+                (format!("rtp://{address}"), Sink::Rtp { socket, to: *address, sender })
+            }
             OutputUri::File(path) => {
                 let name = path.display().to_string();
                 let wrong = |e: io::Error| cannot_write(&name, &e);
@@ -70,8 +80,15 @@ impl Output {
         Ok(Output { name, sink, bytes: 0, old, file: mark })
     }
 
+    /// Another stream begins. A file keeps what it holds until something is written.
+    pub fn begin(&mut self) {
+        if let Sink::Rtp { sender, .. } = &mut self.sink {
+            sender.begin();
+        }
+    }
+
     /// What comes now replaces what an earlier file of this name held. The first write does this by itself.
-    pub fn begin(&mut self) -> Result<(), Failure> {
+    pub fn replace(&mut self) -> Result<(), Failure> {
         match self.old.take() {
             Some(file) => file.set_len(0).map_err(|e| cannot_write(&self.name, &e)),
             None => Ok(()),
@@ -98,11 +115,33 @@ impl Output {
         !matches!(self.sink, Sink::Writer(_))
     }
 
+    /// Is there no place in it for datagrams and files?
+    pub fn takes_media_only(&self) -> bool {
+        matches!(self.sink, Sink::Rtp { .. })
+    }
+
+    /// Puts out the next piece of a stream, which was due at this instant.
+    pub async fn play(&mut self, due: Instant, bytes: Bytes) -> Result<(), Failure> {
+        let Sink::Rtp { socket, to, sender } = &mut self.sink else { return self.write(bytes).await };
+        self.bytes += bytes.len() as u64;
+        sender.push(due, &bytes);
+        while let Some(packet) = sender.poll() {
+            if let Err(error) = socket.send_to(packet, *to).await {
+                tracing::debug!(%error, %to, "a packet was not taken");
+            }
+        }
+        Ok(())
+    }
+
     /// Puts out a datagram, or the next piece of a stream.
     pub async fn write(&mut self, bytes: Bytes) -> Result<(), Failure> {
+        if matches!(self.sink, Sink::Rtp { .. }) {
+            return Box::pin(self.play(now(), bytes)).await;
+        }
         self.bytes += bytes.len() as u64;
-        self.begin()?;
+        self.replace()?;
         match &self.sink {
+            Sink::Rtp { .. } => Ok(()),
             Sink::Udp { socket, to } => {
                 if let Err(error) = socket.send_to(&bytes, to).await {
                     if is_too_long(&error) {
@@ -142,6 +181,14 @@ impl Output {
         };
         result.map_err(|e| cannot_write(&self.name, &e))
     }
+}
+
+/// What RFC 3550 §5.1 wants to be random is.
+fn rtp_config(payload_type: u8, ssrc: Option<u32>) -> RtpSenderConfig {
+    // The standard library's hasher has a random key.
+    let random = |n: u32| RandomState::new().hash_one(n);
+    let ssrc = ssrc.unwrap_or_else(|| random(0) as u32);
+    RtpSenderConfig { payload_type, ssrc, sequence: random(1) as u16, timestamp: random(2) as u32 }
 }
 
 fn cannot_write(name: &str, e: &io::Error) -> Failure {

@@ -10,6 +10,7 @@ use anabranch_net::{
     Local, Message, PathSpec, SendError, SendOptions, ServerConfig, StreamId, Transport, WeakEndpoint,
 };
 use bytes::Bytes;
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Duration;
@@ -202,6 +203,14 @@ impl Link {
         }
     }
 
+    /// Sends messages once there is room for them; returns how many were dropped because their deadline passed before.
+    pub async fn send_many(&self, messages: &mut VecDeque<(SendOptions, Bytes)>) -> Result<usize, Failure> {
+        self.connection.send_many(messages).await.map_err(|e| match e {
+            SendError::Closed(Some(reason)) => self.gone(&reason),
+            e => Failure::network(format!("{}: {e}", self.peer)),
+        })
+    }
+
     /// Sends a control message.
     pub async fn control(&self, message: &Control) -> Result<(), Failure> {
         let options = SendOptions {
@@ -229,10 +238,24 @@ impl Link {
 
     /// The next message; none after a graceful end. [`Failure::Interrupted`] when the peer's user ended it.
     pub async fn recv(&self) -> Result<Option<Message>, Failure> {
-        self.connection.recv().await.map_err(|reason| match &reason {
+        self.connection.recv().await.map_err(|reason| self.ended(&reason))
+    }
+
+    fn ended(&self, reason: &CloseReason) -> Failure {
+        match reason {
             CloseReason::PeerAborted(why) if why == INTERRUPTED => Failure::Interrupted,
-            _ => self.gone(&reason),
-        })
+            _ => self.gone(reason),
+        }
+    }
+
+    /// Appends what has arrived, at most `most` messages, waiting for the first; how many, 0 after a graceful end.
+    pub async fn recv_many(&self, into: &mut Vec<Message>, most: usize) -> Result<usize, Failure> {
+        self.connection.recv_many(into, most).await.map_err(|reason| self.ended(&reason))
+    }
+
+    /// Appends what has arrived already, at most `most` messages.
+    pub fn recv_now(&self, into: &mut Vec<Message>, most: usize) -> usize {
+        self.connection.try_recv_many(into, most)
     }
 
     /// One more path.

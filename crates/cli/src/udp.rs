@@ -2,9 +2,11 @@
 
 use crate::exit::Failure;
 use crate::input::plain;
+use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
-use std::io;
+use std::io::{self, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
 /// Largest datagram.
@@ -126,5 +128,54 @@ fn bind_hint(e: &io::Error) -> String {
         io::ErrorKind::AddrNotAvailable => "this machine does not have that address".into(),
         io::ErrorKind::PermissionDenied => "ports below 1024 need special rights; choose a higher one".into(),
         _ => plain(e),
+    }
+}
+
+/// Reads what waits on a socket in one call.
+pub struct Many {
+    socket: UdpSocket,
+    state: UdpSocketState,
+    bytes: Vec<u8>,
+    metas: [RecvMeta; BATCH_SIZE],
+}
+
+impl Many {
+    /// Takes a socket over.
+    pub fn new(socket: UdpSocket) -> io::Result<Self> {
+        let state = UdpSocketState::new((&socket).into())?;
+        // Only what is used of it becomes memory.
+        Ok(Many { socket, state, bytes: vec![0; DATAGRAM_MAX * BATCH_SIZE], metas: [RecvMeta::default(); BATCH_SIZE] })
+    }
+
+    /// Waits for datagrams and gives each to `take`.
+    pub async fn recv(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
+        let filled = loop {
+            self.socket.readable().await?;
+            let read = self.socket.try_io(Interest::READABLE, || {
+                let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+                for (slice, chunk) in slices.iter_mut().zip(self.bytes.chunks_mut(DATAGRAM_MAX)) {
+                    *slice = IoSliceMut::new(chunk);
+                }
+                self.state.recv((&self.socket).into(), &mut slices, &mut self.metas)
+            });
+            match read {
+                Ok(n) => break n,
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) => return Err(e),
+            }
+        };
+        if filled < BATCH_SIZE {
+            // The call ended because nothing was left: another one would only say so. What comes later calls again.
+            let nothing_left = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+            let _ = self.socket.try_io(Interest::READABLE, nothing_left);
+        }
+        for (meta, buffer) in self.metas.iter().zip(self.bytes.chunks(DATAGRAM_MAX)).take(filled) {
+            let used = buffer.get(..meta.len).unwrap_or(buffer);
+            if used.is_empty() {
+                take(used);
+            }
+            used.chunks(meta.stride.max(1)).for_each(&mut take);
+        }
+        Ok(())
     }
 }

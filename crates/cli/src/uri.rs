@@ -3,6 +3,7 @@
 use crate::exit::Failure;
 use crate::session::StreamName;
 use crate::units;
+use anabranch_media::rtp;
 use anabranch_net::Transport;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
@@ -102,6 +103,15 @@ pub enum InputUri {
         /// Interface to join the group on, by name.
         interface: Option<String>,
     },
+    /// A transport stream in RTP that arrives on an address, or for a multicast group.
+    Rtp {
+        /// Address to listen on, or the group.
+        address: SocketAddr,
+        /// Interface to join the group on, by name.
+        interface: Option<String>,
+        /// How long a missing packet is waited for.
+        reorder: Duration,
+    },
     /// A file.
     File(PathBuf),
     /// Standard input.
@@ -120,6 +130,19 @@ pub enum OutputUri {
         /// Interface for multicast, by name.
         interface: Option<String>,
     },
+    /// A transport stream in RTP to an address or a multicast group.
+    Rtp {
+        /// The address.
+        address: SocketAddr,
+        /// Hops of multicast datagrams.
+        ttl: Option<u32>,
+        /// Interface for multicast, by name.
+        interface: Option<String>,
+        /// Payload type.
+        payload_type: u8,
+        /// Name of the source; none for a random one.
+        ssrc: Option<u32>,
+    },
     /// A file.
     File(PathBuf),
     /// Standard output.
@@ -127,15 +150,25 @@ pub enum OutputUri {
 }
 
 impl InputUri {
+    /// Do datagrams come from the network, rather than a stream from this machine?
+    pub fn is_datagrams(&self) -> bool {
+        matches!(self, InputUri::Udp { .. } | InputUri::Rtp { .. })
+    }
+
     /// Reads an input.
     pub fn parse(text: &str) -> Result<Self, Failure> {
         match scheme(text)? {
             Place::Udp(place) => {
-                let udp = Udp::parse(place, text, true)?;
+                let udp = Udp::parse(place, text, &UDP, true)?;
                 if udp.ttl.is_some() {
                     return Err(Failure::usage(format!("`{text}`: ttl is a setting of outputs")));
                 }
                 Ok(InputUri::Udp { address: udp.address, interface: udp.interface })
+            }
+            Place::Rtp(place) => {
+                let rtp = Udp::parse(place, text, &RTP_IN, true)?;
+                let reorder = rtp.reorder.unwrap_or(rtp::DEFAULT_WINDOW.into());
+                Ok(InputUri::Rtp { address: rtp.address, interface: rtp.interface, reorder })
             }
             Place::File(path) => Ok(InputUri::File(path)),
             Place::Standard => Ok(InputUri::Stdin),
@@ -153,11 +186,13 @@ impl OutputUri {
     pub fn parse(text: &str) -> Result<Self, Failure> {
         match scheme(text)? {
             Place::Udp(place) => {
-                let Udp { address, interface, ttl } = Udp::parse(place, text, false)?;
-                if address.ip().is_unspecified() || address.port() == 0 {
-                    return Err(Failure::usage(format!("`{text}` needs an address and a port to send to")));
-                }
+                let Udp { address, interface, ttl, .. } = Udp::parse(place, text, &UDP, false)?;
                 Ok(OutputUri::Udp { address, ttl, interface })
+            }
+            Place::Rtp(place) => {
+                let Udp { address, interface, ttl, payload_type, ssrc, .. } = Udp::parse(place, text, &RTP_OUT, false)?;
+                let payload_type = payload_type.unwrap_or(rtp::PAYLOAD_TYPE);
+                Ok(OutputUri::Rtp { address, ttl, interface, payload_type, ssrc })
             }
             Place::File(path) => Ok(OutputUri::File(path)),
             Place::Standard => Ok(OutputUri::Stdout),
@@ -168,7 +203,7 @@ impl OutputUri {
 /// Reads `udp://address:port` of a tunnel: no group, no settings.
 pub fn udp_address(text: &str, listen: bool) -> Result<SocketAddr, Failure> {
     let place = text.strip_prefix("udp://").unwrap_or(text);
-    let udp = Udp::parse(place, text, listen)?;
+    let udp = Udp::parse(place, text, &UDP, listen)?;
     if udp.interface.is_some() || udp.ttl.is_some() || udp.address.ip().is_multicast() {
         return Err(Failure::usage(format!("`{text}`: a tunnel takes a plain udp://address:port")));
     }
@@ -177,6 +212,7 @@ pub fn udp_address(text: &str, listen: bool) -> Result<SocketAddr, Failure> {
 
 enum Place<'a> {
     Udp(&'a str),
+    Rtp(&'a str),
     File(PathBuf),
     Standard,
 }
@@ -188,10 +224,14 @@ fn scheme(text: &str) -> Result<Place<'_>, Failure> {
     if let Some(rest) = text.strip_prefix("udp://") {
         return Ok(Place::Udp(rest));
     }
+    if let Some(rest) = text.strip_prefix("rtp://") {
+        return Ok(Place::Rtp(rest));
+    }
     let path = text.strip_prefix("file://").or_else(|| text.strip_prefix("file:")).unwrap_or(text);
     if let Some((other, _)) = path.split_once("://") {
         return Err(Failure::usage(format!(
-            "`{text}`: {other}:// is neither an input nor an output; there are udp://address:port, file:PATH and -"
+            "`{text}`: {other}:// is neither an input nor an output; there are udp://address:port, rtp://address:port, \
+             file:PATH and -"
         )));
     }
     if path.is_empty() {
@@ -200,40 +240,74 @@ fn scheme(text: &str) -> Result<Place<'_>, Failure> {
     Ok(Place::File(path.into()))
 }
 
+/// What may stand in an address of datagrams.
+struct Scheme {
+    /// The port unless one is named.
+    port: Option<u16>,
+    settings: &'static [&'static str],
+}
+
+const UDP: Scheme = Scheme { port: None, settings: &["iface", "ttl"] };
+const RTP_IN: Scheme = Scheme { port: Some(rtp::DEFAULT_PORT), settings: &["iface", "reorder"] };
+const RTP_OUT: Scheme = Scheme { port: Some(rtp::DEFAULT_PORT), settings: &["iface", "ttl", "pt", "ssrc"] };
+
 struct Udp {
     address: SocketAddr,
     interface: Option<String>,
     ttl: Option<u32>,
+    reorder: Option<Duration>,
+    payload_type: Option<u8>,
+    ssrc: Option<u32>,
 }
 
 impl Udp {
-    fn parse(place: &str, text: &str, listen: bool) -> Result<Self, Failure> {
+    fn parse(place: &str, text: &str, scheme: &Scheme, listen: bool) -> Result<Self, Failure> {
         let (place, query) = place.split_once('?').unwrap_or((place, ""));
         let place = place.strip_prefix('@').unwrap_or(place);
         let place = place.strip_suffix('/').unwrap_or(place);
         let (host, port) = host_and_port(place, text)?;
-        let port = port.ok_or_else(|| Failure::usage(format!("`{text}` names no port")))?;
+        let port = port.or(scheme.port).ok_or_else(|| Failure::usage(format!("`{text}` names no port")))?;
         let address = match host {
             Some(host) => resolve(&host, port)?,
             None if listen => SocketAddr::from(([0, 0, 0, 0], port)),
             None => return Err(Failure::usage(format!("`{text}` names no address to send to"))),
         };
-        let (mut interface, mut ttl) = (None, None);
-        for (key, value) in pairs(query) {
-            match key {
-                "iface" | "interface" => interface = Some(value.to_owned()),
-                "ttl" => {
-                    let hops = value.parse().ok().filter(|t| (1..=255).contains(t));
-                    ttl = Some(hops.ok_or_else(|| Failure::usage(format!("`{text}`: ttl is a number from 1 to 255")))?);
-                }
-                _ => {
-                    return Err(Failure::usage(format!(
-                        "`{text}`: there is no setting called `{key}`; there are iface and ttl"
-                    )));
-                }
-            }
+        if !listen && (address.ip().is_unspecified() || address.port() == 0) {
+            return Err(Failure::usage(format!("`{text}` needs an address and a port to send to")));
         }
-        Ok(Udp { address, interface, ttl })
+        let mut udp = Udp { address, interface: None, ttl: None, reorder: None, payload_type: None, ssrc: None };
+        for (key, value) in pairs(query) {
+            let key = if key == "interface" { "iface" } else { key };
+            if !scheme.settings.contains(&key) {
+                return Err(Failure::usage(format!(
+                    "`{text}`: there is no setting called `{key}`; there are {}",
+                    listed(scheme.settings)
+                )));
+            }
+            udp.set(key, value).map_err(|what| Failure::usage(format!("`{text}`: {what}")))?;
+        }
+        Ok(udp)
+    }
+
+    fn set(&mut self, key: &str, value: &str) -> Result<(), String> {
+        let number = |least: u64, most: u64| {
+            let wrong = || format!("{key} is a number from {least} to {most}");
+            let digits = value.strip_prefix("0x").map_or(value.parse(), |hex| u64::from_str_radix(hex, 16));
+            digits.ok().filter(|n| (least..=most).contains(n)).ok_or_else(wrong)
+        };
+        match key {
+            "ttl" => self.ttl = Some(number(1, 255)? as u32),
+            "pt" => self.payload_type = Some(number(0, 127)? as u8),
+            "ssrc" => self.ssrc = Some(number(0, u32::MAX.into())? as u32),
+            "reorder" => {
+                let most = Duration::from(rtp::WINDOW_MAX);
+                let time = units::latency(value).ok().filter(|t| *t <= most);
+                let wrong = || format!("reorder is a time from 0 to {} ms", most.as_millis());
+                self.reorder = Some(time.ok_or_else(wrong)?);
+            }
+            _ => self.interface = Some(value.to_owned()),
+        }
+        Ok(())
     }
 }
 
@@ -276,6 +350,14 @@ fn host_and_port(place: &str, text: &str) -> Result<(Option<String>, Option<u16>
         digits => Some(digits.parse::<u16>().map_err(|_| wrong())?),
     };
     Ok(((!host.is_empty() && host != "*").then(|| host.to_owned()), port))
+}
+
+/// `a, b and c`.
+fn listed(words: &[&str]) -> String {
+    match words {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        all => all.concat(),
+    }
 }
 
 fn pairs(query: &str) -> impl Iterator<Item = (&str, &str)> {
@@ -331,6 +413,19 @@ mod tests {
         assert_eq!(InputUri::parse("file:a b.ts"), Ok(InputUri::File("a b.ts".into())));
         assert_eq!(InputUri::parse("file:///tmp/x"), Ok(InputUri::File("/tmp/x".into())));
         assert_eq!(InputUri::parse("x.ts"), Ok(InputUri::File("x.ts".into())));
+        let rtp = |s: &str| match InputUri::parse(s) {
+            Ok(InputUri::Rtp { address, interface, reorder }) => (address.to_string(), interface, reorder.as_millis()),
+            other => panic!("{s}: {other:?}"),
+        };
+        assert_eq!(rtp("rtp://"), ("0.0.0.0:5004".into(), None, 30));
+        assert_eq!(rtp("rtp://127.0.0.1"), ("127.0.0.1:5004".into(), None, 30));
+        assert_eq!(rtp("rtp://@239.1.1.1:6?iface=lo&reorder=50"), ("239.1.1.1:6".into(), Some("lo".into()), 50));
+        assert_eq!(rtp("rtp://:7?reorder=0").2, 0);
+        for bad in
+            ["rtp://:7?reorder=1h", "rtp://:7?reorder=x", "rtp://:7?ttl=3", "rtp://:7?pt=33", "udp://:7?reorder=3"]
+        {
+            assert!(matches!(InputUri::parse(bad), Err(Failure::Usage(_))), "{bad}");
+        }
         for bad in ["", "rtsp://x", "udp://", "udp://1.2.3.4", "udp://:5000?ttl=3", "udp://:5000?x=3"] {
             assert!(matches!(InputUri::parse(bad), Err(Failure::Usage(_))), "{bad}");
         }
@@ -342,6 +437,20 @@ mod tests {
         let address = "239.1.1.1:5000".parse().unwrap();
         assert_eq!(multicast, OutputUri::Udp { address, ttl: Some(3), interface: Some("lo".into()) });
         assert_eq!(OutputUri::parse("-"), Ok(OutputUri::Stdout));
+        let rtp = |s: &str| match OutputUri::parse(s) {
+            Ok(OutputUri::Rtp { address, ttl, payload_type, ssrc, .. }) => {
+                (address.to_string(), ttl, payload_type, ssrc)
+            }
+            other => panic!("{s}: {other:?}"),
+        };
+        assert_eq!(rtp("rtp://1.2.3.4"), ("1.2.3.4:5004".into(), None, 33, None));
+        assert_eq!(rtp("rtp://1.2.3.4:6?pt=96&ssrc=0xdeadbeef"), ("1.2.3.4:6".into(), None, 96, Some(0xdead_beef)));
+        assert_eq!(rtp("rtp://239.1.1.1:6?ttl=9&ssrc=7"), ("239.1.1.1:6".into(), Some(9), 33, Some(7)));
+        for bad in
+            ["rtp://", "rtp://:5", "rtp://1.2.3.4?pt=128", "rtp://1.2.3.4?ssrc=4294967296", "rtp://1.2.3.4?reorder=9"]
+        {
+            assert!(matches!(OutputUri::parse(bad), Err(Failure::Usage(_))), "{bad}");
+        }
         for bad in ["udp://:5000", "udp://1.2.3.4:5?ttl=0", "udp://1.2.3.4:0"] {
             assert!(matches!(OutputUri::parse(bad), Err(Failure::Usage(_))), "{bad}");
         }

@@ -9,7 +9,7 @@
 //! without any, are due at once.
 
 use crate::pacing::{Pace, Paced, PacerConfig};
-use crate::ts::{PCR_CYCLE, Piece, Splitter};
+use crate::ts::{PCR_CYCLE, Packet, Piece, Splitter};
 use anabranch_base::Duration;
 
 /// Tells from when on each piece may go. Feed it with [`push`](PcrGate::push), take with [`poll`](PcrGate::poll),
@@ -17,16 +17,7 @@ use anabranch_base::Duration;
 #[derive(Default)]
 pub struct PcrGate {
     splitter: Splitter,
-    pid: Option<u16>,
-    /// The latest reference, 27 MHz ticks.
-    reference: Option<u64>,
-    /// Its instant, and the bytes since.
-    at: Duration,
-    since: u64,
-    /// Measured between the last two references.
-    pace: Option<Pace>,
-    /// Instant of the last piece: they never fall.
-    last: Duration,
+    clock: StreamClock,
 }
 
 impl PcrGate {
@@ -53,7 +44,36 @@ impl PcrGate {
     }
 
     fn pass(&mut self, piece: Piece) -> Paced {
-        if let Some(p) = piece.packet()
+        let at = self.clock.pass(piece.packet(), piece.bytes().len());
+        let (Piece::Packet(bytes) | Piece::Raw(bytes)) = piece;
+        Paced { at, bytes }
+    }
+}
+
+/// Where a stream is by its own clock, known without what comes later.
+#[derive(Default)]
+pub(crate) struct StreamClock {
+    pid: Option<u16>,
+    /// The latest reference, 27 MHz ticks.
+    reference: Option<u64>,
+    /// Its instant, and the bytes since.
+    at: Duration,
+    since: u64,
+    /// Measured between the last two references.
+    pace: Option<Pace>,
+    /// Instant of the last piece: they never fall.
+    last: Duration,
+    /// Where the last piece is by the clock alone.
+    here: Duration,
+    /// The last piece had a reference that says how much time has passed.
+    exact: bool,
+}
+
+impl StreamClock {
+    /// Takes in a packet, or bytes that are none; returns when its first byte is due, counted from the first.
+    pub fn pass(&mut self, packet: Option<Packet<'_>>, len: usize) -> Duration {
+        self.exact = false;
+        if let Some(p) = packet
             && !p.transport_error()
             && let Some(ticks) = p.pcr()
             && self.pid.is_none_or(|pid| pid == p.pid())
@@ -61,14 +81,24 @@ impl PcrGate {
             self.pid = Some(p.pid());
             self.reference(ticks, p.discontinuity());
         }
-        self.last = self.last.max(self.position());
-        let (Piece::Packet(bytes) | Piece::Raw(bytes)) = piece;
-        self.since += bytes.len() as u64;
+        self.here = self.position();
+        self.last = self.last.max(self.here);
+        self.since += len as u64;
         if self.since > PacerConfig::default().max_held as u64 {
             // Its clock has fallen silent: another may be found.
             (self.pid, self.reference) = (None, None);
         }
-        Paced { at: self.last, bytes }
+        self.last
+    }
+
+    /// Where the last piece is when a rate that was taken too small is put right: may fall.
+    pub fn here(&self) -> Duration {
+        self.here
+    }
+
+    /// Does the stream's clock itself say when the last piece was due?
+    pub fn is_exact(&self) -> bool {
+        self.exact
     }
 
     /// By the last reference and the bytes since.
@@ -86,6 +116,7 @@ impl PcrGate {
             Some(ns) => {
                 self.pace = Some(Pace { bytes: self.since, ns });
                 self.at += Duration::from_nanos(ns);
+                self.exact = true;
             }
             // Says nothing about time: what came since went at the known rate.
             None => self.at = self.position(),

@@ -6,6 +6,7 @@
 //! clip -> looping::LoopedClip+-> Packetiser -> OutMessage ~~ network ~~> playout::PlayoutBuffer -> bytes
 //! pipe -> gate::PcrGate ------+      |
 //! UDP ------------------------+      |
+//! RTP -> rtp::RtpReceiver ----+      |                       rtp::RtpSender <- playout
 //!                                   +-> truth::FrameIndex (reports that see both ends)
 //! ```
 //!
@@ -20,6 +21,7 @@ pub mod looping;
 pub mod pacing;
 mod packetiser;
 pub mod playout;
+pub mod rtp;
 mod submission;
 pub mod truth;
 pub mod ts;

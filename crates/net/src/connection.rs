@@ -9,6 +9,7 @@ use crate::stats::ConnectionStats;
 use anabranch_base::{Instant, PathId, StreamId};
 use anabranch_engine::{AddressError, AssocId, CloseReason, Message, Phase, ReconfigError, SendOptions};
 use bytes::Bytes;
+use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
@@ -94,6 +95,70 @@ impl Connection {
         }
     }
 
+    /// Hands messages over in order for as long as there is room, and sends what may leave at once from this thread: for
+    /// streams that bring several at a time, as a live one does. Returns how many were taken from the front.
+    ///
+    /// # Errors
+    /// Why the first of those that are left cannot be taken, unless it only has to wait for room.
+    pub fn try_send_many(&self, messages: &mut VecDeque<(SendOptions, Bytes)>) -> Result<usize, SendError> {
+        let i = &*self.inner;
+        let now = clock::now();
+        let mut core = i.shared.lock();
+        let mut taken = 0;
+        let mut refused = None;
+        {
+            let Some(mut a) = core.engine.association_mut(i.id) else {
+                return Err(SendError::Closed(closed(&core, i.id)));
+            };
+            while let Some((options, payload)) = messages.front() {
+                match a.send(now, *options, payload.clone()) {
+                    Ok(()) => {
+                        messages.pop_front();
+                        taken += 1;
+                    }
+                    Err(e) => {
+                        refused = Some(e);
+                        break;
+                    }
+                }
+            }
+        }
+        let call = taken > 0 && core.send_at_once(now, &i.shared);
+        let refused = refused.map(|e| SendError::from_engine(e, closed(&core, i.id)));
+        let calls = std::mem::take(&mut core.calls);
+        drop(core);
+        calls.into_iter().for_each(Call::make);
+        if call {
+            i.shared.wake.notify_one();
+        }
+        match refused {
+            Some(e) if e != SendError::WouldBlock => Err(e),
+            _ => Ok(taken),
+        }
+    }
+
+    /// As [`try_send_many`](Self::try_send_many), waiting for room until all are taken, for each no longer than its
+    /// deadline. Returns how many were dropped because that passed.
+    ///
+    /// May be dropped at any time: what was not taken is left in `messages`.
+    ///
+    /// # Errors
+    /// See [`SendError`]; what could not be taken is left, with the message that was refused in front.
+    pub async fn send_many(&self, messages: &mut VecDeque<(SendOptions, Bytes)>) -> Result<usize, SendError> {
+        self.try_send_many(messages)?;
+        let mut expired = 0;
+        while let Some((options, payload)) = messages.front() {
+            match self.send(*options, payload.clone()).await {
+                Ok(()) => {}
+                Err(SendError::Expired) => expired += 1,
+                Err(e) => return Err(e),
+            }
+            messages.pop_front();
+            self.try_send_many(messages)?;
+        }
+        Ok(expired)
+    }
+
     /// Drops the messages on `stream` of which nothing was sent yet: their number, and their bytes. What is left
     /// arrives as it would have, so a shutdown after this ends soon.
     pub fn discard_unsent(&self, stream: StreamId) -> (u64, u64) {
@@ -136,6 +201,13 @@ impl Connection {
         out.push(first);
         self.read(max - 1, |m| out.push(m));
         Ok(out.len() - before)
+    }
+
+    /// Appends what has arrived already, at most `max` messages; how many.
+    pub fn try_recv_many(&self, out: &mut Vec<Message>, max: usize) -> usize {
+        let before = out.len();
+        self.read(max, |m| out.push(m));
+        out.len() - before
     }
 
     /// A message that has arrived already.

@@ -18,6 +18,7 @@
 //!
 //! Time: deadlines are [`Instant`]s on the scale of [`now`], one for the whole process.
 
+mod alarm;
 mod bare;
 mod batch;
 mod capture;
@@ -37,6 +38,7 @@ mod shared;
 mod socket;
 mod stats;
 
+pub use alarm::Alarm;
 pub use bare::{Wire, claim, source_towards};
 pub use batch::{Batch, Batches};
 pub use clock::{from_std, now, to_std};

@@ -194,6 +194,7 @@ pub(crate) fn received(n: u32) -> crate::acknowledge::ReceiveView {
         duplicates_only: false,
         counted: false,
         immediate: false,
+        last_sack: None,
         delay: ms(200),
     }
 }

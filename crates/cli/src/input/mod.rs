@@ -1,7 +1,8 @@
-//! Sources: UDP, files, standard input.
+//! Sources: UDP, RTP, files, standard input.
 
 pub mod detect;
 mod paced;
+mod rtp;
 mod stream;
 mod udp;
 
@@ -44,22 +45,32 @@ pub struct Input {
     rx: mpsc::Receiver<Result<Chunk, Failure>>,
     /// Read ahead to find out what it is.
     ahead: VecDeque<Chunk>,
+    /// Takes the pieces out of RTP.
+    rtp: Option<Box<rtp::Rtp>>,
 }
 
 impl Input {
     /// Opens a source; what cannot be opened is told at once.
     pub fn open(uri: &InputUri) -> Result<Self, Failure> {
-        let waiting = if matches!(uri, InputUri::Udp { .. }) { DATAGRAMS } else { QUEUE };
+        let waiting = if uri.is_datagrams() { DATAGRAMS } else { QUEUE };
         let (tx, rx) = mpsc::channel(waiting);
         let (name, file) = match uri {
             InputUri::Udp { address, interface } => {
                 udp::start(*address, interface.as_deref(), tx)?;
                 (format!("udp://{address}"), None)
             }
+            InputUri::Rtp { address, interface, .. } => {
+                udp::start(*address, interface.as_deref(), tx)?;
+                (format!("rtp://{address}"), None)
+            }
             InputUri::File(path) => (path.display().to_string(), stream::start_file(path, tx)?),
             InputUri::Stdin => ("standard input".into(), stream::start_stdin(tx)?),
         };
-        Ok(Input { name, uri: uri.clone(), file, rx, ahead: VecDeque::new() })
+        let rtp = match uri {
+            InputUri::Rtp { reorder, .. } => Some(Box::new(rtp::Rtp::new(*reorder))),
+            _ => None,
+        };
+        Ok(Input { name, uri: uri.clone(), file, rx, ahead: VecDeque::new(), rtp })
     }
 
     /// Tells its file from all others of this machine.
@@ -77,27 +88,24 @@ impl Input {
         match self.uri {
             InputUri::File(_) => Some(Pace::Recording(rate)),
             InputUri::Stdin => Some(Pace::Pipe),
-            InputUri::Udp { .. } => None,
+            InputUri::Udp { .. } | InputUri::Rtp { .. } => None,
         }
     }
 
     /// Are its pieces parts of one stream, rather than messages of their own?
     pub fn is_one_stream(&self) -> bool {
-        !matches!(self.uri, InputUri::Udp { .. })
+        !self.uri.is_datagrams()
     }
 
     /// The next piece; none at the end.
     pub async fn next(&mut self) -> Result<Option<Chunk>, Failure> {
-        if let Some(chunk) = self.ahead.pop_front() {
-            return Ok(Some(chunk));
-        }
-        self.rx.recv().await.transpose()
+        if self.rtp.is_some() { self.next_of_rtp().await } else { raw(&mut self.ahead, &mut self.rx).await }
     }
 
     /// Throws away what a live source brought more than `age` ago: it would only be sent late. Files and pipes wait by
     /// themselves.
     pub async fn skip_old(&mut self, age: Duration) {
-        if !matches!(self.uri, InputUri::Udp { .. }) {
+        if !self.uri.is_datagrams() {
             return;
         }
         let now = now();
@@ -116,11 +124,8 @@ impl Input {
 
     /// What the first bytes look like. Waits for them.
     pub async fn detect(&mut self) -> Result<Mode, Failure> {
-        if matches!(self.uri, InputUri::Udp { .. }) {
-            let Some(first) = self.rx.recv().await.transpose()? else { return Ok(Mode::Datagram) };
-            let media = first.bytes.len() % 188 == 0 && detect::is_transport_stream(&first.bytes);
-            self.ahead.push_back(first);
-            return Ok(if media { Mode::Media } else { Mode::Datagram });
+        if self.uri.is_datagrams() {
+            return self.detect_rtp().await;
         }
         let mut head = Vec::new();
         while head.len() < detect::HEAD {
@@ -131,12 +136,30 @@ impl Input {
         Ok(if detect::is_transport_stream(&head) { Mode::Media } else { Mode::File })
     }
 
+    /// The user says that it is media: where datagrams hold RTP, the stream is taken out of it.
+    pub fn expect_media(&mut self) {
+        if matches!(self.uri, InputUri::Udp { .. }) {
+            self.rtp = Some(Box::new(rtp::Rtp::if_there_is_rtp()));
+        }
+    }
+
     /// Sends the pieces at the pace of the stream's own clock from now on.
     pub fn paced(self, pace: Pace) -> Self {
         let (tx, rx) = mpsc::channel(QUEUE);
         let (name, uri, file) = (self.name.clone(), self.uri.clone(), self.file);
         tokio::spawn(paced::run(self, pace, tx));
-        Input { name, uri, file, rx, ahead: VecDeque::new() }
+        Input { name, uri, file, rx, ahead: VecDeque::new(), rtp: None }
+    }
+}
+
+/// The next piece as it came; none at the end.
+async fn raw(
+    ahead: &mut VecDeque<Chunk>,
+    rx: &mut mpsc::Receiver<Result<Chunk, Failure>>,
+) -> Result<Option<Chunk>, Failure> {
+    match ahead.pop_front() {
+        Some(chunk) => Ok(Some(chunk)),
+        None => rx.recv().await.transpose(),
     }
 }
 
@@ -147,7 +170,7 @@ mod tests {
     /// Of a source whose pieces came 80 ms and no time ago: how many are left at a latency of 40 ms.
     async fn left(uri: InputUri) -> usize {
         let (tx, rx) = mpsc::channel(DATAGRAMS);
-        let mut input = Input { name: String::new(), uri, file: None, rx, ahead: VecDeque::new() };
+        let mut input = Input { name: String::new(), uri, file: None, rx, ahead: VecDeque::new(), rtp: None };
         for pause in [80, 0] {
             for _ in 0..10 {
                 let chunk = Chunk { at: now(), bytes: Bytes::from_static(b"x") };

@@ -1,9 +1,9 @@
 //! Datagrams from the network.
 
-use super::Chunk;
+use super::{Chunk, plain};
 use crate::exit::Failure;
 use crate::udp;
-use bytes::Bytes;
+use bytes::BytesMut;
 use std::net::SocketAddr;
 use tokio::sync::mpsc;
 
@@ -13,26 +13,31 @@ pub(super) fn start(
     interface: Option<&str>,
     tx: mpsc::Sender<Result<Chunk, Failure>>,
 ) -> Result<(), Failure> {
-    let socket = udp::listen(address, interface)?;
+    let mut socket = udp::Many::new(udp::listen(address, interface)?)
+        .map_err(|e| Failure::network(format!("cannot listen on udp://{address}: {}", plain(&e))))?;
     tokio::spawn(async move {
-        let mut buffer = vec![0; udp::DATAGRAM_MAX];
+        let mut datagrams = Vec::new();
         loop {
+            let mut buffer = BytesMut::new();
             let received = tokio::select! {
-                r = socket.recv_from(&mut buffer) => r,
+                r = socket.recv(|datagram| {
+                    buffer.extend_from_slice(datagram);
+                    datagrams.push(datagram.len());
+                }) => r,
                 () = tx.closed() => return,
             };
-            let n = match received {
-                Ok((n, _)) => n,
-                Err(error) => {
-                    // A listening socket has only passing errors, such as an ICMP message about an earlier packet.
-                    tracing::debug!(%error, "receiving on {address}");
-                    tokio::time::sleep(std::time::Duration::from_millis(10)).await;
-                    continue;
+            if let Err(error) = received {
+                // A listening socket has only passing errors, such as an ICMP message about an earlier packet.
+                tracing::debug!(%error, "receiving on {address}");
+                tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+                continue;
+            }
+            let at = anabranch_net::now();
+            let mut all = buffer.freeze();
+            for len in datagrams.drain(..) {
+                if tx.send(Ok(Chunk { at, bytes: all.split_to(len) })).await.is_err() {
+                    return;
                 }
-            };
-            let bytes = Bytes::copy_from_slice(buffer.get(..n).unwrap_or(&[]));
-            if tx.send(Ok(Chunk { at: anabranch_net::now(), bytes })).await.is_err() {
-                return;
             }
         }
     });

@@ -9,6 +9,9 @@ use anabranch_net::{Instant, Message, now};
 use bytes::Bytes;
 use std::time::Duration;
 
+/// What is due within so long goes out with what is due: waking for each message costs more than the message.
+const EARLY: Duration = Duration::from_millis(2);
+
 /// Where messages go on their way to the output.
 pub(super) enum Body {
     /// Through the play-out buffer.
@@ -128,7 +131,7 @@ impl Body {
         }
         let later = now() + (LATENCY_MAX * 2).into();
         while let Some(item) = m.playout.poll(later) {
-            output.write(item.payload).await?;
+            output.play(item.due, item.payload).await?;
         }
         Ok(())
     }
@@ -214,8 +217,8 @@ impl Media {
             let end = self.believed(&end);
             self.playout.finish(end);
         }
-        while let Some(item) = self.playout.poll(now) {
-            output.write(item.payload).await?;
+        while let Some(item) = self.playout.poll(now + EARLY.into()) {
+            output.play(item.due, item.payload).await?;
         }
         while let Some(frame) = self.playout.poll_frame() {
             tracing::trace!(?frame);

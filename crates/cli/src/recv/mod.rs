@@ -36,6 +36,8 @@ Examples:
     anabranch recv --listen :9899 take-1.ts --once
   Four cameras at once, each into a file of its own:
     anabranch recv 'anabranch://:9899?streamid=a,b,c,d' 'camera-{streamid}.ts' --max-senders 4
+  To a player that wants MPEG-TS in RTP:
+    anabranch recv anabranch://:9899 rtp://192.168.1.20:5004
   Into a decoder:
     anabranch recv --listen :9899 - | ffplay -
 
@@ -47,8 +49,9 @@ Exit codes: 0 done; 1 the network or the peer failed (the part received is kept)
 #[command(after_help = EXAMPLES)]
 pub struct RecvArgs {
     /// anabranch://[ADDRESS]:PORT[?latency=MS&streamid=NAME,…&mode=MODE], unless --listen has it; then
-    /// udp://ADDRESS:PORT (multicast with ?ttl=N&iface=NAME), file:PATH, or - for standard output. {streamid} in a file's
-    /// name is the sender's stream id
+    /// udp://ADDRESS:PORT (multicast with ?ttl=N&iface=NAME), rtp://ADDRESS:PORT for MPEG-TS in RTP (the same, and &pt=N
+    /// for another payload type than 33, &ssrc=N), file:PATH, or - for standard output. {streamid} in a file's name is
+    /// the sender's stream id
     #[arg(value_name = "[LISTEN] OUTPUT", num_args = 1..=2, required = true)]
     pub places: Vec<String>,
     /// Where to wait for the sender: [ADDRESS]:PORT

@@ -1,6 +1,7 @@
 //! One sender, from its hello to its end.
 
 use super::body::Body;
+use super::guest::refuse;
 use super::seats::{Place, Seat};
 use super::{Guest, Slot};
 use crate::exit::{Failure, Outcome};
@@ -10,7 +11,7 @@ use crate::send::{describe, ended};
 use crate::session::{Control, Done, End, Mode, ppid};
 use crate::stop::{Cause, Stop};
 use crate::transport::Link;
-use anabranch_net::{Message, to_std};
+use anabranch_net::{Alarm, Message, from_std, now, to_std};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::time::{Instant, timeout};
@@ -26,6 +27,12 @@ const BLOCKED: Duration = Duration::from_secs(1);
 
 /// After the sender's last word, how long nothing may come before what is missing counts as lost.
 const QUIET: Duration = Duration::from_secs(3);
+
+/// Messages that are read in one go.
+const TOGETHER: usize = 64;
+
+/// What arrives so long before something is to be played waits unread until then.
+const SOON: Duration = Duration::from_millis(3);
 
 /// What the user of the receiver wants.
 #[derive(Clone)]
@@ -89,6 +96,12 @@ struct Session {
 pub(super) async fn run(guest: Guest, wish: Wish, interrupt: Interrupt, slot: Slot, reporter: SharedReporter) -> Over {
     let Guest { link, hello, place } = guest;
     let (mode, peer) = (hello.mode, link.peer().to_owned());
+    if mode != Mode::Media && slot.output.takes_media_only() {
+        let why = format!("its output {} takes a transport stream, not {}s", slot.output.name(), mode.name());
+        refuse(&link, &why).await;
+        let outcome = Err(Failure::network(format!("{peer} was refused: {why}")));
+        return Over { slot, why: Why::Lost, mode, came: false, peer, outcome, place };
+    }
     let latency = hello.latency.max(wish.latency.unwrap_or_default());
     let name = place.seat.name().map(|n| n.as_str().to_owned());
     {
@@ -166,6 +179,9 @@ impl Session {
         }
         // Set when our user wants to end: the sender is asked to, and has until then.
         let mut until: Option<Instant> = None;
+        let mut arrived = Vec::with_capacity(TOGETHER);
+        let mut alarm = Alarm::new().map_err(Failure::network)?;
+        self.slot.output.begin();
         loop {
             if let Some(end) = self.end
                 && (self.body.is_complete(&end, self.last_news.elapsed() > QUIET)
@@ -174,8 +190,12 @@ impl Session {
                 return Ok(Finish::Complete(end));
             }
             let leftover = self.slot.leftover.as_ref().and_then(Body::next_timeout);
-            let media = [self.body.next_timeout(), leftover].into_iter().flatten().min();
-            let wake = [media.map(|t| to_std(t).into()), until, self.quiet_at()].into_iter().flatten().min();
+            let std = |t: Instant| from_std(t.into_std());
+            let wake = [self.body.next_timeout(), leftover, until.map(std), self.quiet_at().map(std)];
+            let wake = wake.into_iter().flatten().min();
+            alarm.set(wake, now());
+            // What arrives meanwhile waits for it: waking for each packet costs more than the packet.
+            let rings_soon = wake.is_some_and(|at| at <= now() + SOON.into());
             tokio::select! {
                 biased;
                 failure = self.stop.lost() => return Ok(Finish::Gone(Some(failure))),
@@ -186,7 +206,13 @@ impl Session {
                         return Ok(Finish::Gone(Some(failure)));
                     }
                 }
-                () = sleep_until(wake) => {
+                () = alarm.rung() => {
+                    self.link.recv_now(&mut arrived, TOGETHER);
+                    for message in arrived.drain(..) {
+                        if let Err(failure) = self.take(message).await? {
+                            return Ok(Finish::Gone(Some(failure)));
+                        }
+                    }
                     self.slot.play_leftover().await?;
                     self.body.on_timeout(&mut self.slot.output).await?;
                     self.count();
@@ -194,14 +220,16 @@ impl Session {
                         return Ok(Finish::Gone(None));
                     }
                 }
-                message = self.link.recv() => match message {
-                    Ok(Some(m)) => {
-                        if let Err(failure) = self.take(m).await? {
-                            return Ok(Finish::Gone(Some(failure)));
+                read = self.link.recv_many(&mut arrived, TOGETHER), if !rings_soon => match read {
+                    Ok(0) => return Ok(self.closed(None)),
+                    Ok(_) => {
+                        for message in arrived.drain(..) {
+                            if let Err(failure) = self.take(message).await? {
+                                return Ok(Finish::Gone(Some(failure)));
+                            }
                         }
                         self.count();
                     }
-                    Ok(None) => return Ok(self.closed(None)),
                     Err(failure) => return Ok(self.closed(Some(failure))),
                 },
             }
@@ -275,7 +303,7 @@ impl Session {
             (Ok(Finish::Complete(end)), Ok(())) => {
                 if mode == Mode::File {
                     // An empty file replaces another one too.
-                    self.slot.output.begin()?;
+                    self.slot.output.replace()?;
                 }
                 let done = Control::Done(self.done());
                 if let Ok(Err(failure)) = timeout(PATIENCE, self.link.control(&done)).await {

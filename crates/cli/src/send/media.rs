@@ -6,27 +6,54 @@ use crate::input::{Chunk, Input};
 use crate::session::{End, ppid};
 use crate::stop::Cause;
 use anabranch_media::{Packetiser, PacketiserConfig, Submission};
-use anabranch_net::{Instant, SendOptions, now, to_std};
+use anabranch_net::{Alarm, SendOptions, now};
+use bytes::Bytes;
+use std::collections::VecDeque;
+use std::future::Future;
+use std::pin::pin;
+use std::task::{Context, Poll, Waker};
+
+/// Pieces of the input that are sent in one go.
+const TOGETHER: usize = 64;
 
 /// Sends until the input ends or the session is to end.
 pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure> {
     let config = PacketiserConfig { strip_null: pump.strip_null, ..PacketiserConfig::default() };
-    let mut sender = Sender { packetiser: Packetiser::new(config), pump, warned: false, bytes: 0 };
+    let mut sender =
+        Sender { packetiser: Packetiser::new(config), pump, waiting: VecDeque::new(), warned: false, bytes: 0 };
     let mut failed = None;
+    let mut alarm = Alarm::new().map_err(Failure::network)?;
     let cause = loop {
-        let hold = sender.packetiser.deadline();
+        alarm.set(sender.packetiser.deadline(), now());
         tokio::select! {
             biased;
             cause = pump.stop.wait() => break Some(cause),
             chunk = input.next() => match chunk {
-                Ok(Some(chunk)) => sender.take(&chunk).await?,
+                Ok(Some(chunk)) => {
+                    sender.take(&chunk);
+                    // What came together leaves together.
+                    for _ in 0..TOGETHER {
+                        match at_once(input.next()) {
+                            Some(Ok(Some(chunk))) => sender.take(&chunk),
+                            Some(Err(failure)) => {
+                                failed = Some(failure);
+                                break;
+                            }
+                            Some(Ok(None)) | None => break,
+                        }
+                    }
+                    sender.send_all().await?;
+                    if failed.is_some() {
+                        break None;
+                    }
+                }
                 Ok(None) => break None,
                 Err(failure) => {
                     failed = Some(failure);
                     break None;
                 }
             },
-            () = sleep_until(hold) => {
+            () = alarm.rung() => {
                 sender.packetiser.on_timeout(now());
                 sender.send_all().await?;
             }
@@ -43,10 +70,11 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
     failed.map_or(Ok(end), Err)
 }
 
-async fn sleep_until(at: Option<Instant>) {
-    match at {
-        Some(at) => tokio::time::sleep_until(to_std(at).into()).await,
-        None => std::future::pending().await,
+/// What `future` has ready, if anything; it must not mind being dropped.
+fn at_once<T>(future: impl Future<Output = T>) -> Option<T> {
+    match pin!(future).poll(&mut Context::from_waker(Waker::noop())) {
+        Poll::Ready(value) => Some(value),
+        Poll::Pending => None,
     }
 }
 
@@ -58,39 +86,45 @@ fn options(Submission { stream, unordered, deadline, class, group }: Submission)
 struct Sender<'a> {
     packetiser: Packetiser,
     pump: &'a Pump,
+    /// Messages on their way into the connection.
+    waiting: VecDeque<(SendOptions, Bytes)>,
     warned: bool,
     bytes: u64,
 }
 
 impl Sender<'_> {
-    async fn take(&mut self, chunk: &Chunk) -> Result<(), Failure> {
+    fn take(&mut self, chunk: &Chunk) {
         self.packetiser.push(chunk.at, &chunk.bytes);
         let stats = self.packetiser.stats();
         if stats.raw_bytes > 0 && !self.warned {
             self.warned = true;
             warning("the input is no clean transport stream; what is damaged passes as it is, as one class");
         }
-        self.send_all().await
     }
 
     async fn send_all(&mut self) -> Result<(), Failure> {
+        let (mut messages, mut bytes) = (0, 0);
         while let Some(m) = self.packetiser.poll_message() {
-            let bytes = m.payload().len() as u64;
-            let options = options(m.submission(self.pump.latency.into()));
-            let sent = tokio::select! {
-                biased;
-                sent = self.pump.link.send(options, m.message) => sent?,
-                failure = self.pump.stop.lost() => return Err(failure),
-            };
-            self.bytes += bytes;
-            let frames = self.packetiser.end().frames;
-            self.pump.progress.update(|row| {
-                row.messages += 1;
-                row.bytes += bytes;
-                row.frames = frames;
-                row.expired += u64::from(!sent);
-            });
+            bytes += m.payload().len() as u64;
+            messages += 1;
+            self.waiting.push_back((options(m.submission(self.pump.latency.into())), m.message));
         }
+        if messages == 0 {
+            return Ok(());
+        }
+        let expired = tokio::select! {
+            biased;
+            expired = self.pump.link.send_many(&mut self.waiting) => expired?,
+            failure = self.pump.stop.lost() => return Err(failure),
+        };
+        self.bytes += bytes;
+        let frames = self.packetiser.end().frames;
+        self.pump.progress.update(|row| {
+            row.messages += messages;
+            row.bytes += bytes;
+            row.frames = frames;
+            row.expired += expired as u64;
+        });
         Ok(())
     }
 }
@@ -100,7 +134,7 @@ mod tests {
     use super::*;
     use anabranch_lab::node::Delivery;
     use anabranch_media::Class;
-    use anabranch_net::Duration;
+    use anabranch_net::{Duration, Instant};
 
     /// What is measured in virtual time is what the program does.
     #[test]

@@ -33,6 +33,8 @@ const EXAMPLES: &str = "\
 Examples:
   Live transport stream from an encoder, over two interfaces at once:
     anabranch send udp://:5001 anabranch://host:9899?latency=300 --path wlan0 --path wwan0
+  From an encoder that sends MPEG-TS in RTP:
+    anabranch send rtp://:5004 anabranch://host:9899?latency=300 --path wlan0 --path wwan0
   A recording at its own pace, statistics as JSON lines:
     anabranch send clip.ts anabranch://host:9899 --path 10.0.0.2 --path 10.1.0.2 --stats json
   A file, reliable and byte for byte:
@@ -47,7 +49,8 @@ Exit codes: 0 done; 1 the network or the peer failed; 2 wrong flags or files; 13
 #[derive(Clone, Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub struct SendArgs {
-    /// udp://[@]ADDRESS:PORT (@ and ?iface=NAME for multicast), file:PATH, or - for standard input
+    /// udp://[@]ADDRESS:PORT (@ and ?iface=NAME for multicast), rtp://[@]ADDRESS:PORT for MPEG-TS in RTP
+    /// (?reorder=MS waits so long for missing packets; 30 unless named), file:PATH, or - for standard input
     pub input: String,
     /// anabranch://HOST:PORT[?latency=MS&profile=NAME&scheduler=NAME&mode=MODE&streamid=NAME]
     pub peer: String,
@@ -124,6 +127,11 @@ pub async fn run(args: SendArgs) -> Outcome {
     let peer = PeerUri::parse(&args.peer)?;
     let uri = InputUri::parse(&args.input)?;
     let plan = Plan::new(&args, &peer)?;
+    if let (InputUri::Rtp { .. }, ModeChoice::Fixed(Mode::Datagram | Mode::File)) = (&uri, plan.mode) {
+        return Err(Failure::usage(
+            "rtp:// takes a transport stream out of its packets; for --mode datagram use udp://",
+        ));
+    }
     let interrupt = Interrupt::beside_reload(args.policies.config.as_deref());
     let mut input = Input::open(&uri)?;
     let reporter: SharedReporter = Arc::new(Mutex::new(Reporter::open(&args.stats, false)?));
@@ -227,7 +235,12 @@ impl Plan {
         link.introduce(self.streamid.as_ref()).await?;
         link.control(&Control::Here(input.file())).await?;
         let mode = match self.mode {
-            ModeChoice::Fixed(mode) => mode,
+            ModeChoice::Fixed(mode) => {
+                if mode == Mode::Media {
+                    input.expect_media();
+                }
+                mode
+            }
             ModeChoice::Auto => tokio::select! {
                 mode = input.detect() => mode?,
                 cause = stop.wait() => return lost_or_none(cause),

@@ -357,6 +357,9 @@ impl Association {
             out.packet.push(&CountedSack { sack: SackOut { cum_tsn, a_rwnd, gaps, duplicates }, packets });
         }
         self.stats.sacks_sent += 1;
+        if let Some(p) = self.paths.get_mut(self.sack_path.index()) {
+            p.sack_sent = Some(now);
+        }
         self.answer_by = None;
         self.sack_due = false;
         if !core::mem::take(&mut self.still_first) {

@@ -166,6 +166,7 @@ impl Association {
             duplicates_only: !seen.new,
             counted: self.peer.packet_count,
             immediate: seen.immediate || seen.dropped,
+            last_sack: self.paths.get(path.index()).and_then(|p| p.sack_sent),
             delay: self.config.sack_delay.min(Duration::from_millis(500)),
         };
         self.still_first =

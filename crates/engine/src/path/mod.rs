@@ -206,6 +206,8 @@ pub(crate) struct Path {
     /// Newest report of the link layer, from the driver.
     pub frame_errors: Option<FrameErrors>,
     pub next_paced: Instant,
+    /// When the last SACK left that answered data by this path.
+    pub sack_sent: Option<Instant>,
     /// Something waits for `next_paced`.
     pub pace_pending: bool,
     pub last_data_sent: Option<Instant>,
@@ -306,6 +308,7 @@ impl Path {
             released: 0,
             frame_errors: None,
             next_paced: Instant::ZERO,
+            sack_sent: None,
             pace_pending: false,
             last_data_sent: None,
             expected: 0,

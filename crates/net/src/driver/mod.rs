@@ -4,7 +4,6 @@
 //! acknowledgement. Each turn does bounded work: at most one batch of datagrams from each socket, then what the
 //! engine has to send.
 
-mod alarm;
 pub(crate) mod descriptor;
 mod many;
 mod monitor;
@@ -17,13 +16,13 @@ pub(crate) use port::{Sent, send, send_by};
 pub use receive::Buffers;
 pub(crate) use watch::Watch;
 
+use crate::alarm::Alarm;
 use crate::batch::Batches;
 use crate::capture::Capture;
 use crate::clock;
 use crate::error::Error;
 use crate::locals::Slot;
 use crate::shared::{Call, Core, Shared};
-use alarm::Alarm;
 use anabranch_base::{Duration, Instant};
 use anabranch_engine::{LocalId, Transmit};
 use monitor::Monitor;

@@ -20,6 +20,8 @@ pub struct ReceiveView {
     pub counted: bool,
     /// A chunk asked for it (RFC 9260 §3.3.1 I bit), or it is the association's first DATA.
     pub immediate: bool,
+    /// When the last SACK left that answered data by this packet's path.
+    pub last_sack: Option<Instant>,
     /// The user's delay bound, at most 500 ms (RFC 9260 §6.2).
     pub delay: Duration,
 }
@@ -39,9 +41,11 @@ pub trait Acknowledge: Send {
     fn decide(&self, v: &ReceiveView) -> AckWhen;
 }
 
+pub mod at_intervals;
 pub mod delayed_ack_cmt;
 pub mod immediate;
 pub mod rfc9260;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn Acknowledge>] = &[rfc9260::POLICY, delayed_ack_cmt::POLICY, immediate::POLICY];
+pub static POLICIES: &[Policy<dyn Acknowledge>] =
+    &[rfc9260::POLICY, delayed_ack_cmt::POLICY, immediate::POLICY, at_intervals::POLICY];

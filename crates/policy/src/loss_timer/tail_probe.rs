@@ -5,7 +5,8 @@
 //! Deviations: one probe per silence, where the end of a silence is an unambiguous acknowledgement on that path;
 //! none in fast recovery or after a timeout, where T3 and the reports are at work anyway; round trips as the newest
 //! samples have them where those are shorter than the smoothed one.
-//! Parameters: `ack_delay` ms, the peer's delay for a single packet; `initial` ms, timeout without a sample.
+//! Parameters: `ack_delay` ms, the peer's delay for a single packet; `initial` ms, timeout without a sample; `least` ms,
+//! shortest timeout, for peers that acknowledge at intervals.
 
 use super::{LossTimer, Probe};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -22,6 +23,7 @@ pub(super) const POLICY: Policy<dyn LossTimer> = Policy {
         params: &[
             ParamInfo::millis("ack_delay", 200, 0, 500, "added when a single packet is in flight"),
             ParamInfo::millis("initial", 1_000, 10, 60_000, "timeout without a round-trip sample"),
+            ParamInfo::millis("least", 0, 0, 500, "shortest timeout"),
         ],
     },
     build: |p| Box::new(TailProbe::new(p)),
@@ -30,13 +32,19 @@ pub(super) const POLICY: Policy<dyn LossTimer> = Policy {
 struct TailProbe {
     ack_delay: Duration,
     initial: Duration,
+    least: Duration,
     /// Paths probed, with what had been heard of them then.
     probed: Vec<(PathId, Option<Instant>)>,
 }
 
 impl TailProbe {
     fn new(p: &Params) -> Self {
-        TailProbe { ack_delay: p.millis("ack_delay"), initial: p.millis("initial"), probed: Vec::new() }
+        TailProbe {
+            ack_delay: p.millis("ack_delay"),
+            initial: p.millis("initial"),
+            least: p.millis("least"),
+            probed: Vec::new(),
+        }
     }
 }
 
@@ -53,7 +61,7 @@ impl LossTimer for TailProbe {
         }
         let timeout = if path.srtt.is_zero() { self.initial } else { round_trip(path) * 2 };
         let delay = if path.packets_in_flight == 1 { self.ack_delay } else { Duration::ZERO };
-        Some(cx.now + timeout + delay)
+        Some(cx.now + (timeout + delay).max(self.least))
     }
     fn expired(
         &mut self,
@@ -76,7 +84,7 @@ mod tests {
     use crate::testing::{Scene, ms};
 
     fn policy() -> TailProbe {
-        TailProbe { ack_delay: ms(200), initial: ms(1_000), probed: Vec::new() }
+        TailProbe { ack_delay: ms(200), initial: ms(1_000), least: Duration::ZERO, probed: Vec::new() }
     }
 
     #[test]

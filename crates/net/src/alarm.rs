@@ -1,7 +1,8 @@
-//! The driver's alarm: the kernel's own timer, because a runtime that rounds to milliseconds would slow down every
-//! path that is paced.
+//! The kernel's own timer: a runtime that rounds to milliseconds would slow down every path that is paced, and wakes
+//! itself for each timer that is set.
 
-use super::descriptor::{Steady, register};
+use crate::clock;
+use crate::driver::descriptor::{Steady, register};
 use anabranch_base::Instant;
 use nix::sys::time::TimeSpec;
 use nix::sys::timerfd::{ClockId, Expiration, TimerFd, TimerFlags, TimerSetTimeFlags};
@@ -10,13 +11,16 @@ use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 
 /// A timer that is armed anew only when it would ring too late; that it rings early now and then does no harm.
-pub(super) struct Alarm {
+pub struct Alarm {
     timer: AsyncFd<Steady<TimerFd>>,
     armed: Option<Instant>,
 }
 
 impl Alarm {
     /// Must be called within a runtime.
+    ///
+    /// # Errors
+    /// The system has no descriptor left.
     pub fn new() -> io::Result<Self> {
         let flags = TimerFlags::TFD_NONBLOCK | TimerFlags::TFD_CLOEXEC;
         Ok(Alarm { timer: register(TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?)?, armed: None })
@@ -28,6 +32,10 @@ impl Alarm {
         if self.armed.is_some_and(|armed| armed <= at) {
             return;
         }
+        self.arm(at, now);
+    }
+
+    fn arm(&mut self, at: Instant, now: Instant) {
         // Zero would switch the timer off.
         let left = Duration::from_nanos((at - now).as_nanos().max(1));
         let once = Expiration::OneShot(TimeSpec::from_duration(left));
@@ -37,17 +45,21 @@ impl Alarm {
         }
     }
 
-    /// Waits until it rings.
+    /// Waits until it rings; for ever when nothing is set.
     pub async fn rung(&mut self) {
         loop {
             let Ok(mut ready) = self.timer.readable().await else { return std::future::pending().await };
-            // Never blocks: the descriptor does not.
-            match ready.try_io(|t| Ok(t.get_ref().get().wait()?)) {
-                Ok(_) => {
+            // Not read: setting it anew takes the expiry back, and each expiry is reported once.
+            ready.clear_ready();
+            drop(ready);
+            let now = clock::now();
+            match self.armed {
+                Some(at) if at > now => self.arm(at, now),
+                Some(_) => {
                     self.armed = None;
                     return;
                 }
-                Err(_would_block) => {}
+                None => {}
             }
         }
     }
@@ -56,7 +68,6 @@ impl Alarm {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
     use anabranch_base::Duration as Span;
 
     #[tokio::test]
@@ -73,6 +84,20 @@ mod tests {
         }
         // The best of many: a busy machine may delay any single one.
         assert!(best < Span::from_micros(400), "{best}");
+    }
+
+    #[tokio::test]
+    async fn rings_once_for_each_time() {
+        let mut a = Alarm::new().unwrap();
+        for pause in [0, 1, 5] {
+            let at = clock::now() + Span::from_millis(2);
+            a.set(Some(at), clock::now());
+            std::thread::sleep(Duration::from_millis(pause));
+            a.rung().await;
+            assert!(clock::now() >= at && a.armed.is_none());
+            let again = tokio::time::timeout(Duration::from_millis(20), a.rung()).await;
+            assert!(again.is_err(), "it was not set again");
+        }
     }
 
     #[tokio::test]

@@ -1,0 +1,90 @@
+//! At once, but for each path no more often than once in an interval.
+//!
+//! Source: ours; limiting acknowledgements by time rather than by packets is from Li et al. 2020 (TACK). A SACK for each
+//! packet of a fast stream costs the way back several percent of the stream and both ends more processor time than the
+//! data; one in a few milliseconds says as much to a sender that paces and judges losses by time. The first packet after
+//! an interval is answered at once, so the newest packet of most SACKs has not waited: round trips, and the rate between
+//! two SACKs, stay exact. Only where no such packet comes does the last one wait, for another half of an interval.
+//!
+//! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the same while something is missing.
+
+use super::{AckWhen, Acknowledge, ReceiveView};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
+use anabranch_base::Duration;
+
+pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
+    info: PolicyInfo {
+        hook: Hook::Acknowledge,
+        name: "at_intervals",
+        source: "ours, after Li et al. 2020",
+        file: file!(),
+        summary: "At once, but for each path no more often than once in an interval.",
+        params: &[
+            ParamInfo::millis("interval", 5, 0, 100, "least time between two SACKs for data by a path"),
+            ParamInfo::millis("gap_interval", 3, 0, 100, "the same while something is missing"),
+        ],
+    },
+    build: |p| Box::new(AtIntervals::new(p)),
+};
+
+struct AtIntervals {
+    interval: Duration,
+    gap_interval: Duration,
+}
+
+impl AtIntervals {
+    fn new(p: &Params) -> Self {
+        AtIntervals { interval: p.millis("interval"), gap_interval: p.millis("gap_interval") }
+    }
+}
+
+impl Acknowledge for AtIntervals {
+    fn decide(&self, v: &ReceiveView) -> AckWhen {
+        let interval = if v.gap { self.gap_interval.min(self.interval) } else { self.interval };
+        match v.last_sack.map(|at| at + interval).filter(|next| *next > v.now) {
+            Some(next) if !v.duplicates_only && !v.immediate => AckWhen::By(next + interval / 2),
+            _ => AckWhen::Now,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::received;
+    use anabranch_base::Instant;
+
+    fn policy() -> AtIntervals {
+        AtIntervals::new(&Params::defaults(&POLICY.info, 0))
+    }
+
+    #[test]
+    fn sparse_packets_are_answered_at_once_and_dense_ones_in_groups() {
+        for every in [1, 2, 3, 5, 7, 50] {
+            let (mut sacks, mut last_sack, mut due) = (0, None, None);
+            for i in 0..1_000 {
+                let now = Instant::from_millis(i * every);
+                if let Some(at) = due.filter(|at| *at < now) {
+                    (sacks, last_sack, due) = (sacks + 1, Some(at), None);
+                }
+                match policy().decide(&ReceiveView { now, last_sack, ..received(1) }) {
+                    AckWhen::Now => (sacks, last_sack, due) = (sacks + 1, Some(now), None),
+                    AckWhen::By(at) => due = Some(at),
+                }
+            }
+            let most = if every >= 5 { 1_000 } else { 1_000 * every / 5 + 1 };
+            assert!(sacks <= most && sacks * 10 >= most * 7, "every {every} ms: {sacks} of at most {most}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_wait_does_not() {
+        let (p, v) = (policy(), received(1));
+        let soon = ReceiveView { last_sack: Some(v.now), ..v };
+        assert_eq!(p.decide(&ReceiveView { last_sack: None, ..v }), AckWhen::Now, "the first");
+        assert_eq!(p.decide(&soon), AckWhen::By(v.now + Duration::from_micros(7_500)));
+        assert_eq!(p.decide(&ReceiveView { gap: true, ..soon }), AckWhen::By(v.now + Duration::from_micros(4_500)));
+        assert_eq!(p.decide(&ReceiveView { immediate: true, ..soon }), AckWhen::Now);
+        assert_eq!(p.decide(&ReceiveView { duplicates_only: true, ..soon }), AckWhen::Now);
+    }
+}
