@@ -80,11 +80,15 @@ impl Output {
         Ok(Output { name, sink, bytes: 0, old, file: mark })
     }
 
-    /// What comes now replaces what an earlier file of this name held. The first write does this by itself.
-    pub fn begin(&mut self) -> Result<(), Failure> {
+    /// Another stream begins. A file keeps what it holds until something is written.
+    pub fn begin(&mut self) {
         if let Sink::Rtp { sender, .. } = &mut self.sink {
             sender.begin();
         }
+    }
+
+    /// What comes now replaces what an earlier file of this name held. The first write does this by itself.
+    pub fn replace(&mut self) -> Result<(), Failure> {
         match self.old.take() {
             Some(file) => file.set_len(0).map_err(|e| cannot_write(&self.name, &e)),
             None => Ok(()),
@@ -106,6 +110,16 @@ impl Output {
         &self.name
     }
 
+    /// What is put out now is seen now, and cannot be put out all at once later.
+    pub fn is_live(&self) -> bool {
+        !matches!(self.sink, Sink::Writer(_))
+    }
+
+    /// Is there no place in it for datagrams and files?
+    pub fn takes_media_only(&self) -> bool {
+        matches!(self.sink, Sink::Rtp { .. })
+    }
+
     /// Puts out the next piece of a stream, which was due at this instant.
     pub async fn play(&mut self, due: Instant, bytes: Bytes) -> Result<(), Failure> {
         let Sink::Rtp { socket, to, sender } = &mut self.sink else { return self.write(bytes).await };
@@ -119,18 +133,13 @@ impl Output {
         Ok(())
     }
 
-    /// What is put out now is seen now, and cannot be put out all at once later.
-    pub fn is_live(&self) -> bool {
-        !matches!(self.sink, Sink::Writer(_))
-    }
-
     /// Puts out a datagram, or the next piece of a stream.
     pub async fn write(&mut self, bytes: Bytes) -> Result<(), Failure> {
         if matches!(self.sink, Sink::Rtp { .. }) {
             return Box::pin(self.play(now(), bytes)).await;
         }
         self.bytes += bytes.len() as u64;
-        self.begin()?;
+        self.replace()?;
         match &self.sink {
             Sink::Rtp { .. } => Ok(()),
             Sink::Udp { socket, to } => {

@@ -131,7 +131,7 @@ impl Body {
         }
         let later = now() + (LATENCY_MAX * 2).into();
         while let Some(item) = m.playout.poll(later) {
-            output.write(item.payload).await?;
+            output.play(item.due, item.payload).await?;
         }
         Ok(())
     }

@@ -114,12 +114,6 @@ pub async fn run(args: RecvArgs) -> Outcome {
     let mut door = Door::new(rules, &at, &args.door, false);
     door.wants_name = sinks.by_name();
     door.mode = at.mode.as_deref().map(mode).transpose()?;
-    if let OutputUri::Rtp { .. } = uri {
-        if door.mode.is_some_and(|mode| mode != Mode::Media) {
-            return Err(Failure::usage("rtp:// takes a transport stream: leave ?mode= out, or name another output"));
-        }
-        door.mode = Some(Mode::Media);
-    }
     let interrupt = Interrupt::prompt();
     let listener = Listener::open(&at, &args.policies, args.door.limits(rules.places))?;
     door.output = sinks.open(&uri)?;

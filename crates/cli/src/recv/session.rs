@@ -1,6 +1,7 @@
 //! One sender, from its hello to its end.
 
 use super::body::Body;
+use super::guest::refuse;
 use super::seats::{Place, Seat};
 use super::{Guest, Slot};
 use crate::exit::{Failure, Outcome};
@@ -95,6 +96,12 @@ struct Session {
 pub(super) async fn run(guest: Guest, wish: Wish, interrupt: Interrupt, slot: Slot, reporter: SharedReporter) -> Over {
     let Guest { link, hello, place } = guest;
     let (mode, peer) = (hello.mode, link.peer().to_owned());
+    if mode != Mode::Media && slot.output.takes_media_only() {
+        let why = format!("its output {} takes a transport stream, not {}s", slot.output.name(), mode.name());
+        refuse(&link, &why).await;
+        let outcome = Err(Failure::network(format!("{peer} was refused: {why}")));
+        return Over { slot, why: Why::Lost, mode, came: false, peer, outcome, place };
+    }
     let latency = hello.latency.max(wish.latency.unwrap_or_default());
     let name = place.seat.name().map(|n| n.as_str().to_owned());
     {
@@ -174,6 +181,7 @@ impl Session {
         let mut until: Option<Instant> = None;
         let mut arrived = Vec::with_capacity(TOGETHER);
         let mut alarm = Alarm::new().map_err(Failure::network)?;
+        self.slot.output.begin();
         loop {
             if let Some(end) = self.end
                 && (self.body.is_complete(&end, self.last_news.elapsed() > QUIET)
@@ -300,7 +308,7 @@ impl Session {
             (Ok(Finish::Complete(end)), Ok(())) => {
                 if mode == Mode::File {
                     // An empty file replaces another one too.
-                    self.slot.output.begin()?;
+                    self.slot.output.replace()?;
                 }
                 let done = Control::Done(self.done());
                 if let Ok(Err(failure)) = timeout(PATIENCE, self.link.control(&done)).await {
@@ -413,5 +421,12 @@ impl Session {
             late: row.late,
             lost: row.lost,
         }
+    }
+}
+
+async fn sleep_until(at: Option<Instant>) {
+    match at {
+        Some(at) => tokio::time::sleep_until(at).await,
+        None => std::future::pending().await,
     }
 }
