@@ -28,7 +28,7 @@ for i in 0 1; do
     # The seed makes both relays choose the same packets, which overtake others or come twice.
     start "relay-$name" "$anabranch" emulate --seed 5 --stats none \
         --path "name in listen 127.0.0.1:$relay to 127.0.0.1:$input delay 10ms reorder 1% duplicate 1%"
-    start "recv-$name" "$anabranch" recv "anabranch://127.0.0.1:$port" "rtp://127.0.0.1:$out"
+    start "recv-$name" "$anabranch" recv "anabranch://127.0.0.1:$port" "rtp://127.0.0.1:$out" --once
     receivers+=("$started")
     # Of `-i rtp://…` ffmpeg loses what comes while it opens its socket anew; an SDP file tells it all beforehand.
     printf 'v=0\no=- 0 0 IN IP4 127.0.0.1\ns=-\nc=IN IP4 127.0.0.1\nt=0 0\nm=video %s RTP/AVP 33\n' "$out" >"$work/$name.sdp"

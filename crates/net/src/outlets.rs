@@ -2,7 +2,8 @@
 //!
 //! A message of an association that has nothing else on its way waits for nobody: handing it to the driver's thread
 //! would only add two changes of threads to its delay. With anything on its way the driver sends: it gathers what
-//! comes meanwhile into full packets and large batches.
+//! comes meanwhile into full packets and large batches. Messages that are handed over together are gathered already, and
+//! leave from the thread that brought them.
 
 use crate::batch::{Batch, Batches};
 use crate::driver::{Sent, send};
