@@ -27,6 +27,9 @@ pub(super) struct Arrival {
 /// association (§8.1).
 const MOST_ASKED: u16 = 3;
 
+/// How long a FORWARD-TSN waits for its SACK, at least (RFC 9260 §6.2 has 200 ms for DATA).
+const FORWARD_SACK_DELAY: Duration = Duration::from_millis(200);
+
 impl Association {
     /// One DATA chunk (§6.2). `owner` holds the payload, when it can be shared.
     pub(super) fn on_data(
@@ -242,9 +245,10 @@ impl Association {
         if self.reconfig.deferred.is_some() {
             self.finish_deferred(now);
         }
-        // An old one means that our SACK was lost.
-        let by = now + self.config.sack_delay.min(Duration::from_millis(500));
+        // It is no DATA: what it brings is known to the peer, and waits for the next SACK as long as the RFC allows.
+        let by = now + FORWARD_SACK_DELAY.max(self.config.sack_delay.min(Duration::from_millis(500)));
         self.sack_timer = Some(self.sack_timer.map_or(by, |o| o.min(by)));
+        // An old one means that our SACK was lost.
         if self.tracker.has_gap() || !new_cum.at_or_before(self.tracker.cum()) {
             self.sack_due = true;
         }

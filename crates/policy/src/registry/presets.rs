@@ -141,7 +141,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::LossCount, "per_path"),
             (Hook::LossThreshold, "rack:reports=0,deviations=4,window=0.1"),
             (Hook::LossTimer, "tail_probe:ack_delay=0,least=15"),
-            (Hook::Window, "bbr:gain=1.5,probe=250"),
+            (Hook::Window, "bbr:gain=1.5,probe=250,ack_interval=10"),
             (Hook::AckCredit, "sack_bytes"),
             (Hook::Timer, "rfc9260:rto_min=300,resume=1,probe=50"),
             (Hook::StreamScheduler, "frame_importance"),

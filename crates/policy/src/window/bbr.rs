@@ -12,7 +12,8 @@
 //! with one packet, and the first answer brings the model's window back.
 //! Losses below `loss` of a round say nothing: radio loses some, and each loss halving the window is what makes
 //! loss-based windows useless there. Beside flows that halve it takes more than its share of a shared queue.
-//! Parameters: `gain`, `up`, `startup` of rates; `loss` share of a round; `probe` ms from one probe to the next.
+//! Parameters: `gain`, `up`, `startup` of rates; `loss` share of a round; `probe` ms from one probe to the next;
+//! `ack_interval` ms that a peer collects packets for one SACK: the window holds what the path carries meanwhile.
 
 use super::{AckOnPath, Reaction, Window, WindowChange, WindowState, reaction, unchanged};
 use crate::loss_cause::{Cause, LossEvent};
@@ -33,6 +34,7 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
             ParamInfo::number("startup", 2.77, "of the rate", 1.1, 4.0, "pace and window until the rate stops growing"),
             ParamInfo::number("loss", 0.1, "of a round", 0.001, 1.0, "loss that ends probing and lowers the window"),
             ParamInfo::millis("probe", 1_000, 50, 60_000, "time from one probe for more to the next"),
+            ParamInfo::millis("ack_interval", 0, 0, 500, "longest time that a peer collects packets for one SACK"),
         ],
     },
     build: |p| Box::new(Bbr::new(p)),
@@ -71,6 +73,7 @@ enum Phase {
 
 struct Bbr {
     gain: Ppm,
+    ack_interval: Duration,
     up: Ppm,
     startup: Ppm,
     loss: Ppm,
@@ -118,6 +121,7 @@ impl Bbr {
     fn new(p: &Params) -> Self {
         Bbr {
             gain: Ppm(p.ppm("gain") as u32),
+            ack_interval: p.millis("ack_interval"),
             up: Ppm(p.ppm("up") as u32),
             startup: Ppm(p.ppm("startup") as u32),
             loss: Ppm(p.ppm("loss") as u32),
@@ -222,7 +226,9 @@ impl Bbr {
         let pipe = Self::pipe(p);
         let least = FLOOR * p.mtu;
         let (gain, burst) = (if self.phase == Phase::Startup { self.startup } else { self.gain }, 3 * p.mtu);
-        let target = (gain.of(pipe) + burst).max(least);
+        // What arrived and waits for its SACK is under way no more, and counts as if it were.
+        let collected = pipe + p.capacity.bytes_in(self.ack_interval);
+        let target = (gain.of(pipe).max(collected) + burst).max(least);
         // A window below what is under way at the rate probed for would find itself.
         let under_way = if self.phase == Phase::Up {
             self.up_pace().of(self.up.of(p.capacity.bytes_in(p.mean_rtt.min(self.up_rtt * 2))))
