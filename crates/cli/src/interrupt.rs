@@ -65,6 +65,11 @@ impl Interrupt {
         Interrupt(watch::channel(false).1)
     }
 
+    /// Does the user want to end?
+    pub fn has_come(&self) -> bool {
+        *self.0.borrow()
+    }
+
     /// Returns once the user wants to end.
     pub async fn wait(&self) {
         let mut rx = self.0.clone();

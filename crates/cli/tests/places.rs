@@ -197,11 +197,11 @@ fn several_senders_each_with_an_output_of_its_own() {
     let input = file(&dir, "in", b"x");
     let to = |query: &str| format!("anabranch://127.0.0.1:{port}{query}");
     // Its place is that of one who sends.
-    run(&["send", &input, &to("?streamid=c"), "--mode", "datagram", "--ordered"])
+    run(&["send", &input, &to("?streamid=c"), "--mode", "datagram", "--ordered", "--once"])
         .check(1, Some("busy with another peer"));
-    run(&["send", &input, &to("?streamid=a"), "--mode", "datagram", "--ordered"])
+    run(&["send", &input, &to("?streamid=a"), "--mode", "datagram", "--ordered", "--once"])
         .check(1, Some("stream id a is there already"));
-    run(&["send", &input, &to(""), "--mode", "datagram", "--ordered"]).check(1, Some("it wants a stream id"));
+    run(&["send", &input, &to(""), "--mode", "datagram", "--ordered", "--once"]).check(1, Some("it wants a stream id"));
     drop((pipe_a, pipe_b));
     a.wait().check(0, None);
     b.wait().check(0, None);

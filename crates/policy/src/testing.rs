@@ -195,6 +195,7 @@ pub(crate) fn received(n: u32) -> crate::acknowledge::ReceiveView {
         counted: false,
         immediate: false,
         last_sack: None,
+        first_data: None,
         delay: ms(200),
     }
 }

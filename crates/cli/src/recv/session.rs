@@ -328,6 +328,15 @@ impl Session {
                     |f| f.to_string(),
                 )))
             }
+            // It has sent all it had, and that will be put out beside what comes next.
+            (Ok(Finish::Replaced), Ok(())) if self.end.is_some() && mode != Mode::File => {
+                let (link, done) = (self.link.clone(), Control::Done(self.done()));
+                tokio::spawn(async move {
+                    let _ = timeout(PATIENCE, link.control(&done)).await;
+                    part(link).await;
+                });
+                return Ok(());
+            }
             (Ok(Finish::Replaced), Ok(())) => {
                 self.link.abort("another sender has its place");
                 match mode {
@@ -339,7 +348,10 @@ impl Session {
         };
         // The sender closes; it has waited for our last word. Whoever comes next does not wait for that.
         tokio::select! {
-            () = self.seat.leave() => self.link.abort("another sender has its place"),
+            () = self.seat.leave() => match self.end {
+                Some(_) => drop(tokio::spawn(part(self.link.clone()))),
+                None => self.link.abort("another sender has its place"),
+            },
             () = async {
                 if !self.link.closed(PATIENCE).await {
                     self.link.close(PATIENCE).await;
@@ -421,5 +433,12 @@ impl Session {
             late: row.late,
             lost: row.lost,
         }
+    }
+}
+
+/// Lets a sender that was served go by itself, beside the one that has its place.
+async fn part(link: Link) {
+    if !link.closed(PATIENCE).await {
+        link.abort("another sender has its place");
     }
 }

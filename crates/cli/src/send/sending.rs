@@ -382,10 +382,11 @@ impl Sending {
     }
 
     /// Leaves the receiver; decides whether that was all. `all` is the end of the input.
-    async fn finish(&mut self, link: &Link, stop: &Stop, ending: Ending, all: bool) -> Next {
+    async fn finish(&mut self, link: &Link, stop: &Stop, mut ending: Ending, all: bool) -> Next {
         let lost = matches!(stop.get(), Some(Cause::Lost(_)));
         let why = match (&ending.cause, &ending.result) {
-            _ if self.once() || all => None,
+            // What was lost after that is of no interest: goodbyes have little time.
+            _ if self.once() || all || self.interrupt.has_come() => None,
             (Some(Cause::Interrupted | Cause::Time), _) | (_, Err(Failure::Usage(_))) => None,
             (Some(Cause::Lost(failure)), _) | (_, Err(failure)) => Some(failure.clone()),
             (Some(Cause::Peer(why)), Ok(())) => {
@@ -394,6 +395,9 @@ impl Sending {
             (None, Ok(())) => None,
         };
         let Some(why) = why else {
+            if self.interrupt.has_come() && self.source.mode != Some(Mode::File) {
+                ending = Ending { cause: Some(Cause::Interrupted), result: Ok(()), ..ending };
+            }
             self.line.stop();
             if lost {
                 link.end("gone").await;

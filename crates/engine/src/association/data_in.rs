@@ -161,6 +161,7 @@ impl Association {
             self.finish_deferred(now);
         }
         self.packets_since_sack += 1;
+        let first_data = *self.first_data.get_or_insert(now);
         let view = ReceiveView {
             now,
             packets_since_sack: self.packets_since_sack,
@@ -170,6 +171,7 @@ impl Association {
             counted: self.peer.packet_count,
             immediate: seen.immediate || seen.dropped,
             last_sack: self.paths.get(path.index()).and_then(|p| p.sack_sent),
+            first_data: Some(first_data),
             delay: self.config.sack_delay.min(Duration::from_millis(500)),
         };
         self.still_first =

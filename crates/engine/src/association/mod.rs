@@ -261,6 +261,8 @@ pub struct Association {
     /// Consecutive errors over all paths (RFC 9260 §8.1).
     errors: u16,
     last_error: Option<Instant>,
+    /// When the first of these errors in a row was noted.
+    first_error: Option<Instant>,
     want_writable: bool,
     /// Bytes of the message that was not taken last, until one is.
     refused: u64,
@@ -276,6 +278,8 @@ pub struct Association {
     /// The delay timer sends the next SACK, and it counts nothing, see [`crate::Quirks::timer_counts_none`].
     sack_count_lost: bool,
     sack_due: bool,
+    /// When the first DATA came.
+    first_data: Option<Instant>,
     sack_timer: Option<Instant>,
     sack_path: PathId,
     /// The next acknowledgement leaves there, whether that path is known to answer or not.

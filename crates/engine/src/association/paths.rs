@@ -392,6 +392,9 @@ impl Association {
             return;
         }
         self.last_error = Some(now);
+        if self.errors == 0 {
+            self.first_error = Some(now);
+        }
         self.errors = self.errors.saturating_add(1);
         if self.errors > self.config.max_association_retrans && self.peer_deadline().is_none() {
             self.give_up_on_peer(now, crate::event::CloseReason::PeerGone);
@@ -404,6 +407,7 @@ impl Association {
             return None;
         }
         let limit = self.config.peer_timeout?;
-        self.paths.iter().filter_map(|p| p.last_heard).max().map(|heard| heard + limit)
+        // One that never answered anything but the handshake is silent since the first error.
+        self.paths.iter().filter_map(|p| p.last_heard).max().or(self.first_error).map(|heard| heard + limit)
     }
 }

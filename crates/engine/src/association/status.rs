@@ -169,7 +169,10 @@ impl Association {
     /// their own keep them.
     pub fn set_max_retrans(&mut self, association: Option<u16>, path: Option<u16>) {
         let config = Arc::make_mut(&mut self.config);
-        config.max_association_retrans = association.unwrap_or(config.max_association_retrans);
+        if let Some(most) = association {
+            // Who names a count wants it to end the association.
+            (config.max_association_retrans, config.peer_timeout) = (most, None);
+        }
         config.max_path_retrans = path.unwrap_or(config.max_path_retrans);
     }
 }

@@ -447,6 +447,10 @@ impl Sctp {
         set(&mut a.max_burst, l.max_burst);
         set(&mut a.max_path_retrans, l.path_max_retrans);
         set(&mut a.max_association_retrans, l.association_max_retrans);
+        if l.association_max_retrans.is_some() {
+            // Who names a count wants it to end the association.
+            a.peer_timeout = None;
+        }
         a.sack_delay = l.sack_delay.map_or(a.sack_delay, |t| t.0);
         a.heartbeat_interval = l.heartbeat_interval.map_or(a.heartbeat_interval, |t| t.0);
         a.initial_window = l.initial_window.map(|s| s.0).or(a.initial_window);

@@ -7,7 +7,8 @@
 //! two SACKs, stay exact. Only where no such packet comes does the last one wait, for another half of an interval; what
 //! says that something is missing waits no longer than it has to.
 //!
-//! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the same while something is missing.
+//! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the same while something
+//! is missing; `quick` ms from the first DATA in which each packet is answered: the sender finds out what the paths carry.
 
 use super::{AckWhen, Acknowledge, ReceiveView};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -23,6 +24,7 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
         params: &[
             ParamInfo::millis("interval", 4, 0, 100, "least time between two SACKs for data by a path"),
             ParamInfo::millis("gap_interval", 3, 0, 100, "the same while something is missing"),
+            ParamInfo::millis("quick", 2_000, 0, 60_000, "time from the first DATA in which all is answered at once"),
         ],
     },
     build: |p| Box::new(AtIntervals::new(p)),
@@ -31,23 +33,25 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
 struct AtIntervals {
     interval: Duration,
     gap_interval: Duration,
+    quick: Duration,
 }
 
 impl AtIntervals {
     fn new(p: &Params) -> Self {
-        AtIntervals { interval: p.millis("interval"), gap_interval: p.millis("gap_interval") }
+        AtIntervals { interval: p.millis("interval"), gap_interval: p.millis("gap_interval"), quick: p.millis("quick") }
     }
 }
 
 impl Acknowledge for AtIntervals {
     fn decide(&self, v: &ReceiveView) -> AckWhen {
+        let quick = v.first_data.is_some_and(|first| v.now.since(first) < self.quick);
         let (interval, slack) = if v.gap {
             (self.gap_interval.min(self.interval), Duration::ZERO)
         } else {
             (self.interval, self.interval / 2)
         };
         match v.last_sack.map(|at| at + interval).filter(|next| *next > v.now) {
-            Some(next) if !v.duplicates_only && !v.immediate => AckWhen::By(next + slack),
+            Some(next) if !v.duplicates_only && !v.immediate && !quick => AckWhen::By(next + slack),
             _ => AckWhen::Now,
         }
     }
@@ -86,12 +90,19 @@ mod tests {
 
     #[test]
     fn what_cannot_wait_does_not() {
-        let (p, v) = (policy(), received(1));
+        let (p, v) = (policy(), ReceiveView { now: Instant::from_millis(9_000), ..received(1) });
         let soon = ReceiveView { last_sack: Some(v.now), ..v };
         assert_eq!(p.decide(&ReceiveView { last_sack: None, ..v }), AckWhen::Now, "the first");
         assert_eq!(p.decide(&soon), AckWhen::By(v.now + Duration::from_millis(6)));
         assert_eq!(p.decide(&ReceiveView { gap: true, ..soon }), AckWhen::By(v.now + Duration::from_millis(3)));
         assert_eq!(p.decide(&ReceiveView { immediate: true, ..soon }), AckWhen::Now);
+        let first = |ms| Some(v.now - Duration::from_millis(ms));
+        assert_eq!(
+            p.decide(&ReceiveView { first_data: first(1_999), ..soon }),
+            AckWhen::Now,
+            "it learns what there is"
+        );
+        assert_ne!(p.decide(&ReceiveView { first_data: first(2_000), ..soon }), AckWhen::Now);
         assert_eq!(p.decide(&ReceiveView { duplicates_only: true, ..soon }), AckWhen::Now);
     }
 }

@@ -22,6 +22,8 @@ pub struct ReceiveView {
     pub immediate: bool,
     /// When the last SACK left that answered data by this packet's path.
     pub last_sack: Option<Instant>,
+    /// When the association's first DATA came.
+    pub first_data: Option<Instant>,
     /// The user's delay bound, at most 500 ms (RFC 9260 §6.2).
     pub delay: Duration,
 }
