@@ -62,6 +62,7 @@ last_of() {
 encoded=$(last_of "$work/encoder.progress")
 for i in 0 1; do
     name=${names[$i]}
+    # `grep -c` fails when it counts none.
     echo "reorder=${waits[$i]}: $(grep -o 'RTP input: .*' "$work/send-$name.log")"
     echo "reorder=${waits[$i]}: $(last_of "$work/decoder-$name.progress") of $encoded frames decoded," \
         "$(grep -c '^\[h264' "$work/decoder-$name.log" || true) complaints of the decoder"

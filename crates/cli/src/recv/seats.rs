@@ -258,7 +258,7 @@ impl Drop for Turn {
 /// A place that is taken, until this goes.
 pub struct Place {
     seats: Arc<Seats>,
-    /// Whose it is.
+    /// Who holds the place.
     pub seat: Arc<Seat>,
 }
 

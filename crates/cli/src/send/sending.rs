@@ -118,7 +118,7 @@ struct Source {
     mode: Option<Mode>,
     /// What the user named.
     latency: Option<Duration>,
-    /// What holds.
+    /// The latency that the receiver agreed to, once there was a session.
     agreed: Option<Duration>,
     /// Pace of a recording without a clock, bits per second; none paces nothing.
     pace: Option<u64>,

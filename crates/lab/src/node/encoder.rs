@@ -23,7 +23,7 @@ pub enum Follows {
 /// How an encoder follows.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Follow {
-    /// Which rate.
+    /// The estimate that it follows.
     pub what: Follows,
     /// It never makes less.
     pub least: Rate,

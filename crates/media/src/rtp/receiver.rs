@@ -16,7 +16,7 @@ pub struct Piece {
     pub bytes: Bytes,
 }
 
-/// What was counted.
+/// Counters of the stream and of what was no part of it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct RtpStats {
     /// Order, loss and repetition.
@@ -101,7 +101,7 @@ impl RtpReceiver {
         }
     }
 
-    /// What was counted.
+    /// Counters of the stream and of what was no part of it.
     pub fn stats(&self) -> RtpStats {
         RtpStats { order: self.reorder.stats(), ignored: self.ignored }
     }

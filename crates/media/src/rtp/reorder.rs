@@ -29,7 +29,7 @@ const LATE_RUN: u32 = 32;
 /// After so long a silence whatever comes is the stream.
 const SILENCE: Duration = Duration::from_secs(1);
 
-/// What was counted.
+/// Counters of what was put in order, lost, late, repeated or strange.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct ReorderStats {
     /// Packets put out.
@@ -190,7 +190,7 @@ impl Reorder {
         self.source.is_some_and(|s| s.ssrc == ssrc && usize::from(sequence.wrapping_sub(s.next)) < SLOTS)
     }
 
-    /// What was counted.
+    /// Counters of what was put in order, lost, late, repeated or strange.
     pub fn stats(&self) -> ReorderStats {
         self.stats
     }
