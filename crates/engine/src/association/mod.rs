@@ -4,67 +4,26 @@
 //! `receive` → `sack_in` / `data_in` / `control_in` → `timers` → `transmit`.
 
 mod addresses;
-pub(crate) mod announced;
-mod asconf;
-mod asconf_in;
-mod asks;
-mod authentication;
-mod bench;
-mod birth;
-mod carried;
-mod control_in;
-mod control_out;
-mod control_timer;
-mod data_in;
-mod ecn;
-mod era;
-mod expiry;
-mod gap_memory;
-mod give_up;
-mod growth;
-mod handshake;
-mod heartbeat;
-mod i_data_in;
-mod invariants;
-mod loss;
-mod nonces;
-mod own_addresses;
-mod packet_drop;
-mod path_mtu;
-mod paths;
-mod peer_window;
-mod probes;
+mod control;
+pub(crate) mod handshake;
+pub(crate) mod path_table;
+mod policies;
 pub(crate) mod receive;
-mod reconfig;
-mod reconfig_again;
-mod reconfig_in;
-mod reconfig_refused;
-pub(crate) mod restart;
-mod resume;
-mod rto;
-mod sack_in;
-mod sack_tail;
+mod receiver;
 mod seldom;
-mod shutdown;
-mod silence;
-mod state;
+mod sender;
 mod status;
+mod stream_reset;
 mod timers;
-pub(crate) mod train;
 mod transmit;
-mod transmit_copies;
-mod transmit_data;
-mod transmit_new;
-mod undelivered;
-mod views;
 
-pub(crate) use bench::Bench;
-pub(crate) use birth::Birth;
-pub use reconfig::ReconfigError;
-pub(crate) use state::State;
-pub use state::{Phase, Stage};
+pub(crate) use handshake::birth::Birth;
+pub(crate) use handshake::state::State;
+pub use handshake::state::{Phase, Stage};
+pub(crate) use policies::scratch::Bench;
+pub use sender::undelivered::Undelivered;
 pub use status::Agreed;
-pub use undelivered::Undelivered;
+pub use stream_reset::request::ReconfigError;
 
 use crate::auth::AuthParams;
 use crate::config::AssocConfig;
@@ -79,20 +38,20 @@ use crate::transmit::Transmit;
 use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
+use addresses::asconf::Asconf;
+pub use addresses::own::AddressError;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::registry::PolicySet;
-use asconf::Asconf;
-pub use authentication::AuthKeyError;
-use authentication::Authentication;
 use bytes::Bytes;
-use control_out::{Control, What};
-use gap_memory::GapMemory;
-pub use own_addresses::AddressError;
-use peer_window::PeerWindow;
+use control::control_out::{Control, What};
+pub use handshake::authentication::AuthKeyError;
+use handshake::authentication::Authentication;
+use policies::views::Views;
 use seldom::Seldom;
+use sender::peer_window::PeerWindow;
+use sender::sack::gap_memory::GapMemory;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use views::Views;
 
 /// What a message or a chunk of one takes of the send buffer at least, in the mean of all that are in it, bytes: without
 /// it a peer that shuts its window would make a user of small messages hold a hundred times the buffer.
@@ -192,7 +151,7 @@ pub struct Association {
     outbound_streams: u16,
     inbound_streams: u16,
     policies: PolicySet,
-    asks: asks::Asks,
+    asks: policies::asks::Asks,
     /// The policies were built by the user and not from the profile.
     pub(crate) own_policies: bool,
     views: Views,
@@ -227,11 +186,11 @@ pub struct Association {
     /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
     confirming: bool,
     /// What may leave before the next SACK (`one_repair_per_loss`).
-    gate: era::Gate,
+    gate: sender::era::Gate,
     /// Where all repairs of this opportunity go (`repairs_together`).
     repairs_on: Option<PathId>,
     /// What the SACK at hand gave as lost (`one_recovery`).
-    era_losses: era::Losses,
+    era_losses: sender::era::Losses,
     /// When user data left or came last.
     user_data_at: Option<Instant>,
     load: crate::tx::load::Load,
@@ -287,7 +246,7 @@ pub struct Association {
     /// Of answers to repetitions every other one takes that way.
     answers_back: bool,
     /// Marked packets of which the sender has not said that it knows.
-    marks: Option<ecn::Marks>,
+    marks: Option<sender::sack::ecn::Marks>,
     /// The packet at hand was marked on its way.
     pub(crate) packet_marked: bool,
     announced_rwnd: u64,
@@ -308,14 +267,14 @@ pub struct Association {
     /// Cumulative TSN when the guard was set.
     guarded_from: u64,
     asconf: Asconf,
-    reconfig: Seldom<reconfig::Reconfig>,
-    nonces: nonces::Nonces,
+    reconfig: Seldom<stream_reset::request::Reconfig>,
+    nonces: path_table::nonces::Nonces,
     events: VecDeque<Event>,
     abandoned_told: u64,
-    abandoned: Seldom<give_up::Abandoned>,
-    given_up: Seldom<undelivered::GivenUp>,
+    abandoned: Seldom<sender::give_up::Abandoned>,
+    given_up: Seldom<sender::undelivered::GivenUp>,
     stats: Tally,
-    scratch: bench::Lent,
+    scratch: policies::scratch::Lent,
 }
 
 impl Association {

@@ -1,9 +1,9 @@
 //! A packet for this association: path, authentication, then chunk by chunk.
 
 use super::Association;
-use super::announced::Announced;
-use super::control_out::{What, causes};
-use super::data_in::Arrival;
+use crate::association::control::control_out::{What, causes};
+use crate::association::handshake::announced::Announced;
+use crate::association::receiver::data_in::Arrival;
 use crate::path::{LocalId, Origin};
 use anabranch_base::{Instant, PathId};
 use anabranch_wire::{

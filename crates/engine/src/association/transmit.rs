@@ -1,9 +1,9 @@
 //! The next packet, in four steps from the first day: control, retransmission, new data, acknowledgement and repair.
 
 use super::Association;
-use super::gap_memory::GapScratch;
-use super::give_up;
-use super::views::has_window;
+use crate::association::policies::views::has_window;
+use crate::association::sender::give_up;
+use crate::association::sender::sack::gap_memory::GapScratch;
 use crate::path::Path;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
@@ -27,7 +27,7 @@ pub(crate) struct Scratch {
     /// Extended TSNs of what may have become worthless.
     pub swept: Vec<u64>,
     pub adjust: Vec<anabranch_policy::coupling::Adjust>,
-    pub acks: Vec<super::sack_in::PathTally>,
+    pub acks: Vec<crate::association::sender::sack::sack_in::PathTally>,
     pub newest: Vec<Option<u64>>,
     pub oldest: Vec<Option<u64>>,
     /// DATA packets the SACK at hand answers, as the peer counted them.

@@ -1,9 +1,9 @@
 //! COOKIE ECHO: into life from the cookie alone, or into an association that is there already (§5.1.5, §5.2.4).
 
 use super::{AssocId, Endpoint, Slot};
-use crate::association::announced::ANNOUNCED_AS_OURS;
+use crate::association::handshake::announced::ANNOUNCED_AS_OURS;
+use crate::association::handshake::restart::CookieAction;
 use crate::association::receive::Source;
-use crate::association::restart::CookieAction;
 use crate::association::{Association, Birth, State};
 use crate::auth::AuthParams;
 use crate::cookie::{Cookie, CookieError};

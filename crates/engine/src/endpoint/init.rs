@@ -2,9 +2,9 @@
 //! there already does not change (§5.1 B, §5.2.1, §5.2.2).
 
 use super::{AssocId, Endpoint};
-use crate::association::announced::{Announced, announce};
+use crate::association::handshake::announced::{Announced, announce};
+use crate::association::handshake::restart::InitAnswer;
 use crate::association::receive::Source;
-use crate::association::restart::InitAnswer;
 use crate::auth::AuthParams;
 use crate::cookie::{Cookie, Features};
 use anabranch_base::{Duration, Instant, Tsn};

@@ -16,7 +16,7 @@ pub(crate) mod rtt;
 mod shown;
 mod suspicion;
 
-use crate::association::train::Train;
+use crate::association::path_table::train::Train;
 use crate::stats::PathCounters;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};
