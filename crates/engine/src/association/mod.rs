@@ -3,6 +3,7 @@
 //! Each family of chunks or decisions is a file of free functions over [`Association`]; data flows one way:
 //! `receive` → `sack_in` / `data_in` / `control_in` → `timers` → `transmit`.
 
+mod acknowledger;
 mod addresses;
 mod control;
 pub(crate) mod handshake;
@@ -38,6 +39,7 @@ use crate::transmit::Transmit;
 use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
+use acknowledger::Acknowledger;
 use addresses::asconf::Asconf;
 pub use addresses::own::AddressError;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
@@ -230,23 +232,7 @@ pub struct Association {
     // Receiving.
     tracker: TsnTracker,
     reassembly: Reassembly,
-    received_any: bool,
-    packets_since_sack: u32,
-    /// The SACK that is due leaves the packet at hand the first of two (`repeats_wait_too`).
-    still_first: bool,
-    /// The delay timer sends the next SACK, and it counts nothing, see [`crate::Quirks::timer_counts_none`].
-    sack_count_lost: bool,
-    sack_due: bool,
-    /// When the first DATA came.
-    first_data: Option<Instant>,
-    sack_timer: Option<Instant>,
-    sack_path: PathId,
-    /// The next acknowledgement leaves there, whether that path is known to answer or not.
-    answer_by: Option<PathId>,
-    /// Of answers to repetitions every other one takes that way.
-    answers_back: bool,
-    /// Marked packets of which the sender has not said that it knows.
-    marks: Option<sender::sack::ecn::Marks>,
+    acknowledger: Acknowledger,
     /// The packet at hand was marked on its way.
     pub(crate) packet_marked: bool,
     announced_rwnd: u64,
@@ -473,7 +459,7 @@ impl Association {
 
     /// A SACK waits for the next chance to leave.
     pub(crate) fn owes_sack(&self) -> bool {
-        self.sack_due
+        self.acknowledger.is_due()
     }
 
     /// Over, told, and nothing left to transmit.
@@ -491,8 +477,7 @@ impl Association {
         self.state = State::Closed;
         self.control_timer = None;
         self.guard_timer = None;
-        self.sack_timer = None;
-        self.sack_due = false;
+        self.acknowledger.stop();
         // Only what says goodbye may still leave.
         self.control.retain(|c| matches!(c.what, What::Abort(_) | What::AbortReflected(_) | What::ShutdownComplete));
         self.events.push_back(Event::Closed(why));
@@ -521,9 +506,9 @@ impl Association {
     fn maybe_update_window(&mut self) {
         let now_open = self.window_to_announce();
         let quarter = self.config.receive_buffer as u64 / 4;
-        let tells = self.received_any && !self.config.quirks.no_window_updates;
+        let tells = self.acknowledger.has_any_data() && !self.config.quirks.no_window_updates;
         if tells && self.state.is_connected() && now_open >= self.announced_rwnd + quarter {
-            self.sack_due = true;
+            self.acknowledger.request();
         }
     }
 

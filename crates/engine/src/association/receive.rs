@@ -83,7 +83,12 @@ impl Association {
         if core::mem::take(&mut self.packet_marked)
             && let (Some(tsn), Some(path)) = (seen.lowest, path)
         {
-            self.note_mark(path, tsn);
+            if let Some(p) = self.paths.get_mut(path.index()) {
+                p.counters.marked_received += 1;
+            }
+            if self.peer.ecn {
+                self.acknowledger.note_mark(tsn);
+            }
         }
         if let (true, Some(path)) = (seen.any, path) {
             self.after_packet_with_data(now, path, &seen);
@@ -182,7 +187,7 @@ impl Association {
             Chunk::IData(_) | Chunk::IForwardTsn(_) if self.peer.interleaving => {}
             Chunk::NrSack(n) if self.peer.nr_sack && self.state.is_connected() => self.on_nr_sack(now, &n),
             Chunk::Ecne(e) if self.peer.ecn && self.state.is_connected() => self.on_ecne(now, path, &e),
-            Chunk::Cwr(c) if self.peer.ecn => self.on_cwr(c.tsn),
+            Chunk::Cwr(c) if self.peer.ecn => self.acknowledger.on_cwr(c.tsn),
             Chunk::PacketDrop(d) if self.peer.packet_drop && self.state.is_connected() => self.on_packet_drop(now, &d),
             Chunk::ForwardTsn(_) if !self.peer.forward_tsn && !self.peer.interleaving => {
                 return self.on_unknown(path, raw);

@@ -51,7 +51,7 @@ impl Association {
         if !self.reconfig.is_nothing() {
             offer(self.reconfig.deadline(), TimerReason::Reconfig);
         }
-        offer(self.sack_timer, TimerReason::Sack);
+        offer(self.acknowledger.deadline(), TimerReason::Sack);
         offer(self.forward_timer, TimerReason::ForwardTsn);
         offer(self.scheduler_wakeup, TimerReason::Policy);
         offer(self.peer_window.deadline(), TimerReason::WindowProbe);
@@ -100,10 +100,8 @@ impl Association {
         if due(self.reconfig.deadline()) {
             self.on_reconfig_timer(now);
         }
-        if due(self.sack_timer) {
-            self.sack_timer = None;
-            self.sack_due = true;
-            self.sack_count_lost = self.config.quirks.timer_counts_none;
+        if due(self.acknowledger.deadline()) {
+            self.acknowledger.on_timer(!self.config.quirks.timer_counts_none);
         }
         if due(self.forward_timer) {
             self.forward_timer = None;

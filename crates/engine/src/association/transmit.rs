@@ -139,7 +139,7 @@ impl Association {
     /// Nothing of what comes before DATA and after it is to be sent or done.
     fn has_nothing_but_data(&self) -> bool {
         let open = self.state.sends_data() && !self.state.is_ending();
-        open && self.control.is_empty() && !self.sack_due && self.is_reconfig_idle()
+        open && self.control.is_empty() && !self.acknowledger.is_due() && self.is_reconfig_idle()
     }
 }
 

@@ -2,16 +2,13 @@
 
 use crate::association::Association;
 use crate::association::receive::Source;
-use crate::association::sender::sack::ecn::ECNE_LEN;
 use crate::association::transmit::start_packet;
 use crate::path::{Origin, PendingHeartbeat};
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
-use anabranch_policy::view::PathState;
 use anabranch_wire::{
-    AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, CountedSack, Cwr, Encode,
-    ErrorOut, Heartbeat, HeartbeatAck, InitOut, NrSackOut, PacketDrop, ReConfigOut, SackOut, Shutdown, ShutdownAck,
-    ShutdownComplete, TimeStamp,
+    AbortOut, AsconfAckOut, AsconfOut, COMMON_HEADER_LEN, Cause, CookieAck, CookieEcho, Cwr, Encode, ErrorOut,
+    Heartbeat, HeartbeatAck, InitOut, PacketDrop, ReConfigOut, Shutdown, ShutdownAck, ShutdownComplete,
 };
 use bytes::Bytes;
 use std::net::IpAddr;
@@ -280,133 +277,5 @@ impl Association {
                 self.push_authenticated(&AsconfAckOut { serial: *serial, params }, out);
             }
         }
-    }
-
-    /// Adds the SACK when one is pending for this path and it fits beside `room_needed` further bytes.
-    pub(in crate::association) fn bundle_sack(
-        &mut self,
-        now: Instant,
-        path: PathId,
-        out: &mut Transmit,
-        room_needed: usize,
-    ) -> bool {
-        if !self.sack_pending() || self.sack_target() != Some(path) || !self.state.is_connected() {
-            return false;
-        }
-        let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
-        let max_gaps = room.saturating_sub(self.sack_len()) / 4;
-        if room < self.sack_len() || self.collect_gaps(max_gaps + 1) > max_gaps {
-            return false;
-        }
-        self.push_sack(now, out, room);
-        true
-    }
-
-    /// A packet with nothing but the SACK.
-    #[inline]
-    pub(in crate::association) fn transmit_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.sack_due && self.state.is_connected() && self.transmit_due_sack(now, out)
-    }
-
-    #[inline(never)]
-    fn transmit_due_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let Some(path) = self.sack_target() else { return false };
-        start_packet(self, path, out);
-        let room = self.packet_size(path).saturating_sub(out.packet.len());
-        self.collect_gaps(room.saturating_sub(self.sack_len()) / 4);
-        self.push_sack(now, out, room);
-        self.sent_packet(now, path, out);
-        true
-    }
-
-    /// Gathers what is to be reported above the cumulative TSN, at most so many blocks; answers how many.
-    fn collect_gaps(&mut self, max: usize) -> usize {
-        let crate::association::transmit::Scratch { gaps, kept, .. } = &mut *self.scratch;
-        gaps.clear();
-        kept.clear();
-        if !self.peer.nr_sack {
-            self.tracker.fill_gaps(gaps, max);
-        } else if self.config.vouch_for_all {
-            self.tracker.fill_gaps(kept, max);
-        } else {
-            for (tsn, n) in self.reassembly.take_handed_on() {
-                self.tracker.promise(tsn, n);
-            }
-            self.tracker.fill_kinds(gaps, kept, max);
-        }
-        gaps.len() + kept.len()
-    }
-
-    fn push_sack(&mut self, now: Instant, out: &mut Transmit, room: usize) {
-        let blocks = self.scratch.gaps.len() + self.scratch.kept.len();
-        let left = room.saturating_sub(self.sack_len() + 4 * blocks) / 4;
-        self.scratch.duplicates.clear();
-        if self.tracker.pending_duplicates() {
-            self.tracker.take_duplicates(&mut self.scratch.duplicates);
-            self.scratch.duplicates.truncate(left);
-        }
-        let a_rwnd = self.window_to_announce();
-        self.announced_rwnd = a_rwnd;
-        let counted = self.peer.packet_count && !core::mem::take(&mut self.sack_count_lost);
-        let packets = if counted { self.packets_since_sack.min(3) as u8 } else { 0 };
-        let (cum_tsn, a_rwnd) = (self.tracker.cum(), u32::try_from(a_rwnd).unwrap_or(u32::MAX));
-        let (gaps, kept, duplicates) = (&self.scratch.gaps[..], &self.scratch.kept[..], &self.scratch.duplicates[..]);
-        if let Some(e) = self.echo() {
-            out.packet.push(&e);
-        }
-        if self.peer.time_stamps {
-            out.packet.push(&TimeStamp { micros: (now.as_nanos() / 1_000) as u32 });
-        }
-        if self.peer.nr_sack {
-            out.packet.push(&NrSackOut { cum_tsn, a_rwnd, gaps, kept, duplicates });
-        } else {
-            out.packet.push(&CountedSack { sack: SackOut { cum_tsn, a_rwnd, gaps, duplicates }, packets });
-        }
-        self.stats.sacks_sent += 1;
-        if let Some(p) = self.paths.get_mut(self.sack_path.index()) {
-            p.sack_sent = Some(now);
-        }
-        self.answer_by = None;
-        self.sack_due = false;
-        if !core::mem::take(&mut self.still_first) {
-            self.sack_timer = None;
-            self.packets_since_sack = 0;
-        }
-    }
-
-    /// Bytes of a SACK, or of an NR-SACK where that is agreed on, without its lists.
-    fn sack_len(&self) -> usize {
-        let echo = if self.marks.is_some() { ECNE_LEN } else { 0 };
-        let stamp = if self.peer.time_stamps { TimeStamp::LEN } else { 0 };
-        echo + stamp + if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
-    }
-
-    pub(in crate::association) fn sack_pending(&self) -> bool {
-        self.sack_due || self.sack_timer.is_some()
-    }
-
-    /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
-    /// (RFC 9260 §6.4; DESIGN decision 2).
-    pub(in crate::association) fn sack_target(&self) -> Option<PathId> {
-        // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
-        let is_peers = |p: &crate::path::Path| {
-            p.state != PathState::Unconfirmed && p.known_to_peer && !p.removed && !p.disowned && !p.interface_down
-        };
-        if let Some(path) = self.answer_by
-            && self.paths.get(path.index()).is_some_and(is_peers)
-        {
-            return Some(path);
-        }
-        let works = |p: &crate::path::Path| p.state.usable() && !p.interface_down && !p.answers_lost;
-        let follows = self.config.quirks.sacks_follow_data;
-        if follows || self.paths.get(self.sack_path.index()).is_some_and(works) {
-            return Some(self.sack_path);
-        }
-        let usable = self.usable_paths();
-        let heard = usable.iter().find(|id| self.paths.get(id.index()).is_some_and(works));
-        if heard.is_some() {
-            return heard;
-        }
-        if usable.has(self.sack_path) { Some(self.sack_path) } else { usable.iter().next() }
     }
 }

@@ -1,5 +1,6 @@
 //! An association at its beginning.
 
+use crate::association::acknowledger::Acknowledger;
 use crate::association::addresses::asconf::Asconf;
 use crate::association::path_table::nonces;
 use crate::association::policies::scratch as bench;
@@ -112,17 +113,7 @@ impl Association {
             paths_changed: false,
             tracker: TsnTracker::new(Tsn(0)),
             reassembly: Reassembly::new(config.inbound_streams, config.receive_overhead),
-            received_any: false,
-            packets_since_sack: 0,
-            still_first: false,
-            sack_count_lost: false,
-            sack_due: false,
-            first_data: None,
-            sack_timer: None,
-            sack_path: PathId(0),
-            answer_by: None,
-            answers_back: false,
-            marks: None,
+            acknowledger: Acknowledger::default(),
             packet_marked: false,
             announced_rwnd: config.receive_buffer as u64,
             readable_told: false,

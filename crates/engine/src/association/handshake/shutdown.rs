@@ -141,13 +141,12 @@ impl Association {
     /// DATA while our SHUTDOWN is under way: SHUTDOWN again with the new point (§9.2).
     #[inline(never)]
     pub(in crate::association) fn on_data_in_shutdown_sent(&mut self) {
-        let path = self.sack_path;
+        let path = self.acknowledger.path();
         self.push_control(path, What::Shutdown);
         if !self.tracker.has_gap() && !self.tracker.pending_duplicates() {
-            self.sack_due = false;
-            self.sack_timer = None;
+            self.acknowledger.stop();
         } else {
-            self.sack_due = true;
+            self.acknowledger.request();
         }
     }
 }

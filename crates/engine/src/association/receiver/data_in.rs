@@ -1,12 +1,11 @@
 //! DATA and FORWARD-TSN from the peer, and when to acknowledge.
 
 use crate::association::Association;
+use crate::association::acknowledger::PacketOfData;
 use crate::association::control::control_out::{What, causes};
 use crate::event::CloseReason;
 use crate::rx::tsn_tracker::Received;
-use anabranch_base::{Duration, Instant, PathId, Tsn};
-use anabranch_policy::acknowledge::{AckWhen, ReceiveView};
-use anabranch_policy::view::PathState;
+use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_wire::{Cause, Data, DataHeader, ForwardTsn};
 use bytes::Bytes;
 
@@ -22,14 +21,6 @@ pub(in crate::association) struct Arrival {
     /// Something was missing before one of them or after.
     pub gap: bool,
 }
-
-/// A path with more errors than this is not asked again by what comes from there: several such must not end an
-/// association (§8.1).
-const MOST_ASKED: u16 = 3;
-
-/// How long a FORWARD-TSN waits for its SACK, at least, whatever the delay for DATA is (RFC 9260 §6.2 has 200 ms there).
-/// With 20 ms a path whose MTU falls costs more frames (weather/one-mtu-600: 24 instead of 14.5); why is not understood.
-const FORWARD_SACK_DELAY: Duration = Duration::from_millis(200);
 
 impl Association {
     /// One DATA chunk (§6.2). `owner` holds the payload, when it can be shared.
@@ -93,8 +84,8 @@ impl Association {
         if seen.lowest.is_none_or(|l| header.tsn.at_or_before(l)) {
             seen.lowest = Some(header.tsn);
         }
-        seen.immediate |= header.flags.immediate || !self.received_any && !self.config.quirks.first_data_waits;
-        self.received_any = true;
+        let first = self.acknowledger.note_data();
+        seen.immediate |= header.flags.immediate || first && !self.config.quirks.first_data_waits;
         // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
         seen.gap |= self.tracker.has_gap();
         let tsn = match self.tracker.check(header.tsn) {
@@ -157,74 +148,23 @@ impl Association {
     /// After all chunks of a packet: acknowledge now or later (§6.2).
     pub(in crate::association) fn after_packet_with_data(&mut self, now: Instant, path: PathId, seen: &Arrival) {
         self.doubt_answers(now, path, seen);
-        self.sack_path = path;
+        self.acknowledger.note_path(path);
         if self.reconfig.deferred.is_some() {
             self.finish_deferred(now);
         }
-        self.packets_since_sack += 1;
-        let first_data = *self.first_data.get_or_insert(now);
-        let view = ReceiveView {
-            now,
-            packets_since_sack: self.packets_since_sack,
-            gap: seen.gap || self.tracker.has_gap(),
-            gap_left: self.tracker.has_gap(),
-            duplicates_only: !seen.new,
-            counted: self.peer.packet_count,
+        let gap_left = self.tracker.has_gap();
+        let p = PacketOfData {
+            new: seen.new,
+            gap: seen.gap || gap_left,
+            gap_left,
             immediate: seen.immediate || seen.dropped,
+            counted: self.peer.packet_count,
             last_sack: self.paths.get(path.index()).and_then(|p| p.sack_sent),
-            first_data: Some(first_data),
-            delay: self.config.sack_delay.min(Duration::from_millis(500)),
         };
-        self.still_first =
-            self.config.quirks.repeats_wait_too && !seen.new && !view.gap && self.packets_since_sack == 1;
-        if self.still_first {
-            self.sack_timer = Some(now + view.delay);
-        }
-        match self.policies.acknowledge.decide(&view) {
-            AckWhen::Now => {
-                self.sack_due = true;
-                self.sack_count_lost = false;
-            }
-            AckWhen::By(t) => self.sack_timer = Some(self.sack_timer.map_or(t, |o| o.min(t))),
-        }
+        let (delay, repeats_wait) = (self.config.sack_delay, self.config.quirks.repeats_wait_too);
+        self.acknowledger.after_packet(now, p, delay, repeats_wait, self.policies.acknowledge.as_ref());
         if matches!(self.state, crate::association::State::ShutdownSent) {
             self.on_data_in_shutdown_sent();
-        }
-    }
-
-    /// Nothing but repetitions, and by another path than the one we answer on: perhaps the peer does not hear us there.
-    /// Every other such answer goes back by the way they came, and a HEARTBEAT finds out; while it stays unanswered
-    /// acknowledgements prefer another path (§6.4). Data by such a path are the moment to ask it again.
-    fn doubt_answers(&mut self, now: Instant, path: PathId, seen: &Arrival) {
-        if self.config.quirks.sacks_follow_data {
-            return;
-        }
-        if self.paths.get(path.index()).is_some_and(|p| p.answers_lost) {
-            self.ask_for_answer(now, path);
-        }
-        if seen.new || seen.dropped {
-            return;
-        }
-        self.answer_by = None;
-        let Some(said) = self.sack_target().filter(|said| *said != path) else { return };
-        self.answers_back = !self.answers_back;
-        self.answer_by = Some(path).filter(|_| self.answers_back);
-        if self.paths.get(said.index()).is_some_and(|p| !p.answers_lost) {
-            self.ask_for_answer(now, said);
-        }
-    }
-
-    /// A HEARTBEAT on a path that perhaps answers, and perhaps not; less and less often while it does not, and soon no
-    /// more than on any other.
-    fn ask_for_answer(&mut self, now: Instant, path: PathId) {
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
-        if p.state == PathState::Unconfirmed || p.errors > MOST_ASKED {
-            return;
-        }
-        let patience = self.config.rto_initial * (1 << p.errors);
-        if p.heartbeat.is_none() && p.doubted_at.is_none_or(|t| now.since(t) >= patience) {
-            p.doubted_at = Some(now);
-            self.request_heartbeat(now, path);
         }
     }
 
@@ -248,12 +188,8 @@ impl Association {
         if self.reconfig.deferred.is_some() {
             self.finish_deferred(now);
         }
-        // It is no DATA, and says nothing that the peer does not know: it waits for the next SACK.
-        let by = now + FORWARD_SACK_DELAY.max(self.config.sack_delay.min(Duration::from_millis(500)));
-        self.sack_timer = Some(self.sack_timer.map_or(by, |o| o.min(by)));
         // An old one means that our SACK was lost.
-        if self.tracker.has_gap() || !new_cum.at_or_before(self.tracker.cum()) {
-            self.sack_due = true;
-        }
+        let urgent = self.tracker.has_gap() || !new_cum.at_or_before(self.tracker.cum());
+        self.acknowledger.after_forward_tsn(now, self.config.sack_delay, urgent);
     }
 }

@@ -83,7 +83,9 @@ impl Association {
         if all.iter().all(|p| number_of(p).is_none()) {
             return;
         }
-        self.sack_due |= self.received_any;
+        if self.acknowledger.has_any_data() {
+            self.acknowledger.request();
+        }
         let mut answer = Vec::new();
         for p in &all {
             if let Some(number) = number_of(p) {
@@ -266,7 +268,7 @@ impl Association {
         if let Some((_, answer)) = self.reconfig.answered.iter_mut().find(|(n, _)| *n == d.request) {
             *answer = out.clone();
         }
-        let path = self.sack_path;
+        let path = self.acknowledger.path();
         self.push_control(path, What::ReConfig { params: out, answer: false });
     }
 

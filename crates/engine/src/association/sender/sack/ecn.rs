@@ -1,9 +1,8 @@
 //! Explicit congestion notification: marks of queues come back as ECNE and are answered by CWR
 //! (draft-stewart-tsvwg-sctpecn; RFC 4960 appendix A has its older form; RFC 3168).
 //!
-//! The receiver repeats an ECNE in front of each SACK until a CWR shows that the sender knows. The sender cuts the
-//! window of the path that carried the marked TSN, as after a loss, once per window: what was sent before the last cut
-//! says nothing new. Packets with a repeated chunk leave without ECT (RFC 3168 §6.1.5).
+//! The sender cuts the window of the path that carried the marked TSN, as after a loss, once per window: what was sent
+//! before the last cut says nothing new. Packets with a repeated chunk leave without ECT (RFC 3168 §6.1.5).
 
 use crate::association::Association;
 use crate::association::control::control_out::What;
@@ -12,53 +11,7 @@ use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::path_quality::Notice;
 use anabranch_wire::Ecne;
 
-/// ECNE with its chunk header, bytes.
-pub(in crate::association) const ECNE_LEN: usize = 12;
-
-/// Marks that the sender has not answered.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Marks {
-    lowest: Tsn,
-    highest: Tsn,
-    packets: u32,
-}
-
 impl Association {
-    /// A packet with DATA, the lowest of them `tsn`, was marked on its way.
-    #[inline(never)]
-    pub(in crate::association) fn note_mark(&mut self, path: PathId, tsn: Tsn) {
-        if let Some(p) = self.paths.get_mut(path.index()) {
-            p.counters.marked_received += 1;
-        }
-        if !self.peer.ecn {
-            return;
-        }
-        let m = self.marks.get_or_insert(Marks { lowest: tsn, highest: tsn, packets: 0 });
-        m.packets = m.packets.saturating_add(1);
-        if tsn.at_or_before(m.lowest) {
-            m.lowest = tsn;
-        }
-        if m.highest.at_or_before(tsn) {
-            m.highest = tsn;
-        }
-    }
-
-    /// What goes in front of a SACK.
-    pub(in crate::association) fn echo(&self) -> Option<Ecne> {
-        self.marks.map(|m| Ecne { tsn: m.lowest, marked: m.packets })
-    }
-
-    /// The sender reacted to all up to this TSN.
-    pub(in crate::association) fn on_cwr(&mut self, tsn: Tsn) {
-        if let Some(m) = &mut self.marks {
-            if m.highest.at_or_before(tsn) {
-                self.marks = None;
-            } else if m.lowest.at_or_before(tsn) {
-                (m.lowest, m.packets) = (m.highest, 1);
-            }
-        }
-    }
-
     /// The peer says that the packet with this TSN was marked.
     pub(in crate::association) fn on_ecne(&mut self, now: Instant, path: PathId, e: &Ecne) {
         let tsn = self.board.extend(e.tsn);

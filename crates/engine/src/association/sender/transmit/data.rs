@@ -282,7 +282,7 @@ impl Association {
         if list.len() > 1 {
             list.sort_unstable();
         }
-        if self.forward_due || self.sack_pending() {
+        if self.forward_due || self.acknowledger.is_pending() {
             let chunks = list.iter().filter_map(|&t| self.board.get(t));
             let data_len = chunks.map(|c| self.chunk_len(c.payload.len())).sum();
             self.bundle_forward_tsn(now, path, out, data_len);
