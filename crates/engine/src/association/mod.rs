@@ -18,7 +18,7 @@ mod stream_reset;
 mod timers;
 mod transmit;
 
-pub(crate) use handshake::birth::Birth;
+pub(crate) use handshake::Birth;
 pub(crate) use handshake::state::State;
 pub use handshake::state::{Phase, Stage};
 pub(crate) use policies::scratch::Bench;
@@ -26,7 +26,6 @@ pub use sender::undelivered::Undelivered;
 pub use status::Agreed;
 pub use stream_reset::request::ReconfigError;
 
-use crate::auth::AuthParams;
 use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
 use crate::message::{Message, Part, SendOptions};
@@ -42,10 +41,11 @@ use crate::tx::send_queue::SendQueue;
 use acknowledger::Acknowledger;
 use addresses::asconf::Asconf;
 pub use addresses::own::AddressError;
-use anabranch_base::{Duration, Instant, PathId, Tsn};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::registry::PolicySet;
 use bytes::Bytes;
-use control::control_out::{Control, What};
+use control::ControlOut;
+use handshake::Handshake;
 pub use handshake::authentication::AuthKeyError;
 use handshake::authentication::Authentication;
 use policies::views::Views;
@@ -136,18 +136,11 @@ pub struct Association {
     /// Shared by all associations that are configured alike.
     pub(crate) config: Arc<AssocConfig>,
     pub(crate) state: State,
-    pub(crate) local_port: u16,
-    pub(crate) peer_port: u16,
-    pub(crate) local_tag: u32,
-    pub(crate) peer_tag: u32,
-    pub(crate) local_initial: Tsn,
-    local_auth: AuthParams,
+    pub(crate) handshake: Handshake,
     /// The peer's clock beside ours.
     clocks: crate::path::one_way::Clocks,
     /// The user has sent something, or said that it will.
     sends: bool,
-    /// Tie-Tags: they recognise the cookies of INITs that came while we lived (RFC 9260 §5.2.2).
-    ties: (u32, u32),
     auth: Authentication,
     peer: PeerFeatures,
     outbound_streams: u16,
@@ -169,8 +162,6 @@ pub struct Association {
     /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
     fill_scale: u64,
     pub(crate) paths: Paths,
-    /// The path the handshake runs over.
-    pub(crate) handshake_path: PathId,
     /// Counts changes of the addresses in `paths`.
     pub(crate) addresses_changed: u32,
     /// The user's choice for new data (§6.4).
@@ -238,20 +229,7 @@ pub struct Association {
     announced_rwnd: u64,
     readable_told: bool,
     // Control.
-    control: VecDeque<Control>,
-    /// Bytes left for answers to the packet at hand.
-    answer_room: usize,
-    control_timer: Option<Instant>,
-    control_attempts: u16,
-    control_sent_at: Instant,
-    /// Stale Cookie errors of this handshake, and by how much longer the next cookie should live (§5.2.6).
-    stale_cookies: u16,
-    cookie_wish: Option<Duration>,
-    /// Causes about the INIT ACK, to leave beside the COOKIE ECHO (§3.2.2).
-    echo_report: Box<[u8]>,
-    guard_timer: Option<Instant>,
-    /// Cumulative TSN when the guard was set.
-    guarded_from: u64,
+    control: ControlOut,
     asconf: Asconf,
     reconfig: Seldom<stream_reset::request::Reconfig>,
     nonces: path_table::nonces::Nonces,
@@ -264,10 +242,6 @@ pub struct Association {
 }
 
 impl Association {
-    pub(crate) fn local_auth(&self) -> &AuthParams {
-        &self.local_auth
-    }
-
     /// Where the association is in its life.
     pub fn phase(&self) -> Phase {
         self.state.phase()
@@ -280,7 +254,7 @@ impl Association {
 
     /// The peer's SCTP port.
     pub fn peer_port(&self) -> u16 {
-        self.peer_port
+        self.handshake.peer_port()
     }
 
     /// Hands a message over. Units of the deadline are those of `now`.
@@ -475,11 +449,9 @@ impl Association {
             return;
         }
         self.state = State::Closed;
-        self.control_timer = None;
-        self.guard_timer = None;
+        self.handshake.stop();
         self.acknowledger.stop();
-        // Only what says goodbye may still leave.
-        self.control.retain(|c| matches!(c.what, What::Abort(_) | What::AbortReflected(_) | What::ShutdownComplete));
+        self.control.close();
         self.events.push_back(Event::Closed(why));
     }
 

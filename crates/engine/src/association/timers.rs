@@ -44,8 +44,8 @@ impl Association {
         if self.phase() == Phase::Closed {
             return;
         }
-        offer(self.control_timer, TimerReason::Control);
-        offer(self.guard_timer, TimerReason::Control);
+        offer(self.handshake.deadline(), TimerReason::Control);
+        offer(self.handshake.guard_deadline(), TimerReason::Control);
         offer(self.peer_deadline(), TimerReason::Control);
         offer(self.asconf.deadline(), TimerReason::Asconf);
         if !self.reconfig.is_nothing() {
@@ -83,12 +83,10 @@ impl Association {
         self.touch_views();
         self.user_sends = false;
         self.opportunity();
-        if due(self.control_timer) {
-            self.control_timer = None;
+        if due(self.handshake.deadline()) {
             self.on_control_timer(now);
         }
-        if due(self.guard_timer) {
-            self.guard_timer = None;
+        if due(self.handshake.guard_deadline()) {
             self.on_guard_timer(now);
         }
         if due(self.peer_deadline()) {

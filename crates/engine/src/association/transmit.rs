@@ -9,7 +9,7 @@ use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
 use anabranch_policy::path_quality::Notice;
-use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock, IForwardTsnOut, Skipped, kind};
+use anabranch_wire::{ForwardTsnOut, GapBlock, IForwardTsnOut, Skipped, kind};
 
 /// Buffers reused from packet to packet.
 #[derive(Default)]
@@ -157,7 +157,7 @@ pub(super) fn start_packet(a: &Association, path: PathId, out: &mut Transmit) {
         out.local = p.local;
         out.remote = p.remote;
     }
-    out.packet.start(CommonHeader { src_port: a.local_port, dst_port: a.peer_port, vtag: a.peer_tag });
+    out.packet.start(a.handshake.header());
 }
 
 /// Packets with these are looked at before their association is known (RFC 9653 §5.2).

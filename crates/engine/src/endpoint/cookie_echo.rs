@@ -130,7 +130,7 @@ impl Endpoint {
             return self.begin(now, from, cookie, packet, whole);
         }
         let Some(mut slot) = self.slots.take(&id) else { return };
-        self.by_tag.remove(self.keys.of_tag(slot.association.local_tag), id.place());
+        self.by_tag.remove(self.keys.of_tag(slot.association.handshake.local_tag()), id.place());
         slot.hashes_of = None;
         slot.association = slot.association.restarted(now, birth(cookie, from), cookie, self.entropy.as_mut());
         self.slots.put(&id, slot);

@@ -67,9 +67,9 @@ impl Endpoint {
         let Some(s) = self.slots.work_on(&id) else { return Err(None) };
         match s.association.answer_to_init(from, listed) {
             InitAnswer::SameTag { ties } => Ok(Ourselves {
-                tag: s.association.local_tag,
-                initial_tsn: s.association.local_initial,
-                auth: s.association.local_auth().clone(),
+                tag: s.association.handshake.local_tag(),
+                initial_tsn: s.association.handshake.local_initial(),
+                auth: s.association.handshake.local_auth().clone(),
                 ties,
                 of: Some(id),
             }),

@@ -9,7 +9,7 @@
 
 use crate::ListedAddress;
 use crate::association::Association;
-use crate::association::control::control_out::What;
+use crate::association::control::What;
 use crate::association::receive::Source;
 use crate::event::{CloseReason, PathReason};
 use crate::path::{LocalId, Origin};
@@ -256,7 +256,7 @@ impl Association {
         let Some(r) = self.asconf.request.as_mut() else { return };
         let path = usable.get(r.attempts as usize % usable.len().max(1)).copied();
         let any = || self.paths.iter().find(|p| p.known_to_peer && !p.removed && !p.interface_down).map(|p| p.id);
-        let path = path.or_else(any).unwrap_or(self.handshake_path);
+        let path = path.or_else(any).unwrap_or(self.handshake.path());
         // Repeated from elsewhere, it does not tell which source address the peer has learnt.
         r.ambiguous |= r.from != Some(path);
         (r.sent, r.deadline, r.from) = (now, now + wait, Some(path));
@@ -266,7 +266,7 @@ impl Association {
         let learns = r.ask == Ask::Learn;
         let address = self.config.addresses.iter().find(|a| a.local == p.local && !learns).map(|a| a.ip);
         let address = address.unwrap_or(wildcard(p.remote.ip()));
-        self.push_control(path, What::Asconf { serial, address, params });
+        self.control.push(path, What::Asconf { serial, address, params });
     }
 
     /// Sends the outstanding request from the first waiting path whose interface is there.
@@ -297,7 +297,7 @@ impl Association {
                 }
                 (w, _) => w,
             };
-            self.push_control(id, what);
+            self.control.push(id, what);
         }
     }
 

@@ -1,7 +1,7 @@
 //! The peer changes its addresses (RFC 5061 §5.2, §5.3).
 
 use crate::association::Association;
-use crate::association::control::control_out::What;
+use crate::association::control::What;
 use crate::association::receive::Source;
 use crate::event::Event;
 use crate::path::{LocalId, Origin};
@@ -111,10 +111,10 @@ impl Association {
         let works = |p: &&crate::path::Path| p.state == PathState::Active;
         let here = here.filter(works).or_else(|| self.paths.iter().filter(to).find(works)).or(here).map(|p| p.id);
         if let Some(id) = here {
-            self.push_control(id, What::AsconfAck { serial, params });
+            self.control.push(id, What::AsconfAck { serial, params });
         } else {
             // A repetition of a request that we answered elsewhere: the answer goes where it came from (§5.2 E6).
-            self.push_answer_to(from, What::AsconfAck { serial, params });
+            self.control.push_answer_to(from, What::AsconfAck { serial, params });
         }
     }
 

@@ -15,7 +15,7 @@ impl Association {
     /// Takes the peer's addresses as paths from each of our interfaces that the peer knows and whose family fits;
     /// those of another family cannot be used and are nobody's error (§5.1.2).
     pub(in crate::association) fn learn_addresses(&mut self, listed: &[IpAddr]) {
-        let Some(first) = self.paths.get(self.handshake_path.index()) else { return };
+        let Some(first) = self.paths.get(self.handshake.path().index()) else { return };
         let (first_local, source) = (first.local, first.remote);
         let mut remotes = vec![source];
         remotes.extend(listed.iter().map(|ip| with_ip(source, *ip)).filter(|r| r.ip() != source.ip()));

@@ -1,7 +1,7 @@
 //! AUTH (RFC 4895): which chunks are signed, with which key, and what becomes of those that should be and are not.
 
 use crate::association::Association;
-use crate::association::control::control_out::{What, causes};
+use crate::association::control::{What, causes};
 use crate::auth::{AssociationKey, AuthParams, ChunkTypes, PeerAuth, mac_len};
 use crate::config::AssocConfig;
 use crate::event::Event;
@@ -183,7 +183,7 @@ impl Association {
         }
         if mac_len(a.hmac_id).is_none() {
             if let Some(path) = path {
-                self.push_control(path, What::Error(causes(&[Cause::UnsupportedHmac(a.hmac_id)])));
+                self.control.push(path, What::Error(causes(&[Cause::UnsupportedHmac(a.hmac_id)])));
             }
             return false;
         }

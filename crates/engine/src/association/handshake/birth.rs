@@ -2,6 +2,8 @@
 
 use crate::association::acknowledger::Acknowledger;
 use crate::association::addresses::asconf::Asconf;
+use crate::association::control::ControlOut;
+use crate::association::handshake::{Birth, Handshake};
 use crate::association::path_table::nonces;
 use crate::association::policies::scratch as bench;
 use crate::association::policies::views::Views;
@@ -11,10 +13,9 @@ use crate::association::sender::peer_window::PeerWindow;
 use crate::association::sender::sack::gap_memory::GapMemory;
 use crate::association::stream_reset::request::Reconfig;
 use crate::association::{Association, PeerFeatures, State};
-use crate::auth::AuthParams;
 use crate::config::AssocConfig;
+use crate::path::Origin;
 use crate::path::list::Paths;
-use crate::path::{LocalId, Origin};
 use crate::rx::reassembly::Reassembly;
 use crate::rx::tsn_tracker::TsnTracker;
 use crate::stats::Tally;
@@ -24,20 +25,7 @@ use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Entropy, Instant, PathId, Tsn};
 use anabranch_policy::registry::PolicySet;
 use std::collections::VecDeque;
-use std::net::SocketAddr;
 use std::sync::Arc;
-
-/// What an association starts from: both ways into life, connecting and accepting, end here.
-pub(crate) struct Birth {
-    pub local_port: u16,
-    pub peer_port: u16,
-    pub local_tag: u32,
-    pub peer_tag: u32,
-    pub local_initial: Tsn,
-    pub local_auth: AuthParams,
-    pub local: LocalId,
-    pub remote: SocketAddr,
-}
 
 impl Association {
     pub(crate) fn new(
@@ -48,15 +36,10 @@ impl Association {
         state: State,
     ) -> Self {
         let mtu = config.max_payload() as u64;
+        let (initial, local, remote) = (birth.local_initial, birth.local, birth.remote);
+        let handshake = Handshake::new(birth, entropy);
         let mut a = Association {
             state,
-            local_port: birth.local_port,
-            peer_port: birth.peer_port,
-            local_tag: birth.local_tag,
-            peer_tag: birth.peer_tag,
-            local_initial: birth.local_initial,
-            local_auth: birth.local_auth,
-            ties: (entropy.u32().max(1), entropy.u32().max(1)),
             auth: crate::association::handshake::authentication::Authentication::default(),
             peer: PeerFeatures::default(),
             outbound_streams: config.outbound_streams,
@@ -69,15 +52,14 @@ impl Association {
             views_doubtful: false,
             mtu,
             data_extra: 0,
-            initial_cwnd: crate::path::initial_window(config.initial_window, mtu, birth.remote),
+            initial_cwnd: crate::path::initial_window(config.initial_window, mtu, remote),
             fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
             paths: Paths::default(),
-            handshake_path: PathId(0),
             addresses_changed: 0,
             primary: PathId(0),
             queue: SendQueue::default(),
             groups: Groups::default(),
-            board: Scoreboard::new(birth.local_initial),
+            board: Scoreboard::new(initial),
             peer_window: PeerWindow::default(),
             gaps: GapMemory::default(),
             copies_due: Seldom::nothing(),
@@ -117,19 +99,11 @@ impl Association {
             packet_marked: false,
             announced_rwnd: config.receive_buffer as u64,
             readable_told: false,
-            control: VecDeque::new(),
-            answer_room: 0,
-            control_timer: None,
-            control_attempts: 0,
-            control_sent_at: Instant::ZERO,
-            stale_cookies: 0,
-            cookie_wish: None,
-            echo_report: Box::default(),
-            guard_timer: None,
-            guarded_from: 0,
-            asconf: Asconf::new(birth.local_initial.0),
+            control: ControlOut::default(),
+            handshake,
+            asconf: Asconf::new(initial.0),
             reconfig: match config.stream_reconfiguration {
-                true => Reconfig::new(birth.local_initial).into(),
+                true => Reconfig::new(initial).into(),
                 false => Seldom::nothing(),
             },
             nonces: nonces::Nonces::new(entropy),
@@ -141,7 +115,7 @@ impl Association {
             scratch: bench::Lent::default(),
             config,
         };
-        a.new_path(birth.local, birth.remote, Origin::Handshake);
+        a.new_path(local, remote, Origin::Handshake);
         a
     }
 }

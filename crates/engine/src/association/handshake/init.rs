@@ -1,6 +1,6 @@
 //! The four-way handshake (§5.1), seen from an association. The stateless half of it is in `endpoint`.
 
-use crate::association::control::control_out::{What, causes};
+use crate::association::control::{What, causes};
 use crate::association::handshake::announced::{Announced, announce};
 use crate::association::handshake::authentication::Authentication;
 use crate::association::receive::Source;
@@ -22,17 +22,17 @@ const MISSING_COOKIE: [u8; 2] = [0, 7];
 impl Association {
     pub(in crate::association) fn init_fields(&self) -> InitFields {
         InitFields {
-            tag: self.local_tag,
+            tag: self.handshake.local_tag,
             a_rwnd: u32::try_from(self.config.receive_buffer.max(1_500)).unwrap_or(u32::MAX),
             outbound_streams: self.config.outbound_streams.max(1),
             inbound_streams: self.config.inbound_streams.max(1),
-            initial_tsn: self.local_initial,
+            initial_tsn: self.handshake.local_initial,
         }
     }
 
     pub(in crate::association) fn handshake_params(&self, out: &mut Vec<u8>) {
-        announce(&self.config, &self.local_auth, None, out);
-        if let Some(wish) = self.cookie_wish {
+        announce(&self.config, &self.handshake.local_auth, None, out);
+        if let Some(wish) = self.handshake.cookie_wish {
             let ms = u32::try_from(wish.as_millis()).unwrap_or(u32::MAX);
             Parameter::CookiePreservative(ms).encode(out);
         }
@@ -40,10 +40,10 @@ impl Association {
 
     /// Sends the INIT and starts T1.
     pub(crate) fn start(&mut self, now: Instant) {
-        self.control_attempts = 0;
-        self.push_control(self.handshake_path, What::Init);
-        self.start_control_timer(now, self.handshake_path);
-        self.control_sent_at = now;
+        self.handshake.attempts = 0;
+        self.control.push(self.handshake.path, What::Init);
+        self.start_control_timer(now, self.handshake.path);
+        self.handshake.sent_at = now;
     }
 
     pub(in crate::association) fn on_init_ack(&mut self, now: Instant, from: Source, i: &InitAck<'_>) {
@@ -54,10 +54,10 @@ impl Association {
         let mut a = Announced::read(i.params);
         let Some(cookie) = self.check_init_ack(now, f, &mut a) else { return };
         tracing::debug!(peer = %from.remote, "INIT ACK");
-        let sample = (self.control_attempts == 0).then(|| now.since(self.control_sent_at));
+        let sample = (self.handshake.attempts == 0).then(|| now.since(self.handshake.sent_at));
         self.begin_on_answer(from, &mut a.addresses);
         self.adopt_peer(f, &a, &a.addresses);
-        let path = self.handshake_path;
+        let path = self.handshake.path;
         let sample = sample.filter(|_| !self.config.quirks.confirm_first);
         if let (Some(rtt), Some(p)) = (sample, self.paths.get_mut(path.index())) {
             p.sample_own_round_trip(now, rtt);
@@ -66,14 +66,14 @@ impl Association {
             a.report_forward_tsn();
         }
         if !a.report.is_empty() {
-            self.echo_report = causes(&[Cause::UnrecognizedParameters(&a.report)])[..].into();
+            self.handshake.echo_report = causes(&[Cause::UnrecognizedParameters(&a.report)])[..].into();
         }
         self.state = State::CookieEchoed { cookie: cookie.clone() };
         self.control.clear();
-        self.control_attempts = 0;
-        self.push_control(path, What::CookieEcho(cookie));
+        self.handshake.attempts = 0;
+        self.control.push(path, What::CookieEcho(cookie));
         self.start_control_timer(now, path);
-        self.control_sent_at = now;
+        self.handshake.sent_at = now;
     }
 
     /// The cookie of an INIT ACK with which an association can begin; any other ends this one (§3.3.3, §5.1).
@@ -91,7 +91,7 @@ impl Association {
         } else {
             (Cause::MissingParameters(&MISSING_COOKIE), "INIT ACK without cookie")
         };
-        self.peer_tag = f.tag;
+        self.handshake.peer_tag = f.tag;
         let why = CloseReason::ProtocolViolation(why);
         match f.tag {
             0 => self.abort_reflected(causes(&[cause]), why),
@@ -103,13 +103,13 @@ impl Association {
     /// The path an INIT ACK came by is the one of the handshake; what other paths said is not known to the peer.
     fn begin_on_answer(&mut self, from: Source, listed: &mut Vec<IpAddr>) {
         let known = self.paths.iter().any(|p| p.local == from.local && p.remote == from.remote);
-        let asked = self.paths.get(self.handshake_path.index()).map(|p| p.remote.ip());
+        let asked = self.paths.get(self.handshake.path.index()).map(|p| p.remote.ip());
         if known {
             self.begin_on(from);
         } else if asked.is_some_and(|ip| listed.contains(&ip)) {
             // It answers from another of its addresses (§5.1.2 C).
             listed.push(from.remote.ip());
-        } else if let Some(p) = self.paths.get_mut(self.handshake_path.index()) {
+        } else if let Some(p) = self.paths.get_mut(self.handshake.path.index()) {
             // The source is the only address there is (§5.1.2 A). Nobody has named it: it is to be confirmed.
             (p.local, p.remote, p.origin) = (from.local, from.remote, Origin::Listed);
             self.addresses_changed += 1;
@@ -121,7 +121,7 @@ impl Association {
         // What only a list named has to be confirmed first.
         let here = |p: &&Path| p.local == from.local && p.remote == from.remote && p.origin != Origin::Listed;
         let Some(id) = self.paths.iter().find(here).map(|p| p.id) else { return };
-        self.handshake_path = id;
+        self.handshake.path = id;
         for p in self.paths.iter_mut() {
             let chosen = p.id == id;
             if chosen || p.origin == Origin::Handshake {
@@ -132,7 +132,7 @@ impl Association {
     }
 
     pub(in crate::association) fn adopt_peer(&mut self, f: InitFields, a: &Announced, addresses: &[IpAddr]) {
-        self.peer_tag = f.tag;
+        self.handshake.peer_tag = f.tag;
         self.outbound_streams = self.config.outbound_streams.max(1).min(f.inbound_streams);
         self.inbound_streams = self.config.inbound_streams.max(1).min(f.outbound_streams);
         self.peer_window.starts_at(f.a_rwnd);
@@ -162,7 +162,7 @@ impl Association {
             reconfig.peer_starts_at(f.initial_tsn);
         }
         let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
-        self.auth = Authentication::new(&self.config, &self.local_auth, auth);
+        self.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
         self.settle_mtu();
         self.peer.asconf = a.asconf && self.config.dynamic_addresses && self.auth.works();
         self.learn_addresses(addresses);
@@ -171,7 +171,7 @@ impl Association {
     /// The accepting side: everything comes from the cookie (§5.1 D).
     pub(crate) fn accept(&mut self, now: Instant, cookie: &Cookie) {
         self.adopt_cookie(cookie);
-        self.push_control(self.handshake_path, What::CookieAck);
+        self.control.push(self.handshake.path, What::CookieAck);
         self.establish(now);
     }
 
@@ -189,10 +189,10 @@ impl Association {
 
     /// Data may flow, and further paths join.
     pub(in crate::association) fn open(&mut self, now: Instant) {
-        self.control_timer = None;
-        self.control_attempts = 0;
+        self.handshake.timer = None;
+        self.handshake.attempts = 0;
         self.state = State::Established;
-        let path = self.handshake_path;
+        let path = self.handshake.path;
         if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Handshake) {
             // Its interface may have come back meanwhile: the peer has answered to this address.
             p.known_to_peer |= !p.interface_down;
@@ -217,15 +217,15 @@ impl Association {
         if !matches!(self.state, State::CookieEchoed { .. }) {
             return;
         }
-        self.stale_cookies += 1;
-        if self.stale_cookies > self.config.max_init_retrans {
+        self.handshake.stale_cookies += 1;
+        if self.handshake.stale_cookies > self.config.max_init_retrans {
             return self.close(CloseReason::NoAnswer);
         }
-        let waited = now.since(self.control_sent_at);
-        let round_trip = if self.control_attempts == 0 { waited } else { self.rto(self.handshake_path) };
-        self.cookie_wish = Some(round_trip + Duration::from_secs(1));
+        let waited = now.since(self.handshake.sent_at);
+        let round_trip = if self.handshake.attempts == 0 { waited } else { self.rto(self.handshake.path) };
+        self.handshake.cookie_wish = Some(round_trip + Duration::from_secs(1));
         self.state = State::CookieWait;
-        self.peer_tag = 0;
+        self.handshake.peer_tag = 0;
         self.control.clear();
         self.start(now);
     }

@@ -1,7 +1,7 @@
 //! Setup chunks for an association that exists: the other side calls at the same time, repeats itself, or has lost
 //! its memory and begins anew (§5.2).
 
-use crate::association::control::control_out::{What, causes};
+use crate::association::control::{What, causes};
 use crate::association::handshake::announced::Announced;
 use crate::association::receive::Source;
 use crate::association::{Association, Birth, State};
@@ -43,7 +43,7 @@ impl Association {
             State::CookieWait => return InitAnswer::SameTag { ties: (0, 0) },
             State::ShutdownAckSent => {
                 let path = self.path_to(from);
-                self.push_control(path, What::ShutdownAck);
+                self.control.push(path, What::ShutdownAck);
                 return InitAnswer::None;
             }
             _ => {}
@@ -56,19 +56,19 @@ impl Association {
             return InitAnswer::NewAddresses(added);
         }
         match self.state {
-            State::CookieEchoed { .. } => InitAnswer::SameTag { ties: self.ties },
-            _ => InitAnswer::NewTag { ties: self.ties },
+            State::CookieEchoed { .. } => InitAnswer::SameTag { ties: self.handshake.ties },
+            _ => InitAnswer::NewTag { ties: self.handshake.ties },
         }
     }
 
     pub(crate) fn judge_cookie(&self, c: &Cookie) -> CookieAction {
-        let local = c.local_tag == self.local_tag;
+        let local = c.local_tag == self.handshake.local_tag;
         // In COOKIE-WAIT the peer's tag is not known yet and matches nothing.
-        let peer = c.peer_tag == self.peer_tag;
+        let peer = c.peer_tag == self.handshake.peer_tag;
         match (local, peer) {
             (true, true) => CookieAction::Again,
             (true, false) => CookieAction::Collision,
-            (false, false) if (c.local_tie, c.peer_tie) == self.ties => CookieAction::Restart,
+            (false, false) if (c.local_tie, c.peer_tie) == self.handshake.ties => CookieAction::Restart,
             _ => CookieAction::Drop,
         }
     }
@@ -81,10 +81,10 @@ impl Association {
             self.adopt_cookie(cookie);
             self.establish(now);
         } else {
-            self.peer_tag = cookie.peer_tag;
+            self.handshake.peer_tag = cookie.peer_tag;
         }
         let path = self.path_to(from);
-        self.push_control(path, What::CookieAck);
+        self.control.push(path, What::CookieAck);
     }
 
     /// D: our COOKIE ACK was lost, or both sides began at once and the tags agree.
@@ -95,7 +95,7 @@ impl Association {
         }
         if self.state.is_connected() {
             let path = self.path_to(from);
-            self.push_control(path, What::CookieAck);
+            self.control.push(path, What::CookieAck);
         }
     }
 
@@ -104,10 +104,10 @@ impl Association {
         if !matches!(self.state, State::ShutdownAckSent) {
             return false;
         }
-        let path = self.handshake_path;
+        let path = self.handshake.path;
         self.begin_answers();
-        self.push_control(path, What::ShutdownAck);
-        self.push_control(path, What::Error(causes(&[Cause::CookieWhileShuttingDown])));
+        self.control.push(path, What::ShutdownAck);
+        self.control.push(path, What::Error(causes(&[Cause::CookieWhileShuttingDown])));
         true
     }
 
@@ -149,7 +149,7 @@ impl Association {
         for p in a.paths.iter_mut().filter(|p| down.contains(&p.local)) {
             p.interface_down = true;
         }
-        a.push_control(a.handshake_path, What::CookieAck);
+        a.control.push(a.handshake.path, What::CookieAck);
         a.open(now);
         a
     }
@@ -170,6 +170,6 @@ impl Association {
     fn path_to(&self, from: Source) -> PathId {
         let here = |p: &&crate::path::Path| p.local == from.local && p.remote == from.remote && p.state.usable();
         let found = self.paths.iter().find(here).map(|p| p.id);
-        found.or_else(|| self.usable_paths().iter().next()).unwrap_or(self.handshake_path)
+        found.or_else(|| self.usable_paths().iter().next()).unwrap_or(self.handshake.path)
     }
 }

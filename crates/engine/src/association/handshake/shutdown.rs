@@ -1,6 +1,6 @@
 //! Ending: gracefully (§9.2) or at once (§9.1).
 
-use crate::association::control::control_out::{What, causes};
+use crate::association::control::{What, causes};
 use crate::association::{Association, Phase, State};
 use crate::event::{CloseReason, Event};
 use anabranch_base::{Instant, PathId, Tsn};
@@ -26,7 +26,7 @@ impl Association {
     pub fn abort(&mut self, now: Instant, reason: &[u8]) {
         match self.state.phase() {
             Phase::Closed => {}
-            Phase::Connecting if self.peer_tag == 0 => self.close(CloseReason::Aborted),
+            Phase::Connecting if self.handshake.peer_tag == 0 => self.close(CloseReason::Aborted),
             _ => {
                 let reason = reason.get(..reason.len().min(256)).unwrap_or(reason);
                 self.abort_raw(now, causes(&[Cause::UserAbort(reason)]), CloseReason::Aborted);
@@ -36,13 +36,14 @@ impl Association {
 
     /// T5: a peer that never lets us finish does not hold us for ever (§9.2).
     fn start_guard(&mut self, now: Instant) {
-        self.guard_timer = Some(now + self.config.rto_max * 5);
-        self.guarded_from = self.board.cumulative();
+        self.handshake.guard = Some(now + self.config.rto_max * 5);
+        self.handshake.guarded_from = self.board.cumulative();
     }
 
     /// The peer had its time; but data that still flows is given more.
     pub(in crate::association) fn on_guard_timer(&mut self, now: Instant) {
-        if matches!(self.state, State::ShutdownPending) && self.board.cumulative() != self.guarded_from {
+        self.handshake.guard = None;
+        if matches!(self.state, State::ShutdownPending) && self.board.cumulative() != self.handshake.guarded_from {
             return self.start_guard(now);
         }
         self.abort_with(now, &[], CloseReason::PeerGone);
@@ -50,7 +51,7 @@ impl Association {
 
     /// It does not answer any more (§8.1).
     pub(in crate::association) fn give_up_on_peer(&mut self, now: Instant, why: CloseReason) {
-        if self.config.abort_when_given_up && self.peer_tag != 0 {
+        if self.config.abort_when_given_up && self.handshake.peer_tag != 0 {
             self.abort_with(now, &[], why);
         } else {
             self.close(why);
@@ -60,7 +61,7 @@ impl Association {
     /// Any packet gives the peer of our SHUTDOWN all its time again (§9.2).
     #[inline(never)]
     pub(in crate::association) fn peer_is_there(&mut self, now: Instant) {
-        self.control_attempts = 0;
+        self.handshake.attempts = 0;
         let path = self.control_path();
         self.start_control_timer(now, path);
     }
@@ -81,9 +82,9 @@ impl Association {
             _ => return,
         };
         self.state = state;
-        self.control_attempts = 0;
+        self.handshake.attempts = 0;
         let path = self.control_path();
-        self.push_control(path, what);
+        self.control.push(path, what);
         self.start_control_timer(now, path);
         if matches!(self.state, State::ShutdownSent) {
             self.start_guard(now);
@@ -108,11 +109,11 @@ impl Association {
             // Both asked at once (§9.2).
             State::ShutdownSent => {
                 self.state = State::ShutdownAckSent;
-                self.push_control(self.way_back(path), What::ShutdownAck);
-                self.control_attempts = 0;
+                self.control.push(self.way_back(path), What::ShutdownAck);
+                self.handshake.attempts = 0;
                 self.start_control_timer(now, path);
             }
-            State::ShutdownAckSent => self.push_control(self.way_back(path), What::ShutdownAck),
+            State::ShutdownAckSent => self.control.push(self.way_back(path), What::ShutdownAck),
             _ => {}
         }
     }
@@ -126,7 +127,7 @@ impl Association {
     pub(in crate::association) fn on_shutdown_ack(&mut self, path: PathId) {
         if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.control.clear();
-            self.push_control(self.way_back(path), What::ShutdownComplete);
+            self.control.push(self.way_back(path), What::ShutdownComplete);
             self.close(CloseReason::Shutdown);
         }
     }
@@ -142,7 +143,7 @@ impl Association {
     #[inline(never)]
     pub(in crate::association) fn on_data_in_shutdown_sent(&mut self) {
         let path = self.acknowledger.path();
-        self.push_control(path, What::Shutdown);
+        self.control.push(path, What::Shutdown);
         if !self.tracker.has_gap() && !self.tracker.pending_duplicates() {
             self.acknowledger.stop();
         } else {

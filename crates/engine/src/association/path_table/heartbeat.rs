@@ -1,7 +1,7 @@
 //! HEARTBEATs (§8.3): when they leave, what an answer or its absence says.
 
 use crate::association::Association;
-use crate::association::control::control_out::What;
+use crate::association::control::What;
 use crate::event::{CloseReason, PathReason};
 use crate::path::{HeartbeatPair, HeartbeatSetting, Origin, Path, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
@@ -252,7 +252,7 @@ impl Association {
         }
         p.heartbeat_timer = Some(now + timeout);
         p.counters.heartbeats_sent += 1;
-        self.push_control(id, What::Heartbeat(nonce));
+        self.control.push(id, What::Heartbeat(nonce));
     }
 
     pub(in crate::association) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
@@ -347,7 +347,7 @@ impl Association {
         p.pair = Some(Box::new(HeartbeatPair { nonces, sent_at: now, first: None }));
         p.counters.heartbeats_sent += 2;
         for n in nonces {
-            self.push_control(id, What::Heartbeat(n));
+            self.control.push(id, What::Heartbeat(n));
         }
     }
 }

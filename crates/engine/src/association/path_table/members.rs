@@ -1,7 +1,6 @@
 //! Paths: coming, going, and how their health changes.
 
 use crate::association::Association;
-use crate::association::control::control_out::What;
 use crate::event::{Event, PathReason};
 use crate::path::discovery::Discovery;
 use crate::path::{FirstWindow, LocalId, Origin, Path, initial_window};
@@ -378,8 +377,7 @@ impl Association {
         (p.heartbeat_timer, p.heartbeat, p.earlier, p.pair) = (None, None, None, None);
         self.asconf.forget_path(id);
         // Timers repeat what the peer needs, by another path.
-        let waiting = self.control.iter().any(|c| c.path == id && matches!(c.what, What::Asconf { .. }));
-        self.control.retain(|c| c.path != id || c.to.is_some());
+        let waiting = self.control.forget_path(id);
         if waiting {
             self.repeat_request(now);
         }

@@ -1,7 +1,7 @@
 //! Path MTU discovery (RFC 9260 §7.3, RFC 8899): probes leave, what they find decides how messages are cut.
 
 use crate::association::Association;
-use crate::association::control::control_out::What;
+use crate::association::control::What;
 use crate::event::Event;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, PathSet};
@@ -117,7 +117,7 @@ impl Association {
         if let Some(size) = size.filter(|_| p.known_to_peer) {
             let nonce = self.nonces.next();
             d.sent(now, nonce, size, timeout);
-            self.push_control(id, What::PathProbe { nonce, size });
+            self.control.push(id, What::PathProbe { nonce, size });
         }
         self.settle_mtu();
     }

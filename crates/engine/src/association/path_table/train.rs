@@ -7,7 +7,7 @@
 //! that do not know it skip.
 
 use crate::association::Association;
-use crate::association::control::control_out::What;
+use crate::association::control::What;
 use anabranch_base::{Instant, PathId, Rate};
 use anabranch_policy::view::PathState;
 
@@ -68,7 +68,7 @@ impl Association {
         }
         let size = self.packet_size(id);
         for nonce in nonces {
-            self.push_control(id, What::PathProbe { nonce, size });
+            self.control.push(id, What::PathProbe { nonce, size });
         }
     }
 

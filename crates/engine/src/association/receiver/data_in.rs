@@ -2,7 +2,7 @@
 
 use crate::association::Association;
 use crate::association::acknowledger::PacketOfData;
-use crate::association::control::control_out::{What, causes};
+use crate::association::control::{What, causes};
 use crate::event::CloseReason;
 use crate::rx::tsn_tracker::Received;
 use anabranch_base::{Instant, PathId, Tsn};
@@ -115,7 +115,7 @@ impl Association {
         seen.new = true;
         if header.stream.0 >= self.inbound_streams {
             // Acknowledged, reported, dropped (§6.5).
-            self.push_control(path, What::Error(causes(&[Cause::InvalidStream(header.stream)])));
+            self.control.push(path, What::Error(causes(&[Cause::InvalidStream(header.stream)])));
             return None;
         }
         Some(tsn)

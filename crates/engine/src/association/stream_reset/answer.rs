@@ -1,7 +1,7 @@
 //! Stream re-configuration as the side that answers (RFC 6525 §5.2).
 
 use crate::association::Association;
-use crate::association::control::control_out::{What, causes};
+use crate::association::control::{What, causes};
 use crate::association::seldom::Seldom;
 use crate::association::stream_reset::request::Wish;
 use crate::event::Event;
@@ -73,7 +73,7 @@ impl Association {
         let all: Vec<Parameter<'_>> = chunk.params.iter().take(3).filter_map(Result::ok).collect();
         if !fit_together(&all) {
             let told = causes(&[Cause::ProtocolViolation(b"parameters of RE-CONFIG")]);
-            return self.push_control(path, What::Error(told));
+            return self.control.push(path, What::Error(told));
         }
         for p in &all {
             if let Parameter::ReconfigResponse { response, result, tsns } = *p {
@@ -93,7 +93,7 @@ impl Association {
             }
         }
         if !answer.is_empty() {
-            self.push_control(path, What::ReConfig { params: answer.into(), answer: true });
+            self.control.push(path, What::ReConfig { params: answer.into(), answer: true });
         }
         self.advance_reconfig(now);
     }
@@ -269,7 +269,7 @@ impl Association {
             *answer = out.clone();
         }
         let path = self.acknowledger.path();
-        self.push_control(path, What::ReConfig { params: out, answer: false });
+        self.control.push(path, What::ReConfig { params: out, answer: false });
     }
 
     /// SSN/TSN reset on the answering side (§5.2.4): our next TSN, and the one the peer is to use. Nothing of ours is

@@ -2,7 +2,7 @@
 //! wishes wait. The side that answers is `reconfig_in`; what is asked for anew, `reconfig_again` and `reconfig_refused`.
 
 use crate::association::Association;
-use crate::association::control::control_out::What;
+use crate::association::control::What;
 use crate::association::seldom::Nothing;
 use crate::association::stream_reset::again::InVain;
 use crate::association::stream_reset::refused::Waiting;
@@ -231,7 +231,7 @@ impl Association {
     /// Sends a request with the next numbers.
     pub(in crate::association) fn request(&mut self, now: Instant, wish: Wish, refused: u16, in_vain: InVain) {
         let (params, open) = self.encode_wish(&wish);
-        let path = self.usable_paths().iter().next().unwrap_or(self.handshake_path);
+        let path = self.usable_paths().iter().next().unwrap_or(self.handshake.path());
         let (params, in_progress) = (params.into(), false);
         let last_tsn = self.board.end() - 1;
         let (deadline, attempts) = (now, 0);
@@ -291,7 +291,7 @@ impl Association {
         if let Some(r) = self.reconfig.request.as_mut() {
             r.deadline = now + wait;
         }
-        self.push_control(path, What::ReConfig { params, answer: false });
+        self.control.push(path, What::ReConfig { params, answer: false });
     }
 
     /// The timer: once more the same, and an error of path and association (§5.1.1), unless the peer only asked for

@@ -12,13 +12,13 @@
 //! the packet, and there are few of them, so that forging damage gains nobody anything.
 
 use crate::association::Association;
-use crate::association::control::control_out::{MAX_CONTROL, What};
+use crate::association::control::What;
 use crate::association::receive::Source;
 use crate::path::flight::CopyRef;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_policy::loss_cause::LossKind;
 use anabranch_policy::view::PathState;
-use anabranch_wire::{COMMON_HEADER_LEN, CommonHeader, DATA_HEADER_LEN, I_DATA_HEADER_LEN, Packet, PacketDrop, kind};
+use anabranch_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, I_DATA_HEADER_LEN, Packet, PacketDrop, kind};
 use bytes::Bytes;
 
 /// Payload bytes that have to be the ones that were sent; all of a shorter chunk.
@@ -33,7 +33,7 @@ const PAUSE: Duration = Duration::from_millis(50);
 impl Association {
     pub(in crate::association) fn on_packet_drop(&mut self, now: Instant, report: &PacketDrop<'_>) {
         let dropped = report.packet;
-        let wanted = CommonHeader { src_port: self.local_port, dst_port: self.peer_port, vtag: self.peer_tag };
+        let wanted = self.handshake.header();
         if dropped.get(..8) != wanted.to_bytes().get(..8) {
             return;
         }
@@ -80,12 +80,12 @@ impl Association {
         // Whole words, for padding counts too.
         let Some(shown) = bytes.get(..room / 4 * 4).filter(|s| s.len() >= LEAST_SHOWN) else { return false };
         let until = self.peer.reported_until.max(now);
-        if until.since(now) > PAUSE * (BURST - 1) || self.control.len() >= MAX_CONTROL {
+        if until.since(now) > PAUSE * (BURST - 1) || !self.control.has_room() {
             return false;
         }
         self.peer.reported_until = until + PAUSE;
         let whole_len = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
-        self.push_control(path, What::Damage { shown: Bytes::copy_from_slice(shown), whole_len });
+        self.control.push(path, What::Damage { shown: Bytes::copy_from_slice(shown), whole_len });
         true
     }
 

@@ -5,7 +5,7 @@
 //! before the last cut says nothing new. Packets with a repeated chunk leave without ECT (RFC 3168 §6.1.5).
 
 use crate::association::Association;
-use crate::association::control::control_out::What;
+use crate::association::control::What;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::path_quality::Notice;
@@ -27,7 +27,7 @@ impl Association {
         }
         // Also for what was acknowledged meanwhile: the answer before this one may have been lost.
         let newest = Tsn((self.board.sent_end() - 1) as u32);
-        self.push_control(path, What::Cwr(newest));
+        self.control.push(path, What::Cwr(newest));
     }
 
     /// One cut for the packets in flight.
