@@ -22,17 +22,16 @@ pub(crate) use handshake::Birth;
 pub(crate) use handshake::state::State;
 pub use handshake::state::{Phase, Stage};
 pub(crate) use policies::scratch::Bench;
+use receiver::Receiver;
 pub use sender::undelivered::Undelivered;
 pub use status::Agreed;
 pub use stream_reset::request::ReconfigError;
 
 use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
-use crate::message::{Message, Part, SendOptions};
+use crate::message::{Message, SendOptions};
 use crate::path::Path;
 use crate::path::list::Paths;
-use crate::rx::reassembly::Reassembly;
-use crate::rx::tsn_tracker::TsnTracker;
 use crate::stats::{AssocStats, PathStats, Tally};
 use crate::transmit::Transmit;
 use crate::tx::groups::Groups;
@@ -144,7 +143,6 @@ pub struct Association {
     auth: Authentication,
     peer: PeerFeatures,
     outbound_streams: u16,
-    inbound_streams: u16,
     policies: PolicySet,
     asks: policies::asks::Asks,
     /// The policies were built by the user and not from the profile.
@@ -221,13 +219,10 @@ pub struct Association {
     /// A path came or went, which coupling has not been asked about.
     paths_changed: bool,
     // Receiving.
-    tracker: TsnTracker,
-    reassembly: Reassembly,
+    receiver: Receiver,
     acknowledger: Acknowledger,
     /// The packet at hand was marked on its way.
     pub(crate) packet_marked: bool,
-    announced_rwnd: u64,
-    readable_told: bool,
     // Control.
     control: ControlOut,
     asconf: Asconf,
@@ -316,21 +311,16 @@ impl Association {
     /// The next complete message, in delivery order.
     #[inline]
     pub fn recv(&mut self) -> Option<Message> {
-        let Some((len, part)) = self.reassembly.first_ready() else {
-            self.readable_told = false;
-            self.reassembly.give_back_crumbs();
-            return None;
-        };
-        self.stats.messages_received += u64::from(matches!(part, Part::Whole | Part::Last));
+        let (message, len, ends) = self.receiver.pop()?;
+        self.stats.messages_received += u64::from(ends);
         self.stats.bytes_received += len as u64;
-        let m = self.reassembly.pop();
         self.maybe_update_window();
-        m
+        Some(message)
     }
 
     /// Is there a message to [`recv`](Self::recv)?
     pub fn is_readable(&self) -> bool {
-        self.reassembly.ready_len() > 0
+        self.receiver.is_readable()
     }
 
     /// Everything that was handed over has been acknowledged or given up.
@@ -340,12 +330,12 @@ impl Association {
 
     /// What fills the receive buffer: payload, and what it costs to hold it in small pieces, bytes.
     pub fn held_for_reading(&self) -> u64 {
-        self.reassembly.held_bytes() as u64
+        self.receiver.held_bytes() as u64
     }
 
     /// Gaps in the sequence of received TSNs: runs of missing ones below one that came.
     pub fn gaps(&self) -> usize {
-        self.tracker.gaps()
+        self.receiver.gaps()
     }
 
     /// Payload that is acknowledged and held nevertheless, because the peer may take the acknowledgement back, bytes.
@@ -408,8 +398,8 @@ impl Association {
             self.abandoned_told = abandoned;
             return Some(Event::Abandoned { messages });
         }
-        if self.reassembly.ready_len() > 0 && !self.readable_told {
-            self.readable_told = true;
+        if self.receiver.is_newly_readable() {
+            self.receiver.set_readable_known();
             return Some(Event::Readable);
         }
         if self.is_writable_again() {
@@ -423,7 +413,7 @@ impl Association {
     pub(crate) fn has_event(&self) -> bool {
         !self.events.is_empty()
             || self.stats.abandoned_sent + self.stats.abandoned_unsent > self.abandoned_told
-            || (self.reassembly.ready_len() > 0 && !self.readable_told)
+            || self.receiver.is_newly_readable()
             || self.is_writable_again()
     }
 
@@ -441,7 +431,7 @@ impl Association {
         self.state.phase() == Phase::Closed
             && self.control.is_empty()
             && self.events.is_empty()
-            && self.reassembly.ready_len() == 0
+            && !self.receiver.is_readable()
     }
 
     pub(crate) fn close(&mut self, why: CloseReason) {
@@ -470,16 +460,16 @@ impl Association {
     /// From now on the receive buffer has so many bytes; a larger one is announced at once. What a smaller one has no
     /// room for any more is kept, and the window stays shut until it is read.
     pub fn set_receive_buffer(&mut self, bytes: usize) {
-        Arc::make_mut(&mut self.config).receive_buffer = bytes.max(1_500);
+        let bytes = bytes.max(1_500);
+        Arc::make_mut(&mut self.config).receive_buffer = bytes;
+        self.receiver.set_buffer(bytes);
         self.maybe_update_window();
     }
 
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
-        let now_open = self.window_to_announce();
-        let quarter = self.config.receive_buffer as u64 / 4;
         let tells = self.acknowledger.has_any_data() && !self.config.quirks.no_window_updates;
-        if tells && self.state.is_connected() && now_open >= self.announced_rwnd + quarter {
+        if tells && self.state.is_connected() && self.receiver.has_opened(self.mtu) {
             self.acknowledger.request();
         }
     }

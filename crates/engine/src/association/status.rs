@@ -67,7 +67,7 @@ impl Association {
 
     /// Highest TSN up to which everything was received.
     pub fn cumulative_tsn(&self) -> Tsn {
-        self.tracker.cum()
+        self.receiver.cum()
     }
 
     /// Would `send` take a message that is not larger than half the buffer, and the one that it refused last?

@@ -1,6 +1,7 @@
 //! SACK and NR-SACK as they leave (RFC 9260 §3.3.4; draft-tuexen-tsvwg-sctp-multipath §3.2).
 
 use crate::association::Association;
+use crate::association::receiver::Report;
 use crate::association::transmit::{Scratch, start_packet};
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId};
@@ -49,16 +50,12 @@ impl Association {
         let Scratch { gaps, kept, .. } = &mut *self.scratch;
         gaps.clear();
         kept.clear();
-        if !self.peer.nr_sack {
-            self.tracker.fill_gaps(gaps, max);
-        } else if self.config.vouch_for_all {
-            self.tracker.fill_gaps(kept, max);
-        } else {
-            for (tsn, n) in self.reassembly.take_handed_on() {
-                self.tracker.promise(tsn, n);
-            }
-            self.tracker.fill_kinds(gaps, kept, max);
-        }
+        let how = match (self.peer.nr_sack, self.config.vouch_for_all) {
+            (false, _) => Report::Renegable,
+            (true, true) => Report::KeepsAll,
+            (true, false) => Report::KeepsDelivered,
+        };
+        self.receiver.report(how, gaps, kept, max);
         gaps.len() + kept.len()
     }
 
@@ -66,13 +63,10 @@ impl Association {
         let blocks = self.scratch.gaps.len() + self.scratch.kept.len();
         let left = room.saturating_sub(self.sack_len() + 4 * blocks) / 4;
         self.scratch.duplicates.clear();
-        if self.tracker.pending_duplicates() {
-            self.tracker.take_duplicates(&mut self.scratch.duplicates);
-            self.scratch.duplicates.truncate(left);
-        }
-        let a_rwnd = self.window_to_announce();
-        self.announced_rwnd = a_rwnd;
-        let (cum_tsn, a_rwnd) = (self.tracker.cum(), u32::try_from(a_rwnd).unwrap_or(u32::MAX));
+        self.receiver.take_duplicates(&mut self.scratch.duplicates);
+        self.scratch.duplicates.truncate(left);
+        let a_rwnd = self.receiver.announce(self.mtu);
+        let (cum_tsn, a_rwnd) = (self.receiver.cum(), u32::try_from(a_rwnd).unwrap_or(u32::MAX));
         let (gaps, kept, duplicates) = (&self.scratch.gaps[..], &self.scratch.kept[..], &self.scratch.duplicates[..]);
         if let Some(e) = self.acknowledger.echo() {
             out.packet.push(&e);

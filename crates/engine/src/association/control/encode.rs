@@ -118,7 +118,7 @@ impl Association {
             }
             What::Cwr(tsn) => p.push(&Cwr { flags: 0, tsn: *tsn }),
             What::HeartbeatAck(raw) => p.push(&HeartbeatAck { info: &[], params_raw: raw }),
-            What::Shutdown => p.push(&Shutdown { cum_tsn: self.tracker.cum() }),
+            What::Shutdown => p.push(&Shutdown { cum_tsn: self.receiver.cum() }),
             What::ShutdownAck => p.push(&ShutdownAck),
             What::ShutdownComplete => p.push(&ShutdownComplete { tag_reflected: false }),
             What::AbortReflected(causes) => p.push(&AbortOut { tag_reflected: true, causes }),

@@ -7,6 +7,7 @@ use crate::association::handshake::{Birth, Handshake};
 use crate::association::path_table::nonces;
 use crate::association::policies::scratch as bench;
 use crate::association::policies::views::Views;
+use crate::association::receiver::Receiver;
 use crate::association::seldom::Seldom;
 use crate::association::sender::era::{Gate, Losses};
 use crate::association::sender::peer_window::PeerWindow;
@@ -16,13 +17,11 @@ use crate::association::{Association, PeerFeatures, State};
 use crate::config::AssocConfig;
 use crate::path::Origin;
 use crate::path::list::Paths;
-use crate::rx::reassembly::Reassembly;
-use crate::rx::tsn_tracker::TsnTracker;
 use crate::stats::Tally;
 use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
-use anabranch_base::{Entropy, Instant, PathId, Tsn};
+use anabranch_base::{Entropy, Instant, PathId};
 use anabranch_policy::registry::PolicySet;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -43,7 +42,6 @@ impl Association {
             auth: crate::association::handshake::authentication::Authentication::default(),
             peer: PeerFeatures::default(),
             outbound_streams: config.outbound_streams,
-            inbound_streams: config.inbound_streams,
             asks: crate::association::policies::asks::Asks::of(&policies),
             policies,
             own_policies: false,
@@ -93,12 +91,9 @@ impl Association {
             want_writable: false,
             refused: 0,
             paths_changed: false,
-            tracker: TsnTracker::new(Tsn(0)),
-            reassembly: Reassembly::new(config.inbound_streams, config.receive_overhead),
+            receiver: Receiver::new(config.inbound_streams, config.receive_buffer, config.receive_overhead),
             acknowledger: Acknowledger::default(),
             packet_marked: false,
-            announced_rwnd: config.receive_buffer as u64,
-            readable_told: false,
             control: ControlOut::default(),
             handshake,
             asconf: Asconf::new(initial.0),

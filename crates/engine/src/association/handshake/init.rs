@@ -8,8 +8,6 @@ use crate::association::{Association, State};
 use crate::cookie::Cookie;
 use crate::event::{CloseReason, Event, PathReason};
 use crate::path::{Origin, Path};
-use crate::rx::reassembly::Reassembly;
-use crate::rx::tsn_tracker::TsnTracker;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, DATA_HEADER_LEN, Encode, I_DATA_HEADER_LEN, InitAck, InitFields, Parameter};
@@ -134,10 +132,7 @@ impl Association {
     pub(in crate::association) fn adopt_peer(&mut self, f: InitFields, a: &Announced, addresses: &[IpAddr]) {
         self.handshake.peer_tag = f.tag;
         self.outbound_streams = self.config.outbound_streams.max(1).min(f.inbound_streams);
-        self.inbound_streams = self.config.inbound_streams.max(1).min(f.outbound_streams);
         self.peer_window.starts_at(f.a_rwnd);
-        self.tracker = TsnTracker::new(f.initial_tsn);
-        self.reassembly = Reassembly::new(self.inbound_streams, self.config.receive_overhead);
         self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
         self.peer.packet_count = a.packet_count;
         self.peer.time_stamps = a.time_stamps && self.config.reads_time_stamps();
@@ -146,12 +141,13 @@ impl Association {
         if self.peer.interleaving {
             self.peer.forward_tsn &= a.i_forward_tsn;
         }
-        self.reassembly.peer_gives_up(self.peer.forward_tsn);
+        let inbound = self.config.inbound_streams.max(1).min(f.outbound_streams);
+        self.receiver.begin(f.initial_tsn, inbound, self.peer.forward_tsn);
         self.data_extra = if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 };
         self.queue.interleave(self.peer.interleaving);
         self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
         if self.peer.nr_sack && !self.config.vouch_for_all {
-            self.reassembly.note_handed_on();
+            self.receiver.note_delivered();
         }
         self.peer.adaptation = a.adaptation;
         self.peer.ecn = a.ecn && self.config.ecn;

@@ -138,7 +138,7 @@ impl Association {
         a.want_writable = self.want_writable;
         a.refused = self.refused;
         a.adopt_cookie(cookie);
-        a.reassembly.keep_ready(&mut self.reassembly);
+        a.receiver.keep_ready(&mut self.receiver);
         for (local, remote) in ours {
             if a.paths.iter().all(|p| (p.local, p.remote) != (local, remote))
                 && let Some(path) = a.new_path(local, remote, Origin::AddedByUs)

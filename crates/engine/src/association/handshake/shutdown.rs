@@ -144,7 +144,7 @@ impl Association {
     pub(in crate::association) fn on_data_in_shutdown_sent(&mut self) {
         let path = self.acknowledger.path();
         self.control.push(path, What::Shutdown);
-        if !self.tracker.has_gap() && !self.tracker.pending_duplicates() {
+        if !self.receiver.has_gap() && !self.receiver.has_duplicates() {
             self.acknowledger.stop();
         } else {
             self.acknowledger.request();

@@ -1,10 +1,10 @@
 //! DATA and FORWARD-TSN from the peer, and when to acknowledge.
 
+use super::{Admission, Outcome};
 use crate::association::Association;
 use crate::association::acknowledger::PacketOfData;
 use crate::association::control::{What, causes};
 use crate::event::CloseReason;
-use crate::rx::tsn_tracker::Received;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_wire::{Cause, Data, DataHeader, ForwardTsn};
 use bytes::Bytes;
@@ -36,33 +36,19 @@ impl Association {
             return self.on_other_kind_of_data(now);
         }
         let Some(tsn) = self.admit(now, path, &d.header, d.payload, seen) else { return };
-        if let Some(owner) = owner
-            && d.payload.len() == owner.len()
-            && self.reconfig.deferred.is_none()
-            && self.reassembly.is_in_turn(&d.header)
-        {
-            return self.reassembly.insert_in_turn(tsn, &d.header, owner);
+        let outcome = self.receiver.take(tsn, d, owner, self.mtu);
+        if outcome != Outcome::Held {
+            self.mend(now, outcome);
         }
-        self.on_other_data(now, tsn, d, owner);
     }
 
-    /// What belongs to a larger message, does not come in turn, or came in a datagram that may not be held for it.
-    fn on_other_data(&mut self, now: Instant, tsn: u64, d: &Data<'_>, owner: Option<&Bytes>) {
-        // A slice holds the whole datagram: a chunk that is the smaller part of it is copied.
-        let payload = match owner.filter(|o| 2 * d.payload.len() >= o.len()) {
-            Some(owner) if d.payload.len() == owner.len() => owner.clone(),
-            Some(owner) => owner.slice_ref(d.payload),
-            None => self.reassembly.copy(&d.header, d.payload, tsn <= self.tracker.cum_extended()),
-        };
-        if self.reconfig.deferred.is_some() && self.hold_for_reset(tsn, &d.header, &payload) {
-            return;
-        }
-        let outcome = self.reassembly.insert(tsn, &d.header, payload);
-        let outcome = outcome.and_then(|()| self.reassembly.check_cum(self.tracker.cum_extended()));
-        if outcome.is_err() {
-            self.broken_fragments(now);
-        } else if self.receiver_is_stuck() {
-            self.make_do(now);
+    /// What was received cannot go on as it is.
+    #[cold]
+    pub(super) fn mend(&mut self, now: Instant, outcome: Outcome) {
+        match outcome {
+            Outcome::Held => {}
+            Outcome::Broken => self.broken_fragments(now),
+            Outcome::Stuck => self.make_do(now),
         }
     }
 
@@ -87,38 +73,39 @@ impl Association {
         let first = self.acknowledger.note_data();
         seen.immediate |= header.flags.immediate || first && !self.config.quirks.first_data_waits;
         // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
-        seen.gap |= self.tracker.has_gap();
-        let tsn = match self.tracker.check(header.tsn) {
-            Received::Duplicate => {
-                self.tracker.note_duplicate(header.tsn);
-                self.stats.duplicates_received += 1;
+        seen.gap |= self.receiver.has_gap();
+        let (tsn, next) = match self.receiver.admit(header.tsn, payload.len()) {
+            Admission::Taken { tsn, next } => (tsn, next),
+            refused => {
+                self.drop_data(now, refused, seen);
                 return None;
             }
-            Received::OutOfWindow => {
-                seen.dropped = true;
-                return None;
-            }
-            Received::New(tsn) => tsn,
         };
-        if self.reassembly.held_bytes() + payload.len() + self.config.receive_overhead > self.room_for(header.tsn) {
-            self.stats.dropped_no_buffer += 1;
-            seen.dropped = true;
-            if header.tsn == self.tracker.cum().next() && self.reassembly.ready_len() == 0 {
-                self.make_do(now);
-            }
-            return None;
-        }
-        self.stats.out_of_sequence += u64::from(header.tsn != self.tracker.cum().next());
+        self.stats.out_of_sequence += u64::from(!next);
         self.stats.chunks_received[usize::from(header.flags.unordered)] += 1;
         self.user_data_at = Some(now);
-        self.tracker.insert(tsn);
         seen.new = true;
-        if header.stream.0 >= self.inbound_streams {
+        if header.stream.0 >= self.receiver.streams() {
             // Acknowledged, reported, dropped (§6.5).
             self.control.push(path, What::Error(causes(&[Cause::InvalidStream(header.stream)])));
             return None;
         }
         Some(tsn)
+    }
+
+    fn drop_data(&mut self, now: Instant, why: Admission, seen: &mut Arrival) {
+        match why {
+            Admission::Duplicate => self.stats.duplicates_received += 1,
+            Admission::OutOfWindow => seen.dropped = true,
+            Admission::NoRoom { stuck } => {
+                self.stats.dropped_no_buffer += 1;
+                seen.dropped = true;
+                if stuck {
+                    self.make_do(now);
+                }
+            }
+            Admission::Taken { .. } => {}
+        }
     }
 
     #[cold]
@@ -132,12 +119,8 @@ impl Association {
 
     /// No room, and no reading would make any: the first part of the message goes to the user, or it is over.
     #[cold]
-    pub(in crate::association) fn make_do(&mut self, now: Instant) {
-        let parts = if self.peer.interleaving {
-            self.config.partial_delivery && self.reassembly.deliver_parts_interleaved()
-        } else {
-            self.config.partial_delivery && self.reassembly.deliver_part(self.tracker.cum_extended())
-        };
+    fn make_do(&mut self, now: Instant) {
+        let parts = self.config.partial_delivery && self.receiver.deliver_part(self.peer.interleaving);
         if parts {
             return;
         }
@@ -149,10 +132,10 @@ impl Association {
     pub(in crate::association) fn after_packet_with_data(&mut self, now: Instant, path: PathId, seen: &Arrival) {
         self.doubt_answers(now, path, seen);
         self.acknowledger.note_path(path);
-        if self.reconfig.deferred.is_some() {
-            self.finish_deferred(now);
+        if let Some(done) = self.receiver.finish_reset() {
+            self.on_deferred_reset(now, done);
         }
-        let gap_left = self.tracker.has_gap();
+        let gap_left = self.receiver.has_gap();
         let p = PacketOfData {
             new: seen.new,
             gap: seen.gap || gap_left,
@@ -173,23 +156,19 @@ impl Association {
         if self.peer.interleaving {
             return self.on_other_kind_of_data(now);
         }
-        if let Some(to) = self.tracker.forward(f.new_cum) {
-            self.reassembly.forward(to, &mut f.streams());
-            // It may have moved over the end of what has no end.
-            if self.reassembly.check_cum(self.tracker.cum_extended()).is_err() {
-                return self.broken_fragments(now);
-            }
+        if self.receiver.skip(f) == Outcome::Broken {
+            return self.broken_fragments(now);
         }
         self.after_forward(now, f.new_cum);
     }
 
     /// After a FORWARD-TSN of either kind: acknowledge now or later.
     pub(in crate::association) fn after_forward(&mut self, now: Instant, new_cum: Tsn) {
-        if self.reconfig.deferred.is_some() {
-            self.finish_deferred(now);
+        if let Some(done) = self.receiver.finish_reset() {
+            self.on_deferred_reset(now, done);
         }
         // An old one means that our SACK was lost.
-        let urgent = self.tracker.has_gap() || !new_cum.at_or_before(self.tracker.cum());
+        let urgent = self.receiver.has_gap() || !new_cum.at_or_before(self.receiver.cum());
         self.acknowledger.after_forward_tsn(now, self.config.sack_delay, urgent);
     }
 }

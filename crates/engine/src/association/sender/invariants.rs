@@ -34,7 +34,7 @@ impl Association {
 
     /// What a peer can make us hold has an end.
     fn check_bounds(&self) -> Result<(), String> {
-        let held = self.reassembly.held_bytes();
+        let held = self.receiver.held_bytes();
         if held > 2 * self.config.receive_buffer + usize::from(u16::MAX) {
             return Err(format!("{held} bytes received are held, the buffer has {}", self.config.receive_buffer));
         }

@@ -2,7 +2,7 @@
 
 use crate::association::Association;
 use crate::path::flight::CopyRef;
-use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_base::{Instant, PathId};
 
 /// One chunk that the window has no room for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -179,44 +179,5 @@ impl Association {
                 p.t3 = None;
             }
         }
-    }
-
-    /// What we announce: nothing rather than less than a packet (§6.2, silly window).
-    ///
-    /// A single message may fill the buffer: with nothing to read and nothing missing in between, reading cannot help,
-    /// so the margin kept for holes is offered too.
-    pub(in crate::association) fn window_to_announce(&self) -> u64 {
-        let held = self.reassembly.held_bytes();
-        let free = self.config.receive_buffer.saturating_sub(held) as u64;
-        if free >= self.mtu {
-            return free;
-        }
-        let alone = self.reassembly.ready_len() == 0 && !self.tracker.has_gap();
-        let free = if alone { self.hard_limit().saturating_sub(held) as u64 } else { 0 };
-        if free < self.mtu { 0 } else { free }
-    }
-
-    /// Most that is held when it closes holes, bytes.
-    fn hard_limit(&self) -> usize {
-        self.config.receive_buffer + self.config.receive_buffer / 4
-    }
-
-    /// How much may be held for `tsn` to be taken, bytes. A full buffer drops what is new at the top; a piece that
-    /// closes a hole has a margin (§6.2). The very next piece has another one when there is nothing to read: refused,
-    /// it would come again for ever, for nothing else can make room.
-    pub(in crate::association) fn room_for(&self, tsn: Tsn) -> usize {
-        let next = tsn == self.tracker.cum().next();
-        if next && self.reassembly.ready_len() == 0 {
-            2 * self.config.receive_buffer
-        } else if next || tsn.before(self.tracker.highest()) {
-            self.hard_limit()
-        } else {
-            self.config.receive_buffer
-        }
-    }
-
-    /// The buffer is full of one incomplete message: no reading will ever make room.
-    pub(in crate::association) fn receiver_is_stuck(&self) -> bool {
-        self.reassembly.ready_len() == 0 && !self.tracker.has_gap() && self.window_to_announce() == 0
     }
 }

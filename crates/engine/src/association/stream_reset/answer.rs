@@ -2,37 +2,14 @@
 
 use crate::association::Association;
 use crate::association::control::{What, causes};
+use crate::association::receiver::FinishedReset;
 use crate::association::seldom::Seldom;
 use crate::association::stream_reset::request::Wish;
 use crate::event::Event;
-use crate::rx::reassembly::Reassembly;
-use crate::rx::tsn_tracker::TsnTracker;
 use crate::tx::scoreboard::Scoreboard;
 use anabranch_base::{Instant, PathId, StreamId, Tsn};
-use anabranch_wire::{
-    Cause, DataHeader, Encode, IDataHeader, Parameter, ReConfig, list_u16, reconfig_result as result,
-};
+use anabranch_wire::{Cause, Encode, Parameter, ReConfig, list_u16, reconfig_result as result};
 use bytes::Bytes;
-
-/// A reset of the peer's streams that waits for the last of their old data (§5.2.2 E2).
-#[derive(Debug)]
-pub(crate) struct Deferred {
-    request: u32,
-    /// Extended.
-    last_tsn: u64,
-    /// None is all.
-    streams: Vec<StreamId>,
-    /// Newer data of these streams.
-    held: Vec<(u64, DataHeader, Bytes)>,
-    held_interleaved: Vec<(IDataHeader, Bytes)>,
-}
-
-impl Deferred {
-    /// Is a chunk to wait for the reset?
-    pub fn holds(&self, tsn: u64, stream: StreamId) -> bool {
-        tsn > self.last_tsn && (self.streams.is_empty() || self.streams.contains(&stream))
-    }
-}
 
 /// May these stand together in a chunk (§3.1)?
 fn fit_together(all: &[Parameter<'_>]) -> bool {
@@ -110,7 +87,7 @@ impl Association {
         }
         let (what, tsns) = if number != self.reconfig.peer_next {
             return respond(number, result::BAD_SEQUENCE, None, out);
-        } else if self.reconfig.deferred.is_some() && resets_theirs(p) {
+        } else if self.receiver.defers_reset() && resets_theirs(p) {
             (Some(result::ALREADY_IN_PROGRESS), None)
         } else {
             self.carry_out(now, number, p)
@@ -135,7 +112,7 @@ impl Association {
         match *p {
             Parameter::OutgoingReset { response, last_tsn, streams, .. } => {
                 let streams = listed(streams);
-                if streams.iter().any(|s| s.0 >= self.inbound_streams) {
+                if streams.iter().any(|s| s.0 >= self.receiver.streams()) {
                     return (Some(result::WRONG_SSN), None);
                 }
                 self.met_by_peer(response);
@@ -153,12 +130,11 @@ impl Association {
                 (Some(result::PERFORMED), Some(tsns))
             }
             Parameter::AddOutgoing { streams, .. } => {
-                let sum = u32::from(self.inbound_streams) + u32::from(streams);
+                let sum = u32::from(self.receiver.streams()) + u32::from(streams);
                 if sum > u32::from(self.config.max_streams) {
                     return (Some(result::DENIED), None);
                 }
-                self.inbound_streams = sum as u16;
-                self.reassembly.set_streams(sum as u16);
+                self.receiver.set_streams(sum as u16);
                 self.events.push_back(Event::StreamsAdded { outgoing: 0, incoming: streams });
                 (Some(result::PERFORMED), None)
             }
@@ -179,20 +155,11 @@ impl Association {
 
     /// The peer's streams begin anew, now or when the last of their old data is here (§5.2.2).
     fn peer_resets(&mut self, request: u32, last: Tsn, streams: Vec<StreamId>) -> u32 {
-        let cum = self.tracker.cum();
-        if !last.after(cum) {
-            self.reset_incoming(streams);
-            return result::PERFORMED;
+        if !self.receiver.reset_streams(request, last, &streams) {
+            return result::IN_PROGRESS;
         }
-        let last_tsn = self.tracker.cum_extended() + u64::from(last.distance(cum));
-        self.reconfig.deferred =
-            Some(Box::new(Deferred { request, last_tsn, streams, held: Vec::new(), held_interleaved: Vec::new() }));
-        result::IN_PROGRESS
-    }
-
-    fn reset_incoming(&mut self, streams: Vec<StreamId>) {
-        self.reassembly.reset_streams(&streams);
         self.events.push_back(Event::StreamsReset { streams, incoming: true });
+        result::PERFORMED
     }
 
     /// The peer wants streams of ours to begin anew (§5.2.3).
@@ -220,52 +187,17 @@ impl Association {
         self.reconfig.request.is_none().then_some(result::IN_PROGRESS)
     }
 
-    /// Data of streams whose reset is deferred waits for it. True when it was taken.
+    /// A deferred reset was carried out: the peer hears of it.
     #[inline(never)]
-    pub(in crate::association) fn hold_for_reset(&mut self, tsn: u64, h: &DataHeader, payload: &Bytes) -> bool {
-        let Some(d) = self.reconfig.deferred.as_mut().filter(|d| d.holds(tsn, h.stream)) else { return false };
-        d.held.push((tsn, *h, payload.clone()));
-        self.reassembly.charge(payload.len());
-        true
-    }
-
-    /// The same with I-DATA.
-    pub(in crate::association) fn hold_interleaved_for_reset(
-        &mut self,
-        tsn: u64,
-        h: &IDataHeader,
-        payload: &Bytes,
-    ) -> bool {
-        let Some(d) = self.reconfig.deferred.as_mut().filter(|d| d.holds(tsn, h.stream)) else { return false };
-        d.held_interleaved.push((*h, payload.clone()));
-        self.reassembly.charge(payload.len());
-        true
-    }
-
-    /// The cumulative TSN moved: a deferred reset may be due (§5.2.2 E2 to E5).
-    #[inline(never)]
-    pub(in crate::association) fn finish_deferred(&mut self, now: Instant) {
-        let cum = self.tracker.cum_extended();
-        let Some(d) = self.reconfig.deferred.take_if(|d| d.last_tsn <= cum) else { return };
-        self.reset_incoming(d.streams);
-        let mut outcome = Ok(());
-        for (tsn, header, payload) in d.held {
-            self.reassembly.discharge(payload.len());
-            outcome = outcome.and_then(|()| self.reassembly.insert(tsn, &header, payload));
-        }
-        for (header, payload) in d.held_interleaved {
-            self.reassembly.discharge(payload.len());
-            outcome = outcome.and_then(|()| self.reassembly.insert_interleaved(&header, payload));
-        }
-        // Not before all of them are in: the cumulative TSN is beyond some.
-        outcome = outcome.and_then(|()| self.reassembly.check_cum(cum));
-        if outcome.is_err() {
+    pub(in crate::association) fn on_deferred_reset(&mut self, now: Instant, done: FinishedReset) {
+        self.events.push_back(Event::StreamsReset { streams: done.streams, incoming: true });
+        if done.broken {
             return self.broken_fragments(now);
         }
         let mut out = Vec::new();
-        respond(d.request, result::PERFORMED, None, &mut out);
+        respond(done.request, result::PERFORMED, None, &mut out);
         let out = Bytes::from(out);
-        if let Some((_, answer)) = self.reconfig.answered.iter_mut().find(|(n, _)| *n == d.request) {
+        if let Some((_, answer)) = self.reconfig.answered.iter_mut().find(|(n, _)| *n == done.request) {
             *answer = out.clone();
         }
         let path = self.acknowledger.path();
@@ -275,7 +207,7 @@ impl Association {
     /// SSN/TSN reset on the answering side (§5.2.4): our next TSN, and the one the peer is to use. Nothing of ours is
     /// outstanding, so that nothing has to be taken for acknowledged (G3).
     fn reset_for_peer(&mut self) -> (Tsn, Tsn) {
-        let theirs = Tsn(self.tracker.cum().0.wrapping_add(1).wrapping_add(1 << 31));
+        let theirs = Tsn(self.receiver.cum().0.wrapping_add(1).wrapping_add(1 << 31));
         self.begin_anew(theirs, None);
         (Tsn(self.board.end() as u32), theirs)
     }
@@ -297,12 +229,7 @@ impl Association {
 
     /// Both directions begin anew: the peer's data at `theirs`, ours at `ours` when that changes.
     pub(in crate::association) fn begin_anew(&mut self, theirs: Tsn, ours: Option<Tsn>) {
-        self.tracker = TsnTracker::new(theirs);
-        let mut fresh = Reassembly::new(self.inbound_streams, self.config.receive_overhead);
-        fresh.peer_gives_up(self.peer.forward_tsn);
-        let mut before = core::mem::replace(&mut self.reassembly, fresh);
-        before.reset_streams(&[]);
-        self.reassembly.keep_ready(&mut before);
+        self.receiver.begin_anew(theirs, self.peer.forward_tsn);
         self.queue.reset_all();
         if let Some(ours) = ours.filter(|_| self.board.is_empty()) {
             self.board = Scoreboard::new(ours);

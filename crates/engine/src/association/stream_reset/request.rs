@@ -83,7 +83,6 @@ pub(crate) struct Reconfig {
     pub(in crate::association) peer_next: u32,
     /// Numbers of the last requests with their answers, which are empty where a request of ours was the answer.
     pub(in crate::association) answered: VecDeque<(u32, Bytes)>,
-    pub(in crate::association) deferred: Option<Box<crate::association::stream_reset::answer::Deferred>>,
     /// The packet at hand had its request already.
     pub(in crate::association) one_answered: bool,
 }
@@ -95,7 +94,6 @@ impl Nothing for Reconfig {
         wishes: VecDeque::new(),
         peer_next: 0,
         answered: VecDeque::new(),
-        deferred: None,
         one_answered: false,
     };
 }
@@ -150,7 +148,7 @@ impl Association {
         incoming: bool,
     ) -> Result<(), ReconfigError> {
         let exist = |most: u16| streams.iter().all(|s| s.0 < most);
-        let known = (!outgoing || exist(self.outbound_streams)) && (!incoming || exist(self.inbound_streams));
+        let known = (!outgoing || exist(self.outbound_streams)) && (!incoming || exist(self.receiver.streams()));
         if !known || streams.len() > MAX_NAMED || !(outgoing || incoming) {
             return Err(ReconfigError::InvalidStream);
         }
@@ -173,7 +171,7 @@ impl Association {
     /// See [`ReconfigError`].
     pub fn add_streams(&mut self, now: Instant, outgoing: u16, incoming: u16) -> Result<(), ReconfigError> {
         let fits = |have: u16, more: u16| have.checked_add(more).is_some();
-        if !fits(self.outbound_streams, outgoing) || !fits(self.inbound_streams, incoming) {
+        if !fits(self.outbound_streams, outgoing) || !fits(self.receiver.streams(), incoming) {
             return Err(ReconfigError::TooMany);
         }
         if outgoing == 0 && incoming == 0 {
@@ -184,7 +182,7 @@ impl Association {
 
     /// Streams that we send on, and that the peer does.
     pub fn streams(&self) -> (u16, u16) {
-        (self.outbound_streams, self.inbound_streams)
+        (self.outbound_streams, self.receiver.streams())
     }
 
     fn wish(&mut self, now: Instant, wish: Wish) -> Result<(), ReconfigError> {
