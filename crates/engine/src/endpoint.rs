@@ -94,7 +94,7 @@ impl Slot {
 
     /// It lives, and is known under the addresses that it has.
     fn is_listed(&self) -> bool {
-        self.hashes_of == Some(self.association.addresses_changed) && self.association.phase() != Phase::Closed
+        self.hashes_of == Some(self.association.paths.addresses_changed()) && self.association.phase() != Phase::Closed
     }
 
     fn has(&self, key: &PeerKey) -> bool {
@@ -260,7 +260,7 @@ impl Endpoint {
             self.by_tag.remove(self.keys.of_tag(s.association.handshake.local_tag()), id.place());
             return;
         }
-        s.hashes_of = Some(s.association.addresses_changed);
+        s.hashes_of = Some(s.association.paths.addresses_changed());
         for i in 0..s.association.paths.len() {
             let Some(s) = self.slots.get(&id) else { return };
             let Some(p) = s.association.paths.get(i) else { return };

@@ -21,6 +21,7 @@ mod transmit;
 pub(crate) use handshake::Birth;
 pub(crate) use handshake::state::State;
 pub use handshake::state::{Phase, Stage};
+use path_table::PathTable;
 pub(crate) use policies::scratch::Bench;
 use receiver::Receiver;
 pub use sender::undelivered::Undelivered;
@@ -31,7 +32,6 @@ use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
 use crate::message::{Message, SendOptions};
 use crate::path::Path;
-use crate::path::list::Paths;
 use crate::stats::{AssocStats, PathStats, Tally};
 use crate::transmit::Transmit;
 use crate::tx::groups::Groups;
@@ -136,8 +136,6 @@ pub struct Association {
     pub(crate) config: Arc<AssocConfig>,
     pub(crate) state: State,
     pub(crate) handshake: Handshake,
-    /// The peer's clock beside ours.
-    clocks: crate::path::one_way::Clocks,
     /// The user has sent something, or said that it will.
     sends: bool,
     auth: Authentication,
@@ -152,18 +150,9 @@ pub struct Association {
     views_stale: bool,
     /// Something happened to another path than the one at hand: views are made anew before the next packet.
     views_doubtful: bool,
-    mtu: u64,
-    /// Bytes that the header of an I-DATA chunk takes more than that of DATA; 0 where DATA is used.
-    data_extra: usize,
-    /// The initial window of the first path, bytes.
-    initial_cwnd: u64,
     /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
     fill_scale: u64,
-    pub(crate) paths: Paths,
-    /// Counts changes of the addresses in `paths`.
-    pub(crate) addresses_changed: u32,
-    /// The user's choice for new data (§6.4).
-    primary: PathId,
+    pub(crate) paths: PathTable,
     // Sending.
     queue: SendQueue,
     groups: Groups,
@@ -208,16 +197,9 @@ pub struct Association {
     swept_ahead: Option<Instant>,
     /// Where the last FORWARD-TSN pointed, when it left, and on which path.
     forward_sent: Option<(u64, Instant, PathId)>,
-    /// Consecutive errors over all paths (RFC 9260 §8.1).
-    errors: u16,
-    last_error: Option<Instant>,
-    /// When the first of these errors in a row was noted.
-    first_error: Option<Instant>,
     want_writable: bool,
     /// Bytes of the message that was not taken last, until one is.
     refused: u64,
-    /// A path came or went, which coupling has not been asked about.
-    paths_changed: bool,
     // Receiving.
     receiver: Receiver,
     acknowledger: Acknowledger,
@@ -227,7 +209,6 @@ pub struct Association {
     control: ControlOut,
     asconf: Asconf,
     reconfig: Seldom<stream_reset::request::Reconfig>,
-    nonces: path_table::nonces::Nonces,
     events: VecDeque<Event>,
     abandoned_told: u64,
     abandoned: Seldom<sender::give_up::Abandoned>,
@@ -266,7 +247,9 @@ impl Association {
         if self.state.is_connected() && options.stream.0 >= self.outbound_streams {
             return Err(SendError::InvalidStream(self.outbound_streams));
         }
-        if payload.len() > self.config.send_buffer || (!self.config.fragmentation && payload.len() as u64 > self.mtu) {
+        if payload.len() > self.config.send_buffer
+            || (!self.config.fragmentation && payload.len() as u64 > self.paths.mtu())
+        {
             return Err(SendError::TooLarge);
         }
         let excess = self.held_for_sending(payload.len() as u64).saturating_sub(self.config.send_buffer as u64);
@@ -469,7 +452,7 @@ impl Association {
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
         let tells = self.acknowledger.has_any_data() && !self.config.quirks.no_window_updates;
-        if tells && self.state.is_connected() && self.receiver.has_opened(self.mtu) {
+        if tells && self.state.is_connected() && self.receiver.has_opened(self.paths.mtu()) {
             self.acknowledger.request();
         }
     }

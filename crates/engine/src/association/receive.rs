@@ -306,7 +306,7 @@ impl Association {
             return;
         }
         self.control.clear();
-        let path = self.usable_paths().iter().next().unwrap_or(self.handshake.path());
+        let path = self.paths.usable().iter().next().unwrap_or(self.handshake.path());
         self.control.push(path, What::Abort(causes));
         self.close(why);
     }

@@ -52,7 +52,7 @@ impl Association {
 
     /// Where new data goes while one path carries all.
     pub fn primary(&self) -> PathId {
-        self.primary
+        self.paths.primary()
     }
 
     /// Where new data may leave now: what the path scheduler would be offered.
@@ -84,7 +84,7 @@ impl Association {
     /// user is not woken for each packet.
     pub(super) fn takes_more(&self) -> bool {
         let buffer = self.config.send_buffer as u64;
-        let room = (buffer / ROOM).max(self.mtu + 1).min(buffer / 2).max(self.refused);
+        let room = (buffer / ROOM).max(self.paths.mtu() + 1).min(buffer / 2).max(self.refused);
         self.held_for_sending(room) <= buffer
     }
 

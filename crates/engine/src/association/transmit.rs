@@ -184,9 +184,10 @@ impl Association {
     #[inline]
     pub(super) fn decay_idle_windows(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
-            if self.paths[i].may_decay(now, self.mtu) {
+            if self.paths[i].may_decay(now, self.paths.mtu()) {
                 let rto = self.rto(PathId(i as u8));
-                self.paths[i].decay_while_idle(now, rto, self.mtu, self.config.quirks.decay_keeps_threshold);
+                let mtu = self.paths.mtu();
+                self.paths[i].decay_while_idle(now, rto, mtu, self.config.quirks.decay_keeps_threshold);
                 self.views_stale = true;
             }
         }
@@ -239,7 +240,7 @@ impl Association {
             self.forward_timer = None;
             return false;
         }
-        let Some(path) = self.usable_paths().iter().next() else { return false };
+        let Some(path) = self.paths.usable().iter().next() else { return false };
         start_packet(self, path, out);
         self.push_forward_tsn(now, path, point, out);
         self.bundle_sack(now, path, out, 0);
@@ -285,7 +286,7 @@ impl Association {
     /// The same for I-FORWARD-TSN: ordered and unordered messages of a stream each once with the largest MID (RFC 8260
     /// §2.3.1), and the point up to which they fit.
     fn collect_skipped_interleaved(&self, point: u64) -> (u64, Vec<Skipped>) {
-        let room = (self.mtu as usize - 8) / 8;
+        let room = (self.paths.mtu() as usize - 8) / 8;
         let mut out: Vec<Skipped> = Vec::new();
         let mut reached = self.board.cumulative();
         for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {
@@ -305,7 +306,7 @@ impl Association {
     /// only passed is not named: usrsctp throws away what is named and waits for its turn. When they would not fit the
     /// packet the point is lowered.
     fn collect_skipped(&mut self, point: u64) -> u64 {
-        let room = (self.mtu as usize - 8) / 4;
+        let room = (self.paths.mtu() as usize - 8) / 4;
         self.scratch.skipped.clear();
         let mut reached = self.board.cumulative();
         for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {

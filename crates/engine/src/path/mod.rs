@@ -8,7 +8,6 @@ pub(crate) mod flight;
 pub(crate) mod heartbeats;
 mod jumps;
 mod least;
-pub(crate) mod list;
 pub(crate) mod one_way;
 pub(crate) mod pseudo_cumulative;
 pub(crate) mod rate;

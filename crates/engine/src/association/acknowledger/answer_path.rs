@@ -72,7 +72,7 @@ impl Association {
         if follows || self.paths.get(self.acknowledger.path.index()).is_some_and(works) {
             return Some(self.acknowledger.path);
         }
-        let usable = self.usable_paths();
+        let usable = self.paths.usable();
         let heard = usable.iter().find(|id| self.paths.get(id.index()).is_some_and(works));
         if heard.is_some() {
             return heard;

@@ -65,7 +65,7 @@ impl Association {
         self.scratch.duplicates.clear();
         self.receiver.take_duplicates(&mut self.scratch.duplicates);
         self.scratch.duplicates.truncate(left);
-        let a_rwnd = self.receiver.announce(self.mtu);
+        let a_rwnd = self.receiver.announce(self.paths.mtu());
         let (cum_tsn, a_rwnd) = (self.receiver.cum(), u32::try_from(a_rwnd).unwrap_or(u32::MAX));
         let (gaps, kept, duplicates) = (&self.scratch.gaps[..], &self.scratch.kept[..], &self.scratch.duplicates[..]);
         if let Some(e) = self.acknowledger.echo() {

@@ -303,7 +303,7 @@ impl Association {
 
     /// Is there a path in use that is not silent?
     fn peer_answers(&self) -> bool {
-        let usable = self.usable_paths();
+        let usable = self.paths.usable();
         self.paths.iter().any(|p| usable.has(p.id) && p.known_to_peer && p.errors == 0 && p.consecutive_timeouts == 0)
     }
 
@@ -339,7 +339,7 @@ impl Association {
             self.association_error(now);
             return self.send_ask(now);
         }
-        let usable = self.usable_paths();
+        let usable = self.paths.usable();
         if !self.paths.iter().any(|p| usable.has(p.id) && p.known_to_peer) {
             // Nothing else is left to notice a dead peer by: only known paths are probed (RFC 5061 §5.1 B1).
             self.association_error(now);

@@ -85,10 +85,9 @@ impl Association {
         out.packet.push(&CookieEcho { cookie });
         let mut room = self.packet_size(path).saturating_sub(out.packet.len());
         let timeout = self.rto(path);
-        if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Listed)
-            && room >= HEARTBEAT_LEN
-        {
-            let nonce = self.nonces.next();
+        let listed = self.paths.get(path.index()).is_some_and(|p| p.origin == Origin::Listed);
+        let nonce = if listed && room >= HEARTBEAT_LEN { Some(self.paths.next_nonce()) } else { None };
+        if let (Some(nonce), Some(p)) = (nonce, self.paths.get_mut(path.index())) {
             let sent_at = self.handshake.sent_at();
             p.heartbeat = Some(PendingHeartbeat { nonce, sent_at, deadline: sent_at + timeout });
             out.packet.push(&Heartbeat::new(&heartbeat_info(path, nonce)));

@@ -4,7 +4,7 @@ use crate::association::acknowledger::Acknowledger;
 use crate::association::addresses::asconf::Asconf;
 use crate::association::control::ControlOut;
 use crate::association::handshake::{Birth, Handshake};
-use crate::association::path_table::nonces;
+use crate::association::path_table::PathTable;
 use crate::association::policies::scratch as bench;
 use crate::association::policies::views::Views;
 use crate::association::receiver::Receiver;
@@ -16,12 +16,11 @@ use crate::association::stream_reset::request::Reconfig;
 use crate::association::{Association, PeerFeatures, State};
 use crate::config::AssocConfig;
 use crate::path::Origin;
-use crate::path::list::Paths;
 use crate::stats::Tally;
 use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
-use anabranch_base::{Entropy, Instant, PathId};
+use anabranch_base::{Entropy, Instant};
 use anabranch_policy::registry::PolicySet;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -37,6 +36,7 @@ impl Association {
         let mtu = config.max_payload() as u64;
         let (initial, local, remote) = (birth.local_initial, birth.local, birth.remote);
         let handshake = Handshake::new(birth, entropy);
+        let paths = PathTable::new(mtu, config.initial_window, remote, entropy);
         let mut a = Association {
             state,
             auth: crate::association::handshake::authentication::Authentication::default(),
@@ -48,13 +48,8 @@ impl Association {
             views: Views::default(),
             views_stale: true,
             views_doubtful: false,
-            mtu,
-            data_extra: 0,
-            initial_cwnd: crate::path::initial_window(config.initial_window, mtu, remote),
             fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
-            paths: Paths::default(),
-            addresses_changed: 0,
-            primary: PathId(0),
+            paths,
             queue: SendQueue::default(),
             groups: Groups::default(),
             board: Scoreboard::new(initial),
@@ -64,7 +59,6 @@ impl Association {
             scheduler_wakeup: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
-            clocks: Default::default(),
             sends: false,
             confirming: false,
             gate: Gate::Open,
@@ -85,12 +79,8 @@ impl Association {
             swept_marked: None,
             swept_ahead: None,
             forward_sent: None,
-            errors: 0,
-            last_error: None,
-            first_error: None,
             want_writable: false,
             refused: 0,
-            paths_changed: false,
             receiver: Receiver::new(config.inbound_streams, config.receive_buffer, config.receive_overhead),
             acknowledger: Acknowledger::default(),
             packet_marked: false,
@@ -101,7 +91,6 @@ impl Association {
                 true => Reconfig::new(initial).into(),
                 false => Seldom::nothing(),
             },
-            nonces: nonces::Nonces::new(entropy),
             events: VecDeque::new(),
             abandoned_told: 0,
             abandoned: Seldom::nothing(),

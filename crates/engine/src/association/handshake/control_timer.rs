@@ -40,7 +40,7 @@ impl Association {
             State::CookieWait => matches!(p.origin, Origin::Handshake | Origin::AddedByUs),
             // The cookie is bound to the source address that the peer saw.
             State::CookieEchoed { .. } => p.known_to_peer,
-            _ => self.usable_paths().has(p.id),
+            _ => self.paths.usable().has(p.id),
         };
         let list: Vec<PathId> = self.paths.iter().filter(|p| !p.interface_down && may(p)).map(|p| p.id).collect();
         let first = list.iter().position(|id| *id == self.handshake.path).unwrap_or(0);

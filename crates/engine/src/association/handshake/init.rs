@@ -110,7 +110,7 @@ impl Association {
         } else if let Some(p) = self.paths.get_mut(self.handshake.path.index()) {
             // The source is the only address there is (§5.1.2 A). Nobody has named it: it is to be confirmed.
             (p.local, p.remote, p.origin) = (from.local, from.remote, Origin::Listed);
-            self.addresses_changed += 1;
+            self.paths.note_new_address();
         }
     }
 
@@ -143,7 +143,7 @@ impl Association {
         }
         let inbound = self.config.inbound_streams.max(1).min(f.outbound_streams);
         self.receiver.begin(f.initial_tsn, inbound, self.peer.forward_tsn);
-        self.data_extra = if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 };
+        self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });
         self.queue.interleave(self.peer.interleaving);
         self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
         if self.peer.nr_sack && !self.config.vouch_for_all {

@@ -170,6 +170,6 @@ impl Association {
     fn path_to(&self, from: Source) -> PathId {
         let here = |p: &&crate::path::Path| p.local == from.local && p.remote == from.remote && p.state.usable();
         let found = self.paths.iter().find(here).map(|p| p.id);
-        found.or_else(|| self.usable_paths().iter().next()).unwrap_or(self.handshake.path)
+        found.or_else(|| self.paths.usable().iter().next()).unwrap_or(self.handshake.path)
     }
 }

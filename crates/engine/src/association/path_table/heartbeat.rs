@@ -13,7 +13,7 @@ const MIN_PROBE: Duration = Duration::from_millis(100);
 impl Association {
     /// How often `path` is probed while it is idle. False when there is no such path.
     pub fn set_heartbeat(&mut self, now: Instant, path: PathId, setting: HeartbeatSetting) -> bool {
-        let Some(p) = self.paths.get_mut(path.index()) else { return false };
+        let Some(p) = self.paths.list.get_mut(path.index()) else { return false };
         p.heartbeat_setting = setting;
         // An answer that is awaited decides when the next one leaves.
         let off = match setting {
@@ -83,9 +83,9 @@ impl Association {
     /// Sets the next HEARTBEAT of a path.
     pub(in crate::association) fn schedule_heartbeat(&mut self, now: Instant, id: PathId) {
         let rto = self.probe_timeout(id);
-        let jitter = self.nonces.jitter(rto.as_nanos().max(1));
+        let jitter = self.paths.nonces.jitter(rto.as_nanos().max(1));
         let delay = self.heartbeat_delay(id, rto);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         // Half an RTO of jitter to either side (§8.3).
         p.heartbeat_timer = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
     }
@@ -97,7 +97,7 @@ impl Association {
             return Some(rto);
         }
         let interval = self.heartbeat_interval(p)?;
-        self.policies.path_state.heartbeat(&p.view(self.mtu, self.views.signals(id)), rto, interval)
+        self.policies.path_state.heartbeat(&p.view(self.paths.mtu, self.views.signals(id)), rto, interval)
     }
 
     /// How long a probe may take: the path's own round trips, not the floor of T3, doubled by each error; but a
@@ -122,7 +122,7 @@ impl Association {
 
     pub(in crate::association) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
         let max_path_retrans = self.max_retrans_of(id);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.heartbeat_timer = None;
         if !self.state.is_connected() || p.interface_down {
             return;
@@ -139,12 +139,12 @@ impl Association {
             // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
             let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
             if self.config.quirks.heartbeat_by_t3
-                && let Some(p) = self.paths.get_mut(id.index())
+                && let Some(p) = self.paths.list.get_mut(id.index())
             {
                 p.backoff = p.backoff.saturating_add(1).min(16);
             } else if active && !self.confirming && h.sent_at + delay > now {
-                let jitter = Duration::from_nanos(self.nonces.jitter(waited.as_nanos().max(1)));
-                if let Some(p) = self.paths.get_mut(id.index()) {
+                let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
+                if let Some(p) = self.paths.list.get_mut(id.index()) {
                     p.heartbeat_timer = Some((h.sent_at + delay + jitter - waited / 2).max(now));
                 }
                 return;
@@ -165,7 +165,7 @@ impl Association {
             return;
         }
         let pause = if lost.is_some() { self.probe_pause(id) } else { Duration::ZERO };
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         if !pause.is_zero() {
             p.heartbeat_timer = Some(now + pause);
             return;
@@ -207,8 +207,8 @@ impl Association {
         // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept. While T3 runs
         // it counts the same silence, and more probes must not make that one end sooner.
         let timed = self.paths.get(id.index()).is_some_and(|p| p.t3.is_some());
-        let counts = self.usable_paths().has(id) && self.was_patient(now, id, waited) && !timed;
-        if let Some(p) = self.paths.get_mut(id.index()) {
+        let counts = self.paths.usable().has(id) && self.was_patient(now, id, waited) && !timed;
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
             p.answers_lost = true;
             // Data went by this path since, and it answered: it is not silent.
             let since = |t: Option<Instant>| t > Some(lost.sent_at);
@@ -235,17 +235,18 @@ impl Association {
     /// more often, so many probes together count as one.
     fn was_patient(&self, now: Instant, id: PathId, waited: Duration) -> bool {
         let least = self.config.rto_initial;
-        let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.errors.min(16)));
+        let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.paths.errors.count().min(16)));
         let silent = |t: Option<Instant>, d: Duration| t.is_none_or(|t| now.since(t) >= d);
         let heard = self.paths.get(id.index()).and_then(|p| p.last_heard);
-        waited >= least || silent(heard, least) && silent(self.last_error, doubled.min(self.config.rto_max).max(least))
+        waited >= least
+            || silent(heard, least) && silent(self.paths.errors.last(), doubled.min(self.config.rto_max).max(least))
     }
 
     pub(in crate::association) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
-        let nonce = self.nonces.next();
+        let nonce = self.paths.nonces.next();
         let timeout = self.probe_timeout(id);
         self.views_doubtful = true;
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         if let Some(unanswered) = p.heartbeat.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
         {
             p.earlier.get_or_insert_default().remember(&unanswered, false);
@@ -265,7 +266,7 @@ impl Association {
         if self.train_answered(now, id, nonce) {
             return;
         }
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         if let Some(pair) = p.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
             let rtt = now.since(pair.sent_at);
             p.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
@@ -299,15 +300,15 @@ impl Association {
             self.look_for_black_holes(now);
         }
         self.note_resumed(now, id, sent_at, true);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.backoff = 0;
-        self.errors = 0;
+        self.paths.errors.clear();
         if p.state == PathState::Unconfirmed {
             self.confirm(now, id);
         }
         self.path_answered(now, id);
         self.use_resumed_paths(now);
-        match (waits, self.paths.get_mut(id.index())) {
+        match (waits, self.paths.list.get_mut(id.index())) {
             (Some(newer), Some(p)) => p.heartbeat_timer = Some(newer.deadline),
             _ => self.schedule_heartbeat(now, id),
         }
@@ -319,7 +320,7 @@ impl Association {
 
     /// The path leads to the peer and back: data may use it.
     pub(in crate::association) fn confirm(&mut self, now: Instant, id: PathId) {
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.errors = 0;
         p.last_heard = Some(now);
         self.settle_standby(id);
@@ -330,17 +331,17 @@ impl Association {
     /// The next HEARTBEAT as its predecessor's RTO had it, which may have been long (`heartbeat_by_t3`).
     fn schedule_as_asked(&mut self, id: PathId, asked: &PendingHeartbeat) {
         let rto = asked.deadline.since(asked.sent_at);
-        let jitter = Duration::from_nanos(self.nonces.jitter(rto.as_nanos().max(1)));
+        let jitter = Duration::from_nanos(self.paths.nonces.jitter(rto.as_nanos().max(1)));
         let interval = self.paths.get(id.index()).and_then(|p| self.heartbeat_interval(p));
-        if let Some(p) = self.paths.get_mut(id.index()) {
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
             p.heartbeat_timer = interval.map(|i| asked.sent_at + i + rto + jitter - rto / 2);
         }
     }
 
     /// Two HEARTBEATs back to back, asked for by the quality estimator.
     pub(in crate::association) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
-        let nonces = [self.nonces.next(), self.nonces.next()];
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let nonces = [self.paths.nonces.next(), self.paths.nonces.next()];
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         if p.state == PathState::Unconfirmed || p.interface_down {
             return;
         }

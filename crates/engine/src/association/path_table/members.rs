@@ -21,7 +21,6 @@ impl Association {
             return self.recycle_path(local, remote, origin);
         }
         let id = PathId(self.paths.len() as u8);
-        self.addresses_changed += 1;
         self.paths.push(Path::new(id, local, remote, origin, self.first_window(remote), window));
         self.begin_path(id);
         Some(id)
@@ -30,31 +29,20 @@ impl Association {
     /// What a new path needs by its association's configuration only.
     fn begin_path(&mut self, id: PathId) {
         if let Some(wanted) = self.config.path_mtu_discovery
-            && let Some(p) = self.paths.get_mut(id.index())
+            && let Some(p) = self.paths.list.get_mut(id.index())
         {
             let (base, floor) = (self.config.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
             p.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
         }
         if self.config.quirks != crate::Quirks::default()
-            && let Some(p) = self.paths.get_mut(id.index())
+            && let Some(p) = self.paths.list.get_mut(id.index())
         {
             p.era = Some(Box::default());
         }
     }
 
-    /// To be called when the first path is another one, or packets have another size.
-    pub(in crate::association) fn note_initial_window(&mut self) {
-        if let Some(p) = self.paths.first() {
-            self.initial_cwnd = initial_window(self.config.initial_window, self.mtu, p.remote);
-        }
-    }
-
-    /// Where the window of a path to `remote` begins.
     fn first_window(&self, remote: SocketAddr) -> FirstWindow {
-        FirstWindow {
-            cwnd: initial_window(self.config.initial_window, self.mtu, remote),
-            ssthresh: self.config.initial_ssthresh,
-        }
+        self.paths.first_window(self.config.initial_window, self.config.initial_ssthresh, remote)
     }
 
     /// Reuses the number of the path that has been useless for longest. Paths that carry something stay.
@@ -65,13 +53,13 @@ impl Association {
                 && matches!(p.origin, Origin::AddedByPeer | Origin::Listed)
         };
         let id = self.paths.iter().filter(free).min_by_key(|p| p.last_received).map(|p| p.id)?;
-        self.addresses_changed += 1;
+        self.paths.addresses_changed += 1;
         self.asconf.forget_path(id);
         let window = (self.policies.window)();
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
         self.begin_path(id);
         self.views.forget(id);
-        self.note_initial_window();
+        self.paths.note_initial_window(self.config.initial_window);
         Some(id)
     }
 
@@ -83,7 +71,7 @@ impl Association {
         for kept in self.asconf.keeps(local) {
             self.name_address(kept.local, kept.ip);
         }
-        let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
+        let known = self.paths.list.iter_mut().find(|p| p.local == local && p.remote == remote);
         let known = known.map(|p| {
             // What the peer added comes back by the peer only.
             let removed = p.origin != Origin::AddedByPeer && core::mem::take(&mut p.removed);
@@ -110,25 +98,25 @@ impl Association {
     /// is and is left to IP to divide (§6.9), see [`Transmit::may_divide`](crate::Transmit). False when there is no such
     /// path.
     pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
-        let Some(p) = self.paths.get_mut(path.index()) else { return false };
+        let Some(p) = self.paths.list.get_mut(path.index()) else { return false };
         p.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
         self.settle_mtu();
-        for p in self.paths.iter_mut() {
-            p.cwnd = p.cwnd.max(self.mtu);
+        for p in self.paths.list.iter_mut() {
+            p.cwnd = p.cwnd.max(self.paths.mtu);
         }
         true
     }
 
     /// Bytes of a chunk with such a payload, padding included.
     pub(in crate::association) fn chunk_len(&self, payload: usize) -> usize {
-        anabranch_wire::data_chunk_len(payload) + self.data_extra
+        anabranch_wire::data_chunk_len(payload) + self.paths.data_extra
     }
 
     /// Where new data goes while one path carries all (§6.4). False when there is no such path.
     pub fn set_primary(&mut self, path: PathId) -> bool {
         let known = path.index() < self.paths.len();
         if known {
-            self.primary = path;
+            self.paths.primary = path;
             self.opportunity();
         }
         known
@@ -138,7 +126,7 @@ impl Association {
     pub fn interface_down(&mut self, now: Instant, local: LocalId) {
         self.touch_views();
         for i in 0..self.paths.len() {
-            let p = &mut self.paths[i];
+            let p = &mut self.paths.list[i];
             if p.local != local || p.interface_down {
                 continue;
             }
@@ -155,14 +143,14 @@ impl Association {
     pub fn interface_up(&mut self, now: Instant, local: LocalId) {
         self.touch_views();
         for i in 0..self.paths.len() {
-            let p = &mut self.paths[i];
+            let p = &mut self.paths.list[i];
             if p.local == local && p.interface_down {
                 p.interface_down = false;
                 let id = p.id;
                 // From an address the peer has not learnt nothing but the request may leave (DESIGN decision 2).
                 p.known_to_peer &= !self.peer.asconf;
                 let start = FirstWindow {
-                    cwnd: initial_window(self.config.initial_window, self.mtu, p.remote),
+                    cwnd: initial_window(self.config.initial_window, self.paths.mtu, p.remote),
                     ssthresh: self.config.initial_ssthresh,
                 };
                 p.reset_congestion(start, (self.policies.window)());
@@ -179,7 +167,7 @@ impl Association {
     /// policies (P1 §2.2).
     pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
         self.touch_views();
-        for p in self.paths.iter_mut().filter(|p| p.local == local) {
+        for p in self.paths.list.iter_mut().filter(|p| p.local == local) {
             p.frame_errors = Some(report);
         }
     }
@@ -211,7 +199,7 @@ impl Association {
     /// an address unless told otherwise), one to which our address has changed, or a stranger at an address that the
     /// peer lists. The association lives on its other paths; were the peer really gone, those would say so.
     pub(in crate::association) fn unknown_there(&mut self, id: PathId) {
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         tracing::debug!(path = ?id, remote = %p.remote, "this path is not known at its other end");
         if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
             p.known_to_peer = false;
@@ -223,7 +211,7 @@ impl Association {
             p.disowned = true;
             p.heartbeat = None;
             p.heartbeat_timer = None;
-            self.addresses_changed += 1;
+            self.paths.addresses_changed += 1;
         }
     }
 
@@ -236,12 +224,12 @@ impl Association {
         to: PathState,
         reason: PathReason,
     ) {
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         if p.state == to {
             return;
         }
         let from = core::mem::replace(&mut p.state, to);
-        self.paths_changed = true;
+        self.paths.uncoupled = true;
         self.note_connectivity(now, id);
         let (from, to) = (self.shown_state(from), self.shown_state(to));
         if from == to {
@@ -260,7 +248,7 @@ impl Association {
 
     /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
     pub(in crate::association) fn path_answered(&mut self, now: Instant, id: PathId) {
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.last_heard = Some(now);
         p.errors = 0;
         p.answers_lost = false;
@@ -270,13 +258,13 @@ impl Association {
         if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down && !removed {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
-                let first = initial_window(self.config.initial_window, self.mtu, p.remote);
-                p.cwnd = p.cwnd.min(first).max(self.mtu);
+                let first = initial_window(self.config.initial_window, self.paths.mtu, p.remote);
+                p.cwnd = p.cwnd.min(first).max(self.paths.mtu);
                 p.backoff = 0;
                 self.send_train(now, id);
             }
             if self.policies.timer.resumes()
-                && let Some(p) = self.paths.get_mut(id.index())
+                && let Some(p) = self.paths.list.get_mut(id.index())
             {
                 p.resumed.get_or_insert_default();
             }
@@ -294,7 +282,7 @@ impl Association {
     /// One more error on a path; its policy says what that means.
     pub(in crate::association) fn path_error(&mut self, now: Instant, id: PathId, reason: PathReason) {
         let max = self.max_retrans_of(id);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.errors = p.errors.saturating_add(1);
         let (errors, state, limits) = (p.errors, p.state, p.limits);
         if errors >= 2 {
@@ -306,7 +294,7 @@ impl Association {
         }
         let Some(p) = self.paths.get(id.index()) else { return };
         let signals = self.views.signals(id);
-        let to = self.policies.path_state.after_timeout(&p.view(self.mtu, signals), max);
+        let to = self.policies.path_state.after_timeout(&p.view(self.paths.mtu, signals), max);
         let to = limits.judged(errors, state, to);
         // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
         let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.interface_down;
@@ -319,7 +307,7 @@ impl Association {
         if to != PathState::Active && to != p.state && !alone {
             self.leave_path(now, id, to, reason);
         }
-        if id == self.primary {
+        if id == self.paths.primary {
             self.switch_primary(errors);
         }
     }
@@ -327,14 +315,15 @@ impl Association {
     /// The primary path has this many errors: perhaps the one that is used in its place takes its role (RFC 7829 §5).
     fn switch_primary(&mut self, errors: u16) {
         let Some(limit) = self.config.primary_switchover else { return };
-        let max = self.max_retrans_of(self.primary);
-        let own = self.paths.get(self.primary.index()).and_then(|p| p.limits.potentially_failed);
+        let max = self.max_retrans_of(self.paths.primary);
+        let own = self.paths.get(self.paths.primary.index()).and_then(|p| p.limits.potentially_failed);
         let lowest = own.map_or(self.policies.path_state.leaves_above(max), |most| most.min(max));
         if errors <= limit.max(lowest) {
             return;
         }
-        let from_primary = |p: &PathId| p.0.wrapping_sub(self.primary.0);
-        let Some(path) = self.usable_paths().iter().min_by_key(from_primary).filter(|p| *p != self.primary) else {
+        let from_primary = |p: &PathId| p.0.wrapping_sub(self.paths.primary.0);
+        let Some(path) = self.paths.usable().iter().min_by_key(from_primary).filter(|p| *p != self.paths.primary)
+        else {
             return;
         };
         self.set_primary(path);
@@ -356,7 +345,7 @@ impl Association {
         if was_active && holds {
             self.widen_for_takeover(now, id);
         }
-        if let Some(p) = self.paths.get_mut(id.index()) {
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
             if was_active && holds {
                 p.stalled_since = Some(p.unanswered_since.max(p.last_heard).unwrap_or(now));
             }
@@ -371,7 +360,7 @@ impl Association {
     /// One of its addresses is no longer one: nothing leaves by it, and late answers do not bring it back.
     pub(in crate::association) fn remove_path(&mut self, now: Instant, id: PathId) {
         self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.known_to_peer = false;
         p.removed = true;
         (p.heartbeat_timer, p.heartbeat, p.earlier, p.pair) = (None, None, None, None);
@@ -386,37 +375,29 @@ impl Association {
     /// The peer knows both addresses. Those of a path that was removed have to be confirmed again, for somebody else may
     /// have them by now (RFC 5061 §5.3 F14).
     pub(in crate::association) fn know_path(&mut self, id: PathId) {
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         if !p.known_to_peer && p.state == PathState::Inactive {
             (p.state, p.errors) = (PathState::Unconfirmed, 0);
-            self.paths_changed = true;
+            self.paths.uncoupled = true;
         }
         (p.known_to_peer, p.removed) = (true, false);
     }
 
-    /// One more error in a row of the association; too many end it (§8.1). Counted once per RTO.Initial at most:
-    /// what a short blackout costs must not depend on how many paths there are nor on how quick their timers are.
+    /// One more error in a row of the association; too many end it (§8.1).
     pub(in crate::association) fn association_error(&mut self, now: Instant) {
-        if self.last_error.is_some_and(|t| now.since(t) < self.config.rto_initial) {
-            return;
-        }
-        self.last_error = Some(now);
-        if self.errors == 0 {
-            self.first_error = Some(now);
-        }
-        self.errors = self.errors.saturating_add(1);
-        if self.errors > self.config.max_association_retrans && self.peer_deadline().is_none() {
+        if self.paths.errors.note(now, self.config.rto_initial)
+            && self.paths.errors.count() > self.config.max_association_retrans
+            && self.peer_deadline().is_none()
+        {
             self.give_up_on_peer(now, crate::event::CloseReason::PeerGone);
         }
     }
 
     /// When a peer that owes an answer is given up, where that is a matter of time.
     pub(in crate::association) fn peer_deadline(&self) -> Option<Instant> {
-        if self.errors == 0 {
-            return None;
-        }
+        let first = self.paths.errors.first()?;
         let limit = self.config.peer_timeout?;
         // One that never answered anything but the handshake is silent since the first error.
-        self.paths.iter().filter_map(|p| p.last_heard).max().or(self.first_error).map(|heard| heard + limit)
+        Some(self.paths.iter().filter_map(|p| p.last_heard).max().unwrap_or(first) + limit)
     }
 }

@@ -32,21 +32,21 @@ impl Association {
         let in_use = |p: &&crate::path::Path| !searches || p.state == PathState::Active && !p.interface_down;
         let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id)).min();
         let smallest = smallest.unwrap_or(self.config.packet_size - self.auth.room());
-        let mtu = (crate::AssocConfig::payload_of(smallest) - self.data_extra) as u64;
-        if searches && mtu == self.mtu {
+        let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
+        if searches && mtu == self.paths.mtu {
             return;
         }
-        self.mtu = mtu;
+        self.paths.mtu = mtu;
         // A window has room for a packet, whatever that is by now.
-        self.paths.iter_mut().for_each(|p| p.cwnd = p.cwnd.max(mtu));
-        self.note_initial_window();
+        self.paths.list.iter_mut().for_each(|p| p.cwnd = p.cwnd.max(mtu));
+        self.paths.note_initial_window(self.config.initial_window);
         self.touch_views();
     }
 
     /// Tells of paths that carry small packets only, and of those that do no longer.
     fn name_small_paths(&mut self) {
         let whole = self.config.packet_size & !3;
-        for p in self.paths.iter_mut() {
+        for p in self.paths.list.iter_mut() {
             let Some(size) = p.discovery.as_ref().map(|d| d.size()) else { continue };
             if (size < whole) != p.small_packets {
                 p.small_packets = size < whole;
@@ -80,13 +80,13 @@ impl Association {
     /// §5.6).
     pub(in crate::association) fn encapsulate(&mut self, path: PathId, port: u16) {
         let most = self.config.packet_size;
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(path.index()) else { return };
         let before = p.remote.port();
         if before == port {
             return;
         }
         p.remote.set_port(port);
-        self.addresses_changed += 1;
+        self.paths.addresses_changed += 1;
         match (before, port) {
             (0, _) => {
                 p.packet_size =
@@ -100,7 +100,7 @@ impl Association {
 
     /// A path came into use, or left it.
     pub(in crate::association) fn note_connectivity(&mut self, now: Instant, id: PathId) {
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         let Some(d) = &mut p.discovery else { return };
         match p.state {
             PathState::Active => d.connected(now),
@@ -111,11 +111,11 @@ impl Association {
 
     pub(in crate::association) fn on_path_mtu_timer(&mut self, now: Instant, id: PathId) {
         let timeout = self.rto(id);
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         let Some(d) = &mut p.discovery else { return };
         let size = d.due(now);
         if let Some(size) = size.filter(|_| p.known_to_peer) {
-            let nonce = self.nonces.next();
+            let nonce = self.paths.nonces.next();
             d.sent(now, nonce, size, timeout);
             self.control.push(id, What::PathProbe { nonce, size });
         }
@@ -124,12 +124,12 @@ impl Association {
 
     /// Is this HEARTBEAT ACK the answer to a probe of the path's size?
     pub(in crate::association) fn probe_answered(&mut self, now: Instant, id: PathId, nonce: u64) -> bool {
-        let discovery = self.paths.get_mut(id.index()).and_then(|p| p.discovery.as_mut());
+        let discovery = self.paths.list.get_mut(id.index()).and_then(|p| p.discovery.as_mut());
         let found = discovery.is_some_and(|d| d.answered(now, nonce));
         if found {
             self.settle_mtu();
-            let mtu = self.mtu;
-            self.paths.iter_mut().for_each(|p| p.cwnd = p.cwnd.max(mtu));
+            let mtu = self.paths.mtu;
+            self.paths.list.iter_mut().for_each(|p| p.cwnd = p.cwnd.max(mtu));
             self.path_answered(now, id);
         }
         found
@@ -142,7 +142,7 @@ impl Association {
         }
         let full = self.peer_is_full();
         for i in 0..self.paths.len() {
-            let Some(p) = self.paths.get_mut(i) else { continue };
+            let Some(p) = self.paths.list.get_mut(i) else { continue };
             let (id, round_trip) = (p.id, p.rtt.srtt());
             let Some(d) = &mut p.discovery else { continue };
             if full {
@@ -177,7 +177,7 @@ impl Association {
             return;
         }
         let full = self.peer_is_full();
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(path.index()) else { return };
         let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
         // What a peer without room drops tells nothing of the path.
         if p.discovery.is_some() && !full && carries_data() {

@@ -15,7 +15,7 @@ impl Association {
     pub(in crate::association) fn rto(&self, p: PathId) -> Duration {
         let Some(path) = self.paths.get(p.index()) else { return self.within_rto_max(self.config.rto_initial) };
         let signals = self.views.signals(p);
-        self.within_rto_max(self.policies.timer.rto(&path.view(self.mtu, signals)))
+        self.within_rto_max(self.policies.timer.rto(&path.view(self.paths.mtu, signals)))
     }
 
     /// `base` doubled so many times (RFC 9260 §6.3.3 E2).

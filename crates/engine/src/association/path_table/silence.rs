@@ -13,7 +13,7 @@ impl Association {
     /// The path has been silent although it should have answered; or it has been for as long as T3 waits, and what
     /// T3 says of a path holds (RFC 9260 §6.3.3, §8.2).
     pub(in crate::association) fn on_suspect(&mut self, now: Instant, id: PathId) {
-        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.suspect_timer = None;
         if p.state == PathState::Suspected {
             return self.on_t3(now, id);
@@ -41,7 +41,7 @@ impl Association {
     }
 
     fn look_again(&mut self, id: PathId, at: Option<Instant>) {
-        if let Some(p) = self.paths.get_mut(id.index()) {
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
             p.suspect_timer = at;
         }
     }
@@ -93,7 +93,7 @@ impl Association {
     fn suspect(&mut self, now: Instant, id: PathId) {
         let expiry = self.paths.get(id.index()).and_then(|p| p.t3);
         self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
-        if let Some(p) = self.paths.get_mut(id.index()) {
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
             p.suspect_timer = expiry;
         }
     }
@@ -108,12 +108,12 @@ impl Association {
         }
         // Before: what idling takes from a window is not to take this.
         self.decay_idle_windows(now);
-        let most = (packets * self.mtu).min((2 * self.mtu).max(FIRST_WINDOW));
-        let sound = |p: &&mut Path| {
+        let most = (packets * self.paths.mtu).min((2 * self.paths.mtu).max(FIRST_WINDOW));
+        let sound = |p: &&mut Box<Path>| {
             let in_use = p.id != left && p.state == PathState::Active;
             in_use && p.errors == 0 && p.consecutive_timeouts == 0 && p.recovery_exit.is_none()
         };
-        for p in self.paths.iter_mut().filter(sound) {
+        for p in self.paths.list.iter_mut().filter(sound) {
             let busy = p.flight.bytes();
             let wanted = if busy == 0 { most } else { (busy + most).min(p.ssthresh) };
             p.cwnd = p.cwnd.max(wanted);

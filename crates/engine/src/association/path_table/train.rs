@@ -57,12 +57,12 @@ impl Association {
         if !self.sends {
             return;
         }
-        let wanted = |p: &&mut crate::path::Path| p.window.wants_train() && p.known_to_peer && !p.interface_down;
-        if self.paths.get_mut(id.index()).filter(wanted).is_none() {
+        let wanted = |p: &&crate::path::Path| p.window.wants_train() && p.known_to_peer && !p.interface_down;
+        if self.paths.get(id.index()).filter(wanted).is_none() {
             return;
         }
-        let nonces = core::array::from_fn(|_| self.nonces.next());
-        if let Some(p) = self.paths.get_mut(id.index()) {
+        let nonces = core::array::from_fn(|_| self.paths.nonces.next());
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
             p.train = Some(Box::new(Train { nonces, sent_at: now, first: None, middle: None, done: false }));
             p.counters.heartbeats_sent += LENGTH as u64;
         }
@@ -74,8 +74,8 @@ impl Association {
 
     /// Is this HEARTBEAT ACK the answer to one of a train?
     pub(in crate::association) fn train_answered(&mut self, now: Instant, id: PathId, nonce: u64) -> bool {
-        let payload = self.mtu;
-        let Some(p) = self.paths.get_mut(id.index()) else { return false };
+        let payload = self.paths.mtu;
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return false };
         let Some(train) = p.train.as_deref_mut() else { return false };
         let Some(number) = train.nonces.iter().position(|n| *n == nonce) else { return false };
         p.counters.heartbeats_answered += 1;
@@ -101,11 +101,11 @@ impl Association {
 
     /// The path begins with the rate that its train showed.
     fn begin_with(&mut self, now: Instant, id: PathId, rate: Option<Rate>) {
-        let (Some(rate), Some(p)) = (rate, self.paths.get_mut(id.index())) else { return };
+        let (Some(rate), Some(p)) = (rate, self.paths.list.get_mut(id.index())) else { return };
         let rtt = p.rtt.min_rtt();
         p.capacity.guess(now, rate, rtt);
         self.refresh_view(id);
-        if let (Some(p), Some(v)) = (self.paths.get_mut(id.index()), self.views.paths.get(id.index()))
+        if let (Some(p), Some(v)) = (self.paths.list.get_mut(id.index()), self.views.paths.get(id.index()))
             && let Some(window) = p.window.on_train(now, v)
         {
             p.cwnd = p.cwnd.max(window);

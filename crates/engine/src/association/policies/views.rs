@@ -5,7 +5,7 @@ use crate::path::Path;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate};
 use anabranch_policy::buffer::Share;
 use anabranch_policy::path_quality::{Board, PathQuality};
-use anabranch_policy::view::{AssocView, PathState, PathView, Signals, TimeoutLog};
+use anabranch_policy::view::{AssocView, PathView, Signals, TimeoutLog};
 
 /// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as somebody
 /// wrote.
@@ -69,7 +69,7 @@ impl Association {
         self.views.paths.clear();
         for p in self.paths.iter() {
             let s = self.views.signals(p.id);
-            self.views.paths.push(shown(p, self.mtu, s, self.quality()));
+            self.views.paths.push(shown(p, self.paths.mtu(), s, self.quality()));
         }
     }
 
@@ -96,7 +96,7 @@ impl Association {
 
     /// Where nothing was touched since they were made, views are what they would be if made anew.
     pub(in crate::association) fn views_are_fresh(&self) -> bool {
-        let fresh = |(p, v): (&Path, &PathView)| shown(p, self.mtu, v.signals, self.quality()) == *v;
+        let fresh = |(p, v): (&Path, &PathView)| shown(p, self.paths.mtu(), v.signals, self.quality()) == *v;
         self.views_doubtful || self.asks.board || self.paths.iter().zip(&self.views.paths).all(fresh)
     }
 
@@ -109,7 +109,7 @@ impl Association {
     pub(in crate::association) fn refresh_view(&mut self, id: PathId) {
         let (paths, views) = (&self.paths, &self.views);
         if let (Some(p), Some(v)) = (paths.get(id.index()), views.paths.get(id.index())) {
-            let v = shown(p, self.mtu, v.signals, self.quality());
+            let v = shown(p, self.paths.mtu(), v.signals, self.quality());
             self.views.paths[id.index()] = v;
         }
     }
@@ -157,7 +157,7 @@ impl Association {
         if active && !standby {
             return open;
         }
-        let usable = self.usable_paths();
+        let usable = self.paths.usable();
         self.paths.iter().filter(|p| usable.has(p.id) && self.has_room(p, now)).map(|p| p.id).collect()
     }
 
@@ -175,7 +175,7 @@ impl Association {
             paths: active as u64,
             on_path: p.flight.bytes(),
             outstanding: self.board.outstanding_bytes(),
-            packet: self.mtu,
+            packet: self.paths.mtu(),
             send_buffer: self.config.send_buffer as u64,
             peer_rwnd: self.peer_rwnd(),
         };
@@ -185,43 +185,6 @@ impl Association {
     /// Bytes of what was given as lost on this path, where they count as outstanding there.
     pub(in crate::association) fn marked_outstanding(&self, path: PathId) -> u64 {
         if self.config.quirks.marked_are_outstanding { self.board.marked_on(path).bytes } else { 0 }
-    }
-
-    /// Active paths; when there is none, the best of the others, so that an association never stands still
-    /// (RFC 7829 §3.2, RFC 9260 §8.2: dormant state).
-    pub(in crate::association) fn usable_paths(&self) -> PathSet {
-        let (mut active, mut any_standby) = (PathSet::EMPTY, false);
-        for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
-            active = active.with(p.id);
-            any_standby |= p.standby;
-        }
-        if !active.is_empty() {
-            return if any_standby { self.without_standby(active) } else { active };
-        }
-        let rank = |p: &&Path| {
-            let state = match p.state {
-                PathState::Active => 0,
-                PathState::Suspected => 1,
-                PathState::PotentiallyFailed => 2,
-                _ => 3,
-            };
-            // Fewest errors, then the one that answered last (RFC 7829 §3.2; baselines B3b).
-            (state, p.errors, core::cmp::Reverse(p.last_heard), p.id)
-        };
-        let confirmed =
-            self.paths.iter().filter(|p| p.state != PathState::Unconfirmed && !p.interface_down && p.known_to_peer);
-        confirmed.min_by_key(rank).map_or(PathSet::EMPTY, |p| PathSet::only(p.id))
-    }
-}
-
-impl Association {
-    /// An interface's standby pairs leave when it has a better one, and all but one of them when it has not.
-    #[inline(never)]
-    fn without_standby(&self, active: PathSet) -> PathSet {
-        let of = |id: &PathId| self.paths.get(id.index());
-        let preferred = |a: &Path, b: &Path| a.local == b.local && (a.standby, a.id) < (b.standby, b.id);
-        let beaten = |a: &Path| a.standby && active.iter().any(|o| of(&o).is_some_and(|b| preferred(b, a)));
-        active.iter().filter(|id| of(id).is_some_and(|p| !beaten(p))).collect()
     }
 }
 
@@ -295,11 +258,11 @@ impl Association {
         Facts {
             now,
             eligible,
-            primary: self.primary,
+            primary: self.paths.primary(),
             peer_rwnd: self.peer_rwnd(),
             outstanding: self.board.outstanding_bytes(),
             unsent,
-            initial_cwnd: self.initial_cwnd,
+            initial_cwnd: self.paths.initial_cwnd(),
             aggregate_window: if self.asks.published { self.policies.coupling.aggregate_window() } else { None },
             send_buffer_fill,
             data_sent_at: self.paths.iter().filter_map(|p| p.last_data_sent).max(),

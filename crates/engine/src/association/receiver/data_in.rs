@@ -36,7 +36,7 @@ impl Association {
             return self.on_other_kind_of_data(now);
         }
         let Some(tsn) = self.admit(now, path, &d.header, d.payload, seen) else { return };
-        let outcome = self.receiver.take(tsn, d, owner, self.mtu);
+        let outcome = self.receiver.take(tsn, d, owner, self.paths.mtu());
         if outcome != Outcome::Held {
             self.mend(now, outcome);
         }

@@ -22,7 +22,7 @@ impl Association {
         let common =
             DataHeader { tsn: h.tsn, stream: h.stream, ssn: Ssn(h.mid.0 as u16), ppid: h.ppid, flags: h.flags };
         let Some(tsn) = self.admit(now, path, &common, d.payload, seen) else { return };
-        let outcome = self.receiver.take_interleaved(tsn, d, owner, self.mtu);
+        let outcome = self.receiver.take_interleaved(tsn, d, owner, self.paths.mtu());
         if outcome != Outcome::Held {
             self.mend(now, outcome);
         }

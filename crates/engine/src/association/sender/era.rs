@@ -124,7 +124,7 @@ impl Association {
     /// What is left of Max.Burst is left for all paths. It is over with the packet that the window would have allowed.
     pub(in crate::association) fn share_burst(&mut self, left: u16) {
         self.paths.iter_mut().for_each(|p| p.burst_left = left);
-        let room = self.paths.get(self.primary.index()).is_some_and(|p| p.flight.bytes() < p.cwnd);
+        let room = self.paths.get(self.paths.primary().index()).is_some_and(|p| p.flight.bytes() < p.cwnd);
         self.burst_armed &= left > 0 || !room;
     }
 

@@ -22,7 +22,7 @@ impl Association {
             if p.flight.bytes() > 0 && p.t3.is_none() {
                 return Err(format!("{:?}: {} bytes in flight and no T3", p.id, p.flight.bytes()));
             }
-            if p.cwnd < self.mtu {
+            if p.cwnd < self.paths.mtu() {
                 return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.cwnd));
             }
         }

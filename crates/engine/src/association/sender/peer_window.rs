@@ -64,7 +64,7 @@ impl Association {
 
     /// Does the peer have no room for a packet, so that it may drop what comes?
     pub(in crate::association) fn peer_is_full(&self) -> bool {
-        self.peer_window.closed_since.is_some() || self.peer_has_no_room_for(self.mtu)
+        self.peer_window.closed_since.is_some() || self.peer_has_no_room_for(self.paths.mtu())
     }
 
     /// How many chunks of the look-ahead may leave now, the first of which has `len` bytes; none when the window is
@@ -109,7 +109,7 @@ impl Association {
             }
             Probe::At(_) => false,
             Probe::Idle => {
-                let rto = self.rto(self.usable_paths().iter().next().unwrap_or(PathId(0)));
+                let rto = self.rto(self.paths.usable().iter().next().unwrap_or(PathId(0)));
                 self.peer_window.probe = Probe::At(now + self.doubled(rto, self.peer_window.backoff.into()));
                 false
             }
@@ -119,7 +119,7 @@ impl Association {
     /// A packet that begins now could not be filled for lack of window, although there is enough to fill it with, and
     /// an answer is on its way that may open the window (§6.1 A, silly window avoidance).
     fn would_dribble(&self, room: u64) -> bool {
-        room < self.mtu
+        room < self.paths.mtu()
             && self.scratch.packet.is_empty()
             && self.queue.bytes() + self.board.ahead_bytes() > room
             && !self.nothing_in_flight()
@@ -138,10 +138,10 @@ impl Association {
         if progress && a_rwnd > 0 {
             w.backoff = 0;
         }
-        if w.a_rwnd < self.mtu {
+        if w.a_rwnd < self.paths.mtu() {
             w.closed_since.get_or_insert(now);
             // An answered probe is no sign of a dead peer (§6.1 A).
-            self.errors = 0;
+            self.paths.clear_peer_errors();
         } else if let Some(since) = w.closed_since.take() {
             w.probe = Probe::Idle;
             w.backoff = 0;

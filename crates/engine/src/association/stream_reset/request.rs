@@ -229,7 +229,7 @@ impl Association {
     /// Sends a request with the next numbers.
     pub(in crate::association) fn request(&mut self, now: Instant, wish: Wish, refused: u16, in_vain: InVain) {
         let (params, open) = self.encode_wish(&wish);
-        let path = self.usable_paths().iter().next().unwrap_or(self.handshake.path());
+        let path = self.paths.usable().iter().next().unwrap_or(self.handshake.path());
         let (params, in_progress) = (params.into(), false);
         let last_tsn = self.board.end() - 1;
         let (deadline, attempts) = (now, 0);
@@ -276,7 +276,7 @@ impl Association {
 
     /// Sends the request under way, by another path than before when it is a repetition.
     pub(in crate::association) fn send_reconfig(&mut self, now: Instant) {
-        let usable = self.usable_paths();
+        let usable = self.paths.usable();
         let Some(r) = self.reconfig.request.as_mut() else { return };
         if r.attempts > 0 {
             let next = usable.iter().find(|p| p.index() > r.path.index()).or_else(|| usable.iter().next());

@@ -165,6 +165,7 @@ impl Association {
         self.refresh_view(path);
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
+        let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let by_tsn = self.config.quirks.recover_by_tsn;
         let beyond = match &p.era {
@@ -179,7 +180,7 @@ impl Association {
             era.timed = None;
         }
         if new_episode && cause != Cause::Reordering {
-            p.cwnd = to.cwnd.max(self.mtu);
+            p.cwnd = to.cwnd.max(mtu);
             p.ssthresh = to.ssthresh;
             p.partial_bytes_acked = to.partial_bytes_acked;
             p.growth_carry = 0;

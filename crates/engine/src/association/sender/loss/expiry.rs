@@ -26,10 +26,11 @@ impl Association {
         for tsn in duplicates.take(MAX_DUPLICATES) {
             let tsn = self.board.extend(tsn);
             for i in 0..self.paths.len() {
+                let mtu = self.paths.mtu();
                 let Some(p) = self.paths.get_mut(i) else { continue };
                 if let Some(at) = p.expired_tsns.iter().position(|t| *t == tsn) {
                     p.expired_tsns.remove(at);
-                    let v = p.view(self.mtu, self.views.signals(PathId(i as u8)));
+                    let v = p.view(mtu, self.views.signals(PathId(i as u8)));
                     self.policies.timer.was_needless(&v);
                 }
             }

@@ -22,7 +22,7 @@ impl Association {
     /// The interval is over. While another path in use works, data goes there, and this one is its policy's affair;
     /// where none works it is the turn of whichever is used for want of a better one.
     pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
-        let usable = self.usable_paths();
+        let usable = self.paths.usable();
         let silent = |p: &Path| p.consecutive_timeouts > 0;
         let alone = self.paths.iter().filter(|p| usable.has(p.id)).all(silent);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
@@ -73,7 +73,7 @@ impl Association {
     /// states does before it looks again after one that fell silent.
     pub(in crate::association) fn pause_in_the_dark(&self, id: PathId) -> Option<Duration> {
         let p = self.paths.get(id.index())?;
-        let as_silent = PathView { state: PathState::Suspected, ..p.view(self.mtu, self.views.signals(id)) };
+        let as_silent = PathView { state: PathState::Suspected, ..p.view(self.paths.mtu(), self.views.signals(id)) };
         let (rto, configured) = (self.probe_timeout(id), self.config.heartbeat_interval);
         self.policies.path_state.heartbeat(&as_silent, rto, configured)
     }
@@ -96,7 +96,7 @@ impl Association {
 
     /// The oldest outstanding chunks of the path once more, as many as fit a packet.
     fn repeat_oldest(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let usable = self.usable_paths();
+        let usable = self.paths.usable();
         let Some(id) = self.paths.iter().find(|p| p.probes && usable.has(p.id)).map(|p| p.id) else { return false };
         self.scratch.packet.clear();
         self.repeat_into(now, id, anabranch_wire::COMMON_HEADER_LEN);

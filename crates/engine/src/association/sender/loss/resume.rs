@@ -50,9 +50,10 @@ impl Association {
             if let Some(d) = self.paths.get_mut(i).and_then(|p| p.discovery.as_mut()).filter(|_| resumed.dark) {
                 d.answers_again(now);
             }
+            let initial = self.paths.initial_cwnd();
             if let Some(p) = self.paths.get_mut(i).filter(|_| resumed.dark) {
                 // It is no window of losses in a queue: what waits begins as on a path that idled (RFC 9260 §7.2.1).
-                p.cwnd = p.cwnd.max(self.initial_cwnd);
+                p.cwnd = p.cwnd.max(initial);
             }
             self.leave_for(now, id);
         }
@@ -100,7 +101,7 @@ impl Association {
 
     /// What is in flight on paths that were only used because none answered goes elsewhere now.
     fn leave_for(&mut self, now: Instant, id: PathId) {
-        if !self.usable_paths().has(id) {
+        if !self.paths.usable().has(id) {
             return;
         }
         let idle = |p: &Path| p.id == id || p.state == PathState::Active || p.flight.packets() == 0;

@@ -35,10 +35,11 @@ impl Association {
         self.refresh_view(path);
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
+        let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let e = LossEvent { path, kind: LossKind::FastRetransmit, bytes: 0, new_episode: true };
         let to = p.window.on_loss(&cx, path, &e, Cause::Congestion);
-        p.cwnd = to.cwnd.max(self.mtu);
+        p.cwnd = to.cwnd.max(mtu);
         p.ssthresh = to.ssthresh;
         p.partial_bytes_acked = to.partial_bytes_acked;
         p.growth_carry = 0;

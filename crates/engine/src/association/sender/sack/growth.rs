@@ -46,6 +46,7 @@ impl Association {
             rtt: t.newest.map(|n| now.since(n.sent_at)),
             app_limited: p.newest_at_send.app_limited,
         };
+        let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(i) else { return };
         let mut change = p.window.on_ack(&cx, path, &on_path);
         if self.config.quirks.counted_when_full && !t.fully_used && p.cwnd > p.ssthresh && p.flight.bytes() > 0 {
@@ -57,7 +58,7 @@ impl Association {
         let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
         let share = self.policies.coupling.scale(&cx, &g);
         if let Some(window) = change.set {
-            (p.cwnd, p.ssthresh, p.growth_carry) = (window.max(self.mtu), change.ssthresh, 0);
+            (p.cwnd, p.ssthresh, p.growth_carry) = (window.max(mtu), change.ssthresh, 0);
             p.partial_bytes_acked = change.partial_bytes_acked;
         } else if recovering {
             p.ssthresh = change.ssthresh;
@@ -73,7 +74,7 @@ impl Association {
 
     /// The windows are coupled over the paths in use: these changed.
     pub(in crate::association) fn couple_changed_paths(&mut self, now: Instant) {
-        if self.paths_changed {
+        if self.paths.is_uncoupled() {
             self.adjust_coupling(now);
         }
     }
@@ -85,7 +86,7 @@ impl Association {
 
     /// Coupling's adjustment of all windows, from views that are fresh.
     pub(in crate::association) fn couple(&mut self, now: Instant) {
-        self.paths_changed = false;
+        self.paths.set_coupled();
         if self.asks.adjust {
             self.adjust_windows(now);
         }
@@ -101,8 +102,9 @@ impl Association {
             self.policies.coupling.adjust(&cx, &mut out);
         }
         for a in &out {
+            let mtu = self.paths.mtu();
             if let Some(p) = self.paths.get_mut(a.path.index()) {
-                p.cwnd = a.to.cwnd.max(self.mtu);
+                p.cwnd = a.to.cwnd.max(mtu);
                 p.ssthresh = a.to.ssthresh;
                 p.partial_bytes_acked = a.to.partial_bytes_acked;
             }

@@ -7,7 +7,6 @@ use crate::association::Association;
 use crate::association::sender::era::Gate;
 use crate::association::sender::sack::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
 use crate::event::CloseReason;
-use crate::path::one_way;
 use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, Tsn};
@@ -132,7 +131,7 @@ impl Association {
         self.couple(now);
         self.rearm_timers(now);
         if progress || advanced {
-            self.errors = 0;
+            self.paths.clear_peer_errors();
         }
         self.after_abandon(now);
         self.note_carried(now);
@@ -416,7 +415,7 @@ impl Association {
         let by = self.scratch.sack_came_by;
         // Rates are those of arrivals, whichever way it took to tell.
         let arrived = match (by, self.scratch.stamp) {
-            (Some(by), Some(stamp)) => one_way::stamped(now, &mut self.paths, &mut self.clocks, by, stamp),
+            (Some(by), Some(stamp)) => self.paths.stamped(now, by, stamp),
             _ => now,
         };
         let back = by.map(|p| (p, self.paths.get(p.index()).and_then(|p| p.one_way.back_now())));

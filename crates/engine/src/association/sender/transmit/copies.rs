@@ -19,7 +19,7 @@ impl Association {
     fn transmit_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some((tsn, path)) = self.copies_due.held().and_then(VecDeque::pop_front) {
             let open =
-                self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.usable_paths().has(path);
+                self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.paths.usable().has(path);
             let live = self.board.get(tsn).is_some_and(|c| c.state == ChunkState::Outstanding && !c.copies.is_full());
             if open && live {
                 self.scratch.packet.clear();

@@ -138,7 +138,7 @@ impl Association {
 
     /// Asks the retransmission policy; gates the answer by window and free passes (baselines B3).
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
-        let mut candidates = self.taking_whole(self.usable_paths(), chunk.len);
+        let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
         let pass = self.paths.iter().position(|p| p.free_pass);
         let own = |p: &&crate::path::Path| p.free_pass && self.config.quirks.pass_on_lossy_path;
         let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
@@ -158,7 +158,7 @@ impl Association {
                 }
             };
             let Target::On(id) = target else { return None };
-            let Some(p) = self.paths.get(id.index()).filter(|_| self.usable_paths().has(id)) else {
+            let Some(p) = self.paths.get(id.index()).filter(|_| self.paths.usable().has(id)) else {
                 self.stats.decisions_refused += 1;
                 return None;
             };

@@ -89,7 +89,7 @@ impl Association {
     /// Less than a packet, while an answer is on its way (Nagle). The end of a message that takes several packets does
     /// not wait: its peer can do nothing with the beginning, and acknowledges a lone packet late.
     fn waits_for_more(&self) -> bool {
-        let little = self.queue.bytes() + self.board.ahead_bytes() < self.mtu;
+        let little = self.queue.bytes() + self.board.ahead_bytes() < self.paths.mtu();
         little
             && matches!(self.state, crate::association::State::Established)
             && self.board.outstanding_bytes() > 0
@@ -316,7 +316,7 @@ impl Association {
             }
             why.is_some()
         };
-        let max = self.mtu as usize;
+        let max = self.paths.mtu() as usize;
         let (f, given_up) = self.queue.next(max, self.policies.stream_scheduler.as_mut(), expired);
         self.stats.abandoned_unsent += given_up;
         f
