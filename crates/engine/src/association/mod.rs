@@ -24,39 +24,30 @@ pub use handshake::state::{Phase, Stage};
 use path_table::PathTable;
 pub(crate) use policies::scratch::Bench;
 use receiver::Receiver;
+use sender::Sender;
 pub use sender::undelivered::Undelivered;
 pub use status::Agreed;
 pub use stream_reset::request::ReconfigError;
 
 use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
-use crate::message::{Message, SendOptions};
+use crate::message::Message;
 use crate::path::Path;
 use crate::stats::{AssocStats, PathStats, Tally};
 use crate::transmit::Transmit;
-use crate::tx::groups::Groups;
-use crate::tx::scoreboard::Scoreboard;
-use crate::tx::send_queue::SendQueue;
 use acknowledger::Acknowledger;
 use addresses::asconf::Asconf;
 pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::registry::PolicySet;
-use bytes::Bytes;
 use control::ControlOut;
 use handshake::Handshake;
 pub use handshake::authentication::AuthKeyError;
 use handshake::authentication::Authentication;
 use policies::views::Views;
 use seldom::Seldom;
-use sender::peer_window::PeerWindow;
-use sender::sack::gap_memory::GapMemory;
 use std::collections::VecDeque;
 use std::sync::Arc;
-
-/// What a message or a chunk of one takes of the send buffer at least, in the mean of all that are in it, bytes: without
-/// it a peer that shuts its window would make a user of small messages hold a hundred times the buffer.
-const LEAST_PIECE: u64 = 256;
 
 /// Why a message was not taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -136,11 +127,8 @@ pub struct Association {
     pub(crate) config: Arc<AssocConfig>,
     pub(crate) state: State,
     pub(crate) handshake: Handshake,
-    /// The user has sent something, or said that it will.
-    sends: bool,
     auth: Authentication,
     peer: PeerFeatures,
-    outbound_streams: u16,
     policies: PolicySet,
     asks: policies::asks::Asks,
     /// The policies were built by the user and not from the profile.
@@ -153,54 +141,12 @@ pub struct Association {
     /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
     fill_scale: u64,
     pub(crate) paths: PathTable,
-    // Sending.
-    queue: SendQueue,
-    groups: Groups,
-    board: Scoreboard,
-    peer_window: PeerWindow,
-    gaps: GapMemory,
-    copies_due: Seldom<VecDeque<(u64, PathId)>>,
-    scheduler_wakeup: Option<Instant>,
-    redundancy_wakeup: Option<Instant>,
-    scheduler_blocked: bool,
     /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
     confirming: bool,
-    /// What may leave before the next SACK (`one_repair_per_loss`).
-    gate: sender::era::Gate,
-    /// Where all repairs of this opportunity go (`repairs_together`).
-    repairs_on: Option<PathId>,
-    /// What the SACK at hand gave as lost (`one_recovery`).
-    era_losses: sender::era::Losses,
-    /// When user data left or came last.
-    user_data_at: Option<Instant>,
-    load: crate::tx::load::Load,
-    /// What the paths carry within the deadline.
-    carried: crate::tx::carried::Carried,
-    /// Nothing came and no timer fired since the user sent something, see [`crate::Quirks::nagle`].
-    user_sends: bool,
-    /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.
-    burst_armed: bool,
-    /// Highest TSN newly acknowledged as remembered for [`crate::Quirks::sticky_reports`].
-    highest_reported: Option<u64>,
-    /// The packet that was built last took what room there was for new data, on the paths or at the peer.
-    window_spent: bool,
-    /// A sending opportunity began that the scheduler has not been told of.
-    fresh_opportunity: bool,
     /// Least time of the quality estimator's next tick.
     quality_floor: Instant,
-    forward_timer: Option<Instant>,
-    forward_due: bool,
-    /// A message came that may be given up once it has a TSN.
-    may_give_up: bool,
-    /// When the lists were last searched for what is late.
-    swept_marked: Option<Instant>,
-    swept_ahead: Option<Instant>,
-    /// Where the last FORWARD-TSN pointed, when it left, and on which path.
-    forward_sent: Option<(u64, Instant, PathId)>,
-    want_writable: bool,
-    /// Bytes of the message that was not taken last, until one is.
-    refused: u64,
     // Receiving.
+    sender: Sender,
     receiver: Receiver,
     acknowledger: Acknowledger,
     /// The packet at hand was marked on its way.
@@ -210,9 +156,6 @@ pub struct Association {
     asconf: Asconf,
     reconfig: Seldom<stream_reset::request::Reconfig>,
     events: VecDeque<Event>,
-    abandoned_told: u64,
-    abandoned: Seldom<sender::give_up::Abandoned>,
-    given_up: Seldom<sender::undelivered::GivenUp>,
     stats: Tally,
     scratch: policies::scratch::Lent,
 }
@@ -233,64 +176,6 @@ impl Association {
         self.handshake.peer_port()
     }
 
-    /// Hands a message over. Units of the deadline are those of `now`.
-    ///
-    /// # Errors
-    /// See [`SendError`]; nothing is taken on an error.
-    pub fn send(&mut self, now: Instant, options: SendOptions, payload: Bytes) -> Result<(), SendError> {
-        if !self.state.takes_user_data() {
-            return Err(SendError::Closed);
-        }
-        if payload.is_empty() {
-            return Err(SendError::Empty);
-        }
-        if self.state.is_connected() && options.stream.0 >= self.outbound_streams {
-            return Err(SendError::InvalidStream(self.outbound_streams));
-        }
-        if payload.len() > self.config.send_buffer
-            || (!self.config.fragmentation && payload.len() as u64 > self.paths.mtu())
-        {
-            return Err(SendError::TooLarge);
-        }
-        let excess = self.held_for_sending(payload.len() as u64).saturating_sub(self.config.send_buffer as u64);
-        if excess > 0 && !self.make_room(&options, excess) {
-            self.want_writable = true;
-            self.refused = payload.len() as u64;
-            return Err(SendError::WouldBlock);
-        }
-        self.refused = 0;
-        self.means_to_send(now);
-        self.stats.messages_sent += 1;
-        self.stats.bytes_sent += payload.len() as u64;
-        self.may_give_up |= options.deadline.is_some() || options.max_retransmissions.is_some();
-        self.groups.queued(options.group, payload.len() as u64);
-        if let Some(deadline) = options.deadline {
-            self.carried.lives(deadline.since(now));
-            self.load.add(now, options.class, payload.len() as u64);
-        }
-        self.queue.push(now, options, payload);
-        self.user_sends = true;
-        if self.config.quirks.burst == crate::BurstRule::Always {
-            self.opportunity();
-        } else {
-            self.scheduler_blocked = false;
-        }
-        Ok(())
-    }
-
-    /// Gives a stream its priority (0 is the best) or weight, for the stream schedulers `priority` and `weighted_fair`
-    /// (RFC 8260 §4.3.3); none takes it away.
-    pub fn set_stream_value(&mut self, stream: anabranch_base::StreamId, value: Option<u16>) {
-        self.queue.set_value(stream, value);
-    }
-
-    /// What fills the send buffer, with `bytes` of a message more: payload, or what small pieces cost where that is
-    /// more.
-    fn held_for_sending(&self, bytes: u64) -> u64 {
-        let pieces = self.queue.waiting() + self.board.chunks();
-        (self.queue.bytes() + self.board.held_bytes() + bytes).max(LEAST_PIECE * pieces)
-    }
-
     /// The next complete message, in delivery order.
     #[inline]
     pub fn recv(&mut self) -> Option<Message> {
@@ -308,7 +193,7 @@ impl Association {
 
     /// Everything that was handed over has been acknowledged or given up.
     pub fn is_drained(&self) -> bool {
-        self.queue.is_empty() && self.board.is_empty()
+        self.sender.is_drained()
     }
 
     /// What fills the receive buffer: payload, and what it costs to hold it in small pieces, bytes.
@@ -323,16 +208,16 @@ impl Association {
 
     /// Payload that is acknowledged and held nevertheless, because the peer may take the acknowledgement back, bytes.
     pub fn held_for_reneging(&self) -> u64 {
-        self.board.held_for_reneging()
+        self.sender.held_for_reneging()
     }
 
     /// Counters of the association.
     pub fn stats(&self) -> AssocStats {
         AssocStats {
-            unsent: self.queue.bytes() + self.board.ahead_bytes(),
-            outstanding: self.board.outstanding_bytes(),
-            abandoned: self.abandoned.total,
-            usable_rate: self.carried.told(),
+            unsent: self.sender.unsent_bytes(),
+            outstanding: self.sender.outstanding_bytes(),
+            abandoned: self.sender.abandoned(),
+            usable_rate: self.sender.usable_rate(),
             retransmission_stages: self.policies.retransmission.stages(),
             ..self.stats.stats()
         }
@@ -376,9 +261,7 @@ impl Association {
             self.events = VecDeque::new();
         }
         let abandoned = self.stats.abandoned_sent + self.stats.abandoned_unsent;
-        if abandoned > self.abandoned_told {
-            let messages = abandoned - self.abandoned_told;
-            self.abandoned_told = abandoned;
+        if let Some(messages) = self.sender.newly_abandoned(abandoned) {
             return Some(Event::Abandoned { messages });
         }
         if self.receiver.is_newly_readable() {
@@ -386,7 +269,7 @@ impl Association {
             return Some(Event::Readable);
         }
         if self.is_writable_again() {
-            self.want_writable = false;
+            self.note_writable();
             return Some(Event::Writable);
         }
         None
@@ -395,13 +278,9 @@ impl Association {
     /// Will [`Association::poll_event`] have something?
     pub(crate) fn has_event(&self) -> bool {
         !self.events.is_empty()
-            || self.stats.abandoned_sent + self.stats.abandoned_unsent > self.abandoned_told
+            || self.sender.has_newly_abandoned(self.stats.abandoned_sent + self.stats.abandoned_unsent)
             || self.receiver.is_newly_readable()
             || self.is_writable_again()
-    }
-
-    fn is_writable_again(&self) -> bool {
-        self.want_writable && self.takes_more()
     }
 
     /// A SACK waits for the next chance to leave.
@@ -430,14 +309,12 @@ impl Association {
 
     /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
     pub(crate) fn opportunity(&mut self) {
-        let applies = self.config.quirks.burst == crate::BurstRule::Always || self.burst_armed;
+        let applies = self.config.quirks.burst == crate::BurstRule::Always || self.sender.is_burst_armed();
         let burst = if self.config.max_burst == 0 || !applies { u16::MAX } else { self.config.max_burst };
         for p in self.paths.iter_mut() {
             p.burst_left = burst;
         }
-        self.scheduler_blocked = false;
-        self.fresh_opportunity = true;
-        self.repairs_on = None;
+        self.sender.begin_opportunity();
     }
 
     /// From now on the receive buffer has so many bytes; a larger one is announced at once. What a smaller one has no

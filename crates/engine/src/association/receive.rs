@@ -52,7 +52,7 @@ impl Association {
             p.counters.bytes_received += packet.len() as u64;
             p.last_received = Some(now);
         }
-        self.user_sends = false;
+        self.sender.end_user_send();
         self.opportunity();
         self.begin_answers();
         let mut seen = Arrival::default();

@@ -2,7 +2,6 @@
 
 use crate::association::{Association, State};
 use crate::event::{CloseReason, Event};
-use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
 use anabranch_wire::{Abort, Cause, Encode, ErrorChunk, kind};
 
@@ -67,7 +66,7 @@ impl Association {
     /// What was given up already can be neither skipped nor delivered any more.
     fn stop_partial_reliability(&mut self, now: Instant) {
         self.peer.forward_tsn = false;
-        if self.board.iter().any(|(_, c)| c.state == ChunkState::Abandoned) {
+        if self.sender.owes_skip() {
             let why = CloseReason::ProtocolViolation("FORWARD-TSN was agreed and is not known");
             self.abort_with(now, &[Cause::ProtocolViolation(b"FORWARD-TSN was agreed")], why);
         }

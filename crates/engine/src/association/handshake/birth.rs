@@ -9,17 +9,12 @@ use crate::association::policies::scratch as bench;
 use crate::association::policies::views::Views;
 use crate::association::receiver::Receiver;
 use crate::association::seldom::Seldom;
-use crate::association::sender::era::{Gate, Losses};
-use crate::association::sender::peer_window::PeerWindow;
-use crate::association::sender::sack::gap_memory::GapMemory;
+use crate::association::sender::Sender;
 use crate::association::stream_reset::request::Reconfig;
 use crate::association::{Association, PeerFeatures, State};
 use crate::config::AssocConfig;
 use crate::path::Origin;
 use crate::stats::Tally;
-use crate::tx::groups::Groups;
-use crate::tx::scoreboard::Scoreboard;
-use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Entropy, Instant};
 use anabranch_policy::registry::PolicySet;
 use std::collections::VecDeque;
@@ -41,7 +36,6 @@ impl Association {
             state,
             auth: crate::association::handshake::authentication::Authentication::default(),
             peer: PeerFeatures::default(),
-            outbound_streams: config.outbound_streams,
             asks: crate::association::policies::asks::Asks::of(&policies),
             policies,
             own_policies: false,
@@ -50,37 +44,9 @@ impl Association {
             views_doubtful: false,
             fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
             paths,
-            queue: SendQueue::default(),
-            groups: Groups::default(),
-            board: Scoreboard::new(initial),
-            peer_window: PeerWindow::default(),
-            gaps: GapMemory::default(),
-            copies_due: Seldom::nothing(),
-            scheduler_wakeup: None,
-            redundancy_wakeup: None,
-            scheduler_blocked: false,
-            sends: false,
             confirming: false,
-            gate: Gate::Open,
-            repairs_on: None,
-            era_losses: Losses::default(),
-            user_data_at: None,
-            load: crate::tx::load::Load::default(),
-            carried: crate::tx::carried::Carried::default(),
-            user_sends: false,
-            burst_armed: false,
-            highest_reported: None,
-            window_spent: false,
-            fresh_opportunity: false,
             quality_floor: Instant::ZERO,
-            forward_timer: None,
-            forward_due: false,
-            may_give_up: false,
-            swept_marked: None,
-            swept_ahead: None,
-            forward_sent: None,
-            want_writable: false,
-            refused: 0,
+            sender: Sender::new(&config, initial),
             receiver: Receiver::new(config.inbound_streams, config.receive_buffer, config.receive_overhead),
             acknowledger: Acknowledger::default(),
             packet_marked: false,
@@ -92,9 +58,6 @@ impl Association {
                 false => Seldom::nothing(),
             },
             events: VecDeque::new(),
-            abandoned_told: 0,
-            abandoned: Seldom::nothing(),
-            given_up: Seldom::nothing(),
             stats: Tally::default(),
             scratch: bench::Lent::default(),
             config,

@@ -131,8 +131,7 @@ impl Association {
 
     pub(in crate::association) fn adopt_peer(&mut self, f: InitFields, a: &Announced, addresses: &[IpAddr]) {
         self.handshake.peer_tag = f.tag;
-        self.outbound_streams = self.config.outbound_streams.max(1).min(f.inbound_streams);
-        self.peer_window.starts_at(f.a_rwnd);
+        let outbound = self.config.outbound_streams.max(1).min(f.inbound_streams);
         self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
         self.peer.packet_count = a.packet_count;
         self.peer.time_stamps = a.time_stamps && self.config.reads_time_stamps();
@@ -144,7 +143,7 @@ impl Association {
         let inbound = self.config.inbound_streams.max(1).min(f.outbound_streams);
         self.receiver.begin(f.initial_tsn, inbound, self.peer.forward_tsn);
         self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });
-        self.queue.interleave(self.peer.interleaving);
+        self.sender.begin(outbound, f.a_rwnd, self.peer.interleaving);
         self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
         if self.peer.nr_sack && !self.config.vouch_for_all {
             self.receiver.note_delivered();

@@ -133,10 +133,7 @@ impl Association {
         a.stats = self.stats;
         a.events = core::mem::take(&mut self.events);
         a.events.push_back(Event::Restarted);
-        a.abandoned_told = self.abandoned_told;
-        a.abandoned = self.abandoned;
-        a.want_writable = self.want_writable;
-        a.refused = self.refused;
+        a.sender.keep_account(&mut self.sender);
         a.adopt_cookie(cookie);
         a.receiver.keep_ready(&mut self.receiver);
         for (local, remote) in ours {

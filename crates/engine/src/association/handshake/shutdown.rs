@@ -37,13 +37,13 @@ impl Association {
     /// T5: a peer that never lets us finish does not hold us for ever (§9.2).
     fn start_guard(&mut self, now: Instant) {
         self.handshake.guard = Some(now + self.config.rto_max * 5);
-        self.handshake.guarded_from = self.board.cumulative();
+        self.handshake.guarded_from = self.sender.cumulative();
     }
 
     /// The peer had its time; but data that still flows is given more.
     pub(in crate::association) fn on_guard_timer(&mut self, now: Instant) {
         self.handshake.guard = None;
-        if matches!(self.state, State::ShutdownPending) && self.board.cumulative() != self.handshake.guarded_from {
+        if matches!(self.state, State::ShutdownPending) && self.sender.cumulative() != self.handshake.guarded_from {
             return self.start_guard(now);
         }
         self.abort_with(now, &[], CloseReason::PeerGone);
@@ -67,7 +67,7 @@ impl Association {
     }
 
     fn all_delivered(&self) -> bool {
-        self.queue.is_empty() && self.board.is_empty()
+        self.sender.is_drained()
     }
 
     /// Takes the next step once nothing is outstanding.
@@ -97,7 +97,7 @@ impl Association {
         }
         // pion and what descends from it put their own point here. Such a peer has acknowledged nothing, and wants to
         // end all the same.
-        if !self.is_unsent(self.board.extend(cum)) {
+        if !self.is_unsent(self.sender.extend(cum)) {
             self.on_sack(now, cum, None);
         }
         match self.state {

@@ -335,13 +335,13 @@ impl Association {
         let was_active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
         self.set_path_state(now, id, to, reason);
         self.empty_path(now, id);
-        self.gate.reopen();
+        self.sender.reopen_gate();
         if self.paths.iter().all(|p| p.t3.is_none()) {
             // The timer that watched over withdrawn acknowledgements is gone with the path.
             self.mark_reneged(now);
         }
         // What it held and no other path holds is to be taken over.
-        let holds = self.board.marked_on(id).chunks > 0;
+        let holds = self.sender.has_marked_on(id);
         if was_active && holds {
             self.widen_for_takeover(now, id);
         }

@@ -75,7 +75,7 @@ impl Association {
         if !self.asks.suspects {
             return;
         }
-        let Some(copies) = self.board.get(tsn).map(|c| c.copies) else { return };
+        let Some(copies) = self.sender.copies_of(tsn) else { return };
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
             let quiet = p.state == PathState::Active && p.last_heard.is_none_or(|h| h <= c.sent_at);
@@ -126,7 +126,7 @@ impl Association {
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
             let Some(since) = self.paths[i].stalled_since else { continue };
-            if self.board.marked_on(id).chunks > 0 {
+            if self.sender.has_marked_on(id) {
                 continue;
             }
             self.paths[i].stalled_since = None;

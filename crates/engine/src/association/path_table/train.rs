@@ -46,7 +46,7 @@ impl Association {
     /// answers to the peer's, which would seem to carry more than they do.
     #[inline]
     pub(in crate::association) fn means_to_send(&mut self, now: Instant) {
-        if !core::mem::replace(&mut self.sends, true) && self.state.is_connected() {
+        if self.sender.note_sends() && self.state.is_connected() {
             let used = self.paths.iter().filter(|p| p.state == PathState::Active).map(|p| p.id);
             used.collect::<Vec<_>>().into_iter().for_each(|id| self.send_train(now, id));
         }
@@ -54,7 +54,7 @@ impl Association {
 
     /// The path came into use: sends a train on it, if its window wants one.
     pub(in crate::association) fn send_train(&mut self, now: Instant, id: PathId) {
-        if !self.sends {
+        if !self.sender.sends() {
             return;
         }
         let wanted = |p: &&crate::path::Path| p.window.wants_train() && p.known_to_peer && !p.interface_down;

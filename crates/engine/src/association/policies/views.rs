@@ -163,7 +163,7 @@ impl Association {
 
     /// One more packet of new data may leave on this path.
     fn has_room(&self, p: &Path, now: Instant) -> bool {
-        let held = if self.config.quirks.marked_hold_window { self.board.marked_on(p.id).bytes } else { 0 };
+        let held = if self.config.quirks.marked_hold_window { self.sender.marked_bytes_on(p.id) } else { 0 };
         has_window(p, now) && (p.probes || p.flight.bytes() + held < p.cwnd) && (!self.asks.buffer || self.has_share(p))
     }
 
@@ -174,7 +174,7 @@ impl Association {
         let share = Share {
             paths: active as u64,
             on_path: p.flight.bytes(),
-            outstanding: self.board.outstanding_bytes(),
+            outstanding: self.sender.outstanding_bytes(),
             packet: self.paths.mtu(),
             send_buffer: self.config.send_buffer as u64,
             peer_rwnd: self.peer_rwnd(),
@@ -184,7 +184,7 @@ impl Association {
 
     /// Bytes of what was given as lost on this path, where they count as outstanding there.
     pub(in crate::association) fn marked_outstanding(&self, path: PathId) -> u64 {
-        if self.config.quirks.marked_are_outstanding { self.board.marked_on(path).bytes } else { 0 }
+        if self.config.quirks.marked_are_outstanding { self.sender.marked_bytes_on(path) } else { 0 }
     }
 }
 
@@ -260,20 +260,20 @@ impl Association {
             eligible,
             primary: self.paths.primary(),
             peer_rwnd: self.peer_rwnd(),
-            outstanding: self.board.outstanding_bytes(),
+            outstanding: self.sender.outstanding_bytes(),
             unsent,
             initial_cwnd: self.paths.initial_cwnd(),
             aggregate_window: if self.asks.published { self.policies.coupling.aggregate_window() } else { None },
             send_buffer_fill,
             data_sent_at: self.paths.iter().filter_map(|p| p.last_data_sent).max(),
-            class_rates: self.load.rates(now),
+            class_rates: self.sender.class_rates(now),
         }
     }
 
     /// Payload that has not left, bytes, and how much of the send buffer is in use.
     fn unsent_and_fill(&self) -> (u64, Ppm) {
-        let unsent = self.queue.bytes() + self.board.ahead_bytes();
-        let held = unsent + self.board.outstanding_bytes();
+        let unsent = self.sender.unsent_bytes();
+        let held = unsent + self.sender.outstanding_bytes();
         let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
         (unsent, Ppm(fill.min(1_000_000) as u32))
     }
@@ -286,7 +286,7 @@ impl Association {
     /// `facts` after a chunk of the look-ahead was booked on `path`.
     pub(in crate::association) fn facts_after_taking(&self, facts: &mut Facts, path: PathId) {
         (facts.unsent, facts.send_buffer_fill) = self.unsent_and_fill();
-        facts.outstanding = self.board.outstanding_bytes();
+        facts.outstanding = self.sender.outstanding_bytes();
         facts.peer_rwnd = self.peer_rwnd();
         if !self.paths.get(path.index()).is_some_and(|p| self.has_room(p, facts.now)) {
             facts.eligible = facts.eligible.without(path);

@@ -83,7 +83,7 @@ impl Association {
         };
         self.stats.out_of_sequence += u64::from(!next);
         self.stats.chunks_received[usize::from(header.flags.unordered)] += 1;
-        self.user_data_at = Some(now);
+        self.sender.note_user_data(now);
         seen.new = true;
         if header.stream.0 >= self.receiver.streams() {
             // Acknowledged, reported, dropped (§6.5).

@@ -4,8 +4,8 @@
 //! still one in flight (§5.1.1).
 
 use crate::association::Association;
+use crate::association::sender::Sender;
 use crate::association::stream_reset::request::{Part, Request, Wish, part_of};
-use crate::tx::scoreboard::Scoreboard;
 use anabranch_base::Instant;
 use anabranch_wire::reconfig_result as result;
 use bytes::Bytes;
@@ -32,8 +32,8 @@ impl Request {
     }
 
     /// Notes whether what the request names is acknowledged as it leaves.
-    pub(in crate::association) fn leaves(&mut self, board: &Scoreboard) {
-        let all = self.last_tsn <= board.cumulative();
+    pub(in crate::association) fn leaves(&mut self, sender: &Sender) {
+        let all = self.last_tsn <= sender.cumulative();
         self.in_vain.early |= !all;
         self.in_vain.late = all;
     }
@@ -69,7 +69,7 @@ impl Association {
         let Some((params, before)) = r.in_vain.former.take() else { return false };
         (r.params, r.open, r.in_vain) = (params, vec![before], InVain::default());
         // All that it names is: so it is never early again.
-        r.last_tsn = self.board.cumulative();
+        r.last_tsn = self.sender.cumulative();
         if what == result::BAD_SEQUENCE {
             self.reconfig.next_request = number;
         }

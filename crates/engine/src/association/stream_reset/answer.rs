@@ -3,10 +3,8 @@
 use crate::association::Association;
 use crate::association::control::{What, causes};
 use crate::association::receiver::FinishedReset;
-use crate::association::seldom::Seldom;
 use crate::association::stream_reset::request::Wish;
 use crate::event::Event;
-use crate::tx::scoreboard::Scoreboard;
 use anabranch_base::{Instant, PathId, StreamId, Tsn};
 use anabranch_wire::{Cause, Encode, Parameter, ReConfig, list_u16, reconfig_result as result};
 use bytes::Bytes;
@@ -123,7 +121,7 @@ impl Association {
                 if !self.reconfig.is_idle() {
                     return (Some(result::DENIED), None);
                 }
-                if !self.board.is_empty() || self.queue.is_cutting() {
+                if !self.sender.has_nothing_outstanding() || self.sender.is_cutting() {
                     return (Some(BUSY), None);
                 }
                 let tsns = self.reset_for_peer();
@@ -139,7 +137,7 @@ impl Association {
                 (Some(result::PERFORMED), None)
             }
             Parameter::AddIncoming { streams, .. } => {
-                let sum = u32::from(self.outbound_streams) + u32::from(streams);
+                let sum = u32::from(self.sender.streams()) + u32::from(streams);
                 if sum > u32::from(self.config.max_streams) || streams == 0 {
                     return (Some(result::DENIED), None);
                 }
@@ -164,7 +162,7 @@ impl Association {
 
     /// The peer wants streams of ours to begin anew (§5.2.3).
     fn peer_wants_reset(&mut self, now: Instant, number: u32, streams: Vec<StreamId>) -> Option<u32> {
-        if streams.iter().any(|s| s.0 >= self.outbound_streams) {
+        if streams.iter().any(|s| s.0 >= self.sender.streams()) {
             return Some(result::WRONG_SSN);
         }
         let covers = |w: &Wish| match w {
@@ -209,7 +207,7 @@ impl Association {
     fn reset_for_peer(&mut self) -> (Tsn, Tsn) {
         let theirs = Tsn(self.receiver.cum().0.wrapping_add(1).wrapping_add(1 << 31));
         self.begin_anew(theirs, None);
-        (Tsn(self.board.end() as u32), theirs)
+        (Tsn(self.sender.next_tsn() as u32), theirs)
     }
 
     fn settle_after_reset(&mut self) {
@@ -221,18 +219,12 @@ impl Association {
             p.loss_timer = None;
             p.reorder_timer = None;
         }
-        self.gaps = crate::association::sender::sack::gap_memory::GapMemory::default();
-        self.copies_due = Seldom::nothing();
-        self.highest_reported = None;
-        (self.forward_sent, self.forward_timer, self.forward_due) = (None, None, false);
     }
 
     /// Both directions begin anew: the peer's data at `theirs`, ours at `ours` when that changes.
     pub(in crate::association) fn begin_anew(&mut self, theirs: Tsn, ours: Option<Tsn>) {
         self.receiver.begin_anew(theirs, self.peer.forward_tsn);
-        self.queue.reset_all();
-        if let Some(ours) = ours.filter(|_| self.board.is_empty()) {
-            self.board = Scoreboard::new(ours);
+        if self.sender.begin_anew(ours) {
             self.settle_after_reset();
         }
         self.events.push_back(Event::AssociationReset);

@@ -113,7 +113,7 @@ impl Association {
     pub(in crate::association) fn give_up_refused_reset(&mut self) {
         let Some(at) = self.reconfig.wishes.iter().position(Waiting::holds_streams) else { return };
         self.reconfig.wishes.remove(at);
-        self.queue.resume(false);
+        self.sender.resume(false);
         self.events.push_back(Event::ReconfigFailed { result: result::ALREADY_IN_PROGRESS });
     }
 }

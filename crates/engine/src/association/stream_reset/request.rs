@@ -148,7 +148,7 @@ impl Association {
         incoming: bool,
     ) -> Result<(), ReconfigError> {
         let exist = |most: u16| streams.iter().all(|s| s.0 < most);
-        let known = (!outgoing || exist(self.outbound_streams)) && (!incoming || exist(self.receiver.streams()));
+        let known = (!outgoing || exist(self.sender.streams())) && (!incoming || exist(self.receiver.streams()));
         if !known || streams.len() > MAX_NAMED || !(outgoing || incoming) {
             return Err(ReconfigError::InvalidStream);
         }
@@ -171,7 +171,7 @@ impl Association {
     /// See [`ReconfigError`].
     pub fn add_streams(&mut self, now: Instant, outgoing: u16, incoming: u16) -> Result<(), ReconfigError> {
         let fits = |have: u16, more: u16| have.checked_add(more).is_some();
-        if !fits(self.outbound_streams, outgoing) || !fits(self.receiver.streams(), incoming) {
+        if !fits(self.sender.streams(), outgoing) || !fits(self.receiver.streams(), incoming) {
             return Err(ReconfigError::TooMany);
         }
         if outgoing == 0 && incoming == 0 {
@@ -182,7 +182,7 @@ impl Association {
 
     /// Streams that we send on, and that the peer does.
     pub fn streams(&self) -> (u16, u16) {
-        (self.outbound_streams, self.receiver.streams())
+        (self.sender.streams(), self.receiver.streams())
     }
 
     fn wish(&mut self, now: Instant, wish: Wish) -> Result<(), ReconfigError> {
@@ -212,11 +212,8 @@ impl Association {
             return;
         }
         let may_begin = match &waiting.wish {
-            Wish::Reset { outgoing: Some(streams), .. } => {
-                self.queue.pause(streams);
-                self.queue.is_drained()
-            }
-            Wish::ResetTsns => self.board.is_empty(),
+            Wish::Reset { outgoing: Some(streams), .. } => self.sender.pause(streams),
+            Wish::ResetTsns => self.sender.has_nothing_outstanding(),
             _ => true,
         };
         if !may_begin {
@@ -231,7 +228,7 @@ impl Association {
         let (params, open) = self.encode_wish(&wish);
         let path = self.paths.usable().iter().next().unwrap_or(self.handshake.path());
         let (params, in_progress) = (params.into(), false);
-        let last_tsn = self.board.end() - 1;
+        let last_tsn = self.sender.next_tsn() - 1;
         let (deadline, attempts) = (now, 0);
         let request = Request { wish, params, open, last_tsn, deadline, attempts, path, in_progress, refused, in_vain };
         self.reconfig.request = Some(Box::new(request));
@@ -241,7 +238,7 @@ impl Association {
     fn encode_wish(&mut self, wish: &Wish) -> (Vec<u8>, Vec<u32>) {
         let (mut out, mut open) = (Vec::new(), Vec::new());
         let list = |s: &[StreamId]| s.iter().flat_map(|s| s.0.to_be_bytes()).collect::<Vec<u8>>();
-        let last_tsn = Tsn((self.board.end() - 1) as u32);
+        let last_tsn = Tsn((self.sender.next_tsn() - 1) as u32);
         let c = &mut self.reconfig;
         let mut put = |c: &mut Reconfig, of: &dyn Fn(u32, &mut Vec<u8>)| {
             let request = c.number();
@@ -282,7 +279,7 @@ impl Association {
             let next = usable.iter().find(|p| p.index() > r.path.index()).or_else(|| usable.iter().next());
             r.path = next.unwrap_or(r.path);
         }
-        r.leaves(&self.board);
+        r.leaves(&self.sender);
         let (path, attempts, params) = (r.path, r.attempts, r.params.clone());
         r.attempts = r.attempts.saturating_add(1);
         let wait = self.doubled(self.rto(path), attempts);
@@ -356,7 +353,7 @@ impl Association {
     fn settle_part(&mut self, wish: &Wish, part: Option<Part>, done: bool, what: u32, tsns: Option<(Tsn, Tsn)>) {
         match (wish, part) {
             (Wish::Reset { outgoing: Some(s), .. }, Some(Part::Outgoing)) => {
-                self.queue.resume(done);
+                self.sender.resume(done);
                 if done {
                     self.events.push_back(Event::StreamsReset { streams: s.clone(), incoming: false });
                 }
@@ -366,7 +363,7 @@ impl Association {
                 None => return self.events.push_back(Event::ReconfigFailed { result: what }),
             },
             (Wish::Add { outgoing, .. }, Some(Part::Outgoing)) if done => {
-                self.outbound_streams = self.outbound_streams.saturating_add(*outgoing);
+                self.sender.add_streams(*outgoing);
                 self.events.push_back(Event::StreamsAdded { outgoing: *outgoing, incoming: 0 });
             }
             _ => {}

@@ -68,7 +68,7 @@ impl Association {
                 self.grow_path(now, path, true);
             }
             if self.config.quirks.one_recovery {
-                self.era_losses.note(path, lost);
+                self.sender.era_losses.note(path, lost);
             } else {
                 self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
             }
@@ -77,12 +77,12 @@ impl Association {
 
     /// The copies on `path` of chunks between the gap blocks of the newest SACK.
     fn copies_in_holes(&self, path: PathId, out: &mut Vec<CopyRef>) {
-        let mut tsn = self.board.cumulative() + 1;
+        let mut tsn = self.sender.board.cumulative() + 1;
         // What an overtaken SACK does not know of is missing too, where reports are remembered from SACK to SACK.
         let sticky = self.scratch.highest_acked.filter(|_| self.config.quirks.sticky_reports);
-        for (from, to) in self.gaps.ranges().chain(sticky.map(|h| (h, h))) {
+        for (from, to) in self.sender.gaps.ranges().chain(sticky.map(|h| (h, h))) {
             while tsn < from {
-                let copies = self.board.get(tsn).into_iter().flat_map(|c| c.copies.iter());
+                let copies = self.sender.board.get(tsn).into_iter().flat_map(|c| c.copies.iter());
                 out.extend(copies.filter(|l| l.path == path).map(|l| CopyRef { tx_seq: l.tx_seq, tsn }));
                 tsn += 1;
             }
@@ -97,7 +97,7 @@ impl Association {
         sack: &SackView<'_>,
         facts: &crate::association::policies::views::Facts,
     ) -> Verdict {
-        let Some(chunk) = self.board.get(c.tsn) else { return Verdict::Waiting };
+        let Some(chunk) = self.sender.board.get(c.tsn) else { return Verdict::Waiting };
         // A TSN is fast-retransmitted once (§7.2.4); only time-based detection may repeat.
         let repaired = chunk.fast_retransmitted || self.config.quirks.repaired_once && chunk.transmissions > 1;
         if repaired && !self.policies.loss_threshold.repeats() {
@@ -122,7 +122,7 @@ impl Association {
             return Verdict::Lost;
         }
         let verdict = self.policies.loss_threshold.judge(&cx, sack, &view);
-        if let Some(l) = self.board.get_mut(c.tsn).and_then(|c| c.copies.find(path, view.tx_seq)) {
+        if let Some(l) = self.sender.board.get_mut(c.tsn).and_then(|c| c.copies.find(path, view.tx_seq)) {
             l.misses = view.misses;
         }
         verdict
@@ -130,7 +130,7 @@ impl Association {
 
     /// Takes a lost copy off its path; marks the chunk when it was the last. Answers its payload bytes.
     pub(in crate::association) fn copy_lost(&mut self, now: Instant, path: PathId, c: &CopyRef, fast: bool) -> u64 {
-        let Some(chunk) = self.board.get_mut(c.tsn) else { return 0 };
+        let Some(chunk) = self.sender.board.get_mut(c.tsn) else { return 0 };
         if chunk.copies.remove(path, c.tx_seq).is_none() {
             return 0;
         }
@@ -143,7 +143,7 @@ impl Association {
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
         }
         if last {
-            self.board.mark(c.tsn, now);
+            self.sender.board.mark(c.tsn, now);
         }
         len
     }
@@ -199,7 +199,7 @@ impl Association {
             }
         }
         if self.config.quirks.one_repair_per_loss {
-            self.gate = Gate::OneRepair { new_data: kind == LossKind::FastRetransmit };
+            self.sender.gate = Gate::OneRepair { new_data: kind == LossKind::FastRetransmit };
         }
         self.refresh_view(path);
         let facts = self.facts(now);
@@ -225,9 +225,9 @@ impl Association {
         }
         self.views.note_timeout(path, now);
         self.note_expired(path);
-        if !self.copies_due.is_empty() {
+        if !self.sender.copies_due.is_empty() {
             // What is sent again by T3 needs no probe beside it.
-            self.copies_due.retain(|(_, p)| *p != path);
+            self.sender.copies_due.retain(|(_, p)| *p != path);
         }
         let lost = match self.policies.timer.overdue(&v) {
             Some(overdue) => self.give_up_overdue(now, path, overdue),
@@ -267,23 +267,23 @@ impl Association {
     /// A withdrawn acknowledgement is one report that the chunk is missing, and each later SACK that acknowledges
     /// something above it is another (§6.2.1 D iv).
     pub(in crate::association) fn judge_withdrawn(&mut self, now: Instant) {
-        if self.gaps.withdrawn.is_empty() {
+        if self.sender.gaps.withdrawn.is_empty() {
             return;
         }
-        let mut list = core::mem::take(&mut self.gaps.withdrawn);
+        let mut list = core::mem::take(&mut self.sender.gaps.withdrawn);
         let highest = self.scratch.highest_acked;
         let mut lost: Vec<(PathId, u64)> = Vec::new();
         list.retain_mut(|(tsn, reports)| {
-            let Some(c) = self.board.get(*tsn).filter(|c| c.reneged) else { return false };
+            let Some(c) = self.sender.board.get(*tsn).filter(|c| c.reneged) else { return false };
             *reports += u8::from(*reports == 0 || highest.is_some_and(|h| h > *tsn));
             if *reports < 3 {
                 return true;
             }
             lost.extend(c.last_path.map(|p| (p, c.len())));
-            self.board.mark(*tsn, now);
+            self.sender.board.mark(*tsn, now);
             false
         });
-        self.gaps.withdrawn = list;
+        self.sender.gaps.withdrawn = list;
         for (path, bytes) in lost {
             self.react(now, path, LossKind::FastRetransmit, bytes);
         }
@@ -291,18 +291,18 @@ impl Association {
 
     /// Chunks that the peer acknowledged and then withdrew are sent again, once nothing else moves.
     pub(in crate::association) fn mark_reneged(&mut self, now: Instant) {
-        if self.board.reneged() == 0 {
+        if self.sender.board.reneged() == 0 {
             return;
         }
-        let list: Vec<u64> = self.board.iter().filter(|(_, c)| c.reneged).map(|(t, _)| t).collect();
+        let list: Vec<u64> = self.sender.board.iter().filter(|(_, c)| c.reneged).map(|(t, _)| t).collect();
         for t in list {
-            self.board.mark(t, now);
+            self.sender.board.mark(t, now);
         }
     }
 
     /// A chunk is moved to another path by redundancy: its copies leave, the old path may be blamed.
     pub(in crate::association) fn take_off_paths(&mut self, now: Instant, tsn: u64, blame: bool) {
-        let Some(c) = self.board.get_mut(tsn) else { return };
+        let Some(c) = self.sender.board.get_mut(tsn) else { return };
         let len = c.len();
         self.views_doubtful = true;
         let copies = c.copies.take_all();
@@ -347,7 +347,7 @@ impl Association {
         p.loss_timer = None;
         let probe = {
             let cx = facts.view(&self.views);
-            let board = &self.board;
+            let board = &self.sender.board;
             let mut newest = p.flight.copies().rev().filter_map(|c| {
                 let chunk = board.get(c.tsn)?;
                 let live = chunk.copies.iter().any(|l| l.path == path && l.tx_seq == c.tx_seq);
@@ -372,11 +372,14 @@ impl Association {
     /// The newest outstanding chunk of the path leaves once more on it (RFC 8985 §7.3).
     fn queue_probe(&mut self, path: PathId) {
         let newest = self.paths.get(path.index()).and_then(|p| {
-            p.flight.copies().rev().find(|c| self.board.get(c.tsn).is_some_and(|k| k.state == ChunkState::Outstanding))
+            p.flight
+                .copies()
+                .rev()
+                .find(|c| self.sender.board.get(c.tsn).is_some_and(|k| k.state == ChunkState::Outstanding))
         });
         let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
         // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
         p.probes |= p.flight.bytes() >= p.cwnd;
-        self.copies_due.push_back((c.tsn, path));
+        self.sender.copies_due.push_back((c.tsn, path));
     }
 }

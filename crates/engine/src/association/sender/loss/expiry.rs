@@ -14,7 +14,9 @@ impl Association {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         // The one that was timed: others may have left a moment ago.
         let oldest = p.flight.first_copy().map(|c| c.tsn);
-        let Some(tsn) = oldest.filter(|tsn| self.board.get(*tsn).is_some_and(|c| c.transmissions == 1)) else { return };
+        let Some(tsn) = oldest.filter(|tsn| self.sender.board.get(*tsn).is_some_and(|c| c.transmissions == 1)) else {
+            return;
+        };
         if p.expired_tsns.len() == MAX_EXPIRED {
             p.expired_tsns.remove(0);
         }
@@ -24,7 +26,7 @@ impl Association {
     /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
     pub(in crate::association) fn note_duplicates(&mut self, duplicates: impl Iterator<Item = Tsn>) {
         for tsn in duplicates.take(MAX_DUPLICATES) {
-            let tsn = self.board.extend(tsn);
+            let tsn = self.sender.board.extend(tsn);
             for i in 0..self.paths.len() {
                 let mtu = self.paths.mtu();
                 let Some(p) = self.paths.get_mut(i) else { continue };

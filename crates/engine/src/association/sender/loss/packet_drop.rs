@@ -93,8 +93,8 @@ impl Association {
     /// payload bytes.
     fn take_damaged(&mut self, now: Instant, shown: &[u8], len: usize, header: usize) -> Option<(PathId, u64)> {
         let tsn = shown.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes)?;
-        let tsn = self.board.extend(Tsn(tsn));
-        let c = self.board.get(tsn).filter(|c| c.transmissions == 1)?;
+        let tsn = self.sender.board.extend(Tsn(tsn));
+        let c = self.sender.board.get(tsn).filter(|c| c.transmissions == 1)?;
         let copy = c.copies.single()?;
         let (bytes, all) = (shown.get(header..)?, c.payload.len());
         let needed = all.min(SHOWN);

@@ -131,12 +131,12 @@ impl Association {
         let in_time = |c: &Chunk| c.deadline.is_none_or(|d| d > now);
         let may_repeat = |c: &Chunk| c.max_retransmissions.is_none_or(|m| c.transmissions <= m);
         let Some(p) = self.paths.get(id.index()) else { return };
-        let marked = self.board.marked().map(|(tsn, _)| tsn);
+        let marked = self.sender.board.marked().map(|(tsn, _)| tsn);
         for tsn in marked.chain(p.flight.copies().map(|c| c.tsn)) {
             if size + CRUMB > most {
                 break;
             }
-            let Some(c) = self.board.get(tsn) else { continue };
+            let Some(c) = self.sender.board.get(tsn) else { continue };
             let len = self.chunk_len(c.payload.len());
             let waits = matches!(c.state, ChunkState::Marked | ChunkState::Outstanding);
             if waits && size + len <= most && in_time(c) && may_repeat(c) && !self.scratch.packet.contains(&tsn) {
@@ -150,7 +150,7 @@ impl Association {
     fn make_room_for_copies(&mut self, now: Instant, id: PathId) {
         for i in 0..self.scratch.packet.len() {
             let Some(tsn) = self.scratch.packet.get(i).copied() else { continue };
-            let Some(c) = self.board.get(tsn).filter(|c| c.copies.is_full()) else { continue };
+            let Some(c) = self.sender.board.get(tsn).filter(|c| c.copies.is_full()) else { continue };
             let oldest =
                 c.copies.iter().find(|l| l.path == id).map(|l| crate::path::flight::CopyRef { tx_seq: l.tx_seq, tsn });
             match oldest {

@@ -73,8 +73,11 @@ impl Association {
         list.clear();
         list.extend(p.flight.copies());
         for c in &list {
-            let sent =
-                self.board.get(c.tsn).and_then(|k| k.copies.iter().find(|l| l.path == id && l.tx_seq == c.tx_seq));
+            let sent = self
+                .sender
+                .board
+                .get(c.tsn)
+                .and_then(|k| k.copies.iter().find(|l| l.path == id && l.tx_seq == c.tx_seq));
             let Some(sent_at) = sent.map(|l| l.sent_at) else { continue };
             let age = now.since(sent_at);
             let overtaken = sent_at < answered;
@@ -94,7 +97,7 @@ impl Association {
             p.t3 = match (p.t3, at) {
                 (Some(old), Some(at)) => Some(old.min(at)),
                 // Without anything in flight it watches over acknowledgements that were withdrawn.
-                (old, _) => old.filter(|_| self.board.reneged() > 0),
+                (old, _) => old.filter(|_| self.sender.board.reneged() > 0),
             };
         }
     }

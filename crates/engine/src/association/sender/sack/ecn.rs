@@ -14,11 +14,11 @@ use anabranch_wire::Ecne;
 impl Association {
     /// The peer says that the packet with this TSN was marked.
     pub(in crate::association) fn on_ecne(&mut self, now: Instant, path: PathId, e: &Ecne) {
-        let tsn = self.board.extend(e.tsn);
-        if tsn >= self.board.sent_end() || self.board.has_unsent_until(tsn) {
+        let tsn = self.sender.board.extend(e.tsn);
+        if tsn >= self.sender.board.sent_end() || self.sender.board.has_unsent_until(tsn) {
             return;
         }
-        let copy = self.board.get(tsn).and_then(|c| c.copies.iter().last().copied());
+        let copy = self.sender.board.get(tsn).and_then(|c| c.copies.iter().last().copied());
         if let Some(copy) = copy
             && let Some(p) = self.paths.get(copy.path.index())
             && p.recovery_exit.is_none_or(|exit| copy.tx_seq > exit)
@@ -26,7 +26,7 @@ impl Association {
             self.cut_for_mark(now, copy.path);
         }
         // Also for what was acknowledged meanwhile: the answer before this one may have been lost.
-        let newest = Tsn((self.board.sent_end() - 1) as u32);
+        let newest = Tsn((self.sender.board.sent_end() - 1) as u32);
         self.control.push(path, What::Cwr(newest));
     }
 

@@ -72,22 +72,22 @@ impl Association {
         self.on_acknowledgement(now, n.sack.cum_tsn, Some(&n.sack), Some(n));
         let kept = core::mem::take(&mut self.scratch.gap_ranges.kept);
         let mut added = core::mem::take(&mut self.scratch.gap_ranges.added);
-        subtract(&kept, &self.gaps.kept, &mut added);
+        subtract(&kept, &self.sender.gaps.kept, &mut added);
         for &(from, to) in &added {
-            (from..=to).for_each(|tsn| self.board.keep(tsn));
+            (from..=to).for_each(|tsn| self.sender.board.keep(tsn));
         }
         if !added.is_empty() {
             self.after_abandon(now);
         }
         self.scratch.gap_ranges.added = added;
-        self.scratch.gap_ranges.kept = core::mem::replace(&mut self.gaps.kept, kept);
+        self.scratch.gap_ranges.kept = core::mem::replace(&mut self.sender.gaps.kept, kept);
     }
 
     fn on_acknowledgement(&mut self, now: Instant, cum: Tsn, sack: Option<&Sack<'_>>, nr: Option<&NrSack<'_>>) {
         self.scratch.gap_ranges.kept.clear();
-        let cum = self.board.extend(cum);
+        let cum = self.sender.board.extend(cum);
         // Older than what we know: reordered on its way (§6.2.1 D i).
-        if cum < self.board.cumulative() {
+        if cum < self.sender.board.cumulative() {
             return;
         }
         let read = sack.map_or(GapsRead::Fine, |s| self.read_gaps(cum, s, nr));
@@ -110,8 +110,8 @@ impl Association {
             // A pass that the SACK before gave has had its chance.
             self.paths.iter_mut().for_each(|p| p.free_pass = false);
         }
-        self.gate = Gate::Open;
-        let advanced = cum > self.board.cumulative();
+        self.sender.gate = Gate::Open;
+        let advanced = cum > self.sender.board.cumulative();
         self.begin_tally();
         self.account_cumulative(now, cum);
         if let Some(s) = sack {
@@ -121,7 +121,7 @@ impl Association {
         }
         let progress = self.scratch.acks.iter().any(|t| t.touched);
         self.note_answered_forward(cum);
-        self.highest_reported = self.scratch.highest_acked;
+        self.sender.highest_reported = self.scratch.highest_acked;
         self.finish_tally(now);
         self.refresh_acknowledged();
         self.notify_acked(now);
@@ -141,13 +141,13 @@ impl Association {
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.
     pub(in crate::association) fn is_unsent(&self, tsn: u64) -> bool {
-        tsn >= self.board.sent_end() || self.board.has_unsent_until(tsn)
+        tsn >= self.sender.board.sent_end() || self.sender.board.has_unsent_until(tsn)
     }
 
     /// Reads gap blocks into extended ranges.
     fn read_gaps(&mut self, cum: u64, s: &Sack<'_>, nr: Option<&NrSack<'_>>) -> GapsRead {
         let g = &mut self.scratch.gap_ranges;
-        let (span, alone) = ((cum, self.board.sent_end()), self.config.quirks.each_gap_alone);
+        let (span, alone) = ((cum, self.sender.board.sent_end()), self.config.quirks.each_gap_alone);
         let read = read_blocks(span, alone, s.gaps(), &mut g.next);
         let Some(nr) = nr.filter(|_| read == GapsRead::Fine) else { return read };
         let read = read_blocks(span, alone, nr.kept(), &mut g.kept);
@@ -163,7 +163,7 @@ impl Association {
 
     /// The answer to a FORWARD-TSN shows that its path works, although it acknowledges no data.
     fn note_answered_forward(&mut self, cum: u64) {
-        let answered = self.forward_sent.filter(|(to, _, _)| *to <= cum);
+        let answered = self.sender.forward_sent.filter(|(to, _, _)| *to <= cum);
         if let Some(p) = answered.and_then(|(_, _, path)| self.paths.get_mut(path.index())) {
             p.consecutive_timeouts = 0;
         }
@@ -171,7 +171,7 @@ impl Association {
 
     fn begin_tally(&mut self) {
         self.scratch.acks.clear();
-        self.scratch.highest_acked = self.highest_reported.filter(|_| self.config.quirks.sticky_reports);
+        self.scratch.highest_acked = self.sender.highest_reported.filter(|_| self.config.quirks.sticky_reports);
         self.scratch.flight_before.clear();
         for i in 0..self.paths.len() {
             let marked = self.marked_outstanding(PathId(i as u8));
@@ -190,11 +190,11 @@ impl Association {
     }
 
     fn account_cumulative(&mut self, now: Instant, cum: u64) {
-        while self.board.cumulative() < cum {
-            let tsn = self.board.cumulative() + 1;
+        while self.sender.board.cumulative() < cum {
+            let tsn = self.sender.board.cumulative() + 1;
             self.note_repair(tsn);
             if self.config.quirks.cumulative_restarts_t3
-                && let Some(on) = self.board.get(tsn).and_then(|c| c.last_path)
+                && let Some(on) = self.sender.board.get(tsn).and_then(|c| c.last_path)
                 && let Some(era) = self.paths.get_mut(on.index()).and_then(|p| p.era.as_mut())
             {
                 era.lowest_tsn = None;
@@ -202,14 +202,14 @@ impl Association {
             if self.acknowledge(now, tsn, true) && self.config.quirks.sticky_reports {
                 self.scratch.highest_acked = Some(tsn);
             }
-            self.board.pop_front();
+            self.sender.board.pop_front();
         }
     }
 
     fn account_gaps(&mut self, now: Instant) {
         self.find_expected();
-        if self.gaps.ranges.is_empty() && self.scratch.gap_ranges.next.is_empty() {
-            return self.gaps.forget_settled(self.board.cumulative());
+        if self.sender.gaps.ranges.is_empty() && self.scratch.gap_ranges.next.is_empty() {
+            return self.sender.gaps.forget_settled(self.sender.board.cumulative());
         }
         self.account_changed_gaps(now);
     }
@@ -217,39 +217,39 @@ impl Association {
     #[inline(never)]
     fn account_changed_gaps(&mut self, now: Instant) {
         let mut g = core::mem::take(&mut self.scratch.gap_ranges);
-        subtract(&g.next, &self.gaps.ranges, &mut g.added);
-        subtract(&self.gaps.ranges, &g.next, &mut g.gone);
+        subtract(&g.next, &self.sender.gaps.ranges, &mut g.added);
+        subtract(&self.sender.gaps.ranges, &g.next, &mut g.gone);
         for &(from, to) in &g.added {
             for tsn in from..=to {
                 let copy = match self.config.quirks.stale_sacks_count {
-                    true => self.board.get(tsn).and_then(|c| c.copies.iter().last().copied()),
+                    true => self.sender.board.get(tsn).and_then(|c| c.copies.iter().last().copied()),
                     false => None,
                 };
                 self.acknowledge(now, tsn, false);
                 if let Some(copy) = copy {
-                    self.gaps.settled.insert(tsn, copy);
+                    self.sender.gaps.settled.insert(tsn, copy);
                     self.count_once(tsn, copy);
                 }
-                self.board.set_reneged(tsn, false);
+                self.sender.board.set_reneged(tsn, false);
             }
         }
         // No longer reported: reneged, or an older SACK that overtook. T3 decides (see `loss`).
-        let cum = self.board.cumulative();
+        let cum = self.sender.board.cumulative();
         for &(from, to) in &g.gone {
             for tsn in from.max(cum + 1)..=to {
-                if let Some(copy) = self.gaps.settled.remove(tsn) {
+                if let Some(copy) = self.sender.gaps.settled.remove(tsn) {
                     self.take_back(tsn, copy);
                     continue;
                 }
-                self.board.set_reneged(tsn, true);
-                if self.gaps.withdrawn.len() < MAX_WITHDRAWN {
-                    self.gaps.withdrawn.push((tsn, 0));
+                self.sender.board.set_reneged(tsn, true);
+                if self.sender.gaps.withdrawn.len() < MAX_WITHDRAWN {
+                    self.sender.gaps.withdrawn.push((tsn, 0));
                 }
             }
         }
-        core::mem::swap(&mut self.gaps.ranges, &mut g.next);
+        core::mem::swap(&mut self.sender.gaps.ranges, &mut g.next);
         self.scratch.gap_ranges = g;
-        self.gaps.forget_settled(cum);
+        self.sender.gaps.forget_settled(cum);
         self.find_expected();
     }
 
@@ -264,7 +264,7 @@ impl Association {
     #[inline(never)]
     fn search_expected(&mut self) {
         for p in self.paths.iter_mut() {
-            let (board, id) = (&self.board, p.id);
+            let (board, id) = (&self.sender.board, p.id);
             if let Some(era) = &mut p.era {
                 era.pseudo.search(|from, again| board.lowest_on(id, from, again));
             }
@@ -274,7 +274,8 @@ impl Association {
     /// An acknowledgement is gone that an older SACK does not know of.
     #[inline(never)]
     fn take_back(&mut self, tsn: u64, copy: LiveCopy) {
-        let (Some(len), Some(p)) = (self.board.unsettle(tsn, copy), self.paths.get_mut(copy.path.index())) else {
+        let (Some(len), Some(p)) = (self.sender.board.unsettle(tsn, copy), self.paths.get_mut(copy.path.index()))
+        else {
             return;
         };
         p.flight.restore_copy(copy.tx_seq, tsn, len, copy.sent_at);
@@ -289,8 +290,8 @@ impl Association {
         let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.cwnd > p.ssthresh) else { return };
         let progress = p.era.as_ref().is_none_or(|era| era.pseudo.progress);
         if self.config.quirks.counted_once
-            && !(progress && self.gaps.count(tsn))
-            && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.board.get(tsn))
+            && !(progress && self.sender.gaps.count(tsn))
+            && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.sender.board.get(tsn))
         {
             t.uncounted += c.len();
         }
@@ -299,14 +300,14 @@ impl Association {
     /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
     fn note_repair(&mut self, tsn: u64) {
         let q = &self.config.quirks;
-        if q.burst == BurstRule::Always || self.burst_armed {
+        if q.burst == BurstRule::Always || self.sender.burst_armed {
             return;
         }
         let repaired = |c: &crate::tx::scoreboard::Chunk| {
             c.fast_retransmitted || q.burst == BurstRule::OnceRepaired && c.transmissions > 1
         };
-        if self.board.get(tsn).is_some_and(repaired) {
-            self.burst_armed = true;
+        if self.sender.board.get(tsn).is_some_and(repaired) {
+            self.sender.burst_armed = true;
             self.opportunity();
         }
     }
@@ -314,7 +315,7 @@ impl Association {
     /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3). False
     /// when that is no news.
     fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) -> bool {
-        let Some(c) = self.board.get(tsn) else { return false };
+        let Some(c) = self.sender.board.get(tsn) else { return false };
         if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
             return false;
         }
@@ -383,15 +384,15 @@ impl Association {
 
     /// Settles a chunk and takes its copies off their paths.
     fn take_off_flight(&mut self, now: Instant, tsn: u64, len: u64) -> Arrived {
-        if let Some(copy) = self.board.get(tsn).and_then(|c| c.copies.single()) {
-            self.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
+        if let Some(copy) = self.sender.board.get(tsn).and_then(|c| c.copies.single()) {
+            self.sender.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.flight_remove(copy.tx_seq, len, false);
             }
             let latest = Some(copy).filter(|c| self.can_be_meant(now, c));
             return Arrived { credited: Some(copy), latest, copies: 1, on_one_path: true };
         }
-        let copies = self.board.settle(tsn, ChunkState::Acked);
+        let copies = self.sender.board.settle(tsn, ChunkState::Acked);
         let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
         let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
         for copy in copies.iter() {
@@ -451,7 +452,7 @@ impl Association {
                 p.consecutive_timeouts = 0;
             }
             let over = |exit: u64| match self.config.quirks.recover_by_tsn {
-                true => self.board.cumulative() >= p.era.as_ref().map_or(0, |era| era.recover_tsn),
+                true => self.sender.board.cumulative() >= p.era.as_ref().map_or(0, |era| era.recover_tsn),
                 false => p.flight.oldest_seq().is_none_or(|s| s > exit),
             };
             if p.recovery_exit.is_some_and(over) {

@@ -74,7 +74,7 @@ impl Association {
     /// No copy was overtaken by what the SACK at hand acknowledges: the usual case, which needs no verdicts.
     fn nothing_to_judge(&mut self, advanced: bool) -> bool {
         let by_order = self.asks.by_order;
-        let holes = self.gaps.len() > 0 && !by_order;
+        let holes = self.sender.gaps.len() > 0 && !by_order;
         let suspect = |i: usize, p: &Path| {
             self.overtaken(i, advanced).is_some_and(|seq| p.flight.first_copy().is_some_and(|c| c.tx_seq < seq))
         };
@@ -106,17 +106,17 @@ impl Association {
         let Some(p) = self.paths.get(path) else { return false };
         let before = p.era.as_ref().and_then(|era| era.lowest_tsn);
         let here = |tsn: u64| {
-            self.board.get(tsn).is_some_and(|c| match c.state {
+            self.sender.board.get(tsn).is_some_and(|c| match c.state {
                 ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
                 ChunkState::Marked => c.last_path == Some(p.id),
                 _ => false,
             })
         };
-        let first = before.unwrap_or(0).max(self.board.cumulative() + 1);
+        let first = before.unwrap_or(0).max(self.sender.board.cumulative() + 1);
         let now = if p.flight.bytes() + self.marked_outstanding(p.id) == 0 {
             None
         } else {
-            (first..self.board.sent_end()).find(|t| here(*t))
+            (first..self.sender.board.sent_end()).find(|t| here(*t))
         };
         if let Some(era) = self.paths.get_mut(path).and_then(|p| p.era.as_mut()) {
             era.lowest_tsn = now;
@@ -141,10 +141,10 @@ impl Association {
             let held = self.marked_outstanding(PathId(i as u8)) > 0;
             let Some(p) = self.paths.get_mut(i) else { continue };
             let (empty, rare) = (p.flight.oldest_seq().is_none() && !held, asks.loss_timer || asks.suspects);
-            if empty && !rare && self.board.reneged() == 0 {
+            if empty && !rare && self.sender.board.reneged() == 0 {
                 p.t3 = None;
             }
-            if !rare && (empty && self.board.reneged() == 0 || !empty && !moved && p.t3.is_some()) {
+            if !rare && (empty && self.sender.board.reneged() == 0 || !empty && !moved && p.t3.is_some()) {
                 continue;
             }
             let cx = match facts {
@@ -166,7 +166,7 @@ impl Association {
                         p.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
                     }
                 }
-                _ if self.board.reneged() > 0 && p.id == PathId(0) => {
+                _ if self.sender.board.reneged() > 0 && p.id == PathId(0) => {
                     if p.t3.is_none() {
                         p.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
                     }

@@ -29,11 +29,11 @@ impl Association {
 
     #[inline]
     pub(in crate::association) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let nothing = !self.board.has_marked() && self.paths.iter().all(|p| p.stalled_since.is_none());
+        let nothing = !self.sender.board.has_marked() && self.paths.iter().all(|p| p.stalled_since.is_none());
         if nothing || self.shuts_repairs() || !self.transmit_marked(now, out) {
             return false;
         }
-        self.gate.repaired();
+        self.sender.gate.repaired();
         true
     }
 
@@ -43,9 +43,9 @@ impl Association {
             self.give_up_marked(now);
             self.settle_takeovers(now);
             let Some(marked) = self.first_marked(now) else { return false };
-            let Some(marked) = self.board.get(marked).map(|c| c.view()) else { return false };
-            let tsn = self.missing_before(&marked).unwrap_or(self.board.extend(marked.tsn));
-            let Some(chunk) = self.board.get(tsn).map(|c| c.view()) else { return false };
+            let Some(marked) = self.sender.board.get(marked).map(|c| c.view()) else { return false };
+            let tsn = self.missing_before(&marked).unwrap_or(self.sender.board.extend(marked.tsn));
+            let Some(chunk) = self.sender.board.get(tsn).map(|c| c.view()) else { return false };
             if !self.give_up_chosen(now, &chunk) {
                 break (tsn, chunk, marked);
             }
@@ -72,23 +72,24 @@ impl Association {
     /// so that the higher one, repeated for ever, would keep the lower one back for ever.
     fn missing_before(&self, marked: &ChunkView) -> Option<u64> {
         let refused = self.peer_has_no_room_for(marked.len) || marked.timed_out && marked.transmissions >= REFUSED;
-        let next = self.board.cumulative() + 1;
+        let next = self.sender.board.cumulative() + 1;
         let waits = |c: &Chunk| matches!(c.state, ChunkState::Waiting | ChunkState::Marked);
-        (refused && self.board.extend(marked.tsn) > next && self.board.get(next).is_some_and(waits)).then_some(next)
+        (refused && self.sender.board.extend(marked.tsn) > next && self.sender.board.get(next).is_some_and(waits))
+            .then_some(next)
     }
 
     /// The first of what is marked, in the order of the policy, which is asked about those that are new among them.
     fn first_marked(&mut self, now: Instant) -> Option<u64> {
-        if self.board.marked_needs_rank(now) {
+        if self.sender.board.marked_needs_rank(now) {
             let facts = self.facts(now);
             let cx = facts.view(&self.views);
-            while let Some((tsn, chunk)) = self.board.take_unranked(now) {
+            while let Some((tsn, chunk)) = self.sender.board.take_unranked(now) {
                 let mut rank = self.policies.retransmission_order.rank(&cx, &chunk);
                 rank.until = rank.until.filter(|t| *t > now);
-                self.board.rank_marked(tsn, rank);
+                self.sender.board.rank_marked(tsn, rank);
             }
         }
-        self.board.first_marked()
+        self.sender.board.first_marked()
     }
 
     /// Fills the packet with what is marked too, in the order of the policy. On the wire TSNs rise (§6.10).
@@ -97,9 +98,9 @@ impl Association {
         let leader = self.scratch.packet.first().copied();
         let mut aside = core::mem::take(&mut self.scratch.aside);
         while *size + self.chunk_len(1) <= most && aside.len() < MOST_ASIDE {
-            let Some(tsn) = self.board.first_marked() else { break };
-            let len = self.board.get(tsn).map_or(0, |c| self.chunk_len(c.payload.len()));
-            let Some(entry) = self.board.take_first_marked() else { break };
+            let Some(tsn) = self.sender.board.first_marked() else { break };
+            let len = self.sender.board.get(tsn).map_or(0, |c| self.chunk_len(c.payload.len()));
+            let Some(entry) = self.sender.board.take_first_marked() else { break };
             if Some(tsn) == leader {
                 continue;
             }
@@ -110,7 +111,7 @@ impl Association {
                 aside.push(entry);
             }
         }
-        aside.drain(..).for_each(|entry| self.board.put_back_marked(entry));
+        aside.drain(..).for_each(|entry| self.sender.board.put_back_marked(entry));
         self.scratch.aside = aside;
     }
 
@@ -123,7 +124,7 @@ impl Association {
         let most = self.packet_size(path);
         let Some(p) = self.paths.get(path.index()) else { return };
         for c in p.flight.copies().take(MOST_OUTSTANDING) {
-            let Some(chunk) = self.board.get(c.tsn) else { continue };
+            let Some(chunk) = self.sender.board.get(c.tsn) else { continue };
             let len = self.chunk_len(chunk.payload.len());
             let fits = size + len <= most && !chunk.copies.is_full();
             if chunk.state == ChunkState::Outstanding && fits && !self.scratch.packet.contains(&c.tsn) {
@@ -142,7 +143,8 @@ impl Association {
         let pass = self.paths.iter().position(|p| p.free_pass);
         let own = |p: &&crate::path::Path| p.free_pass && self.config.quirks.pass_on_lossy_path;
         let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
-        let bound = self.board.get(self.board.extend(chunk.tsn)).and_then(|c| c.bound).or(self.repairs_on);
+        let bound =
+            self.sender.board.get(self.sender.board.extend(chunk.tsn)).and_then(|c| c.bound).or(self.sender.repairs_on);
         let bound = bound.filter(|b| candidates.has(*b));
         for _ in 0..PathSet::CAPACITY {
             if candidates.is_empty() {
@@ -163,15 +165,15 @@ impl Association {
                 return None;
             };
             if self.policies.retransmission.binds() == Binding::AtLoss
-                && let Some(c) = self.board.get_mut(self.board.extend(chunk.tsn))
+                && let Some(c) = self.sender.board.get_mut(self.sender.board.extend(chunk.tsn))
             {
                 c.bound = Some(id);
             }
             if self.config.quirks.repairs_together {
-                self.repairs_on = Some(id);
+                self.sender.repairs_on = Some(id);
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
-            let alone = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared || self.gate != Gate::Open;
+            let alone = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared || self.sender.gate != Gate::Open;
             let passes = pass.is_some() && (p.free_pass || !self.config.quirks.pass_on_lossy_path);
             if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
@@ -211,7 +213,7 @@ impl Association {
     /// Books one chunk of a packet: flight, scoreboard, board of views.
     pub(in crate::association) fn account(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
         let moved = self.config.quirks.marked_are_outstanding.then(|| self.left_its_path(now, tsn, path)).flatten();
-        let Some(chunk) = self.board.get(tsn) else { return };
+        let Some(chunk) = self.sender.board.get(tsn) else { return };
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
@@ -228,7 +230,7 @@ impl Association {
         let tx_seq = p.flight.next_seq() - 1;
         p.flight.add_copy(tsn, len);
         if again {
-            let old = self.board.get(tsn).and_then(|c| c.last_path);
+            let old = self.sender.board.get(tsn).and_then(|c| c.last_path);
             if let Some(era) = old.and_then(|o| self.paths.get_mut(o.index())?.era.as_mut()) {
                 era.timed = era.timed.filter(|t| *t != tsn);
                 era.pseudo.sent_again(old == Some(path));
@@ -250,15 +252,15 @@ impl Association {
             }
         }
         p.counters.data_sent += len;
-        self.user_data_at = Some(now);
+        self.sender.user_data_at = Some(now);
         if again {
             p.counters.data_retransmitted += len;
         } else {
             self.stats.chunks_sent[usize::from(chunk.header.flags.unordered)] += 1;
-            self.groups.taken(chunk.group, len);
+            self.sender.groups.taken(chunk.group, len);
         }
         let in_flight = p.flight.bytes();
-        self.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
+        self.sender.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
         if let Some(old) = moved {
             self.lowest_moved(old.index());
         }
@@ -282,8 +284,8 @@ impl Association {
         if list.len() > 1 {
             list.sort_unstable();
         }
-        if self.forward_due || self.acknowledger.is_pending() {
-            let chunks = list.iter().filter_map(|&t| self.board.get(t));
+        if self.sender.forward_due || self.acknowledger.is_pending() {
+            let chunks = list.iter().filter_map(|&t| self.sender.board.get(t));
             let data_len = chunks.map(|c| self.chunk_len(c.payload.len())).sum();
             self.bundle_forward_tsn(now, path, out, data_len);
             self.bundle_sack(now, path, out, data_len);
@@ -292,7 +294,7 @@ impl Association {
         let hurry = self.ends_with_this_packet() || self.asks_at_once(path);
         let last_of_all = if hurry { list.last() } else { None };
         for tsn in &list {
-            let Some(c) = self.board.get(*tsn) else { continue };
+            let Some(c) = self.sender.board.get(*tsn) else { continue };
             payload += c.len();
             once &= c.transmissions == 1;
             let mut header = c.header;
@@ -314,7 +316,7 @@ impl Association {
     }
 
     fn asks_at_once(&self, path: PathId) -> bool {
-        let last = self.queue.is_empty() && self.board.ahead().is_empty();
+        let last = self.sender.queue.is_empty() && self.sender.board.ahead().is_empty();
         self.views.paths.get(path.index()).is_some_and(|v| self.policies.timer.asks_at_once(v, last))
     }
 
@@ -322,9 +324,9 @@ impl Association {
     fn ends_with_this_packet(&self) -> bool {
         // RFC 7053 §4: a peer that began to shut down acknowledges at once anyhow.
         matches!(self.state, crate::association::State::ShutdownPending)
-            && self.queue.is_empty()
-            && self.board.ahead().is_empty()
-            && !self.board.has_marked()
+            && self.sender.queue.is_empty()
+            && self.sender.board.ahead().is_empty()
+            && !self.sender.board.has_marked()
     }
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
