@@ -43,7 +43,6 @@ use anabranch_policy::registry::PolicySet;
 use control::ControlOut;
 use handshake::Handshake;
 pub use handshake::authentication::AuthKeyError;
-use handshake::authentication::Authentication;
 use policies::views::Views;
 use seldom::Seldom;
 use std::collections::VecDeque;
@@ -127,7 +126,6 @@ pub struct Association {
     pub(crate) config: Arc<AssocConfig>,
     pub(crate) state: State,
     pub(crate) handshake: Handshake,
-    auth: Authentication,
     peer: PeerFeatures,
     policies: PolicySet,
     asks: policies::asks::Asks,
@@ -141,17 +139,11 @@ pub struct Association {
     /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
     fill_scale: u64,
     pub(crate) paths: PathTable,
-    /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
-    confirming: bool,
     /// Least time of the quality estimator's next tick.
     quality_floor: Instant,
-    // Receiving.
     sender: Sender,
     receiver: Receiver,
     acknowledger: Acknowledger,
-    /// The packet at hand was marked on its way.
-    pub(crate) packet_marked: bool,
-    // Control.
     control: ControlOut,
     asconf: Asconf,
     reconfig: Seldom<stream_reset::request::Reconfig>,
@@ -281,6 +273,11 @@ impl Association {
             || self.sender.has_newly_abandoned(self.stats.abandoned_sent + self.stats.abandoned_unsent)
             || self.receiver.is_newly_readable()
             || self.is_writable_again()
+    }
+
+    /// The packet that comes next was marked on its way (ECN).
+    pub(crate) fn set_packet_marked(&mut self, marked: bool) {
+        self.acknowledger.set_packet_marked(marked);
     }
 
     /// A SACK waits for the next chance to leave.

@@ -41,7 +41,7 @@ impl Association {
         if let Some(reconfig) = self.reconfig.held() {
             reconfig.one_answered = false;
         }
-        self.control.begin_answers(self.config.packet_size - COMMON_HEADER_LEN - self.auth.room());
+        self.control.begin_answers(self.config.packet_size - COMMON_HEADER_LEN - self.handshake.auth().room());
     }
 
     /// Handles a packet whose verification tag was checked. `whole` is the datagram it was read from, if there was one.
@@ -89,7 +89,7 @@ impl Association {
         if matches!(self.state, super::State::ShutdownSent) {
             self.peer_is_there(now);
         }
-        if core::mem::take(&mut self.packet_marked)
+        if self.acknowledger.take_packet_marked()
             && let (Some(tsn), Some(path)) = (seen.lowest, path)
         {
             if let Some(p) = self.paths.get_mut(path.index()) {

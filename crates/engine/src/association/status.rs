@@ -30,7 +30,7 @@ impl Association {
         Agreed {
             partial_reliability: self.peer.forward_tsn,
             dynamic_addresses: self.peer.asconf,
-            authentication: self.auth.works(),
+            authentication: self.handshake.auth().works(),
             stream_reset: self.peer.reconfig,
             interleaving: self.peer.interleaving,
             ecn: self.peer.ecn,

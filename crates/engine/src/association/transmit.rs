@@ -188,7 +188,7 @@ impl Association {
     /// Counts a packet that is complete.
     #[inline]
     pub(super) fn sent_packet(&mut self, _now: Instant, path: PathId, out: &mut Transmit) {
-        if self.auth.signs_packets() {
+        if self.handshake.auth().signs_packets() {
             self.authenticate(out);
         }
         self.note_size(path, out);

@@ -34,7 +34,6 @@ impl Association {
         let paths = PathTable::new(mtu, config.initial_window, remote, entropy);
         let mut a = Association {
             state,
-            auth: crate::association::handshake::authentication::Authentication::default(),
             peer: PeerFeatures::default(),
             asks: crate::association::policies::asks::Asks::of(&policies),
             policies,
@@ -44,12 +43,10 @@ impl Association {
             views_doubtful: false,
             fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
             paths,
-            confirming: false,
             quality_floor: Instant::ZERO,
             sender: Sender::new(&config, initial),
             receiver: Receiver::new(config.inbound_streams, config.receive_buffer, config.receive_overhead),
             acknowledger: Acknowledger::default(),
-            packet_marked: false,
             control: ControlOut::default(),
             handshake,
             asconf: Asconf::new(initial.0),

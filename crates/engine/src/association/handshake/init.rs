@@ -157,9 +157,9 @@ impl Association {
             reconfig.peer_starts_at(f.initial_tsn);
         }
         let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
-        self.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
+        self.handshake.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
         self.settle_mtu();
-        self.peer.asconf = a.asconf && self.config.dynamic_addresses && self.auth.works();
+        self.peer.asconf = a.asconf && self.config.dynamic_addresses && self.handshake.auth.works();
         self.learn_addresses(addresses);
     }
 

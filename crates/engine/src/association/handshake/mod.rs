@@ -13,6 +13,7 @@ use crate::auth::AuthParams;
 use crate::path::LocalId;
 use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
 use anabranch_wire::CommonHeader;
+use authentication::Authentication;
 use std::net::SocketAddr;
 
 /// What an association starts from: both ways into life, connecting and accepting, end here.
@@ -35,6 +36,8 @@ pub(crate) struct Handshake {
     peer_tag: u32,
     local_initial: Tsn,
     local_auth: AuthParams,
+    /// What both ends sign.
+    auth: Authentication,
     /// Tie-Tags: they recognise the cookies of INITs that came while the association existed (RFC 9260 §5.2.2).
     ties: (u32, u32),
     /// The path that INIT and COOKIE ECHO leave on first.
@@ -65,6 +68,7 @@ impl Handshake {
             peer_tag: birth.peer_tag,
             local_initial: birth.local_initial,
             local_auth: birth.local_auth,
+            auth: Authentication::default(),
             ties: (entropy.u32().max(1), entropy.u32().max(1)),
             path: PathId(0),
             timer: None,
@@ -100,6 +104,11 @@ impl Handshake {
     /// What our INIT said of authentication.
     pub fn local_auth(&self) -> &AuthParams {
         &self.local_auth
+    }
+
+    /// What both ends sign.
+    pub fn auth(&self) -> &Authentication {
+        &self.auth
     }
 
     /// The path that INIT and COOKIE ECHO leave on first.

@@ -43,8 +43,8 @@ impl Association {
     /// The handshake's path is in use: its next HEARTBEAT is due when it has been idle, or at once where every path has
     /// to answer one before data leave ([`crate::Quirks::confirm_first`]).
     pub(in crate::association) fn begin_confirming(&mut self, now: Instant, id: PathId) {
-        self.confirming = self.config.quirks.confirm_first;
-        if self.confirming {
+        self.paths.confirming = self.config.quirks.confirm_first;
+        if self.paths.confirming {
             self.send_heartbeat(now, id);
         } else {
             self.schedule_heartbeat(now, id);
@@ -59,8 +59,8 @@ impl Association {
             !fails && !p.interface_down && (p.known_to_peer || self.asconf.wants(p.id))
         };
         let silent = |p: &Path| p.counters.heartbeats_answered == 0;
-        self.confirming = self.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));
-        self.confirming
+        self.paths.confirming = self.paths.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));
+        self.paths.confirming
     }
 
     /// HB.interval of a path; none where the user switched its HEARTBEATs off.
@@ -142,7 +142,7 @@ impl Association {
                 && let Some(p) = self.paths.list.get_mut(id.index())
             {
                 p.backoff = p.backoff.saturating_add(1).min(16);
-            } else if active && !self.confirming && h.sent_at + delay > now {
+            } else if active && !self.paths.confirming && h.sent_at + delay > now {
                 let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
                 if let Some(p) = self.paths.list.get_mut(id.index()) {
                     p.heartbeat_timer = Some((h.sent_at + delay + jitter - waited / 2).max(now));

@@ -14,7 +14,7 @@ const UDP_HEADER_LEN: usize = 8;
 impl Association {
     /// Largest packet for `path`, bytes.
     pub(in crate::association) fn packet_size(&self, path: PathId) -> usize {
-        self.whole_packet(path) - self.auth.room()
+        self.whole_packet(path) - self.handshake.auth().room()
     }
 
     /// The same with the AUTH chunk that every packet may get.
@@ -31,7 +31,7 @@ impl Association {
         }
         let in_use = |p: &&crate::path::Path| !searches || p.state == PathState::Active && !p.interface_down;
         let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id)).min();
-        let smallest = smallest.unwrap_or(self.config.packet_size - self.auth.room());
+        let smallest = smallest.unwrap_or(self.config.packet_size - self.handshake.auth().room());
         let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
         if searches && mtu == self.paths.mtu {
             return;
@@ -161,7 +161,7 @@ impl Association {
     /// Fills a probe up to `size` bytes, AUTH included.
     pub(in crate::association) fn fill_probe(&self, size: usize, out: &mut Transmit) {
         let signed = [kind::HEARTBEAT, kind::PAD].iter().any(|k| self.authenticated_by_us().contains(k));
-        let auth = if signed && self.auth.signs_packets() { self.auth.room() } else { 0 };
+        let auth = if signed && self.handshake.auth().signs_packets() { self.handshake.auth().room() } else { 0 };
         if let Some(pad) = Pad::filling(size.saturating_sub(out.packet.len() + auth)) {
             out.packet.push(&pad);
         }

@@ -76,7 +76,11 @@ impl Association {
             (p.local, p.remote) == (from.local, from.remote) && p.known_to_peer && p.state != PathState::Unconfirmed
         };
         let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id) else { return false };
-        let room = bytes.len().saturating_sub(self.auth.room()).min(self.packet_size(path)).saturating_sub(REPORT_LEN);
+        let room = bytes
+            .len()
+            .saturating_sub(self.handshake.auth().room())
+            .min(self.packet_size(path))
+            .saturating_sub(REPORT_LEN);
         // Whole words, for padding counts too.
         let Some(shown) = bytes.get(..room / 4 * 4).filter(|s| s.len() >= LEAST_SHOWN) else { return false };
         let until = self.peer.reported_until.max(now);

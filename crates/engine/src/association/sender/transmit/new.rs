@@ -41,7 +41,7 @@ impl Association {
         self.sender.scheduler_wakeup = None;
         let repairs_wait = self.config.quirks.repairs_first && self.sender.board.has_marked();
         if self.sender.scheduler_blocked
-            || self.confirming && self.is_confirming()
+            || self.paths.is_confirming() && self.is_confirming()
             || repairs_wait
             || self.shuts_new_data()
         {
