@@ -10,6 +10,7 @@ mod config;
 mod cookie;
 mod endpoint;
 mod event;
+mod lazy_box;
 mod message;
 mod path;
 mod quirks;

@@ -11,7 +11,6 @@ pub(crate) mod path_table;
 mod policies;
 pub(crate) mod receive;
 mod receiver;
-mod seldom;
 mod sender;
 mod status;
 mod stream_reset;
@@ -31,12 +30,13 @@ pub use stream_reset::request::ReconfigError;
 
 use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
+use crate::lazy_box::LazyBox;
 use crate::message::Message;
 use crate::path::Path;
 use crate::stats::{AssocStats, PathStats, Tally};
 use crate::transmit::Transmit;
 use acknowledger::Acknowledger;
-use addresses::asconf::Asconf;
+use addresses::asconf::Addresses;
 pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::registry::PolicySet;
@@ -44,7 +44,6 @@ use control::ControlOut;
 use handshake::Handshake;
 pub use handshake::authentication::AuthKeyError;
 use policies::views::Views;
-use seldom::Seldom;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -145,8 +144,8 @@ pub struct Association {
     receiver: Receiver,
     acknowledger: Acknowledger,
     control: ControlOut,
-    asconf: Asconf,
-    reconfig: Seldom<stream_reset::request::Reconfig>,
+    addresses: Addresses,
+    stream_reset: LazyBox<stream_reset::request::StreamReset>,
     events: VecDeque<Event>,
     stats: Tally,
     scratch: policies::scratch::Lent,

@@ -37,9 +37,9 @@ enum Next {
 impl Association {
     /// A packet came: its answers have one packet's room (§12.4).
     pub(super) fn begin_answers(&mut self) {
-        self.asconf.one_answered = false;
-        if let Some(reconfig) = self.reconfig.held() {
-            reconfig.one_answered = false;
+        self.addresses.begin_packet();
+        if let Some(reset) = self.stream_reset.used() {
+            reset.begin_packet();
         }
         self.control.begin_answers(self.config.packet_size - COMMON_HEADER_LEN - self.handshake.auth().room());
     }

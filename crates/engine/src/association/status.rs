@@ -105,7 +105,7 @@ impl Association {
 
     /// Is a request to reset or to add streams under way, or waiting (RFC 6525 §5.1.1)?
     pub fn is_reconfiguring(&self) -> bool {
-        !self.reconfig.is_idle()
+        !self.stream_reset.is_idle()
     }
 
     /// When user data left or came last; none before the first.

@@ -47,9 +47,9 @@ impl Association {
         offer(self.handshake.deadline(), TimerReason::Control);
         offer(self.handshake.guard_deadline(), TimerReason::Control);
         offer(self.peer_deadline(), TimerReason::Control);
-        offer(self.asconf.deadline(), TimerReason::Asconf);
-        if !self.reconfig.is_nothing() {
-            offer(self.reconfig.deadline(), TimerReason::Reconfig);
+        offer(self.addresses.deadline(), TimerReason::Asconf);
+        if !self.stream_reset.is_empty() {
+            offer(self.stream_reset.deadline(), TimerReason::Reconfig);
         }
         offer(self.acknowledger.deadline(), TimerReason::Sack);
         for (at, why) in self.sender.deadlines() {
@@ -91,10 +91,10 @@ impl Association {
         if due(self.peer_deadline()) {
             return self.give_up_on_peer(now, CloseReason::PeerGone);
         }
-        if due(self.asconf.deadline()) {
+        if due(self.addresses.deadline()) {
             self.on_asconf_timer(now);
         }
-        if due(self.reconfig.deadline()) {
+        if due(self.stream_reset.deadline()) {
             self.on_reconfig_timer(now);
         }
         if due(self.acknowledger.deadline()) {

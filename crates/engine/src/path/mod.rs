@@ -193,9 +193,9 @@ pub(crate) struct Path {
     /// Path.Max.Retrans and PF.Max.Retrans of its own.
     pub limits: PathLimits,
     pub heartbeat: Option<PendingHeartbeat>,
-    /// Seldom needed.
+    /// LazyBox needed.
     pub earlier: Option<Box<Earlier>>,
-    /// Seldom asked for.
+    /// LazyBox asked for.
     pub pair: Option<Box<HeartbeatPair>>,
     /// Likewise.
     pub train: Option<Box<Train>>,

@@ -50,17 +50,17 @@ impl Association {
             return;
         }
         // One packet answers one packet (RFC 9260 §12.4), and an ASCONF-ACK fills it; the peer repeats the others.
-        if core::mem::replace(&mut self.asconf.one_answered, true) {
+        if core::mem::replace(&mut self.addresses.one_answered, true) {
             return;
         }
-        if let Some((serial, params)) = self.asconf.answered.clone().filter(|(s, _)| *s == a.serial) {
+        if let Some((serial, params)) = self.addresses.answered.clone().filter(|(s, _)| *s == a.serial) {
             self.answer_asconf(from, serial, params);
             return;
         }
-        if a.serial != self.asconf.peer_next {
+        if a.serial != self.addresses.peer_next {
             return;
         }
-        self.asconf.peer_next = a.serial.wrapping_add(1);
+        self.addresses.peer_next = a.serial.wrapping_add(1);
         let mut changes = Changes { from, answers: Vec::new(), failing: false, added: 0 };
         // One packet holds the answer (§5.2 E7); what it has no room for is not done either.
         let room = self.config.packet_size - ANSWER_HEADERS;
@@ -74,7 +74,7 @@ impl Association {
             }
         }
         let params = Bytes::from(changes.answers);
-        self.asconf.answered = Some((a.serial, params.clone()));
+        self.addresses.answered = Some((a.serial, params.clone()));
         self.answer_asconf(from, a.serial, params);
     }
 

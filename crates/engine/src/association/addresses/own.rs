@@ -63,7 +63,7 @@ impl Association {
         if !self.peer.asconf {
             return Err(AddressError::NotSupported);
         }
-        if !self.asconf.has_room() {
+        if !self.addresses.has_room() {
             return Err(AddressError::NoRoom);
         }
         let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
@@ -107,7 +107,7 @@ impl Association {
         }
         // It is none of ours from now on, for the answer to a peer that restarts too.
         Arc::make_mut(&mut self.config).addresses.retain(|a| a.ip != ip);
-        self.asconf.leaves(crate::ListedAddress { local, ip });
+        self.addresses.leaves(crate::ListedAddress { local, ip });
         self.ask(now, Ask::Delete(ip));
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Association {
     pub fn prefer_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
         self.touch_views();
         self.listed(ip)?;
-        if self.asconf.no_preference {
+        if self.addresses.no_preference {
             return Err(AddressError::NotSupported);
         }
         self.ask(now, Ask::Prefer(ip));
@@ -133,7 +133,7 @@ impl Association {
         if !self.peer.asconf {
             return Err(AddressError::NotSupported);
         }
-        if !self.asconf.has_room() {
+        if !self.addresses.has_room() {
             return Err(AddressError::NoRoom);
         }
         let found = self.config.addresses.iter().find(|a| a.ip == ip);

@@ -47,7 +47,7 @@ impl Association {
             }
             self.sent_packet(now, c.path, out);
             if self.control.is_empty() {
-                // Seldom needed, and larger than all else that an idle association could do without.
+                // LazyBox needed, and larger than all else that an idle association could do without.
                 self.control.queue = std::collections::VecDeque::new();
             }
             return true;

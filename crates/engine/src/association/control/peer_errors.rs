@@ -41,7 +41,7 @@ impl Association {
                     Some(&(kind::FORWARD_TSN | kind::I_FORWARD_TSN)) => self.stop_partial_reliability(now),
                     Some(&kind::ASCONF) => {
                         self.peer.asconf = false;
-                        self.asconf.give_up();
+                        self.addresses.give_up();
                     }
                     _ => {}
                 },

@@ -1,18 +1,18 @@
 //! An association at its beginning.
 
 use crate::association::acknowledger::Acknowledger;
-use crate::association::addresses::asconf::Asconf;
+use crate::association::addresses::asconf::Addresses;
 use crate::association::control::ControlOut;
 use crate::association::handshake::{Birth, Handshake};
 use crate::association::path_table::PathTable;
 use crate::association::policies::scratch as bench;
 use crate::association::policies::views::Views;
 use crate::association::receiver::Receiver;
-use crate::association::seldom::Seldom;
 use crate::association::sender::Sender;
-use crate::association::stream_reset::request::Reconfig;
+use crate::association::stream_reset::request::StreamReset;
 use crate::association::{Association, PeerFeatures, State};
 use crate::config::AssocConfig;
+use crate::lazy_box::LazyBox;
 use crate::path::Origin;
 use crate::stats::Tally;
 use anabranch_base::{Entropy, Instant};
@@ -49,10 +49,10 @@ impl Association {
             acknowledger: Acknowledger::default(),
             control: ControlOut::default(),
             handshake,
-            asconf: Asconf::new(initial.0),
-            reconfig: match config.stream_reconfiguration {
-                true => Reconfig::new(initial).into(),
-                false => Seldom::nothing(),
+            addresses: Addresses::new(initial.0),
+            stream_reset: match config.stream_reconfiguration {
+                true => StreamReset::new(initial).into(),
+                false => LazyBox::empty(),
             },
             events: VecDeque::new(),
             stats: Tally::default(),

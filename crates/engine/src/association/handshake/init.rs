@@ -152,8 +152,8 @@ impl Association {
         self.peer.ecn = a.ecn && self.config.ecn;
         self.peer.packet_drop = a.packet_drop && self.config.packet_drop_reports;
         self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
-        self.asconf.peer_starts_at(f.initial_tsn.0);
-        if let Some(reconfig) = self.reconfig.held() {
+        self.addresses.peer_starts_at(f.initial_tsn.0);
+        if let Some(reconfig) = self.stream_reset.used() {
             reconfig.peer_starts_at(f.initial_tsn);
         }
         let auth = a.auth.as_ref().filter(|_| self.config.authenticates());

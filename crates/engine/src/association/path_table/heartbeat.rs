@@ -56,7 +56,7 @@ impl Association {
     pub(in crate::association) fn is_confirming(&mut self) -> bool {
         let may_answer = |p: &Path| {
             let fails = p.errors > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
-            !fails && !p.interface_down && (p.known_to_peer || self.asconf.wants(p.id))
+            !fails && !p.interface_down && (p.known_to_peer || self.addresses.wants(p.id))
         };
         let silent = |p: &Path| p.counters.heartbeats_answered == 0;
         self.paths.confirming = self.paths.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));

@@ -54,7 +54,7 @@ impl Association {
         };
         let id = self.paths.iter().filter(free).min_by_key(|p| p.last_received).map(|p| p.id)?;
         self.paths.addresses_changed += 1;
-        self.asconf.forget_path(id);
+        self.addresses.forget_path(id);
         let window = (self.policies.window)();
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
         self.begin_path(id);
@@ -68,7 +68,7 @@ impl Association {
     /// None when the association has no room for another path.
     pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
         self.touch_views();
-        for kept in self.asconf.keeps(local) {
+        for kept in self.addresses.keeps(local) {
             self.name_address(kept.local, kept.ip);
         }
         let known = self.paths.list.iter_mut().find(|p| p.local == local && p.remote == remote);
@@ -364,7 +364,7 @@ impl Association {
         p.known_to_peer = false;
         p.removed = true;
         (p.heartbeat_timer, p.heartbeat, p.earlier, p.pair) = (None, None, None, None);
-        self.asconf.forget_path(id);
+        self.addresses.forget_path(id);
         // Timers repeat what the peer needs, by another path.
         let waiting = self.control.forget_path(id);
         if waiting {

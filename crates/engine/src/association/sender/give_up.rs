@@ -1,7 +1,7 @@
 //! Messages given up (RFC 3758, RFC 7496), and what the peer is to skip.
 
-use crate::association::seldom::Nothing;
 use crate::association::{Association, Undelivered};
+use crate::lazy_box::Empty;
 use crate::message::SendOptions;
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
@@ -22,8 +22,8 @@ pub(in crate::association) struct Abandoned {
     by_stream: BTreeMap<StreamId, AbandonedStats>,
 }
 
-impl Nothing for Abandoned {
-    const NOTHING: &'static Self = &Abandoned { total: AbandonedStats::NONE, by_stream: BTreeMap::new() };
+impl Empty for Abandoned {
+    const EMPTY: &'static Self = &Abandoned { total: AbandonedStats::NONE, by_stream: BTreeMap::new() };
 }
 
 /// May it be given up at all?

@@ -17,7 +17,7 @@ impl Association {
 
     #[inline(never)]
     fn transmit_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        while let Some((tsn, path)) = self.sender.copies_due.held().and_then(VecDeque::pop_front) {
+        while let Some((tsn, path)) = self.sender.copies_due.used().and_then(VecDeque::pop_front) {
             let open =
                 self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.paths.usable().has(path);
             let live =

@@ -261,7 +261,7 @@ impl Association {
         } else {
             LookAhead::ONE
         };
-        if !self.is_reconfig_idle() && self.reconfig.suspends_data() {
+        if !self.is_reconfig_idle() && self.stream_reset.suspends_data() {
             return;
         }
         if want.when_drained && !self.sender.board.ahead().is_empty() {
