@@ -58,7 +58,7 @@ impl Association {
             peer: PeerFeatures::default(),
             outbound_streams: config.outbound_streams,
             inbound_streams: config.inbound_streams,
-            asks: super::asks::Asks::of(&policies),
+            asks: policies.asks(),
             policies,
             own_policies: false,
             views: Views::default(),

@@ -2,6 +2,7 @@
 
 use super::Association;
 use anabranch_base::{Instant, PathId, Ppm};
+use anabranch_policy::Asks;
 use anabranch_policy::ack_credit::PathAck;
 use anabranch_policy::coupling::Growth;
 use anabranch_policy::window::AckOnPath;
@@ -86,7 +87,7 @@ impl Association {
     /// Coupling's adjustment of all windows, from views that are fresh.
     pub(super) fn couple(&mut self, now: Instant) {
         self.paths_changed = false;
-        if self.asks.adjust {
+        if self.asks.any(Asks::ADJUST) {
             self.adjust_windows(now);
         }
     }

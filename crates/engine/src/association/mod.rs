@@ -7,7 +7,6 @@ mod addresses;
 pub(crate) mod announced;
 mod asconf;
 mod asconf_in;
-mod asks;
 mod authentication;
 mod bench;
 mod birth;
@@ -80,7 +79,8 @@ use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
-use anabranch_policy::registry::PolicySet;
+use anabranch_policy::asks::{Asks, Counter};
+use anabranch_policy::registry::{Hook, PolicySet};
 use asconf::Asconf;
 pub use authentication::AuthKeyError;
 use authentication::Authentication;
@@ -192,7 +192,7 @@ pub struct Association {
     outbound_streams: u16,
     inbound_streams: u16,
     policies: PolicySet,
-    asks: asks::Asks,
+    asks: Asks,
     /// The policies were built by the user and not from the profile.
     pub(crate) own_policies: bool,
     views: Views,
@@ -441,9 +441,13 @@ impl Association {
             outstanding: self.board.outstanding_bytes(),
             abandoned: self.abandoned.total,
             usable_rate: self.carried.told(),
-            retransmission_stages: self.policies.retransmission.stages(),
             ..self.stats.stats()
         }
+    }
+
+    /// What the policies count, by their hooks and by name.
+    pub fn policy_counters(&self) -> impl Iterator<Item = (Hook, Counter)> + '_ {
+        self.policies.counters()
     }
 
     /// Paths in the order of their ids.

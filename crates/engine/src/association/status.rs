@@ -115,7 +115,7 @@ impl Association {
         self.policies.stream_scheduler = profile.build(self.config.seed)?.stream_scheduler;
         self.queue.rearrange();
         Arc::make_mut(&mut self.config).profile = profile;
-        self.asks = super::asks::Asks::of(&self.policies);
+        self.asks = self.policies.asks();
         Ok(())
     }
 
@@ -144,7 +144,7 @@ impl Association {
         wanted.check()?;
         self.policies.path_state = wanted.profile.build(wanted.seed)?.path_state;
         self.config = Arc::new(wanted);
-        self.asks = super::asks::Asks::of(&self.policies);
+        self.asks = self.policies.asks();
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use super::{Association, Phase, TimerReason};
 use crate::event::CloseReason;
 use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::Occasion;
 use anabranch_policy::view::QueueView;
 
@@ -56,7 +57,7 @@ impl Association {
         offer(self.scheduler_wakeup, TimerReason::Policy);
         offer(self.peer_window.deadline(), TimerReason::WindowProbe);
         offer(self.redundancy_wakeup, TimerReason::Policy);
-        if self.asks.quality && self.state.is_connected() {
+        if self.asks.any(Asks::QUALITY) && self.state.is_connected() {
             offer(self.quality_wakeup(), TimerReason::Policy);
         }
         let waiting = !self.queue.is_empty() || !self.board.ahead().is_empty() || self.board.has_marked();
@@ -118,7 +119,7 @@ impl Association {
         if due(self.redundancy_wakeup) {
             self.redundancy_wakeup = None;
         }
-        if self.asks.quality && self.state.is_connected() && due(self.quality_wakeup()) {
+        if self.asks.any(Asks::QUALITY) && self.state.is_connected() && due(self.quality_wakeup()) {
             self.tick_quality(now);
         }
         for i in 0..self.paths.len() {

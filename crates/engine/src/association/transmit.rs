@@ -8,6 +8,7 @@ use crate::path::Path;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
+use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock, IForwardTsnOut, Skipped, kind};
 
@@ -93,14 +94,14 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
         if a.transmit_probe(now, out) || a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
             return true;
         }
-        let early = a.asks.early_redundancy;
+        let early = a.asks.any(Asks::EXTRA_FIRST);
         if early && a.transmit_extra(now, out) || a.transmit_new(now, out) || !early && a.transmit_extra(now, out) {
             return true;
         }
         if a.transmit_forward_tsn(now, out) {
             return true;
         }
-        if a.asks.quality {
+        if a.asks.any(Asks::QUALITY) {
             a.end_opportunity(now);
         }
         if a.state.is_ending() {
@@ -126,7 +127,10 @@ impl Association {
             return self.is_idle(now);
         }
         let late = self.peer.forward_tsn && self.swept_ahead.is_none_or(|t| now.since(t) >= give_up::SWEEP);
-        let asks = self.asks.redundancy || self.asks.quality || self.asks.scheduler || self.asks.look_ahead;
+        let asks = self.asks.any(Asks::EXTRA)
+            || self.asks.any(Asks::QUALITY)
+            || self.asks.any(Asks::OUTCOMES)
+            || self.asks.any(Asks::LOOK_AHEAD);
         let repairs = self.forward_due || self.board.has_marked() || !self.copies_due.is_empty();
         let stalled = self.paths.iter().any(|p| p.stalled_since.is_some());
         let spent = !late && !asks && !repairs && !stalled && !self.board.ahead().is_empty();
@@ -176,7 +180,7 @@ impl Association {
             || self.board.has_marked()
             || !self.copies_due.is_empty()
             || self.forward_due
-            || self.asks.redundancy
+            || self.asks.any(Asks::EXTRA)
             || self.paths.iter().any(|p| p.released > 0 || p.stalled_since.is_some() || p.probes)
     }
 

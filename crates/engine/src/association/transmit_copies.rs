@@ -5,6 +5,7 @@ use super::views::has_window;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
+use anabranch_policy::Asks;
 use anabranch_policy::redundancy::Extra;
 use std::collections::VecDeque;
 
@@ -34,7 +35,7 @@ impl Association {
     /// Redundancy into window that the scheduler left free.
     pub(super) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.redundancy_wakeup = None;
-        self.asks.redundancy && self.board.outstanding_bytes() > 0 && self.transmit_wanted_extra(now, out)
+        self.asks.any(Asks::EXTRA) && self.board.outstanding_bytes() > 0 && self.transmit_wanted_extra(now, out)
     }
 
     #[inline(never)]

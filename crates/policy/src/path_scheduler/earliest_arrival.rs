@@ -12,6 +12,7 @@
 //! Parameters: see the list; times in ms.
 
 use super::{Decision, LookAhead, PathScheduler};
+use crate::asks::Asks;
 use crate::predict::{Forecast, rate, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView, QueueView};
@@ -92,11 +93,8 @@ impl EarliestArrival {
 }
 
 impl PathScheduler for EarliestArrival {
-    fn remembers(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::LOOK_AHEAD
     }
     fn look_ahead(&self, cx: &AssocView<'_>) -> LookAhead {
         let bytes: u64 = cx.active().map(|p| rate(p).bytes_in(self.look_ahead)).sum();

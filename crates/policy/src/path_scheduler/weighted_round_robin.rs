@@ -7,6 +7,7 @@
 //! Parameters: `weights`, what the shares follow.
 
 use super::{Decision, PathScheduler, Settled};
+use crate::asks::Asks;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::shares::{Credits, Weights};
 use crate::view::{AssocView, QueueView};
@@ -34,11 +35,8 @@ impl WeightedRoundRobin {
 }
 
 impl PathScheduler for WeightedRoundRobin {
-    fn looks_ahead(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::OUTCOMES
     }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         self.credits.best(cx).map_or(Decision::Blocked, |p| Decision::Send { index: 0, path: p.id })

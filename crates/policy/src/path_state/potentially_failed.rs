@@ -5,6 +5,7 @@
 //! Parameters: `pfmr`, errors tolerated before (PF.Max.Retrans).
 
 use super::PathStatePolicy;
+use crate::asks::Asks;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{PathState, PathView};
 use anabranch_base::Duration;
@@ -32,8 +33,8 @@ impl PotentiallyFailed {
 }
 
 impl PathStatePolicy for PotentiallyFailed {
-    fn suspects(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState {
         super::with_potential_failure(p, self.pfmr, max_retrans)

@@ -8,6 +8,7 @@
 //! Parameters: `deviations`; `guard` ms.
 
 use super::{Extra, Redundancy};
+use crate::asks::Asks;
 use crate::predict::Forecast;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
@@ -70,8 +71,8 @@ impl DeadlineCopy {
 }
 
 impl Redundancy for DeadlineCopy {
-    fn before_new_data(&self) -> bool {
-        true
+    fn asks(&self) -> Asks {
+        Asks::EXTRA.and(Asks::EXTRA_FIRST)
     }
     fn worth_asking(&mut self, cx: &AssocView<'_>) -> bool {
         if self.due.is_some_and(|t| t > cx.now) {
