@@ -135,7 +135,7 @@ mod tests {
     use anabranch_base::PathId;
 
     fn policy() -> EarliestArrival {
-        EarliestArrival { queue_cost: Ppm::ONE, guard: ms(20), risk: Ppm(2_000_000), look_ahead: ms(50) }
+        EarliestArrival { look_ahead: ms(50), ..EarliestArrival::new(&Params::defaults(&POLICY.info, 0)) }
     }
     /// 30 ms and 1 byte/us; 160 ms and half of that. Both windows are one and a half pipes.
     fn scene(chunks: u32) -> Scene {

@@ -79,7 +79,7 @@ mod tests {
     use crate::testing::Scene;
 
     fn policy(strict: bool) -> RoundRobin {
-        RoundRobin { strict, last: None, fresh: true }
+        RoundRobin { strict, ..RoundRobin::new(&Params::defaults(&POLICY.info, 0)) }
     }
 
     #[test]

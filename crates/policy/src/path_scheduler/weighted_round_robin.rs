@@ -59,7 +59,7 @@ mod tests {
         let mut s = Scene::new(2, 400);
         s.rtt(0, 100);
         s.rtt(1, 300);
-        let mut p = WeightedRoundRobin { credits: Credits::new(Weights::Srtt) };
+        let mut p = WeightedRoundRobin::new(&Params::defaults(&POLICY.info, 0));
         let first = (0..400).filter(|_| s.send(&mut p) == Some((0, PathId(0)))).count();
         assert!((298..=302).contains(&first), "{first}");
     }
@@ -69,7 +69,7 @@ mod tests {
         let mut s = Scene::new(2, 4);
         s.rtt(0, 100);
         s.rtt(1, 100);
-        let mut p = WeightedRoundRobin { credits: Credits::new(Weights::Srtt) };
+        let mut p = WeightedRoundRobin::new(&Params::defaults(&POLICY.info, 0));
         let before = s.ask(&p);
         p.settle(&s.cx(), &Settled::Refused);
         assert_eq!(s.ask(&p), before);

@@ -117,7 +117,7 @@ mod tests {
     use anabranch_base::{PathId, PathSet, Rate, Tsn};
 
     fn policy() -> DeadlineCopy {
-        DeadlineCopy { deviations: 4, guard: ms(60), due: None }
+        DeadlineCopy::new(&Params::defaults(&POLICY.info, 0))
     }
     /// Chunks 40 to 42 outstanding on path 0 for 90, 60 and 30 ms, due in 200, 230 and 260 ms; path 1 with 50 ms.
     fn scene() -> Scene {

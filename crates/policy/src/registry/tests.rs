@@ -102,6 +102,15 @@ fn what_is_never_asked_is_what_would_have_been_answered() {
     }
 }
 
+/// The policies of the papers wait for a full path; who asks for the next one says so.
+#[test]
+fn a_full_path_is_waited_for_unless_a_policy_says_otherwise() {
+    for (policy, next) in crate::retransmission::POLICIES.iter().map(|p| (p, p.info.name == "predicted_arrival")) {
+        let built = crate::testing::built(policy, "", 1);
+        assert_eq!(built.if_full_next(), next, "{}", policy.info.name);
+    }
+}
+
 #[test]
 fn defaults_fit_their_own_limits() {
     for (p, q) in policies().flat_map(|p| p.params.iter().map(move |q| (p, q))) {
