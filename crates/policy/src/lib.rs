@@ -6,6 +6,7 @@
 pub mod abandon;
 pub mod ack_credit;
 pub mod acknowledge;
+pub mod asks;
 pub mod buffer;
 pub mod coupling;
 pub mod loss_cause;
@@ -29,4 +30,5 @@ pub mod timer;
 pub mod view;
 pub mod window;
 
+pub use asks::Asks;
 pub use registry::{Hook, ParamInfo, PolicyError, PolicyInfo, PolicySet, Profile, Value, policies};

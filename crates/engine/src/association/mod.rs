@@ -39,7 +39,8 @@ use acknowledger::Acknowledger;
 use addresses::asconf::Addresses;
 pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId};
-use anabranch_policy::registry::PolicySet;
+use anabranch_policy::asks::{Asks, Counter};
+use anabranch_policy::registry::{Hook, PolicySet};
 use control::ControlOut;
 use handshake::Handshake;
 pub use handshake::authentication::AuthKeyError;
@@ -127,7 +128,7 @@ pub struct Association {
     pub(crate) handshake: Handshake,
     peer: PeerFeatures,
     policies: PolicySet,
-    asks: policies::asks::Asks,
+    asks: Asks,
     /// The policies were built by the user and not from the profile.
     pub(crate) own_policies: bool,
     views: Views,
@@ -209,9 +210,13 @@ impl Association {
             outstanding: self.sender.outstanding_bytes(),
             abandoned: self.sender.abandoned(),
             usable_rate: self.sender.usable_rate(),
-            retransmission_stages: self.policies.retransmission.stages(),
             ..self.stats.stats()
         }
+    }
+
+    /// What the policies count, by their hooks and by name.
+    pub fn policy_counters(&self) -> impl Iterator<Item = (Hook, Counter)> + '_ {
+        self.policies.counters()
     }
 
     /// Paths in the order of their ids.

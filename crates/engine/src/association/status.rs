@@ -94,7 +94,7 @@ impl Association {
         self.policies.stream_scheduler = profile.build(self.config.seed)?.stream_scheduler;
         self.sender.rearrange();
         Arc::make_mut(&mut self.config).profile = profile;
-        self.asks = crate::association::policies::asks::Asks::of(&self.policies);
+        self.asks = self.policies.asks();
         Ok(())
     }
 
@@ -123,7 +123,7 @@ impl Association {
         wanted.check()?;
         self.policies.path_state = wanted.profile.build(wanted.seed)?.path_state;
         self.config = Arc::new(wanted);
-        self.asks = crate::association::policies::asks::Asks::of(&self.policies);
+        self.asks = self.policies.asks();
         Ok(())
     }
 

@@ -3,6 +3,7 @@
 use super::{Association, Phase, TimerReason};
 use crate::event::CloseReason;
 use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::Occasion;
 use anabranch_policy::view::QueueView;
 
@@ -55,7 +56,7 @@ impl Association {
         for (at, why) in self.sender.deadlines() {
             offer(at, why);
         }
-        if self.asks.quality && self.state.is_connected() {
+        if self.asks.any(Asks::QUALITY) && self.state.is_connected() {
             offer(self.quality_wakeup(), TimerReason::Policy);
         }
         let waiting = self.sender.has_waiting_data();
@@ -101,7 +102,7 @@ impl Association {
             self.acknowledger.on_timer(!self.config.quirks.timer_counts_none);
         }
         self.sender.on_timers(now);
-        if self.asks.quality && self.state.is_connected() && due(self.quality_wakeup()) {
+        if self.asks.any(Asks::QUALITY) && self.state.is_connected() && due(self.quality_wakeup()) {
             self.tick_quality(now);
         }
         for i in 0..self.paths.len() {

@@ -7,6 +7,7 @@ use crate::path::Path;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
+use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_wire::{GapBlock, kind};
 
@@ -92,14 +93,14 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
         if a.transmit_probe(now, out) || a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
             return true;
         }
-        let early = a.asks.early_redundancy;
+        let early = a.asks.any(Asks::EXTRA_FIRST);
         if early && a.transmit_extra(now, out) || a.transmit_new(now, out) || !early && a.transmit_extra(now, out) {
             return true;
         }
         if a.transmit_forward_tsn(now, out) {
             return true;
         }
-        if a.asks.quality {
+        if a.asks.any(Asks::QUALITY) {
             a.end_opportunity(now);
         }
         if a.state.is_ending() {
@@ -125,7 +126,10 @@ impl Association {
             return self.is_idle(now);
         }
         let late = self.peer.forward_tsn && self.sender.is_sweep_due(now);
-        let asks = self.asks.redundancy || self.asks.quality || self.asks.scheduler || self.asks.look_ahead;
+        let asks = self.asks.any(Asks::EXTRA)
+            || self.asks.any(Asks::QUALITY)
+            || self.asks.any(Asks::OUTCOMES)
+            || self.asks.any(Asks::LOOK_AHEAD);
         let repairs = self.sender.has_repairs();
         let stalled = self.paths.iter().any(|p| p.stalled_since.is_some());
         let spent = !late && !asks && !repairs && !stalled && !self.sender.ahead().is_empty();
@@ -168,7 +172,7 @@ impl Association {
     /// Is there anything that the steps for DATA could send or settle?
     fn has_data_work(&self) -> bool {
         self.sender.has_work()
-            || self.asks.redundancy
+            || self.asks.any(Asks::EXTRA)
             || self.paths.iter().any(|p| p.released > 0 || p.stalled_since.is_some() || p.probes)
     }
 

@@ -121,7 +121,7 @@ mod tests {
         s
     }
     fn ask(s: &Scene, always: bool, path: usize) -> Option<u32> {
-        let mut p = PreventiveCopy { always, fill: Ppm(500_000), due: None, asked_at: Instant::ZERO };
+        let mut p = PreventiveCopy { always, ..PreventiveCopy::new(&Params::defaults(&POLICY.info, 0)) };
         let extra = p.extra(&s.cx(), &s.paths[path], &mut s.chunks.iter().copied());
         extra.map(|e| match e {
             Extra::Copy { tsn } | Extra::Move { tsn, .. } => tsn.0,
@@ -151,7 +151,7 @@ mod tests {
     #[test]
     fn it_asks_to_be_woken_when_the_next_chunk_becomes_late() {
         let mut s = scene();
-        let mut p = PreventiveCopy { always: false, fill: Ppm(500_000), due: None, asked_at: Instant::ZERO };
+        let mut p = PreventiveCopy::new(&Params::defaults(&POLICY.info, 0));
         s.chunks.remove(0);
         assert_eq!(p.extra(&s.cx(), &s.paths[1], &mut s.chunks.iter().copied()), None);
         let due = s.now + Duration::from_nanos(1);

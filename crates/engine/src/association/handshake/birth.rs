@@ -35,7 +35,7 @@ impl Association {
         let mut a = Association {
             state,
             peer: PeerFeatures::default(),
-            asks: crate::association::policies::asks::Asks::of(&policies),
+            asks: policies.asks(),
             policies,
             own_policies: false,
             views: Views::default(),

@@ -5,6 +5,7 @@ use crate::association::control::What;
 use crate::event::{CloseReason, PathReason};
 use crate::path::{HeartbeatPair, HeartbeatSetting, Origin, Path, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
 
 /// Floor of the time a HEARTBEAT may take: T3's own floor may be a second, far too slow to confirm a path.
@@ -192,7 +193,7 @@ impl Association {
     /// of earlier ones is over. One at a time, and none sooner than it could have been answered.
     pub(in crate::association) fn ask_back(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get(id.index()) else { return };
-        let doubted = p.state != PathState::Active && self.asks.suspects;
+        let doubted = p.state != PathState::Active && self.asks.any(Asks::SUSPECT);
         let out_of_use = (doubted || p.state == PathState::Unconfirmed) && p.known_to_peer && !p.interface_down;
         let least = p.rtt.srtt().max(MIN_PROBE);
         let waits = p.heartbeat.is_some_and(|h| now.since(h.sent_at) < least) || p.heartbeat_timer == Some(now);
@@ -221,7 +222,8 @@ impl Association {
             }
         }
         // While data of a path in use are on their way its T3 counts the same silence.
-        let in_use = self.asks.suspects && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+        let in_use =
+            self.asks.any(Asks::SUSPECT) && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
         if self.probe_confirms_silence(now, id) || timed && in_use {
             return;
         }

@@ -4,6 +4,7 @@ use crate::association::Association;
 use crate::event::{Event, PathReason};
 use crate::path::Path;
 use anabranch_base::{Instant, PathId};
+use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
 
 /// RFC 6928 §2: the bytes that the packets of a first window add up to at most, unless two are more.
@@ -72,7 +73,7 @@ impl Association {
     /// A copy of what is late leaves elsewhere, and its acknowledgement will not tell which of the two came: the paths
     /// that hold it are asked themselves, unless they have answered something since.
     pub(in crate::association) fn ask_late_paths(&mut self, now: Instant, tsn: u64) {
-        if !self.asks.suspects {
+        if !self.asks.any(Asks::SUSPECT) {
             return;
         }
         let Some(copies) = self.sender.copies_of(tsn) else { return };

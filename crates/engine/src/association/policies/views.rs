@@ -3,6 +3,7 @@
 use crate::association::Association;
 use crate::path::Path;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate};
+use anabranch_policy::Asks;
 use anabranch_policy::buffer::Share;
 use anabranch_policy::path_quality::{Board, PathQuality};
 use anabranch_policy::view::{AssocView, PathView, Signals, TimeoutLog};
@@ -57,13 +58,13 @@ impl Association {
 
     /// An event is over. What it did to views that are not its own shows from now on.
     pub(crate) fn settle_views(&mut self) {
-        self.views_stale |= core::mem::take(&mut self.views_doubtful) | self.asks.board;
+        self.views_stale |= core::mem::take(&mut self.views_doubtful) | self.asks.any(Asks::BOARD);
     }
 
     /// Rebuilds the view of every path.
     #[inline(never)]
     pub(in crate::association) fn refresh_views(&mut self) {
-        if self.asks.board {
+        if self.asks.any(Asks::BOARD) {
             self.publish();
         }
         self.views.paths.clear();
@@ -75,7 +76,7 @@ impl Association {
 
     /// Rebuilds what an acknowledgement may have changed.
     pub(in crate::association) fn refresh_acknowledged(&mut self) {
-        if self.views_stale || self.views_doubtful || self.asks.board {
+        if self.views_stale || self.views_doubtful || self.asks.any(Asks::BOARD) {
             return self.refresh_views();
         }
         for (p, v) in self.paths.iter().zip(&mut self.views.paths) {
@@ -97,12 +98,12 @@ impl Association {
     /// Where nothing was touched since they were made, views are what they would be if made anew.
     pub(in crate::association) fn views_are_fresh(&self) -> bool {
         let fresh = |(p, v): (&Path, &PathView)| shown(p, self.paths.mtu(), v.signals, self.quality()) == *v;
-        self.views_doubtful || self.asks.board || self.paths.iter().zip(&self.views.paths).all(fresh)
+        self.views_doubtful || self.asks.any(Asks::BOARD) || self.paths.iter().zip(&self.views.paths).all(fresh)
     }
 
     /// The quality estimator, if it is to be asked.
     fn quality(&self) -> Option<&dyn PathQuality> {
-        self.asks.quality.then_some(self.policies.path_quality.as_ref())
+        self.asks.any(Asks::QUALITY).then_some(self.policies.path_quality.as_ref())
     }
 
     /// Rebuilds the view of one path.
@@ -116,7 +117,7 @@ impl Association {
 
     /// Rebuilds what a packet that left on the path has changed.
     pub(in crate::association) fn refresh_flight(&mut self, id: PathId) {
-        if self.asks.quality {
+        if self.asks.any(Asks::QUALITY) {
             return self.refresh_view(id);
         }
         let doubtful = self.views_doubtful;
@@ -150,7 +151,7 @@ impl Association {
         let holds = self.config.quirks.marked_hold_window;
         for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
             (active, standby) = (true, standby | p.standby);
-            if has_window(p, now) && (!holds && !self.asks.buffer || self.has_room(p, now)) {
+            if has_window(p, now) && (!holds && !self.asks.any(Asks::SHARE) || self.has_room(p, now)) {
                 open = open.with(p.id);
             }
         }
@@ -164,7 +165,9 @@ impl Association {
     /// One more packet of new data may leave on this path.
     fn has_room(&self, p: &Path, now: Instant) -> bool {
         let held = if self.config.quirks.marked_hold_window { self.sender.marked_bytes_on(p.id) } else { 0 };
-        has_window(p, now) && (p.probes || p.flight.bytes() + held < p.cwnd) && (!self.asks.buffer || self.has_share(p))
+        has_window(p, now)
+            && (p.probes || p.flight.bytes() + held < p.cwnd)
+            && (!self.asks.any(Asks::SHARE) || self.has_share(p))
     }
 
     /// One more packet is within the path's part of the buffers.
@@ -263,7 +266,11 @@ impl Association {
             outstanding: self.sender.outstanding_bytes(),
             unsent,
             initial_cwnd: self.paths.initial_cwnd(),
-            aggregate_window: if self.asks.published { self.policies.coupling.aggregate_window() } else { None },
+            aggregate_window: if self.asks.any(Asks::PUBLISH) {
+                self.policies.coupling.aggregate_window()
+            } else {
+                None
+            },
             send_buffer_fill,
             data_sent_at: self.paths.iter().filter_map(|p| p.last_data_sent).max(),
             class_rates: self.sender.class_rates(now),

@@ -6,6 +6,7 @@ use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId};
+use anabranch_policy::Asks;
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
@@ -318,7 +319,7 @@ impl Association {
 
     /// Reordering lasted too long: judge again without a new SACK.
     pub(in crate::association) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
-        let by_order = self.policies.loss_count.by_send_order();
+        let by_order = !self.asks.any(Asks::ALL_COPIES);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.reorder_timer = None;
         let suspects = if by_order { p.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };

@@ -2,6 +2,7 @@
 
 use crate::association::Association;
 use anabranch_base::{Instant, PathId, Ppm};
+use anabranch_policy::Asks;
 use anabranch_policy::ack_credit::PathAck;
 use anabranch_policy::coupling::Growth;
 use anabranch_policy::window::AckOnPath;
@@ -87,7 +88,7 @@ impl Association {
     /// Coupling's adjustment of all windows, from views that are fresh.
     pub(in crate::association) fn couple(&mut self, now: Instant) {
         self.paths.set_coupled();
-        if self.asks.adjust {
+        if self.asks.any(Asks::ADJUST) {
             self.adjust_windows(now);
         }
     }

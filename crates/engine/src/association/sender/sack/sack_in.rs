@@ -10,6 +10,7 @@ use crate::event::CloseReason;
 use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, NrSack, Sack};
 
@@ -136,7 +137,7 @@ impl Association {
         self.after_abandon(now);
         self.note_carried(now);
         // All that changed since they were made was shown at once, but for what the policies put on the board.
-        self.views_stale = self.asks.board;
+        self.views_stale = self.asks.any(Asks::BOARD);
     }
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.

@@ -6,6 +6,7 @@ use crate::association::sender::loss::detection::Suspects;
 use crate::path::Path;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
+use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::timer::Arm;
 use anabranch_policy::view::SackView;
@@ -13,7 +14,7 @@ use anabranch_policy::view::SackView;
 impl Association {
     /// The quality estimator hears what was acknowledged.
     pub(in crate::association) fn notify_acked(&mut self, now: Instant) {
-        if !self.asks.quality {
+        if !self.asks.any(Asks::QUALITY) {
             return;
         }
         let facts = self.facts(now);
@@ -46,7 +47,7 @@ impl Association {
         let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);
-            let suspects = if self.asks.by_order {
+            let suspects = if !self.asks.any(Asks::ALL_COPIES) {
                 self.overtaken(i, advanced).map(Suspects::SentBefore)
             } else {
                 Some(Suspects::Holes)
@@ -73,7 +74,7 @@ impl Association {
 
     /// No copy was overtaken by what the SACK at hand acknowledges: the usual case, which needs no verdicts.
     fn nothing_to_judge(&mut self, advanced: bool) -> bool {
-        let by_order = self.asks.by_order;
+        let by_order = !self.asks.any(Asks::ALL_COPIES);
         let holes = self.sender.gaps.len() > 0 && !by_order;
         let suspect = |i: usize, p: &Path| {
             self.overtaken(i, advanced).is_some_and(|seq| p.flight.first_copy().is_some_and(|c| c.tx_seq < seq))
@@ -140,7 +141,8 @@ impl Association {
             };
             let held = self.marked_outstanding(PathId(i as u8)) > 0;
             let Some(p) = self.paths.get_mut(i) else { continue };
-            let (empty, rare) = (p.flight.oldest_seq().is_none() && !held, asks.loss_timer || asks.suspects);
+            let (empty, rare) =
+                (p.flight.oldest_seq().is_none() && !held, asks.any(Asks::PROBE) || asks.any(Asks::SUSPECT));
             if empty && !rare && self.sender.board.reneged() == 0 {
                 p.t3 = None;
             }
@@ -173,10 +175,10 @@ impl Association {
                 }
                 _ => p.t3 = None,
             }
-            if asks.loss_timer {
+            if asks.any(Asks::PROBE) {
                 p.loss_timer = rto::probe(self.policies.loss_timer.as_ref(), max, &cx, v);
             }
-            if asks.suspects {
+            if asks.any(Asks::SUSPECT) {
                 p.suspect_at(self.policies.path_state.look_at(&cx, v));
             }
         }

@@ -5,6 +5,7 @@ use crate::association::policies::views::has_window;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
+use anabranch_policy::Asks;
 use anabranch_policy::redundancy::Extra;
 use std::collections::VecDeque;
 
@@ -35,7 +36,7 @@ impl Association {
     /// Redundancy into window that the scheduler left free.
     pub(in crate::association) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.redundancy_wakeup = None;
-        self.asks.redundancy && self.sender.board.outstanding_bytes() > 0 && self.transmit_wanted_extra(now, out)
+        self.asks.any(Asks::EXTRA) && self.sender.board.outstanding_bytes() > 0 && self.transmit_wanted_extra(now, out)
     }
 
     #[inline(never)]

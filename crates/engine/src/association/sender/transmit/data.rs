@@ -9,6 +9,7 @@ use crate::path::rate::DeliveredAtSend;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, PathSet, Rate};
+use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::path_scheduler::Settled;
 use anabranch_policy::redundancy::SentPayload;
@@ -290,7 +291,7 @@ impl Association {
             self.bundle_forward_tsn(now, path, out, data_len);
             self.bundle_sack(now, path, out, data_len);
         }
-        let (mut payload, mut once, taps) = (0, true, self.asks.redundancy);
+        let (mut payload, mut once, taps) = (0, true, self.asks.any(Asks::EXTRA));
         let hurry = self.ends_with_this_packet() || self.asks_at_once(path);
         let last_of_all = if hurry { list.last() } else { None };
         for tsn in &list {
@@ -353,20 +354,20 @@ impl Association {
             p.pace_pending = true;
         }
         let asks = &self.asks;
-        if p.t3.is_some() && !asks.loss_timer && !asks.suspects && !asks.quality {
+        if p.t3.is_some() && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
             return;
         }
         let cx = facts.view(&self.views);
         if p.t3.is_none() {
             p.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.rto_max, &cx, v, Arm::Started));
         }
-        if self.asks.loss_timer {
+        if self.asks.any(Asks::PROBE) {
             p.loss_timer = rto::probe(self.policies.loss_timer.as_ref(), self.config.rto_max, &cx, v);
         }
-        if self.asks.suspects {
+        if self.asks.any(Asks::SUSPECT) {
             p.suspect_at(self.policies.path_state.look_at(&cx, v));
         }
-        if self.asks.quality {
+        if self.asks.any(Asks::QUALITY) {
             self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
             p.released += payload;
         }
