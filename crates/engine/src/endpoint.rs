@@ -185,7 +185,7 @@ impl Endpoint {
         let policies = config.profile.build(config.seed)?;
         let id = self.connect_with(now, config, policies, local, remote, peer_port);
         if let Some(s) = self.slots.get_mut(&id) {
-            s.association.own_policies = false;
+            s.association.set_own_policies(false);
         }
         Ok(id)
     }
@@ -213,7 +213,7 @@ impl Endpoint {
         };
         let a = Association::new(config.into(), policies, birth, self.entropy.as_mut(), State::CookieWait);
         let mut slot = Slot::with(a);
-        slot.association.own_policies = true;
+        slot.association.set_own_policies(true);
         slot.association.start(now);
         self.insert(slot)
     }

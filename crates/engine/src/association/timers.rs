@@ -2,13 +2,10 @@
 
 use super::{Association, Phase, TimerReason};
 use crate::event::CloseReason;
-use anabranch_base::{Duration, Instant, PathId};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::Occasion;
 use anabranch_policy::view::QueueView;
-
-/// Least time between two ticks of the quality estimator.
-const QUALITY_TICK: Duration = Duration::from_millis(1);
 
 impl Association {
     /// The next instant at which [`Association::handle_timeout`] has something to do, and why.
@@ -56,8 +53,8 @@ impl Association {
         for (at, why) in self.sender.deadlines() {
             offer(at, why);
         }
-        if self.asks.any(Asks::QUALITY) && self.state.is_connected() {
-            offer(self.quality_wakeup(), TimerReason::Policy);
+        if self.policies.ask(Asks::QUALITY) && self.handshake.state().is_connected() {
+            offer(self.policies.quality_wakeup(), TimerReason::Policy);
         }
         let waiting = self.sender.has_waiting_data();
         for p in self.paths.iter() {
@@ -102,7 +99,10 @@ impl Association {
             self.acknowledger.on_timer(!self.config.quirks.timer_counts_none);
         }
         self.sender.on_timers(now);
-        if self.asks.any(Asks::QUALITY) && self.state.is_connected() && due(self.quality_wakeup()) {
+        if self.policies.ask(Asks::QUALITY)
+            && self.handshake.state().is_connected()
+            && due(self.policies.quality_wakeup())
+        {
             self.tick_quality(now);
         }
         for i in 0..self.paths.len() {
@@ -136,14 +136,9 @@ impl Association {
         self.note_carried(now);
     }
 
-    /// When the quality estimator ticks next. One that always asks for the past must not stop the time.
-    fn quality_wakeup(&self) -> Option<Instant> {
-        self.policies.path_quality.wakeup().map(|t| t.max(self.quality_floor))
-    }
-
     /// The quality estimator's own clock: publish, tell the scheduler of a new period, probe with heartbeat pairs.
     fn tick_quality(&mut self, now: Instant) {
-        self.quality_floor = now + QUALITY_TICK;
+        self.policies.begin_quality_tick(now);
         self.refresh_views();
         let facts = self.facts(now);
         let mut board = self.views.board.clone();

@@ -192,7 +192,8 @@ impl Association {
 
     /// ASCONF leaves in these states only (§5.1.1 C4).
     pub(in crate::association) fn may_ask(&self) -> bool {
-        self.state.is_connected() && !matches!(self.state, crate::association::State::ShutdownAckSent)
+        self.handshake.state().is_connected()
+            && !matches!(self.handshake.state(), crate::association::State::ShutdownAckSent)
     }
 
     pub(in crate::association) fn ask(&mut self, now: Instant, ask: Ask) {
@@ -360,7 +361,7 @@ impl Association {
         let Some(request) = self.addresses.request.take_if(|r| r.serial == a.serial) else {
             // For a request that was never made (§5.3 F0): at or behind the next serial number.
             let ahead = a.serial.wrapping_sub(self.addresses.next_serial) < 1 << 31;
-            if self.addresses.request.is_none() && ahead && self.state.is_connected() {
+            if self.addresses.request.is_none() && ahead && self.handshake.state().is_connected() {
                 let why = CloseReason::ProtocolViolation("an ASCONF-ACK for nothing");
                 self.abort_with(now, &[Cause::IllegalAsconfAck], why);
             }

@@ -46,7 +46,7 @@ fn is_unicast(ip: IpAddr) -> bool {
 
 impl Association {
     pub(in crate::association) fn on_asconf(&mut self, now: Instant, from: Source, a: &AsconfChunk<'_>) {
-        if !self.state.is_connected() || !self.handshake.auth().works() {
+        if !self.handshake.state().is_connected() || !self.handshake.auth().works() {
             return;
         }
         // One packet answers one packet (RFC 9260 §12.4), and an ASCONF-ACK fills it; the peer repeats the others.

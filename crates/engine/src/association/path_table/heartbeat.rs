@@ -24,7 +24,7 @@ impl Association {
         };
         if p.state != PathState::Unconfirmed && (p.heartbeat.is_none() || off) {
             p.heartbeat = None;
-            if self.state.is_connected() {
+            if self.handshake.state().is_connected() {
                 self.schedule_heartbeat(now, path);
             }
         }
@@ -34,7 +34,7 @@ impl Association {
     /// Sends a HEARTBEAT on `path` now, whatever its setting. False when it cannot leave there.
     pub fn request_heartbeat(&mut self, now: Instant, path: PathId) -> bool {
         let able = |p: &Path| p.known_to_peer && !p.interface_down;
-        let can = self.state.is_connected() && self.paths.get(path.index()).is_some_and(able);
+        let can = self.handshake.state().is_connected() && self.paths.get(path.index()).is_some_and(able);
         if can {
             self.send_heartbeat(now, path);
         }
@@ -125,7 +125,7 @@ impl Association {
         let max_path_retrans = self.max_retrans_of(id);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.heartbeat_timer = None;
-        if !self.state.is_connected() || p.interface_down {
+        if !self.handshake.state().is_connected() || p.interface_down {
             return;
         }
         let lost = p.heartbeat.take_if(|h| h.deadline <= now);
@@ -193,11 +193,11 @@ impl Association {
     /// of earlier ones is over. One at a time, and none sooner than it could have been answered.
     pub(in crate::association) fn ask_back(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get(id.index()) else { return };
-        let doubted = p.state != PathState::Active && self.asks.any(Asks::SUSPECT);
+        let doubted = p.state != PathState::Active && self.policies.ask(Asks::SUSPECT);
         let out_of_use = (doubted || p.state == PathState::Unconfirmed) && p.known_to_peer && !p.interface_down;
         let least = p.rtt.srtt().max(MIN_PROBE);
         let waits = p.heartbeat.is_some_and(|h| now.since(h.sent_at) < least) || p.heartbeat_timer == Some(now);
-        if self.state.is_connected() && out_of_use && !waits && !self.config.quirks.heartbeat_by_t3 {
+        if self.handshake.state().is_connected() && out_of_use && !waits && !self.config.quirks.heartbeat_by_t3 {
             self.send_heartbeat(now, id);
         }
     }
@@ -222,8 +222,8 @@ impl Association {
             }
         }
         // While data of a path in use are on their way its T3 counts the same silence.
-        let in_use =
-            self.asks.any(Asks::SUSPECT) && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+        let in_use = self.policies.ask(Asks::SUSPECT)
+            && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
         if self.probe_confirms_silence(now, id) || timed && in_use {
             return;
         }
@@ -247,7 +247,7 @@ impl Association {
     pub(in crate::association) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
         let nonce = self.paths.nonces.next();
         let timeout = self.probe_timeout(id);
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         if let Some(unanswered) = p.heartbeat.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
         {

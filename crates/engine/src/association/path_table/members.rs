@@ -81,7 +81,7 @@ impl Association {
             self.readd_path(now, id, was_down);
             return Some(id);
         }
-        let listed = self.state.is_connected() && self.config.addresses.iter().any(|a| a.local == local);
+        let listed = self.handshake.state().is_connected() && self.config.addresses.iter().any(|a| a.local == local);
         let id = self.new_path(local, remote, if listed { Origin::Listed } else { Origin::AddedByUs })?;
         self.events.push_back(Event::PathAdded { path: id });
         if listed {
@@ -189,7 +189,7 @@ impl Association {
     /// A path that does not answer, or not yet, beside one that does.
     pub(in crate::association) fn is_on_trial(&self, id: PathId) -> bool {
         let in_use = |p: &Path| p.state == PathState::Active && !p.interface_down;
-        self.state.is_connected()
+        self.handshake.state().is_connected()
             && self.paths.get(id.index()).is_some_and(|p| p.state != PathState::Active)
             && self.paths.iter().any(|p| p.id != id && in_use(p))
     }

@@ -73,7 +73,7 @@ impl Association {
     /// A copy of what is late leaves elsewhere, and its acknowledgement will not tell which of the two came: the paths
     /// that hold it are asked themselves, unless they have answered something since.
     pub(in crate::association) fn ask_late_paths(&mut self, now: Instant, tsn: u64) {
-        if !self.asks.any(Asks::SUSPECT) {
+        if !self.policies.ask(Asks::SUSPECT) {
             return;
         }
         let Some(copies) = self.sender.copies_of(tsn) else { return };
@@ -119,7 +119,7 @@ impl Association {
             let wanted = if busy == 0 { most } else { (busy + most).min(p.ssthresh) };
             p.cwnd = p.cwnd.max(wanted);
         }
-        self.views_doubtful = true;
+        self.views.doubtful = true;
     }
 
     /// Tells when all that was outstanding on a path that was left has been sent again elsewhere.

@@ -39,14 +39,14 @@ impl Association {
             let known = p.train.as_deref().is_none_or(|t| t.done) || !p.window.wants_train();
             p.interface_down || p.errors > 0 || p.state != PathState::Unconfirmed && known
         };
-        self.state.is_connected() && self.paths.iter().all(answered)
+        self.handshake.state().is_connected() && self.paths.iter().all(answered)
     }
 
     /// The user sends, or is about to. A side that only receives never sends trains: they would come in the way of the
     /// answers to the peer's, which would seem to carry more than they do.
     #[inline]
     pub(in crate::association) fn means_to_send(&mut self, now: Instant) {
-        if self.sender.note_sends() && self.state.is_connected() {
+        if self.sender.note_sends() && self.handshake.state().is_connected() {
             let used = self.paths.iter().filter(|p| p.state == PathState::Active).map(|p| p.id);
             used.collect::<Vec<_>>().into_iter().for_each(|id| self.send_train(now, id));
         }

@@ -146,7 +146,7 @@ impl Association {
         };
         let (delay, repeats_wait) = (self.config.sack_delay, self.config.quirks.repeats_wait_too);
         self.acknowledger.after_packet(now, p, delay, repeats_wait, self.policies.acknowledge.as_ref());
-        if matches!(self.state, crate::association::State::ShutdownSent) {
+        if matches!(self.handshake.state(), crate::association::State::ShutdownSent) {
             self.on_data_in_shutdown_sent();
         }
     }

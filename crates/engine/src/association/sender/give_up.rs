@@ -172,7 +172,7 @@ impl Association {
         let of = |c: &crate::tx::scoreboard::Chunk| (c.message, c.group, c.header.stream);
         let Some((message, group, stream)) = self.sender.board.get(tsn).map(of) else { return };
         self.sender.groups.break_up(group);
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         let mut sent = false;
         if self.config.return_given_up {
             self.keep_given_up(tsn);

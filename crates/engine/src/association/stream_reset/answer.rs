@@ -174,8 +174,8 @@ impl Association {
         if self.stream_reset.own_resets().any(covers) {
             return Some(result::NOTHING_TO_DO);
         }
-        if !self.stream_reset.may_ask_for_peer() || !self.state.sends_data() {
-            return Some(if self.state.sends_data() { BUSY } else { result::DENIED });
+        if !self.stream_reset.may_ask_for_peer() || !self.handshake.state().sends_data() {
+            return Some(if self.handshake.state().sends_data() { BUSY } else { result::DENIED });
         }
         self.give_up_refused_reset();
         let wish = Wish::Reset { outgoing: Some(streams), incoming: None, response: Some(number) };

@@ -305,7 +305,7 @@ impl Association {
     pub(in crate::association) fn take_off_paths(&mut self, now: Instant, tsn: u64, blame: bool) {
         let Some(c) = self.sender.board.get_mut(tsn) else { return };
         let len = c.len();
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {
@@ -319,7 +319,7 @@ impl Association {
 
     /// Reordering lasted too long: judge again without a new SACK.
     pub(in crate::association) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
-        let by_order = !self.asks.any(Asks::ALL_COPIES);
+        let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.reorder_timer = None;
         let suspects = if by_order { p.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };

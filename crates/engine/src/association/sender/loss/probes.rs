@@ -155,7 +155,7 @@ impl Association {
                 c.copies.iter().find(|l| l.path == id).map(|l| crate::path::flight::CopyRef { tx_seq: l.tx_seq, tsn });
             match oldest {
                 Some(copy) => {
-                    self.views_doubtful = true;
+                    self.views.doubtful = true;
                     self.copy_lost(now, id, &copy, false);
                 }
                 None => self.scratch.packet.retain(|t| *t != tsn),

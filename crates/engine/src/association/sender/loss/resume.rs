@@ -40,7 +40,7 @@ impl Association {
 
     #[inline(never)]
     fn resume_paths(&mut self, now: Instant) {
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
             let Some(resumed) = self.paths.get_mut(i).and_then(|p| p.resumed.take()) else { continue };

@@ -88,7 +88,7 @@ impl Association {
     /// Coupling's adjustment of all windows, from views that are fresh.
     pub(in crate::association) fn couple(&mut self, now: Instant) {
         self.paths.set_coupled();
-        if self.asks.any(Asks::ADJUST) {
+        if self.policies.ask(Asks::ADJUST) {
             self.adjust_windows(now);
         }
     }

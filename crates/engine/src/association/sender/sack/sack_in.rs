@@ -137,7 +137,7 @@ impl Association {
         self.after_abandon(now);
         self.note_carried(now);
         // All that changed since they were made was shown at once, but for what the policies put on the board.
-        self.views_stale = self.asks.any(Asks::BOARD);
+        self.views.stale = self.policies.ask(Asks::BOARD);
     }
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.

@@ -14,7 +14,7 @@ use anabranch_policy::view::SackView;
 impl Association {
     /// The quality estimator hears what was acknowledged.
     pub(in crate::association) fn notify_acked(&mut self, now: Instant) {
-        if !self.asks.any(Asks::QUALITY) {
+        if !self.policies.ask(Asks::QUALITY) {
             return;
         }
         let facts = self.facts(now);
@@ -47,7 +47,7 @@ impl Association {
         let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);
-            let suspects = if !self.asks.any(Asks::ALL_COPIES) {
+            let suspects = if !self.policies.ask(Asks::ALL_COPIES) {
                 self.overtaken(i, advanced).map(Suspects::SentBefore)
             } else {
                 Some(Suspects::Holes)
@@ -74,7 +74,7 @@ impl Association {
 
     /// No copy was overtaken by what the SACK at hand acknowledges: the usual case, which needs no verdicts.
     fn nothing_to_judge(&mut self, advanced: bool) -> bool {
-        let by_order = !self.asks.any(Asks::ALL_COPIES);
+        let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let holes = self.sender.gaps.len() > 0 && !by_order;
         let suspect = |i: usize, p: &Path| {
             self.overtaken(i, advanced).is_some_and(|seq| p.flight.first_copy().is_some_and(|c| c.tx_seq < seq))
@@ -130,7 +130,7 @@ impl Association {
         self.use_resumed_paths(now);
         self.look_for_black_holes(now);
         let by_tsn = self.config.quirks.t3_by_tsn;
-        let asks = self.asks;
+        let asks = self.policies.asks();
         let mut facts = None;
         for i in 0..self.paths.len() {
             let moved = if by_tsn {

@@ -291,7 +291,7 @@ impl Association {
             self.bundle_forward_tsn(now, path, out, data_len);
             self.bundle_sack(now, path, out, data_len);
         }
-        let (mut payload, mut once, taps) = (0, true, self.asks.any(Asks::EXTRA));
+        let (mut payload, mut once, taps) = (0, true, self.policies.ask(Asks::EXTRA));
         let hurry = self.ends_with_this_packet() || self.asks_at_once(path);
         let last_of_all = if hurry { list.last() } else { None };
         for tsn in &list {
@@ -324,7 +324,7 @@ impl Association {
     /// Nothing is left to be sent before the end: an acknowledgement at once ends it sooner (RFC 7053 §5.1).
     fn ends_with_this_packet(&self) -> bool {
         // RFC 7053 §4: a peer that began to shut down acknowledges at once anyhow.
-        matches!(self.state, crate::association::State::ShutdownPending)
+        matches!(self.handshake.state(), crate::association::State::ShutdownPending)
             && self.sender.queue.is_empty()
             && self.sender.board.ahead().is_empty()
             && !self.sender.board.has_marked()
@@ -353,7 +353,7 @@ impl Association {
             p.next_paced = p.next_paced.max(now) + rate.time_for(payload);
             p.pace_pending = true;
         }
-        let asks = &self.asks;
+        let asks = self.policies.asks();
         if p.t3.is_some() && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
             return;
         }
@@ -361,13 +361,13 @@ impl Association {
         if p.t3.is_none() {
             p.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.rto_max, &cx, v, Arm::Started));
         }
-        if self.asks.any(Asks::PROBE) {
+        if self.policies.ask(Asks::PROBE) {
             p.loss_timer = rto::probe(self.policies.loss_timer.as_ref(), self.config.rto_max, &cx, v);
         }
-        if self.asks.any(Asks::SUSPECT) {
+        if self.policies.ask(Asks::SUSPECT) {
             p.suspect_at(self.policies.path_state.look_at(&cx, v));
         }
-        if self.asks.any(Asks::QUALITY) {
+        if self.policies.ask(Asks::QUALITY) {
             self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
             p.released += payload;
         }
