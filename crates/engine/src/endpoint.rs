@@ -99,7 +99,7 @@ impl Slot {
 
     fn has(&self, key: &PeerKey) -> bool {
         let a = &self.association;
-        a.paths.iter().any(|p| !p.disowned && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
+        a.paths.iter().any(|p| !p.access.disowned && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
     }
 }
 
@@ -264,7 +264,7 @@ impl Endpoint {
         for i in 0..s.association.paths.len() {
             let Some(s) = self.slots.get(&id) else { return };
             let Some(p) = s.association.paths.get(i) else { return };
-            if p.disowned {
+            if p.access.disowned {
                 continue;
             }
             let key = PeerKey::new(p.local, p.remote, s.association.handshake.peer_port());

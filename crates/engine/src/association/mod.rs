@@ -218,9 +218,9 @@ impl Association {
             local: p.local.0,
             remote: p.remote,
             state: self.shown_state(p.state),
-            standby: p.standby,
-            cwnd: p.cwnd,
-            ssthresh: p.ssthresh,
+            standby: p.access.standby,
+            cwnd: p.congestion.cwnd,
+            ssthresh: p.congestion.ssthresh,
             in_flight: p.flight.bytes(),
             srtt: p.rtt.srtt(),
             rttvar: p.rtt.rttvar(),
@@ -228,12 +228,12 @@ impl Association {
             last_rtt: p.rtt.last(),
             rto: self.rto(p.id),
             packet_size: self.packet_size(p.id),
-            discovery: p.discovery.as_ref().map(|d| d.state()),
+            discovery: p.mtu.discovery.as_ref().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
             capacity: p.capacity.rate(),
             one_way: p.one_way.least(),
             jitter: p.rtt.jitter(),
-            errors: p.errors,
+            errors: p.health.errors,
             counters: p.counters,
         }
     }
@@ -306,7 +306,7 @@ impl Association {
         let applies = self.config.quirks.burst == crate::BurstRule::Always || self.sender.is_burst_armed();
         let burst = if self.config.max_burst == 0 || !applies { u16::MAX } else { self.config.max_burst };
         for p in self.paths.iter_mut() {
-            p.burst_left = burst;
+            p.congestion.burst_left = burst;
         }
         self.sender.begin_opportunity();
     }

@@ -50,7 +50,7 @@ impl Association {
         if let Some(p) = path.and_then(|p| self.paths.get_mut(p.index())) {
             p.counters.packets_received += 1;
             p.counters.bytes_received += packet.len() as u64;
-            p.last_received = Some(now);
+            p.health.last_received = Some(now);
         }
         self.sender.end_user_send();
         self.opportunity();
@@ -111,7 +111,7 @@ impl Association {
         let exact = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote);
         if let Some(p) = exact {
             // What the peer has deleted is no address of it any more (RFC 5061 §5.3 F13).
-            return Some(p.id).filter(|_| p.known_to_peer || p.origin != Origin::AddedByPeer);
+            return Some(p.id).filter(|_| p.access.known_to_peer || p.origin != Origin::AddedByPeer);
         }
         self.moved_path(now, from, packet)
     }

@@ -130,19 +130,19 @@ impl Association {
 
     /// Limits that a path has of its own; none when there is no such path.
     pub fn path_limits(&self, path: PathId) -> Option<PathLimits> {
-        self.paths.get(path.index()).map(|p| p.limits)
+        self.paths.get(path.index()).map(|p| p.health.limits)
     }
 
     /// The same from now on. False when there is no such path.
     pub fn set_path_limits(&mut self, path: PathId, limits: PathLimits) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
-        p.limits = limits;
+        p.health.limits = limits;
         true
     }
 
     /// How often a path is probed; none when there is no such path.
     pub fn heartbeat_setting(&self, path: PathId) -> Option<HeartbeatSetting> {
-        self.paths.get(path.index()).map(|p| p.heartbeat_setting)
+        self.paths.get(path.index()).map(|p| p.probing.setting)
     }
 
     /// Association.Max.Retrans and Path.Max.Retrans from now on; none leaves what was there. Paths that have limits of

@@ -58,15 +58,15 @@ impl Association {
         }
         let waiting = self.sender.has_waiting_data();
         for p in self.paths.iter() {
-            offer(p.t3, TimerReason::Retransmission(p.id));
-            offer(p.loss_timer, TimerReason::Loss(p.id));
-            offer(p.probe_timer, TimerReason::Loss(p.id));
-            offer(p.reorder_timer, TimerReason::Loss(p.id));
-            offer(p.suspect_timer, TimerReason::Suspect(p.id));
-            offer(p.heartbeat_timer, TimerReason::Heartbeat(p.id));
-            offer(p.discovery.as_ref().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
-            if p.pace_pending && waiting && p.next_paced > Instant::ZERO && p.flight.bytes() < p.cwnd {
-                offer(Some(p.next_paced), TimerReason::Policy);
+            offer(p.timers.t3, TimerReason::Retransmission(p.id));
+            offer(p.timers.loss, TimerReason::Loss(p.id));
+            offer(p.timers.probe, TimerReason::Loss(p.id));
+            offer(p.timers.reorder, TimerReason::Loss(p.id));
+            offer(p.timers.suspect, TimerReason::Suspect(p.id));
+            offer(p.timers.heartbeat, TimerReason::Heartbeat(p.id));
+            offer(p.mtu.discovery.as_ref().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
+            if p.pace.pending && waiting && p.pace.next > Instant::ZERO && p.flight.bytes() < p.congestion.cwnd {
+                offer(Some(p.pace.next), TimerReason::Policy);
             }
         }
     }
@@ -107,29 +107,29 @@ impl Association {
         }
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
-            if due(self.paths[i].suspect_timer) {
+            if due(self.paths[i].timers.suspect) {
                 self.on_suspect(now, id);
             }
-            if due(self.paths[i].reorder_timer) {
+            if due(self.paths[i].timers.reorder) {
                 self.on_reorder_timer(now, id);
             }
-            if due(self.paths[i].loss_timer) {
+            if due(self.paths[i].timers.loss) {
                 self.on_loss_timer(now, id);
             }
-            if due(self.paths[i].t3) {
+            if due(self.paths[i].timers.t3) {
                 self.on_t3(now, id);
             }
-            if due(self.paths[i].probe_timer) {
+            if due(self.paths[i].timers.probe) {
                 self.on_probe_timer(now, id);
             }
-            if due(self.paths[i].heartbeat_timer) {
+            if due(self.paths[i].timers.heartbeat) {
                 self.on_heartbeat_timer(now, id);
             }
-            if due(self.paths[i].discovery.as_ref().and_then(|d| d.deadline())) {
+            if due(self.paths[i].mtu.discovery.as_ref().and_then(|d| d.deadline())) {
                 self.on_path_mtu_timer(now, id);
             }
-            if self.paths[i].next_paced <= now {
-                self.paths[i].pace_pending = false;
+            if self.paths[i].pace.next <= now {
+                self.paths[i].pace.pending = false;
             }
         }
         self.couple_changed_paths(now);

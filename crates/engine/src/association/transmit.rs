@@ -131,7 +131,7 @@ impl Association {
             || self.policies.ask(Asks::OUTCOMES)
             || self.policies.ask(Asks::LOOK_AHEAD);
         let repairs = self.sender.has_repairs();
-        let stalled = self.paths.iter().any(|p| p.stalled_since.is_some());
+        let stalled = self.paths.iter().any(|p| p.health.stalled_since.is_some());
         let spent = !late && !asks && !repairs && !stalled && !self.sender.ahead().is_empty();
         if spent {
             self.scratch.packet.clear();
@@ -173,7 +173,7 @@ impl Association {
     fn has_data_work(&self) -> bool {
         self.sender.has_work()
             || self.policies.ask(Asks::EXTRA)
-            || self.paths.iter().any(|p| p.released > 0 || p.stalled_since.is_some() || p.probes)
+            || self.paths.iter().any(|p| p.pace.released > 0 || p.health.stalled_since.is_some() || p.expiry.probes)
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
@@ -210,13 +210,13 @@ impl Association {
     /// Nothing more leaves now: the quality estimator learns what the opportunity released on each path.
     #[inline(never)]
     pub(super) fn end_opportunity(&mut self, now: Instant) {
-        if self.paths.iter().all(|p| p.released == 0) {
+        if self.paths.iter().all(|p| p.pace.released == 0) {
             return;
         }
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         for p in self.paths.iter_mut() {
-            let bytes = core::mem::take(&mut p.released);
+            let bytes = core::mem::take(&mut p.pace.released);
             if bytes > 0 {
                 self.policies.path_quality.observe(&cx, Notice::Released { path: p.id, bytes });
             }

@@ -83,7 +83,7 @@ impl Association {
         }
         self.stats.sacks_sent += 1;
         if let Some(p) = self.paths.get_mut(self.acknowledger.path.index()) {
-            p.sack_sent = Some(now);
+            p.health.sack_sent = Some(now);
         }
     }
 

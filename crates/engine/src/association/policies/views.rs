@@ -155,9 +155,9 @@ impl Association {
     /// Rebuilds what growth of the path's window has changed.
     pub(in crate::association) fn refresh_window(&mut self, id: PathId) {
         if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
-            v.cwnd = p.cwnd;
-            v.ssthresh = p.ssthresh;
-            v.partial_bytes_acked = p.partial_bytes_acked;
+            v.cwnd = p.congestion.cwnd;
+            v.ssthresh = p.congestion.ssthresh;
+            v.partial_bytes_acked = p.congestion.partial_bytes_acked;
         }
     }
 
@@ -166,8 +166,8 @@ impl Association {
     pub(in crate::association) fn eligible(&self, now: Instant) -> PathSet {
         let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
         let holds = self.config.quirks.marked_hold_window;
-        for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
-            (active, standby) = (true, standby | p.standby);
+        for p in self.paths.iter().filter(|p| p.state.usable() && !p.access.interface_down) {
+            (active, standby) = (true, standby | p.access.standby);
             if has_window(p, now) && (!holds && !self.policies.ask(Asks::SHARE) || self.has_room(p, now)) {
                 open = open.with(p.id);
             }
@@ -183,14 +183,14 @@ impl Association {
     fn has_room(&self, p: &Path, now: Instant) -> bool {
         let held = if self.config.quirks.marked_hold_window { self.sender.marked_bytes_on(p.id) } else { 0 };
         has_window(p, now)
-            && (p.probes || p.flight.bytes() + held < p.cwnd)
+            && (p.expiry.probes || p.flight.bytes() + held < p.congestion.cwnd)
             && (!self.policies.ask(Asks::SHARE) || self.has_share(p))
     }
 
     /// One more packet is within the path's part of the buffers.
     #[inline(never)]
     fn has_share(&self, p: &Path) -> bool {
-        let active = self.paths.iter().filter(|p| p.state.usable() && !p.interface_down).count();
+        let active = self.paths.iter().filter(|p| p.state.usable() && !p.access.interface_down).count();
         let share = Share {
             paths: active as u64,
             on_path: p.flight.bytes(),
@@ -225,8 +225,10 @@ const PACED_TOGETHER: Duration = Duration::from_millis(1);
 /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
 /// acknowledged, however small it is (RFC 9260 §7.2.1); or a probe, see [`Association::on_probe_timer`].
 pub(in crate::association) fn has_window(p: &Path, now: Instant) -> bool {
-    let proven = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared;
-    (p.probes || proven && p.flight.bytes() < p.cwnd) && p.burst_left > 0 && p.next_paced <= now + PACED_TOGETHER
+    let proven = p.expiry.consecutive_timeouts == 0 || p.flight.packets() <= p.expiry.spared;
+    (p.expiry.probes || proven && p.flight.bytes() < p.congestion.cwnd)
+        && p.congestion.burst_left > 0
+        && p.pace.next <= now + PACED_TOGETHER
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.
@@ -289,7 +291,7 @@ impl Association {
                 None
             },
             send_buffer_fill,
-            data_sent_at: self.paths.iter().filter_map(|p| p.last_data_sent).max(),
+            data_sent_at: self.paths.iter().filter_map(|p| p.pace.last_data_sent).max(),
             class_rates: self.sender.class_rates(now),
         }
     }

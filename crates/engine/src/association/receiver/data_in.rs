@@ -142,7 +142,7 @@ impl Association {
             gap_left,
             immediate: seen.immediate || seen.dropped,
             counted: self.peer.packet_count,
-            last_sack: self.paths.get(path.index()).and_then(|p| p.sack_sent),
+            last_sack: self.paths.get(path.index()).and_then(|p| p.health.sack_sent),
         };
         let (delay, repeats_wait) = (self.config.sack_delay, self.config.quirks.repeats_wait_too);
         self.acknowledger.after_packet(now, p, delay, repeats_wait, self.policies.acknowledge.as_ref());

@@ -215,7 +215,7 @@ impl Association {
             if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() + held == 0)
                 && self.sender.board.reneged() == 0
             {
-                p.t3 = None;
+                p.timers.t3 = None;
             }
         }
     }

@@ -212,12 +212,12 @@ impl Association {
 
     fn settle_after_reset(&mut self) {
         for p in self.paths.iter_mut() {
-            p.t3 = None;
-            if let Some(era) = &mut p.era {
+            p.timers.t3 = None;
+            if let Some(era) = &mut p.congestion.era {
                 (era.timed, era.lowest_tsn) = (None, None);
             }
-            p.loss_timer = None;
-            p.reorder_timer = None;
+            p.timers.loss = None;
+            p.timers.reorder = None;
         }
     }
 
