@@ -12,7 +12,7 @@ mod peer_key;
 mod slots;
 mod stateless;
 
-use crate::association::{Association, Birth, Phase, State};
+use crate::association::{Association, Identity, Phase, State};
 use crate::auth::AuthParams;
 use crate::config::{AssocConfig, EndpointConfig};
 use crate::cookie::CookieJar;
@@ -201,7 +201,7 @@ impl Endpoint {
         peer_port: u16,
     ) -> AssocId {
         let tag = self.new_tag();
-        let birth = Birth {
+        let identity = Identity {
             local_port: self.config.port,
             peer_port,
             local_tag: tag,
@@ -211,7 +211,7 @@ impl Endpoint {
             local,
             remote,
         };
-        let a = Association::new(config.into(), policies, birth, self.entropy.as_mut(), State::CookieWait);
+        let a = Association::new(config.into(), policies, identity, self.entropy.as_mut(), State::CookieWait);
         let mut slot = Slot::with(a);
         slot.association.set_own_policies(true);
         slot.association.start(now);

@@ -12,21 +12,21 @@ mod policies;
 pub(crate) mod receive;
 mod receiver;
 mod sender;
-mod status;
+mod settings;
 mod stream_reset;
 mod timers;
 mod transmit;
 
-pub(crate) use handshake::Birth;
+pub(crate) use handshake::Identity;
 pub(crate) use handshake::state::State;
 pub use handshake::state::{Phase, Stage};
 use path_table::PathTable;
-pub(crate) use policies::scratch::Bench;
+pub(crate) use policies::scratch::Workspace;
 use policies::set::Policies;
 use receiver::Receiver;
 use sender::Sender;
 pub use sender::undelivered::Undelivered;
-pub use status::Agreed;
+pub use settings::Agreed;
 pub use stream_reset::request::ReconfigError;
 
 use crate::config::AssocConfig;

@@ -37,7 +37,7 @@ impl Association {
         }
     }
 
-    /// What it was told at birth, and since.
+    /// What it was told at identity, and since.
     pub fn config(&self) -> &AssocConfig {
         &self.config
     }
