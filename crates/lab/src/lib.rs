@@ -2,6 +2,7 @@
 //! intervals and a verdict for each claim.
 
 pub mod claims;
+mod document;
 pub mod experiment;
 pub mod figures;
 pub mod joined;
