@@ -1,4 +1,4 @@
-//! What an endpoint and an association are told at birth.
+//! What an endpoint and an association are told at identity.
 
 use crate::auth::ChunkTypes;
 use crate::path::LocalId;

@@ -12,7 +12,7 @@ mod peer_key;
 mod slots;
 mod stateless;
 
-use crate::association::{Association, Birth, Phase, State};
+use crate::association::{Association, Identity, Phase, State};
 use crate::auth::AuthParams;
 use crate::config::{AssocConfig, EndpointConfig};
 use crate::cookie::CookieJar;
@@ -99,7 +99,7 @@ impl Slot {
 
     fn has(&self, key: &PeerKey) -> bool {
         let a = &self.association;
-        a.paths.iter().any(|p| !p.disowned && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
+        a.paths.iter().any(|p| !p.access.disowned && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
     }
 }
 
@@ -185,7 +185,7 @@ impl Endpoint {
         let policies = config.profile.build(config.seed)?;
         let id = self.connect_with(now, config, policies, local, remote, peer_port);
         if let Some(s) = self.slots.get_mut(&id) {
-            s.association.own_policies = false;
+            s.association.set_own_policies(false);
         }
         Ok(id)
     }
@@ -201,7 +201,7 @@ impl Endpoint {
         peer_port: u16,
     ) -> AssocId {
         let tag = self.new_tag();
-        let birth = Birth {
+        let identity = Identity {
             local_port: self.config.port,
             peer_port,
             local_tag: tag,
@@ -211,9 +211,9 @@ impl Endpoint {
             local,
             remote,
         };
-        let a = Association::new(config.into(), policies, birth, self.entropy.as_mut(), State::CookieWait);
+        let a = Association::new(config.into(), policies, identity, self.entropy.as_mut(), State::CookieWait);
         let mut slot = Slot::with(a);
-        slot.association.own_policies = true;
+        slot.association.set_own_policies(true);
         slot.association.start(now);
         self.insert(slot)
     }
@@ -264,7 +264,7 @@ impl Endpoint {
         for i in 0..s.association.paths.len() {
             let Some(s) = self.slots.get(&id) else { return };
             let Some(p) = s.association.paths.get(i) else { return };
-            if p.disowned {
+            if p.access.disowned {
                 continue;
             }
             let key = PeerKey::new(p.local, p.remote, s.association.handshake.peer_port());

@@ -50,6 +50,7 @@ mod config;
 mod cookie;
 mod endpoint;
 mod event;
+mod lazy_box;
 mod mac;
 mod message;
 mod path;

@@ -18,6 +18,7 @@
 pub mod abandon;
 pub mod ack_credit;
 pub mod acknowledge;
+pub mod asks;
 pub mod buffer;
 pub mod coupling;
 pub mod loss_cause;
@@ -41,4 +42,5 @@ pub mod timer;
 pub mod view;
 pub mod window;
 
+pub use asks::Asks;
 pub use registry::{Hook, ParamInfo, PolicyError, PolicyInfo, PolicySet, Profile, Value, policies};

@@ -160,7 +160,7 @@ impl Endpoint {
         whole: Option<&Bytes>,
     ) {
         let Some(s) = self.slots.work_on(&id) else { return };
-        s.association.packet_marked = core::mem::take(&mut self.marked);
+        s.association.set_packet_marked(core::mem::take(&mut self.marked));
         s.association.handle_packet(now, from, packet, whole);
         if !s.is_listed() {
             s.wake(id, &mut self.ready, &mut self.eventful);

@@ -20,7 +20,7 @@ impl Load {
     pub fn add(&mut self, now: Instant, class: u8, bytes: u64) {
         self.began.get_or_insert(now);
         let age = now.since(self.at).as_nanos();
-        // Seldom enough for the rounding not to matter.
+        // LazyBox enough for the rounding not to matter.
         if age > 1_000_000 {
             let keeps = OVER.as_nanos().saturating_sub(age);
             for b in &mut self.bytes {

@@ -5,6 +5,7 @@
 
 use crate::work;
 use anabranch_base::StreamId;
+use anabranch_policy::Asks;
 use anabranch_policy::stream_scheduler::{Place, StreamScheduler};
 use anabranch_policy::view::StreamView;
 use core::cmp::Reverse;
@@ -114,7 +115,7 @@ impl Turns {
                 scheduler.silent(StreamId(stream));
             }
         }
-        if scheduler.one_stream_per_packet()
+        if scheduler.asks().any(Asks::PACKETS)
             && let Some(last) = self.last.filter(|l| streams.standing(*l).is_some_and(|s| s.waits))
             && streams.view(last).is_some_and(|v| scheduler.goes_on(&v))
         {

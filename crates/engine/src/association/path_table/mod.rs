@@ -40,6 +40,8 @@ pub(crate) struct PathTable {
     clocks: Clocks,
     /// Counts changes of addresses.
     addresses_changed: u32,
+    /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
+    confirming: bool,
     /// A path came, went or changed its state, and coupling has not been asked about that.
     uncoupled: bool,
 }
@@ -57,6 +59,7 @@ impl PathTable {
             nonces: Nonces::new(entropy),
             clocks: Clocks::default(),
             addresses_changed: 0,
+            confirming: false,
             uncoupled: false,
         }
     }
@@ -144,6 +147,11 @@ impl PathTable {
     /// Coupling has been asked about the paths as they are.
     pub fn set_coupled(&mut self) {
         self.uncoupled = false;
+    }
+
+    /// Does new data wait for the first HEARTBEAT ACK of every path?
+    pub fn is_confirming(&self) -> bool {
+        self.confirming
     }
 
     /// The peer answers: no errors in a row.
