@@ -24,9 +24,6 @@ pub struct Agreed {
     pub ecn: bool,
 }
 
-/// There is room in the send buffer again when this part of it is free.
-const ROOM: u64 = 32;
-
 impl Association {
     /// What both ends can do; nothing before the handshake said it.
     pub fn agreed(&self) -> Agreed {
@@ -52,7 +49,7 @@ impl Association {
 
     /// Where new data goes while one path carries all.
     pub fn primary(&self) -> PathId {
-        self.primary
+        self.paths.primary()
     }
 
     /// Where new data may leave now: what the path scheduler would be offered.
@@ -62,30 +59,12 @@ impl Association {
 
     /// DATA chunks that were given a TSN and are not acknowledged.
     pub fn outstanding_chunks(&self) -> u64 {
-        self.board.chunks()
+        self.sender.outstanding_chunks()
     }
 
     /// Highest TSN up to which everything was received.
     pub fn cumulative_tsn(&self) -> Tsn {
-        self.tracker.cum()
-    }
-
-    /// Would `send` take a message that is not larger than half the buffer, and the one that it refused last?
-    pub fn is_writable(&self) -> bool {
-        self.state.takes_user_data() && self.takes_more()
-    }
-
-    /// Was a message refused for which there is no room yet?
-    pub fn is_refusing(&self) -> bool {
-        self.refused > 0 && self.state.takes_user_data() && !self.takes_more()
-    }
-
-    /// Is there room for what was refused, and for more than a packet? The buffer fills as fast as it drains, and its
-    /// user is not woken for each packet.
-    pub(super) fn takes_more(&self) -> bool {
-        let buffer = self.config.send_buffer as u64;
-        let room = (buffer / ROOM).max(self.mtu + 1).min(buffer / 2).max(self.refused);
-        self.held_for_sending(room) <= buffer
+        self.receiver.cum()
     }
 
     /// Other limits of the RTO from now on: the timer policy of `profile`, RTO.Initial for the timers that no path policy
@@ -113,15 +92,15 @@ impl Association {
     /// A policy that cannot be built; nothing changes.
     pub fn set_stream_scheduler(&mut self, profile: Profile) -> Result<(), PolicyError> {
         self.policies.stream_scheduler = profile.build(self.config.seed)?.stream_scheduler;
-        self.queue.rearrange();
+        self.sender.rearrange();
         Arc::make_mut(&mut self.config).profile = profile;
-        self.asks = super::asks::Asks::of(&self.policies);
+        self.asks = crate::association::policies::asks::Asks::of(&self.policies);
         Ok(())
     }
 
     /// Does anything wait on `stream` that has not been given a TSN?
     pub fn has_unsent(&self, stream: StreamId) -> bool {
-        self.queue.holds(stream)
+        self.sender.holds(stream)
     }
 
     /// Is a request to reset or to add streams under way, or waiting (RFC 6525 §5.1.1)?
@@ -131,7 +110,7 @@ impl Association {
 
     /// When user data left or came last; none before the first.
     pub fn last_user_data(&self) -> Option<Instant> {
-        self.user_data_at
+        self.sender.user_data_at()
     }
 
     /// Other thresholds for the failure of paths from now on: the path state policy of `profile`, and
@@ -144,7 +123,7 @@ impl Association {
         wanted.check()?;
         self.policies.path_state = wanted.profile.build(wanted.seed)?.path_state;
         self.config = Arc::new(wanted);
-        self.asks = super::asks::Asks::of(&self.policies);
+        self.asks = crate::association::policies::asks::Asks::of(&self.policies);
         Ok(())
     }
 

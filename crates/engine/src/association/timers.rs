@@ -44,22 +44,21 @@ impl Association {
         if self.phase() == Phase::Closed {
             return;
         }
-        offer(self.control_timer, TimerReason::Control);
-        offer(self.guard_timer, TimerReason::Control);
+        offer(self.handshake.deadline(), TimerReason::Control);
+        offer(self.handshake.guard_deadline(), TimerReason::Control);
         offer(self.peer_deadline(), TimerReason::Control);
         offer(self.asconf.deadline(), TimerReason::Asconf);
         if !self.reconfig.is_nothing() {
             offer(self.reconfig.deadline(), TimerReason::Reconfig);
         }
-        offer(self.sack_timer, TimerReason::Sack);
-        offer(self.forward_timer, TimerReason::ForwardTsn);
-        offer(self.scheduler_wakeup, TimerReason::Policy);
-        offer(self.peer_window.deadline(), TimerReason::WindowProbe);
-        offer(self.redundancy_wakeup, TimerReason::Policy);
+        offer(self.acknowledger.deadline(), TimerReason::Sack);
+        for (at, why) in self.sender.deadlines() {
+            offer(at, why);
+        }
         if self.asks.quality && self.state.is_connected() {
             offer(self.quality_wakeup(), TimerReason::Policy);
         }
-        let waiting = !self.queue.is_empty() || !self.board.ahead().is_empty() || self.board.has_marked();
+        let waiting = self.sender.has_waiting_data();
         for p in self.paths.iter() {
             offer(p.t3, TimerReason::Retransmission(p.id));
             offer(p.loss_timer, TimerReason::Loss(p.id));
@@ -81,14 +80,12 @@ impl Association {
         }
         let due = |t: Option<Instant>| t.is_some_and(|t| t <= now);
         self.touch_views();
-        self.user_sends = false;
+        self.sender.end_user_send();
         self.opportunity();
-        if due(self.control_timer) {
-            self.control_timer = None;
+        if due(self.handshake.deadline()) {
             self.on_control_timer(now);
         }
-        if due(self.guard_timer) {
-            self.guard_timer = None;
+        if due(self.handshake.guard_deadline()) {
             self.on_guard_timer(now);
         }
         if due(self.peer_deadline()) {
@@ -100,24 +97,10 @@ impl Association {
         if due(self.reconfig.deadline()) {
             self.on_reconfig_timer(now);
         }
-        if due(self.sack_timer) {
-            self.sack_timer = None;
-            self.sack_due = true;
-            self.sack_count_lost = self.config.quirks.timer_counts_none;
+        if due(self.acknowledger.deadline()) {
+            self.acknowledger.on_timer(!self.config.quirks.timer_counts_none);
         }
-        if due(self.forward_timer) {
-            self.forward_timer = None;
-            self.forward_due = true;
-        }
-        if due(self.peer_window.deadline()) {
-            self.peer_window.allow_probe();
-        }
-        if due(self.scheduler_wakeup) {
-            self.scheduler_wakeup = None;
-        }
-        if due(self.redundancy_wakeup) {
-            self.redundancy_wakeup = None;
-        }
+        self.sender.on_timers(now);
         if self.asks.quality && self.state.is_connected() && due(self.quality_wakeup()) {
             self.tick_quality(now);
         }
@@ -176,7 +159,7 @@ impl Association {
         if new_period {
             let facts = self.facts(now);
             let cx = facts.view(&self.views);
-            self.policies.path_scheduler.observe(&cx, &QueueView { chunks: self.board.ahead() }, Occasion::Period);
+            self.policies.path_scheduler.observe(&cx, &QueueView { chunks: self.sender.ahead() }, Occasion::Period);
         }
         for id in pairs.and(anabranch_base::PathSet::first(self.paths.len())).iter() {
             self.send_heartbeat_pair(now, id);
