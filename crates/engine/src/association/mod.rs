@@ -11,41 +11,41 @@ pub(crate) mod path_table;
 mod policies;
 pub(crate) mod receive;
 mod receiver;
-mod seldom;
 mod sender;
-mod status;
+mod settings;
 mod stream_reset;
 mod timers;
 mod transmit;
 
-pub(crate) use handshake::Birth;
+pub(crate) use handshake::Identity;
 pub(crate) use handshake::state::State;
 pub use handshake::state::{Phase, Stage};
 use path_table::PathTable;
-pub(crate) use policies::scratch::Bench;
+pub(crate) use policies::scratch::Workspace;
+use policies::set::Policies;
 use receiver::Receiver;
 use sender::Sender;
 pub use sender::undelivered::Undelivered;
-pub use status::Agreed;
+pub use settings::Agreed;
 pub use stream_reset::request::ReconfigError;
 
 use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
+use crate::lazy_box::LazyBox;
 use crate::message::Message;
 use crate::path::Path;
 use crate::stats::{AssocStats, PathStats, Tally};
 use crate::transmit::Transmit;
 use acknowledger::Acknowledger;
-use addresses::asconf::Asconf;
+use addresses::asconf::Addresses;
 pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId};
-use anabranch_policy::registry::PolicySet;
+use anabranch_policy::asks::Counter;
+use anabranch_policy::registry::Hook;
 use control::ControlOut;
 use handshake::Handshake;
 pub use handshake::authentication::AuthKeyError;
-use handshake::authentication::Authentication;
 use policies::views::Views;
-use seldom::Seldom;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -125,36 +125,17 @@ pub enum TimerReason {
 pub struct Association {
     /// Shared by all associations that are configured alike.
     pub(crate) config: Arc<AssocConfig>,
-    pub(crate) state: State,
     pub(crate) handshake: Handshake,
-    auth: Authentication,
     peer: PeerFeatures,
-    policies: PolicySet,
-    asks: policies::asks::Asks,
-    /// The policies were built by the user and not from the profile.
-    pub(crate) own_policies: bool,
+    policies: Policies,
     views: Views,
-    /// Something happened to a path since the views were made. What is sent and acknowledged keeps them fresh itself.
-    views_stale: bool,
-    /// Something happened to another path than the one at hand: views are made anew before the next packet.
-    views_doubtful: bool,
-    /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
-    fill_scale: u64,
     pub(crate) paths: PathTable,
-    /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
-    confirming: bool,
-    /// Least time of the quality estimator's next tick.
-    quality_floor: Instant,
-    // Receiving.
     sender: Sender,
     receiver: Receiver,
     acknowledger: Acknowledger,
-    /// The packet at hand was marked on its way.
-    pub(crate) packet_marked: bool,
-    // Control.
     control: ControlOut,
-    asconf: Asconf,
-    reconfig: Seldom<stream_reset::request::Reconfig>,
+    addresses: Addresses,
+    stream_reset: LazyBox<stream_reset::request::StreamReset>,
     events: VecDeque<Event>,
     stats: Tally,
     scratch: policies::scratch::Lent,
@@ -163,12 +144,12 @@ pub struct Association {
 impl Association {
     /// Where the association is in its life.
     pub fn phase(&self) -> Phase {
-        self.state.phase()
+        self.handshake.state().phase()
     }
 
-    /// The same by the names of the standard.
+    /// Where the association is in its life, by the names of RFC 9260 §4.
     pub fn stage(&self) -> Stage {
-        self.state.stage()
+        self.handshake.state().stage()
     }
 
     /// The peer's SCTP port.
@@ -218,9 +199,13 @@ impl Association {
             outstanding: self.sender.outstanding_bytes(),
             abandoned: self.sender.abandoned(),
             usable_rate: self.sender.usable_rate(),
-            retransmission_stages: self.policies.retransmission.stages(),
             ..self.stats.stats()
         }
+    }
+
+    /// What the policies count, by their hooks and by name.
+    pub fn policy_counters(&self) -> impl Iterator<Item = (Hook, Counter)> + '_ {
+        self.policies.counters()
     }
 
     /// Paths in the order of their ids.
@@ -233,9 +218,9 @@ impl Association {
             local: p.local.0,
             remote: p.remote,
             state: self.shown_state(p.state),
-            standby: p.standby,
-            cwnd: p.cwnd,
-            ssthresh: p.ssthresh,
+            standby: p.access.standby,
+            cwnd: p.congestion.cwnd,
+            ssthresh: p.congestion.ssthresh,
             in_flight: p.flight.bytes(),
             srtt: p.rtt.srtt(),
             rttvar: p.rtt.rttvar(),
@@ -243,12 +228,12 @@ impl Association {
             last_rtt: p.rtt.last(),
             rto: self.rto(p.id),
             packet_size: self.packet_size(p.id),
-            discovery: p.discovery.as_ref().map(|d| d.state()),
+            discovery: p.mtu.discovery.as_ref().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
             capacity: p.capacity.rate(),
             one_way: p.one_way.least(),
             jitter: p.rtt.jitter(),
-            errors: p.errors,
+            errors: p.health.errors,
             counters: p.counters,
         }
     }
@@ -283,25 +268,34 @@ impl Association {
             || self.is_writable_again()
     }
 
+    /// The packet that comes next was marked on its way (ECN).
+    pub(crate) fn set_packet_marked(&mut self, marked: bool) {
+        self.acknowledger.set_packet_marked(marked);
+    }
+
+    /// The policies were built by the user, and not from the profile; or the other way round.
+    pub(crate) fn set_own_policies(&mut self, yes: bool) {
+        self.policies.set_users_own(yes);
+    }
+
     /// A SACK waits for the next chance to leave.
     pub(crate) fn owes_sack(&self) -> bool {
         self.acknowledger.is_due()
     }
 
-    /// Over, told, and nothing left to transmit.
+    /// Over; the user knows, and nothing is left to transmit.
     pub(crate) fn is_finished(&self) -> bool {
-        self.state.phase() == Phase::Closed
+        self.handshake.state().phase() == Phase::Closed
             && self.control.is_empty()
             && self.events.is_empty()
             && !self.receiver.is_readable()
     }
 
     pub(crate) fn close(&mut self, why: CloseReason) {
-        if self.state.phase() == Phase::Closed {
+        if self.handshake.state().phase() == Phase::Closed {
             return;
         }
-        self.state = State::Closed;
-        self.handshake.stop();
+        self.handshake.set_closed();
         self.acknowledger.stop();
         self.control.close();
         self.events.push_back(Event::Closed(why));
@@ -312,7 +306,7 @@ impl Association {
         let applies = self.config.quirks.burst == crate::BurstRule::Always || self.sender.is_burst_armed();
         let burst = if self.config.max_burst == 0 || !applies { u16::MAX } else { self.config.max_burst };
         for p in self.paths.iter_mut() {
-            p.burst_left = burst;
+            p.congestion.burst_left = burst;
         }
         self.sender.begin_opportunity();
     }
@@ -329,7 +323,7 @@ impl Association {
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
         let tells = self.acknowledger.has_any_data() && !self.config.quirks.no_window_updates;
-        if tells && self.state.is_connected() && self.receiver.has_opened(self.paths.mtu()) {
+        if tells && self.handshake.state().is_connected() && self.receiver.has_opened(self.paths.mtu()) {
             self.acknowledger.request();
         }
     }

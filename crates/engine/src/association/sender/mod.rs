@@ -12,8 +12,8 @@ pub(in crate::association) mod transmit;
 pub(in crate::association) mod undelivered;
 
 use crate::association::TimerReason;
-use crate::association::seldom::Seldom;
 use crate::config::AssocConfig;
+use crate::lazy_box::LazyBox;
 use crate::stats::AbandonedStats;
 use crate::tx::carried::UsableRate;
 use crate::tx::groups::Groups;
@@ -34,7 +34,7 @@ pub(in crate::association) struct Sender {
     board: Scoreboard,
     peer_window: PeerWindow,
     gaps: GapMemory,
-    copies_due: Seldom<VecDeque<(u64, PathId)>>,
+    copies_due: LazyBox<VecDeque<(u64, PathId)>>,
     scheduler_wakeup: Option<Instant>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
@@ -55,7 +55,7 @@ pub(in crate::association) struct Sender {
     highest_reported: Option<u64>,
     /// The packet that was built last took what room there was for new data, on the paths or at the peer.
     window_spent: bool,
-    /// A sending opportunity began that the scheduler has not been told of.
+    /// A sending opportunity began that the scheduler does not know of.
     fresh_opportunity: bool,
     forward_timer: Option<Instant>,
     forward_due: bool,
@@ -69,9 +69,9 @@ pub(in crate::association) struct Sender {
     want_writable: bool,
     /// Bytes of the message that was not taken last, until one is.
     refused: u64,
-    abandoned: Seldom<give_up::Abandoned>,
-    given_up: Seldom<undelivered::GivenUp>,
-    abandoned_told: u64,
+    abandoned: LazyBox<give_up::Abandoned>,
+    given_up: LazyBox<undelivered::GivenUp>,
+    abandoned_reported: u64,
     /// The user has sent something, or said that it will.
     sends: bool,
     outbound_streams: u16,
@@ -88,7 +88,7 @@ impl Sender {
             board: Scoreboard::new(initial),
             peer_window: PeerWindow::default(),
             gaps: GapMemory::default(),
-            copies_due: Seldom::nothing(),
+            copies_due: LazyBox::empty(),
             scheduler_wakeup: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
@@ -110,9 +110,9 @@ impl Sender {
             swept_ahead: None,
             want_writable: false,
             refused: 0,
-            abandoned: Seldom::nothing(),
-            given_up: Seldom::nothing(),
-            abandoned_told: 0,
+            abandoned: LazyBox::empty(),
+            given_up: LazyBox::empty(),
+            abandoned_reported: 0,
             sends: false,
             outbound_streams: config.outbound_streams,
             user_data_at: None,
@@ -253,7 +253,7 @@ impl Sender {
         let Some(ours) = ours.filter(|_| self.board.is_empty()) else { return false };
         self.board = Scoreboard::new(ours);
         self.gaps = GapMemory::default();
-        self.copies_due = Seldom::nothing();
+        self.copies_due = LazyBox::empty();
         self.highest_reported = None;
         (self.forward_sent, self.forward_timer, self.forward_due) = (None, None, false);
         true
@@ -361,19 +361,19 @@ impl Sender {
 
     /// Messages given up since this was asked last, of `all` so far.
     pub fn newly_abandoned(&mut self, all: u64) -> Option<u64> {
-        let before = core::mem::replace(&mut self.abandoned_told, all);
+        let before = core::mem::replace(&mut self.abandoned_reported, all);
         (all > before).then(|| all - before)
     }
 
     /// Were more given up than the user knows of?
     pub fn has_newly_abandoned(&self, all: u64) -> bool {
-        all > self.abandoned_told
+        all > self.abandoned_reported
     }
 
     /// The peer restarted: what the user knows of messages handed over stays.
     pub fn keep_account(&mut self, before: &mut Sender) {
-        self.abandoned_told = before.abandoned_told;
-        self.abandoned = core::mem::replace(&mut before.abandoned, Seldom::nothing());
+        self.abandoned_reported = before.abandoned_reported;
+        self.abandoned = core::mem::replace(&mut before.abandoned, LazyBox::empty());
         (self.want_writable, self.refused) = (before.want_writable, before.refused);
     }
 }

@@ -2,7 +2,7 @@
 //! unacknowledged message).
 
 use crate::association::Association;
-use crate::association::seldom::Nothing;
+use crate::lazy_box::Empty;
 use crate::message::{Payload, SendOptions};
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::StreamId;
@@ -34,7 +34,7 @@ pub(in crate::association) struct GivenUp {
 }
 
 impl GivenUp {
-    /// Keeps a message, up to `most` bytes of them: beyond nobody is reading them.
+    /// Keeps a message, up to `most` bytes of them: beyond that the user does not read them.
     pub fn keep(&mut self, m: Undelivered, most: u64) {
         let len = m.payload.len() as u64;
         if self.bytes + len <= most {
@@ -52,8 +52,8 @@ impl Undelivered {
     }
 }
 
-impl Nothing for GivenUp {
-    const NOTHING: &'static Self = &GivenUp { messages: Vec::new(), bytes: 0 };
+impl Empty for GivenUp {
+    const EMPTY: &'static Self = &GivenUp { messages: Vec::new(), bytes: 0 };
 }
 
 /// Messages put together from their pieces, in the order in which they were handed over.
@@ -101,7 +101,7 @@ impl Association {
     /// Messages that were given up since this was asked last; none but with
     /// [`return_given_up`](crate::AssocConfig::return_given_up).
     pub fn take_given_up(&mut self) -> Vec<Undelivered> {
-        self.sender.given_up.held().map(std::mem::take).map(|g| g.messages).unwrap_or_default()
+        self.sender.given_up.used().map(std::mem::take).map(|g| g.messages).unwrap_or_default()
     }
 
     /// Keeps the message of a chunk that is about to be given up.

@@ -6,6 +6,7 @@ use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId};
+use anabranch_policy::Asks;
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
@@ -33,7 +34,7 @@ impl Association {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.reorder_timer = None;
+            p.timers.reorder = None;
             match suspects {
                 Suspects::SentBefore(seq) => p.flight.copies_before(seq, &mut list),
                 Suspects::Holes => self.copies_in_holes(path, &mut list),
@@ -54,7 +55,7 @@ impl Association {
                 }
                 Verdict::LostAt(t) => {
                     if let Some(p) = self.paths.get_mut(path.index()) {
-                        p.reorder_timer = Some(p.reorder_timer.map_or(t, |o| o.min(t)));
+                        p.timers.reorder = Some(p.timers.reorder.map_or(t, |o| o.min(t)));
                     }
                 }
             }
@@ -148,7 +149,7 @@ impl Association {
         len
     }
 
-    /// The same when no TSN is asked for: whatever was lost may begin an episode.
+    /// [`react_to`](Self::react_to) where no TSN matters: whatever was lost may begin an episode.
     pub(in crate::association) fn react(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64) {
         self.react_to(now, path, kind, bytes, u64::MAX);
     }
@@ -168,34 +169,34 @@ impl Association {
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let by_tsn = self.config.quirks.recover_by_tsn;
-        let beyond = match &p.era {
+        let beyond = match &p.congestion.era {
             Some(era) if by_tsn => highest > era.recover_tsn,
-            _ => p.recovery_exit.is_none(),
+            _ => p.congestion.recovery_exit.is_none(),
         };
         let new_episode = kind == LossKind::Timeout || beyond;
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
-        let to = p.window.on_loss(&cx, path, &e, cause);
-        if let Some(era) = p.era.as_mut().filter(|_| new_episode) {
+        let to = p.congestion.window.on_loss(&cx, path, &e, cause);
+        if let Some(era) = p.congestion.era.as_mut().filter(|_| new_episode) {
             era.timed = None;
         }
         if new_episode && cause != Cause::Reordering {
-            p.cwnd = to.cwnd.max(mtu);
-            p.ssthresh = to.ssthresh;
-            p.partial_bytes_acked = to.partial_bytes_acked;
-            p.growth_carry = 0;
+            p.congestion.cwnd = to.cwnd.max(mtu);
+            p.congestion.ssthresh = to.ssthresh;
+            p.congestion.partial_bytes_acked = to.partial_bytes_acked;
+            p.congestion.growth_carry = 0;
             p.counters.recoveries += 1;
         }
         match kind {
             LossKind::FastRetransmit if new_episode => {
-                p.recovery_exit = p.flight.next_seq().checked_sub(1);
-                p.free_pass = true;
+                p.congestion.recovery_exit = p.flight.next_seq().checked_sub(1);
+                p.congestion.free_pass = true;
                 self.note_recovery(path);
             }
-            LossKind::FastRetransmit => p.free_pass |= self.config.quirks.pass_every_mark,
+            LossKind::FastRetransmit => p.congestion.free_pass |= self.config.quirks.pass_every_mark,
             LossKind::Timeout => {
-                p.recovery_exit = p.recovery_exit.filter(|_| by_tsn);
-                p.free_pass = true;
+                p.congestion.recovery_exit = p.congestion.recovery_exit.filter(|_| by_tsn);
+                p.congestion.free_pass = true;
             }
         }
         if self.config.quirks.one_repair_per_loss {
@@ -215,13 +216,13 @@ impl Association {
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.t3 = None;
-            p.backoff = backoff;
-            p.last_timeout = Some(now);
-            p.consecutive_timeouts = p.consecutive_timeouts.saturating_add(1);
+            p.timers.t3 = None;
+            p.expiry.backoff = backoff;
+            p.expiry.last = Some(now);
+            p.expiry.consecutive_timeouts = p.expiry.consecutive_timeouts.saturating_add(1);
             p.counters.timeouts += 1;
-            p.newest_acked_seq = None;
-            p.spared = 0;
+            p.progress.newest_acked_seq = None;
+            p.expiry.spared = 0;
         }
         self.views.note_timeout(path, now);
         self.note_expired(path);
@@ -254,12 +255,12 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.t3 = None;
-            p.loss_timer = None;
-            p.probe_timer = None;
-            p.probes = false;
-            p.reorder_timer = None;
-            p.suspect_timer = None;
+            p.timers.t3 = None;
+            p.timers.loss = None;
+            p.timers.probe = None;
+            p.expiry.probes = false;
+            p.timers.reorder = None;
+            p.timers.suspect = None;
         }
         lost
     }
@@ -304,7 +305,7 @@ impl Association {
     pub(in crate::association) fn take_off_paths(&mut self, now: Instant, tsn: u64, blame: bool) {
         let Some(c) = self.sender.board.get_mut(tsn) else { return };
         let len = c.len();
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {
@@ -318,10 +319,11 @@ impl Association {
 
     /// Reordering lasted too long: judge again without a new SACK.
     pub(in crate::association) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
-        let by_order = self.policies.loss_count.by_send_order();
+        let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.reorder_timer = None;
-        let suspects = if by_order { p.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
+        p.timers.reorder = None;
+        let suspects =
+            if by_order { p.progress.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
         let Some(suspects) = suspects else { return };
         self.refresh_views();
         let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
@@ -344,7 +346,7 @@ impl Association {
         let facts = self.facts(now);
         let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.loss_timer = None;
+        p.timers.loss = None;
         let probe = {
             let cx = facts.view(&self.views);
             let board = &self.sender.board;
@@ -379,7 +381,7 @@ impl Association {
         });
         let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
         // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
-        p.probes |= p.flight.bytes() >= p.cwnd;
+        p.expiry.probes |= p.flight.bytes() >= p.congestion.cwnd;
         self.sender.copies_due.push_back((c.tsn, path));
     }
 }

@@ -5,6 +5,7 @@ use crate::association::policies::views::has_window;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
+use anabranch_policy::Asks;
 use anabranch_policy::redundancy::Extra;
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ impl Association {
 
     #[inline(never)]
     fn transmit_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        while let Some((tsn, path)) = self.sender.copies_due.held().and_then(VecDeque::pop_front) {
+        while let Some((tsn, path)) = self.sender.copies_due.used().and_then(VecDeque::pop_front) {
             let open =
                 self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.paths.usable().has(path);
             let live =
@@ -35,7 +36,9 @@ impl Association {
     /// Redundancy into window that the scheduler left free.
     pub(in crate::association) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.redundancy_wakeup = None;
-        self.asks.redundancy && self.sender.board.outstanding_bytes() > 0 && self.transmit_wanted_extra(now, out)
+        self.policies.ask(Asks::EXTRA)
+            && self.sender.board.outstanding_bytes() > 0
+            && self.transmit_wanted_extra(now, out)
     }
 
     #[inline(never)]

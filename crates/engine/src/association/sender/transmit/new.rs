@@ -8,6 +8,7 @@ use crate::message::SendOptions;
 use crate::transmit::Transmit;
 use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
+use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::{Decision, LookAhead, Occasion, Settled};
 use anabranch_policy::view::{ChunkView, QueueView, StreamView};
 use anabranch_wire::COMMON_HEADER_LEN;
@@ -41,7 +42,7 @@ impl Association {
         self.sender.scheduler_wakeup = None;
         let repairs_wait = self.config.quirks.repairs_first && self.sender.board.has_marked();
         if self.sender.scheduler_blocked
-            || self.confirming && self.is_confirming()
+            || self.paths.is_confirming() && self.is_confirming()
             || repairs_wait
             || self.shuts_new_data()
         {
@@ -55,7 +56,9 @@ impl Association {
             return false;
         }
         let eligible = self.eligible(now);
-        let nothing_to_ask = !self.asks.scheduler && !self.asks.look_ahead && !self.sender.board.ahead().is_empty();
+        let nothing_to_ask = !self.policies.ask(Asks::OUTCOMES)
+            && !self.policies.ask(Asks::LOOK_AHEAD)
+            && !self.sender.board.ahead().is_empty();
         if eligible.is_empty() && nothing_to_ask && !self.give_up_ahead(now) {
             self.sender.fresh_opportunity = false;
             self.scratch.packet.clear();
@@ -64,7 +67,7 @@ impl Association {
         // What was given up meanwhile may have made room.
         let eligible = if eligible.is_empty() { self.eligible(now) } else { eligible };
         let mut facts = self.facts_with(now, eligible);
-        if core::mem::take(&mut self.sender.fresh_opportunity) && self.asks.scheduler {
+        if core::mem::take(&mut self.sender.fresh_opportunity) && self.policies.ask(Asks::OUTCOMES) {
             let cx = facts.view(&self.views);
             let queue = QueueView { chunks: self.sender.board.ahead() };
             self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
@@ -75,7 +78,7 @@ impl Association {
             if packet.on.is_none() && self.give_up_ahead(now) {
                 facts = self.facts(now);
             }
-            if self.asks.one_stream {
+            if self.policies.ask(Asks::PACKETS) {
                 self.tell_room(&packet);
             }
             self.refill_look_ahead(&mut facts);
@@ -95,7 +98,7 @@ impl Association {
     fn waits_for_more(&self) -> bool {
         let little = self.sender.queue.bytes() + self.sender.board.ahead_bytes() < self.paths.mtu();
         little
-            && matches!(self.state, crate::association::State::Established)
+            && matches!(self.handshake.state(), crate::association::State::Established)
             && self.sender.board.outstanding_bytes() > 0
             && (self.config.quirks.ends_wait || !self.has_begun_message())
     }
@@ -124,7 +127,7 @@ impl Association {
         // The only chunk there is would not fit: whatever the answer, the packet is complete.
         if let Some(path) = packet.on
             && shown == 1
-            && !self.asks.scheduler
+            && !self.policies.ask(Asks::OUTCOMES)
             && packet.size + self.chunk_len(next_len as usize) > self.packet_size(path)
         {
             return Step::Done;
@@ -177,7 +180,7 @@ impl Association {
         }
         // The first one leaves however small the path has become since it was cut (§6.9).
         let full = |p| p != path || packet.size + len > self.packet_size(path);
-        if packet.on.is_some_and(|p| full(p) || self.asks.one_stream && stream != packet.stream) {
+        if packet.on.is_some_and(|p| full(p) || self.policies.ask(Asks::PACKETS) && stream != packet.stream) {
             return Step::Done;
         }
         let tsn = self.sender.board.extend(chunk_tsn);
@@ -227,14 +230,14 @@ impl Association {
     }
 
     pub(in crate::association) fn settle_sent(&mut self, facts: &Facts, outcome: Settled) {
-        if self.asks.scheduler {
+        if self.policies.ask(Asks::OUTCOMES) {
             self.policies.path_scheduler.settle(&facts.view(&self.views), &outcome);
         }
     }
 
     #[inline]
     fn settle(&mut self, now: Instant, outcome: &Settled) {
-        if self.asks.scheduler {
+        if self.policies.ask(Asks::OUTCOMES) {
             self.tell_scheduler(now, outcome);
         }
     }
@@ -249,19 +252,19 @@ impl Association {
     /// Says for how much payload the packet has room, to a stream scheduler that fills packets.
     fn tell_room(&mut self, packet: &Building) {
         let room = |p| self.packet_size(p).saturating_sub(packet.size + self.chunk_len(0)) as u64;
-        let room = packet.on.filter(|_| !self.asks.look_ahead).map(room);
+        let room = packet.on.filter(|_| !self.policies.ask(Asks::LOOK_AHEAD)).map(room);
         self.policies.stream_scheduler.packet(room);
     }
 
     /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.
     fn refill_look_ahead(&mut self, facts: &mut Facts) {
-        let want = if self.asks.look_ahead {
+        let want = if self.policies.ask(Asks::LOOK_AHEAD) {
             let cx = facts.view(&self.views);
             self.policies.path_scheduler.look_ahead(&cx)
         } else {
             LookAhead::ONE
         };
-        if !self.is_reconfig_idle() && self.reconfig.suspends_data() {
+        if !self.is_reconfig_idle() && self.stream_reset.suspends_data() {
             return;
         }
         if want.when_drained && !self.sender.board.ahead().is_empty() {
@@ -277,7 +280,7 @@ impl Association {
         // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
         if self.sender.board.end() > before && want.bytes > 0 {
             self.facts_after_cutting(facts);
-            if self.asks.scheduler {
+            if self.policies.ask(Asks::OUTCOMES) {
                 let (cx, queue) = (facts.view(&self.views), QueueView { chunks: self.sender.board.ahead() });
                 self.policies.path_scheduler.observe(&cx, &queue, Occasion::Refilled);
             }
@@ -290,7 +293,8 @@ impl Association {
             return None;
         }
         let views = &self.views;
-        let abandon = &self.policies.abandon;
+        let policies = &mut *self.policies;
+        let abandon = &policies.abandon;
         let may_give_up = self.peer.forward_tsn;
         let (groups, abandoned) = (&mut self.sender.groups, &mut self.sender.abandoned);
         let (given_up, keeps, most) =
@@ -322,14 +326,14 @@ impl Association {
             why.is_some()
         };
         let max = self.paths.mtu() as usize;
-        let (f, given_up) = self.sender.queue.next(max, self.policies.stream_scheduler.as_mut(), expired);
+        let (f, given_up) = self.sender.queue.next(max, policies.stream_scheduler.as_mut(), expired);
         self.stats.abandoned_unsent += given_up;
         f
     }
 
     pub(in crate::association) fn note_app_limited(&mut self, now: Instant) {
         for p in self.paths.iter_mut() {
-            if has_window(p, now) || p.window.paces() && p.flight.bytes() < p.cwnd {
+            if has_window(p, now) || p.congestion.window.paces() && p.flight.bytes() < p.congestion.cwnd {
                 p.rate.app_limited(p.flight.bytes());
             }
         }
