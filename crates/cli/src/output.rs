@@ -32,6 +32,8 @@ pub struct Output {
     /// A file whose earlier content is still there.
     old: Option<File>,
     file: Option<FileMark>,
+    /// The network takes several datagrams by one call.
+    bursts: bool,
 }
 
 enum Sink {
@@ -77,7 +79,7 @@ impl Output {
             }
             OutputUri::Stdout => ("standard output".into(), start(io::stdout())?),
         };
-        Ok(Output { name, sink, bytes: 0, old, file: mark })
+        Ok(Output { name, sink, bytes: 0, old, file: mark, bursts: true })
     }
 
     /// Another stream begins. A file keeps what it holds until something is written.
@@ -157,6 +159,40 @@ impl Output {
                 if taken && !writer.failed.load(Ordering::Relaxed) { Ok(()) } else { self.flush().await }
             }
         }
+    }
+
+    /// Puts out what is due together, in order; the list is empty afterwards.
+    pub async fn play_all(&mut self, items: &mut Vec<(Instant, Bytes)>) -> Result<(), Failure> {
+        if let Sink::Udp { socket, to } = &self.sink
+            && items.len() > 1
+        {
+            let mut left = items.as_slice();
+            while let Some((_, first)) = left.first().filter(|_| self.bursts) {
+                let (run, rest) = left.split_at(udp::burst(left.iter().map(|(_, b)| b.len())));
+                if run.len() > 1 {
+                    let list: Vec<&[u8]> = run.iter().map(|(_, b)| b.as_ref()).collect();
+                    if let Err(error) = udp::send_burst(socket, *to, &list).await {
+                        tracing::debug!(%error, %to, "datagrams go one by one from now on");
+                        self.bursts = false;
+                        break;
+                    }
+                } else if let Err(error) = socket.send_to(first, to).await {
+                    if is_too_long(&error) {
+                        self.datagrams(first).await?;
+                    } else {
+                        tracing::debug!(%error, %to, "a datagram was not taken");
+                    }
+                }
+                self.bytes += run.iter().map(|(_, b)| b.len() as u64).sum::<u64>();
+                left = rest;
+            }
+            let sent = items.len() - left.len();
+            items.drain(..sent);
+        }
+        for (due, bytes) in items.drain(..) {
+            self.play(due, bytes).await?;
+        }
+        Ok(())
     }
 
     /// A piece that is too long for one datagram, as several.
@@ -259,7 +295,7 @@ mod tests {
     #[tokio::test]
     async fn a_full_disk_is_told() {
         let mut out =
-            Output { name: "x".into(), sink: start(Full(600 << 10)).unwrap(), bytes: 0, old: None, file: None };
+            Output { name: "x".into(), sink: start(Full(600 << 10)).unwrap(), bytes: 0, old: None, file: None, bursts: true };
         out.write(Bytes::from(vec![1; 500 << 10])).await.unwrap();
         out.flush().await.unwrap();
         let full = Failure::Usage("cannot write x: no space is left".into());

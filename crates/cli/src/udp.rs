@@ -2,10 +2,13 @@
 
 use crate::exit::Failure;
 use crate::input::plain;
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
@@ -131,12 +134,71 @@ fn bind_hint(e: &io::Error) -> String {
     }
 }
 
+/// Datagrams and bytes of one call: the kernel's limits (UDP_MAX_SEGMENTS, and one IP datagram).
+const BURST: usize = 64;
+const BURST_BYTES: usize = 65_000;
+
+/// How many datagrams of these lengths, from the first on, can leave by one call: they are equal but for a shorter last.
+pub fn burst(lengths: impl IntoIterator<Item = usize>) -> usize {
+    let (mut count, mut bytes, mut equal) = (0, 0, None);
+    for len in lengths {
+        let segment = *equal.get_or_insert(len);
+        bytes += len;
+        if count == BURST || len == 0 || len > segment || count > 0 && bytes > BURST_BYTES {
+            break;
+        }
+        count += 1;
+        if len < segment {
+            break;
+        }
+    }
+    count.max(1)
+}
+
+/// Sends such datagrams.
+pub async fn send_burst(socket: &UdpSocket, to: SocketAddr, datagrams: &[&[u8]]) -> io::Result<()> {
+    let segment = datagrams.first().and_then(|d| u16::try_from(d.len()).ok()).ok_or(io::ErrorKind::InvalidInput)?;
+    let slices: Vec<IoSlice<'_>> = datagrams.iter().map(|d| IoSlice::new(d)).collect();
+    let (to, how) = (SockaddrStorage::from(to), [ControlMessage::UdpGsoSegments(&segment)]);
+    let send = || Ok(sendmsg(socket.as_raw_fd(), &slices, &how, MsgFlags::empty(), Some(&to)).map(drop)?);
+    socket.async_io(Interest::WRITABLE, send).await
+}
+
+/// Looks that found nothing, after which the kernel is asked to tell again.
+const IDLE: u32 = 8;
+
 /// Reads what waits on a socket in one call.
 pub struct Many {
-    socket: UdpSocket,
+    socket: Watched,
     state: UdpSocketState,
     bytes: Vec<u8>,
     metas: [RecvMeta; BATCH_SIZE],
+    /// Looks that found nothing, in a row.
+    idle: u32,
+    /// When the last look was.
+    looked: Instant,
+}
+
+/// Who says that something came.
+enum Watched {
+    /// The kernel, for each datagram.
+    Told(UdpSocket),
+    /// Nobody: we look from time to time.
+    Looked(std::net::UdpSocket),
+    /// Between the two.
+    Neither,
+}
+
+impl Watched {
+    /// The same socket, watched in the other way.
+    fn turn(&mut self) -> io::Result<()> {
+        *self = match std::mem::replace(self, Watched::Neither) {
+            Watched::Told(socket) => Watched::Looked(socket.into_std()?),
+            Watched::Looked(socket) => Watched::Told(UdpSocket::from_std(socket)?),
+            Watched::Neither => return Err(io::ErrorKind::NotConnected.into()),
+        };
+        Ok(())
+    }
 }
 
 impl Many {
@@ -144,31 +206,78 @@ impl Many {
     pub fn new(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         // Only what is used of it becomes memory.
-        Ok(Many { socket, state, bytes: vec![0; DATAGRAM_MAX * BATCH_SIZE], metas: [RecvMeta::default(); BATCH_SIZE] })
+        Ok(Many {
+            socket: Watched::Told(socket),
+            state,
+            bytes: vec![0; DATAGRAM_MAX * BATCH_SIZE],
+            metas: [RecvMeta::default(); BATCH_SIZE],
+            idle: 0,
+            looked: Instant::now(),
+        })
     }
 
-    /// Waits for datagrams and gives each to `take`.
-    pub async fn recv(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-        let filled = loop {
-            self.socket.readable().await?;
-            let read = self.socket.try_io(Interest::READABLE, || {
-                let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
-                for (slice, chunk) in slices.iter_mut().zip(self.bytes.chunks_mut(DATAGRAM_MAX)) {
-                    *slice = IoSliceMut::new(chunk);
-                }
-                self.state.recv((&self.socket).into(), &mut slices, &mut self.metas)
-            });
-            match read {
-                Ok(n) => break n,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                Err(e) => return Err(e),
+    /// Waits for datagrams, gives each to `take`, and says since when the first of them may have waited. With `pause`
+    /// datagrams of a steady stream gather that long before they are read: to be woken for each costs more than to read
+    /// it. May be dropped at any time.
+    pub async fn recv(&mut self, pause: Duration, mut take: impl FnMut(&[u8])) -> io::Result<Instant> {
+        let since = loop {
+            let before = self.looked;
+            match &self.socket {
+                Watched::Told(socket) => socket.readable().await?,
+                Watched::Looked(_) => tokio::time::sleep_until((before + pause).into()).await,
+                Watched::Neither => {}
             }
+            let Some(filled) = self.read()? else {
+                self.idle += 1;
+                if matches!(self.socket, Watched::Looked(_)) && self.idle >= IDLE {
+                    self.socket.turn()?;
+                }
+                continue;
+            };
+            let steady = std::mem::take(&mut self.idle) < IDLE;
+            let gathered = matches!(self.socket, Watched::Looked(_));
+            if gathered != !pause.is_zero() {
+                self.socket.turn()?;
+            }
+            // After a longer silence it came just now.
+            let since = if gathered && steady { before } else { self.looked };
+            self.give(filled, &mut take);
+            break since;
         };
-        if filled < BATCH_SIZE {
-            // The call ended because nothing was left: another one would only say so. What comes later calls again.
-            let nothing_left = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
-            let _ = self.socket.try_io(Interest::READABLE, nothing_left);
+        Ok(since)
+    }
+
+    /// One call; none when nothing waits.
+    fn read(&mut self) -> io::Result<Option<usize>> {
+        let Many { socket, state, bytes, metas, .. } = self;
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+        for (slice, chunk) in slices.iter_mut().zip(bytes.chunks_mut(DATAGRAM_MAX)) {
+            *slice = IoSliceMut::new(chunk);
         }
+        self.looked = Instant::now();
+        let read = match socket {
+            Watched::Looked(socket) => state.recv((&*socket).into(), &mut slices, metas),
+            Watched::Told(socket) => {
+                let read =
+                    socket.try_io(Interest::READABLE, || state.recv((&*socket).into(), &mut slices, metas));
+                if read.as_ref().is_ok_and(|n| *n < BATCH_SIZE) {
+                    // The call ended because nothing was left: another one would only say so. What comes later calls again.
+                    let nothing_left = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+                    let _ = socket.try_io(Interest::READABLE, nothing_left);
+                }
+                read
+            }
+            Watched::Neither => return Err(io::ErrorKind::NotConnected.into()),
+        };
+        match read {
+            Ok(n) => Ok(Some(n)),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// What the last call brought.
+    fn give(&self, filled: usize, mut take: impl FnMut(&[u8])) {
         for (meta, buffer) in self.metas.iter().zip(self.bytes.chunks(DATAGRAM_MAX)).take(filled) {
             let used = buffer.get(..meta.len).unwrap_or(buffer);
             if used.is_empty() {
@@ -176,6 +285,5 @@ impl Many {
             }
             used.chunks(meta.stride.max(1)).for_each(&mut take);
         }
-        Ok(())
     }
 }

@@ -258,6 +258,12 @@ impl Connection {
         }
     }
 
+    /// Bytes of a message that leaves in one packet, whatever path it takes now; 0 when it is over.
+    pub fn max_payload(&self) -> usize {
+        let core = self.inner.shared.lock();
+        core.engine.association(self.inner.id).map_or(0, |a| a.max_payload())
+    }
+
     /// Waits until [`rate`](Self::rate) is another one than `last`, which was answered before (or is
     /// `UsableRate::default()`); none once the connection is over. Changes are at least 100 ms apart.
     pub async fn rate_changed(&self, last: UsableRate) -> Option<UsableRate> {
