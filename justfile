@@ -47,19 +47,19 @@ bench-quick:
 
 # A gigabyte through loss and reordering, checked by content
 bulk megabytes="1024":
-    ANABRANCH_BULK_MB={{megabytes}} cargo test --release -p anabranch-engine --test bulk
+    ANABRANCH_BULK_MB={{megabytes}} cargo test --release -p anabranch-engine --test endurance bulk
 
 # A virtual day on two bad paths, every message accounted for
 day hours="24":
-    ANABRANCH_DAY_HOURS={{hours}} cargo test --release -p anabranch-engine --test day -- --nocapture
+    ANABRANCH_DAY_HOURS={{hours}} cargo test --release -p anabranch-engine --test endurance day -- --nocapture
 
 # Random configurations, policies and weather in virtual time, so many of them from number FIRST on
 random-configurations count="20000" first="0":
-    ANABRANCH_CONFIGURATIONS={{count}} ANABRANCH_FIRST={{first}} cargo test -p anabranch-engine --test random_configurations -- --nocapture
+    ANABRANCH_CONFIGURATIONS={{count}} ANABRANCH_FIRST={{first}} cargo test -p anabranch-engine --test endurance random_configurations -- --nocapture
 
 # Virtual hours of random weather for each own profile: how long nothing came in time although a path was able
 soak hours="2":
-    ANABRANCH_SOAK_HOURS={{hours}} cargo test --release -p anabranch-engine --test soak -- --nocapture
+    ANABRANCH_SOAK_HOURS={{hours}} cargo test --release -p anabranch-engine --test endurance soak -- --nocapture
 
 # Attacks, with what they cost
 attacks:

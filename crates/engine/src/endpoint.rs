@@ -94,12 +94,12 @@ impl Slot {
 
     /// It lives, and is known under the addresses that it has.
     fn is_listed(&self) -> bool {
-        self.hashes_of == Some(self.association.addresses_changed) && self.association.phase() != Phase::Closed
+        self.hashes_of == Some(self.association.paths.addresses_changed()) && self.association.phase() != Phase::Closed
     }
 
     fn has(&self, key: &PeerKey) -> bool {
         let a = &self.association;
-        a.paths.iter().any(|p| !p.disowned && PeerKey::new(p.local, p.remote, a.peer_port) == *key)
+        a.paths.iter().any(|p| !p.disowned && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
     }
 }
 
@@ -219,7 +219,7 @@ impl Endpoint {
     }
 
     fn insert(&mut self, slot: Box<Slot>) -> AssocId {
-        let tag = slot.association.local_tag;
+        let tag = slot.association.handshake.local_tag();
         let id = self.slots.insert(slot);
         self.note_tag(tag, id);
         self.touch(id);
@@ -228,7 +228,7 @@ impl Endpoint {
 
     /// The association whose tag this is.
     fn of_tag(&self, tag: u32) -> Option<AssocId> {
-        let is_it = |at| self.slots.at(at).is_some_and(|s| s.association.local_tag == tag);
+        let is_it = |at| self.slots.at(at).is_some_and(|s| s.association.handshake.local_tag() == tag);
         Some(self.slots.id_at(self.by_tag.find(self.keys.of_tag(tag), is_it)?))
     }
 
@@ -257,17 +257,17 @@ impl Endpoint {
             self.by_peer.remove(hash, id.place());
         }
         if s.association.phase() == Phase::Closed {
-            self.by_tag.remove(self.keys.of_tag(s.association.local_tag), id.place());
+            self.by_tag.remove(self.keys.of_tag(s.association.handshake.local_tag()), id.place());
             return;
         }
-        s.hashes_of = Some(s.association.addresses_changed);
+        s.hashes_of = Some(s.association.paths.addresses_changed());
         for i in 0..s.association.paths.len() {
             let Some(s) = self.slots.get(&id) else { return };
             let Some(p) = s.association.paths.get(i) else { return };
             if p.disowned {
                 continue;
             }
-            let key = PeerKey::new(p.local, p.remote, s.association.peer_port);
+            let key = PeerKey::new(p.local, p.remote, s.association.handshake.peer_port());
             if self.of_peer(&key).is_none() {
                 let hash = self.keys.of_peer(&key);
                 self.by_peer.insert(hash, id.place());
@@ -327,7 +327,7 @@ impl Endpoint {
         for hash in s.hashes {
             self.by_peer.remove(hash, id.place());
         }
-        self.by_tag.remove(self.keys.of_tag(s.association.local_tag), id.place());
+        self.by_tag.remove(self.keys.of_tag(s.association.handshake.local_tag()), id.place());
         self.settle_alarms();
     }
 

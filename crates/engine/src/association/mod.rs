@@ -3,96 +3,56 @@
 //! Each family of chunks or decisions is a file of free functions over [`Association`]; data flows one way:
 //! `receive` → `sack_in` / `data_in` / `control_in` → `timers` → `transmit`.
 
+mod acknowledger;
 mod addresses;
-pub(crate) mod announced;
-mod asconf;
-mod asconf_in;
-mod asks;
-mod authentication;
-mod bench;
-mod birth;
-mod carried;
-mod control_in;
-mod control_out;
-mod control_timer;
-mod data_in;
-mod ecn;
-mod era;
-mod expiry;
-mod gap_memory;
-mod give_up;
-mod growth;
-mod handshake;
-mod heartbeat;
-mod i_data_in;
-mod invariants;
-mod loss;
-mod nonces;
-mod own_addresses;
-mod packet_drop;
-mod path_mtu;
-mod paths;
-mod peer_window;
-mod probes;
+mod control;
+pub(crate) mod handshake;
+pub(crate) mod path_table;
+mod policies;
 pub(crate) mod receive;
-mod reconfig;
-mod reconfig_again;
-mod reconfig_in;
-mod reconfig_refused;
-pub(crate) mod restart;
-mod resume;
-mod rto;
-mod sack_in;
-mod sack_tail;
+mod receiver;
 mod seldom;
-mod shutdown;
-mod silence;
-mod state;
+mod sender;
 mod status;
+mod stream_reset;
 mod timers;
-pub(crate) mod train;
 mod transmit;
-mod transmit_copies;
-mod transmit_data;
-mod transmit_new;
-mod undelivered;
-mod views;
 
-pub(crate) use bench::Bench;
-pub(crate) use birth::Birth;
-pub use reconfig::ReconfigError;
-pub(crate) use state::State;
-pub use state::{Phase, Stage};
+pub(crate) use handshake::Birth;
+pub(crate) use handshake::state::State;
+pub use handshake::state::{Phase, Stage};
+use path_table::PathTable;
+pub(crate) use policies::scratch::Bench;
+use receiver::Receiver;
+pub use sender::undelivered::Undelivered;
 pub use status::Agreed;
-pub use undelivered::Undelivered;
+pub use stream_reset::request::ReconfigError;
 
-use crate::auth::AuthParams;
 use crate::config::AssocConfig;
 use crate::event::{CloseReason, Event};
-use crate::message::{Message, Part, SendOptions};
+use crate::message::{Message, SendOptions};
 use crate::path::Path;
-use crate::path::list::Paths;
-use crate::rx::reassembly::Reassembly;
-use crate::rx::tsn_tracker::TsnTracker;
 use crate::stats::{AssocStats, PathStats, Tally};
 use crate::transmit::Transmit;
 use crate::tx::groups::Groups;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
-use anabranch_base::{Duration, Instant, PathId, Tsn};
+use acknowledger::Acknowledger;
+use addresses::asconf::Asconf;
+pub use addresses::own::AddressError;
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::registry::PolicySet;
-use asconf::Asconf;
-pub use authentication::AuthKeyError;
-use authentication::Authentication;
 use bytes::Bytes;
-use control_out::{Control, What};
-use gap_memory::GapMemory;
-pub use own_addresses::AddressError;
-use peer_window::PeerWindow;
+use control::ControlOut;
+use handshake::Handshake;
+pub use handshake::authentication::AuthKeyError;
+use handshake::authentication::Authentication;
+use policies::views::Views;
 use seldom::Seldom;
+use sender::peer_window::PeerWindow;
+use sender::sack::gap_memory::GapMemory;
 use std::collections::VecDeque;
 use std::sync::Arc;
-use views::Views;
 
 /// What a message or a chunk of one takes of the send buffer at least, in the mean of all that are in it, bytes: without
 /// it a peer that shuts its window would make a user of small messages hold a hundred times the buffer.
@@ -175,24 +135,14 @@ pub struct Association {
     /// Shared by all associations that are configured alike.
     pub(crate) config: Arc<AssocConfig>,
     pub(crate) state: State,
-    pub(crate) local_port: u16,
-    pub(crate) peer_port: u16,
-    pub(crate) local_tag: u32,
-    pub(crate) peer_tag: u32,
-    pub(crate) local_initial: Tsn,
-    local_auth: AuthParams,
-    /// The peer's clock beside ours.
-    clocks: crate::path::one_way::Clocks,
+    pub(crate) handshake: Handshake,
     /// The user has sent something, or said that it will.
     sends: bool,
-    /// Tie-Tags: they recognise the cookies of INITs that came while we lived (RFC 9260 §5.2.2).
-    ties: (u32, u32),
     auth: Authentication,
     peer: PeerFeatures,
     outbound_streams: u16,
-    inbound_streams: u16,
     policies: PolicySet,
-    asks: asks::Asks,
+    asks: policies::asks::Asks,
     /// The policies were built by the user and not from the profile.
     pub(crate) own_policies: bool,
     views: Views,
@@ -200,20 +150,9 @@ pub struct Association {
     views_stale: bool,
     /// Something happened to another path than the one at hand: views are made anew before the next packet.
     views_doubtful: bool,
-    mtu: u64,
-    /// Bytes that the header of an I-DATA chunk takes more than that of DATA; 0 where DATA is used.
-    data_extra: usize,
-    /// The initial window of the first path, bytes.
-    initial_cwnd: u64,
     /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
     fill_scale: u64,
-    pub(crate) paths: Paths,
-    /// The path the handshake runs over.
-    pub(crate) handshake_path: PathId,
-    /// Counts changes of the addresses in `paths`.
-    pub(crate) addresses_changed: u32,
-    /// The user's choice for new data (§6.4).
-    primary: PathId,
+    pub(crate) paths: PathTable,
     // Sending.
     queue: SendQueue,
     groups: Groups,
@@ -227,11 +166,11 @@ pub struct Association {
     /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
     confirming: bool,
     /// What may leave before the next SACK (`one_repair_per_loss`).
-    gate: era::Gate,
+    gate: sender::era::Gate,
     /// Where all repairs of this opportunity go (`repairs_together`).
     repairs_on: Option<PathId>,
     /// What the SACK at hand gave as lost (`one_recovery`).
-    era_losses: era::Losses,
+    era_losses: sender::era::Losses,
     /// When user data left or came last.
     user_data_at: Option<Instant>,
     load: crate::tx::load::Load,
@@ -258,71 +197,27 @@ pub struct Association {
     swept_ahead: Option<Instant>,
     /// Where the last FORWARD-TSN pointed, when it left, and on which path.
     forward_sent: Option<(u64, Instant, PathId)>,
-    /// Consecutive errors over all paths (RFC 9260 §8.1).
-    errors: u16,
-    last_error: Option<Instant>,
-    /// When the first of these errors in a row was noted.
-    first_error: Option<Instant>,
     want_writable: bool,
     /// Bytes of the message that was not taken last, until one is.
     refused: u64,
-    /// A path came or went, which coupling has not been asked about.
-    paths_changed: bool,
     // Receiving.
-    tracker: TsnTracker,
-    reassembly: Reassembly,
-    received_any: bool,
-    packets_since_sack: u32,
-    /// The SACK that is due leaves the packet at hand the first of two (`repeats_wait_too`).
-    still_first: bool,
-    /// The delay timer sends the next SACK, and it counts nothing, see [`crate::Quirks::timer_counts_none`].
-    sack_count_lost: bool,
-    sack_due: bool,
-    /// When the first DATA came.
-    first_data: Option<Instant>,
-    sack_timer: Option<Instant>,
-    sack_path: PathId,
-    /// The next acknowledgement leaves there, whether that path is known to answer or not.
-    answer_by: Option<PathId>,
-    /// Of answers to repetitions every other one takes that way.
-    answers_back: bool,
-    /// Marked packets of which the sender has not said that it knows.
-    marks: Option<ecn::Marks>,
+    receiver: Receiver,
+    acknowledger: Acknowledger,
     /// The packet at hand was marked on its way.
     pub(crate) packet_marked: bool,
-    announced_rwnd: u64,
-    readable_told: bool,
     // Control.
-    control: VecDeque<Control>,
-    /// Bytes left for answers to the packet at hand.
-    answer_room: usize,
-    control_timer: Option<Instant>,
-    control_attempts: u16,
-    control_sent_at: Instant,
-    /// Stale Cookie errors of this handshake, and by how much longer the next cookie should live (§5.2.6).
-    stale_cookies: u16,
-    cookie_wish: Option<Duration>,
-    /// Causes about the INIT ACK, to leave beside the COOKIE ECHO (§3.2.2).
-    echo_report: Box<[u8]>,
-    guard_timer: Option<Instant>,
-    /// Cumulative TSN when the guard was set.
-    guarded_from: u64,
+    control: ControlOut,
     asconf: Asconf,
-    reconfig: Seldom<reconfig::Reconfig>,
-    nonces: nonces::Nonces,
+    reconfig: Seldom<stream_reset::request::Reconfig>,
     events: VecDeque<Event>,
     abandoned_told: u64,
-    abandoned: Seldom<give_up::Abandoned>,
-    given_up: Seldom<undelivered::GivenUp>,
+    abandoned: Seldom<sender::give_up::Abandoned>,
+    given_up: Seldom<sender::undelivered::GivenUp>,
     stats: Tally,
-    scratch: bench::Lent,
+    scratch: policies::scratch::Lent,
 }
 
 impl Association {
-    pub(crate) fn local_auth(&self) -> &AuthParams {
-        &self.local_auth
-    }
-
     /// Where the association is in its life.
     pub fn phase(&self) -> Phase {
         self.state.phase()
@@ -335,7 +230,7 @@ impl Association {
 
     /// The peer's SCTP port.
     pub fn peer_port(&self) -> u16 {
-        self.peer_port
+        self.handshake.peer_port()
     }
 
     /// Hands a message over. Units of the deadline are those of `now`.
@@ -352,7 +247,9 @@ impl Association {
         if self.state.is_connected() && options.stream.0 >= self.outbound_streams {
             return Err(SendError::InvalidStream(self.outbound_streams));
         }
-        if payload.len() > self.config.send_buffer || (!self.config.fragmentation && payload.len() as u64 > self.mtu) {
+        if payload.len() > self.config.send_buffer
+            || (!self.config.fragmentation && payload.len() as u64 > self.paths.mtu())
+        {
             return Err(SendError::TooLarge);
         }
         let excess = self.held_for_sending(payload.len() as u64).saturating_sub(self.config.send_buffer as u64);
@@ -397,21 +294,16 @@ impl Association {
     /// The next complete message, in delivery order.
     #[inline]
     pub fn recv(&mut self) -> Option<Message> {
-        let Some((len, part)) = self.reassembly.first_ready() else {
-            self.readable_told = false;
-            self.reassembly.give_back_crumbs();
-            return None;
-        };
-        self.stats.messages_received += u64::from(matches!(part, Part::Whole | Part::Last));
+        let (message, len, ends) = self.receiver.pop()?;
+        self.stats.messages_received += u64::from(ends);
         self.stats.bytes_received += len as u64;
-        let m = self.reassembly.pop();
         self.maybe_update_window();
-        m
+        Some(message)
     }
 
     /// Is there a message to [`recv`](Self::recv)?
     pub fn is_readable(&self) -> bool {
-        self.reassembly.ready_len() > 0
+        self.receiver.is_readable()
     }
 
     /// Everything that was handed over has been acknowledged or given up.
@@ -421,12 +313,12 @@ impl Association {
 
     /// What fills the receive buffer: payload, and what it costs to hold it in small pieces, bytes.
     pub fn held_for_reading(&self) -> u64 {
-        self.reassembly.held_bytes() as u64
+        self.receiver.held_bytes() as u64
     }
 
     /// Gaps in the sequence of received TSNs: runs of missing ones below one that came.
     pub fn gaps(&self) -> usize {
-        self.tracker.gaps()
+        self.receiver.gaps()
     }
 
     /// Payload that is acknowledged and held nevertheless, because the peer may take the acknowledgement back, bytes.
@@ -489,8 +381,8 @@ impl Association {
             self.abandoned_told = abandoned;
             return Some(Event::Abandoned { messages });
         }
-        if self.reassembly.ready_len() > 0 && !self.readable_told {
-            self.readable_told = true;
+        if self.receiver.is_newly_readable() {
+            self.receiver.set_readable_known();
             return Some(Event::Readable);
         }
         if self.is_writable_again() {
@@ -504,7 +396,7 @@ impl Association {
     pub(crate) fn has_event(&self) -> bool {
         !self.events.is_empty()
             || self.stats.abandoned_sent + self.stats.abandoned_unsent > self.abandoned_told
-            || (self.reassembly.ready_len() > 0 && !self.readable_told)
+            || self.receiver.is_newly_readable()
             || self.is_writable_again()
     }
 
@@ -514,7 +406,7 @@ impl Association {
 
     /// A SACK waits for the next chance to leave.
     pub(crate) fn owes_sack(&self) -> bool {
-        self.sack_due
+        self.acknowledger.is_due()
     }
 
     /// Over, told, and nothing left to transmit.
@@ -522,7 +414,7 @@ impl Association {
         self.state.phase() == Phase::Closed
             && self.control.is_empty()
             && self.events.is_empty()
-            && self.reassembly.ready_len() == 0
+            && !self.receiver.is_readable()
     }
 
     pub(crate) fn close(&mut self, why: CloseReason) {
@@ -530,12 +422,9 @@ impl Association {
             return;
         }
         self.state = State::Closed;
-        self.control_timer = None;
-        self.guard_timer = None;
-        self.sack_timer = None;
-        self.sack_due = false;
-        // Only what says goodbye may still leave.
-        self.control.retain(|c| matches!(c.what, What::Abort(_) | What::AbortReflected(_) | What::ShutdownComplete));
+        self.handshake.stop();
+        self.acknowledger.stop();
+        self.control.close();
         self.events.push_back(Event::Closed(why));
     }
 
@@ -554,17 +443,17 @@ impl Association {
     /// From now on the receive buffer has so many bytes; a larger one is announced at once. What a smaller one has no
     /// room for any more is kept, and the window stays shut until it is read.
     pub fn set_receive_buffer(&mut self, bytes: usize) {
-        Arc::make_mut(&mut self.config).receive_buffer = bytes.max(1_500);
+        let bytes = bytes.max(1_500);
+        Arc::make_mut(&mut self.config).receive_buffer = bytes;
+        self.receiver.set_buffer(bytes);
         self.maybe_update_window();
     }
 
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
-        let now_open = self.window_to_announce();
-        let quarter = self.config.receive_buffer as u64 / 4;
-        let tells = self.received_any && !self.config.quirks.no_window_updates;
-        if tells && self.state.is_connected() && now_open >= self.announced_rwnd + quarter {
-            self.sack_due = true;
+        let tells = self.acknowledger.has_any_data() && !self.config.quirks.no_window_updates;
+        if tells && self.state.is_connected() && self.receiver.has_opened(self.paths.mtu()) {
+            self.acknowledger.request();
         }
     }
 

@@ -1,9 +1,9 @@
 //! A packet for this association: path, authentication, then chunk by chunk.
 
 use super::Association;
-use super::announced::Announced;
-use super::control_out::{What, causes};
-use super::data_in::Arrival;
+use crate::association::control::{What, causes};
+use crate::association::handshake::announced::Announced;
+use crate::association::receiver::data_in::Arrival;
 use crate::path::{LocalId, Origin};
 use anabranch_base::{Instant, PathId};
 use anabranch_wire::{
@@ -35,6 +35,15 @@ enum Next {
 }
 
 impl Association {
+    /// A packet came: its answers have one packet's room (§12.4).
+    pub(super) fn begin_answers(&mut self) {
+        self.asconf.one_answered = false;
+        if let Some(reconfig) = self.reconfig.held() {
+            reconfig.one_answered = false;
+        }
+        self.control.begin_answers(self.config.packet_size - COMMON_HEADER_LEN - self.auth.room());
+    }
+
     /// Handles a packet whose verification tag was checked. `whole` is the datagram it was read from, if there was one.
     pub(crate) fn handle_packet(&mut self, now: Instant, from: Source, packet: &Packet<'_>, whole: Option<&Bytes>) {
         let path = self.source_path(now, from, packet);
@@ -83,7 +92,12 @@ impl Association {
         if core::mem::take(&mut self.packet_marked)
             && let (Some(tsn), Some(path)) = (seen.lowest, path)
         {
-            self.note_mark(path, tsn);
+            if let Some(p) = self.paths.get_mut(path.index()) {
+                p.counters.marked_received += 1;
+            }
+            if self.peer.ecn {
+                self.acknowledger.note_mark(tsn);
+            }
         }
         if let (true, Some(path)) = (seen.any, path) {
             self.after_packet_with_data(now, path, &seen);
@@ -182,7 +196,7 @@ impl Association {
             Chunk::IData(_) | Chunk::IForwardTsn(_) if self.peer.interleaving => {}
             Chunk::NrSack(n) if self.peer.nr_sack && self.state.is_connected() => self.on_nr_sack(now, &n),
             Chunk::Ecne(e) if self.peer.ecn && self.state.is_connected() => self.on_ecne(now, path, &e),
-            Chunk::Cwr(c) if self.peer.ecn => self.on_cwr(c.tsn),
+            Chunk::Cwr(c) if self.peer.ecn => self.acknowledger.on_cwr(c.tsn),
             Chunk::PacketDrop(d) if self.peer.packet_drop && self.state.is_connected() => self.on_packet_drop(now, &d),
             Chunk::ForwardTsn(_) if !self.peer.forward_tsn && !self.peer.interleaving => {
                 return self.on_unknown(path, raw);
@@ -190,7 +204,7 @@ impl Association {
             Chunk::ForwardTsn(f) if self.state.accepts_data() => self.on_forward_tsn(now, &f),
             Chunk::Heartbeat(_) if matches!(self.state, super::State::CookieWait) => {}
             // Larger than our packets, or than what is left of the one that answers: it would have to be cut.
-            Chunk::Heartbeat(h) if h.params_raw.len() + 4 > self.answer_room => {}
+            Chunk::Heartbeat(h) if h.params_raw.len() + 4 > self.control.answer_room() => {}
             // Copied: waiting, it must not hold the datagram it came in.
             Chunk::Heartbeat(h) => self.on_heartbeat(now, path, h.params_raw),
             Chunk::HeartbeatAck(h) => self.on_heartbeat_ack(now, h.info),
@@ -258,11 +272,11 @@ impl Association {
 
     /// HEARTBEAT: returned as it is (§8.3), with a word about what else stood in it (§3.2.2).
     fn on_heartbeat(&mut self, now: Instant, path: PathId, params: &[u8]) {
-        self.push_control(path, What::HeartbeatAck(Bytes::copy_from_slice(params)));
+        self.control.push(path, What::HeartbeatAck(Bytes::copy_from_slice(params)));
         self.ask_back(now, path);
         let report = Announced::unknown_beside(parameter_kind::HEARTBEAT_INFO, Params::new(params));
         if !report.is_empty() {
-            self.push_control(path, What::Error(causes(&[Cause::UnrecognizedParameters(&report)])));
+            self.control.push(path, What::Error(causes(&[Cause::UnrecognizedParameters(&report)])));
         }
     }
 
@@ -270,13 +284,13 @@ impl Association {
     fn on_unknown(&mut self, path: PathId, raw: &RawChunk<'_>) -> Next {
         let action = raw.unknown_action();
         let reports = matches!(action, UnknownAction::StopReport | UnknownAction::SkipReport);
-        if reports && self.answer_room >= SMALLEST_REPORT {
+        if reports && self.control.answer_room() >= SMALLEST_REPORT {
             // As a whole, with its padding: so do other implementations, and the next cause would need it anyway.
             let shown = raw.whole;
             let shown = shown.get(..shown.len().min(256)).unwrap_or(shown);
             let mut out = Vec::new();
             Cause::UnrecognizedChunk(shown).encode(&mut out);
-            self.push_control(path, What::Error(Bytes::from(out)));
+            self.control.push(path, What::Error(Bytes::from(out)));
         }
         match action {
             UnknownAction::Stop | UnknownAction::StopReport => Next::Stop,
@@ -292,15 +306,15 @@ impl Association {
             return;
         }
         self.control.clear();
-        let path = self.usable_paths().iter().next().unwrap_or(self.handshake_path);
-        self.push_control(path, What::Abort(causes));
+        let path = self.paths.usable().iter().next().unwrap_or(self.handshake.path());
+        self.control.push(path, What::Abort(causes));
         self.close(why);
     }
 
     /// The same to a peer that gave no tag to abort with (§3.3.3).
     pub(super) fn abort_reflected(&mut self, causes: Bytes, why: crate::event::CloseReason) {
         self.control.clear();
-        self.push_control(self.handshake_path, What::AbortReflected(causes));
+        self.control.push(self.handshake.path(), What::AbortReflected(causes));
         self.close(why);
     }
 

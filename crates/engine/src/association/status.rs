@@ -52,7 +52,7 @@ impl Association {
 
     /// Where new data goes while one path carries all.
     pub fn primary(&self) -> PathId {
-        self.primary
+        self.paths.primary()
     }
 
     /// Where new data may leave now: what the path scheduler would be offered.
@@ -67,7 +67,7 @@ impl Association {
 
     /// Highest TSN up to which everything was received.
     pub fn cumulative_tsn(&self) -> Tsn {
-        self.tracker.cum()
+        self.receiver.cum()
     }
 
     /// Would `send` take a message that is not larger than half the buffer, and the one that it refused last?
@@ -84,7 +84,7 @@ impl Association {
     /// user is not woken for each packet.
     pub(super) fn takes_more(&self) -> bool {
         let buffer = self.config.send_buffer as u64;
-        let room = (buffer / ROOM).max(self.mtu + 1).min(buffer / 2).max(self.refused);
+        let room = (buffer / ROOM).max(self.paths.mtu() + 1).min(buffer / 2).max(self.refused);
         self.held_for_sending(room) <= buffer
     }
 
@@ -115,7 +115,7 @@ impl Association {
         self.policies.stream_scheduler = profile.build(self.config.seed)?.stream_scheduler;
         self.queue.rearrange();
         Arc::make_mut(&mut self.config).profile = profile;
-        self.asks = super::asks::Asks::of(&self.policies);
+        self.asks = crate::association::policies::asks::Asks::of(&self.policies);
         Ok(())
     }
 
@@ -144,7 +144,7 @@ impl Association {
         wanted.check()?;
         self.policies.path_state = wanted.profile.build(wanted.seed)?.path_state;
         self.config = Arc::new(wanted);
-        self.asks = super::asks::Asks::of(&self.policies);
+        self.asks = crate::association::policies::asks::Asks::of(&self.policies);
         Ok(())
     }
 

@@ -44,14 +44,14 @@ impl Association {
         if self.phase() == Phase::Closed {
             return;
         }
-        offer(self.control_timer, TimerReason::Control);
-        offer(self.guard_timer, TimerReason::Control);
+        offer(self.handshake.deadline(), TimerReason::Control);
+        offer(self.handshake.guard_deadline(), TimerReason::Control);
         offer(self.peer_deadline(), TimerReason::Control);
         offer(self.asconf.deadline(), TimerReason::Asconf);
         if !self.reconfig.is_nothing() {
             offer(self.reconfig.deadline(), TimerReason::Reconfig);
         }
-        offer(self.sack_timer, TimerReason::Sack);
+        offer(self.acknowledger.deadline(), TimerReason::Sack);
         offer(self.forward_timer, TimerReason::ForwardTsn);
         offer(self.scheduler_wakeup, TimerReason::Policy);
         offer(self.peer_window.deadline(), TimerReason::WindowProbe);
@@ -83,12 +83,10 @@ impl Association {
         self.touch_views();
         self.user_sends = false;
         self.opportunity();
-        if due(self.control_timer) {
-            self.control_timer = None;
+        if due(self.handshake.deadline()) {
             self.on_control_timer(now);
         }
-        if due(self.guard_timer) {
-            self.guard_timer = None;
+        if due(self.handshake.guard_deadline()) {
             self.on_guard_timer(now);
         }
         if due(self.peer_deadline()) {
@@ -100,10 +98,8 @@ impl Association {
         if due(self.reconfig.deadline()) {
             self.on_reconfig_timer(now);
         }
-        if due(self.sack_timer) {
-            self.sack_timer = None;
-            self.sack_due = true;
-            self.sack_count_lost = self.config.quirks.timer_counts_none;
+        if due(self.acknowledger.deadline()) {
+            self.acknowledger.on_timer(!self.config.quirks.timer_counts_none);
         }
         if due(self.forward_timer) {
             self.forward_timer = None;

@@ -1,15 +1,15 @@
 //! The next packet, in four steps from the first day: control, retransmission, new data, acknowledgement and repair.
 
 use super::Association;
-use super::gap_memory::GapScratch;
-use super::give_up;
-use super::views::has_window;
+use crate::association::policies::views::has_window;
+use crate::association::sender::give_up;
+use crate::association::sender::sack::gap_memory::GapScratch;
 use crate::path::Path;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
 use anabranch_policy::path_quality::Notice;
-use anabranch_wire::{CommonHeader, ForwardTsnOut, GapBlock, IForwardTsnOut, Skipped, kind};
+use anabranch_wire::{ForwardTsnOut, GapBlock, IForwardTsnOut, Skipped, kind};
 
 /// Buffers reused from packet to packet.
 #[derive(Default)]
@@ -27,7 +27,7 @@ pub(crate) struct Scratch {
     /// Extended TSNs of what may have become worthless.
     pub swept: Vec<u64>,
     pub adjust: Vec<anabranch_policy::coupling::Adjust>,
-    pub acks: Vec<super::sack_in::PathTally>,
+    pub acks: Vec<crate::association::sender::sack::sack_in::PathTally>,
     pub newest: Vec<Option<u64>>,
     pub oldest: Vec<Option<u64>>,
     /// DATA packets the SACK at hand answers, as the peer counted them.
@@ -139,7 +139,7 @@ impl Association {
     /// Nothing of what comes before DATA and after it is to be sent or done.
     fn has_nothing_but_data(&self) -> bool {
         let open = self.state.sends_data() && !self.state.is_ending();
-        open && self.control.is_empty() && !self.sack_due && self.is_reconfig_idle()
+        open && self.control.is_empty() && !self.acknowledger.is_due() && self.is_reconfig_idle()
     }
 }
 
@@ -157,7 +157,7 @@ pub(super) fn start_packet(a: &Association, path: PathId, out: &mut Transmit) {
         out.local = p.local;
         out.remote = p.remote;
     }
-    out.packet.start(CommonHeader { src_port: a.local_port, dst_port: a.peer_port, vtag: a.peer_tag });
+    out.packet.start(a.handshake.header());
 }
 
 /// Packets with these are looked at before their association is known (RFC 9653 §5.2).
@@ -184,9 +184,10 @@ impl Association {
     #[inline]
     pub(super) fn decay_idle_windows(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
-            if self.paths[i].may_decay(now, self.mtu) {
+            if self.paths[i].may_decay(now, self.paths.mtu()) {
                 let rto = self.rto(PathId(i as u8));
-                self.paths[i].decay_while_idle(now, rto, self.mtu, self.config.quirks.decay_keeps_threshold);
+                let mtu = self.paths.mtu();
+                self.paths[i].decay_while_idle(now, rto, mtu, self.config.quirks.decay_keeps_threshold);
                 self.views_stale = true;
             }
         }
@@ -239,7 +240,7 @@ impl Association {
             self.forward_timer = None;
             return false;
         }
-        let Some(path) = self.usable_paths().iter().next() else { return false };
+        let Some(path) = self.paths.usable().iter().next() else { return false };
         start_packet(self, path, out);
         self.push_forward_tsn(now, path, point, out);
         self.bundle_sack(now, path, out, 0);
@@ -285,7 +286,7 @@ impl Association {
     /// The same for I-FORWARD-TSN: ordered and unordered messages of a stream each once with the largest MID (RFC 8260
     /// §2.3.1), and the point up to which they fit.
     fn collect_skipped_interleaved(&self, point: u64) -> (u64, Vec<Skipped>) {
-        let room = (self.mtu as usize - 8) / 8;
+        let room = (self.paths.mtu() as usize - 8) / 8;
         let mut out: Vec<Skipped> = Vec::new();
         let mut reached = self.board.cumulative();
         for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {
@@ -305,7 +306,7 @@ impl Association {
     /// only passed is not named: usrsctp throws away what is named and waits for its turn. When they would not fit the
     /// packet the point is lowered.
     fn collect_skipped(&mut self, point: u64) -> u64 {
-        let room = (self.mtu as usize - 8) / 4;
+        let room = (self.paths.mtu() as usize - 8) / 4;
         self.scratch.skipped.clear();
         let mut reached = self.board.cumulative();
         for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {

@@ -143,12 +143,12 @@ impl Endpoint {
     pub(super) fn owner(&self, vtag: u32, peer_port: u16) -> Option<AssocId> {
         if let Some(id) = self.latest
             && let Some(s) = self.slots.get(&id)
-            && s.association.local_tag == vtag
+            && s.association.handshake.local_tag() == vtag
         {
-            return (s.association.peer_port == peer_port).then_some(id);
+            return (s.association.handshake.peer_port() == peer_port).then_some(id);
         }
         let id = self.of_tag(vtag)?;
-        self.slots.get(&id).filter(|s| s.association.peer_port == peer_port).map(|_| id)
+        self.slots.get(&id).filter(|s| s.association.handshake.peer_port() == peer_port).map(|_| id)
     }
 
     pub(super) fn hand_over(
@@ -186,7 +186,7 @@ impl Endpoint {
     /// such a tag no other chunk counts.
     fn on_reflected(&mut self, now: Instant, from: Source, h: CommonHeader, chunk: &RawChunk<'_>, alone: bool) {
         let Some(id) = self.of_peer(&PeerKey::new(from.local, from.remote, h.src_port)) else { return };
-        if let Some(s) = self.slots.work_on(&id).filter(|s| s.association.peer_tag == h.vtag) {
+        if let Some(s) = self.slots.work_on(&id).filter(|s| s.association.handshake.peer_tag() == h.vtag) {
             s.association.on_reflected(now, from, chunk, alone);
             self.touch(id);
         }

@@ -1,9 +1,9 @@
 //! COOKIE ECHO: into life from the cookie alone, or into an association that is there already (§5.1.5, §5.2.4).
 
 use super::{AssocId, Endpoint, Slot};
-use crate::association::announced::ANNOUNCED_AS_OURS;
+use crate::association::handshake::announced::ANNOUNCED_AS_OURS;
+use crate::association::handshake::restart::CookieAction;
 use crate::association::receive::Source;
-use crate::association::restart::CookieAction;
 use crate::association::{Association, Birth, State};
 use crate::auth::AuthParams;
 use crate::cookie::{Cookie, CookieError};
@@ -130,7 +130,7 @@ impl Endpoint {
             return self.begin(now, from, cookie, packet, whole);
         }
         let Some(mut slot) = self.slots.take(&id) else { return };
-        self.by_tag.remove(self.keys.of_tag(slot.association.local_tag), id.place());
+        self.by_tag.remove(self.keys.of_tag(slot.association.handshake.local_tag()), id.place());
         slot.hashes_of = None;
         slot.association = slot.association.restarted(now, birth(cookie, from), cookie, self.entropy.as_mut());
         self.slots.put(&id, slot);

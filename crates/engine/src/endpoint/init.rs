@@ -2,9 +2,9 @@
 //! there already does not change (§5.1 B, §5.2.1, §5.2.2).
 
 use super::{AssocId, Endpoint};
-use crate::association::announced::{Announced, announce};
+use crate::association::handshake::announced::{Announced, announce};
+use crate::association::handshake::restart::InitAnswer;
 use crate::association::receive::Source;
-use crate::association::restart::InitAnswer;
 use crate::auth::AuthParams;
 use crate::cookie::{Cookie, Features};
 use anabranch_base::{Duration, Instant, Tsn};
@@ -67,9 +67,9 @@ impl Endpoint {
         let Some(s) = self.slots.work_on(&id) else { return Err(None) };
         match s.association.answer_to_init(from, listed) {
             InitAnswer::SameTag { ties } => Ok(Ourselves {
-                tag: s.association.local_tag,
-                initial_tsn: s.association.local_initial,
-                auth: s.association.local_auth().clone(),
+                tag: s.association.handshake.local_tag(),
+                initial_tsn: s.association.handshake.local_initial(),
+                auth: s.association.handshake.local_auth().clone(),
                 ties,
                 of: Some(id),
             }),

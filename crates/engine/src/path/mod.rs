@@ -8,7 +8,6 @@ pub(crate) mod flight;
 pub(crate) mod heartbeats;
 mod jumps;
 mod least;
-pub(crate) mod list;
 pub(crate) mod one_way;
 pub(crate) mod pseudo_cumulative;
 pub(crate) mod rate;
@@ -16,7 +15,7 @@ pub(crate) mod rtt;
 mod shown;
 mod suspicion;
 
-use crate::association::train::Train;
+use crate::association::path_table::train::Train;
 use crate::stats::PathCounters;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};

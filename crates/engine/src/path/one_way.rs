@@ -8,7 +8,6 @@
 
 use super::Path;
 use super::least::Least;
-use super::list::Paths;
 use anabranch_base::{Duration, Instant, PathId};
 
 /// Half of the window for the smallest values; routes change.
@@ -70,21 +69,23 @@ impl Clocks {
 
 /// A SACK came back over `by`, stamped when it left. When what it tells of had arrived, on a scale on which the way back
 /// takes no time.
-pub(crate) fn stamped(now: Instant, paths: &mut Paths, clocks: &mut Clocks, by: PathId, stamp: u32) -> Instant {
+pub(crate) fn stamped(now: Instant, paths: &mut [Box<Path>], clocks: &mut Clocks, by: PathId, stamp: u32) -> Instant {
     let took = clocks.since_first(now, stamp);
     let Some(p) = paths.get_mut(by.index()) else { return now };
     p.one_way.back_by_clocks.update(now, took, HALF);
     p.one_way.longer = took.saturating_sub(p.one_way.back_by_clocks.get());
     let seen = |p: &&Path| !p.one_way.back_by_clocks.get().is_zero();
     let whole = |p: &&Path| seen(p) && !p.one_way.own.get().is_zero();
-    if let Some(quickest) = paths.iter().filter(whole).min_by_key(|p| p.one_way.own.get()).map(|p| p.one_way) {
+    if let Some(quickest) =
+        paths.iter().map(Box::as_ref).filter(whole).min_by_key(|p| p.one_way.own.get()).map(|p| p.one_way)
+    {
         let half = quickest.own.get() / 2;
         for p in paths.iter_mut().filter(|p| !p.one_way.back_by_clocks.get().is_zero()) {
             let back = half + p.one_way.back_by_clocks.get();
             p.one_way.takes_back(now, back.saturating_sub(quickest.back_by_clocks.get()));
         }
     }
-    let shortest = paths.iter().filter(seen).map(|p| p.one_way.back_by_clocks.get()).min();
+    let shortest = paths.iter().map(Box::as_ref).filter(seen).map(|p| p.one_way.back_by_clocks.get()).min();
     shortest.map_or(now, |least| clocks.arrival(now, took, least))
 }
 

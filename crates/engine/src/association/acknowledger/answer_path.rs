@@ -1,0 +1,82 @@
+//! The path that a SACK takes (RFC 9260 §6.4).
+
+use super::Acknowledger;
+use crate::association::Association;
+use crate::association::receiver::data_in::Arrival;
+use crate::path::Path;
+use anabranch_base::{Instant, PathId};
+use anabranch_policy::view::PathState;
+
+/// A path with more errors than this is not asked again by what comes from there: several such must not end an
+/// association (§8.1).
+const MOST_ASKED: u16 = 3;
+
+impl Acknowledger {
+    /// Of answers to repetitions every other one takes the way they came.
+    fn turn_back(&mut self, path: PathId) {
+        self.took_detour = !self.took_detour;
+        self.detour = Some(path).filter(|_| self.took_detour);
+    }
+}
+
+impl Association {
+    /// Nothing but repetitions, and by another path than the one we answer on: perhaps the peer does not hear us there.
+    /// Every other such answer goes back by the way they came, and a HEARTBEAT finds out; while it stays unanswered
+    /// acknowledgements prefer another path (§6.4). Data by such a path are the moment to ask it again.
+    pub(in crate::association) fn doubt_answers(&mut self, now: Instant, path: PathId, seen: &Arrival) {
+        if self.config.quirks.sacks_follow_data {
+            return;
+        }
+        if self.paths.get(path.index()).is_some_and(|p| p.answers_lost) {
+            self.ask_for_answer(now, path);
+        }
+        if seen.new || seen.dropped {
+            return;
+        }
+        self.acknowledger.detour = None;
+        let Some(said) = self.sack_target().filter(|said| *said != path) else { return };
+        self.acknowledger.turn_back(path);
+        if self.paths.get(said.index()).is_some_and(|p| !p.answers_lost) {
+            self.ask_for_answer(now, said);
+        }
+    }
+
+    /// A HEARTBEAT on a path that perhaps answers, and perhaps not; less and less often while it does not, and soon no
+    /// more than on any other.
+    fn ask_for_answer(&mut self, now: Instant, path: PathId) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        if p.state == PathState::Unconfirmed || p.errors > MOST_ASKED {
+            return;
+        }
+        let patience = self.config.rto_initial * (1 << p.errors);
+        if p.heartbeat.is_none() && p.doubted_at.is_none_or(|t| now.since(t) >= patience) {
+            p.doubted_at = Some(now);
+            self.request_heartbeat(now, path);
+        }
+    }
+
+    /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
+    /// (RFC 9260 §6.4; DESIGN decision 2).
+    pub(in crate::association) fn sack_target(&self) -> Option<PathId> {
+        // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
+        let is_peers = |p: &Path| {
+            p.state != PathState::Unconfirmed && p.known_to_peer && !p.removed && !p.disowned && !p.interface_down
+        };
+        if let Some(path) = self.acknowledger.detour
+            && self.paths.get(path.index()).is_some_and(is_peers)
+        {
+            return Some(path);
+        }
+        let works = |p: &Path| p.state.usable() && !p.interface_down && !p.answers_lost;
+        let follows = self.config.quirks.sacks_follow_data;
+        if follows || self.paths.get(self.acknowledger.path.index()).is_some_and(works) {
+            return Some(self.acknowledger.path);
+        }
+        let usable = self.paths.usable();
+        let heard = usable.iter().find(|id| self.paths.get(id.index()).is_some_and(works));
+        if heard.is_some() {
+            return heard;
+        }
+        if usable.has(self.acknowledger.path) { Some(self.acknowledger.path) } else { usable.iter().next() }
+    }
+}

@@ -1,0 +1,95 @@
+//! SACK and NR-SACK as they leave (RFC 9260 §3.3.4; draft-tuexen-tsvwg-sctp-multipath §3.2).
+
+use crate::association::Association;
+use crate::association::receiver::Report;
+use crate::association::transmit::{Scratch, start_packet};
+use crate::transmit::Transmit;
+use anabranch_base::{Instant, PathId};
+use anabranch_wire::{CountedSack, NrSackOut, SackOut, TimeStamp};
+
+impl Association {
+    /// Adds the SACK when one is pending for this path and it fits beside `room_needed` further bytes.
+    pub(in crate::association) fn bundle_sack(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        out: &mut Transmit,
+        room_needed: usize,
+    ) -> bool {
+        if !self.acknowledger.is_pending() || self.sack_target() != Some(path) || !self.state.is_connected() {
+            return false;
+        }
+        let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
+        let max_gaps = room.saturating_sub(self.sack_len()) / 4;
+        if room < self.sack_len() || self.collect_gaps(max_gaps + 1) > max_gaps {
+            return false;
+        }
+        self.push_sack(now, out, room);
+        true
+    }
+
+    /// A packet with nothing but the SACK.
+    #[inline]
+    pub(in crate::association) fn transmit_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        self.acknowledger.is_due() && self.state.is_connected() && self.transmit_due_sack(now, out)
+    }
+
+    #[inline(never)]
+    fn transmit_due_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        let Some(path) = self.sack_target() else { return false };
+        start_packet(self, path, out);
+        let room = self.packet_size(path).saturating_sub(out.packet.len());
+        self.collect_gaps(room.saturating_sub(self.sack_len()) / 4);
+        self.push_sack(now, out, room);
+        self.sent_packet(now, path, out);
+        true
+    }
+
+    /// Gathers what is to be reported above the cumulative TSN, at most so many blocks; answers how many.
+    fn collect_gaps(&mut self, max: usize) -> usize {
+        let Scratch { gaps, kept, .. } = &mut *self.scratch;
+        gaps.clear();
+        kept.clear();
+        let how = match (self.peer.nr_sack, self.config.vouch_for_all) {
+            (false, _) => Report::Renegable,
+            (true, true) => Report::KeepsAll,
+            (true, false) => Report::KeepsDelivered,
+        };
+        self.receiver.report(how, gaps, kept, max);
+        gaps.len() + kept.len()
+    }
+
+    fn push_sack(&mut self, now: Instant, out: &mut Transmit, room: usize) {
+        let blocks = self.scratch.gaps.len() + self.scratch.kept.len();
+        let left = room.saturating_sub(self.sack_len() + 4 * blocks) / 4;
+        self.scratch.duplicates.clear();
+        self.receiver.take_duplicates(&mut self.scratch.duplicates);
+        self.scratch.duplicates.truncate(left);
+        let a_rwnd = self.receiver.announce(self.paths.mtu());
+        let (cum_tsn, a_rwnd) = (self.receiver.cum(), u32::try_from(a_rwnd).unwrap_or(u32::MAX));
+        let (gaps, kept, duplicates) = (&self.scratch.gaps[..], &self.scratch.kept[..], &self.scratch.duplicates[..]);
+        if let Some(e) = self.acknowledger.echo() {
+            out.packet.push(&e);
+        }
+        if self.peer.time_stamps {
+            out.packet.push(&TimeStamp { micros: (now.as_nanos() / 1_000) as u32 });
+        }
+        let packets = self.acknowledger.sent(self.peer.packet_count);
+        if self.peer.nr_sack {
+            out.packet.push(&NrSackOut { cum_tsn, a_rwnd, gaps, kept, duplicates });
+        } else {
+            out.packet.push(&CountedSack { sack: SackOut { cum_tsn, a_rwnd, gaps, duplicates }, packets });
+        }
+        self.stats.sacks_sent += 1;
+        if let Some(p) = self.paths.get_mut(self.acknowledger.path.index()) {
+            p.sack_sent = Some(now);
+        }
+    }
+
+    /// Bytes of a SACK, or of an NR-SACK where that is agreed on, without its lists.
+    fn sack_len(&self) -> usize {
+        let echo = self.acknowledger.echo_len();
+        let stamp = if self.peer.time_stamps { TimeStamp::LEN } else { 0 };
+        echo + stamp + if self.peer.nr_sack { NrSackOut::len_with(0) } else { SackOut::len_with(0) }
+    }
+}

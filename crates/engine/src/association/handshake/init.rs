@@ -1,0 +1,228 @@
+//! The four-way handshake (§5.1), seen from an association. The stateless half of it is in `endpoint`.
+
+use crate::association::control::{What, causes};
+use crate::association::handshake::announced::{Announced, announce};
+use crate::association::handshake::authentication::Authentication;
+use crate::association::receive::Source;
+use crate::association::{Association, State};
+use crate::cookie::Cookie;
+use crate::event::{CloseReason, Event, PathReason};
+use crate::path::{Origin, Path};
+use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::view::PathState;
+use anabranch_wire::{Cause, DATA_HEADER_LEN, Encode, I_DATA_HEADER_LEN, InitAck, InitFields, Parameter};
+use std::net::IpAddr;
+use std::sync::Arc;
+
+/// Type of the State Cookie, as "Missing Mandatory Parameter" lists it.
+const MISSING_COOKIE: [u8; 2] = [0, 7];
+
+impl Association {
+    pub(in crate::association) fn init_fields(&self) -> InitFields {
+        InitFields {
+            tag: self.handshake.local_tag,
+            a_rwnd: u32::try_from(self.config.receive_buffer.max(1_500)).unwrap_or(u32::MAX),
+            outbound_streams: self.config.outbound_streams.max(1),
+            inbound_streams: self.config.inbound_streams.max(1),
+            initial_tsn: self.handshake.local_initial,
+        }
+    }
+
+    pub(in crate::association) fn handshake_params(&self, out: &mut Vec<u8>) {
+        announce(&self.config, &self.handshake.local_auth, None, out);
+        if let Some(wish) = self.handshake.cookie_wish {
+            let ms = u32::try_from(wish.as_millis()).unwrap_or(u32::MAX);
+            Parameter::CookiePreservative(ms).encode(out);
+        }
+    }
+
+    /// Sends the INIT and starts T1.
+    pub(crate) fn start(&mut self, now: Instant) {
+        self.handshake.attempts = 0;
+        self.control.push(self.handshake.path, What::Init);
+        self.start_control_timer(now, self.handshake.path);
+        self.handshake.sent_at = now;
+    }
+
+    pub(in crate::association) fn on_init_ack(&mut self, now: Instant, from: Source, i: &InitAck<'_>) {
+        if !matches!(self.state, State::CookieWait) {
+            return;
+        }
+        let f = i.fields;
+        let mut a = Announced::read(i.params);
+        let Some(cookie) = self.check_init_ack(now, f, &mut a) else { return };
+        tracing::debug!(peer = %from.remote, "INIT ACK");
+        let sample = (self.handshake.attempts == 0).then(|| now.since(self.handshake.sent_at));
+        self.begin_on_answer(from, &mut a.addresses);
+        self.adopt_peer(f, &a, &a.addresses);
+        let path = self.handshake.path;
+        let sample = sample.filter(|_| !self.config.quirks.confirm_first);
+        if let (Some(rtt), Some(p)) = (sample, self.paths.get_mut(path.index())) {
+            p.sample_own_round_trip(now, rtt);
+        }
+        if !self.config.partial_reliability {
+            a.report_forward_tsn();
+        }
+        if !a.report.is_empty() {
+            self.handshake.echo_report = causes(&[Cause::UnrecognizedParameters(&a.report)])[..].into();
+        }
+        self.state = State::CookieEchoed { cookie: cookie.clone() };
+        self.control.clear();
+        self.handshake.attempts = 0;
+        self.control.push(path, What::CookieEcho(cookie));
+        self.start_control_timer(now, path);
+        self.handshake.sent_at = now;
+    }
+
+    /// The cookie of an INIT ACK with which an association can begin; any other ends this one (§3.3.3, §5.1).
+    fn check_init_ack(&mut self, now: Instant, f: InitFields, a: &mut Announced<'_>) -> Option<Arc<[u8]>> {
+        let (cause, why) = if f.tag == 0 {
+            (Cause::InvalidParameter, "INIT ACK with tag 0")
+        } else if let Some(name) = a.host_name {
+            (Cause::UnresolvableAddress(name), "INIT ACK with a host name")
+        } else if a.broken {
+            (Cause::ProtocolViolation(b"a parameter without its format"), "INIT ACK without its format")
+        } else if f.outbound_streams == 0 || f.inbound_streams == 0 || f.a_rwnd < 1_500 {
+            (Cause::InvalidParameter, "INIT ACK with impossible values")
+        } else if let Some(cookie) = a.cookie {
+            return Some(cookie.into());
+        } else {
+            (Cause::MissingParameters(&MISSING_COOKIE), "INIT ACK without cookie")
+        };
+        self.handshake.peer_tag = f.tag;
+        let why = CloseReason::ProtocolViolation(why);
+        match f.tag {
+            0 => self.abort_reflected(causes(&[cause]), why),
+            _ => self.abort_with(now, &[cause], why),
+        }
+        None
+    }
+
+    /// The path an INIT ACK came by is the one of the handshake; what other paths said is not known to the peer.
+    fn begin_on_answer(&mut self, from: Source, listed: &mut Vec<IpAddr>) {
+        let known = self.paths.iter().any(|p| p.local == from.local && p.remote == from.remote);
+        let asked = self.paths.get(self.handshake.path.index()).map(|p| p.remote.ip());
+        if known {
+            self.begin_on(from);
+        } else if asked.is_some_and(|ip| listed.contains(&ip)) {
+            // It answers from another of its addresses (§5.1.2 C).
+            listed.push(from.remote.ip());
+        } else if let Some(p) = self.paths.get_mut(self.handshake.path.index()) {
+            // The source is the only address there is (§5.1.2 A). Nobody has named it: it is to be confirmed.
+            (p.local, p.remote, p.origin) = (from.local, from.remote, Origin::Listed);
+            self.paths.note_new_address();
+        }
+    }
+
+    /// Makes the path of `from` the one of the handshake.
+    pub(in crate::association) fn begin_on(&mut self, from: Source) {
+        // What only a list named has to be confirmed first.
+        let here = |p: &&Path| p.local == from.local && p.remote == from.remote && p.origin != Origin::Listed;
+        let Some(id) = self.paths.iter().find(here).map(|p| p.id) else { return };
+        self.handshake.path = id;
+        for p in self.paths.iter_mut() {
+            let chosen = p.id == id;
+            if chosen || p.origin == Origin::Handshake {
+                p.origin = if chosen { Origin::Handshake } else { Origin::AddedByUs };
+                p.known_to_peer = chosen;
+            }
+        }
+    }
+
+    pub(in crate::association) fn adopt_peer(&mut self, f: InitFields, a: &Announced, addresses: &[IpAddr]) {
+        self.handshake.peer_tag = f.tag;
+        self.outbound_streams = self.config.outbound_streams.max(1).min(f.inbound_streams);
+        self.peer_window.starts_at(f.a_rwnd);
+        self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
+        self.peer.packet_count = a.packet_count;
+        self.peer.time_stamps = a.time_stamps && self.config.reads_time_stamps();
+        self.peer.reconfig = a.reconfig && self.config.stream_reconfiguration;
+        self.peer.interleaving = a.interleaving && self.config.interleaving;
+        if self.peer.interleaving {
+            self.peer.forward_tsn &= a.i_forward_tsn;
+        }
+        let inbound = self.config.inbound_streams.max(1).min(f.outbound_streams);
+        self.receiver.begin(f.initial_tsn, inbound, self.peer.forward_tsn);
+        self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });
+        self.queue.interleave(self.peer.interleaving);
+        self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
+        if self.peer.nr_sack && !self.config.vouch_for_all {
+            self.receiver.note_delivered();
+        }
+        self.peer.adaptation = a.adaptation;
+        self.peer.ecn = a.ecn && self.config.ecn;
+        self.peer.packet_drop = a.packet_drop && self.config.packet_drop_reports;
+        self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
+        self.asconf.peer_starts_at(f.initial_tsn.0);
+        if let Some(reconfig) = self.reconfig.held() {
+            reconfig.peer_starts_at(f.initial_tsn);
+        }
+        let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
+        self.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
+        self.settle_mtu();
+        self.peer.asconf = a.asconf && self.config.dynamic_addresses && self.auth.works();
+        self.learn_addresses(addresses);
+    }
+
+    /// The accepting side: everything comes from the cookie (§5.1 D).
+    pub(crate) fn accept(&mut self, now: Instant, cookie: &Cookie) {
+        self.adopt_cookie(cookie);
+        self.control.push(self.handshake.path, What::CookieAck);
+        self.establish(now);
+    }
+
+    pub(in crate::association) fn on_cookie_ack(&mut self, now: Instant) {
+        if matches!(self.state, State::CookieEchoed { .. }) {
+            self.establish(now);
+        }
+    }
+
+    pub(in crate::association) fn establish(&mut self, now: Instant) {
+        self.events.push_back(Event::Connected);
+        self.events.extend(self.peer.adaptation.map(|code| Event::Adaptation { code }));
+        self.open(now);
+    }
+
+    /// Data may flow, and further paths join.
+    pub(in crate::association) fn open(&mut self, now: Instant) {
+        self.handshake.timer = None;
+        self.handshake.attempts = 0;
+        self.state = State::Established;
+        let path = self.handshake.path;
+        if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Handshake) {
+            // Its interface may have come back meanwhile: the peer has answered to this address.
+            p.known_to_peer |= !p.interface_down;
+            self.set_path_state(now, path, PathState::Active, PathReason::Confirmed);
+            self.begin_confirming(now, path);
+            self.send_train(now, path);
+        }
+        let named = |p: &&Path| p.state == PathState::Unconfirmed && p.origin == Origin::AddedByUs;
+        let named: Vec<(PathId, bool)> = self.paths.iter().filter(named).map(|p| (p.id, p.known_to_peer)).collect();
+        for (p, known) in named {
+            if known {
+                self.send_heartbeat(now, p);
+            } else {
+                self.request_add(now, p);
+            }
+        }
+        self.probe_listed(now);
+    }
+
+    /// Our cookie grew too old on its way: another one, with more time, or the end (§5.2.6).
+    pub(in crate::association) fn on_stale_cookie(&mut self, now: Instant) {
+        if !matches!(self.state, State::CookieEchoed { .. }) {
+            return;
+        }
+        self.handshake.stale_cookies += 1;
+        if self.handshake.stale_cookies > self.config.max_init_retrans {
+            return self.close(CloseReason::NoAnswer);
+        }
+        let waited = now.since(self.handshake.sent_at);
+        let round_trip = if self.handshake.attempts == 0 { waited } else { self.rto(self.handshake.path) };
+        self.handshake.cookie_wish = Some(round_trip + Duration::from_secs(1));
+        self.state = State::CookieWait;
+        self.handshake.peer_tag = 0;
+        self.control.clear();
+        self.start(now);
+    }
+}

@@ -1,0 +1,140 @@
+//! From INIT to the end: handshake, restart, shutdown, and what both ends agreed on.
+
+pub(crate) mod announced;
+pub(in crate::association) mod authentication;
+pub(in crate::association) mod birth;
+pub(in crate::association) mod control_timer;
+pub(in crate::association) mod init;
+pub(crate) mod restart;
+pub(in crate::association) mod shutdown;
+pub(in crate::association) mod state;
+
+use crate::auth::AuthParams;
+use crate::path::LocalId;
+use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
+use anabranch_wire::CommonHeader;
+use std::net::SocketAddr;
+
+/// What an association starts from: both ways into life, connecting and accepting, end here.
+pub(crate) struct Birth {
+    pub local_port: u16,
+    pub peer_port: u16,
+    pub local_tag: u32,
+    pub peer_tag: u32,
+    pub local_initial: Tsn,
+    pub local_auth: AuthParams,
+    pub local: LocalId,
+    pub remote: SocketAddr,
+}
+
+/// Who the two ends are, and the chunks of handshake and shutdown that are repeated until they are answered.
+pub(crate) struct Handshake {
+    local_port: u16,
+    peer_port: u16,
+    local_tag: u32,
+    peer_tag: u32,
+    local_initial: Tsn,
+    local_auth: AuthParams,
+    /// Tie-Tags: they recognise the cookies of INITs that came while the association existed (RFC 9260 §5.2.2).
+    ties: (u32, u32),
+    /// The path that INIT and COOKIE ECHO leave on first.
+    path: PathId,
+    /// T1-init, T1-cookie or T2-shutdown.
+    timer: Option<Instant>,
+    /// How often the chunk of that timer was repeated.
+    attempts: u16,
+    /// When the first of them left.
+    sent_at: Instant,
+    /// Stale Cookie errors of this handshake, and by how much longer the next cookie should live (§5.2.6).
+    stale_cookies: u16,
+    cookie_wish: Option<Duration>,
+    /// Causes about the INIT ACK, to leave beside the COOKIE ECHO (§3.2.2).
+    echo_report: Box<[u8]>,
+    /// T5-shutdown-guard.
+    guard: Option<Instant>,
+    /// Cumulative TSN when the guard was set.
+    guarded_from: u64,
+}
+
+impl Handshake {
+    fn new(birth: Birth, entropy: &mut dyn Entropy) -> Handshake {
+        Handshake {
+            local_port: birth.local_port,
+            peer_port: birth.peer_port,
+            local_tag: birth.local_tag,
+            peer_tag: birth.peer_tag,
+            local_initial: birth.local_initial,
+            local_auth: birth.local_auth,
+            ties: (entropy.u32().max(1), entropy.u32().max(1)),
+            path: PathId(0),
+            timer: None,
+            attempts: 0,
+            sent_at: Instant::ZERO,
+            stale_cookies: 0,
+            cookie_wish: None,
+            echo_report: Box::default(),
+            guard: None,
+            guarded_from: 0,
+        }
+    }
+
+    pub fn peer_port(&self) -> u16 {
+        self.peer_port
+    }
+
+    /// The verification tag of packets that come.
+    pub fn local_tag(&self) -> u32 {
+        self.local_tag
+    }
+
+    /// The verification tag of packets that leave; 0 before the INIT ACK.
+    pub fn peer_tag(&self) -> u32 {
+        self.peer_tag
+    }
+
+    /// Our first TSN.
+    pub fn local_initial(&self) -> Tsn {
+        self.local_initial
+    }
+
+    /// What our INIT said of authentication.
+    pub fn local_auth(&self) -> &AuthParams {
+        &self.local_auth
+    }
+
+    /// The path that INIT and COOKIE ECHO leave on first.
+    pub fn path(&self) -> PathId {
+        self.path
+    }
+
+    /// The common header of packets to the peer.
+    pub fn header(&self) -> CommonHeader {
+        CommonHeader { src_port: self.local_port, dst_port: self.peer_port, vtag: self.peer_tag }
+    }
+
+    /// When the chunk under way was first sent.
+    pub fn sent_at(&self) -> Instant {
+        self.sent_at
+    }
+
+    /// Causes about the INIT ACK, once, where an ERROR with them fits in `room`.
+    pub fn take_echo_report(&mut self, room: usize) -> Option<Box<[u8]>> {
+        let fits = !self.echo_report.is_empty() && room >= 4 + self.echo_report.len();
+        fits.then(|| core::mem::take(&mut self.echo_report))
+    }
+
+    /// When T1 or T2 expires.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.timer
+    }
+
+    /// When T5-shutdown-guard expires.
+    pub fn guard_deadline(&self) -> Option<Instant> {
+        self.guard
+    }
+
+    /// No timer runs any more.
+    pub fn stop(&mut self) {
+        (self.timer, self.guard) = (None, None);
+    }
+}

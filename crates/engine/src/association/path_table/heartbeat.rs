@@ -1,0 +1,354 @@
+//! HEARTBEATs (§8.3): when they leave, what an answer or its absence says.
+
+use crate::association::Association;
+use crate::association::control::What;
+use crate::event::{CloseReason, PathReason};
+use crate::path::{HeartbeatPair, HeartbeatSetting, Origin, Path, PendingHeartbeat};
+use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::view::PathState;
+
+/// Floor of the time a HEARTBEAT may take: T3's own floor may be a second, far too slow to confirm a path.
+const MIN_PROBE: Duration = Duration::from_millis(100);
+
+impl Association {
+    /// How often `path` is probed while it is idle. False when there is no such path.
+    pub fn set_heartbeat(&mut self, now: Instant, path: PathId, setting: HeartbeatSetting) -> bool {
+        let Some(p) = self.paths.list.get_mut(path.index()) else { return false };
+        p.heartbeat_setting = setting;
+        // An answer that is awaited decides when the next one leaves.
+        let off = match setting {
+            HeartbeatSetting::Configured => self.config.heartbeat_interval.is_zero(),
+            HeartbeatSetting::Every(_) => false,
+            HeartbeatSetting::Off => true,
+        };
+        if p.state != PathState::Unconfirmed && (p.heartbeat.is_none() || off) {
+            p.heartbeat = None;
+            if self.state.is_connected() {
+                self.schedule_heartbeat(now, path);
+            }
+        }
+        true
+    }
+
+    /// Sends a HEARTBEAT on `path` now, whatever its setting. False when it cannot leave there.
+    pub fn request_heartbeat(&mut self, now: Instant, path: PathId) -> bool {
+        let able = |p: &Path| p.known_to_peer && !p.interface_down;
+        let can = self.state.is_connected() && self.paths.get(path.index()).is_some_and(able);
+        if can {
+            self.send_heartbeat(now, path);
+        }
+        can
+    }
+
+    /// The handshake's path is in use: its next HEARTBEAT is due when it has been idle, or at once where every path has
+    /// to answer one before data leave ([`crate::Quirks::confirm_first`]).
+    pub(in crate::association) fn begin_confirming(&mut self, now: Instant, id: PathId) {
+        self.confirming = self.config.quirks.confirm_first;
+        if self.confirming {
+            self.send_heartbeat(now, id);
+        } else {
+            self.schedule_heartbeat(now, id);
+        }
+    }
+
+    /// Does new data still wait for a path to be confirmed? Not for one that the peer will never know, and for none that
+    /// did not answer as often as makes a path fail.
+    pub(in crate::association) fn is_confirming(&mut self) -> bool {
+        let may_answer = |p: &Path| {
+            let fails = p.errors > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
+            !fails && !p.interface_down && (p.known_to_peer || self.asconf.wants(p.id))
+        };
+        let silent = |p: &Path| p.counters.heartbeats_answered == 0;
+        self.confirming = self.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));
+        self.confirming
+    }
+
+    /// HB.interval of a path; none where the user switched its HEARTBEATs off.
+    pub(in crate::association) fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
+        match p.heartbeat_setting {
+            HeartbeatSetting::Configured => Some(self.config.heartbeat_interval).filter(|i| !i.is_zero()),
+            HeartbeatSetting::Every(d) => Some(d),
+            HeartbeatSetting::Off => None,
+        }
+    }
+
+    /// The next HEARTBEAT leaves as soon as it can, if the path is probed at all.
+    pub(in crate::association) fn probe_soon(&mut self, now: Instant, id: PathId) {
+        let probed = |p: &Path| p.state == PathState::Unconfirmed || self.heartbeat_interval(p).is_some();
+        if self.paths.get(id.index()).is_some_and(probed) {
+            self.paths[id.index()].heartbeat_timer = Some(now);
+        }
+    }
+
+    /// Sets the next HEARTBEAT of a path.
+    pub(in crate::association) fn schedule_heartbeat(&mut self, now: Instant, id: PathId) {
+        let rto = self.probe_timeout(id);
+        let jitter = self.paths.nonces.jitter(rto.as_nanos().max(1));
+        let delay = self.heartbeat_delay(id, rto);
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        // Half an RTO of jitter to either side (§8.3).
+        p.heartbeat_timer = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
+    }
+
+    /// From one HEARTBEAT to the next, as the policy of path states has it; none without any.
+    fn heartbeat_delay(&self, id: PathId, rto: Duration) -> Option<Duration> {
+        let p = self.paths.get(id.index())?;
+        if p.state == PathState::Unconfirmed {
+            return Some(rto);
+        }
+        let interval = self.heartbeat_interval(p)?;
+        self.policies.path_state.heartbeat(&p.view(self.paths.mtu, self.views.signals(id)), rto, interval)
+    }
+
+    /// How long a probe may take: the path's own round trips, not the floor of T3, doubled by each error; but a
+    /// policy that looks after a lost path more often is asked.
+    pub(in crate::association) fn probe_timeout(&self, id: PathId) -> Duration {
+        let Some(p) = self.paths.get(id.index()) else { return self.config.rto_initial };
+        if self.config.quirks.heartbeat_by_t3 {
+            return self.rto(id);
+        }
+        let base = if p.rtt.srtt().is_zero() {
+            self.config.rto_initial
+        } else {
+            (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
+        };
+        let doubled = self.doubled(base, p.errors.min(10).into());
+        if matches!(p.state, PathState::Active | PathState::Unconfirmed) {
+            return doubled;
+        }
+        let revisit = self.heartbeat_delay(id, doubled);
+        revisit.map_or(doubled, |r| doubled.min(r.max(base)))
+    }
+
+    pub(in crate::association) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
+        let max_path_retrans = self.max_retrans_of(id);
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        p.heartbeat_timer = None;
+        if !self.state.is_connected() || p.interface_down {
+            return;
+        }
+        let lost = p.heartbeat.take_if(|h| h.deadline <= now);
+        if let Some(h) = lost {
+            p.earlier.get_or_insert_default().remember(&h, true);
+            let waited = h.deadline.since(h.sent_at);
+            self.heartbeat_lost(now, id, &h);
+            if self.paths.get(id.index()).is_some_and(|p| p.heartbeat.is_some()) {
+                return;
+            }
+            let Some(delay) = self.heartbeat_delay(id, waited) else { return };
+            // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
+            let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+            if self.config.quirks.heartbeat_by_t3
+                && let Some(p) = self.paths.list.get_mut(id.index())
+            {
+                p.backoff = p.backoff.saturating_add(1).min(16);
+            } else if active && !self.confirming && h.sent_at + delay > now {
+                let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
+                if let Some(p) = self.paths.list.get_mut(id.index()) {
+                    p.heartbeat_timer = Some((h.sent_at + delay + jitter - waited / 2).max(now));
+                }
+                return;
+            }
+        }
+        let Some(p) = self.paths.get(id.index()) else { return };
+        if !p.known_to_peer {
+            return;
+        }
+        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.errors > max_path_retrans {
+            // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
+            // was the last hope where nothing else is confirmed or still being asked.
+            let hope = |o: &Path| o.id != id && (o.heartbeat_timer.is_some() || o.heartbeat.is_some());
+            let open = |o: &Path| o.known_to_peer && (o.state != PathState::Unconfirmed || hope(o));
+            if !self.paths.iter().any(open) {
+                self.give_up_on_peer(now, CloseReason::PeerGone);
+            }
+            return;
+        }
+        let pause = if lost.is_some() { self.probe_pause(id) } else { Duration::ZERO };
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        if !pause.is_zero() {
+            p.heartbeat_timer = Some(now + pause);
+            return;
+        }
+        let Some(p) = self.paths.get(id.index()) else { return };
+        // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
+        let interval = self.heartbeat_interval(p).unwrap_or(self.config.heartbeat_interval);
+        let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < interval);
+        let asked = |o: &Path| o.state == PathState::Active && self.heartbeat_interval(o).is_some();
+        let others = || self.paths.iter().filter(|o| asked(o) && o.known_to_peer && !o.interface_down);
+        let first = |p: &Path| others().all(|o| o.rtt.sampled_at() >= p.rtt.sampled_at());
+        let by_t3 = self.config.quirks.heartbeat_by_t3;
+        let needless = recent && p.flight.bytes() > 0 || by_t3 && !first(p);
+        // One that was lost is followed by another at once, whosever turn it is (`heartbeat_by_t3`).
+        let again = by_t3 && lost.is_some();
+        if p.state == PathState::Active && needless && !again {
+            self.schedule_heartbeat(now, id);
+            return;
+        }
+        self.send_heartbeat(now, id);
+    }
+
+    /// A HEARTBEAT came by a path that we do not use: it works one way at least, so ours need not wait until the back-off
+    /// of earlier ones is over. One at a time, and none sooner than it could have been answered.
+    pub(in crate::association) fn ask_back(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.get(id.index()) else { return };
+        let doubted = p.state != PathState::Active && self.asks.suspects;
+        let out_of_use = (doubted || p.state == PathState::Unconfirmed) && p.known_to_peer && !p.interface_down;
+        let least = p.rtt.srtt().max(MIN_PROBE);
+        let waits = p.heartbeat.is_some_and(|h| now.since(h.sent_at) < least) || p.heartbeat_timer == Some(now);
+        if self.state.is_connected() && out_of_use && !waits && !self.config.quirks.heartbeat_by_t3 {
+            self.send_heartbeat(now, id);
+        }
+    }
+
+    fn heartbeat_lost(&mut self, now: Instant, id: PathId, lost: &PendingHeartbeat) {
+        let waited = lost.deadline.since(lost.sent_at);
+        // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
+        // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept. While T3 runs
+        // it counts the same silence, and more probes must not make that one end sooner.
+        let timed = self.paths.get(id.index()).is_some_and(|p| p.t3.is_some());
+        let counts = self.paths.usable().has(id) && self.was_patient(now, id, waited) && !timed;
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
+            p.answers_lost = true;
+            // Data went by this path since, and it answered: it is not silent.
+            let since = |t: Option<Instant>| t > Some(lost.sent_at);
+            if since(p.last_data_sent) && since(p.last_heard) && !self.config.quirks.heartbeat_by_t3 {
+                return;
+            }
+            // While a path is only suspected its T3 decides (see `on_suspect`).
+            if p.state == PathState::Suspected && p.suspect_timer.is_some() {
+                return;
+            }
+        }
+        // While data of a path in use are on their way its T3 counts the same silence.
+        let in_use = self.asks.suspects && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+        if self.probe_confirms_silence(now, id) || timed && in_use {
+            return;
+        }
+        self.path_error(now, id, PathReason::HeartbeatLost);
+        if counts {
+            self.association_error(now);
+        }
+    }
+
+    /// Has a probe that was lost waited as long as a timer of §6.3 would have? Where a policy looks after a silent path
+    /// more often, so many probes together count as one.
+    fn was_patient(&self, now: Instant, id: PathId, waited: Duration) -> bool {
+        let least = self.config.rto_initial;
+        let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.paths.errors.count().min(16)));
+        let silent = |t: Option<Instant>, d: Duration| t.is_none_or(|t| now.since(t) >= d);
+        let heard = self.paths.get(id.index()).and_then(|p| p.last_heard);
+        waited >= least
+            || silent(heard, least) && silent(self.paths.errors.last(), doubled.min(self.config.rto_max).max(least))
+    }
+
+    pub(in crate::association) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
+        let nonce = self.paths.nonces.next();
+        let timeout = self.probe_timeout(id);
+        self.views_doubtful = true;
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        if let Some(unanswered) = p.heartbeat.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
+        {
+            p.earlier.get_or_insert_default().remember(&unanswered, false);
+        }
+        p.heartbeat_timer = Some(now + timeout);
+        p.counters.heartbeats_sent += 1;
+        self.control.push(id, What::Heartbeat(nonce));
+    }
+
+    pub(in crate::association) fn on_heartbeat_ack(&mut self, now: Instant, info: &[u8]) {
+        let Some((&path, nonce)) = info.split_first() else { return };
+        let Ok(nonce) = nonce.try_into().map(u64::from_be_bytes) else { return };
+        let id = PathId(path);
+        if self.config.path_mtu_discovery.is_some() && self.probe_answered(now, id, nonce) {
+            return;
+        }
+        if self.train_answered(now, id, nonce) {
+            return;
+        }
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        if let Some(pair) = p.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
+            let rtt = now.since(pair.sent_at);
+            p.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
+            p.pair = pair.first.is_none().then(|| Box::new(HeartbeatPair { first: Some(rtt), ..pair }));
+            p.sample_own_round_trip(now, rtt);
+            p.counters.heartbeats_answered += 1;
+            self.path_answered(now, id);
+            return;
+        }
+        let asked = p.heartbeat.filter(|h| h.nonce == nonce);
+        let in_time = asked.map(|h| h.sent_at);
+        let earlier = || p.earlier.as_ref().and_then(|e| e.sent_at(nonce));
+        let Some(sent_at) = in_time.or_else(earlier) else { return };
+        let newer = p.heartbeat.take().filter(|h| h.nonce != nonce);
+        let mut waits = None;
+        p.counters.heartbeats_answered += 1;
+        // Later than was thought possible: the path is not what it was.
+        if p.earlier.take_if(|e| e.given_up_since(None) > 0).is_some() {
+            p.rtt.restart(now, now.since(sent_at));
+            p.one_way.own_round_trip(now, now.since(sent_at));
+        } else {
+            (p.heartbeat, waits) = (newer, newer);
+            p.earlier = p.earlier.take().filter(|_| newer.is_some());
+            if let Some(e) = &mut p.earlier {
+                e.forget_to(sent_at);
+            }
+            p.sample_own_round_trip(now, now.since(sent_at));
+        }
+        if let Some(d) = &mut p.discovery {
+            d.small_arrived(sent_at);
+            self.look_for_black_holes(now);
+        }
+        self.note_resumed(now, id, sent_at, true);
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        p.backoff = 0;
+        self.paths.errors.clear();
+        if p.state == PathState::Unconfirmed {
+            self.confirm(now, id);
+        }
+        self.path_answered(now, id);
+        self.use_resumed_paths(now);
+        match (waits, self.paths.list.get_mut(id.index())) {
+            (Some(newer), Some(p)) => p.heartbeat_timer = Some(newer.deadline),
+            _ => self.schedule_heartbeat(now, id),
+        }
+        if let Some(h) = asked.filter(|_| self.config.quirks.heartbeat_by_t3) {
+            self.schedule_as_asked(id, &h);
+        }
+        self.is_confirming();
+    }
+
+    /// The path leads to the peer and back: data may use it.
+    pub(in crate::association) fn confirm(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        p.errors = 0;
+        p.last_heard = Some(now);
+        self.settle_standby(id);
+        self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
+        self.send_train(now, id);
+    }
+
+    /// The next HEARTBEAT as its predecessor's RTO had it, which may have been long (`heartbeat_by_t3`).
+    fn schedule_as_asked(&mut self, id: PathId, asked: &PendingHeartbeat) {
+        let rto = asked.deadline.since(asked.sent_at);
+        let jitter = Duration::from_nanos(self.paths.nonces.jitter(rto.as_nanos().max(1)));
+        let interval = self.paths.get(id.index()).and_then(|p| self.heartbeat_interval(p));
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
+            p.heartbeat_timer = interval.map(|i| asked.sent_at + i + rto + jitter - rto / 2);
+        }
+    }
+
+    /// Two HEARTBEATs back to back, asked for by the quality estimator.
+    pub(in crate::association) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
+        let nonces = [self.paths.nonces.next(), self.paths.nonces.next()];
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        if p.state == PathState::Unconfirmed || p.interface_down {
+            return;
+        }
+        p.pair = Some(Box::new(HeartbeatPair { nonces, sent_at: now, first: None }));
+        p.counters.heartbeats_sent += 2;
+        for n in nonces {
+            self.control.push(id, What::Heartbeat(n));
+        }
+    }
+}

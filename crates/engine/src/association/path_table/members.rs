@@ -1,0 +1,403 @@
+//! Paths: coming, going, and how their health changes.
+
+use crate::association::Association;
+use crate::event::{Event, PathReason};
+use crate::path::discovery::Discovery;
+use crate::path::{FirstWindow, LocalId, Origin, Path, initial_window};
+use anabranch_base::{Instant, PathId};
+use anabranch_policy::view::{FrameErrors, PathState};
+use std::net::SocketAddr;
+
+impl Association {
+    /// Adds a path; an inactive one makes room when the association is full.
+    pub(in crate::association) fn new_path(
+        &mut self,
+        local: LocalId,
+        remote: SocketAddr,
+        origin: Origin,
+    ) -> Option<PathId> {
+        let window = (self.policies.window)();
+        if self.paths.len() >= self.config.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
+            return self.recycle_path(local, remote, origin);
+        }
+        let id = PathId(self.paths.len() as u8);
+        self.paths.push(Path::new(id, local, remote, origin, self.first_window(remote), window));
+        self.begin_path(id);
+        Some(id)
+    }
+
+    /// What a new path needs by its association's configuration only.
+    fn begin_path(&mut self, id: PathId) {
+        if let Some(wanted) = self.config.path_mtu_discovery
+            && let Some(p) = self.paths.list.get_mut(id.index())
+        {
+            let (base, floor) = (self.config.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
+            p.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
+        }
+        if self.config.quirks != crate::Quirks::default()
+            && let Some(p) = self.paths.list.get_mut(id.index())
+        {
+            p.era = Some(Box::default());
+        }
+    }
+
+    fn first_window(&self, remote: SocketAddr) -> FirstWindow {
+        self.paths.first_window(self.config.initial_window, self.config.initial_ssthresh, remote)
+    }
+
+    /// Reuses the number of the path that has been useless for longest. Paths that carry something stay.
+    fn recycle_path(&mut self, local: LocalId, remote: SocketAddr, origin: Origin) -> Option<PathId> {
+        let free = |p: &&Path| {
+            matches!(p.state, PathState::Inactive | PathState::Unconfirmed)
+                && p.flight.bytes() == 0
+                && matches!(p.origin, Origin::AddedByPeer | Origin::Listed)
+        };
+        let id = self.paths.iter().filter(free).min_by_key(|p| p.last_received).map(|p| p.id)?;
+        self.paths.addresses_changed += 1;
+        self.asconf.forget_path(id);
+        let window = (self.policies.window)();
+        self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
+        self.begin_path(id);
+        self.views.forget(id);
+        self.paths.note_initial_window(self.config.initial_window);
+        Some(id)
+    }
+
+    /// Adds one of our own interfaces as a further path to `remote`. It joins by ASCONF under AUTH and is used once
+    /// its nonce came back; towards a peer without these extensions nothing is sent from it (DESIGN decision 2).
+    /// None when the association has no room for another path.
+    pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
+        self.touch_views();
+        for kept in self.asconf.keeps(local) {
+            self.name_address(kept.local, kept.ip);
+        }
+        let known = self.paths.list.iter_mut().find(|p| p.local == local && p.remote == remote);
+        let known = known.map(|p| {
+            // What the peer added comes back by the peer only.
+            let removed = p.origin != Origin::AddedByPeer && core::mem::take(&mut p.removed);
+            (p.id, core::mem::take(&mut p.interface_down) || removed)
+        });
+        if let Some((id, was_down)) = known {
+            self.readd_path(now, id, was_down);
+            return Some(id);
+        }
+        let listed = self.state.is_connected() && self.config.addresses.iter().any(|a| a.local == local);
+        let id = self.new_path(local, remote, if listed { Origin::Listed } else { Origin::AddedByUs })?;
+        self.events.push_back(Event::PathAdded { path: id });
+        if listed {
+            self.send_heartbeat(now, id);
+        } else {
+            self.request_add(now, id);
+        }
+        Some(id)
+    }
+
+    /// `size` bytes is the largest SCTP packet that `path` carries, as the user found (§7.3); never above the
+    /// association's packet size, or what discovery ([`AssocConfig::path_mtu_discovery`](crate::AssocConfig)) finds.
+    /// Messages are cut for the smallest of all paths, so that a chunk fits any of them. What is cut already stays as it
+    /// is and is left to IP to divide (§6.9), see [`Transmit::may_divide`](crate::Transmit). False when there is no such
+    /// path.
+    pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
+        let Some(p) = self.paths.list.get_mut(path.index()) else { return false };
+        p.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
+        self.settle_mtu();
+        for p in self.paths.list.iter_mut() {
+            p.cwnd = p.cwnd.max(self.paths.mtu);
+        }
+        true
+    }
+
+    /// Bytes of a chunk with such a payload, padding included.
+    pub(in crate::association) fn chunk_len(&self, payload: usize) -> usize {
+        anabranch_wire::data_chunk_len(payload) + self.paths.data_extra
+    }
+
+    /// Where new data goes while one path carries all (§6.4). False when there is no such path.
+    pub fn set_primary(&mut self, path: PathId) -> bool {
+        let known = path.index() < self.paths.len();
+        if known {
+            self.paths.primary = path;
+            self.opportunity();
+        }
+        known
+    }
+
+    /// The driver says that an interface is gone: its paths carry nothing until [`Association::interface_up`].
+    pub fn interface_down(&mut self, now: Instant, local: LocalId) {
+        self.touch_views();
+        for i in 0..self.paths.len() {
+            let p = &mut self.paths.list[i];
+            if p.local != local || p.interface_down {
+                continue;
+            }
+            p.interface_down = true;
+            let id = p.id;
+            if p.state != PathState::Unconfirmed {
+                self.leave_path(now, id, PathState::Inactive, PathReason::InterfaceGone);
+            }
+        }
+        self.opportunity();
+    }
+
+    /// The interface is back, perhaps with another address: its paths ask to join again.
+    pub fn interface_up(&mut self, now: Instant, local: LocalId) {
+        self.touch_views();
+        for i in 0..self.paths.len() {
+            let p = &mut self.paths.list[i];
+            if p.local == local && p.interface_down {
+                p.interface_down = false;
+                let id = p.id;
+                // From an address the peer has not learnt nothing but the request may leave (DESIGN decision 2).
+                p.known_to_peer &= !self.peer.asconf;
+                let start = FirstWindow {
+                    cwnd: initial_window(self.config.initial_window, self.paths.mtu, p.remote),
+                    ssthresh: self.config.initial_ssthresh,
+                };
+                p.reset_congestion(start, (self.policies.window)());
+                if let Some(d) = &mut p.discovery {
+                    d.disconnected(true);
+                }
+                self.readd_path(now, id, true);
+            }
+        }
+        self.opportunity();
+    }
+
+    /// The link layer of an interface reports on its frames; the paths through it show the newest report to their
+    /// policies (P1 §2.2).
+    pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
+        self.touch_views();
+        for p in self.paths.list.iter_mut().filter(|p| p.local == local) {
+            p.frame_errors = Some(report);
+        }
+    }
+
+    /// Asks the peer to learn our current address on this path, and probes it. `changed`: the address the handshake
+    /// was made with may be gone.
+    pub(in crate::association) fn readd_path(&mut self, now: Instant, id: PathId, changed: bool) {
+        self.touch_views();
+        if changed {
+            self.request_learning(now, id);
+        } else {
+            self.request_add(now, id);
+        }
+        if self.paths.get(id.index()).is_some_and(|p| p.known_to_peer) {
+            self.probe_soon(now, id);
+        }
+    }
+
+    /// A path that does not answer, or not yet, beside one that does.
+    pub(in crate::association) fn is_on_trial(&self, id: PathId) -> bool {
+        let in_use = |p: &Path| p.state == PathState::Active && !p.interface_down;
+        self.state.is_connected()
+            && self.paths.get(id.index()).is_some_and(|p| p.state != PathState::Active)
+            && self.paths.iter().any(|p| p.id != id && in_use(p))
+    }
+
+    /// A probe of a path on trial was answered as one that belongs to no association. Whoever sent that knows nothing
+    /// of this address: a peer that says it learnt ours and did not (usrsctp takes the wildcard of RFC 5061 §4.2.1 for
+    /// an address unless told otherwise), one to which our address has changed, or a stranger at an address that the
+    /// peer lists. The association lives on its other paths; were the peer really gone, those would say so.
+    pub(in crate::association) fn unknown_there(&mut self, id: PathId) {
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        tracing::debug!(path = ?id, remote = %p.remote, "this path is not known at its other end");
+        if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
+            p.known_to_peer = false;
+            p.heartbeat = None;
+            p.heartbeat_timer = None;
+        }
+        if p.origin == Origin::Listed && p.state == PathState::Unconfirmed {
+            // It is free for its owner (RFC 5062 §2).
+            p.disowned = true;
+            p.heartbeat = None;
+            p.heartbeat_timer = None;
+            self.paths.addresses_changed += 1;
+        }
+    }
+
+    // ---- state
+
+    pub(in crate::association) fn set_path_state(
+        &mut self,
+        now: Instant,
+        id: PathId,
+        to: PathState,
+        reason: PathReason,
+    ) {
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        if p.state == to {
+            return;
+        }
+        let from = core::mem::replace(&mut p.state, to);
+        self.paths.uncoupled = true;
+        self.note_connectivity(now, id);
+        let (from, to) = (self.shown_state(from), self.shown_state(to));
+        if from == to {
+            return;
+        }
+        self.events.push_back(Event::PathChanged { path: id, from, to, reason });
+    }
+
+    /// What the user sees of a state.
+    pub(in crate::association) fn shown_state(&self, s: PathState) -> PathState {
+        match s {
+            PathState::PotentiallyFailed | PathState::Suspected if !self.config.shows_doubt => PathState::Active,
+            s => s,
+        }
+    }
+
+    /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
+    pub(in crate::association) fn path_answered(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        p.last_heard = Some(now);
+        p.errors = 0;
+        p.answers_lost = false;
+        p.stalled_since = None;
+        p.suspect_timer = None;
+        let removed = p.state == PathState::Inactive && !p.known_to_peer;
+        if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down && !removed {
+            if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
+                // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
+                let first = initial_window(self.config.initial_window, self.paths.mtu, p.remote);
+                p.cwnd = p.cwnd.min(first).max(self.paths.mtu);
+                p.backoff = 0;
+                self.send_train(now, id);
+            }
+            if self.policies.timer.resumes()
+                && let Some(p) = self.paths.list.get_mut(id.index())
+            {
+                p.resumed.get_or_insert_default();
+            }
+            self.set_path_state(now, id, PathState::Active, PathReason::Answered);
+            self.schedule_heartbeat(now, id);
+        }
+    }
+
+    /// Path.Max.Retrans of a path.
+    pub(in crate::association) fn max_retrans_of(&self, id: PathId) -> u16 {
+        let own = self.paths.get(id.index()).and_then(|p| p.limits.max_retrans);
+        own.unwrap_or(self.config.max_path_retrans)
+    }
+
+    /// One more error on a path; its policy says what that means.
+    pub(in crate::association) fn path_error(&mut self, now: Instant, id: PathId, reason: PathReason) {
+        let max = self.max_retrans_of(id);
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        p.errors = p.errors.saturating_add(1);
+        let (errors, state, limits) = (p.errors, p.state, p.limits);
+        if errors >= 2 {
+            // Our address may have changed behind a NAT: ask to be learnt again.
+            self.request_add(now, id);
+        }
+        if state == PathState::Unconfirmed {
+            return;
+        }
+        let Some(p) = self.paths.get(id.index()) else { return };
+        let signals = self.views.signals(id);
+        let to = self.policies.path_state.after_timeout(&p.view(self.paths.mtu, signals), max);
+        let to = limits.judged(errors, state, to);
+        // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
+        let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.interface_down;
+        let doubtful = match to {
+            PathState::Suspected => true,
+            PathState::PotentiallyFailed => !self.policies.path_state.doubts_the_only_path(),
+            _ => false,
+        };
+        let alone = doubtful && !self.paths.iter().any(elsewhere);
+        if to != PathState::Active && to != p.state && !alone {
+            self.leave_path(now, id, to, reason);
+        }
+        if id == self.paths.primary {
+            self.switch_primary(errors);
+        }
+    }
+
+    /// The primary path has this many errors: perhaps the one that is used in its place takes its role (RFC 7829 §5).
+    fn switch_primary(&mut self, errors: u16) {
+        let Some(limit) = self.config.primary_switchover else { return };
+        let max = self.max_retrans_of(self.paths.primary);
+        let own = self.paths.get(self.paths.primary.index()).and_then(|p| p.limits.potentially_failed);
+        let lowest = own.map_or(self.policies.path_state.leaves_above(max), |most| most.min(max));
+        if errors <= limit.max(lowest) {
+            return;
+        }
+        let from_primary = |p: &PathId| p.0.wrapping_sub(self.paths.primary.0);
+        let Some(path) = self.paths.usable().iter().min_by_key(from_primary).filter(|p| *p != self.paths.primary)
+        else {
+            return;
+        };
+        self.set_primary(path);
+        self.events.push_back(Event::PrimarySwitched { path });
+    }
+
+    /// A path is no longer used: what is in flight on it goes elsewhere, and it is probed at once.
+    pub(in crate::association) fn leave_path(&mut self, now: Instant, id: PathId, to: PathState, reason: PathReason) {
+        let was_active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+        self.set_path_state(now, id, to, reason);
+        self.empty_path(now, id);
+        self.gate.reopen();
+        if self.paths.iter().all(|p| p.t3.is_none()) {
+            // The timer that watched over withdrawn acknowledgements is gone with the path.
+            self.mark_reneged(now);
+        }
+        // What it held and no other path holds is to be taken over.
+        let holds = self.board.marked_on(id).chunks > 0;
+        if was_active && holds {
+            self.widen_for_takeover(now, id);
+        }
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
+            if was_active && holds {
+                p.stalled_since = Some(p.unanswered_since.max(p.last_heard).unwrap_or(now));
+            }
+            if p.heartbeat.is_none() {
+                self.probe_soon(now, id);
+            }
+        }
+        self.opportunity();
+        self.settle_takeovers(now);
+    }
+
+    /// One of its addresses is no longer one: nothing leaves by it, and late answers do not bring it back.
+    pub(in crate::association) fn remove_path(&mut self, now: Instant, id: PathId) {
+        self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        p.known_to_peer = false;
+        p.removed = true;
+        (p.heartbeat_timer, p.heartbeat, p.earlier, p.pair) = (None, None, None, None);
+        self.asconf.forget_path(id);
+        // Timers repeat what the peer needs, by another path.
+        let waiting = self.control.forget_path(id);
+        if waiting {
+            self.repeat_request(now);
+        }
+    }
+
+    /// The peer knows both addresses. Those of a path that was removed have to be confirmed again, for somebody else may
+    /// have them by now (RFC 5061 §5.3 F14).
+    pub(in crate::association) fn know_path(&mut self, id: PathId) {
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        if !p.known_to_peer && p.state == PathState::Inactive {
+            (p.state, p.errors) = (PathState::Unconfirmed, 0);
+            self.paths.uncoupled = true;
+        }
+        (p.known_to_peer, p.removed) = (true, false);
+    }
+
+    /// One more error in a row of the association; too many end it (§8.1).
+    pub(in crate::association) fn association_error(&mut self, now: Instant) {
+        if self.paths.errors.note(now, self.config.rto_initial)
+            && self.paths.errors.count() > self.config.max_association_retrans
+            && self.peer_deadline().is_none()
+        {
+            self.give_up_on_peer(now, crate::event::CloseReason::PeerGone);
+        }
+    }
+
+    /// When a peer that owes an answer is given up, where that is a matter of time.
+    pub(in crate::association) fn peer_deadline(&self) -> Option<Instant> {
+        let first = self.paths.errors.first()?;
+        let limit = self.config.peer_timeout?;
+        // One that never answered anything but the handshake is silent since the first error.
+        Some(self.paths.iter().filter_map(|p| p.last_heard).max().unwrap_or(first) + limit)
+    }
+}

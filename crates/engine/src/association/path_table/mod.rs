@@ -1,0 +1,176 @@
+//! The paths of an association: which there are, how they are probed, and what they carry.
+
+pub(in crate::association) mod heartbeat;
+pub(in crate::association) mod members;
+pub(in crate::association) mod nonces;
+pub(in crate::association) mod path_mtu;
+mod peer_errors;
+pub(in crate::association) mod rto;
+pub(in crate::association) mod silence;
+pub(crate) mod train;
+mod usable;
+
+use crate::path::one_way::{self, Clocks};
+use crate::path::{FirstWindow, Path, initial_window};
+use anabranch_base::{Entropy, Instant, PathId};
+use core::ops::{Deref, DerefMut, Index, IndexMut};
+use nonces::Nonces;
+use peer_errors::PeerErrors;
+use std::net::SocketAddr;
+
+/// The paths in the order of their ids, and what they share.
+#[allow(clippy::vec_box, reason = "a path stays where it is")]
+pub(crate) struct PathTable {
+    /// Each stands on its own: a path is large, and a list that grows would copy all of them and leave holes behind. Few
+    /// associations have more than two.
+    list: Vec<Box<Path>>,
+    /// The user's choice for new data (RFC 9260 §6.4).
+    primary: PathId,
+    /// Payload of the largest packet that every path in use takes, bytes.
+    mtu: u64,
+    /// Bytes that the header of an I-DATA chunk takes more than that of DATA; 0 where DATA is used.
+    data_extra: usize,
+    /// The initial window of the first path, bytes.
+    initial_cwnd: u64,
+    /// Errors in a row over all paths (§8.1).
+    errors: PeerErrors,
+    /// Nonces of HEARTBEATs.
+    nonces: Nonces,
+    /// The peer's clock beside ours.
+    clocks: Clocks,
+    /// Counts changes of addresses.
+    addresses_changed: u32,
+    /// A path came, went or changed its state, and coupling has not been asked about that.
+    uncoupled: bool,
+}
+
+impl PathTable {
+    /// No path yet; the first one will be to `remote`.
+    pub fn new(mtu: u64, window: Option<u64>, remote: SocketAddr, entropy: &mut dyn Entropy) -> PathTable {
+        PathTable {
+            list: Vec::new(),
+            primary: PathId(0),
+            mtu,
+            data_extra: 0,
+            initial_cwnd: initial_window(window, mtu, remote),
+            errors: PeerErrors::default(),
+            nonces: Nonces::new(entropy),
+            clocks: Clocks::default(),
+            addresses_changed: 0,
+            uncoupled: false,
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    pub fn get(&self, i: usize) -> Option<&Path> {
+        self.list.get(i).map(Box::deref)
+    }
+
+    pub fn get_mut(&mut self, i: usize) -> Option<&mut Path> {
+        self.list.get_mut(i).map(Box::deref_mut)
+    }
+
+    pub fn first(&self) -> Option<&Path> {
+        self.get(0)
+    }
+
+    pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Path> + Clone {
+        self.list.iter().map(Box::deref)
+    }
+
+    pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Path> {
+        self.list.iter_mut().map(Box::deref_mut)
+    }
+
+    /// Appends one; makes room for no more than that.
+    #[inline]
+    fn push(&mut self, p: Path) {
+        self.list.reserve_exact(1);
+        // Written to its place at once.
+        self.list.push(Box::write(Box::new_uninit(), p));
+        self.addresses_changed += 1;
+    }
+
+    /// The user's choice for new data (§6.4).
+    pub fn primary(&self) -> PathId {
+        self.primary
+    }
+
+    /// Payload of the largest packet that every path in use takes, bytes.
+    pub fn mtu(&self) -> u64 {
+        self.mtu
+    }
+
+    /// Messages interleave: the header of each chunk takes so many bytes more.
+    pub fn set_data_extra(&mut self, bytes: usize) {
+        self.data_extra = bytes;
+    }
+
+    /// The initial window of the first path, bytes.
+    pub fn initial_cwnd(&self) -> u64 {
+        self.initial_cwnd
+    }
+
+    /// Where the window of a path to `remote` begins.
+    fn first_window(&self, window: Option<u64>, ssthresh: u64, remote: SocketAddr) -> FirstWindow {
+        FirstWindow { cwnd: initial_window(window, self.mtu, remote), ssthresh }
+    }
+
+    /// To be called when the first path is another one, or packets have another size.
+    fn note_initial_window(&mut self, window: Option<u64>) {
+        if let Some(remote) = self.first().map(|p| p.remote) {
+            self.initial_cwnd = initial_window(window, self.mtu, remote);
+        }
+    }
+
+    /// Differs whenever addresses have changed.
+    pub fn addresses_changed(&self) -> u32 {
+        self.addresses_changed
+    }
+
+    /// A path has another address.
+    pub fn note_new_address(&mut self) {
+        self.addresses_changed += 1;
+    }
+
+    /// Paths came, went or changed their state since coupling was asked.
+    pub fn is_uncoupled(&self) -> bool {
+        self.uncoupled
+    }
+
+    /// Coupling has been asked about the paths as they are.
+    pub fn set_coupled(&mut self) {
+        self.uncoupled = false;
+    }
+
+    /// The peer answers: no errors in a row.
+    pub fn clear_peer_errors(&mut self) {
+        self.errors.clear();
+    }
+
+    /// A number that nobody can guess, for a HEARTBEAT.
+    pub fn next_nonce(&mut self) -> u64 {
+        self.nonces.next()
+    }
+
+    /// A SACK with a time stamp came back over `by`: when what it tells of had arrived, see [`one_way::stamped`].
+    pub fn stamped(&mut self, now: Instant, by: PathId, stamp: u32) -> Instant {
+        one_way::stamped(now, &mut self.list, &mut self.clocks, by, stamp)
+    }
+}
+
+impl Index<usize> for PathTable {
+    type Output = Path;
+    fn index(&self, i: usize) -> &Path {
+        &self.list[i]
+    }
+}
+
+impl IndexMut<usize> for PathTable {
+    fn index_mut(&mut self, i: usize) -> &mut Path {
+        &mut self.list[i]
+    }
+}

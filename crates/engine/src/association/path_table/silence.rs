@@ -1,0 +1,139 @@
+//! A path in use that falls silent: how it is asked, when it is left, and what the others take over.
+
+use crate::association::Association;
+use crate::event::{Event, PathReason};
+use crate::path::Path;
+use anabranch_base::{Instant, PathId};
+use anabranch_policy::view::PathState;
+
+/// RFC 6928 §2: the bytes that the packets of a first window add up to at most, unless two are more.
+const FIRST_WINDOW: u64 = 14_600;
+
+impl Association {
+    /// The path has been silent although it should have answered; or it has been for as long as T3 waits, and what
+    /// T3 says of a path holds (RFC 9260 §6.3.3, §8.2).
+    pub(in crate::association) fn on_suspect(&mut self, now: Instant, id: PathId) {
+        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        p.suspect_timer = None;
+        if p.state == PathState::Suspected {
+            return self.on_t3(now, id);
+        }
+        if p.state != PathState::Active || !self.others_active(id) {
+            return;
+        }
+        self.refresh_view(id);
+        let needs = self.views.paths.get(id.index()).is_some_and(|v| self.policies.path_state.needs_probe(v));
+        if needs && self.paths.get(id.index()).is_some_and(|p| p.heartbeat.is_none()) {
+            self.send_heartbeat(now, id);
+        }
+        match self.silent_at(now, id) {
+            Some(t) if t > now => self.look_again(id, Some(t)),
+            _ if needs && self.may_ask_again(id) => self.look_again(id, None),
+            None if needs => self.look_again(id, None),
+            _ => self.suspect(now, id),
+        }
+    }
+
+    /// Nothing is on its way there, so there is time: a HEARTBEAT may get lost, two in a row hardly.
+    fn may_ask_again(&self, id: PathId) -> bool {
+        let lost = |p: &Path| p.earlier.as_ref().map_or(0, |e| e.given_up_since(p.last_heard));
+        self.paths.get(id.index()).is_some_and(|p| p.flight.bytes() == 0 && lost(p) < 2)
+    }
+
+    fn look_again(&mut self, id: PathId, at: Option<Instant>) {
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
+            p.suspect_timer = at;
+        }
+    }
+
+    /// When the path is silent for too long, as its policy has it now.
+    fn silent_at(&mut self, now: Instant, id: PathId) -> Option<Instant> {
+        self.refresh_views();
+        let facts = self.facts(now);
+        let v = self.views.paths.get(id.index())?;
+        self.policies.path_state.suspect_at(&facts.view(&self.views), v)
+    }
+
+    /// A probe of a path in use was not answered: true when that is all the path was silent about, and it is left.
+    pub(in crate::association) fn probe_confirms_silence(&mut self, now: Instant, id: PathId) -> bool {
+        let due = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active && p.unanswered().is_some());
+        if !due || !self.others_active(id) {
+            return false;
+        }
+        let silent = self.silent_at(now, id).is_some_and(|t| t <= now);
+        match silent && self.may_ask_again(id) {
+            true => self.send_heartbeat(now, id),
+            false if silent => self.suspect(now, id),
+            false => {}
+        }
+        silent
+    }
+
+    /// A copy of what is late leaves elsewhere, and its acknowledgement will not tell which of the two came: the paths
+    /// that hold it are asked themselves, unless they have answered something since.
+    pub(in crate::association) fn ask_late_paths(&mut self, now: Instant, tsn: u64) {
+        if !self.asks.suspects {
+            return;
+        }
+        let Some(copies) = self.board.get(tsn).map(|c| c.copies) else { return };
+        for c in copies.iter() {
+            let Some(p) = self.paths.get(c.path.index()) else { continue };
+            let quiet = p.state == PathState::Active && p.last_heard.is_none_or(|h| h <= c.sent_at);
+            if quiet && p.heartbeat.is_none() && self.heartbeat_interval(p).is_some() {
+                self.send_heartbeat(now, c.path);
+                self.refresh_view(c.path);
+            }
+        }
+    }
+
+    fn others_active(&self, id: PathId) -> bool {
+        self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down)
+    }
+
+    fn suspect(&mut self, now: Instant, id: PathId) {
+        let expiry = self.paths.get(id.index()).and_then(|p| p.t3);
+        self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
+        if let Some(p) = self.paths.list.get_mut(id.index()) {
+            p.suspect_timer = expiry;
+        }
+    }
+
+    /// What a path held is about to be sent by others. One that lay idle, or carried too little to have its window grow,
+    /// would hold it back for round trips: each has room for as many packets as its policy of path states allows. In use
+    /// it is at most up to the threshold, beyond which it met losses.
+    pub(in crate::association) fn widen_for_takeover(&mut self, now: Instant, left: PathId) {
+        let packets = u64::from(self.policies.path_state.takeover_packets());
+        if packets == 0 {
+            return;
+        }
+        // Before: what idling takes from a window is not to take this.
+        self.decay_idle_windows(now);
+        let most = (packets * self.paths.mtu).min((2 * self.paths.mtu).max(FIRST_WINDOW));
+        let sound = |p: &&mut Box<Path>| {
+            let in_use = p.id != left && p.state == PathState::Active;
+            in_use && p.errors == 0 && p.consecutive_timeouts == 0 && p.recovery_exit.is_none()
+        };
+        for p in self.paths.list.iter_mut().filter(sound) {
+            let busy = p.flight.bytes();
+            let wanted = if busy == 0 { most } else { (busy + most).min(p.ssthresh) };
+            p.cwnd = p.cwnd.max(wanted);
+        }
+        self.views_doubtful = true;
+    }
+
+    /// Tells when all that was outstanding on a path that was left has been sent again elsewhere.
+    pub(in crate::association) fn settle_takeovers(&mut self, now: Instant) {
+        for i in 0..self.paths.len() {
+            let id = PathId(i as u8);
+            let Some(since) = self.paths[i].stalled_since else { continue };
+            if self.board.marked_on(id).chunks > 0 {
+                continue;
+            }
+            self.paths[i].stalled_since = None;
+            // A path without another one beside it only repeats.
+            if self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down) {
+                self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
+            }
+        }
+    }
+}

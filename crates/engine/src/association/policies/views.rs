@@ -1,0 +1,295 @@
+//! What the policies are shown, rebuilt before each question.
+
+use crate::association::Association;
+use crate::path::Path;
+use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate};
+use anabranch_policy::buffer::Share;
+use anabranch_policy::path_quality::{Board, PathQuality};
+use anabranch_policy::view::{AssocView, PathView, Signals, TimeoutLog};
+
+/// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as somebody
+/// wrote.
+#[derive(Default)]
+pub(crate) struct Views {
+    pub paths: Vec<PathView>,
+    pub timeouts: Vec<TimeoutLog>,
+    pub board: Board,
+}
+
+impl Views {
+    /// The path with this number is another one now.
+    pub fn forget(&mut self, p: PathId) {
+        if let Some(log) = self.timeouts.get_mut(p.index()) {
+            *log = TimeoutLog::default();
+        }
+        if let Some(s) = self.board.signals.get_mut(p.index()) {
+            *s = Signals::default();
+        }
+    }
+    /// T3 expired on a path.
+    pub fn note_timeout(&mut self, p: PathId, now: Instant) {
+        if self.timeouts.len() <= p.index() {
+            self.timeouts.resize_with(p.index() + 1, TimeoutLog::default);
+        }
+        self.timeouts[p.index()].push(now);
+    }
+    /// Keeps the signals of a path. Most policies write none, and nothing is held for them.
+    pub fn keep_signals(&mut self, p: PathId, s: Signals) {
+        let list = &mut self.board.signals;
+        if list.len() <= p.index() {
+            if s == Signals::default() {
+                return;
+            }
+            list.resize(p.index() + 1, Signals::default());
+        }
+        list[p.index()] = s;
+    }
+    pub fn signals(&self, p: PathId) -> Signals {
+        self.board.signals.get(p.index()).copied().unwrap_or_default()
+    }
+}
+
+impl Association {
+    /// Something happened from outside: at the next opportunity views are made anew.
+    pub(crate) fn touch_views(&mut self) {
+        self.views_stale = true;
+    }
+
+    /// An event is over. What it did to views that are not its own shows from now on.
+    pub(crate) fn settle_views(&mut self) {
+        self.views_stale |= core::mem::take(&mut self.views_doubtful) | self.asks.board;
+    }
+
+    /// Rebuilds the view of every path.
+    #[inline(never)]
+    pub(in crate::association) fn refresh_views(&mut self) {
+        if self.asks.board {
+            self.publish();
+        }
+        self.views.paths.clear();
+        for p in self.paths.iter() {
+            let s = self.views.signals(p.id);
+            self.views.paths.push(shown(p, self.paths.mtu(), s, self.quality()));
+        }
+    }
+
+    /// Rebuilds what an acknowledgement may have changed.
+    pub(in crate::association) fn refresh_acknowledged(&mut self) {
+        if self.views_stale || self.views_doubtful || self.asks.board {
+            return self.refresh_views();
+        }
+        for (p, v) in self.paths.iter().zip(&mut self.views.paths) {
+            p.show_acknowledged(v);
+        }
+    }
+
+    /// Puts on the board what scheduler and coupling have to say.
+    fn publish(&mut self) {
+        for p in self.paths.iter() {
+            let mut s = self.views.signals(p.id);
+            s.direction = self.policies.path_scheduler.direction(p.id);
+            s.bound_bytes = self.policies.path_scheduler.bound_bytes(p.id);
+            self.policies.coupling.publish(p.id, &mut s);
+            self.views.keep_signals(p.id, s);
+        }
+    }
+
+    /// Where nothing was touched since they were made, views are what they would be if made anew.
+    pub(in crate::association) fn views_are_fresh(&self) -> bool {
+        let fresh = |(p, v): (&Path, &PathView)| shown(p, self.paths.mtu(), v.signals, self.quality()) == *v;
+        self.views_doubtful || self.asks.board || self.paths.iter().zip(&self.views.paths).all(fresh)
+    }
+
+    /// The quality estimator, if it is to be asked.
+    fn quality(&self) -> Option<&dyn PathQuality> {
+        self.asks.quality.then_some(self.policies.path_quality.as_ref())
+    }
+
+    /// Rebuilds the view of one path.
+    pub(in crate::association) fn refresh_view(&mut self, id: PathId) {
+        let (paths, views) = (&self.paths, &self.views);
+        if let (Some(p), Some(v)) = (paths.get(id.index()), views.paths.get(id.index())) {
+            let v = shown(p, self.paths.mtu(), v.signals, self.quality());
+            self.views.paths[id.index()] = v;
+        }
+    }
+
+    /// Rebuilds what a packet that left on the path has changed.
+    pub(in crate::association) fn refresh_flight(&mut self, id: PathId) {
+        if self.asks.quality {
+            return self.refresh_view(id);
+        }
+        let doubtful = self.views_doubtful;
+        if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
+            v.in_flight = p.flight.bytes();
+            v.packets_in_flight = p.flight.packets();
+            v.loss = p.flight.loss();
+            // The last of many changes nothing about the first two.
+            if p.flight.entries() <= 2 || doubtful {
+                v.oldest_sent = p.flight.oldest_sent();
+                v.second_sent = p.flight.second_sent();
+            }
+            v.unanswered_since = p.unanswered();
+            v.send_rate = p.rate.send_rate();
+        }
+    }
+
+    /// Rebuilds what growth of the path's window has changed.
+    pub(in crate::association) fn refresh_window(&mut self, id: PathId) {
+        if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
+            v.cwnd = p.cwnd;
+            v.ssthresh = p.ssthresh;
+            v.partial_bytes_acked = p.partial_bytes_acked;
+        }
+    }
+
+    /// Paths on which new data may leave now.
+    #[inline]
+    pub(in crate::association) fn eligible(&self, now: Instant) -> PathSet {
+        let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
+        let holds = self.config.quirks.marked_hold_window;
+        for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
+            (active, standby) = (true, standby | p.standby);
+            if has_window(p, now) && (!holds && !self.asks.buffer || self.has_room(p, now)) {
+                open = open.with(p.id);
+            }
+        }
+        if active && !standby {
+            return open;
+        }
+        let usable = self.paths.usable();
+        self.paths.iter().filter(|p| usable.has(p.id) && self.has_room(p, now)).map(|p| p.id).collect()
+    }
+
+    /// One more packet of new data may leave on this path.
+    fn has_room(&self, p: &Path, now: Instant) -> bool {
+        let held = if self.config.quirks.marked_hold_window { self.board.marked_on(p.id).bytes } else { 0 };
+        has_window(p, now) && (p.probes || p.flight.bytes() + held < p.cwnd) && (!self.asks.buffer || self.has_share(p))
+    }
+
+    /// One more packet is within the path's part of the buffers.
+    #[inline(never)]
+    fn has_share(&self, p: &Path) -> bool {
+        let active = self.paths.iter().filter(|p| p.state.usable() && !p.interface_down).count();
+        let share = Share {
+            paths: active as u64,
+            on_path: p.flight.bytes(),
+            outstanding: self.board.outstanding_bytes(),
+            packet: self.paths.mtu(),
+            send_buffer: self.config.send_buffer as u64,
+            peer_rwnd: self.peer_rwnd(),
+        };
+        p.flight.bytes() == 0 || self.policies.buffer.allows(&share)
+    }
+
+    /// Bytes of what was given as lost on this path, where they count as outstanding there.
+    pub(in crate::association) fn marked_outstanding(&self, path: PathId) -> u64 {
+        if self.config.quirks.marked_are_outstanding { self.board.marked_on(path).bytes } else { 0 }
+    }
+}
+
+/// The view of `p`, with the quality estimator's send rate when it has one.
+#[inline]
+fn shown(p: &Path, mtu: u64, signals: Signals, quality: Option<&dyn PathQuality>) -> PathView {
+    let mut v = p.view(mtu, signals);
+    if let Some(estimate) = quality.map(|q| q.send_rate(p.id)).filter(|r| *r != Rate::ZERO) {
+        v.send_rate = estimate;
+    }
+    v
+}
+
+/// Packets that are paced leave together where they are due within this time: a timer for each costs more than it
+/// smooths.
+const PACED_TOGETHER: Duration = Duration::from_millis(1);
+
+/// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
+/// acknowledged, however small it is (RFC 9260 §7.2.1); or a probe, see [`Association::on_probe_timer`].
+pub(in crate::association) fn has_window(p: &Path, now: Instant) -> bool {
+    let proven = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared;
+    (p.probes || proven && p.flight.bytes() < p.cwnd) && p.burst_left > 0 && p.next_paced <= now + PACED_TOGETHER
+}
+
+/// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.
+#[derive(Clone, Copy)]
+pub(in crate::association) struct Facts {
+    pub now: Instant,
+    pub eligible: PathSet,
+    pub primary: PathId,
+    pub peer_rwnd: u64,
+    pub outstanding: u64,
+    pub unsent: u64,
+    pub initial_cwnd: u64,
+    pub aggregate_window: Option<u64>,
+    pub send_buffer_fill: Ppm,
+    pub data_sent_at: Option<Instant>,
+    pub class_rates: [Rate; 3],
+}
+
+impl Facts {
+    pub fn view<'a>(&self, v: &'a Views) -> AssocView<'a> {
+        AssocView {
+            now: self.now,
+            paths: &v.paths,
+            eligible: self.eligible,
+            primary: self.primary,
+            peer_rwnd: self.peer_rwnd,
+            outstanding: self.outstanding,
+            unsent: self.unsent,
+            initial_cwnd: self.initial_cwnd,
+            period: v.board.period,
+            aggregate_window: self.aggregate_window,
+            send_buffer_fill: self.send_buffer_fill,
+            data_sent_at: self.data_sent_at,
+            class_rates: self.class_rates,
+            timeouts: &v.timeouts,
+        }
+    }
+}
+
+impl Association {
+    pub(in crate::association) fn facts(&self, now: Instant) -> Facts {
+        self.facts_with(now, self.eligible(now))
+    }
+
+    /// The same where the eligible paths are known.
+    #[inline]
+    pub(in crate::association) fn facts_with(&self, now: Instant, eligible: PathSet) -> Facts {
+        let (unsent, send_buffer_fill) = self.unsent_and_fill();
+        Facts {
+            now,
+            eligible,
+            primary: self.paths.primary(),
+            peer_rwnd: self.peer_rwnd(),
+            outstanding: self.board.outstanding_bytes(),
+            unsent,
+            initial_cwnd: self.paths.initial_cwnd(),
+            aggregate_window: if self.asks.published { self.policies.coupling.aggregate_window() } else { None },
+            send_buffer_fill,
+            data_sent_at: self.paths.iter().filter_map(|p| p.last_data_sent).max(),
+            class_rates: self.load.rates(now),
+        }
+    }
+
+    /// Payload that has not left, bytes, and how much of the send buffer is in use.
+    fn unsent_and_fill(&self) -> (u64, Ppm) {
+        let unsent = self.queue.bytes() + self.board.ahead_bytes();
+        let held = unsent + self.board.outstanding_bytes();
+        let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
+        (unsent, Ppm(fill.min(1_000_000) as u32))
+    }
+
+    /// `facts` after messages were cut, of which some may have been given up: nothing else differs.
+    pub(in crate::association) fn facts_after_cutting(&self, facts: &mut Facts) {
+        (facts.unsent, facts.send_buffer_fill) = self.unsent_and_fill();
+    }
+
+    /// `facts` after a chunk of the look-ahead was booked on `path`.
+    pub(in crate::association) fn facts_after_taking(&self, facts: &mut Facts, path: PathId) {
+        (facts.unsent, facts.send_buffer_fill) = self.unsent_and_fill();
+        facts.outstanding = self.board.outstanding_bytes();
+        facts.peer_rwnd = self.peer_rwnd();
+        if !self.paths.get(path.index()).is_some_and(|p| self.has_room(p, facts.now)) {
+            facts.eligible = facts.eligible.without(path);
+        }
+    }
+}

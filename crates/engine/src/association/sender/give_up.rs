@@ -1,0 +1,218 @@
+//! Messages given up (RFC 3758, RFC 7496), and what the peer is to skip.
+
+use crate::association::seldom::Nothing;
+use crate::association::{Association, Undelivered};
+use crate::message::SendOptions;
+use crate::stats::AbandonedStats;
+use crate::tx::scoreboard::ChunkState;
+use anabranch_base::{Duration, Instant, PathId, StreamId};
+use anabranch_policy::abandon::Reason;
+use anabranch_policy::view::ChunkView;
+use std::collections::BTreeMap;
+
+/// Lists are searched for what is late this often at most; what is chosen to be sent is asked about anyway.
+pub(in crate::association) const SWEEP: Duration = Duration::from_millis(1);
+/// So many are looked at in that time at most.
+const SWEPT: u64 = 1_024;
+
+/// What was given up: the association's totals by policy, and the same for each stream that lost something.
+#[derive(Default)]
+pub(in crate::association) struct Abandoned {
+    pub total: AbandonedStats,
+    by_stream: BTreeMap<StreamId, AbandonedStats>,
+}
+
+impl Nothing for Abandoned {
+    const NOTHING: &'static Self = &Abandoned { total: AbandonedStats::NONE, by_stream: BTreeMap::new() };
+}
+
+/// May it be given up at all?
+pub(in crate::association) fn is_partial(c: &ChunkView) -> bool {
+    c.deadline.is_some() || c.max_retransmissions.is_some()
+}
+
+impl Abandoned {
+    pub fn count(&mut self, stream: StreamId, why: Reason, sent: bool) {
+        self.total.count(why, sent);
+        self.by_stream.entry(stream).or_default().count(why, sent);
+    }
+}
+
+impl Association {
+    /// Messages of `stream` that were given up, by policy (RFC 7496 §4.3).
+    pub fn abandoned_on(&self, stream: StreamId) -> AbandonedStats {
+        self.abandoned.by_stream.get(&stream).copied().unwrap_or_default()
+    }
+
+    /// Drops unsent messages that are less important than one with `options`, until `bytes` more fit. False, and
+    /// nothing dropped, when they do not suffice.
+    #[inline(never)]
+    pub(in crate::association) fn make_room(&mut self, options: &SendOptions, bytes: u64) -> bool {
+        if !self.policies.abandon.makes_room() {
+            return false;
+        }
+        let (groups, abandoned, stats) = (&mut self.groups, &mut self.abandoned, &mut self.stats);
+        let (given_up, keeps, most) = (&mut self.given_up, self.config.return_given_up, self.config.send_buffer as u64);
+        self.queue.discard_below(options.discard_priority, bytes, &mut |message, o, payload| {
+            groups.break_up(o.group);
+            groups.taken(o.group, payload.len() as u64);
+            abandoned.count(o.stream, Reason::Priority, false);
+            stats.abandoned_unsent += 1;
+            if keeps {
+                given_up.keep(Undelivered::unsent(message, o, payload), most);
+            }
+        })
+    }
+
+    /// Drops the messages on `stream` of which nothing was given a TSN yet: the user wants an end, not the rest.
+    /// Answers how many, and their bytes.
+    pub fn discard_unsent(&mut self, stream: StreamId) -> (u64, u64) {
+        let (groups, stats) = (&mut self.groups, &mut self.stats);
+        let mut all = (0, 0);
+        self.queue.discard(stream, &mut |o, len| {
+            groups.break_up(o.group);
+            groups.taken(o.group, len);
+            stats.abandoned_unsent += 1;
+            all = (all.0 + 1, all.1 + len);
+        });
+        all
+    }
+
+    /// Gives up marked chunks that came too late.
+    pub(in crate::association) fn give_up_marked(&mut self, now: Instant) {
+        self.give_up(now, true);
+    }
+
+    /// Gives up look-ahead chunks that came too late: they have a TSN and need FORWARD-TSN.
+    /// True when it did.
+    #[inline]
+    pub(in crate::association) fn give_up_ahead(&mut self, now: Instant) -> bool {
+        self.peer.forward_tsn && self.give_up(now, false)
+    }
+
+    fn give_up(&mut self, now: Instant, marked: bool) -> bool {
+        let empty = if marked { !self.board.has_marked() } else { self.board.ahead().is_empty() };
+        if !self.peer.forward_tsn || empty {
+            return false;
+        }
+        // Marked chunks lie between all that is outstanding.
+        let many = if marked { self.board.chunks() } else { self.board.ahead().len() as u64 };
+        let swept = if marked { &mut self.swept_marked } else { &mut self.swept_ahead };
+        if swept.is_some_and(|t| now.since(t) < SWEEP * (many / SWEPT + 1)) {
+            return false;
+        }
+        *swept = Some(now);
+        let found_some = self.may_give_up && self.sweep(now, marked);
+        self.after_abandon(now);
+        found_some
+    }
+
+    /// Gives up all that is worthless by now of one of the lists. What a message takes along with it, others of its
+    /// group before it, goes in a second pass.
+    #[inline(never)]
+    fn sweep(&mut self, now: Instant, marked: bool) -> bool {
+        let mut found_some = false;
+        let mut list = core::mem::take(&mut self.scratch.swept);
+        for _ in 0..2 {
+            list.clear();
+            if marked {
+                list.extend(self.board.marked().map(|(tsn, _)| tsn));
+            } else {
+                list.extend(self.board.ahead().iter().map(|c| self.board.extend(c.tsn)));
+            }
+            let state = if marked { ChunkState::Marked } else { ChunkState::Waiting };
+            let before = found_some;
+            let mut facts = self.facts(now);
+            for &tsn in &list {
+                // Its message may have gone with another chunk of it.
+                let Some(c) = self.board.get(tsn).filter(|c| c.state == state).map(|c| c.view()) else { continue };
+                if let Some(why) = self.worthless(&facts, &c) {
+                    self.abandon_message(c.tsn, why);
+                    facts = self.facts(now);
+                    found_some = true;
+                }
+            }
+            if before == found_some {
+                break;
+            }
+        }
+        list.clear();
+        self.scratch.swept = list;
+        found_some
+    }
+
+    /// Gives up the message of a chunk that was chosen to be sent and is late; true when it did.
+    #[inline(never)]
+    pub(in crate::association) fn give_up_chosen(&mut self, now: Instant, c: &ChunkView) -> bool {
+        let why = if self.peer.forward_tsn && is_partial(c) { self.worthless(&self.facts(now), c) } else { None };
+        let Some(why) = why else { return false };
+        // Others of its age are late as well.
+        (self.swept_marked, self.swept_ahead) = (None, None);
+        self.abandon_message(c.tsn, why);
+        self.after_abandon(now);
+        true
+    }
+
+    fn worthless(&self, facts: &crate::association::policies::views::Facts, c: &ChunkView) -> Option<Reason> {
+        if !is_partial(c) {
+            return None;
+        }
+        let group = self.board.get(self.board.extend(c.tsn)).and_then(|c| c.group);
+        let (group_broken, group_unsent) = (self.groups.is_broken(group), self.groups.unsent(group));
+        let c = ChunkView { group_broken, group_unsent, ..*c };
+        self.policies.abandon.give_up(&facts.view(&self.views), &c)
+    }
+
+    /// All chunks of the message go together (RFC 3758 §3.5 A3); what was in flight counts no longer.
+    fn abandon_message(&mut self, tsn: anabranch_base::Tsn, why: Reason) {
+        let tsn = self.board.extend(tsn);
+        let of = |c: &crate::tx::scoreboard::Chunk| (c.message, c.group, c.header.stream);
+        let Some((message, group, stream)) = self.board.get(tsn).map(of) else { return };
+        self.groups.break_up(group);
+        self.views_doubtful = true;
+        let mut sent = false;
+        if self.config.return_given_up {
+            self.keep_given_up(tsn);
+        }
+        for t in self.board.message_tsns(tsn) {
+            let Some(c) = self.board.get(t) else { continue };
+            sent |= c.transmissions > 0;
+            let len = c.len();
+            let copies = self.board.settle(t, ChunkState::Abandoned);
+            for l in copies.iter() {
+                if let Some(p) = self.paths.get_mut(l.path.index()) {
+                    p.flight_remove(l.tx_seq, len, false);
+                }
+            }
+        }
+        if self.queue.is_cutting_message(stream.0, message) {
+            self.board.append_given_up_end(tsn);
+            self.queue.drop_rest_of(stream.0, message);
+        }
+        self.abandoned.count(stream, why, sent);
+        if sent { self.stats.abandoned_sent += 1 } else { self.stats.abandoned_unsent += 1 }
+    }
+
+    /// FORWARD-TSN is due whenever given-up chunks stand right behind the cumulative point (RFC 3758 §3.5 C3).
+    ///
+    /// Not with every SACK: again only when the point moved, or when the last one should have been answered by now.
+    pub(in crate::association) fn after_abandon(&mut self, now: Instant) {
+        let point = self.board.advance_ack_point(now);
+        if point <= self.board.cumulative() {
+            self.forward_timer = None;
+            self.forward_sent = None;
+        } else {
+            let srtt = self.paths.iter().map(|p| p.rtt.srtt()).max().filter(|t| !t.is_zero());
+            let patience = srtt.unwrap_or(self.config.rto_initial);
+            self.forward_due = self.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
+        }
+        for i in 0..self.paths.len() {
+            let held = self.marked_outstanding(PathId(i as u8));
+            if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() + held == 0)
+                && self.board.reneged() == 0
+            {
+                p.t3 = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! Losses: verdicts over live copies, T3, messages given up.
+
+use crate::association::Association;
+use crate::association::sender::era::Gate;
+use crate::event::PathReason;
+use crate::path::flight::CopyRef;
+use crate::tx::scoreboard::ChunkState;
+use anabranch_base::{Instant, PathId};
+use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
+use anabranch_policy::loss_threshold::Verdict;
+use anabranch_policy::loss_timer::Probe;
+use anabranch_policy::path_quality::Notice;
+use anabranch_policy::view::{CopyView, SackView};
+
+/// Which copies of a path may be missing.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::association) enum Suspects {
+    /// Those sent before this serial.
+    SentBefore(u64),
+    /// Those of the TSNs between what the newest SACK reports.
+    Holes,
+}
+
+impl Association {
+    /// Judges copies of `path`, then lets window and coupling react once.
+    pub(in crate::association) fn judge_path(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        suspects: Suspects,
+        sack: &SackView<'_>,
+    ) {
+        let mut list = core::mem::take(&mut self.scratch.copies);
+        list.clear();
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.reorder_timer = None;
+            match suspects {
+                Suspects::SentBefore(seq) => p.flight.copies_before(seq, &mut list),
+                Suspects::Holes => self.copies_in_holes(path, &mut list),
+            }
+        }
+        if list.is_empty() {
+            self.scratch.copies = list;
+            return;
+        }
+        let facts = self.facts(now);
+        let (mut lost, mut highest) = (0, 0);
+        for c in &list {
+            match self.judge(path, c, sack, &facts) {
+                Verdict::Waiting => {}
+                Verdict::Lost => {
+                    lost += self.copy_lost(now, path, c, true);
+                    highest = highest.max(c.tsn);
+                }
+                Verdict::LostAt(t) => {
+                    if let Some(p) = self.paths.get_mut(path.index()) {
+                        p.reorder_timer = Some(p.reorder_timer.map_or(t, |o| o.min(t)));
+                    }
+                }
+            }
+        }
+        list.clear();
+        self.scratch.copies = list;
+        if lost > 0 {
+            if sack.cumulative_advanced && !self.config.quirks.one_recovery {
+                // A window about to be cut grows first by what the same SACK acknowledged (§7.2.4).
+                self.refresh_view(path);
+                self.grow_path(now, path, true);
+            }
+            if self.config.quirks.one_recovery {
+                self.era_losses.note(path, lost);
+            } else {
+                self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
+            }
+        }
+    }
+
+    /// The copies on `path` of chunks between the gap blocks of the newest SACK.
+    fn copies_in_holes(&self, path: PathId, out: &mut Vec<CopyRef>) {
+        let mut tsn = self.board.cumulative() + 1;
+        // What an overtaken SACK does not know of is missing too, where reports are remembered from SACK to SACK.
+        let sticky = self.scratch.highest_acked.filter(|_| self.config.quirks.sticky_reports);
+        for (from, to) in self.gaps.ranges().chain(sticky.map(|h| (h, h))) {
+            while tsn < from {
+                let copies = self.board.get(tsn).into_iter().flat_map(|c| c.copies.iter());
+                out.extend(copies.filter(|l| l.path == path).map(|l| CopyRef { tx_seq: l.tx_seq, tsn }));
+                tsn += 1;
+            }
+            tsn = tsn.max(to + 1);
+        }
+    }
+
+    fn judge(
+        &mut self,
+        path: PathId,
+        c: &CopyRef,
+        sack: &SackView<'_>,
+        facts: &crate::association::policies::views::Facts,
+    ) -> Verdict {
+        let Some(chunk) = self.board.get(c.tsn) else { return Verdict::Waiting };
+        // A TSN is fast-retransmitted once (§7.2.4); only time-based detection may repeat.
+        let repaired = chunk.fast_retransmitted || self.config.quirks.repaired_once && chunk.transmissions > 1;
+        if repaired && !self.policies.loss_threshold.repeats() {
+            return Verdict::Waiting;
+        }
+        let Some(copy) = chunk.copies.iter().find(|l| l.path == path && l.tx_seq == c.tx_seq).copied() else {
+            return Verdict::Waiting;
+        };
+        let late = chunk.deadline.is_some_and(|d| d < facts.now) && self.peer.forward_tsn;
+        let cx = facts.view(&self.views);
+        let mut view =
+            CopyView { chunk: chunk.view(), path, tx_seq: copy.tx_seq, sent_at: copy.sent_at, misses: copy.misses };
+        view.misses = view.misses.saturating_add(self.policies.loss_count.reports(&cx, sack, &view));
+        if view.misses == copy.misses && copy.misses > 0 && self.all_holes_count(sack.cumulative_advanced) {
+            view.misses = view.misses.saturating_add(1);
+        }
+        if view.misses == 0 {
+            return Verdict::Waiting;
+        }
+        if late && self.config.quirks.late_holes_end {
+            // Waiting for more reports would only keep the peer waiting. It is a loss for the window (RFC 3758 §3.5 F5).
+            return Verdict::Lost;
+        }
+        let verdict = self.policies.loss_threshold.judge(&cx, sack, &view);
+        if let Some(l) = self.board.get_mut(c.tsn).and_then(|c| c.copies.find(path, view.tx_seq)) {
+            l.misses = view.misses;
+        }
+        verdict
+    }
+
+    /// Takes a lost copy off its path; marks the chunk when it was the last. Answers its payload bytes.
+    pub(in crate::association) fn copy_lost(&mut self, now: Instant, path: PathId, c: &CopyRef, fast: bool) -> u64 {
+        let Some(chunk) = self.board.get_mut(c.tsn) else { return 0 };
+        if chunk.copies.remove(path, c.tx_seq).is_none() {
+            return 0;
+        }
+        let len = chunk.len();
+        chunk.fast_retransmitted |= fast;
+        chunk.timed_out = !fast;
+        let last = chunk.copies.len() == 0;
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.flight_remove(c.tx_seq, len, true);
+            if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
+        }
+        if last {
+            self.board.mark(c.tsn, now);
+        }
+        len
+    }
+
+    /// The same when no TSN is asked for: whatever was lost may begin an episode.
+    pub(in crate::association) fn react(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64) {
+        self.react_to(now, path, kind, bytes, u64::MAX);
+    }
+
+    /// Cause, window, coupling: once per path and event (decision 7). `highest` is the highest TSN lost.
+    pub(in crate::association) fn react_to(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        kind: LossKind,
+        bytes: u64,
+        highest: u64,
+    ) {
+        self.refresh_view(path);
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        let mtu = self.paths.mtu();
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let by_tsn = self.config.quirks.recover_by_tsn;
+        let beyond = match &p.era {
+            Some(era) if by_tsn => highest > era.recover_tsn,
+            _ => p.recovery_exit.is_none(),
+        };
+        let new_episode = kind == LossKind::Timeout || beyond;
+        let e = LossEvent { path, kind, bytes, new_episode };
+        let cause = self.policies.loss_cause.classify(&cx, &e);
+        let to = p.window.on_loss(&cx, path, &e, cause);
+        if let Some(era) = p.era.as_mut().filter(|_| new_episode) {
+            era.timed = None;
+        }
+        if new_episode && cause != Cause::Reordering {
+            p.cwnd = to.cwnd.max(mtu);
+            p.ssthresh = to.ssthresh;
+            p.partial_bytes_acked = to.partial_bytes_acked;
+            p.growth_carry = 0;
+            p.counters.recoveries += 1;
+        }
+        match kind {
+            LossKind::FastRetransmit if new_episode => {
+                p.recovery_exit = p.flight.next_seq().checked_sub(1);
+                p.free_pass = true;
+                self.note_recovery(path);
+            }
+            LossKind::FastRetransmit => p.free_pass |= self.config.quirks.pass_every_mark,
+            LossKind::Timeout => {
+                p.recovery_exit = p.recovery_exit.filter(|_| by_tsn);
+                p.free_pass = true;
+            }
+        }
+        if self.config.quirks.one_repair_per_loss {
+            self.gate = Gate::OneRepair { new_data: kind == LossKind::FastRetransmit };
+        }
+        self.refresh_view(path);
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        self.policies.coupling.on_loss(&cx, &e, cause);
+        self.policies.path_quality.observe(&cx, Notice::Lost { path });
+    }
+
+    /// T3-rtx of a path (§6.3.3).
+    pub(in crate::association) fn on_t3(&mut self, now: Instant, path: PathId) {
+        self.refresh_views();
+        let Some(v) = self.views.paths.get(path.index()).copied() else { return };
+        let backoff = self.policies.timer.expired(&v);
+        let probing_window = self.probing_in_vain(path);
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.t3 = None;
+            p.backoff = backoff;
+            p.last_timeout = Some(now);
+            p.consecutive_timeouts = p.consecutive_timeouts.saturating_add(1);
+            p.counters.timeouts += 1;
+            p.newest_acked_seq = None;
+            p.spared = 0;
+        }
+        self.views.note_timeout(path, now);
+        self.note_expired(path);
+        if !self.copies_due.is_empty() {
+            // What is sent again by T3 needs no probe beside it.
+            self.copies_due.retain(|(_, p)| *p != path);
+        }
+        let lost = match self.policies.timer.overdue(&v) {
+            Some(overdue) => self.give_up_overdue(now, path, overdue),
+            None => self.empty_path(now, path),
+        };
+        self.look_for_black_holes(now);
+        self.mark_reneged(now);
+        self.react(now, path, LossKind::Timeout, lost);
+        if !probing_window {
+            self.path_error(now, path, PathReason::Timeout);
+            self.association_error(now);
+        }
+        self.adjust_coupling(now);
+    }
+
+    /// Takes every copy off a path; chunks without another copy are marked. Answers the bytes.
+    pub(in crate::association) fn empty_path(&mut self, now: Instant, path: PathId) -> u64 {
+        let mut list = core::mem::take(&mut self.scratch.copies);
+        list.clear();
+        if let Some(p) = self.paths.get(path.index()) {
+            list.extend(p.flight.copies());
+        }
+        let lost = list.iter().map(|c| self.copy_lost(now, path, c, false)).sum();
+        list.clear();
+        self.scratch.copies = list;
+        if let Some(p) = self.paths.get_mut(path.index()) {
+            p.t3 = None;
+            p.loss_timer = None;
+            p.probe_timer = None;
+            p.probes = false;
+            p.reorder_timer = None;
+            p.suspect_timer = None;
+        }
+        lost
+    }
+
+    /// A withdrawn acknowledgement is one report that the chunk is missing, and each later SACK that acknowledges
+    /// something above it is another (§6.2.1 D iv).
+    pub(in crate::association) fn judge_withdrawn(&mut self, now: Instant) {
+        if self.gaps.withdrawn.is_empty() {
+            return;
+        }
+        let mut list = core::mem::take(&mut self.gaps.withdrawn);
+        let highest = self.scratch.highest_acked;
+        let mut lost: Vec<(PathId, u64)> = Vec::new();
+        list.retain_mut(|(tsn, reports)| {
+            let Some(c) = self.board.get(*tsn).filter(|c| c.reneged) else { return false };
+            *reports += u8::from(*reports == 0 || highest.is_some_and(|h| h > *tsn));
+            if *reports < 3 {
+                return true;
+            }
+            lost.extend(c.last_path.map(|p| (p, c.len())));
+            self.board.mark(*tsn, now);
+            false
+        });
+        self.gaps.withdrawn = list;
+        for (path, bytes) in lost {
+            self.react(now, path, LossKind::FastRetransmit, bytes);
+        }
+    }
+
+    /// Chunks that the peer acknowledged and then withdrew are sent again, once nothing else moves.
+    pub(in crate::association) fn mark_reneged(&mut self, now: Instant) {
+        if self.board.reneged() == 0 {
+            return;
+        }
+        let list: Vec<u64> = self.board.iter().filter(|(_, c)| c.reneged).map(|(t, _)| t).collect();
+        for t in list {
+            self.board.mark(t, now);
+        }
+    }
+
+    /// A chunk is moved to another path by redundancy: its copies leave, the old path may be blamed.
+    pub(in crate::association) fn take_off_paths(&mut self, now: Instant, tsn: u64, blame: bool) {
+        let Some(c) = self.board.get_mut(tsn) else { return };
+        let len = c.len();
+        self.views_doubtful = true;
+        let copies = c.copies.take_all();
+        for l in copies.iter() {
+            if let Some(p) = self.paths.get_mut(l.path.index()) {
+                p.flight_remove(l.tx_seq, len, false);
+            }
+            if blame {
+                self.react(now, l.path, LossKind::FastRetransmit, len);
+            }
+        }
+    }
+
+    /// Reordering lasted too long: judge again without a new SACK.
+    pub(in crate::association) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
+        let by_order = self.policies.loss_count.by_send_order();
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        p.reorder_timer = None;
+        let suspects = if by_order { p.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
+        let Some(suspects) = suspects else { return };
+        self.refresh_views();
+        let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
+        let newest = vec![None; self.paths.len()];
+        let sack = SackView {
+            newest_seq: &newest,
+            oldest_seq: &newest,
+            highest_newly_acked: None,
+            cumulative_advanced: false,
+            flight_before: &flight,
+            packets_reported: 0,
+        };
+        self.judge_path(now, path, suspects, &sack);
+        self.adjust_coupling(now);
+    }
+
+    /// A probe before T3.
+    pub(in crate::association) fn on_loss_timer(&mut self, now: Instant, path: PathId) {
+        self.refresh_views();
+        let facts = self.facts(now);
+        let Some(v) = self.views.paths.get(path.index()) else { return };
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        p.loss_timer = None;
+        let probe = {
+            let cx = facts.view(&self.views);
+            let board = &self.board;
+            let mut newest = p.flight.copies().rev().filter_map(|c| {
+                let chunk = board.get(c.tsn)?;
+                let live = chunk.copies.iter().any(|l| l.path == path && l.tx_seq == c.tx_seq);
+                live.then(|| chunk.view())
+            });
+            self.policies.loss_timer.expired(&cx, v, &mut newest)
+        };
+        match probe {
+            Probe::None => {}
+            Probe::Newest => self.queue_probe(path),
+            Probe::MarkNewest(n) => {
+                let list: Vec<CopyRef> = self.paths[path.index()].flight.copies().rev().take(usize::from(n)).collect();
+                let lost = list.iter().map(|c| self.copy_lost(now, path, c, true)).sum();
+                if lost > 0 {
+                    self.react(now, path, LossKind::FastRetransmit, lost);
+                    self.adjust_coupling(now);
+                }
+            }
+        }
+    }
+
+    /// The newest outstanding chunk of the path leaves once more on it (RFC 8985 §7.3).
+    fn queue_probe(&mut self, path: PathId) {
+        let newest = self.paths.get(path.index()).and_then(|p| {
+            p.flight.copies().rev().find(|c| self.board.get(c.tsn).is_some_and(|k| k.state == ChunkState::Outstanding))
+        });
+        let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
+        // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
+        p.probes |= p.flight.bytes() >= p.cwnd;
+        self.copies_due.push_back((c.tsn, path));
+    }
+}

@@ -1,0 +1,64 @@
+//! What an expiry of T3 gives up on its path, and whether it was needless to send that again.
+
+use crate::association::Association;
+use crate::path::flight::Packet;
+use anabranch_base::{Duration, Instant, PathId, Tsn};
+
+/// Reports of duplicates that one SACK is read for.
+const MAX_DUPLICATES: usize = 16;
+/// Expiries of a path whose fate is looked for: several come before the first report where answers take long.
+const MAX_EXPIRED: usize = 8;
+
+impl Association {
+    pub(in crate::association) fn note_expired(&mut self, path: PathId) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        // The one that was timed: others may have left a moment ago.
+        let oldest = p.flight.first_copy().map(|c| c.tsn);
+        let Some(tsn) = oldest.filter(|tsn| self.board.get(*tsn).is_some_and(|c| c.transmissions == 1)) else { return };
+        if p.expired_tsns.len() == MAX_EXPIRED {
+            p.expired_tsns.remove(0);
+        }
+        p.expired_tsns.push(tsn);
+    }
+
+    /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
+    pub(in crate::association) fn note_duplicates(&mut self, duplicates: impl Iterator<Item = Tsn>) {
+        for tsn in duplicates.take(MAX_DUPLICATES) {
+            let tsn = self.board.extend(tsn);
+            for i in 0..self.paths.len() {
+                let mtu = self.paths.mtu();
+                let Some(p) = self.paths.get_mut(i) else { continue };
+                if let Some(at) = p.expired_tsns.iter().position(|t| *t == tsn) {
+                    p.expired_tsns.remove(at);
+                    let v = p.view(mtu, self.views.signals(PathId(i as u8)));
+                    self.policies.timer.was_needless(&v);
+                }
+            }
+        }
+    }
+
+    /// Takes off the path the oldest packet and whatever left so long ago; the rest stays in flight, and one packet may
+    /// leave beside it.
+    pub(in crate::association) fn give_up_overdue(&mut self, now: Instant, path: PathId, overdue: Duration) -> u64 {
+        let rto = self.rto(path);
+        let Some(p) = self.paths.get_mut(path.index()) else { return 0 };
+        let first = p.flight.oldest_seq();
+        let mut list = core::mem::take(&mut self.scratch.copies);
+        list.clear();
+        list.extend(p.flight.copies().take_while(|c| {
+            let old = |q: &Packet| now.since(q.sent_at) >= overdue;
+            first == Some(c.tx_seq) || p.flight.packet(c.tx_seq).is_none_or(old)
+        }));
+        let lost = list.iter().map(|c| self.copy_lost(now, path, c, false)).sum();
+        list.clear();
+        self.scratch.copies = list;
+        let Some(p) = self.paths.get_mut(path.index()) else { return lost };
+        p.spared = p.flight.packets();
+        if p.spared == 0 {
+            return lost + self.empty_path(now, path);
+        }
+        p.loss_timer = None;
+        p.t3 = Some(now + rto);
+        lost
+    }
+}

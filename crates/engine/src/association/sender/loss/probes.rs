@@ -1,0 +1,165 @@
+//! Packets beyond the window while an expiry of T3 waits for its answer, where the policy of timers wants them: one per
+//! interval and path, of fresh data if there is any and of what is outstanding else. So a burst of losses or darkness
+//! is over a round trip or two after its end, however long T3 has been backed off.
+
+use crate::association::Association;
+use crate::path::{Origin, Path};
+use crate::transmit::Transmit;
+use crate::tx::scoreboard::{Chunk, ChunkState};
+use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::view::{PathState, PathView};
+
+/// Less room than this in a packet is not worth a search.
+const CRUMB: usize = 20;
+
+impl Association {
+    /// Asks when the next one may leave, after a packet on a path whose expiry is not answered.
+    pub(in crate::association) fn next_probe(&self, now: Instant, v: &PathView) -> Option<Instant> {
+        let interval = self.policies.timer.probe_interval(v)?;
+        Some(now + interval.min(self.config.rto_max).max(Duration::from_millis(1)))
+    }
+
+    /// The interval is over. While another path in use works, data goes there, and this one is its policy's affair;
+    /// where none works it is the turn of whichever is used for want of a better one.
+    pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
+        let usable = self.paths.usable();
+        let silent = |p: &Path| p.consecutive_timeouts > 0;
+        let alone = self.paths.iter().filter(|p| usable.has(p.id)).all(silent);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.probe_timer = None;
+        if p.resumed.is_some() {
+            // What was overtaken is overdue now.
+            return self.use_resumed_paths(now);
+        }
+        if !silent(p) {
+            return;
+        }
+        if alone {
+            self.ask_unconfirmed(now);
+            let turn = if usable.has(id) { Some(id) } else { usable.iter().next() };
+            if let Some(p) = turn.and_then(|id| self.paths.get_mut(id.index())) {
+                p.probes = true;
+            }
+            return;
+        }
+        self.refresh_view(id);
+        let at = self.views.paths.get(id.index()).and_then(|v| self.next_probe(now, v));
+        if let Some(p) = self.paths.get_mut(id.index()) {
+            p.probe_timer = at;
+        }
+    }
+
+    /// No path in use answers: one that has not been confirmed yet, or that the peer has not even learnt, may be the way,
+    /// however long its own probes have been backed off.
+    fn ask_unconfirmed(&mut self, now: Instant) {
+        self.repeat_learning(now);
+        for i in 0..self.paths.len() {
+            let id = PathId(i as u8);
+            let Some(p) = self.paths.get(i) else { continue };
+            // Not one that the peer named: it may be a bystander's (RFC 5062 §2).
+            let own = matches!(p.origin, Origin::Handshake | Origin::AddedByUs);
+            let may_answer = own && p.state == PathState::Unconfirmed && p.known_to_peer && !p.interface_down;
+            if !may_answer {
+                continue;
+            }
+            let asked = p.heartbeat.map(|h| h.sent_at);
+            if self.pause_in_the_dark(id).is_some_and(|d| asked.is_none_or(|t| now.since(t) >= d)) {
+                self.send_heartbeat(now, id);
+            }
+        }
+    }
+
+    /// How long one waits for an answer of an unconfirmed path while no path in use answers: as long as the policy of path
+    /// states does before it looks again after one that fell silent.
+    pub(in crate::association) fn pause_in_the_dark(&self, id: PathId) -> Option<Duration> {
+        let p = self.paths.get(id.index())?;
+        let as_silent = PathView { state: PathState::Suspected, ..p.view(self.paths.mtu(), self.views.signals(id)) };
+        let (rto, configured) = (self.probe_timeout(id), self.config.heartbeat_interval);
+        self.policies.path_state.heartbeat(&as_silent, rto, configured)
+    }
+
+    /// The packet of a path that may send one beyond its window. Fresh data first: what is marked is older.
+    #[inline]
+    pub(in crate::association) fn transmit_probe(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        self.paths.iter().any(|p| p.probes) && self.transmit_beyond_window(now, out)
+    }
+
+    #[inline(never)]
+    fn transmit_beyond_window(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        if self.transmit_new(now, out) || self.transmit_retransmission(now, out) || self.repeat_oldest(now, out) {
+            return true;
+        }
+        // Where nothing waits for an answer the next data need no probe; else they leave when they come.
+        self.paths.iter_mut().for_each(|p| p.probes &= p.flight.packets() > 0);
+        false
+    }
+
+    /// The oldest outstanding chunks of the path once more, as many as fit a packet.
+    fn repeat_oldest(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        let usable = self.paths.usable();
+        let Some(id) = self.paths.iter().find(|p| p.probes && usable.has(p.id)).map(|p| p.id) else { return false };
+        self.scratch.packet.clear();
+        self.repeat_into(now, id, anabranch_wire::COMMON_HEADER_LEN);
+        if self.scratch.packet.is_empty() {
+            return false;
+        }
+        self.make_room_for_copies(now, id);
+        self.stats.retransmissions += self.scratch.packet.len() as u64;
+        self.emit_data(now, id, out);
+        true
+    }
+
+    /// Fills what a packet of fresh data left free, which is on no path's account yet.
+    pub(in crate::association) fn bundle_into_probe(&mut self, now: Instant, id: PathId, size: usize) {
+        if !self.paths.get(id.index()).is_some_and(|p| p.probes) {
+            return;
+        }
+        let fresh = self.scratch.packet.len();
+        self.repeat_into(now, id, size);
+        self.make_room_for_copies(now, id);
+        for i in fresh..self.scratch.packet.len() {
+            if let Some(tsn) = self.scratch.packet.get(i).copied() {
+                self.account(now, tsn, id, false);
+                self.stats.retransmissions += 1;
+            }
+        }
+    }
+
+    /// Adds to the packet what is marked and what is in flight on the path, the oldest first.
+    fn repeat_into(&mut self, now: Instant, id: PathId, mut size: usize) {
+        let most = self.packet_size(id);
+        let in_time = |c: &Chunk| c.deadline.is_none_or(|d| d > now);
+        let may_repeat = |c: &Chunk| c.max_retransmissions.is_none_or(|m| c.transmissions <= m);
+        let Some(p) = self.paths.get(id.index()) else { return };
+        let marked = self.board.marked().map(|(tsn, _)| tsn);
+        for tsn in marked.chain(p.flight.copies().map(|c| c.tsn)) {
+            if size + CRUMB > most {
+                break;
+            }
+            let Some(c) = self.board.get(tsn) else { continue };
+            let len = self.chunk_len(c.payload.len());
+            let waits = matches!(c.state, ChunkState::Marked | ChunkState::Outstanding);
+            if waits && size + len <= most && in_time(c) && may_repeat(c) && !self.scratch.packet.contains(&tsn) {
+                size += len;
+                self.scratch.packet.push(tsn);
+            }
+        }
+    }
+
+    /// A chunk has a few live copies at most: the oldest ones on this path give way.
+    fn make_room_for_copies(&mut self, now: Instant, id: PathId) {
+        for i in 0..self.scratch.packet.len() {
+            let Some(tsn) = self.scratch.packet.get(i).copied() else { continue };
+            let Some(c) = self.board.get(tsn).filter(|c| c.copies.is_full()) else { continue };
+            let oldest =
+                c.copies.iter().find(|l| l.path == id).map(|l| crate::path::flight::CopyRef { tx_seq: l.tx_seq, tsn });
+            match oldest {
+                Some(copy) => {
+                    self.views_doubtful = true;
+                    self.copy_lost(now, id, &copy, false);
+                }
+                None => self.scratch.packet.retain(|t| *t != tsn),
+            }
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! A path that answers after an expiry of T3, where the policy of timers wants it used at once: the back-off ends,
+//! what the answer overtook is sent again, and the rest is timed anew.
+
+use crate::association::Association;
+use crate::path::{Path, Resumed};
+use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::view::PathState;
+
+/// Least time ahead that T3 is set.
+const TICK: Duration = Duration::from_millis(1);
+/// What a longer packet or a busy peer may add to a steady round trip.
+const SPREAD: Duration = Duration::from_millis(10);
+/// Expiries in a row after which what is known of a path's window says as little as after idling.
+const DARK: u16 = 2;
+
+impl Association {
+    /// `path` answered what left at `sent_at`; `surely` when nothing else can have been meant. The answer to something
+    /// sent several times ends the back-off only if it came when that of the newest copy was due, for it may be a slow
+    /// path's to an older one (Karn's rule).
+    pub(in crate::association) fn note_resumed(&mut self, now: Instant, path: PathId, sent_at: Instant, surely: bool) {
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        if p.consecutive_timeouts == 0 && p.backoff == 0 || !self.policies.timer.resumes() {
+            return;
+        }
+        let srtt = p.rtt.srtt();
+        if surely || now.since(sent_at) <= srtt + (p.rtt.rttvar() * 4).max(srtt / 4).max(SPREAD) {
+            p.backoff = 0;
+        }
+        let before = p.resumed.unwrap_or_default();
+        let dark = before.dark || p.consecutive_timeouts >= DARK;
+        p.resumed = Some(Resumed { answered: before.answered.max(sent_at), dark });
+    }
+
+    /// Looks at what the paths that resumed still have in flight.
+    pub(in crate::association) fn use_resumed_paths(&mut self, now: Instant) {
+        if self.paths.iter().any(|p| p.resumed.is_some()) {
+            self.resume_paths(now);
+        }
+    }
+
+    #[inline(never)]
+    fn resume_paths(&mut self, now: Instant) {
+        self.views_doubtful = true;
+        for i in 0..self.paths.len() {
+            let id = PathId(i as u8);
+            let Some(resumed) = self.paths.get_mut(i).and_then(|p| p.resumed.take()) else { continue };
+            if resumed.answered > Instant::ZERO {
+                self.repair_overtaken(now, id, resumed.answered);
+            }
+            if let Some(d) = self.paths.get_mut(i).and_then(|p| p.discovery.as_mut()).filter(|_| resumed.dark) {
+                d.answers_again(now);
+            }
+            let initial = self.paths.initial_cwnd();
+            if let Some(p) = self.paths.get_mut(i).filter(|_| resumed.dark) {
+                // It is no window of losses in a queue: what waits begins as on a path that idled (RFC 9260 §7.2.1).
+                p.cwnd = p.cwnd.max(initial);
+            }
+            self.leave_for(now, id);
+        }
+        self.opportunity();
+    }
+
+    /// What left on the path before `answered` did and should have been answered by now is lost, and the timer of the
+    /// rest is the one of a path that works.
+    fn repair_overtaken(&mut self, now: Instant, id: PathId, answered: Instant) {
+        let rto = self.rto(id);
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
+        p.consecutive_timeouts = 0;
+        // As much later as reordering may make it.
+        let usual = p.rtt.srtt() + p.rtt.srtt() / 4;
+        let mut again = None;
+        let mut list = core::mem::take(&mut self.scratch.copies);
+        list.clear();
+        list.extend(p.flight.copies());
+        for c in &list {
+            let sent =
+                self.board.get(c.tsn).and_then(|k| k.copies.iter().find(|l| l.path == id && l.tx_seq == c.tx_seq));
+            let Some(sent_at) = sent.map(|l| l.sent_at) else { continue };
+            let age = now.since(sent_at);
+            let overtaken = sent_at < answered;
+            if overtaken && age > usual || age >= rto {
+                self.copy_lost(now, id, c, false);
+            } else if overtaken {
+                again = again.or(Some(sent_at + usual + TICK));
+            }
+        }
+        list.clear();
+        self.scratch.copies = list;
+        if let Some(p) = self.paths.get_mut(id.index()) {
+            if again.is_some() {
+                (p.resumed, p.probe_timer) = (Some(Resumed { answered, dark: false }), again);
+            }
+            let at = p.flight.oldest_sent().map(|oldest| (oldest + rto).max(now + TICK));
+            p.t3 = match (p.t3, at) {
+                (Some(old), Some(at)) => Some(old.min(at)),
+                // Without anything in flight it watches over acknowledgements that were withdrawn.
+                (old, _) => old.filter(|_| self.board.reneged() > 0),
+            };
+        }
+    }
+
+    /// What is in flight on paths that were only used because none answered goes elsewhere now.
+    fn leave_for(&mut self, now: Instant, id: PathId) {
+        if !self.paths.usable().has(id) {
+            return;
+        }
+        let idle = |p: &Path| p.id == id || p.state == PathState::Active || p.flight.packets() == 0;
+        for i in 0..self.paths.len() {
+            if self.paths.get(i).is_some_and(|p| !idle(p)) {
+                self.empty_path(now, PathId(i as u8));
+            }
+        }
+    }
+}

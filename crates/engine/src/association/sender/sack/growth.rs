@@ -1,0 +1,126 @@
+//! Credit and growth of the windows after a SACK (§7.2.1, §7.2.2), and the coupling between them.
+
+use crate::association::Association;
+use anabranch_base::{Instant, PathId, Ppm};
+use anabranch_policy::ack_credit::PathAck;
+use anabranch_policy::coupling::Growth;
+use anabranch_policy::window::AckOnPath;
+
+impl Association {
+    pub(in crate::association) fn grow(&mut self, now: Instant, advanced: bool) {
+        for i in 0..self.paths.len() {
+            self.grow_path(now, PathId(i as u8), advanced);
+        }
+    }
+
+    /// Credit and growth of one path, once for each SACK.
+    pub(in crate::association) fn grow_path(&mut self, now: Instant, path: PathId, advanced: bool) {
+        let i = path.index();
+        let (Some(p), Some(slot)) = (self.paths.get(i), self.scratch.acks.get_mut(i)) else { return };
+        if slot.bytes == 0 || core::mem::replace(&mut slot.grown, true) {
+            return;
+        }
+        let t = *slot;
+        let ack = PathAck {
+            path,
+            bytes: t.bytes,
+            oldest_advanced: match self.config.quirks.cuc_by_tsn {
+                true => p.era.as_ref().is_some_and(|era| era.pseudo.progress),
+                false => p.flight.expected_seq() > p.expected,
+            },
+            cumulative_advanced: advanced,
+        };
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        let mut credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
+        if p.cwnd > p.ssthresh {
+            let early = self.config.quirks.counted_when_full && !t.fully_used;
+            credited = credited.saturating_sub(t.uncounted + if early { t.cumulative } else { 0 });
+        }
+        let on_path = AckOnPath {
+            bytes: credited,
+            acked: t.bytes,
+            packets: t.packets.max(1),
+            fully_used: t.fully_used,
+            newest_seq: t.proven,
+            rtt: t.newest.map(|n| now.since(n.sent_at)),
+            app_limited: p.newest_at_send.app_limited,
+        };
+        let mtu = self.paths.mtu();
+        let Some(p) = self.paths.get_mut(i) else { return };
+        let mut change = p.window.on_ack(&cx, path, &on_path);
+        if self.config.quirks.counted_when_full && !t.fully_used && p.cwnd > p.ssthresh && p.flight.bytes() > 0 {
+            // What counts nevertheless adds up beyond one window.
+            change.partial_bytes_acked = p.partial_bytes_acked.saturating_add(credited);
+        }
+        let recovering = p.recovery_exit.is_some() && !p.window.grows_in_recovery();
+        let grow = if recovering { 0 } else { change.grow };
+        let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
+        let share = self.policies.coupling.scale(&cx, &g);
+        if let Some(window) = change.set {
+            (p.cwnd, p.ssthresh, p.growth_carry) = (window.max(mtu), change.ssthresh, 0);
+            p.partial_bytes_acked = change.partial_bytes_acked;
+        } else if recovering {
+            p.ssthresh = change.ssthresh;
+        } else {
+            p.apply_growth(change, share);
+            if p.flight.bytes() == 0 {
+                p.partial_bytes_acked = 0;
+            }
+        }
+        // The next path's growth sees it.
+        self.refresh_window(path);
+    }
+
+    /// The windows are coupled over the paths in use: these changed.
+    pub(in crate::association) fn couple_changed_paths(&mut self, now: Instant) {
+        if self.paths.is_uncoupled() {
+            self.adjust_coupling(now);
+        }
+    }
+
+    pub(in crate::association) fn adjust_coupling(&mut self, now: Instant) {
+        self.refresh_views();
+        self.couple(now);
+    }
+
+    /// Coupling's adjustment of all windows, from views that are fresh.
+    pub(in crate::association) fn couple(&mut self, now: Instant) {
+        self.paths.set_coupled();
+        if self.asks.adjust {
+            self.adjust_windows(now);
+        }
+    }
+
+    #[inline(never)]
+    fn adjust_windows(&mut self, now: Instant) {
+        let facts = self.facts(now);
+        let mut out = core::mem::take(&mut self.scratch.adjust);
+        out.clear();
+        {
+            let cx = facts.view(&self.views);
+            self.policies.coupling.adjust(&cx, &mut out);
+        }
+        for a in &out {
+            let mtu = self.paths.mtu();
+            if let Some(p) = self.paths.get_mut(a.path.index()) {
+                p.cwnd = a.to.cwnd.max(mtu);
+                p.ssthresh = a.to.ssthresh;
+                p.partial_bytes_acked = a.to.partial_bytes_acked;
+            }
+            self.refresh_window(a.path);
+        }
+        self.scratch.adjust = out;
+    }
+}
+
+impl crate::path::Path {
+    /// Applies a proposed growth by the share that coupling grants, keeping what is less than a byte.
+    fn apply_growth(&mut self, c: anabranch_policy::window::WindowChange, share: Ppm) {
+        let grant = c.grow.saturating_mul(u64::from(share.0)) + self.growth_carry;
+        self.cwnd = self.cwnd.saturating_add(grant / 1_000_000);
+        self.growth_carry = grant % 1_000_000;
+        self.partial_bytes_acked = c.partial_bytes_acked;
+        self.ssthresh = c.ssthresh;
+    }
+}

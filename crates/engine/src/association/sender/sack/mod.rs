@@ -1,0 +1,7 @@
+//! What a SACK says about our DATA.
+
+pub(in crate::association) mod ecn;
+pub(in crate::association) mod gap_memory;
+pub(in crate::association) mod growth;
+pub(in crate::association) mod sack_in;
+pub(in crate::association) mod sack_tail;

@@ -1,0 +1,462 @@
+//! What a SACK does, in the fixed order of DESIGN decision 7.
+//!
+//! Accounting and estimators, recovery exit; detection over live copies; losses before growth, in path order;
+//! then credit, growth, coupling; timers. Work is proportional to what the SACK changed.
+
+use crate::association::Association;
+use crate::association::sender::era::Gate;
+use crate::association::sender::sack::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
+use crate::event::CloseReason;
+use crate::quirks::BurstRule;
+use crate::tx::scoreboard::{ChunkState, LiveCopy};
+use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_policy::view::PathState;
+use anabranch_wire::{Cause, NrSack, Sack};
+
+/// What a SACK acknowledged on one path.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct PathTally {
+    pub bytes: u64,
+    /// Those of them that came by this path for certain: what was sent again here may have come by the path that it was
+    /// sent on before.
+    pub own_bytes: u64,
+    /// Those of them that count only in slow start.
+    pub uncounted: u64,
+    /// Those that were acknowledged cumulatively.
+    pub cumulative: u64,
+    pub packets: u32,
+    /// Newest copy of a chunk sent exactly once: RTT and rate samples.
+    pub newest: Option<LiveCopy>,
+    /// Largest packet serial that this SACK proves to have arrived.
+    pub proven: Option<u64>,
+    /// Smallest one it newly acknowledges.
+    pub lowest: Option<u64>,
+    pub oldest_sent: Option<Instant>,
+    pub oldest_before: Option<u64>,
+    /// The chunk that is timed was among it, sent then.
+    pub timed_sent: Option<Instant>,
+    pub fully_used: bool,
+    pub touched: bool,
+    /// Its window grew already.
+    pub grown: bool,
+    /// Gap blocks acknowledged something.
+    pub gapped: bool,
+}
+
+impl PathTally {
+    /// The newest serial that says something of those before it.
+    pub fn testimony(&self, gaps_only: bool) -> Option<u64> {
+        self.proven.filter(|_| self.gapped || !gaps_only)
+    }
+}
+
+/// What was in flight of a chunk that arrived.
+struct Arrived {
+    /// The first copy by time, which gets the credit; a chunk already marked credits nobody (it was counted as lost).
+    credited: Option<LiveCopy>,
+    /// The newest copy that the answer can be meant for.
+    latest: Option<LiveCopy>,
+    copies: usize,
+    on_one_path: bool,
+}
+
+impl Association {
+    /// Processes a SACK, or the cumulative acknowledgement of a SHUTDOWN (`sack` none).
+    pub(in crate::association) fn on_sack(&mut self, now: Instant, cum: Tsn, sack: Option<&Sack<'_>>) {
+        self.on_acknowledgement(now, cum, sack, None);
+    }
+
+    /// A SACK that also says what will not be taken back: that need not be held any longer
+    /// (draft-tuexen-tsvwg-sctp-multipath-29 §4.4.2).
+    pub(in crate::association) fn on_nr_sack(&mut self, now: Instant, n: &NrSack<'_>) {
+        self.on_acknowledgement(now, n.sack.cum_tsn, Some(&n.sack), Some(n));
+        let kept = core::mem::take(&mut self.scratch.gap_ranges.kept);
+        let mut added = core::mem::take(&mut self.scratch.gap_ranges.added);
+        subtract(&kept, &self.gaps.kept, &mut added);
+        for &(from, to) in &added {
+            (from..=to).for_each(|tsn| self.board.keep(tsn));
+        }
+        if !added.is_empty() {
+            self.after_abandon(now);
+        }
+        self.scratch.gap_ranges.added = added;
+        self.scratch.gap_ranges.kept = core::mem::replace(&mut self.gaps.kept, kept);
+    }
+
+    fn on_acknowledgement(&mut self, now: Instant, cum: Tsn, sack: Option<&Sack<'_>>, nr: Option<&NrSack<'_>>) {
+        self.scratch.gap_ranges.kept.clear();
+        let cum = self.board.extend(cum);
+        // Older than what we know: reordered on its way (§6.2.1 D i).
+        if cum < self.board.cumulative() {
+            return;
+        }
+        let read = sack.map_or(GapsRead::Fine, |s| self.read_gaps(cum, s, nr));
+        if self.is_unsent(cum) || read == GapsRead::Unsent {
+            // A lie, and whoever acknowledges what it cannot have could be sending for a victim (§12.4, RFC 5062 §5.3).
+            let why = CloseReason::ProtocolViolation("a SACK for data that was never sent");
+            return self.abort_with(now, &[Cause::ProtocolViolation(b"TSN was never sent")], why);
+        }
+        if read == GapsRead::Nonsense {
+            return;
+        }
+        self.stats.sacks_received += 1;
+        if let Some(s) = sack {
+            self.note_duplicates(s.duplicates());
+        }
+        self.stats.gap_blocks_received += sack.map_or(0, |s| s.gaps().len() as u64);
+        let least = u8::from(!self.config.quirks.timer_counts_none);
+        self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
+        if self.config.quirks.pass_every_mark {
+            // A pass that the SACK before gave has had its chance.
+            self.paths.iter_mut().for_each(|p| p.free_pass = false);
+        }
+        self.gate = Gate::Open;
+        let advanced = cum > self.board.cumulative();
+        self.begin_tally();
+        self.account_cumulative(now, cum);
+        if let Some(s) = sack {
+            self.account_gaps(now);
+            let progress = advanced || self.scratch.acks.iter().any(|t| t.touched);
+            self.on_peer_window(now, s.a_rwnd, progress);
+        }
+        let progress = self.scratch.acks.iter().any(|t| t.touched);
+        self.note_answered_forward(cum);
+        self.highest_reported = self.scratch.highest_acked;
+        self.finish_tally(now);
+        self.refresh_acknowledged();
+        self.notify_acked(now);
+        self.detect(now, advanced);
+        self.judge_withdrawn(now);
+        self.grow(now, advanced);
+        self.couple(now);
+        self.rearm_timers(now);
+        if progress || advanced {
+            self.paths.clear_peer_errors();
+        }
+        self.after_abandon(now);
+        self.note_carried(now);
+        // All that changed since they were made was shown at once, but for what the policies put on the board.
+        self.views_stale = self.asks.board;
+    }
+
+    /// No packet ever carried this TSN, which is at or above the cumulative one.
+    pub(in crate::association) fn is_unsent(&self, tsn: u64) -> bool {
+        tsn >= self.board.sent_end() || self.board.has_unsent_until(tsn)
+    }
+
+    /// Reads gap blocks into extended ranges.
+    fn read_gaps(&mut self, cum: u64, s: &Sack<'_>, nr: Option<&NrSack<'_>>) -> GapsRead {
+        let g = &mut self.scratch.gap_ranges;
+        let (span, alone) = ((cum, self.board.sent_end()), self.config.quirks.each_gap_alone);
+        let read = read_blocks(span, alone, s.gaps(), &mut g.next);
+        let Some(nr) = nr.filter(|_| read == GapsRead::Fine) else { return read };
+        let read = read_blocks(span, alone, nr.kept(), &mut g.kept);
+        if read != GapsRead::Fine {
+            g.kept.clear();
+            return read;
+        }
+        // Both kinds together are what a SACK would say; one TSN may stand in both.
+        g.next.extend_from_slice(&g.kept);
+        join(&mut g.next);
+        GapsRead::Fine
+    }
+
+    /// The answer to a FORWARD-TSN shows that its path works, although it acknowledges no data.
+    fn note_answered_forward(&mut self, cum: u64) {
+        let answered = self.forward_sent.filter(|(to, _, _)| *to <= cum);
+        if let Some(p) = answered.and_then(|(_, _, path)| self.paths.get_mut(path.index())) {
+            p.consecutive_timeouts = 0;
+        }
+    }
+
+    fn begin_tally(&mut self) {
+        self.scratch.acks.clear();
+        self.scratch.highest_acked = self.highest_reported.filter(|_| self.config.quirks.sticky_reports);
+        self.scratch.flight_before.clear();
+        for i in 0..self.paths.len() {
+            let marked = self.marked_outstanding(PathId(i as u8));
+            let Some(p) = self.paths.get_mut(i) else { continue };
+            p.expected = p.expected.max(p.flight.expected_seq());
+            if let Some(era) = &mut p.era {
+                era.pseudo.progress = false;
+            }
+            self.scratch.flight_before.push(p.flight.packets());
+            self.scratch.acks.push(PathTally {
+                fully_used: p.flight.bytes() + marked >= p.cwnd,
+                oldest_before: p.flight.oldest_seq(),
+                ..PathTally::default()
+            });
+        }
+    }
+
+    fn account_cumulative(&mut self, now: Instant, cum: u64) {
+        while self.board.cumulative() < cum {
+            let tsn = self.board.cumulative() + 1;
+            self.note_repair(tsn);
+            if self.config.quirks.cumulative_restarts_t3
+                && let Some(on) = self.board.get(tsn).and_then(|c| c.last_path)
+                && let Some(era) = self.paths.get_mut(on.index()).and_then(|p| p.era.as_mut())
+            {
+                era.lowest_tsn = None;
+            }
+            if self.acknowledge(now, tsn, true) && self.config.quirks.sticky_reports {
+                self.scratch.highest_acked = Some(tsn);
+            }
+            self.board.pop_front();
+        }
+    }
+
+    fn account_gaps(&mut self, now: Instant) {
+        self.find_expected();
+        if self.gaps.ranges.is_empty() && self.scratch.gap_ranges.next.is_empty() {
+            return self.gaps.forget_settled(self.board.cumulative());
+        }
+        self.account_changed_gaps(now);
+    }
+
+    #[inline(never)]
+    fn account_changed_gaps(&mut self, now: Instant) {
+        let mut g = core::mem::take(&mut self.scratch.gap_ranges);
+        subtract(&g.next, &self.gaps.ranges, &mut g.added);
+        subtract(&self.gaps.ranges, &g.next, &mut g.gone);
+        for &(from, to) in &g.added {
+            for tsn in from..=to {
+                let copy = match self.config.quirks.stale_sacks_count {
+                    true => self.board.get(tsn).and_then(|c| c.copies.iter().last().copied()),
+                    false => None,
+                };
+                self.acknowledge(now, tsn, false);
+                if let Some(copy) = copy {
+                    self.gaps.settled.insert(tsn, copy);
+                    self.count_once(tsn, copy);
+                }
+                self.board.set_reneged(tsn, false);
+            }
+        }
+        // No longer reported: reneged, or an older SACK that overtook. T3 decides (see `loss`).
+        let cum = self.board.cumulative();
+        for &(from, to) in &g.gone {
+            for tsn in from.max(cum + 1)..=to {
+                if let Some(copy) = self.gaps.settled.remove(tsn) {
+                    self.take_back(tsn, copy);
+                    continue;
+                }
+                self.board.set_reneged(tsn, true);
+                if self.gaps.withdrawn.len() < MAX_WITHDRAWN {
+                    self.gaps.withdrawn.push((tsn, 0));
+                }
+            }
+        }
+        core::mem::swap(&mut self.gaps.ranges, &mut g.next);
+        self.scratch.gap_ranges = g;
+        self.gaps.forget_settled(cum);
+        self.find_expected();
+    }
+
+    /// What CUC expects on each path, where it follows TSNs.
+    #[inline]
+    fn find_expected(&mut self) {
+        if self.config.quirks.cuc_by_tsn {
+            self.search_expected();
+        }
+    }
+
+    #[inline(never)]
+    fn search_expected(&mut self) {
+        for p in self.paths.iter_mut() {
+            let (board, id) = (&self.board, p.id);
+            if let Some(era) = &mut p.era {
+                era.pseudo.search(|from, again| board.lowest_on(id, from, again));
+            }
+        }
+    }
+
+    /// An acknowledgement is gone that an older SACK does not know of.
+    #[inline(never)]
+    fn take_back(&mut self, tsn: u64, copy: LiveCopy) {
+        let (Some(len), Some(p)) = (self.board.unsettle(tsn, copy), self.paths.get_mut(copy.path.index())) else {
+            return;
+        };
+        p.flight.restore_copy(copy.tx_seq, tsn, len, copy.sent_at);
+        if let Some(era) = &mut p.era {
+            era.lowest_tsn = era.lowest_tsn.map(|l| l.min(tsn));
+            era.pseudo.taken_back(tsn);
+        }
+    }
+
+    /// What a gap block acknowledged counts beyond the threshold, or does not.
+    fn count_once(&mut self, tsn: u64, copy: LiveCopy) {
+        let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.cwnd > p.ssthresh) else { return };
+        let progress = p.era.as_ref().is_none_or(|era| era.pseudo.progress);
+        if self.config.quirks.counted_once
+            && !(progress && self.gaps.count(tsn))
+            && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.board.get(tsn))
+        {
+            t.uncounted += c.len();
+        }
+    }
+
+    /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
+    fn note_repair(&mut self, tsn: u64) {
+        let q = &self.config.quirks;
+        if q.burst == BurstRule::Always || self.burst_armed {
+            return;
+        }
+        let repaired = |c: &crate::tx::scoreboard::Chunk| {
+            c.fast_retransmitted || q.burst == BurstRule::OnceRepaired && c.transmissions > 1
+        };
+        if self.board.get(tsn).is_some_and(repaired) {
+            self.burst_armed = true;
+            self.opportunity();
+        }
+    }
+
+    /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3). False
+    /// when that is no news.
+    fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) -> bool {
+        let Some(c) = self.board.get(tsn) else { return false };
+        if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
+            return false;
+        }
+        let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
+        let (once, several) = (sent == 1, c.on_several_paths);
+        if state == ChunkState::Outstanding {
+            // The late arrival of what was given as lost says nothing about what left after that.
+            self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
+        }
+        if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.era.as_mut()) {
+            era.pseudo.acknowledged(tsn, cumulatively);
+        }
+        let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
+        if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
+            t.bytes += len;
+            t.own_bytes += if once || !several { len } else { 0 };
+            t.oldest_sent = Some(t.oldest_sent.map_or(copy.sent_at, |o| o.min(copy.sent_at)));
+            t.touched = true;
+            t.gapped |= !cumulatively;
+            t.cumulative += if cumulatively { len } else { 0 };
+            let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.era.as_mut());
+            if let Some(era) = era.filter(|era| era.timed == Some(tsn)) {
+                era.timed = None;
+                t.timed_sent = Some(copy.sent_at).filter(|_| once);
+            }
+            // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.
+            if once || sent == copies && on_one_path {
+                t.proven = t.proven.max(Some(copy.tx_seq));
+                t.lowest = Some(t.lowest.map_or(copy.tx_seq, |l| l.min(copy.tx_seq)));
+            }
+            if once && t.newest.is_none_or(|n| copy.tx_seq >= n.tx_seq) {
+                if t.newest.is_none_or(|n| copy.tx_seq > n.tx_seq) {
+                    t.packets += 1;
+                }
+                t.newest = Some(copy);
+            }
+            if let Some(latest) = latest {
+                self.note_resumed(now, latest.path, latest.sent_at, once);
+            }
+            if copies == 1
+                && let Some(p) = self.paths.get_mut(copy.path.index())
+            {
+                // What was sent before by another path may have come by that one: no path answers before its time, and
+                // none that failed on such a word (RFC 7829 §3.2, rule 9).
+                let failed = matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive);
+                if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
+                    let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
+                    p.answers.sample(now, p.last_heard, owed_since);
+                    self.path_answered(now, copy.path);
+                }
+            }
+        } else if state == ChunkState::Marked
+            && let Some(t) = last_path.and_then(|p| self.scratch.acks.get_mut(p.index()))
+        {
+            t.touched = true;
+            // It was late, not lost, and came by no other way (RFC 7829 §3.2, rule 10).
+            if let Some(p) = last_path.filter(|_| !several).and_then(|p| self.paths.get(p.index()))
+                && p.errors > 0
+                && p.state != PathState::Suspected
+            {
+                self.path_answered(now, p.id);
+            }
+        }
+        true
+    }
+
+    /// Settles a chunk and takes its copies off their paths.
+    fn take_off_flight(&mut self, now: Instant, tsn: u64, len: u64) -> Arrived {
+        if let Some(copy) = self.board.get(tsn).and_then(|c| c.copies.single()) {
+            self.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
+            if let Some(p) = self.paths.get_mut(copy.path.index()) {
+                p.flight_remove(copy.tx_seq, len, false);
+            }
+            let latest = Some(copy).filter(|c| self.can_be_meant(now, c));
+            return Arrived { credited: Some(copy), latest, copies: 1, on_one_path: true };
+        }
+        let copies = self.board.settle(tsn, ChunkState::Acked);
+        let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
+        let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
+        for copy in copies.iter() {
+            if let Some(p) = self.paths.get_mut(copy.path.index()) {
+                p.flight_remove(copy.tx_seq, len, false);
+                p.last_shared = if on_one_path { p.last_shared } else { Some(now) };
+            }
+        }
+        let latest = copies.iter().filter(|c| self.can_be_meant(now, c)).max_by_key(|c| c.sent_at).copied();
+        Arrived { credited, latest, copies: copies.len(), on_one_path }
+    }
+
+    /// It left long enough ago to be what was acknowledged now. The answer may have come by a quicker path.
+    fn can_be_meant(&self, now: Instant, c: &LiveCopy) -> bool {
+        self.paths.get(c.path.index()).is_some_and(|p| now.since(c.sent_at) >= p.rtt.min_rtt() / 2)
+    }
+
+    /// RTT, delivery rate, end of recovery.
+    fn finish_tally(&mut self, now: Instant) {
+        // The path that the SACK came back over, and how long that way takes.
+        let by = self.scratch.sack_came_by;
+        // Rates are those of arrivals, whichever way it took to tell.
+        let arrived = match (by, self.scratch.stamp) {
+            (Some(by), Some(stamp)) => self.paths.stamped(now, by, stamp),
+            _ => now,
+        };
+        let back = by.map(|p| (p, self.paths.get(p.index()).and_then(|p| p.one_way.back_now())));
+        let resumes = self.policies.timer.resumes();
+        for (p, t) in self.paths.iter_mut().zip(&self.scratch.acks) {
+            if t.bytes > 0 {
+                p.rate.on_delivered(arrived, t.own_bytes);
+            }
+            let own = back.is_some_and(|(on, _)| on == p.id);
+            let timed = if self.config.quirks.one_timed { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
+            if let Some(sent_at) = timed {
+                let rtt = now.since(sent_at);
+                if resumes {
+                    p.rtt.is_over_a_spike(now, rtt);
+                }
+                p.rtt.sample(now, rtt);
+                if own {
+                    p.one_way.own_round_trip(now, rtt);
+                }
+                // Without stamps the way back takes what it takes at its best.
+                let back = if own { p.one_way.back_now() } else { back.and_then(|(_, takes)| takes) };
+                p.one_way.sample(now, rtt, back.unwrap_or(rtt / 2));
+                p.backoff = 0;
+            }
+            if let Some(n) = t.newest {
+                let sample = p.rate.on_newest(arrived, n.sent_at, &p.newest_at_send, p.rtt.srtt());
+                p.note_delivered(now, arrived, now.since(n.sent_at), t.bytes, t.packets.max(1), sample);
+            } else if t.bytes > 0 {
+                p.note_delivered(now, arrived, p.rtt.last(), t.bytes, 1, None);
+            }
+            p.newest_acked_seq = p.newest_acked_seq.max(t.proven);
+            if t.touched {
+                p.consecutive_timeouts = 0;
+            }
+            let over = |exit: u64| match self.config.quirks.recover_by_tsn {
+                true => self.board.cumulative() >= p.era.as_ref().map_or(0, |era| era.recover_tsn),
+                false => p.flight.oldest_seq().is_none_or(|s| s > exit),
+            };
+            if p.recovery_exit.is_some_and(over) {
+                p.recovery_exit = None;
+            }
+        }
+    }
+}

@@ -1,0 +1,203 @@
+//! The second half of what a SACK does: verdicts over what it overtook, and timers (DESIGN decision 7).
+
+use crate::association::Association;
+use crate::association::path_table::rto;
+use crate::association::sender::loss::detection::Suspects;
+use crate::path::Path;
+use crate::tx::scoreboard::ChunkState;
+use anabranch_base::{Duration, Instant, PathId, Tsn};
+use anabranch_policy::path_quality::Notice;
+use anabranch_policy::timer::Arm;
+use anabranch_policy::view::SackView;
+
+impl Association {
+    /// The quality estimator hears what was acknowledged.
+    pub(in crate::association) fn notify_acked(&mut self, now: Instant) {
+        if !self.asks.quality {
+            return;
+        }
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        for (i, t) in self.scratch.acks.iter().enumerate().filter(|(_, t)| t.bytes > 0) {
+            let sent_at = t.oldest_sent.unwrap_or(now);
+            let n = Notice::Acked { path: PathId(i as u8), bytes: t.bytes, sent_at };
+            self.policies.path_quality.observe(&cx, n);
+        }
+    }
+
+    /// Misses and verdicts, path by path, losses included.
+    pub(in crate::association) fn detect(&mut self, now: Instant, advanced: bool) {
+        if !self.nothing_to_judge(advanced) {
+            self.judge_all(now, advanced);
+        }
+        if self.config.quirks.one_recovery {
+            self.recover_as_one(now, advanced);
+        }
+    }
+
+    #[inline(never)]
+    fn judge_all(&mut self, now: Instant, advanced: bool) {
+        let s = &mut *self.scratch;
+        s.newest.clear();
+        s.oldest.clear();
+        let gaps_only = self.config.quirks.gaps_testify;
+        s.newest.extend(s.acks.iter().map(|t| t.testimony(gaps_only)));
+        s.oldest.extend(s.acks.iter().map(|t| t.lowest));
+        let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
+        for i in 0..self.paths.len() {
+            let path = PathId(i as u8);
+            let suspects = if self.asks.by_order {
+                self.overtaken(i, advanced).map(Suspects::SentBefore)
+            } else {
+                Some(Suspects::Holes)
+            };
+            if let Some(suspects) = suspects {
+                let newest = core::mem::take(&mut self.scratch.newest);
+                let oldest = core::mem::take(&mut self.scratch.oldest);
+                let flight = core::mem::take(&mut self.scratch.flight_before);
+                let sack = SackView {
+                    newest_seq: &newest,
+                    oldest_seq: &oldest,
+                    highest_newly_acked: highest,
+                    cumulative_advanced: advanced,
+                    flight_before: &flight,
+                    packets_reported: self.scratch.packets_reported,
+                };
+                self.judge_path(now, path, suspects, &sack);
+                self.scratch.newest = newest;
+                self.scratch.oldest = oldest;
+                self.scratch.flight_before = flight;
+            }
+        }
+    }
+
+    /// No copy was overtaken by what the SACK at hand acknowledges: the usual case, which needs no verdicts.
+    fn nothing_to_judge(&mut self, advanced: bool) -> bool {
+        let by_order = self.asks.by_order;
+        let holes = self.gaps.len() > 0 && !by_order;
+        let suspect = |i: usize, p: &Path| {
+            self.overtaken(i, advanced).is_some_and(|seq| p.flight.first_copy().is_some_and(|c| c.tx_seq < seq))
+        };
+        if holes || self.paths.iter().enumerate().any(|(i, p)| suspect(i, p)) {
+            return false;
+        }
+        for i in 0..self.paths.len() {
+            if !by_order || self.overtaken(i, advanced).is_some() {
+                self.paths[i].reorder_timer = None;
+            }
+        }
+        true
+    }
+
+    /// Copies sent on a path before this serial may be missing.
+    fn overtaken(&self, path: usize, advanced: bool) -> Option<u64> {
+        let gaps_only = self.config.quirks.gaps_testify;
+        let newly = self.scratch.acks.get(path).and_then(|t| t.testimony(gaps_only));
+        match self.paths.get(path) {
+            // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
+            Some(p) if advanced && p.recovery_exit.is_some() => p.newest_acked_seq.or(newly),
+            _ => newly,
+        }
+    }
+
+    /// Finds the lowest TSN in flight on a path, or waiting to be sent there again; true when it is another one.
+    #[inline(never)]
+    pub(in crate::association) fn lowest_moved(&mut self, path: usize) -> bool {
+        let Some(p) = self.paths.get(path) else { return false };
+        let before = p.era.as_ref().and_then(|era| era.lowest_tsn);
+        let here = |tsn: u64| {
+            self.board.get(tsn).is_some_and(|c| match c.state {
+                ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
+                ChunkState::Marked => c.last_path == Some(p.id),
+                _ => false,
+            })
+        };
+        let first = before.unwrap_or(0).max(self.board.cumulative() + 1);
+        let now = if p.flight.bytes() + self.marked_outstanding(p.id) == 0 {
+            None
+        } else {
+            (first..self.board.sent_end()).find(|t| here(*t))
+        };
+        if let Some(era) = self.paths.get_mut(path).and_then(|p| p.era.as_mut()) {
+            era.lowest_tsn = now;
+        }
+        now != before
+    }
+
+    /// T3 and its companions after an acknowledgement (§6.3.2).
+    pub(in crate::association) fn rearm_timers(&mut self, now: Instant) {
+        self.use_resumed_paths(now);
+        self.look_for_black_holes(now);
+        let by_tsn = self.config.quirks.t3_by_tsn;
+        let asks = self.asks;
+        let mut facts = None;
+        for i in 0..self.paths.len() {
+            let moved = if by_tsn {
+                self.lowest_moved(i)
+            } else {
+                let oldest = self.paths.get(i).and_then(|p| p.flight.oldest_seq());
+                oldest != self.scratch.acks.get(i).and_then(|t| t.oldest_before)
+            };
+            let held = self.marked_outstanding(PathId(i as u8)) > 0;
+            let Some(p) = self.paths.get_mut(i) else { continue };
+            let (empty, rare) = (p.flight.oldest_seq().is_none() && !held, asks.loss_timer || asks.suspects);
+            if empty && !rare && self.board.reneged() == 0 {
+                p.t3 = None;
+            }
+            if !rare && (empty && self.board.reneged() == 0 || !empty && !moved && p.t3.is_some()) {
+                continue;
+            }
+            let cx = match facts {
+                Some(facts) => facts,
+                None => *facts.insert(self.facts(now)),
+            };
+            let cx = cx.view(&self.views);
+            let (Some(p), Some(v)) = (self.paths.get_mut(i), self.views.paths.get(i)) else { continue };
+            let (timer, max) = (self.policies.timer.as_ref(), self.config.rto_max);
+            match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
+                // Without one is a path on which an acknowledgement was taken back (`stale_sacks_count`).
+                (Some(_), Some(oldest_sent)) if moved || p.t3.is_none() => {
+                    let why = Arm::Progress { oldest_sent, old_deadline: p.t3 };
+                    p.t3 = Some(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
+                }
+                (Some(_), _) => {}
+                _ if held => {
+                    if moved || p.t3.is_none() {
+                        p.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
+                    }
+                }
+                _ if self.board.reneged() > 0 && p.id == PathId(0) => {
+                    if p.t3.is_none() {
+                        p.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
+                    }
+                }
+                _ => p.t3 = None,
+            }
+            if asks.loss_timer {
+                p.loss_timer = rto::probe(self.policies.loss_timer.as_ref(), max, &cx, v);
+            }
+            if asks.suspects {
+                p.suspect_at(self.policies.path_state.look_at(&cx, v));
+            }
+        }
+    }
+}
+
+impl Path {
+    /// Takes a copy off the flight and remembers the departure snapshot of the newest for the rate sample.
+    pub(in crate::association) fn flight_remove(&mut self, tx_seq: u64, len: u64, lost: bool) {
+        if !lost
+            && let Some(p) = self.flight.packet(tx_seq)
+            && (self.newest_removed.is_none_or(|n| tx_seq > n))
+        {
+            self.newest_at_send = p.at_send;
+            self.newest_removed = Some(tx_seq);
+        }
+        if let Some(d) = &mut self.discovery
+            && let Some(p) = self.flight.packet(tx_seq).filter(|p| p.size > 0 && !p.counted_lost)
+        {
+            d.data_fate(p.sent_at, p.size.into(), lost);
+        }
+        self.flight.remove_copy(tx_seq, len, lost);
+    }
+}

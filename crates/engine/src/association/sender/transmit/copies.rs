@@ -1,0 +1,85 @@
+//! Packets with DATA that repeat what is in flight already: copies the scheduler wants, probes, redundancy.
+
+use crate::association::Association;
+use crate::association::policies::views::has_window;
+use crate::transmit::Transmit;
+use crate::tx::scoreboard::ChunkState;
+use anabranch_base::Instant;
+use anabranch_policy::redundancy::Extra;
+use std::collections::VecDeque;
+
+impl Association {
+    /// The second and further packets of `Decision::Copies`.
+    #[inline]
+    pub(in crate::association) fn transmit_due_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        !self.copies_due.is_empty() && self.transmit_copy(now, out)
+    }
+
+    #[inline(never)]
+    fn transmit_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        while let Some((tsn, path)) = self.copies_due.held().and_then(VecDeque::pop_front) {
+            let open =
+                self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.paths.usable().has(path);
+            let live = self.board.get(tsn).is_some_and(|c| c.state == ChunkState::Outstanding && !c.copies.is_full());
+            if open && live {
+                self.scratch.packet.clear();
+                self.scratch.packet.push(tsn);
+                self.emit_data(now, path, out);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// Redundancy into window that the scheduler left free.
+    pub(in crate::association) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        self.redundancy_wakeup = None;
+        self.asks.redundancy && self.board.outstanding_bytes() > 0 && self.transmit_wanted_extra(now, out)
+    }
+
+    #[inline(never)]
+    fn transmit_wanted_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        let facts = self.facts(now);
+        if !self.policies.redundancy.worth_asking(&facts.view(&self.views)) {
+            self.redundancy_wakeup = self.redundancy_asks_for(now);
+            return false;
+        }
+        for id in facts.eligible.iter() {
+            let Some(v) = self.views.paths.get(id.index()) else { continue };
+            let extra = {
+                let cx = facts.view(&self.views);
+                let mut outstanding =
+                    self.board.iter().filter(|(_, c)| c.state == ChunkState::Outstanding).map(|(_, c)| c.view());
+                self.policies.redundancy.extra(&cx, v, &mut outstanding)
+            };
+            let (tsn, moved) = match extra {
+                None => continue,
+                Some(Extra::Copy { tsn }) => (self.board.extend(tsn), None),
+                Some(Extra::Move { tsn, blame }) => (self.board.extend(tsn), Some(blame)),
+            };
+            let allowed = self.board.get(tsn).is_some_and(|c| {
+                c.state == ChunkState::Outstanding && !c.copies.is_full() && !c.copies.iter().any(|l| l.path == id)
+            });
+            if !allowed {
+                self.stats.decisions_refused += 1;
+                continue;
+            }
+            if let Some(blame) = moved {
+                self.take_off_paths(now, tsn, blame);
+            }
+            self.ask_late_paths(now, tsn);
+            self.scratch.packet.clear();
+            self.scratch.packet.push(tsn);
+            self.emit_data(now, id, out);
+            return true;
+        }
+        self.redundancy_wakeup = self.redundancy_asks_for(now);
+        false
+    }
+
+    /// When the redundancy wants to be asked again, within RTO.Max.
+    fn redundancy_asks_for(&self, now: Instant) -> Option<Instant> {
+        let at = self.policies.redundancy.wakeup().filter(|t| *t > now);
+        at.map(|t| t.min(now + self.config.rto_max))
+    }
+}

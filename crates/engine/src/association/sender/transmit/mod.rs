@@ -1,0 +1,5 @@
+//! Packets with DATA.
+
+pub(in crate::association) mod copies;
+pub(in crate::association) mod data;
+pub(in crate::association) mod new;

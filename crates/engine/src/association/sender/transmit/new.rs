@@ -1,0 +1,332 @@
+//! New data: the path scheduler proposes a chunk and a path, again and again until a packet is full; each answer is
+//! checked here and carried out or refused (DESIGN decision 4).
+
+use crate::association::policies::views::{Facts, has_window};
+use crate::association::sender::give_up::is_partial;
+use crate::association::{Association, Undelivered};
+use crate::message::SendOptions;
+use crate::transmit::Transmit;
+use crate::tx::send_queue::Fragment;
+use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
+use anabranch_policy::path_scheduler::{Decision, LookAhead, Occasion, Settled};
+use anabranch_policy::view::{ChunkView, QueueView, StreamView};
+use anabranch_wire::COMMON_HEADER_LEN;
+use bytes::Bytes;
+
+/// A policy that answers nonsense again and again is asked this often per packet at most.
+const MAX_ASKS: usize = 64;
+/// TSNs from the cumulative acknowledgement to the newest. Gap blocks have 16 bits (RFC 9260 §3.3.4), and so have
+/// SSNs: were more than half their number under way in a stream, the peer could not tell late from early (§1.6).
+const MAX_SPAN: u64 = 32_000;
+
+/// What came of one answer of the scheduler.
+#[derive(PartialEq, Eq)]
+enum Step {
+    /// There may be room for more, or it is worth asking again.
+    Again,
+    /// The packet is complete, or there is none.
+    Done,
+}
+
+/// The packet under construction.
+struct Building {
+    on: Option<PathId>,
+    size: usize,
+    /// Of its newest chunk.
+    stream: StreamId,
+}
+
+impl Association {
+    pub(in crate::association) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        self.scheduler_wakeup = None;
+        let repairs_wait = self.config.quirks.repairs_first && self.board.has_marked();
+        if self.scheduler_blocked || self.confirming && self.is_confirming() || repairs_wait || self.shuts_new_data() {
+            return false;
+        }
+        if self.queue.is_empty() && self.board.ahead().is_empty() {
+            self.note_app_limited(now);
+            return false;
+        }
+        if self.user_sends && self.config.quirks.nagle && self.waits_for_more() {
+            return false;
+        }
+        let eligible = self.eligible(now);
+        let nothing_to_ask = !self.asks.scheduler && !self.asks.look_ahead && !self.board.ahead().is_empty();
+        if eligible.is_empty() && nothing_to_ask && !self.give_up_ahead(now) {
+            self.fresh_opportunity = false;
+            self.scratch.packet.clear();
+            return false;
+        }
+        // What was given up meanwhile may have made room.
+        let eligible = if eligible.is_empty() { self.eligible(now) } else { eligible };
+        let mut facts = self.facts_with(now, eligible);
+        if core::mem::take(&mut self.fresh_opportunity) && self.asks.scheduler {
+            let cx = facts.view(&self.views);
+            let queue = QueueView { chunks: self.board.ahead() };
+            self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
+        }
+        self.scratch.packet.clear();
+        let mut packet = Building { on: None, size: COMMON_HEADER_LEN, stream: StreamId(0) };
+        for _ in 0..MAX_ASKS {
+            if packet.on.is_none() && self.give_up_ahead(now) {
+                facts = self.facts(now);
+            }
+            if self.asks.one_stream {
+                self.tell_room(&packet);
+            }
+            self.refill_look_ahead(&mut facts);
+            if self.ask_scheduler(now, &mut facts, &mut packet) == Step::Done {
+                break;
+            }
+        }
+        let Some(path) = packet.on else { return false };
+        self.bundle_into_probe(now, path, packet.size);
+        self.finish_data(now, path, &facts, out);
+        self.window_spent |= facts.eligible.is_empty();
+        true
+    }
+
+    /// Less than a packet, while an answer is on its way (Nagle). The end of a message that takes several packets does
+    /// not wait: its peer can do nothing with the beginning, and acknowledges a lone packet late.
+    fn waits_for_more(&self) -> bool {
+        let little = self.queue.bytes() + self.board.ahead_bytes() < self.paths.mtu();
+        little
+            && matches!(self.state, crate::association::State::Established)
+            && self.board.outstanding_bytes() > 0
+            && (self.config.quirks.ends_wait || !self.has_begun_message())
+    }
+
+    /// Does the next chunk belong to a message of which something has left?
+    fn has_begun_message(&self) -> bool {
+        match self.board.ahead().first() {
+            Some(c) => self.board.get(self.board.extend(c.tsn)).is_some_and(|c| !c.header.flags.begin),
+            None => self.queue.is_cutting(),
+        }
+    }
+
+    /// One question to the scheduler, and what its answer leads to. Keeps `facts` true.
+    fn ask_scheduler(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building) -> Step {
+        let Some(next_len) = self.board.ahead().first().map(|c| c.len) else {
+            self.note_app_limited(now);
+            return Step::Done;
+        };
+        if facts.eligible.is_empty() {
+            return Step::Done;
+        }
+        let Some(shown) = self.chunks_for_window(now, next_len, facts.peer_rwnd) else {
+            self.window_spent = packet.on.is_some();
+            return Step::Done;
+        };
+        // The only chunk there is would not fit: whatever the answer, the packet is complete.
+        if let Some(path) = packet.on
+            && shown == 1
+            && !self.asks.scheduler
+            && packet.size + self.chunk_len(next_len as usize) > self.packet_size(path)
+        {
+            return Step::Done;
+        }
+        let decision = {
+            let cx = facts.view(&self.views);
+            let chunks = self.board.ahead().get(..shown).unwrap_or_default();
+            self.policies.path_scheduler.next(&cx, &QueueView { chunks })
+        };
+        match decision {
+            Decision::Send { index, path } => self.take_one(now, facts, packet, index, path),
+            Decision::Copies { index, paths } => self.take_copies(now, facts, packet, index, paths),
+            Decision::WaitUntil(t) => {
+                if packet.on.is_none() {
+                    self.scheduler_wakeup = Some(t.max(now + Duration::from_micros(1)));
+                    self.settle(now, &Settled::Waiting(t));
+                }
+                Step::Done
+            }
+            Decision::Blocked => {
+                if packet.on.is_none() {
+                    // What the scheduler keeps off a path that is open shows nothing of what it would carry.
+                    self.note_app_limited(now);
+                    self.scheduler_blocked = true;
+                    self.settle(now, &Settled::Blocked);
+                }
+                Step::Done
+            }
+        }
+    }
+
+    fn take_one(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building, index: usize, path: PathId) -> Step {
+        let Some(chunk) = self.board.ahead().get(index).filter(|_| facts.eligible.has(path)) else {
+            return self.refuse(now);
+        };
+        let (chunk_tsn, chunk_len, stream) = (chunk.tsn, chunk.len, chunk.stream);
+        // Not in between: what is given up takes its whole message along, chunks of this packet too.
+        if packet.on.is_none() && is_partial(chunk) {
+            let chunk = *chunk;
+            if self.give_up_chosen(now, &chunk) {
+                *facts = self.facts(now);
+                return Step::Again;
+            }
+        }
+        let len = self.chunk_len(chunk_len as usize);
+        // It need not be the one that was asked about; alone it may be a probe all the same.
+        let hole = || index < self.board.ahead_holes();
+        if chunk_len > facts.peer_rwnd && !hole() && !self.nothing_in_flight() {
+            return Step::Done;
+        }
+        // The first one leaves however small the path has become since it was cut (§6.9).
+        let full = |p| p != path || packet.size + len > self.packet_size(path);
+        if packet.on.is_some_and(|p| full(p) || self.asks.one_stream && stream != packet.stream) {
+            return Step::Done;
+        }
+        let tsn = self.board.extend(chunk_tsn);
+        self.take_for_packet(now, tsn, path, packet.on.is_none());
+        packet.on = Some(path);
+        packet.size += len;
+        packet.stream = stream;
+        self.facts_after_taking(facts, path);
+        self.settle_sent(facts, Settled::Sent { tsn: chunk_tsn, path, len: chunk_len });
+        Step::Again
+    }
+
+    #[inline(never)]
+    fn take_copies(
+        &mut self,
+        now: Instant,
+        facts: &mut Facts,
+        packet: &mut Building,
+        index: usize,
+        paths: PathSet,
+    ) -> Step {
+        if packet.on.is_some() {
+            return Step::Done;
+        }
+        let paths = paths.and(facts.eligible);
+        let Some(chunk) = self.board.ahead().get(index).copied() else { return self.refuse(now) };
+        let Some(path) = paths.iter().next() else { return self.refuse(now) };
+        if self.give_up_chosen(now, &chunk) {
+            *facts = self.facts(now);
+            return Step::Again;
+        }
+        let tsn = self.board.extend(chunk.tsn);
+        self.take_for_packet(now, tsn, path, true);
+        self.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));
+        packet.on = Some(path);
+        self.facts_after_taking(facts, path);
+        self.settle_sent(facts, Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
+        Step::Done
+    }
+
+    #[cold]
+    fn refuse(&mut self, now: Instant) -> Step {
+        self.stats.decisions_refused += 1;
+        self.scheduler_blocked = true;
+        self.settle(now, &Settled::Refused);
+        Step::Done
+    }
+
+    pub(in crate::association) fn settle_sent(&mut self, facts: &Facts, outcome: Settled) {
+        if self.asks.scheduler {
+            self.policies.path_scheduler.settle(&facts.view(&self.views), &outcome);
+        }
+    }
+
+    #[inline]
+    fn settle(&mut self, now: Instant, outcome: &Settled) {
+        if self.asks.scheduler {
+            self.tell_scheduler(now, outcome);
+        }
+    }
+
+    #[inline(never)]
+    fn tell_scheduler(&mut self, now: Instant, outcome: &Settled) {
+        let facts = self.facts(now);
+        let cx = facts.view(&self.views);
+        self.policies.path_scheduler.settle(&cx, outcome);
+    }
+
+    /// Says for how much payload the packet has room, to a stream scheduler that fills packets.
+    fn tell_room(&mut self, packet: &Building) {
+        let room = |p| self.packet_size(p).saturating_sub(packet.size + self.chunk_len(0)) as u64;
+        let room = packet.on.filter(|_| !self.asks.look_ahead).map(room);
+        self.policies.stream_scheduler.packet(room);
+    }
+
+    /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.
+    fn refill_look_ahead(&mut self, facts: &mut Facts) {
+        let want = if self.asks.look_ahead {
+            let cx = facts.view(&self.views);
+            self.policies.path_scheduler.look_ahead(&cx)
+        } else {
+            LookAhead::ONE
+        };
+        if !self.is_reconfig_idle() && self.reconfig.suspends_data() {
+            return;
+        }
+        if want.when_drained && !self.board.ahead().is_empty() {
+            return;
+        }
+        let before = self.board.end();
+        while (self.board.ahead().is_empty() || self.board.ahead_bytes() < want.bytes)
+            && self.board.end() - self.board.cumulative() < MAX_SPAN
+        {
+            let Some(f) = self.next_fragment(facts) else { break };
+            self.board.append(f);
+        }
+        // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
+        if self.board.end() > before && want.bytes > 0 {
+            self.facts_after_cutting(facts);
+            if self.asks.scheduler {
+                let (cx, queue) = (facts.view(&self.views), QueueView { chunks: self.board.ahead() });
+                self.policies.path_scheduler.observe(&cx, &queue, Occasion::Refilled);
+            }
+        }
+    }
+
+    #[inline]
+    fn next_fragment(&mut self, facts: &Facts) -> Option<Fragment> {
+        if self.queue.is_empty() {
+            return None;
+        }
+        let views = &self.views;
+        let abandon = &self.policies.abandon;
+        let may_give_up = self.peer.forward_tsn;
+        let (groups, abandoned) = (&mut self.groups, &mut self.abandoned);
+        let (given_up, keeps, most) = (&mut self.given_up, self.config.return_given_up, self.config.send_buffer as u64);
+        let expired = |s: &StreamView, message: u64, o: &SendOptions, payload: &Bytes| {
+            if !may_give_up || s.head_deadline.is_none() {
+                return false;
+            }
+            let view = ChunkView {
+                stream: s.id,
+                message,
+                len: s.head_len,
+                class: s.class,
+                deadline: s.head_deadline,
+                queued_at: s.head_queued,
+                group_broken: groups.is_broken(o.group),
+                group_unsent: groups.unsent(o.group),
+                ..ChunkView::waiting(Tsn(0))
+            };
+            let why = abandon.give_up(&facts.view(views), &view);
+            if let Some(why) = why {
+                abandoned.count(s.id, why, false);
+                groups.break_up(o.group);
+                groups.taken(o.group, s.head_len);
+                if keeps {
+                    given_up.keep(Undelivered::unsent(message, o, payload.clone()), most);
+                }
+            }
+            why.is_some()
+        };
+        let max = self.paths.mtu() as usize;
+        let (f, given_up) = self.queue.next(max, self.policies.stream_scheduler.as_mut(), expired);
+        self.stats.abandoned_unsent += given_up;
+        f
+    }
+
+    pub(in crate::association) fn note_app_limited(&mut self, now: Instant) {
+        for p in self.paths.iter_mut() {
+            if has_window(p, now) || p.window.paces() && p.flight.bytes() < p.cwnd {
+                p.rate.app_limited(p.flight.bytes());
+            }
+        }
+    }
+}

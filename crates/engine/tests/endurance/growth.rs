@@ -1,0 +1,593 @@
+//! How work grows: twice as much of anything costs about twice as much, never four times.
+//!
+//! Work is what the engine counts itself, see `anabranch_engine::work`: chunks, packets, streams, runs and fragments
+//! that it looks at or moves. Each test takes a number of them and the double, prints both, and bounds the growth.
+//! Tables of ordered things may add what a logarithm does.
+
+use crate::common::raw::*;
+use crate::common::*;
+use anabranch_base::{Duration, Mid, Ssn, StreamId, Tsn};
+use anabranch_engine::{AssocConfig, AssocId, SendOptions, work};
+use anabranch_policy::registry::Hook;
+use anabranch_wire::{
+    Chunk, Data, DataFlags, DataHeader, ForwardTsnOut, GapBlock, IData, IDataHeader, IForwardTsnOut, InitFields,
+    NrSackOut, Parameter, SackOut, Skipped, kind,
+};
+use bytes::Bytes;
+
+/// Twice as much costs at most this many times the work.
+const MOST: f64 = 2.3;
+/// A power of two would hide that something doubles.
+const N: u32 = 1_500;
+
+/// Work for N and for 2 N.
+fn grows(what: &str, run: impl Fn(u32) -> u64) {
+    let (once, twice) = (run(N), run(2 * N));
+    if once == 0 {
+        println!("SKIPPED growth of {what}: work is counted in debug builds only");
+        return;
+    }
+    let ratio = twice as f64 / once as f64;
+    println!("{what}: {once} steps for {N}, {twice} for {}: {ratio:.2} times", 2 * N);
+    assert!(once >= u64::from(N) / 2, "{what}: {once} steps are not all of them");
+    assert!(ratio <= MOST, "{what}: {once} steps for {N} and {twice} for {}, {ratio:.2} times", 2 * N);
+}
+
+/// Work of `f` in steps; 0 where it is not counted.
+fn steps(f: impl FnOnce()) -> u64 {
+    work::take();
+    f();
+    work::take().unwrap_or(0)
+}
+
+const EXTENSIONS: [u8; 5] = [kind::FORWARD_TSN, kind::I_DATA, kind::I_FORWARD_TSN, kind::RE_CONFIG, kind::NR_SACK];
+
+/// An endpoint with windows for everything at once, and a peer that announces `extensions` and has `streams`.
+fn accepted(config: &AssocConfig, extensions: &[u8]) -> (Raw, AssocId) {
+    let config = AssocConfig {
+        initial_window: Some(1 << 24),
+        max_burst: 0,
+        receive_buffer: 64 << 20,
+        send_buffer: 64 << 20,
+        outbound_streams: 10_000,
+        inbound_streams: 10_000,
+        ..config.clone()
+    };
+    let mut r = Raw::with(&config, |_| {});
+    let fields =
+        InitFields { a_rwnd: u32::MAX, outbound_streams: 10_000, inbound_streams: 10_000, ..init_fields(PEER_TAG) };
+    r.give_tagged(0, &[&init(fields, &bytes(&Parameter::SupportedExtensions(extensions)))]);
+    let answer = r.take_one();
+    (r.tag, r.first_tsn) = (init_of(&answer).0.tag, init_of(&answer).0.initial_tsn);
+    r.echo(&cookie_of(&answer));
+    r.take();
+    let id = r.only();
+    (r, id)
+}
+
+fn sack_of(cum: Tsn, gaps: &[(u16, u16)], duplicates: &[Tsn]) -> Vec<u8> {
+    let gaps: Vec<GapBlock> = gaps.iter().map(|&(start, end)| GapBlock { start, end }).collect();
+    bytes(&SackOut { cum_tsn: cum, a_rwnd: u32::MAX, gaps: &gaps, duplicates })
+}
+
+/// `n` messages of `len` bytes are handed over; `change` their options. What leaves is kept until it is taken.
+fn hand_over(r: &mut Raw, id: AssocId, n: u32, len: usize, change: impl Fn(u32, &mut SendOptions)) {
+    let (now, payload) = (r.now, Bytes::from(vec![1; len]));
+    let mut a = r.endpoint.association_mut(id).expect("alive");
+    for i in 0..n {
+        let mut o = SendOptions::default();
+        change(i, &mut o);
+        a.send(now, o, payload.clone()).expect("taken");
+    }
+}
+
+/// TSNs of the chunks with data in what was sent.
+fn tsns(sent: &[Sent]) -> Vec<Tsn> {
+    let of = |c: &Chunk<'_>| match c {
+        Chunk::Data(d) => Some(d.header.tsn),
+        Chunk::IData(d) => Some(d.header.tsn),
+        _ => None,
+    };
+    sent.iter().flat_map(|s| s.chunks().iter().filter_map(of).collect::<Vec<_>>()).collect()
+}
+
+fn orders() -> Vec<&'static str> {
+    Hook::RetransmissionOrder.policies().iter().map(|p| p.name).collect()
+}
+
+fn with(hook: Hook, policy: &str) -> AssocConfig {
+    let mut c = assoc_config("cmt");
+    c.profile.set(hook, policy).expect("a policy");
+    c
+}
+
+/// All is reported missing by three SACKs, and leaves again.
+#[test]
+fn marks_by_reports() {
+    for order in orders() {
+        grows(&format!("marked by reports, {order}"), |n| {
+            let (mut r, id) = accepted(&with(Hook::RetransmissionOrder, order), &[]);
+            hand_over(&mut r, id, n, 1, |i, o| o.class = (i % 3) as u8);
+            r.drain();
+            let first = r.first_tsn.minus(1);
+            let last = tsns(&r.take()).len() as u16;
+            assert_eq!(u32::from(last), n);
+            // A packet holds 58 of them: reports come from three packets behind all others.
+            let work = steps(|| {
+                [59, 117, 175].iter().for_each(|back| r.give(&[&sack_of(first, &[(last - back, last)], &[])]))
+            });
+            assert!(tsns(&r.take()).len() + 200 > n as usize, "{order}: sent again");
+            work
+        });
+    }
+}
+
+/// All timed out and is sent again packet by packet, each when the one before was acknowledged.
+#[test]
+fn marks_by_a_timer() {
+    for order in orders() {
+        for sizes in [[1, 1], [1, 700]] {
+            grows(&format!("marked by T3, {order}, {sizes:?} bytes"), |n| {
+                let (mut r, id) = accepted(&with(Hook::RetransmissionOrder, order), &[]);
+                for (i, len) in sizes.iter().enumerate() {
+                    hand_over(&mut r, id, n / 2, *len, |k, o| o.class = (k as usize + i) as u8 % 3);
+                }
+                r.drain();
+                let mut left: std::collections::BTreeSet<u32> =
+                    tsns(&r.take()).iter().map(|t| t.distance(r.first_tsn)).collect();
+                let began = left.len();
+                assert!(r.run_until_sent(kind::DATA, ms(5_000)).is_some());
+                let first = r.first_tsn;
+                let again = steps(|| {
+                    // What left first was taken by `run_until_sent`: it is among what T3 brings again.
+                    for _ in 0..4 * n {
+                        let sent = tsns(&r.take());
+                        if sent.is_empty() {
+                            if left.is_empty() {
+                                break;
+                            }
+                            r.run_for(ms(10_000));
+                            continue;
+                        }
+                        for t in &sent {
+                            left.remove(&t.distance(first));
+                        }
+                        // Acknowledged up to the first that did not come again.
+                        let cum = first.plus(left.first().copied().unwrap_or(began as u32)).minus(1);
+                        r.give(&[&sack_of(cum, &[], &[])]);
+                    }
+                });
+                assert!(left.is_empty(), "{order}: {} never left again", left.len());
+                again
+            });
+        }
+    }
+}
+
+/// What is marked is acknowledged after all, from the end to the beginning: each costs the same.
+#[test]
+fn marks_that_are_settled_from_behind() {
+    for order in orders() {
+        grows(&format!("settled from behind, {order}"), |n| {
+            let (mut r, id) = accepted(&with(Hook::RetransmissionOrder, order), &[]);
+            hand_over(&mut r, id, n, 1, |i, o| o.class = (i % 3) as u8);
+            r.drain();
+            r.take();
+            r.run_until_sent(kind::DATA, ms(5_000)).expect("T3");
+            let cum = r.first_tsn.minus(1);
+            let n = n as u16;
+            steps(|| (1..n).rev().for_each(|from| r.give(&[&sack_of(cum, &[(from, n)], &[])])))
+        });
+    }
+}
+
+/// One SACK with a gap block for every other chunk; the same again; and with one block less each.
+#[test]
+fn gap_blocks() {
+    for profile in ["sctp", "cmt", "live", "thin"] {
+        grows(&format!("gap blocks in a SACK, {profile}"), |n| {
+            let (mut r, id) = accepted(&assoc_config(profile), &[]);
+            hand_over(&mut r, id, 2 * n, 600, |_, _| {});
+            r.drain();
+            let sent = tsns(&r.take()).len();
+            let cum = r.first_tsn.minus(1);
+            let gaps: Vec<(u16, u16)> = (2..=sent as u16).step_by(2).map(|g| (g, g)).collect();
+            assert!(gaps.len() as u32 >= n / 2, "{} gap blocks", gaps.len());
+            steps(|| {
+                r.give(&[&sack_of(cum, &gaps, &[])]);
+                (0..10).for_each(|less| r.give(&[&sack_of(cum, &gaps[less..], &[])]));
+            })
+        });
+    }
+    grows("gap blocks in an NR-SACK", |n| {
+        let config = AssocConfig { nr_sack: true, ..assoc_config("cmt") };
+        let (mut r, id) = accepted(&config, &EXTENSIONS);
+        hand_over(&mut r, id, 2 * n, 600, |_, _| {});
+        r.drain();
+        r.take();
+        let cum_tsn = r.first_tsn.minus(1);
+        let gaps: Vec<GapBlock> = (2..2 * n as u16).step_by(4).map(|g| GapBlock { start: g, end: g }).collect();
+        let kept: Vec<GapBlock> = (4..2 * n as u16).step_by(4).map(|g| GapBlock { start: g, end: g }).collect();
+        let nr = bytes(&NrSackOut { cum_tsn, a_rwnd: u32::MAX, gaps: &gaps, kept: &kept, duplicates: &[] });
+        steps(|| (0..3).for_each(|_| r.give(&[&nr])))
+    });
+}
+
+/// A window of 64 chunks slides over all of them, with holes that come and go: a SACK costs what it changes.
+#[test]
+fn sacks_over_a_sliding_window() {
+    for profile in ["sctp", "cmt", "live", "thin"] {
+        grows(&format!("SACKs, one for each chunk, {profile}"), |n| {
+            let (mut r, id) = accepted(&assoc_config(profile), &[]);
+            let first = r.first_tsn;
+            steps(|| {
+                for i in 0..n {
+                    hand_over(&mut r, id, 1, 600, |_, _| {});
+                    r.drain();
+                    r.take();
+                    if i >= 64 {
+                        r.give(&[&sack_of(first.plus(i - 64), &[(3, 9), (12, 12)], &[])]);
+                        r.take();
+                    }
+                }
+            })
+        });
+    }
+}
+
+/// A SACK that repeats what is known, and one that names duplicates.
+#[test]
+fn duplicates_of_sacks() {
+    grows("SACKs that say nothing new", |n| {
+        let (mut r, id) = accepted(&assoc_config("cmt"), &[]);
+        hand_over(&mut r, id, 100, 600, |_, _| {});
+        r.drain();
+        let cum = r.first_tsn.plus(10);
+        steps(|| (0..n).for_each(|_| r.give(&[&sack_of(cum, &[(3, 9), (12, 12)], &[cum; 3])])))
+    });
+    grows("duplicates named by a SACK", |n| {
+        let (mut r, id) = accepted(&assoc_config("cmt"), &[]);
+        hand_over(&mut r, id, n, 600, |_, _| {});
+        r.drain();
+        let all: Vec<Tsn> = (0..n).map(|i| r.first_tsn.plus(i)).collect();
+        steps(|| r.give(&[&sack_of(*all.last().expect("one"), &[], &all)]))
+    });
+}
+
+fn fragment(tsn: Tsn, (begin, end): (bool, bool), unordered: bool) -> Vec<u8> {
+    let flags = DataFlags { begin, end, unordered, immediate: false };
+    bytes(&Data { header: DataHeader { tsn, stream: StreamId(0), ssn: Ssn(0), ppid: 0, flags }, payload: &[1; 40] })
+}
+
+fn piece(tsn: Tsn, stream: u16, mid: u32, fsn: u32, end: bool) -> Vec<u8> {
+    let flags = DataFlags { begin: fsn == 0, end, ..DataFlags::default() };
+    let header = IDataHeader { tsn, stream: StreamId(stream), mid: Mid(mid), ppid: 0, fsn, flags };
+    bytes(&IData { header, payload: &[1; 40] })
+}
+
+/// In which order the fragments of a message arrive.
+fn arrivals(n: u32) -> Vec<(&'static str, Vec<u32>)> {
+    let odd_then_even = (0..n).filter(|i| i % 2 == 1).chain((0..n).filter(|i| i % 2 == 0));
+    let mut shuffled: Vec<u32> = (0..n).collect();
+    let mut random = anabranch_base::RandomStream::named(1, "arrivals");
+    (1..n).rev().for_each(|i| shuffled.swap(i as usize, random.below(u64::from(i) + 1) as usize));
+    vec![
+        ("in order", (0..n).collect()),
+        ("backwards", (0..n).rev().collect()),
+        ("odd, then even ones", odd_then_even.collect()),
+        ("shuffled", shuffled),
+    ]
+}
+
+/// A message of N fragments is put together, in whatever order they come.
+#[test]
+fn fragments_received() {
+    for i in 0..4 {
+        let name = arrivals(4)[i].0;
+        for interleaved in [false, true] {
+            grows(&format!("fragments received {name}, interleaved {interleaved}"), |n| {
+                let config = AssocConfig { interleaving: interleaved, ..assoc_config("sctp") };
+                let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[] });
+                let order = &arrivals(n)[i].1;
+                let work = steps(|| {
+                    for &k in order {
+                        let (tsn, end) = (PEER_TSN.plus(k), k + 1 == n);
+                        let one =
+                            if interleaved { piece(tsn, 0, 0, k, end) } else { fragment(tsn, (k == 0, end), false) };
+                        // Without the answers: a SACK names up to a packet full of runs, and has nothing to do with this.
+                        let mut out = anabranch_wire::CommonHeader { src_port: PEER_PORT, dst_port: PORT, vtag: r.tag }
+                            .to_bytes()
+                            .to_vec();
+                        out.extend_from_slice(&one);
+                        r.endpoint.handle(r.now, r.to, r.from, &Bytes::from(out), anabranch_wire::Verify::Trusted);
+                    }
+                });
+                r.drain();
+                assert_eq!(r.read(id).iter().map(Vec::len).collect::<Vec<_>>(), [40 * n as usize]);
+                work
+            });
+        }
+    }
+}
+
+/// A large message is cut, sent and acknowledged fragment by fragment.
+#[test]
+fn fragments_sent() {
+    for interleaved in [false, true] {
+        grows(&format!("fragments sent, interleaved {interleaved}"), |n| {
+            let config = AssocConfig { interleaving: interleaved, ..assoc_config("sctp") };
+            let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[] });
+            let first = r.first_tsn;
+            steps(|| {
+                hand_over(&mut r, id, 1, 1_000 * n as usize, |_, _| {});
+                r.drain();
+                let sent = tsns(&r.take()).len() as u32;
+                (0..sent).for_each(|i| r.give(&[&sack_of(first.plus(i), &[], &[])]));
+            })
+        });
+    }
+}
+
+/// A message of N fragments stands behind one that was given up, and is acknowledged fragment by fragment by gap blocks:
+/// each SACK asks whether FORWARD-TSN may pass it.
+#[test]
+fn fragments_behind_what_was_given_up() {
+    for unordered in [false, true] {
+        for nr_sack in [false, true] {
+            grows(&format!("fragments behind what was given up, unordered {unordered}, NR-SACK {nr_sack}"), |n| {
+                let mut config = AssocConfig { nr_sack, ..assoc_config("cmt") };
+                config.profile.set(Hook::Abandon, "lifetime").expect("a policy");
+                let (mut r, id) = accepted(&config, &EXTENSIONS);
+                let cum = r.first_tsn.minus(1);
+                let late = r.now + ms(30);
+                hand_over(&mut r, id, 1, 100, |_, o| o.deadline = Some(late));
+                hand_over(&mut r, id, 1, 1_000 * n as usize, |_, o| {
+                    (o.unordered, o.deadline) = (unordered, Some(late + ms(20)))
+                });
+                r.drain();
+                let sent = tsns(&r.take()).len() as u16;
+                r.give(&[&sack_of(cum, &[(sent, sent)], &[])]);
+                // T3 marks the first message, and it is late by then.
+                r.run_for(ms(3_000));
+                steps(|| {
+                    for to in 2..sent {
+                        let block = [GapBlock { start: 2, end: to }, GapBlock { start: sent, end: sent }];
+                        let block = if to + 1 == sent { &block[..1] } else { &block[..] };
+                        let nr = NrSackOut { cum_tsn: cum, a_rwnd: 1 << 20, gaps: &[], kept: block, duplicates: &[] };
+                        let plain = SackOut { cum_tsn: cum, a_rwnd: 1 << 20, gaps: block, duplicates: &[] };
+                        r.give(&[&if nr_sack { bytes(&nr) } else { bytes(&plain) }]);
+                        r.take();
+                    }
+                })
+            });
+        }
+    }
+}
+
+/// Messages of many fragments, interleaved, are given up one after the other.
+#[test]
+fn interleaved_messages_given_up() {
+    grows("interleaved messages given up", |n| {
+        let mut config = AssocConfig { interleaving: true, ..assoc_config("cmt") };
+        config.profile.set(Hook::Abandon, "lifetime").expect("a policy");
+        config.profile.set(Hook::StreamScheduler, "round_robin").expect("a policy");
+        let (mut r, id) = accepted(&config, &EXTENSIONS);
+        let due = r.now + ms(30);
+        hand_over(&mut r, id, n / 4, 4_000, |i, o| (o.stream, o.deadline) = (StreamId(i as u16), Some(due)));
+        steps(|| {
+            r.drain();
+            r.run_for(ms(3_000));
+        })
+    });
+}
+
+/// A message on each of N streams leaves, whoever chooses among them, and on half of them a second one.
+#[test]
+fn streams_that_send() {
+    for scheduler in Hook::StreamScheduler.policies().iter().map(|p| p.name) {
+        for interleaved in [false, true] {
+            grows(&format!("streams that send by {scheduler}, interleaved {interleaved}"), |n| {
+                let config = AssocConfig { interleaving: interleaved, ..with(Hook::StreamScheduler, scheduler) };
+                let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[] });
+                let work = steps(|| {
+                    hand_over(&mut r, id, 3 * n / 2, 1_500, |i, o| {
+                        o.stream = StreamId((i * 7 % n) as u16);
+                        o.class = (i % 4) as u8;
+                    });
+                    r.drain();
+                });
+                assert_eq!(tsns(&r.take()).len() as u32, 3 * n);
+                work
+            });
+        }
+    }
+}
+
+/// Streams come to their turn and fall silent, thousands beside each other.
+#[test]
+fn streams_whose_messages_are_dropped() {
+    grows("streams whose messages are discarded", |n| {
+        let (mut r, id) = accepted(&with(Hook::StreamScheduler, "fair_capacity"), &[]);
+        // Nothing leaves: the peer has no room.
+        hand_over(&mut r, id, 1, 600, |_, _| {});
+        r.drain();
+        let first = r.first_tsn;
+        r.give(&[&bytes(&SackOut { cum_tsn: first, a_rwnd: 0, gaps: &[], duplicates: &[] })]);
+        steps(|| {
+            hand_over(&mut r, id, n, 600, |i, o| o.stream = StreamId(i as u16));
+            r.drain();
+            let mut a = r.endpoint.association_mut(id).expect("alive");
+            for s in 0..n as u16 {
+                let _ = a.discard_unsent(StreamId(s));
+            }
+            drop(a);
+            hand_over(&mut r, id, n, 600, |i, o| o.stream = StreamId(i as u16));
+            r.give(&[&sack_of(first, &[], &[])]);
+        })
+    });
+}
+
+/// Messages of N streams arrive, the second of each before the first.
+#[test]
+fn streams_that_receive() {
+    for interleaved in [false, true] {
+        grows(&format!("streams that receive, interleaved {interleaved}"), |n| {
+            let config = AssocConfig { interleaving: interleaved, ..assoc_config("sctp") };
+            let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[] });
+            let work = steps(|| {
+                for i in 0..2 * n {
+                    let (stream, number) = ((i / 2) as u16, 1 - i % 2);
+                    let one = if interleaved {
+                        piece(PEER_TSN.plus(i), stream, number, 0, true)
+                    } else {
+                        let flags = DataFlags { begin: true, end: true, ..DataFlags::default() };
+                        let header = DataHeader {
+                            tsn: PEER_TSN.plus(i),
+                            stream: StreamId(stream),
+                            ssn: Ssn(number as u16),
+                            ppid: 0,
+                            flags,
+                        };
+                        bytes(&Data { header, payload: &[1; 40] })
+                    };
+                    r.give(&[&one]);
+                    r.take();
+                }
+            });
+            assert_eq!(r.read(id).len() as u32, 2 * n);
+            work
+        });
+    }
+}
+
+/// N messages expire while they are in flight or wait: FORWARD-TSN passes them.
+#[test]
+fn messages_given_up() {
+    for streams in [1, 97, 10_000] {
+        for interleaved in [false, true] {
+            grows(&format!("messages given up, {streams} streams, interleaved {interleaved}"), |n| {
+                let mut config = AssocConfig { interleaving: interleaved, ..assoc_config("cmt") };
+                config.profile.set(Hook::Abandon, "lifetime").expect("a policy");
+                let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[kind::FORWARD_TSN] });
+                let due = r.now + ms(30);
+                hand_over(&mut r, id, n, 600, |i, o| {
+                    (o.stream, o.deadline) = (StreamId((i % streams) as u16), Some(due));
+                });
+                let first = r.first_tsn;
+                let work = steps(|| {
+                    r.drain();
+                    r.run_for(ms(3_000));
+                    // The peer skips what it is told, FORWARD-TSN by FORWARD-TSN.
+                    for _ in 0..1_000 {
+                        let told = |c: &Chunk<'_>| match c {
+                            Chunk::ForwardTsn(f) => Some(f.new_cum),
+                            Chunk::IForwardTsn(f) => Some(f.new_cum),
+                            _ => None,
+                        };
+                        let point =
+                            r.take().iter().flat_map(|s| s.chunks().iter().filter_map(told).collect::<Vec<_>>()).last();
+                        if let Some(point) = point {
+                            r.give(&[&sack_of(point, &[], &[])]);
+                            if point == first.plus(n - 1) {
+                                break;
+                            }
+                        }
+                        r.run_for(ms(1_000));
+                    }
+                });
+                let a = r.endpoint.association(id).expect("alive");
+                assert!(a.is_drained(), "all was given up");
+                work
+            });
+        }
+    }
+}
+
+/// FORWARD-TSNs that a peer sends: each for one more, or one for all, with messages that wait behind.
+#[test]
+fn forward_tsns_received() {
+    for interleaved in [false, true] {
+        for at_once in [false, true] {
+            grows(&format!("FORWARD-TSNs received, interleaved {interleaved}, at once {at_once}"), |n| {
+                let config = AssocConfig { interleaving: interleaved, ..assoc_config("sctp") };
+                let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[kind::FORWARD_TSN] });
+                // Of each pair the first never comes.
+                for i in (1..2 * n).step_by(2) {
+                    let tsn = PEER_TSN.plus(i);
+                    let flags = DataFlags { begin: true, end: true, ..DataFlags::default() };
+                    let header = DataHeader { tsn, stream: StreamId(0), ssn: Ssn(i as u16), ppid: 0, flags };
+                    r.give(&[&if interleaved {
+                        piece(tsn, 0, i, 0, true)
+                    } else {
+                        bytes(&Data { header, payload: &[1; 40] })
+                    }]);
+                }
+                r.take();
+                let forward = |i: u32| {
+                    let (new_cum, mid) = (PEER_TSN.plus(i), Mid(i));
+                    if interleaved {
+                        bytes(&IForwardTsnOut {
+                            new_cum,
+                            entries: &[Skipped { stream: StreamId(0), unordered: false, mid }],
+                        })
+                    } else {
+                        bytes(&ForwardTsnOut { new_cum, streams: &[(StreamId(0), Ssn(i as u16))] })
+                    }
+                };
+                let work = steps(|| {
+                    // Gap blocks of the answers grow shorter by themselves: without a delay one leaves for each.
+                    let step = if at_once { 2 * n as usize - 2 } else { 2 };
+                    for i in (0..2 * n - 1).step_by(step) {
+                        let mut out = anabranch_wire::CommonHeader { src_port: PEER_PORT, dst_port: PORT, vtag: r.tag }
+                            .to_bytes()
+                            .to_vec();
+                        out.extend_from_slice(&forward(i));
+                        r.endpoint.handle(r.now, r.to, r.from, &Bytes::from(out), anabranch_wire::Verify::Trusted);
+                    }
+                });
+                r.drain();
+                assert_eq!(r.read(id).len() as u32, n);
+                work
+            });
+        }
+    }
+}
+
+/// What arrived comes again and again, beside few holes and beside many.
+#[test]
+fn duplicates_received() {
+    for holes in [0, 200] {
+        grows(&format!("duplicates received beside {holes} holes"), |n| {
+            let (mut r, _) = accepted(&assoc_config("sctp"), &[]);
+            let chunk = |i: u32| data(PEER_TSN.plus(i), i as u16, &[1; 40]);
+            (0..=holes).for_each(|i| r.give(&[&chunk(2 * i)]));
+            r.take();
+            steps(|| {
+                for i in 0..n {
+                    r.give(&[&chunk(2 * (i % (holes + 1)))]);
+                    r.take();
+                }
+            })
+        });
+    }
+}
+
+/// The peer opens and shuts its window: what left since it was shut leaves again, and nothing else is looked at.
+#[test]
+fn windows_that_open_and_shut() {
+    grows("windows that open and shut", |n| {
+        let (mut r, id) = accepted(&assoc_config("cmt"), &[]);
+        hand_over(&mut r, id, n, 600, |_, _| {});
+        r.drain();
+        r.take();
+        let cum = r.first_tsn.minus(1);
+        let sack = |a_rwnd| bytes(&SackOut { cum_tsn: cum, a_rwnd, gaps: &[], duplicates: &[] });
+        steps(|| {
+            for _ in 0..n {
+                r.run_for(Duration::from_micros(1));
+                r.give(&[&sack(0)]);
+                r.give(&[&sack(u32::MAX)]);
+            }
+        })
+    });
+}

@@ -1,0 +1,25 @@
+//! Several paths: load sharing, failure and recovery, addresses that come and go, path MTU.
+
+#[path = "../common/mod.rs"]
+mod common;
+#[path = "../common/film.rs"]
+mod film;
+
+mod addresses;
+mod answer_paths;
+mod asconf;
+mod delayed_ack_cmt;
+mod failure;
+mod heartbeat;
+mod load_sharing;
+mod moved;
+mod multipath;
+mod nat;
+mod ns2_era_paths;
+mod own_addresses;
+mod path_deaths;
+mod plpmtud;
+mod potentially_failed;
+mod rebinding;
+mod resume;
+mod takeover;

@@ -1,0 +1,187 @@
+//! The switches of older implementations that matter with several paths, each beside what happens without it.
+
+use crate::common::manual::*;
+use crate::common::*;
+use anabranch_engine::AssocConfig;
+use anabranch_policy::registry::Hook;
+use anabranch_wire::{CountedSack, GapBlock, Packet, SackOut, Verify, kind};
+
+/// What is in flight when path 0 loses its first chunks: offsets on each path.
+struct Loss {
+    m: Manual,
+    next: u32,
+    on: [Vec<u32>; 2],
+}
+
+/// Two full windows. What is sent again goes to the path with the larger window, which is path 1 once path 0 lost.
+fn loss(quirk: &str, on: bool) -> Loss {
+    let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+    c.profile.set(Hook::Retransmission, "rtx_cwnd").expect("registered");
+    assert!(c.quirks.set(quirk, on), "{quirk}");
+    let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
+    let next = m.open_window(20 * FULL as u64);
+    m.send(90, FULL);
+    let seen = m.packets();
+    let of = |path| -> Vec<u32> { m.offsets(&seen.iter().filter(|p| p.path == path).cloned().collect::<Vec<_>>()) };
+    let sent = [of(0), of(1)];
+    assert!(sent[0].len() >= 18 && sent[1].len() >= 10, "{sent:?}");
+    Loss { m, next, on: sent }
+}
+
+impl Loss {
+    /// The gap blocks that acknowledge these, and the cumulative TSN.
+    fn report(&mut self, got: &[u32]) {
+        let gaps: Vec<(u16, u16)> = got.iter().map(|o| ((o - self.next) as u16, (o - self.next) as u16)).collect();
+        self.m.sack(self.next, &gaps);
+    }
+}
+
+/// Three SACKs that report everything of path 0 but its first `lost` chunks; answers what leaves after the third: what
+/// is sent again, and what is new on path 0 and on path 1.
+fn reported(quirk: &str, on: bool, lost: usize) -> (Vec<u32>, [usize; 2]) {
+    let mut l = loss(quirk, on);
+    let first = l.on[0].clone();
+    l.report(&first[lost..lost + 1]);
+    l.report(&first[lost..lost + 2]);
+    let top = l.m.sent().into_iter().chain(first.iter().copied()).chain(l.on[1].clone()).max().expect("some");
+    l.report(&first[lost..]);
+    let (halved, other) = (l.m.path(0), l.m.path(1));
+    assert!(halved.cwnd < other.cwnd, "cut: {} {}", halved.cwnd, other.cwnd);
+    let seen = l.m.packets();
+    let again: Vec<u32> = l.m.offsets(&seen).into_iter().filter(|o| *o <= top).collect();
+    assert!(again.iter().all(|o| first[..lost].contains(o)), "{again:?}");
+    let new = |path| {
+        let of: Vec<Seen> = seen.iter().filter(|p| p.path == path).cloned().collect();
+        l.m.offsets(&of).iter().filter(|o| **o > top).count()
+    };
+    (again, [new(0), new(1)])
+}
+
+#[test]
+fn the_packet_beside_the_window_stays_with_the_path_that_lost_it() {
+    for on in [false, true] {
+        let (again, _) = reported("pass_on_lossy_path", on, 12);
+        assert_eq!(again.len(), usize::from(!on), "path 1 is the target and full");
+    }
+}
+
+#[test]
+fn what_is_given_as_lost_holds_its_place_in_the_window() {
+    for on in [false, true] {
+        let (again, new) = reported("marked_hold_window", on, 13);
+        assert_eq!(again.len(), 1);
+        assert!(if on { new == [0, 0] } else { new[0] >= 5 && new[1] == 0 }, "{on}: {new:?}");
+    }
+}
+
+#[test]
+fn no_new_data_on_any_path_while_something_waits_to_be_sent_again() {
+    for on in [false, true] {
+        let (again, new) = reported("repairs_first", on, 3);
+        assert_eq!(again.len(), 1, "two wait");
+        assert!(if on { new == [0, 0] } else { new[0] >= 5 }, "{on}: {new:?}");
+    }
+}
+
+#[test]
+fn a_sack_of_the_delay_timer_counts_no_packet() {
+    for on in [false, true] {
+        let mut c = assoc_config("cmt");
+        c.profile.set(Hook::LossCount, "delayed_ack_cmt").expect("registered");
+        c.profile.set(Hook::Acknowledge, "delayed_ack_cmt").expect("registered");
+        assert!(c.quirks.set("timer_counts_none", on));
+        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
+        let mut counts = |messages: core::ops::Range<u32>| {
+            messages.for_each(|i| m.message(i, 100));
+            m.b.run_for(ms(300));
+            let tap = m.b.tap.replace(vec![]).expect("tapped");
+            let count = |bytes: &bytes::Bytes| {
+                let p = Packet::parse(bytes, Verify::Checksum).expect("a packet");
+                p.chunks().flatten().find_map(|c| (c.kind == kind::SACK).then_some(c.flags))
+            };
+            tap.iter().filter_map(|t| count(&t.3)).collect::<Vec<u8>>()
+        };
+        assert_eq!(counts(0..1), [1], "the first DATA is acknowledged at once");
+        assert_eq!(counts(1..2), [u8::from(!on)], "this one waits for the timer");
+        assert_eq!(counts(2..4), [2], "and the count begins anew");
+    }
+}
+
+#[test]
+fn a_sack_goes_back_the_way_its_packet_came() {
+    for on in [false, true] {
+        let mut c = assoc_config("cmt");
+        assert!(c.quirks.set("sacks_follow_data", on));
+        let mut b = Bench::connected(5, &c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
+        // The server's HEARTBEAT on path 0 is not answered.
+        b.filter = Some(Box::new(|l| l.path != 0 || l.from == Side::Server || !l.has(kind::HEARTBEAT_ACK)));
+        b.run_for(ms(60_000));
+        b.tap = Some(vec![]);
+        let mut flow = Flow::new(Side::Client, 0, 1_000);
+        flow.transfer(&mut b, 200, ms(20_000)).expect("arrives");
+        let sent = |side, chunk, path| b.tapped(side, chunk).iter().filter(|t| t.2 == path).count();
+        assert!(sent(Side::Client, kind::DATA, 0) > 20 && sent(Side::Client, kind::DATA, 1) > 20);
+        let sacks = [0, 1].map(|path| sent(Side::Server, kind::SACK, path));
+        assert!(if on { sacks[0] > 10 } else { sacks[0] == 0 } && sacks[1] > 10, "{on}: {sacks:?}");
+    }
+}
+
+#[test]
+fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
+    for on in [false, true] {
+        let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+        c.profile.set(Hook::LossCount, "delayed_ack_cmt").expect("registered");
+        c.profile.set(Hook::Acknowledge, "delayed_ack_cmt").expect("registered");
+        assert!(c.quirks.set("gaps_testify", on));
+        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
+        m.open_window(10 * FULL as u64);
+        m.send(40, FULL);
+        let seen = m.packets();
+        let of = |path| -> Vec<u32> { m.offsets(&seen.iter().filter(|p| p.path == path).cloned().collect::<Vec<_>>()) };
+        // The chunk that is lost comes right after one of the other path.
+        let after = |own: Vec<u32>, other: Vec<u32>| {
+            let lost = own.iter().copied().find(|o| *o > 0 && other.contains(&(o - 1)))?;
+            Some((lost, own.into_iter().filter(|o| *o > lost).collect::<Vec<u32>>()))
+        };
+        let (lost, later) = after(of(0), of(1)).or_else(|| after(of(1), of(0))).expect("both carry data");
+        let mut sack = |next: u32, got: &[u32], packets| {
+            let gaps: Vec<GapBlock> =
+                got.iter().map(|o| (o - next + 1) as u16).map(|o| GapBlock { start: o, end: o }).collect();
+            let cum_tsn = m.client_first.plus(next).minus(1);
+            let sack = SackOut { cum_tsn, a_rwnd: ROOM, gaps: &gaps, duplicates: &[] };
+            m.receive(0, &[&encoded(&CountedSack { sack, packets })]);
+            m.sent().contains(&lost)
+        };
+        sack(lost - 1, &[], 2);
+        assert!(!sack(lost, &later[..1], 2), "two reports, or one of two paths");
+        assert_eq!(sack(lost, &later[..2], 1), on, "and one more");
+    }
+}
+
+#[test]
+fn what_is_taken_back_counts_once_beyond_the_threshold() {
+    for on in [false, true] {
+        let mut c = AssocConfig { max_burst: 0, initial_ssthresh: 2 * FULL as u64, ..assoc_config("cmt") };
+        c.profile.set(Hook::AckCredit, "cuc").expect("registered");
+        for (quirk, on) in [("stale_sacks_count", true), ("cuc_by_tsn", true), ("counted_once", on)] {
+            assert!(c.quirks.set(quirk, on), "{quirk}");
+        }
+        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
+        m.send(60, FULL);
+        let before = m.path(1).cwnd;
+        assert!(before > 2 * FULL as u64, "avoidance");
+        let mut mine = Vec::new();
+        for arrived in 1..=8 {
+            let seen = m.packets();
+            mine.extend(m.offsets(&seen.into_iter().filter(|p| p.path == 1).collect::<Vec<_>>()));
+            // The first chunk of all, on path 0, is missing. This SACK is overtaken by one that knows of one chunk.
+            let gaps: Vec<(u16, u16)> = mine[..arrived].iter().map(|o| (*o as u16, *o as u16)).collect();
+            m.sack(0, &gaps);
+            let seen = m.packets();
+            mine.extend(m.offsets(&seen.into_iter().filter(|p| p.path == 1).collect::<Vec<_>>()));
+            m.sack(0, &gaps[..1]);
+        }
+        let grown = (m.path(1).cwnd - before) / FULL as u64;
+        assert!(if on { grown <= 2 } else { grown >= 4 }, "{on}: {grown} packets by eight chunks");
+    }
+}

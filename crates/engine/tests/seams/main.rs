@@ -1,0 +1,19 @@
+//! The policy traits carry the published algorithms: a miniature of each runs inside the engine, over simulated
+//! paths, and is judged by what it did there.
+//!
+//! Whatever is registered already is the miniature of itself; what is not (P1 whole) is written here against the
+//! traits alone.
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod bench;
+mod combinations;
+mod p1;
+mod p1_distribution;
+mod p1_quality;
+mod p1_window;
+mod p2;
+mod p3;
+mod p3_compensation;
+mod p4;
