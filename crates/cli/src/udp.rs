@@ -2,7 +2,8 @@
 
 use crate::exit::Failure;
 use crate::input::plain;
-use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
+use anabranch_net::{Alarm, from_std, now};
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
 use std::io::{self, IoSlice, IoSliceMut};
@@ -76,13 +77,21 @@ pub fn sender(address: SocketAddr, ttl: Option<u32>, interface: Option<&str>) ->
 fn open(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
     for (which, result) in
-        [("receive", socket.set_recv_buffer_size(BUFFER)), ("send", socket.set_send_buffer_size(BUFFER))]
+        [("receive", widen(&socket)), ("send", socket.set_send_buffer_size(BUFFER))]
     {
         if let Err(error) = result {
             tracing::debug!(%error, which, "the kernel gives no larger buffer");
         }
     }
     Ok(socket)
+}
+
+/// Beyond the system's limit where that is allowed, else up to it.
+fn widen(socket: &Socket) -> io::Result<()> {
+    match setsockopt(socket, sockopt::RcvBufForce, &BUFFER) {
+        Ok(()) => Ok(()),
+        Err(_) => socket.set_recv_buffer_size(BUFFER),
+    }
 }
 
 fn into_tokio(socket: Socket) -> io::Result<UdpSocket> {
@@ -175,6 +184,9 @@ pub struct Many {
     metas: [RecvMeta; BATCH_SIZE],
     /// Looks that found nothing, in a row.
     idle: u32,
+    alarm: Alarm,
+    /// The last call brought as much as it could: more may wait.
+    full: bool,
     /// When the last look was.
     looked: Instant,
 }
@@ -212,6 +224,8 @@ impl Many {
             bytes: vec![0; DATAGRAM_MAX * BATCH_SIZE],
             metas: [RecvMeta::default(); BATCH_SIZE],
             idle: 0,
+            alarm: Alarm::new()?,
+            full: false,
             looked: Instant::now(),
         })
     }
@@ -224,10 +238,17 @@ impl Many {
             let before = self.looked;
             match &self.socket {
                 Watched::Told(socket) => socket.readable().await?,
-                Watched::Looked(_) => tokio::time::sleep_until((before + pause).into()).await,
+                Watched::Looked(_) if self.full => tokio::task::yield_now().await,
+                Watched::Looked(_) => {
+                    // The runtime's own timer would wake the runtime for each time that is set.
+                    self.alarm.set(Some(from_std(before + pause)), now());
+                    self.alarm.rung().await;
+                }
                 Watched::Neither => {}
             }
-            let Some(filled) = self.read()? else {
+            let read = self.read()?;
+            self.full = read == Some(BATCH_SIZE);
+            let Some(filled) = read else {
                 self.idle += 1;
                 if matches!(self.socket, Watched::Looked(_)) && self.idle >= IDLE {
                     self.socket.turn()?;

@@ -32,7 +32,7 @@ const QUIET: Duration = Duration::from_secs(3);
 const TOGETHER: usize = 64;
 
 /// What arrives so long before something is to be played waits unread until then.
-const SOON: Duration = Duration::from_millis(3);
+const SOON: Duration = Duration::from_millis(5);
 
 /// What the user of the receiver wants.
 #[derive(Clone)]

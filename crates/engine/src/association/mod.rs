@@ -175,7 +175,7 @@ pub struct Association {
     user_data_at: Option<Instant>,
     load: crate::tx::load::Load,
     /// What the paths carry within the deadline.
-    carried: crate::tx::carried::Carried,
+    carried: Seldom<crate::tx::carried::Carried>,
     /// Nothing came and no timer fired since the user sent something, see [`crate::Quirks::nagle`].
     user_sends: bool,
     /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.

@@ -43,6 +43,10 @@ impl<T: Nothing> DerefMut for Seldom<T> {
     }
 }
 
+impl Nothing for crate::tx::carried::Carried {
+    const NOTHING: &'static Self = &crate::tx::carried::Carried::NOTHING;
+}
+
 impl<E: 'static> Nothing for std::collections::VecDeque<E> {
     const NOTHING: &'static Self = &std::collections::VecDeque::new();
 }

@@ -106,6 +106,23 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
+    /// Nothing was sent yet.
+    pub const NOTHING: Carried = Carried {
+        lifetime: None,
+        told: UsableRate { low: Rate::ZERO, middle: Rate::ZERO, at: Instant::ZERO, changes: 0 },
+        updated: Instant::ZERO,
+        carried: 0,
+        share: None,
+        cut_at: Instant::ZERO,
+        offered: 0,
+        offered_rate: 0,
+        given_up: 0,
+        looks: [(Instant::ZERO, 0, 0); LOOKS],
+        queued: [0; LOOKS],
+        look: 0,
+        doubted_until: Instant::ZERO,
+    };
+
     /// A message was handed over that is worth something for so long.
     #[inline]
     pub fn lives(&mut self, lifetime: Duration) {

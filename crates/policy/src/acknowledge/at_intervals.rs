@@ -5,10 +5,12 @@
 //! data; one in a few milliseconds says as much to a sender that paces and judges losses by time. The first packet after
 //! an interval is answered at once, so the newest packet of most SACKs has not waited: round trips, and the rate between
 //! two SACKs, stay exact. Only where no such packet comes does the last one wait, for another half of an interval; what
-//! says that something is missing waits no longer than it has to.
+//! says that something is missing waits no longer than it has to. Few packets in an interval are few bytes beside a SACK,
+//! which then waits for company, but not for long.
 //!
 //! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the same while something
-//! is missing; `quick` ms from the first DATA in which each packet is answered: the sender finds out what the paths carry.
+//! is missing; `packets` that are worth a SACK, half of them while something is missing: with fewer it leaves `longest` ms
+//! after the last one, half of them while something is missing; `quick` ms from the first DATA in which each packet is answered: the sender finds out what the paths carry.
 
 use super::{AckWhen, Acknowledge, ReceiveView};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -24,6 +26,8 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
         params: &[
             ParamInfo::millis("interval", 4, 0, 100, "least time between two SACKs for data by a path"),
             ParamInfo::millis("gap_interval", 3, 0, 100, "the same while something is missing"),
+            ParamInfo::count("packets", 10, "packets", 1, 1_000, "are worth a SACK; half of them while something is missing"),
+            ParamInfo::millis("longest", 10, 0, 100, "time between two SACKs with fewer; half of it while something is missing"),
             ParamInfo::millis("quick", 2_000, 0, 60_000, "time from the first DATA in which all is answered at once"),
         ],
     },
@@ -33,22 +37,34 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
 struct AtIntervals {
     interval: Duration,
     gap_interval: Duration,
+    packets: u64,
+    longest: Duration,
     quick: Duration,
 }
 
 impl AtIntervals {
     fn new(p: &Params) -> Self {
-        AtIntervals { interval: p.millis("interval"), gap_interval: p.millis("gap_interval"), quick: p.millis("quick") }
+        AtIntervals {
+            interval: p.millis("interval"),
+            gap_interval: p.millis("gap_interval"),
+            packets: p.count("packets"),
+            longest: p.millis("longest"),
+            quick: p.millis("quick"),
+        }
     }
 }
 
 impl Acknowledge for AtIntervals {
     fn decide(&self, v: &ReceiveView) -> AckWhen {
         let quick = v.first_data.is_some_and(|first| v.now.since(first) < self.quick);
+        let packets = u64::from(v.packets_since_sack);
         let (interval, slack) = if v.gap {
-            (self.gap_interval.min(self.interval), Duration::ZERO)
+            let least = self.gap_interval.min(self.interval);
+            let few = packets < self.packets / 2;
+            (if few { least.max(self.longest / 2) } else { least }, Duration::ZERO)
         } else {
-            (self.interval, self.interval / 2)
+            let few = packets < self.packets;
+            (if few { self.interval.max(self.longest) } else { self.interval }, self.interval / 2)
         };
         match v.last_sack.map(|at| at + interval).filter(|next| *next > v.now) {
             Some(next) if !v.duplicates_only && !v.immediate && !quick => AckWhen::By(next + slack),

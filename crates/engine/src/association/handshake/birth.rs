@@ -66,7 +66,7 @@ impl Association {
             era_losses: Losses::default(),
             user_data_at: None,
             load: crate::tx::load::Load::default(),
-            carried: crate::tx::carried::Carried::default(),
+            carried: Seldom::nothing(),
             user_sends: false,
             burst_armed: false,
             highest_reported: None,

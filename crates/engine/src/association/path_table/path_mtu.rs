@@ -14,7 +14,7 @@ const UDP_HEADER_LEN: usize = 8;
 impl Association {
     /// Bytes of a message that leaves in one packet, whatever path it takes now.
     pub fn max_payload(&self) -> usize {
-        self.mtu as usize
+        self.paths.mtu as usize
     }
 
     /// Largest packet for `path`, bytes.
