@@ -49,7 +49,7 @@ pub fn connected(address: SocketAddr) -> Result<UdpSocket, Failure> {
 
 /// A socket to send to an address or a group. It is not connected, so that a receiver that is not there yet
 /// does not show as an error.
-pub fn sender(address: SocketAddr, ttl: Option<u32>, interface: Option<&str>) -> Result<UdpSocket, Failure> {
+pub fn sender(address: SocketAddr, ttl: Option<u32>, interface: Option<&str>) -> Result<Sender, Failure> {
     let wrong = |e: io::Error| Failure::network(format!("cannot send to udp://{address}: {}", plain(&e)));
     let socket = open(address).map_err(wrong)?;
     if address.ip().is_multicast() {
@@ -71,14 +71,13 @@ pub fn sender(address: SocketAddr, ttl: Option<u32>, interface: Option<&str>) ->
     }
     let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     socket.bind(&SocketAddr::new(any, 0).into()).map_err(wrong)?;
-    into_tokio(socket).map_err(wrong)
+    socket.set_nonblocking(true).map_err(wrong)?;
+    Ok(Sender { socket: socket.into(), to: address })
 }
 
 fn open(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    for (which, result) in
-        [("receive", widen(&socket)), ("send", socket.set_send_buffer_size(BUFFER))]
-    {
+    for (which, result) in [("receive", widen(&socket)), ("send", socket.set_send_buffer_size(BUFFER))] {
         if let Err(error) = result {
             tracing::debug!(%error, which, "the kernel gives no larger buffer");
         }
@@ -164,17 +163,48 @@ pub fn burst(lengths: impl IntoIterator<Item = usize>) -> usize {
     count.max(1)
 }
 
-/// Sends such datagrams.
-pub async fn send_burst(socket: &UdpSocket, to: SocketAddr, datagrams: &[&[u8]]) -> io::Result<()> {
-    let segment = datagrams.first().and_then(|d| u16::try_from(d.len()).ok()).ok_or(io::ErrorKind::InvalidInput)?;
-    let slices: Vec<IoSlice<'_>> = datagrams.iter().map(|d| IoSlice::new(d)).collect();
-    let (to, how) = (SockaddrStorage::from(to), [ControlMessage::UdpGsoSegments(&segment)]);
-    let send = || Ok(sendmsg(socket.as_raw_fd(), &slices, &how, MsgFlags::empty(), Some(&to)).map(drop)?);
-    socket.async_io(Interest::WRITABLE, send).await
+/// A socket that only sends, to one place. The runtime does not know it: the kernel tells of room to write after each
+/// datagram that left, and each time that would wake a thread.
+pub struct Sender {
+    socket: std::net::UdpSocket,
+    to: SocketAddr,
 }
 
-/// Looks that found nothing, after which the kernel is asked to tell again.
-const IDLE: u32 = 8;
+/// Pause before a datagram for which there was no room is tried again.
+const NO_ROOM: Duration = Duration::from_millis(1);
+
+impl Sender {
+    /// Sends one datagram.
+    pub async fn send(&self, datagram: &[u8]) -> io::Result<()> {
+        self.once_there_is_room(|| self.socket.send_to(datagram, self.to).map(drop)).await
+    }
+
+    /// Sends several by one call, as many as [`burst`] says.
+    pub async fn send_burst(&self, datagrams: &[&[u8]]) -> io::Result<()> {
+        let segment = datagrams.first().and_then(|d| u16::try_from(d.len()).ok()).ok_or(io::ErrorKind::InvalidInput)?;
+        let slices: Vec<IoSlice<'_>> = datagrams.iter().map(|d| IoSlice::new(d)).collect();
+        let (to, how) = (SockaddrStorage::from(self.to), [ControlMessage::UdpGsoSegments(&segment)]);
+        let send = || Ok(sendmsg(self.socket.as_raw_fd(), &slices, &how, MsgFlags::empty(), Some(&to)).map(drop)?);
+        self.once_there_is_room(send).await
+    }
+
+    async fn once_there_is_room(&self, send: impl Fn() -> io::Result<()>) -> io::Result<()> {
+        loop {
+            match send() {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(NO_ROOM).await,
+                done => return done,
+            }
+        }
+    }
+}
+
+/// How short the pause becomes where many datagrams come in it, and by how much it grows again.
+const SHORTEST: Duration = Duration::from_micros(500);
+
+/// So many datagrams in a row that come faster than they may gather make a steady stream; so many looks in vain, beyond
+/// those that others saved, end it.
+const STEADY: u32 = 8;
+const IN_VAIN: u32 = 12;
 
 /// Reads what waits on a socket in one call.
 pub struct Many {
@@ -182,9 +212,13 @@ pub struct Many {
     state: UdpSocketState,
     bytes: Vec<u8>,
     metas: [RecvMeta; BATCH_SIZE],
-    /// Looks that found nothing, in a row.
-    idle: u32,
+    /// Datagrams in a row that came soon after the one before.
+    dense: u32,
+    /// Looks in vain, less those that were saved.
+    in_vain: u32,
     alarm: Alarm,
+    /// How long datagrams gather now, at most as long as they may.
+    pause: Duration,
     /// The last call brought as much as it could: more may wait.
     full: bool,
     /// When the last look was.
@@ -223,8 +257,10 @@ impl Many {
             state,
             bytes: vec![0; DATAGRAM_MAX * BATCH_SIZE],
             metas: [RecvMeta::default(); BATCH_SIZE],
-            idle: 0,
+            dense: 0,
+            in_vain: 0,
             alarm: Alarm::new()?,
+            pause: SHORTEST,
             full: false,
             looked: Instant::now(),
         })
@@ -232,40 +268,56 @@ impl Many {
 
     /// Waits for datagrams, gives each to `take`, and says since when the first of them may have waited. With `pause`
     /// datagrams of a steady stream gather that long before they are read: to be woken for each costs more than to read
-    /// it. May be dropped at any time.
+    /// it. Then it returns without any, too, while it is looked whether the stream goes on. May be dropped at any time.
     pub async fn recv(&mut self, pause: Duration, mut take: impl FnMut(&[u8])) -> io::Result<Instant> {
-        let since = loop {
+        let (since, filled) = loop {
             let before = self.looked;
             match &self.socket {
                 Watched::Told(socket) => socket.readable().await?,
                 Watched::Looked(_) if self.full => tokio::task::yield_now().await,
                 Watched::Looked(_) => {
                     // The runtime's own timer would wake the runtime for each time that is set.
-                    self.alarm.set(Some(from_std(before + pause)), now());
+                    self.alarm.set(Some(from_std(before + self.pause.min(pause))), now());
                     self.alarm.rung().await;
                 }
                 Watched::Neither => {}
             }
-            let read = self.read()?;
-            self.full = read == Some(BATCH_SIZE);
-            let Some(filled) = read else {
-                self.idle += 1;
-                if matches!(self.socket, Watched::Looked(_)) && self.idle >= IDLE {
+            let filled = self.read()?;
+            self.full = filled == Some(BATCH_SIZE);
+            if self.gathers() {
+                self.look_on(filled.unwrap_or(0), pause)?;
+                break (before, filled);
+            }
+            if let Some(filled) = filled {
+                self.dense = if self.looked - before < pause { self.dense + 1 } else { 0 };
+                if self.dense >= STEADY {
+                    (self.in_vain, self.pause) = (0, SHORTEST);
                     self.socket.turn()?;
                 }
-                continue;
-            };
-            let steady = std::mem::take(&mut self.idle) < IDLE;
-            let gathered = matches!(self.socket, Watched::Looked(_));
-            if gathered != !pause.is_zero() {
-                self.socket.turn()?;
+                break (self.looked, Some(filled));
             }
-            // After a longer silence it came just now.
-            let since = if gathered && steady { before } else { self.looked };
-            self.give(filled, &mut take);
-            break since;
         };
+        self.give(filled.unwrap_or(0), &mut take);
         Ok(since)
+    }
+
+    /// Do datagrams gather now?
+    pub fn gathers(&self) -> bool {
+        matches!(self.socket, Watched::Looked(_))
+    }
+
+    /// A look brought so much.
+    fn look_on(&mut self, filled: usize, most: Duration) -> io::Result<()> {
+        let saved = filled.saturating_sub(1) as u32;
+        self.in_vain = if filled == 0 { self.in_vain + 1 } else { self.in_vain.saturating_sub(saved) };
+        if self.in_vain >= IN_VAIN || most.is_zero() {
+            self.dense = 0;
+            return self.socket.turn();
+        }
+        // What gathers has to find room.
+        let few = filled < BATCH_SIZE / 2;
+        self.pause = if few { (self.pause + SHORTEST).min(most) } else { (self.pause / 2).max(SHORTEST) };
+        Ok(())
     }
 
     /// One call; none when nothing waits.
@@ -279,8 +331,7 @@ impl Many {
         let read = match socket {
             Watched::Looked(socket) => state.recv((&*socket).into(), &mut slices, metas),
             Watched::Told(socket) => {
-                let read =
-                    socket.try_io(Interest::READABLE, || state.recv((&*socket).into(), &mut slices, metas));
+                let read = socket.try_io(Interest::READABLE, || state.recv((&*socket).into(), &mut slices, metas));
                 if read.as_ref().is_ok_and(|n| *n < BATCH_SIZE) {
                     // The call ended because nothing was left: another one would only say so. What comes later calls again.
                     let nothing_left = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
@@ -306,5 +357,71 @@ impl Many {
             }
             used.chunks(meta.stride.max(1)).for_each(&mut take);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_equal_datagrams_and_a_shorter_last() {
+        for (lengths, wanted) in [
+            (vec![7], 1),
+            (vec![0, 0], 1),
+            (vec![1_316; 5], 5),
+            (vec![1_316, 1_316, 500, 1_316], 3),
+            (vec![500, 1_316], 1),
+            (vec![100; 80], BURST),
+            (vec![1_316; 60], BURST_BYTES / 1_316),
+            (vec![9_000; 9], BURST_BYTES / 9_000),
+            (vec![5, 0, 5], 1),
+        ] {
+            assert_eq!(burst(lengths.iter().copied()), wanted, "{lengths:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_leaves_by_one_call_arrives_as_single_datagrams() {
+        let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = sender(receiver.local_addr().unwrap(), None, None).unwrap();
+        let all: Vec<Vec<u8>> = (0..6u8).map(|n| vec![n; if n == 5 { 40 } else { 1_316 }]).collect();
+        let list: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+        assert_eq!(burst(list.iter().map(|d| d.len())), 6);
+        sender.send_burst(&list).await.unwrap();
+        let mut buffer = [0; 9_000];
+        for datagram in &all {
+            let n = receiver.recv(&mut buffer).unwrap();
+            assert_eq!(&buffer[..n], datagram.as_slice());
+        }
+    }
+
+    /// All that is sent is read, in order, whether datagrams gather or not, while the stream pauses and goes on.
+    #[tokio::test]
+    async fn nothing_is_lost_however_datagrams_are_watched() {
+        let socket = listen("127.0.0.1:0".parse().unwrap(), None).unwrap();
+        let to = socket.local_addr().unwrap();
+        let mut many = Many::new(socket).unwrap();
+        let source = std::thread::spawn(move || {
+            let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            for n in 0..400u32 {
+                socket.send_to(&n.to_be_bytes(), to).unwrap();
+                let pause = if n % 100 == 99 { 120 } else { u64::from(n % 2) };
+                std::thread::sleep(Duration::from_millis(pause));
+            }
+        });
+        let (mut got, mut gathered) = (Vec::new(), false);
+        while got.len() < 400 {
+            let before = got.len();
+            let since = many.recv(Duration::from_millis(4), |d| got.push(d.to_vec())).await.unwrap();
+            assert!(since <= Instant::now());
+            gathered |= many.gathers();
+            assert!(got.len() > before || gathered, "it waits for something to come");
+        }
+        source.join().unwrap();
+        assert!(gathered, "a steady stream gathers");
+        assert!(got.iter().zip(0u32..).all(|(d, n)| d[..] == n.to_be_bytes()));
+        let quiet = many.recv(Duration::ZERO, |_| {}).await.unwrap();
+        assert!(quiet <= Instant::now() && !many.gathers(), "no pause, no gathering");
     }
 }

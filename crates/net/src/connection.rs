@@ -18,7 +18,7 @@ use std::time::Duration;
 const RETRY: Duration = Duration::from_millis(1);
 
 /// Pause between two looks for another rate, which the engine has at most every 100 ms.
-const RATE_LOOK: Duration = Duration::from_millis(20);
+const RATE_LOOK: Duration = Duration::from_millis(50);
 
 /// One association with a peer. Clones are handles of the same one; when the last goes it is aborted, unless it has
 /// been shut down.

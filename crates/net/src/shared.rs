@@ -7,6 +7,7 @@ use crate::events::EventLog;
 use crate::locals::Locals;
 use crate::outlets::Outlets;
 use crate::stats::{ConnectionStats, DriverStats, PathReport};
+use crate::wake::Wake;
 use anabranch_base::Instant;
 use anabranch_engine::{AssocId, CloseReason, Endpoint as Engine, Event, Phase};
 use ipnet::IpNet;
@@ -16,7 +17,6 @@ use std::net::SocketAddr;
 use std::os::unix::net::UnixDatagram;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
-use crate::wake::Wake;
 
 /// Connections that may wait for `accept`; more are aborted.
 const BACKLOG: usize = 256;

@@ -27,8 +27,8 @@ const QUEUE: usize = 256;
 const DATAGRAMS: usize = 2_048;
 
 /// Datagrams of media gather for this part of their latency, and no longer than this, before they are read.
-const GATHER_PART: u32 = 100;
-const GATHER_MOST: Duration = Duration::from_millis(3);
+const GATHER_PART: u32 = 75;
+const GATHER_MOST: Duration = Duration::from_millis(4);
 
 /// Bytes that came in: a datagram, or as much of a stream as was read.
 #[derive(Clone, Debug)]
@@ -86,6 +86,12 @@ impl Input {
     /// Media that are played so much later: a small part of that is no loss, and saves most of what reading costs.
     pub fn gather(&self, latency: Duration) {
         self.pause.set(if self.rtp.is_some() { Duration::ZERO } else { (latency / GATHER_PART).min(GATHER_MOST) });
+    }
+
+    /// Do datagrams gather? Then pieces come every few milliseconds, empty ones if need be, and one when they gather no
+    /// more.
+    pub fn gathers(&self) -> bool {
+        self.pause.gathers()
     }
 
     /// Tells its file from all others of this machine.

@@ -6,21 +6,29 @@ use crate::udp;
 use bytes::BytesMut;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::sync::mpsc;
 
 /// How long datagrams gather before they are read; shared by the reader and whoever knows what delay does no harm.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Pause(Arc<AtomicU64>);
+pub(super) struct Pause {
+    micros: Arc<AtomicU64>,
+    /// Datagrams gather now.
+    gathers: Arc<AtomicBool>,
+}
 
 impl Pause {
     pub fn set(&self, pause: Duration) {
-        self.0.store(pause.as_micros() as u64, Ordering::Relaxed);
+        self.micros.store(pause.as_micros() as u64, Ordering::Relaxed);
+    }
+
+    pub fn gathers(&self) -> bool {
+        self.gathers.load(Ordering::Relaxed)
     }
 
     fn get(&self) -> Duration {
-        Duration::from_micros(self.0.load(Ordering::Relaxed))
+        Duration::from_micros(self.micros.load(Ordering::Relaxed))
     }
 }
 
@@ -53,8 +61,13 @@ pub(super) fn start(
                     continue;
                 }
             };
+            pause.gathers.store(socket.gathers(), Ordering::Relaxed);
             // They came between the two looks: on average in the middle.
             let at = anabranch_net::from_std(since + since.elapsed() / 2);
+            if datagrams.is_empty() {
+                // Time passes, which whoever waits for company may want to know.
+                datagrams.push(0);
+            }
             let mut all = buffer.freeze();
             for len in datagrams.drain(..) {
                 if tx.send(Ok(Chunk { at, bytes: all.split_to(len) })).await.is_err() {

@@ -42,7 +42,10 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
     let mut alarm = Alarm::new().map_err(Failure::network)?;
     input.gather(pump.latency);
     let cause = loop {
-        alarm.set(sender.packetiser.deadline(), now());
+        // Pieces of a stream that gathers tell the time.
+        if !input.gathers() {
+            alarm.set(sender.packetiser.deadline(), now());
+        }
         tokio::select! {
             biased;
             cause = pump.stop.wait() => break Some(cause),
@@ -60,6 +63,7 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
                             Some(Ok(None)) | None => break,
                         }
                     }
+                    sender.packetiser.on_timeout(now());
                     sender.send_all().await?;
                     if failed.is_some() {
                         break None;
