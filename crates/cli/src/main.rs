@@ -11,6 +11,7 @@ mod emulate;
 mod examples;
 mod exit;
 mod filemark;
+mod generate;
 mod input;
 mod interrupt;
 mod lab;
@@ -70,6 +71,7 @@ enum Command {
     Lab(Box<lab::LabArgs>),
     Trace(trace::TraceArgs),
     Policies(policies::PoliciesArgs),
+    Generate(generate::GenerateArgs),
 }
 
 impl Command {
@@ -118,6 +120,7 @@ async fn run(command: Command) -> ExitCode {
         Command::Lab(args) => lab::run(*args).await,
         Command::Trace(args) => trace::run(&args),
         Command::Policies(args) => policies::run(&args),
+        Command::Generate(args) => generate::run(&args, Cli::command()),
     };
     end(outcome)
 }
@@ -138,7 +141,8 @@ fn refuse(e: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         K::DisplayHelpOnMissingArgumentOrSubcommand | K::MissingSubcommand => {
-            let names: Vec<String> = Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+            let cli = Cli::command();
+            let names: Vec<&str> = cli.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name()).collect();
             let what = format!("which command? there are {}; see `anabranch --help`", names.join(", "));
             exit::finish(Err(Failure::usage(what)))
         }

@@ -4,7 +4,6 @@ use crate::path::discovery::DiscoveryState;
 use crate::tx::carried::UsableRate;
 use anabranch_base::{Duration, Rate};
 use anabranch_policy::abandon::Reason;
-use anabranch_policy::retransmission::StageCounts;
 use anabranch_policy::view::PathState;
 use std::net::SocketAddr;
 
@@ -137,12 +136,10 @@ pub struct AssocStats {
     pub abandoned_unsent: u64,
     /// Messages given up after a part left.
     pub abandoned_sent: u64,
-    /// The same by policy.
+    /// Messages given up, by policy.
     pub abandoned: AbandonedStats,
     /// Chunks sent again.
     pub retransmissions: u64,
-    /// How the retransmission policy came to its answers, if it keeps count (RTX-CSI).
-    pub retransmission_stages: Option<StageCounts>,
     /// DATA chunks received twice or more.
     pub duplicates_received: u64,
     /// DATA chunks dropped for lack of buffer.

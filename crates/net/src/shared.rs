@@ -298,7 +298,11 @@ impl Core {
             stats.remote = self.shown(stats.remote, a.peer_port());
             PathReport { id, local, address, stats }
         };
-        Some(ConnectionStats { association: a.stats(), paths: a.paths().map(report).collect() })
+        Some(ConnectionStats {
+            association: a.stats(),
+            policies: a.policy_counters().collect(),
+            paths: a.paths().map(report).collect(),
+        })
     }
 
     /// Keeps the counters of an association that has ended.

@@ -2,6 +2,7 @@
 
 use anabranch_base::PathId;
 use anabranch_engine::{AssocStats, PathStats};
+use anabranch_policy::{Hook, asks::Counter};
 use std::net::SocketAddr;
 
 /// A connection's counters.
@@ -9,6 +10,8 @@ use std::net::SocketAddr;
 pub struct ConnectionStats {
     /// Of the whole.
     pub association: AssocStats,
+    /// What its policies count, by their hooks and by name.
+    pub policies: Vec<(Hook, Counter)>,
     /// Of each path, in the order of their ids.
     pub paths: Vec<PathReport>,
 }

@@ -165,7 +165,7 @@ impl Turns {
             p.silent(id);
         }
         let last = ready.iter().find(|s| Some(s.id) == self.taken);
-        if let Some(s) = last.filter(|s| p.one_stream_per_packet() && p.goes_on(s)) {
+        if let Some(s) = last.filter(|s| p.asks().any(crate::asks::Asks::PACKETS) && p.goes_on(s)) {
             return s.id;
         }
         // The one that was taken from first: what it has sent by now counts for newcomers.
@@ -198,4 +198,12 @@ pub(crate) fn received(n: u32) -> crate::acknowledge::ReceiveView {
         first_data: None,
         delay: ms(200),
     }
+}
+
+/// The policy of a table's row as a profile builds it, from parameters as a user writes them.
+pub fn built<T: ?Sized>(policy: &crate::registry::Policy<T>, params: &str, seed: u64) -> Box<T> {
+    let spec = format!("{}:{params}", policy.info.name);
+    let mut profile = crate::Profile::named("sctp").unwrap();
+    profile.set(policy.info.hook, &spec).unwrap_or_else(|e| panic!("{e}"));
+    (policy.build)(&profile.params(policy.info.hook, seed))
 }

@@ -2,14 +2,14 @@
 
 use super::Association;
 use crate::association::policies::views::has_window;
-use crate::association::sender::give_up;
 use crate::association::sender::sack::gap_memory::GapScratch;
 use crate::path::Path;
 use crate::transmit::Transmit;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_base::{Ssn, StreamId};
+use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
-use anabranch_wire::{ForwardTsnOut, GapBlock, IForwardTsnOut, Skipped, kind};
+use anabranch_wire::{GapBlock, kind};
 
 /// Buffers reused from packet to packet.
 #[derive(Default)]
@@ -68,42 +68,42 @@ impl Scratch {
 
 /// Builds the next packet into `out`; false when there is none now.
 pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> bool {
-    a.window_spent = false;
+    a.sender.begin_packet();
     if !a.is_reconfig_idle() {
         a.advance_reconfig(now);
     }
     if a.transmit_control(now, out) {
         return true;
     }
-    if a.state.sends_data() && !a.has_data_work() {
+    if a.handshake.state().sends_data() && !a.has_data_work() {
         a.note_app_limited(now);
-        if a.state.is_ending() {
+        if a.handshake.state().is_ending() {
             a.continue_shutdown(now);
             if a.transmit_control(now, out) {
                 return true;
             }
         }
-    } else if a.state.sends_data() {
+    } else if a.handshake.state().sends_data() {
         a.decay_idle_windows(now);
         // A packet before this one may have given up what was in flight on other paths than its own.
-        if core::mem::take(&mut a.views_stale) | core::mem::take(&mut a.views_doubtful) {
+        if core::mem::take(&mut a.views.stale) | core::mem::take(&mut a.views.doubtful) {
             a.refresh_views();
         }
         debug_assert!(a.views_are_fresh(), "views that nobody touched");
         if a.transmit_probe(now, out) || a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
             return true;
         }
-        let early = a.asks.early_redundancy;
+        let early = a.policies.ask(Asks::EXTRA_FIRST);
         if early && a.transmit_extra(now, out) || a.transmit_new(now, out) || !early && a.transmit_extra(now, out) {
             return true;
         }
         if a.transmit_forward_tsn(now, out) {
             return true;
         }
-        if a.asks.quality {
+        if a.policies.ask(Asks::QUALITY) {
             a.end_opportunity(now);
         }
-        if a.state.is_ending() {
+        if a.handshake.state().is_ending() {
             a.continue_shutdown(now);
         }
         if a.transmit_control(now, out) {
@@ -119,17 +119,20 @@ impl Association {
         self.has_nothing_but_data() && !self.has_data_work() && self.paths.iter().all(|p| !has_unfilled_window(p, now))
     }
 
-    /// The same right after a packet: nothing may follow it at this moment.
+    /// Right after a packet: may nothing follow it at this moment?
     pub(crate) fn is_spent(&mut self, now: Instant) -> bool {
-        let spent = core::mem::take(&mut self.window_spent);
+        let spent = self.sender.take_window_spent();
         if !self.has_nothing_but_data() || !spent {
             return self.is_idle(now);
         }
-        let late = self.peer.forward_tsn && self.swept_ahead.is_none_or(|t| now.since(t) >= give_up::SWEEP);
-        let asks = self.asks.redundancy || self.asks.quality || self.asks.scheduler || self.asks.look_ahead;
-        let repairs = self.forward_due || self.board.has_marked() || !self.copies_due.is_empty();
-        let stalled = self.paths.iter().any(|p| p.stalled_since.is_some());
-        let spent = !late && !asks && !repairs && !stalled && !self.board.ahead().is_empty();
+        let late = self.peer.forward_tsn && self.sender.is_sweep_due(now);
+        let asks = self.policies.ask(Asks::EXTRA)
+            || self.policies.ask(Asks::QUALITY)
+            || self.policies.ask(Asks::OUTCOMES)
+            || self.policies.ask(Asks::LOOK_AHEAD);
+        let repairs = self.sender.has_repairs();
+        let stalled = self.paths.iter().any(|p| p.health.stalled_since.is_some());
+        let spent = !late && !asks && !repairs && !stalled && !self.sender.ahead().is_empty();
         if spent {
             self.scratch.packet.clear();
         }
@@ -138,7 +141,7 @@ impl Association {
 
     /// Nothing of what comes before DATA and after it is to be sent or done.
     fn has_nothing_but_data(&self) -> bool {
-        let open = self.state.sends_data() && !self.state.is_ending();
+        let open = self.handshake.state().sends_data() && !self.handshake.state().is_ending();
         open && self.control.is_empty() && !self.acknowledger.is_due() && self.is_reconfig_idle()
     }
 }
@@ -165,19 +168,12 @@ const fn needs_checksum(chunk_kind: u8) -> bool {
     matches!(chunk_kind, kind::INIT | kind::COOKIE_ECHO | kind::ASCONF)
 }
 
-/// Chunk header and new cumulative TSN.
-const FORWARD_TSN_LEN: usize = 8;
-
 impl Association {
     /// Is there anything that the steps for DATA could send or settle?
     fn has_data_work(&self) -> bool {
-        !self.board.ahead().is_empty()
-            || !self.queue.is_empty()
-            || self.board.has_marked()
-            || !self.copies_due.is_empty()
-            || self.forward_due
-            || self.asks.redundancy
-            || self.paths.iter().any(|p| p.released > 0 || p.stalled_since.is_some() || p.probes)
+        self.sender.has_work()
+            || self.policies.ask(Asks::EXTRA)
+            || self.paths.iter().any(|p| p.pace.released > 0 || p.health.stalled_since.is_some() || p.expiry.probes)
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
@@ -188,7 +184,7 @@ impl Association {
                 let rto = self.rto(PathId(i as u8));
                 let mtu = self.paths.mtu();
                 self.paths[i].decay_while_idle(now, rto, mtu, self.config.quirks.decay_keeps_threshold);
-                self.views_stale = true;
+                self.views.stale = true;
             }
         }
     }
@@ -196,7 +192,7 @@ impl Association {
     /// Counts a packet that is complete.
     #[inline]
     pub(super) fn sent_packet(&mut self, _now: Instant, path: PathId, out: &mut Transmit) {
-        if self.auth.signs_packets() {
+        if self.handshake.auth().signs_packets() {
             self.authenticate(out);
         }
         self.note_size(path, out);
@@ -214,113 +210,16 @@ impl Association {
     /// Nothing more leaves now: the quality estimator learns what the opportunity released on each path.
     #[inline(never)]
     pub(super) fn end_opportunity(&mut self, now: Instant) {
-        if self.paths.iter().all(|p| p.released == 0) {
+        if self.paths.iter().all(|p| p.pace.released == 0) {
             return;
         }
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         for p in self.paths.iter_mut() {
-            let bytes = core::mem::take(&mut p.released);
+            let bytes = core::mem::take(&mut p.pace.released);
             if bytes > 0 {
                 self.policies.path_quality.observe(&cx, Notice::Released { path: p.id, bytes });
             }
         }
-    }
-
-    /// FORWARD-TSN, when the peer should skip what was given up (RFC 3758 §3.5).
-    fn transmit_forward_tsn(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.forward_due && self.transmit_due_forward_tsn(now, out)
-    }
-
-    #[inline(never)]
-    fn transmit_due_forward_tsn(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let point = self.board.advance_ack_point(now);
-        if point == self.board.cumulative() || !self.peer.forward_tsn {
-            self.forward_due = false;
-            self.forward_timer = None;
-            return false;
-        }
-        let Some(path) = self.paths.usable().iter().next() else { return false };
-        start_packet(self, path, out);
-        self.push_forward_tsn(now, path, point, out);
-        self.bundle_sack(now, path, out, 0);
-        self.sent_packet(now, path, out);
-        true
-    }
-
-    /// The same in front of data that leave now, where it fits: the peer then has the place for them (RFC 3758 §3.5 C3).
-    pub(super) fn bundle_forward_tsn(&mut self, now: Instant, path: PathId, out: &mut Transmit, room_needed: usize) {
-        if self.forward_due && self.peer.forward_tsn {
-            self.bundle_due_forward_tsn(now, path, out, room_needed);
-        }
-    }
-
-    #[inline(never)]
-    fn bundle_due_forward_tsn(&mut self, now: Instant, path: PathId, out: &mut Transmit, room_needed: usize) {
-        let point = self.board.advance_ack_point(now);
-        let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
-        let len = if self.peer.interleaving {
-            FORWARD_TSN_LEN + 8 * self.collect_skipped_interleaved(point).1.len()
-        } else {
-            self.collect_skipped(point);
-            FORWARD_TSN_LEN + 4 * self.scratch.skipped.len()
-        };
-        if point > self.board.cumulative() && len <= room {
-            self.push_forward_tsn(now, path, point, out);
-        }
-    }
-
-    fn push_forward_tsn(&mut self, now: Instant, path: PathId, point: u64, out: &mut Transmit) {
-        self.forward_due = false;
-        if self.peer.interleaving {
-            let (point, entries) = self.collect_skipped_interleaved(point);
-            out.packet.push(&IForwardTsnOut { new_cum: Tsn(point as u32), entries: &entries });
-        } else {
-            let point = self.collect_skipped(point);
-            out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
-        }
-        self.forward_timer = Some(now + self.rto(path));
-        self.forward_sent = Some((self.board.advance_ack_point(now), now, path));
-    }
-
-    /// The same for I-FORWARD-TSN: ordered and unordered messages of a stream each once with the largest MID (RFC 8260
-    /// §2.3.1), and the point up to which they fit.
-    fn collect_skipped_interleaved(&self, point: u64) -> (u64, Vec<Skipped>) {
-        let room = (self.paths.mtu() as usize - 8) / 8;
-        let mut out: Vec<Skipped> = Vec::new();
-        let mut reached = self.board.cumulative();
-        for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {
-            let (stream, unordered, mid) = (c.header.stream, c.header.flags.unordered, c.mid);
-            match out.binary_search_by_key(&(stream, unordered), |s| (s.stream, s.unordered)) {
-                _ if c.arrived => {}
-                Ok(i) => out[i].mid = out[i].mid.max(mid),
-                Err(i) if out.len() < room => out.insert(i, Skipped { stream, unordered, mid }),
-                Err(_) => break,
-            }
-            reached = tsn;
-        }
-        (reached, out)
-    }
-
-    /// Streams with skipped ordered messages, each once with its largest SSN (RFC 3758 §3.5 C4). What arrived and is
-    /// only passed is not named: usrsctp throws away what is named and waits for its turn. When they would not fit the
-    /// packet the point is lowered.
-    fn collect_skipped(&mut self, point: u64) -> u64 {
-        let room = (self.paths.mtu() as usize - 8) / 4;
-        self.scratch.skipped.clear();
-        let mut reached = self.board.cumulative();
-        for (tsn, c) in self.board.iter().take_while(|(t, _)| *t <= point) {
-            if !c.arrived && !c.header.flags.unordered {
-                let (stream, ssn) = (c.header.stream, c.header.ssn);
-                let skipped = &mut self.scratch.skipped;
-                match skipped.binary_search_by_key(&stream, |(s, _)| *s) {
-                    Ok(i) => skipped[i].1 = skipped[i].1.max(ssn),
-                    Err(i) if skipped.len() < room => skipped.insert(i, (stream, ssn)),
-                    Err(_) => return reached,
-                }
-            }
-            reached = tsn;
-        }
-        reached
     }
 }

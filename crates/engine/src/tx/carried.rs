@@ -12,7 +12,7 @@
 
 use anabranch_base::{Duration, Instant, Rate};
 
-/// Least time between two updates, and between two changes that are told.
+/// Least time between two updates, and between two changes that are published.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 const APART: Duration = Duration::from_millis(100);
 /// A change of less is none, a part of a thousand.
@@ -106,23 +106,6 @@ pub(crate) struct Carried {
 }
 
 impl Carried {
-    /// Nothing was sent yet.
-    pub const NOTHING: Carried = Carried {
-        lifetime: None,
-        told: UsableRate { low: Rate::ZERO, middle: Rate::ZERO, at: Instant::ZERO, changes: 0 },
-        updated: Instant::ZERO,
-        carried: 0,
-        share: None,
-        cut_at: Instant::ZERO,
-        offered: 0,
-        offered_rate: 0,
-        given_up: 0,
-        looks: [(Instant::ZERO, 0, 0); LOOKS],
-        queued: [0; LOOKS],
-        look: 0,
-        doubted_until: Instant::ZERO,
-    };
-
     /// A message was handed over that is worth something for so long.
     #[inline]
     pub fn lives(&mut self, lifetime: Duration) {
@@ -135,7 +118,7 @@ impl Carried {
         now.since(self.updated) >= TICK
     }
 
-    /// The rate as it was told last.
+    /// The rate as it was published last.
     pub fn told(&self) -> UsableRate {
         self.told
     }
@@ -283,7 +266,7 @@ mod tests {
         offers: u64,
         /// What arrives, bytes a second, where that is not what the paths seem to carry.
         arrive: Option<u64>,
-        /// All rates told, bytes a second.
+        /// All rates published, bytes a second.
         told: Vec<UsableRate>,
     }
 

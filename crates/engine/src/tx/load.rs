@@ -4,7 +4,7 @@ use anabranch_base::{Duration, Instant, Rate};
 
 /// Time over which rates are averaged: groups of pictures are a second or two long.
 const OVER: Duration = Duration::from_secs(2);
-/// Classes told apart; higher ones count as the last.
+/// Classes that are distinguished; higher ones count as the last.
 pub(crate) const CLASSES: usize = 3;
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,7 +20,7 @@ impl Load {
     pub fn add(&mut self, now: Instant, class: u8, bytes: u64) {
         self.began.get_or_insert(now);
         let age = now.since(self.at).as_nanos();
-        // Seldom enough for the rounding not to matter.
+        // LazyBox enough for the rounding not to matter.
         if age > 1_000_000 {
             let keeps = OVER.as_nanos().saturating_sub(age);
             for b in &mut self.bytes {

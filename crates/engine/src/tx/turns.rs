@@ -5,6 +5,7 @@
 
 use crate::work;
 use anabranch_base::StreamId;
+use anabranch_policy::Asks;
 use anabranch_policy::stream_scheduler::{Place, StreamScheduler};
 use anabranch_policy::view::StreamView;
 use core::cmp::Reverse;
@@ -15,9 +16,9 @@ use std::collections::BinaryHeap;
 pub(super) struct Standing {
     /// It has something to send.
     waits: bool,
-    /// It has no place yet, and stands in the list of those.
+    /// It has no place yet, and is in the list of those.
     listed: bool,
-    /// It stands in the list of streams that may have fallen silent.
+    /// It is in the list of streams that may have fallen silent.
     hushed: bool,
     /// Counts what it showed: a place that was given to something else is not its place any more.
     serial: u32,
@@ -114,7 +115,7 @@ impl Turns {
                 scheduler.silent(StreamId(stream));
             }
         }
-        if scheduler.one_stream_per_packet()
+        if scheduler.asks().any(Asks::PACKETS)
             && let Some(last) = self.last.filter(|l| streams.standing(*l).is_some_and(|s| s.waits))
             && streams.view(last).is_some_and(|v| scheduler.goes_on(&v))
         {

@@ -1,5 +1,6 @@
 //! The quantities a scenario may ask for.
 
+use anabranch_policy::registry::{self, Hook};
 use anabranch_sim::netem::nearest;
 
 /// What is measured of a flow or a group of flows.
@@ -35,12 +36,12 @@ pub enum FlowMetric {
     ReorderMax,
     /// Part of the messages with a deadline that missed it.
     DeadlineMisses,
-    /// Part of the retransmission decisions between several paths that this stage of the cascade made.
-    Stage(Stage),
-    /// Retransmission decisions between several paths.
+    /// Part of the decisions of a cascade of criteria that the criterion with this counter made.
+    Stage(&'static str),
+    /// Decisions that some criterion of a cascade made.
     Decisions,
-    /// Retransmission decisions made while no path was active.
-    Dormant,
+    /// What a policy counts under this name.
+    Counter(&'static str),
     /// Mean number of gaps in the received sequence.
     HolesMean,
     /// Most gaps in the received sequence.
@@ -113,21 +114,6 @@ pub enum Delay {
     Message,
 }
 
-/// Which stage of a cascade (P0).
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stage {
-    /// The largest window.
-    Cwnd,
-    /// The largest threshold.
-    Ssthresh,
-    /// The fewest recent timeouts.
-    Timeouts,
-    /// The oldest last timeout.
-    Age,
-    /// A draw.
-    Draw,
-}
-
 /// What is measured of a cable, in its forward direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum LinkMetric {
@@ -145,7 +131,7 @@ pub enum LinkMetric {
     QueueMarks,
 }
 
-const FLOW: [(&str, FlowMetric, &str); 22] = [
+const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("goodput", FlowMetric::Goodput, "bit/s"),
     ("share", FlowMetric::Share, ""),
     ("delay", FlowMetric::Mean(Delay::Packet), "s"),
@@ -164,15 +150,9 @@ const FLOW: [(&str, FlowMetric, &str); 22] = [
     ("reorder-mean", FlowMetric::ReorderMean, "byte"),
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
-    ("stage-cwnd", FlowMetric::Stage(Stage::Cwnd), ""),
-    ("stage-ssthresh", FlowMetric::Stage(Stage::Ssthresh), ""),
-    ("stage-timeouts", FlowMetric::Stage(Stage::Timeouts), ""),
-    ("stage-age", FlowMetric::Stage(Stage::Age), ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 22] = [
-    ("stage-draw", FlowMetric::Stage(Stage::Draw), ""),
+const MORE: [(&str, FlowMetric, &str); 20] = [
     ("decisions", FlowMetric::Decisions, ""),
-    ("dormant", FlowMetric::Dormant, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
     ("jain", FlowMetric::Jain, ""),
@@ -203,6 +183,20 @@ const LINK: [(&str, LinkMetric, &str); 6] = [
     ("queue-marks", LinkMetric::QueueMarks, ""),
 ];
 
+/// What the counters of a cascade of criteria begin with.
+pub(crate) const STAGE: &str = "stage-";
+
+/// Does the counter belong to a criterion of a cascade?
+pub(crate) fn is_stage(counter: &str) -> bool {
+    counter.starts_with(STAGE)
+}
+
+/// The names of all counters of all policies.
+fn counters() -> Vec<&'static str> {
+    let all = Hook::ALL.into_iter().flat_map(registry::counters);
+    all.flat_map(|(_, names)| names).collect()
+}
+
 fn flows() -> impl Iterator<Item = &'static (&'static str, FlowMetric, &'static str)> + Clone {
     FLOW.iter().chain(&MORE)
 }
@@ -226,7 +220,12 @@ impl FlowMetric {
             }
             return Ok((FlowMetric::Percentile(*delay, (p * 1_000.0).round() as u32), "s"));
         }
-        Err(unknown(name, flows().map(|(n, ..)| *n)))
+        let counters = counters();
+        if let Some(counter) = counters.iter().copied().find(|c| *c == name) {
+            let metric = if is_stage(counter) { FlowMetric::Stage } else { FlowMetric::Counter };
+            return Ok((metric(counter), ""));
+        }
+        Err(unknown(name, flows().map(|(n, ..)| *n).chain(counters.iter().copied())))
     }
 }
 

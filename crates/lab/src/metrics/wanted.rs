@@ -68,7 +68,7 @@ impl Wanted {
             | FlowMetric::Recoveries
             | FlowMetric::Stage(_)
             | FlowMetric::Decisions
-            | FlowMetric::Dormant
+            | FlowMetric::Counter(_)
             | FlowMetric::Jain
             | FlowMetric::Viewed(_)
             | FlowMetric::Framed(_) => {}

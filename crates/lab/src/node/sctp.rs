@@ -161,7 +161,7 @@ impl SctpAgent {
 
     /// What its association counts, or had counted when it ended.
     pub fn totals(&self) -> Option<Totals> {
-        self.association().map(Totals::of).or(self.last)
+        self.association().map(Totals::of).or_else(|| self.last.clone())
     }
 
     /// When the handshake was complete.

@@ -1,10 +1,10 @@
 //! What an association has counted.
 
 use anabranch_engine::Association;
-use anabranch_policy::retransmission::StageCounts;
+use anabranch_policy::asks::Counter;
 
 /// Counts of one end of an association, of all its paths together.
-#[derive(Clone, Copy, Default, Debug)]
+#[derive(Clone, Default, Debug)]
 pub struct Totals {
     /// Chunks given as lost.
     pub losses: u64,
@@ -16,8 +16,8 @@ pub struct Totals {
     pub retransmissions: u64,
     /// Chunks that came a second time.
     pub duplicates: u64,
-    /// Which criterion decided where chunks were sent again, where the policy tells.
-    pub stages: Option<StageCounts>,
+    /// What the policies count, by name.
+    pub counters: Vec<Counter>,
 }
 
 impl Totals {
@@ -27,7 +27,7 @@ impl Totals {
         let mut all = Totals {
             retransmissions: stats.retransmissions,
             duplicates: stats.duplicates_received,
-            stages: stats.retransmission_stages,
+            counters: a.policy_counters().map(|(_, c)| c).collect(),
             ..Totals::default()
         };
         for (_, p) in a.paths() {

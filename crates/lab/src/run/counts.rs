@@ -1,9 +1,10 @@
 //! What ends and cables have counted up to a moment. Counters run from the beginning; what is measured may not.
 
 use super::build::{Live, Scene};
+use crate::metrics::is_stage;
 use crate::node::{SctpAgent, Totals, Watched};
 use crate::scenario::Plan;
-use anabranch_policy::retransmission::StageCounts;
+use anabranch_policy::asks::Counter;
 use anabranch_sim::Direction;
 use anabranch_sim::link::{LinkCounters, Tally};
 use anabranch_sim::network::LinkId;
@@ -12,14 +13,15 @@ use anabranch_sim::transport::DatagramSink;
 use anabranch_sim::transport::tcp::{TcpSink, TcpSource, TcpTransfers};
 
 /// Of a flow; none where its ends do not count that.
-#[derive(Clone, Copy, Default)]
+#[derive(Clone, Default)]
 pub(super) struct Counts {
     pub losses: Option<u64>,
     pub timeouts: Option<u64>,
     pub recoveries: Option<u64>,
     pub retransmissions: Option<u64>,
     pub spurious: Option<u64>,
-    pub stages: Option<StageCounts>,
+    /// What policies count, by name.
+    pub counters: Vec<Counter>,
 }
 
 /// Of all flows, and of all cables forward, in the order of the plan.
@@ -76,6 +78,17 @@ impl Counts {
         }
     }
 
+    /// What a policy counts under this name; none when none does.
+    pub fn counter(&self, name: &str) -> Option<u64> {
+        self.counters.iter().find(|c| c.0 == name).map(|c| c.1)
+    }
+
+    /// Decisions that a criterion of a cascade made; none without a cascade.
+    pub fn decisions(&self) -> Option<u64> {
+        let stages = self.counters.iter().filter(|c| is_stage(c.0)).map(|c| c.1);
+        stages.reduce(|a, b| a + b)
+    }
+
     /// Of a sender.
     fn of(t: Totals) -> Self {
         Counts {
@@ -84,33 +97,24 @@ impl Counts {
             recoveries: Some(t.recoveries),
             retransmissions: Some(t.retransmissions),
             spurious: None,
-            stages: t.stages,
+            counters: t.counters,
         }
     }
 
     fn since(&self, before: &Counts) -> Self {
         let less = |now: Option<u64>, before: Option<u64>| now.map(|n| n.saturating_sub(before.unwrap_or(0)));
-        let stages = |now: StageCounts| stages_since(now, before.stages.unwrap_or_default());
         Counts {
             losses: less(self.losses, before.losses),
             timeouts: less(self.timeouts, before.timeouts),
             recoveries: less(self.recoveries, before.recoveries),
             retransmissions: less(self.retransmissions, before.retransmissions),
             spurious: less(self.spurious, before.spurious),
-            stages: self.stages.map(stages),
+            counters: self
+                .counters
+                .iter()
+                .map(|c| (c.0, c.1.saturating_sub(before.counter(c.0).unwrap_or(0))))
+                .collect(),
         }
-    }
-}
-
-fn stages_since(now: StageCounts, before: StageCounts) -> StageCounts {
-    StageCounts {
-        alone: now.alone.saturating_sub(before.alone),
-        cwnd: now.cwnd.saturating_sub(before.cwnd),
-        ssthresh: now.ssthresh.saturating_sub(before.ssthresh),
-        timeouts: now.timeouts.saturating_sub(before.timeouts),
-        age: now.age.saturating_sub(before.age),
-        draw: now.draw.saturating_sub(before.draw),
-        dormant: now.dormant.saturating_sub(before.dormant),
     }
 }
 

@@ -4,7 +4,7 @@ use super::build::{Live, Scene};
 use super::counts::{Counted, Counts};
 use super::framed;
 use super::one::convergence;
-use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, Stage, View, Viewed};
+use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, View, Viewed};
 use crate::node::SctpAgent;
 use crate::scenario::{Of, Plan, covers};
 use anabranch_base::Instant;
@@ -89,9 +89,9 @@ impl<'s> Measured<'s> {
                     members.map(|l| lock(l).deadlines(self.end)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
                 (made > 0).then(|| 1.0 - kept as f64 / made as f64)
             }
-            FlowMetric::Stage(s) => self.stage(group, s),
-            FlowMetric::Decisions => count(&|c| c.stages.map(|s| s.contested())),
-            FlowMetric::Dormant => count(&|c| c.stages.map(|s| s.dormant)),
+            FlowMetric::Stage(name) => self.stage(group, name),
+            FlowMetric::Decisions => count(&Counts::decisions),
+            FlowMetric::Counter(name) => count(&|c| c.counter(name)),
             FlowMetric::Losses => count(&|c| c.losses),
             FlowMetric::Timeouts => count(&|c| c.timeouts),
             FlowMetric::Recoveries => count(&|c| c.recoveries),
@@ -134,18 +134,11 @@ impl<'s> Measured<'s> {
         convergence(sum.get(first..)?, self.plan.bin)
     }
 
-    fn stage(&self, group: &str, stage: Stage) -> Option<f64> {
+    fn stage(&self, group: &str, name: &str) -> Option<f64> {
         let (mut part, mut all) = (0, 0);
         for c in self.counts(group) {
-            let s = c.stages?;
-            part += match stage {
-                Stage::Cwnd => s.cwnd,
-                Stage::Ssthresh => s.ssthresh,
-                Stage::Timeouts => s.timeouts,
-                Stage::Age => s.age,
-                Stage::Draw => s.draw,
-            };
-            all += s.contested();
+            part += c.counter(name)?;
+            all += c.decisions()?;
         }
         (all > 0).then(|| part as f64 / all as f64)
     }

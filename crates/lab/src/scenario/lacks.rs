@@ -2,9 +2,8 @@
 
 use super::flow::{Flow, Sctp, Transport};
 use super::plan::{Measure, Of, Plan, covers};
-use crate::metrics::{Delay, FlowMetric, Framed, LinkMetric};
-use anabranch_policy::registry::{Hook, Params};
-use anabranch_policy::retransmission::POLICIES;
+use crate::metrics::{Delay, FlowMetric, Framed, LinkMetric, is_stage};
+use anabranch_policy::registry::{self, Hook};
 
 /// Why the metric is empty in every run of this point; none when it may have a value.
 pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
@@ -61,7 +60,13 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
         M::Losses => only(&["sctp", "udp"], "; tcp has `retransmissions`, `timeouts` and `recoveries`"),
         M::Retransmissions | M::Timeouts | M::Recoveries => only(&["sctp", "tcp"], "; udp has `losses`"),
         M::Spurious => only(&["sctp", "tcp"], ""),
-        M::Stage(_) | M::Decisions | M::Dormant => only(&["sctp"], "").or_else(|| sctp.and_then(|s| no_stages(s))),
+        M::Stage(name) | M::Counter(name) => only(&["sctp"], "").or_else(|| {
+            let what = if is_stage(name) { "decides in stages".to_owned() } else { format!("counts `{name}`") };
+            sctp.and_then(|s| not_counted(s, &|c| c == name, &what))
+        }),
+        M::Decisions => {
+            only(&["sctp"], "").or_else(|| sctp.and_then(|s| not_counted(s, &is_stage, "decides in stages")))
+        }
         M::DeadlineMisses => only(&["sctp"], "").or_else(|| {
             let without = sctp.is_some_and(|s| s.delivery.lifetime == [None; 3]);
             without.then(|| "needs a `lifetime`, such as \"150ms\"".to_owned())
@@ -74,16 +79,19 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
     }
 }
 
-/// Retransmissions are not decided in stages.
-fn no_stages(s: &Sctp) -> Option<String> {
-    let staged = |name: &str| {
-        let found = POLICIES.iter().find(|p| p.info.name == name);
-        found.is_some_and(|p| (p.build)(&Params::defaults(&p.info, 0)).stages().is_some())
-    };
-    let chosen = s.profile.get(Hook::Retransmission);
-    if staged(chosen) {
-        return None;
+/// No policy of the flow has such a counter.
+fn not_counted(s: &Sctp, wanted: &dyn Fn(&str) -> bool, what: &str) -> Option<String> {
+    let mut with = Vec::new();
+    for hook in Hook::ALL {
+        let counting = registry::counters(hook).filter(|(_, names)| names.iter().any(|n| wanted(n)));
+        let names: Vec<&str> = counting.map(|(policy, _)| policy.name).collect();
+        if names.contains(&s.profile.get(hook)) {
+            return None;
+        }
+        with.extend(names.into_iter().map(|name| (hook, name)));
     }
-    let with: Vec<&str> = POLICIES.iter().map(|p| p.info.name).filter(|name| staged(name)).collect();
-    Some(format!("has `retransmission = \"{chosen}\"`, and only {} decides in stages", with.join(" or ")))
+    let hook = with.first()?.0;
+    let (key, chosen) = (hook.name().replace('_', "-"), s.profile.get(hook));
+    let names: Vec<&str> = with.iter().map(|(_, name)| *name).collect();
+    Some(format!("has `{key} = \"{chosen}\"`, and only {} {what}", names.join(" or ")))
 }

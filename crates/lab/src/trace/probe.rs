@@ -2,9 +2,11 @@
 
 use super::line::{Line, Why, WindowChange};
 use super::tracer::{Shared, lock, seconds};
+use crate::metrics::STAGE;
 use anabranch_base::Instant;
 use anabranch_engine::{Association, PathStats};
-use anabranch_policy::retransmission::StageCounts;
+use anabranch_policy::asks::Counter;
+use anabranch_policy::registry::Hook;
 use anabranch_policy::view::PathState;
 
 /// What is known of a packet when it is assembled.
@@ -34,13 +36,14 @@ pub struct Probe {
     shared: Shared,
     flow: usize,
     paths: Vec<Option<PathStats>>,
-    stages: StageCounts,
+    /// What the retransmission policy has counted.
+    counted: Vec<Counter>,
     offer: Offer,
 }
 
 impl Probe {
     pub(super) fn new(shared: Shared, flow: usize) -> Self {
-        Probe { shared, flow, paths: Vec::new(), stages: StageCounts::default(), offer: Offer::default() }
+        Probe { shared, flow, paths: Vec::new(), counted: Vec::new(), offer: Offer::default() }
     }
 
     /// To be called after each input: a packet, a timeout, a send of its user.
@@ -88,10 +91,10 @@ impl Probe {
 
     /// To be called for each packet that the association hands out, before it is sent.
     pub fn sending(&mut self, a: &Association) {
-        let decided_by = a.stats().retransmission_stages.and_then(|now| {
-            let before = std::mem::replace(&mut self.stages, now);
-            decided(&before, &now)
-        });
+        let now: Vec<Counter> =
+            a.policy_counters().filter(|(hook, _)| *hook == Hook::Retransmission).map(|(_, c)| c).collect();
+        let decided_by = decided(&self.counted, &now);
+        self.counted = now;
         let windows = a.paths().map(|(_, p)| (p.cwnd, threshold(p.ssthresh))).collect();
         let mut state = lock(&self.shared);
         if let Some(f) = state.flows.get_mut(self.flow) {
@@ -106,18 +109,11 @@ pub(crate) fn threshold(ssthresh: u64) -> Option<u64> {
     (ssthresh < u64::from(u32::MAX)).then_some(ssthresh)
 }
 
-/// The stage whose count has grown.
-fn decided(before: &StageCounts, now: &StageCounts) -> Option<&'static str> {
-    let all = [
-        ("alone", before.alone, now.alone),
-        ("cwnd", before.cwnd, now.cwnd),
-        ("ssthresh", before.ssthresh, now.ssthresh),
-        ("timeouts", before.timeouts, now.timeouts),
-        ("age", before.age, now.age),
-        ("draw", before.draw, now.draw),
-        ("dormant", before.dormant, now.dormant),
-    ];
-    all.iter().find(|(_, a, b)| b > a).map(|s| s.0)
+/// The criterion whose count has grown.
+fn decided(before: &[Counter], now: &[Counter]) -> Option<&'static str> {
+    let earlier = |i: usize| before.get(i).map_or(0, |c| c.1);
+    let grown = now.iter().enumerate().find(|(i, c)| c.1 > earlier(*i));
+    grown.map(|(_, c)| c.0.strip_prefix(STAGE).unwrap_or(c.0))
 }
 
 fn noticed(before: Option<&PathStats>, now: &PathStats) -> Option<Why> {

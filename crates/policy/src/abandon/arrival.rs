@@ -183,14 +183,7 @@ mod tests {
     use crate::testing::{Scene, ms};
 
     fn policy() -> Arrival {
-        Arrival {
-            whole: false,
-            drain: false,
-            risk: Ppm(1_000_000),
-            margin: Duration::ZERO,
-            trickle: ms(100),
-            none_drained: Cell::new(None),
-        }
+        Arrival::new(&Params::defaults(&POLICY.info, 0))
     }
     fn at(s: &mut Scene, left: u64, p: &Arrival) -> bool {
         (s.chunks[0].queued_at, s.chunks[0].deadline) = (s.now, Some(s.now + ms(left)));

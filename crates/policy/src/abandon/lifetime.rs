@@ -35,12 +35,12 @@ impl Abandon for Lifetime {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
 
     #[test]
     fn after_the_deadline() {
         let mut s = Scene::new(2, 1);
-        let p = Lifetime { whole: false };
+        let p = built(&POLICY, "", 0);
         assert!(p.give_up(&s.cx(), &s.chunks[0]).is_none(), "no deadline");
         s.chunks[0].deadline = Some(s.now);
         assert!(p.give_up(&s.cx(), &s.chunks[0]).is_none());
@@ -52,7 +52,7 @@ mod tests {
     fn a_group_goes_as_a_whole() {
         let mut s = Scene::new(1, 1);
         (s.chunks[0].deadline, s.chunks[0].group_broken) = (Some(s.now + ms(5_000)), true);
-        assert!(Lifetime { whole: true }.give_up(&s.cx(), &s.chunks[0]).is_some());
-        assert!(Lifetime { whole: false }.give_up(&s.cx(), &s.chunks[0]).is_none());
+        assert!(built(&POLICY, "whole=1", 0).give_up(&s.cx(), &s.chunks[0]).is_some());
+        assert!(built(&POLICY, "", 0).give_up(&s.cx(), &s.chunks[0]).is_none());
     }
 }

@@ -1,5 +1,6 @@
 //! When a message is given up (PR-SCTP, RFC 3758 and RFC 7496).
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView};
 
@@ -16,6 +17,7 @@ pub enum Reason {
 
 /// Gives up on messages.
 pub trait Abandon: Send {
+    every_policy!();
     /// Give up `c`, and why? Asked before each transmission and retransmission of a message that is not fully
     /// reliable.
     fn give_up(&self, cx: &AssocView<'_>, c: &ChunkView) -> Option<Reason>;

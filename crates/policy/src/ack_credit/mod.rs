@@ -1,5 +1,6 @@
 //! Which acknowledged bytes may open which window.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::AssocView;
 use anabranch_base::PathId;
@@ -19,6 +20,7 @@ pub struct PathAck {
 
 /// Credits acknowledged bytes.
 pub trait AckCredit: Send {
+    every_policy!();
     /// Bytes credited to the path's window.
     fn credit(&self, cx: &AssocView<'_>, ack: &PathAck) -> u64;
     /// Needs TSNs that leave in order.

@@ -39,11 +39,11 @@ impl Acknowledge for DelayedAckCmt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::received;
+    use crate::testing::{built, received};
 
     #[test]
     fn a_gap_waits_for_the_second_packet_when_it_is_counted() {
-        let p = DelayedAckCmt::new(&Params::defaults(&POLICY.info, 0));
+        let p = built(&POLICY, "", 0);
         let one = ReceiveView { gap: true, counted: true, ..received(1) };
         assert_eq!(p.decide(&one), AckWhen::By(one.now + one.delay));
         assert_eq!(p.decide(&ReceiveView { packets_since_sack: 2, ..one }), AckWhen::Now);

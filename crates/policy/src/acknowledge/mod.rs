@@ -1,5 +1,6 @@
 //! When a SACK leaves.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use anabranch_base::{Duration, Instant};
 
@@ -39,6 +40,7 @@ pub enum AckWhen {
 
 /// Decides when a SACK leaves.
 pub trait Acknowledge: Send {
+    every_policy!();
     /// The decision.
     fn decide(&self, v: &ReceiveView) -> AckWhen;
 }

@@ -47,11 +47,11 @@ impl Acknowledge for Delayed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::received;
+    use crate::testing::{built, received};
 
     #[test]
     fn second_packet_or_delay() {
-        let p = Delayed { every: 2, hurry_fill: true };
+        let p = built(&POLICY, "", 0);
         let one = received(1);
         assert_eq!(p.decide(&one), AckWhen::By(one.now + one.delay));
         assert_eq!(p.decide(&received(2)), AckWhen::Now);
@@ -59,7 +59,7 @@ mod tests {
 
     #[test]
     fn at_once_for_a_reason() {
-        let p = Delayed { every: 2, hurry_fill: true };
+        let p = built(&POLICY, "", 0);
         assert_eq!(p.decide(&ReceiveView { gap: true, ..received(1) }), AckWhen::Now);
         assert_eq!(p.decide(&ReceiveView { duplicates_only: true, ..received(1) }), AckWhen::Now);
         assert_eq!(p.decide(&ReceiveView { immediate: true, ..received(1) }), AckWhen::Now);
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn what_closes_the_last_gap_may_wait() {
-        let p = Delayed { every: 2, hurry_fill: false };
+        let p = built(&POLICY, "hurry_fill=0", 0);
         let closed = ReceiveView { gap: true, gap_left: false, ..received(1) };
         assert_eq!(p.decide(&closed), AckWhen::By(closed.now + closed.delay));
         assert_eq!(p.decide(&ReceiveView { gap_left: true, ..closed }), AckWhen::Now);

@@ -1,5 +1,6 @@
 //! How the paths share the send buffer and the peer's receive buffer.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 
 /// What is asked about: one more packet of new data on a path.
@@ -32,10 +33,7 @@ impl Share {
 
 /// Keeps one path from filling the buffers that the others need. A path with nothing outstanding may always send.
 pub trait Buffer: Send {
-    /// Never asked when false.
-    fn splits(&self) -> bool {
-        true
-    }
+    every_policy!(SHARE);
     /// May it leave?
     fn allows(&self, s: &Share) -> bool;
 }

@@ -3,6 +3,7 @@
 //! Source: RFC 9260 §6.1: the buffers are the association's. No parameters.
 
 use super::{Buffer, Share};
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 
 pub(super) const POLICY: Policy<dyn Buffer> = Policy {
@@ -20,8 +21,8 @@ pub(super) const POLICY: Policy<dyn Buffer> = Policy {
 struct Shared;
 
 impl Buffer for Shared {
-    fn splits(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
     fn allows(&self, _s: &Share) -> bool {
         true

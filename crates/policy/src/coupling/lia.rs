@@ -8,6 +8,7 @@
 //! No parameters.
 
 use super::{Coupling, Growth};
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
 use anabranch_base::Ppm;
@@ -42,11 +43,8 @@ fn share(cx: &AssocView<'_>, me: &PathView) -> f64 {
 }
 
 impl Coupling for Lia {
-    fn adjusts(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
     fn scale(&mut self, cx: &AssocView<'_>, g: &Growth) -> Ppm {
         match cx.path(g.path) {

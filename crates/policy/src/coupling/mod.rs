@@ -1,5 +1,6 @@
 //! Limits and grants over all paths of an association.
 
+use crate::asks::every_policy;
 use crate::loss_cause::{Cause, LossEvent};
 use crate::registry::Policy;
 use crate::view::{AssocView, Signals};
@@ -30,18 +31,11 @@ pub struct Adjust {
 
 /// Couples the windows of all paths. Sees views, never a sibling's controller.
 pub trait Coupling: Send {
+    every_policy!(ADJUST, PUBLISH);
     /// Share of the proposed growth that is granted, for every credited acknowledgement, also with growth 0.
     /// The engine keeps the remainder.
     fn scale(&mut self, _cx: &AssocView<'_>, _g: &Growth) -> Ppm {
         Ppm::ONE
-    }
-    /// Never asked for [`Coupling::adjust`] when false.
-    fn adjusts(&self) -> bool {
-        true
-    }
-    /// Never asked for [`Coupling::aggregate_window`] and [`Coupling::publish`] when false.
-    fn publishes(&self) -> bool {
-        true
     }
     /// A loss, after the path's window reacted.
     fn on_loss(&mut self, _cx: &AssocView<'_>, _e: &LossEvent, _cause: Cause) {}

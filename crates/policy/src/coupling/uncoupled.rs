@@ -3,6 +3,7 @@
 //! Source: RFC 9260 §7.2; plain CMT. On a shared bottleneck n paths take n shares. No parameters.
 
 use super::Coupling;
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 
 pub(super) const POLICY: Policy<dyn Coupling> = Policy {
@@ -20,11 +21,8 @@ pub(super) const POLICY: Policy<dyn Coupling> = Policy {
 struct Uncoupled;
 
 impl Coupling for Uncoupled {
-    fn adjusts(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
 }
 

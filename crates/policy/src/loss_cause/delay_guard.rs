@@ -52,12 +52,12 @@ impl LossCause for DelayGuard {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, loss, ms};
+    use crate::testing::{Scene, built, loss, ms};
 
     #[test]
     fn the_queue_decides() {
         let mut s = Scene::new(1, 0);
-        let mut p = DelayGuard { guard: Ppm(1_250_000) };
+        let mut p = built(&POLICY, "", 0);
         assert_eq!(p.classify(&s.cx(), &loss(0)), Cause::Congestion, "no sample, no acquittal");
         s.rtt(0, 40);
         assert_eq!(p.classify(&s.cx(), &loss(0)), Cause::Radio);
@@ -71,7 +71,7 @@ mod tests {
     fn timeouts() {
         let mut s = Scene::new(1, 0);
         s.rtt(0, 40);
-        let mut p = DelayGuard { guard: Ppm(1_250_000) };
+        let mut p = built(&POLICY, "", 0);
         let e = LossEvent { kind: LossKind::Timeout, ..loss(0) };
         assert_eq!(p.classify(&s.cx(), &e), Cause::Congestion);
         s.paths[0].consecutive_timeouts = 2;

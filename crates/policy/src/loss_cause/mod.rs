@@ -1,5 +1,6 @@
 //! Why was it lost?
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::AssocView;
 use anabranch_base::PathId;
@@ -41,6 +42,7 @@ pub enum Cause {
 
 /// Tells causes apart.
 pub trait LossCause: Send {
+    every_policy!();
     /// The cause of `e`.
     fn classify(&mut self, cx: &AssocView<'_>, e: &LossEvent) -> Cause;
 }

@@ -42,12 +42,12 @@ impl LossCount for DelayedAckCmt {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, copy, sack};
+    use crate::testing::{Scene, built, copy, sack};
 
     fn reports(newest: &[Option<u64>], oldest: &[Option<u64>], packets: u8) -> u8 {
         let s = Scene::new(2, 0);
         let seen = SackView { newest_seq: newest, oldest_seq: oldest, packets_reported: packets, ..sack(None) };
-        DelayedAckCmt { recovery: true }.reports(&s.cx(), &seen, &copy(44, 0, 8))
+        built(&POLICY, "", 0).reports(&s.cx(), &seen, &copy(44, 0, 8))
     }
 
     #[test]
@@ -67,7 +67,7 @@ mod tests {
         hole.misses = 1;
         let nothing = [None, None];
         let seen = SackView { newest_seq: &nothing, oldest_seq: &nothing, cumulative_advanced: true, ..sack(None) };
-        assert_eq!(DelayedAckCmt { recovery: true }.reports(&s.cx(), &seen, &hole), 1);
-        assert_eq!(DelayedAckCmt { recovery: false }.reports(&s.cx(), &seen, &hole), 0);
+        assert_eq!(built(&POLICY, "", 0).reports(&s.cx(), &seen, &hole), 1);
+        assert_eq!(built(&POLICY, "recovery=0", 0).reports(&s.cx(), &seen, &hole), 0);
     }
 }

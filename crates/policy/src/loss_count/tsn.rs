@@ -6,6 +6,7 @@
 //! got when it became one. No parameters.
 
 use super::LossCount;
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::{AssocView, CopyView, SackView};
 
@@ -24,12 +25,12 @@ pub(super) const POLICY: Policy<dyn LossCount> = Policy {
 struct ByTsn;
 
 impl LossCount for ByTsn {
+    fn asks(&self) -> Asks {
+        Asks::ALL_COPIES
+    }
     fn reports(&self, cx: &AssocView<'_>, sack: &SackView<'_>, copy: &CopyView) -> u8 {
         let passed = sack.highest_newly_acked.is_some_and(|h| copy.chunk.tsn.before(h));
         u8::from(passed || super::hole_in_recovery(cx, sack, copy))
-    }
-    fn by_send_order(&self) -> bool {
-        false
     }
 }
 

@@ -1,5 +1,6 @@
 //! How many reports, or how much time, make a copy lost.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, CopyView, SackView};
 use anabranch_base::Instant;
@@ -17,6 +18,7 @@ pub enum Verdict {
 
 /// Judges a copy with at least one report.
 pub trait LossThreshold: Send {
+    every_policy!();
     /// The verdict on `copy`, whose `misses` contains this SACK's reports.
     fn judge(&self, cx: &AssocView<'_>, sack: &SackView<'_>, copy: &CopyView) -> Verdict;
     /// May a chunk that was fast-retransmitted be judged lost again (time-based detection only)?

@@ -76,7 +76,9 @@ mod tests {
     use super::*;
     use crate::testing::{Scene, copy, ms, sack};
 
-    const RACK: Rack = Rack { window: Ppm(250_000), reports: 3, deviations: 0 };
+    fn rack() -> Rack {
+        Rack::new(&Params::defaults(&POLICY.info, 0))
+    }
 
     #[test]
     fn waits_a_quarter_of_the_smallest_round_trip() {
@@ -84,9 +86,9 @@ mod tests {
         s.rtt(0, 80);
         let mut c = copy(44, 0, 4);
         (c.misses, c.sent_at) = (1, s.now - ms(90));
-        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(10)));
+        assert_eq!(rack().judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(10)));
         c.sent_at = s.now - ms(100);
-        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Lost);
+        assert_eq!(rack().judge(&s.cx(), &sack(None), &c), Verdict::Lost);
     }
 
     #[test]
@@ -95,23 +97,23 @@ mod tests {
         s.rtt(0, 80);
         let mut c = copy(44, 0, 4);
         (c.misses, c.sent_at) = (3, s.now - ms(80));
-        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Lost);
-        let patient = Rack { reports: 0, ..RACK };
+        assert_eq!(rack().judge(&s.cx(), &sack(None), &c), Verdict::Lost);
+        let patient = Rack { reports: 0, ..rack() };
         assert_eq!(patient.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(20)));
     }
 
     #[test]
     fn where_round_trips_vary_it_waits_for_as_long_as_they_do() {
-        let rack = Rack { deviations: 4, reports: 0, ..RACK };
+        let longer = Rack { deviations: 4, reports: 0, ..rack() };
         let mut s = Scene::new(1, 0);
         let p = s.rtt(0, 80);
         // A spike that is over: the smoothed round trip still shows it.
         (p.srtt, p.mean_rtt, p.jitter) = (ms(600), ms(90), ms(10));
         let mut c = copy(44, 0, 4);
         (c.misses, c.sent_at) = (9, s.now - ms(129));
-        assert_eq!(rack.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(1)), "90 + 4 * 10");
+        assert_eq!(longer.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(1)), "90 + 4 * 10");
         s.paths[0].jitter = ms(1);
-        assert_eq!(rack.judge(&s.cx(), &sack(None), &c), Verdict::Lost, "90 + 80 / 4");
+        assert_eq!(longer.judge(&s.cx(), &sack(None), &c), Verdict::Lost, "90 + 80 / 4");
     }
 
     #[test]
@@ -119,9 +121,9 @@ mod tests {
         let s = Scene::new(1, 0);
         let mut c = copy(44, 0, 4);
         c.misses = 1;
-        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Waiting);
-        assert!(RACK.repeats());
+        assert_eq!(rack().judge(&s.cx(), &sack(None), &c), Verdict::Waiting);
+        assert!(rack().repeats());
         (c.misses, c.chunk.fast_retransmitted) = (3, true);
-        assert_eq!(RACK.judge(&s.cx(), &sack(None), &c), Verdict::Lost);
+        assert_eq!(rack().judge(&s.cx(), &sack(None), &c), Verdict::Lost);
     }
 }

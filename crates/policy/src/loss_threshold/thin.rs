@@ -45,13 +45,13 @@ impl LossThreshold for Thin {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, copy, sack};
+    use crate::testing::{Scene, built, copy, sack};
     use anabranch_base::Ppm;
 
     #[test]
     fn active_only_below_the_limit() {
         let mut s = Scene::new(2, 0);
-        let p = Thin { test: ThinTest::of("lt") };
+        let p = built(&POLICY, "", 0);
         let mut c = copy(44, 1, 4);
         c.misses = 1;
         let mut judge = |flight: [u32; 2], loss| {
@@ -76,6 +76,6 @@ mod tests {
         let flight = [1];
         let mut seen = sack(None);
         seen.flight_before = &flight;
-        assert_eq!(Thin { test: ThinTest::of("lt") }.judge(&s.cx(), &seen, &c), Verdict::Waiting);
+        assert_eq!(built(&POLICY, "", 0).judge(&s.cx(), &seen, &c), Verdict::Waiting);
     }
 }

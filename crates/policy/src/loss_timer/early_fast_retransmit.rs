@@ -67,10 +67,10 @@ impl LossTimer for EarlyFastRetransmit {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
 
-    fn policy() -> EarlyFastRetransmit {
-        EarlyFastRetransmit { floor: ms(250), initial: ms(250) }
+    fn policy() -> Box<dyn LossTimer> {
+        built(&POLICY, "", 0)
     }
 
     #[test]

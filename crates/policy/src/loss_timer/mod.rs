@@ -1,5 +1,6 @@
 //! Probes before T3.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::Instant;
@@ -17,10 +18,7 @@ pub enum Probe {
 
 /// A timer per path that may fire before T3.
 pub trait LossTimer: Send {
-    /// Never asked when false.
-    fn enabled(&self) -> bool {
-        true
-    }
+    every_policy!(PROBE);
     /// When it fires, asked after every transmission and acknowledgement on `path`.
     fn deadline(&self, _cx: &AssocView<'_>, _path: &PathView) -> Option<Instant> {
         None

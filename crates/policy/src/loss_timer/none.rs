@@ -3,6 +3,7 @@
 //! Source: RFC 9260 has none. No parameters.
 
 use super::LossTimer;
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 
 pub(super) const POLICY: Policy<dyn LossTimer> = Policy {
@@ -20,8 +21,8 @@ pub(super) const POLICY: Policy<dyn LossTimer> = Policy {
 struct NoTimer;
 
 impl LossTimer for NoTimer {
-    fn enabled(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
 }
 

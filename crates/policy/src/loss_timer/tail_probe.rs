@@ -84,7 +84,7 @@ mod tests {
     use crate::testing::{Scene, ms};
 
     fn policy() -> TailProbe {
-        TailProbe { ack_delay: ms(200), initial: ms(1_000), least: Duration::ZERO, probed: Vec::new() }
+        TailProbe::new(&Params::defaults(&POLICY.info, 0))
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Estimates on their own clock, published on the board.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, Period, Signals};
 use anabranch_base::{Instant, PathId, PathSet, Rate};
@@ -48,10 +49,7 @@ pub struct Board {
 
 /// Estimates path quality.
 pub trait PathQuality: Send {
-    /// Neither told of anything nor asked when false.
-    fn enabled(&self) -> bool {
-        true
-    }
+    every_policy!(QUALITY);
     /// Something happened.
     fn observe(&mut self, _cx: &AssocView<'_>, _n: Notice) {}
     /// When it wants [`PathQuality::tick`].

@@ -1,6 +1,7 @@
 //! No estimates beyond the engine's. No parameters.
 
 use super::PathQuality;
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 
 pub(super) const POLICY: Policy<dyn PathQuality> = Policy {
@@ -18,8 +19,8 @@ pub(super) const POLICY: Policy<dyn PathQuality> = Policy {
 struct NoQuality;
 
 impl PathQuality for NoQuality {
-    fn enabled(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
 }
 

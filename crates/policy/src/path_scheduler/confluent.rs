@@ -105,17 +105,10 @@ impl PathScheduler for Confluent {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::Scene;
 
     fn policy(variant: u64) -> Confluent {
-        Confluent {
-            variant,
-            look_ahead: ms(200),
-            rounds: true,
-            credits: Credits::new(Weights::Srtt),
-            descending: PathSet::EMPTY,
-            round_end: None,
-        }
+        Confluent { variant, ..Confluent::new(&Params::defaults(&POLICY.info, 0)) }
     }
     /// Chunks 40 to 49, paths of 30 and 160 ms, a round begun.
     fn begun(p: &mut Confluent) -> Scene {

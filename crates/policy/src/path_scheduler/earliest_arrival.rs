@@ -12,6 +12,7 @@
 //! Parameters: see the list; times in ms.
 
 use super::{Decision, LookAhead, PathScheduler};
+use crate::asks::Asks;
 use crate::predict::{Forecast, rate, uncertainty};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView, QueueView};
@@ -92,11 +93,8 @@ impl EarliestArrival {
 }
 
 impl PathScheduler for EarliestArrival {
-    fn remembers(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::LOOK_AHEAD
     }
     fn look_ahead(&self, cx: &AssocView<'_>) -> LookAhead {
         let bytes: u64 = cx.active().map(|p| rate(p).bytes_in(self.look_ahead)).sum();
@@ -137,7 +135,7 @@ mod tests {
     use anabranch_base::PathId;
 
     fn policy() -> EarliestArrival {
-        EarliestArrival { queue_cost: Ppm::ONE, guard: ms(20), risk: Ppm(2_000_000), look_ahead: ms(50) }
+        EarliestArrival { look_ahead: ms(50), ..EarliestArrival::new(&Params::defaults(&POLICY.info, 0)) }
     }
     /// 30 ms and 1 byte/us; 160 ms and half of that. Both windows are one and a half pipes.
     fn scene(chunks: u32) -> Scene {

@@ -4,6 +4,7 @@
 //! comes after those that have one. No parameters.
 
 use super::{Decision, PathScheduler};
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::{AssocView, QueueView};
 use anabranch_base::Duration;
@@ -23,14 +24,8 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
 struct MinRtt;
 
 impl PathScheduler for MinRtt {
-    fn looks_ahead(&self) -> bool {
-        false
-    }
-    fn remembers(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         let rtt = |d: Duration| if d.is_zero() { Duration::MAX } else { d };

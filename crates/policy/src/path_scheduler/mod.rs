@@ -1,5 +1,6 @@
 //! Which ready chunk leaves on which path, now.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, Direction, QueueView};
 use anabranch_base::{Instant, PathId, PathSet, Tsn};
@@ -76,18 +77,7 @@ pub enum Occasion {
 ///
 /// `next` is a pure question: wrappers ask and discard, the engine may refuse. Memory moves in `settle`.
 pub trait PathScheduler: Send {
-    /// Never asked for [`PathScheduler::look_ahead`] when false: one chunk at a time.
-    fn looks_ahead(&self) -> bool {
-        true
-    }
-    /// Neither told what became of an answer nor shown the queue outside a decision when false.
-    fn remembers(&self) -> bool {
-        true
-    }
-    /// Never asked for [`PathScheduler::direction`] and [`PathScheduler::bound_bytes`] when false.
-    fn publishes(&self) -> bool {
-        true
-    }
+    every_policy!(LOOK_AHEAD, OUTCOMES, BOUND);
     /// The look-ahead it wants, asked at every refill.
     fn look_ahead(&self, _cx: &AssocView<'_>) -> LookAhead {
         LookAhead::ONE

@@ -5,6 +5,7 @@
 //! again. No parameters.
 
 use super::{Decision, PathScheduler};
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::{AssocView, QueueView};
 use anabranch_base::PathId;
@@ -29,14 +30,8 @@ fn chosen(cx: &AssocView<'_>) -> Option<PathId> {
 }
 
 impl PathScheduler for PrimaryOnly {
-    fn looks_ahead(&self) -> bool {
-        false
-    }
-    fn remembers(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         // Without an active path the engine decides which dormant one it opens.

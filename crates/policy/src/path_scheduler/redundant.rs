@@ -4,6 +4,7 @@
 //! paths and carries no more than the best of them. A path without room misses the chunk. No parameters.
 
 use super::{Decision, PathScheduler};
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::{AssocView, QueueView};
 
@@ -22,14 +23,8 @@ pub(super) const POLICY: Policy<dyn PathScheduler> = Policy {
 struct Redundant;
 
 impl PathScheduler for Redundant {
-    fn looks_ahead(&self) -> bool {
-        false
-    }
-    fn remembers(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         let mut open = cx.eligible.iter();

@@ -6,6 +6,7 @@
 //! confluent-scheduling paper compares with) and waits for a full path as long as something is in flight there.
 
 use super::{Decision, Occasion, PathScheduler, Settled};
+use crate::asks::Asks;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, QueueView};
 use anabranch_base::PathId;
@@ -41,11 +42,8 @@ impl RoundRobin {
 }
 
 impl PathScheduler for RoundRobin {
-    fn looks_ahead(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::OUTCOMES
     }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         let path = match self.last {
@@ -81,7 +79,7 @@ mod tests {
     use crate::testing::Scene;
 
     fn policy(strict: bool) -> RoundRobin {
-        RoundRobin { strict, last: None, fresh: true }
+        RoundRobin { strict, ..RoundRobin::new(&Params::defaults(&POLICY.info, 0)) }
     }
 
     #[test]

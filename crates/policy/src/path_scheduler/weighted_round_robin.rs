@@ -7,6 +7,7 @@
 //! Parameters: `weights`, what the shares follow.
 
 use super::{Decision, PathScheduler, Settled};
+use crate::asks::Asks;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::shares::{Credits, Weights};
 use crate::view::{AssocView, QueueView};
@@ -34,11 +35,8 @@ impl WeightedRoundRobin {
 }
 
 impl PathScheduler for WeightedRoundRobin {
-    fn looks_ahead(&self) -> bool {
-        false
-    }
-    fn publishes(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::OUTCOMES
     }
     fn next(&self, cx: &AssocView<'_>, _q: &QueueView<'_>) -> Decision {
         self.credits.best(cx).map_or(Decision::Blocked, |p| Decision::Send { index: 0, path: p.id })
@@ -61,7 +59,7 @@ mod tests {
         let mut s = Scene::new(2, 400);
         s.rtt(0, 100);
         s.rtt(1, 300);
-        let mut p = WeightedRoundRobin { credits: Credits::new(Weights::Srtt) };
+        let mut p = WeightedRoundRobin::new(&Params::defaults(&POLICY.info, 0));
         let first = (0..400).filter(|_| s.send(&mut p) == Some((0, PathId(0)))).count();
         assert!((298..=302).contains(&first), "{first}");
     }
@@ -71,7 +69,7 @@ mod tests {
         let mut s = Scene::new(2, 4);
         s.rtt(0, 100);
         s.rtt(1, 100);
-        let mut p = WeightedRoundRobin { credits: Credits::new(Weights::Srtt) };
+        let mut p = WeightedRoundRobin::new(&Params::defaults(&POLICY.info, 0));
         let before = s.ask(&p);
         p.settle(&s.cx(), &Settled::Refused);
         assert_eq!(s.ask(&p), before);

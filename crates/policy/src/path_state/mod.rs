@@ -1,11 +1,13 @@
 //! Health of a path.
 
+use crate::asks::{Asks, every_policy};
 use crate::registry::Policy;
 use crate::view::{AssocView, PathState, PathView};
 use anabranch_base::{Duration, Instant};
 
 /// Judges paths.
 pub trait PathStatePolicy: Send {
+    every_policy!(SUSPECT);
     /// State after a T3 expiry or an unanswered heartbeat, errors already counted. `max_retrans` is Path.Max.Retrans.
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState;
     /// Errors above which data leaves a path: PFMR, or Path.Max.Retrans where nothing comes before it.
@@ -13,14 +15,10 @@ pub trait PathStatePolicy: Send {
     /// Is a path potentially failed even when there is no other (RFC 7829 §3.2)? A policy that acts long before a
     /// timeout waits for one that says more.
     fn doubts_the_only_path(&self) -> bool {
-        !self.suspects()
+        !self.asks().any(Asks::SUSPECT)
     }
     /// Delay until the next HEARTBEAT of `p`; none switches them off. Jitter is the engine's.
     fn heartbeat(&self, p: &PathView, rto: Duration, interval: Duration) -> Option<Duration>;
-    /// Never asked for [`PathStatePolicy::suspect_at`] when false.
-    fn suspects(&self) -> bool {
-        true
-    }
     /// When an active path becomes suspected unless it is heard of before; none never suspects.
     fn suspect_at(&self, _cx: &AssocView<'_>, _p: &PathView) -> Option<Instant> {
         None

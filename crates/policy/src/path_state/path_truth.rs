@@ -172,18 +172,7 @@ mod tests {
     use crate::testing::{Scene, ms};
 
     fn policy() -> PathTruth {
-        PathTruth {
-            min_silence: ms(100),
-            deviations: 8,
-            margin: ms(60),
-            ack_delay: ms(200),
-            initial: ms(1_000),
-            probe: ms(200),
-            revisit: ms(1_000),
-            few: 0,
-            takeover: 10,
-            pfmr: 2,
-        }
+        PathTruth::new(&Params::defaults(&POLICY.info, 0))
     }
     fn scene() -> Scene {
         let mut s = Scene::new(2, 0);

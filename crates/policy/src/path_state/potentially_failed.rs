@@ -5,6 +5,7 @@
 //! Parameters: `pfmr`, errors tolerated before (PF.Max.Retrans).
 
 use super::PathStatePolicy;
+use crate::asks::Asks;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{PathState, PathView};
 use anabranch_base::Duration;
@@ -32,8 +33,8 @@ impl PotentiallyFailed {
 }
 
 impl PathStatePolicy for PotentiallyFailed {
-    fn suspects(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState {
         super::with_potential_failure(p, self.pfmr, max_retrans)
@@ -49,12 +50,12 @@ impl PathStatePolicy for PotentiallyFailed {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
 
     #[test]
     fn first_timeout_then_the_limit() {
         let mut s = Scene::new(1, 0);
-        let p = PotentiallyFailed { pfmr: 0 };
+        let p = built(&POLICY, "", 0);
         let mut after = |errors, state| {
             (s.paths[0].errors, s.paths[0].state) = (errors, state);
             p.after_timeout(&s.paths[0], 5)
@@ -63,14 +64,21 @@ mod tests {
         assert_eq!(after(5, PathState::PotentiallyFailed), PathState::PotentiallyFailed);
         assert_eq!(after(6, PathState::PotentiallyFailed), PathState::Inactive);
         assert_eq!(after(1, PathState::Unconfirmed), PathState::Unconfirmed, "never was in use");
-        assert_eq!(PotentiallyFailed { pfmr: 1 }.after_timeout(&s.paths[0], 5), PathState::Unconfirmed);
+        assert_eq!(built(&POLICY, "pfmr=1", 0).after_timeout(&s.paths[0], 5), PathState::Unconfirmed);
+    }
+
+    /// Path.Max.Retrans makes a path inactive even where PFMR would tolerate more (RFC 7829 §3.1).
+    #[test]
+    fn data_leaves_at_the_lesser_limit() {
+        let p = built(&POLICY, "pfmr=3", 0);
+        assert_eq!([2, 3, 5].map(|max| p.leaves_above(max)), [2, 3, 3]);
     }
 
     #[test]
     fn one_probe_per_timeout() {
         let mut s = Scene::new(1, 0);
         s.paths[0].state = PathState::PotentiallyFailed;
-        let p = PotentiallyFailed { pfmr: 0 };
+        let p = built(&POLICY, "", 0);
         assert_eq!(p.heartbeat(&s.paths[0], ms(2_000), ms(30_000)), Some(ms(2_000)));
     }
 }

@@ -4,6 +4,7 @@
 //! at their interval plus the timeout. No parameters.
 
 use super::PathStatePolicy;
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::{PathState, PathView};
 use anabranch_base::Duration;
@@ -23,8 +24,8 @@ pub(super) const POLICY: Policy<dyn PathStatePolicy> = Policy {
 struct Rfc9260;
 
 impl PathStatePolicy for Rfc9260 {
-    fn suspects(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
     fn after_timeout(&self, p: &PathView, max_retrans: u16) -> PathState {
         if p.errors > max_retrans { PathState::Inactive } else { p.state }

@@ -60,11 +60,11 @@ impl Redundancy for ChunkRescheduling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
     use anabranch_base::{PathId, PathSet};
 
     fn asked(s: &Scene, here: usize) -> Option<Extra> {
-        let mut p = ChunkRescheduling { fill: Ppm(500_000), blame: true };
+        let mut p = built(&POLICY, "", 0);
         p.extra(&s.cx(), &s.paths[here], &mut s.chunks.iter().copied())
     }
 

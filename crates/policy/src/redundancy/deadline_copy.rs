@@ -8,6 +8,7 @@
 //! Parameters: `deviations`; `guard` ms.
 
 use super::{Extra, Redundancy};
+use crate::asks::Asks;
 use crate::predict::Forecast;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
@@ -70,8 +71,8 @@ impl DeadlineCopy {
 }
 
 impl Redundancy for DeadlineCopy {
-    fn before_new_data(&self) -> bool {
-        true
+    fn asks(&self) -> Asks {
+        Asks::EXTRA.and(Asks::EXTRA_FIRST)
     }
     fn worth_asking(&mut self, cx: &AssocView<'_>) -> bool {
         if self.due.is_some_and(|t| t > cx.now) {
@@ -116,7 +117,7 @@ mod tests {
     use anabranch_base::{PathId, PathSet, Rate, Tsn};
 
     fn policy() -> DeadlineCopy {
-        DeadlineCopy { deviations: 4, guard: ms(60), due: None }
+        DeadlineCopy::new(&Params::defaults(&POLICY.info, 0))
     }
     /// Chunks 40 to 42 outstanding on path 0 for 90, 60 and 30 ms, due in 200, 230 and 260 ms; path 1 with 50 ms.
     fn scene() -> Scene {

@@ -1,5 +1,6 @@
 //! Copies, moves or parity in window that new data left free.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Instant, Tsn};
@@ -34,14 +35,7 @@ pub struct SentPayload<'a> {
 
 /// Asked per path with window, last unless it says otherwise.
 pub trait Redundancy: Send {
-    /// Never asked when false.
-    fn enabled(&self) -> bool {
-        true
-    }
-    /// Asked before new data leaves, not after it: what it adds has less time left.
-    fn before_new_data(&self) -> bool {
-        false
-    }
+    every_policy!(EXTRA);
     /// Asked first, once in each opportunity: might anything be added now? It may look at paths, not at chunks.
     fn worth_asking(&mut self, _cx: &AssocView<'_>) -> bool {
         true

@@ -3,6 +3,7 @@
 //! Source: RFC 9260 has none. No parameters.
 
 use super::{Extra, Redundancy};
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
 
@@ -21,8 +22,8 @@ pub(super) const POLICY: Policy<dyn Redundancy> = Policy {
 struct NoCopies;
 
 impl Redundancy for NoCopies {
-    fn enabled(&self) -> bool {
-        false
+    fn asks(&self) -> Asks {
+        Asks::NOTHING
     }
     fn extra(
         &mut self,
@@ -42,7 +43,7 @@ mod tests {
     #[test]
     fn is_off() {
         let s = Scene::new(1, 1);
-        assert!(!NoCopies.enabled());
+        assert_eq!(NoCopies.asks(), Asks::NOTHING);
         assert_eq!(NoCopies.extra(&s.cx(), &s.paths[0], &mut s.chunks.iter().copied()), None);
     }
 }

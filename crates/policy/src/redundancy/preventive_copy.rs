@@ -5,8 +5,8 @@
 //! A chunk is copied when it has one live copy, on another path, and is older there than SRTT + 4 RTTVAR; or when
 //! the send buffer is half full; or when only the copy can make its deadline. Copies pay from this path's window.
 //! `mode=always` copies whatever the other paths have outstanding. Nothing is copied that would be late here too.
-//! Deviation: the late ones go oldest first on every path; only `always` follows the scheduler's direction, from the
-//! top where this path descends.
+//! Deviations: 4 RTTVAR are a millisecond at least; the late ones go oldest first on every path, and only `always`
+//! follows the scheduler's direction, from the top where this path descends.
 //! Parameters: `mode`; `fill`, share of the send buffer from which everything may be copied.
 
 use super::{Extra, Redundancy};
@@ -71,9 +71,13 @@ impl PreventiveCopy {
     }
 }
 
+/// What answers differ by at least, however steady a path has been: one packet in front, a HEARTBEAT, or a thread that
+/// wakes up (the clock granularity of RFC 6298 §2.3). Without it a path without jitter is copied for microseconds.
+const LEAST_SPREAD: Duration = Duration::from_millis(1);
+
 /// How long an answer of `p` may take.
 fn patience(p: &PathView) -> Duration {
-    p.srtt + p.rttvar * 4
+    p.srtt + (p.rttvar * 4).max(LEAST_SPREAD)
 }
 
 /// Overdue on `p`, or not to be there in time.
@@ -121,7 +125,7 @@ mod tests {
         s
     }
     fn ask(s: &Scene, always: bool, path: usize) -> Option<u32> {
-        let mut p = PreventiveCopy { always, fill: Ppm(500_000), due: None, asked_at: Instant::ZERO };
+        let mut p = PreventiveCopy { always, ..PreventiveCopy::new(&Params::defaults(&POLICY.info, 0)) };
         let extra = p.extra(&s.cx(), &s.paths[path], &mut s.chunks.iter().copied());
         extra.map(|e| match e {
             Extra::Copy { tsn } | Extra::Move { tsn, .. } => tsn.0,
@@ -140,6 +144,19 @@ mod tests {
     }
 
     #[test]
+    fn a_path_without_jitter_is_not_late_for_microseconds() {
+        for rtt in [2, 20, 100, 300] {
+            let mut s = scene();
+            s.rtt(0, rtt).rttvar = Duration::ZERO;
+            s.chunks.truncate(1);
+            for (micros_more, copied) in [(4, false), (900, false), (1_001, true)] {
+                s.chunks[0].last_sent = Some(s.now - ms(rtt) - Duration::from_micros(micros_more));
+                assert_eq!(ask(&s, false, 1).is_some(), copied, "round trip {rtt} ms, {micros_more} us more");
+            }
+        }
+    }
+
+    #[test]
     fn a_copy_that_was_lost_here_leaves_the_live_one_there() {
         let mut s = scene();
         // Sent on path 0, copied to path 1, and the copy was lost.
@@ -151,7 +168,7 @@ mod tests {
     #[test]
     fn it_asks_to_be_woken_when_the_next_chunk_becomes_late() {
         let mut s = scene();
-        let mut p = PreventiveCopy { always: false, fill: Ppm(500_000), due: None, asked_at: Instant::ZERO };
+        let mut p = PreventiveCopy::new(&Params::defaults(&POLICY.info, 0));
         s.chunks.remove(0);
         assert_eq!(p.extra(&s.cx(), &s.paths[1], &mut s.chunks.iter().copied()), None);
         let due = s.now + Duration::from_nanos(1);

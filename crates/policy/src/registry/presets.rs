@@ -1,4 +1,4 @@
-//! Named profiles. Data, no code: what a preset does not mention is as in [`BASE`].
+//! Named profiles. Data, no code: what a preset does not mention is the hook's default.
 
 use super::Hook;
 
@@ -8,28 +8,6 @@ pub(super) struct Preset {
     pub summary: &'static str,
     pub choices: &'static [(Hook, &'static str)],
 }
-
-/// Plain RFC 9260, one choice per hook in the order of [`Hook::ALL`].
-pub(super) const BASE: [(Hook, &str); 18] = [
-    (Hook::PathScheduler, "primary_only"),
-    (Hook::Retransmission, "rfc9260"),
-    (Hook::RetransmissionOrder, "tsn"),
-    (Hook::LossCount, "tsn"),
-    (Hook::LossThreshold, "three"),
-    (Hook::LossTimer, "none"),
-    (Hook::LossCause, "always_congestion"),
-    (Hook::Window, "rfc9260"),
-    (Hook::Coupling, "uncoupled"),
-    (Hook::AckCredit, "sack_bytes"),
-    (Hook::Timer, "rfc9260"),
-    (Hook::StreamScheduler, "fcfs"),
-    (Hook::Abandon, "rfc7496"),
-    (Hook::Acknowledge, "rfc9260"),
-    (Hook::PathState, "rfc9260"),
-    (Hook::Redundancy, "none"),
-    (Hook::PathQuality, "none"),
-    (Hook::Buffer, "shared"),
-];
 
 /// Profiles of ours, made for networks that come and go; all others are of standards, papers and old implementations.
 pub(super) const OURS: &[&str] = &["cmt", "thin", "media", "low-latency", "live"];

@@ -1,66 +1,8 @@
 //! A named set of policies with their parameters, and the set of policies built from it.
 
-use super::presets::{BASE, FIND_PACKET_SIZE, OURS, PRESETS};
-use super::{Hook, ParamInfo, Params, Policy, PolicyError, PolicyInfo, Value, rules};
-use crate::abandon::Abandon;
-use crate::ack_credit::AckCredit;
-use crate::acknowledge::Acknowledge;
-use crate::buffer::Buffer;
-use crate::coupling::Coupling;
-use crate::loss_cause::LossCause;
-use crate::loss_count::LossCount;
-use crate::loss_threshold::LossThreshold;
-use crate::loss_timer::LossTimer;
-use crate::path_quality::PathQuality;
-use crate::path_scheduler::PathScheduler;
-use crate::path_state::PathStatePolicy;
-use crate::redundancy::Redundancy;
-use crate::retransmission::RetransmissionPolicy;
-use crate::retransmission_order::RetransmissionOrder;
-use crate::stream_scheduler::StreamScheduler;
-use crate::timer::TimerPolicy;
-use crate::window::Window;
+use super::presets::{FIND_PACKET_SIZE, OURS, PRESETS};
+use super::{Hook, ParamInfo, Params, Policy, PolicyError, PolicyInfo, PolicySet, Value, rules};
 use std::sync::Arc;
-
-/// One policy per hook, ready for one association.
-pub struct PolicySet {
-    /// Which chunk on which path.
-    pub path_scheduler: Box<dyn PathScheduler>,
-    /// Path of a retransmission.
-    pub retransmission: Box<dyn RetransmissionPolicy>,
-    /// Order of retransmissions.
-    pub retransmission_order: Box<dyn RetransmissionOrder>,
-    /// What counts as a report.
-    pub loss_count: Box<dyn LossCount>,
-    /// How many reports.
-    pub loss_threshold: Box<dyn LossThreshold>,
-    /// Probes before T3.
-    pub loss_timer: Box<dyn LossTimer>,
-    /// Why it was lost.
-    pub loss_cause: Box<dyn LossCause>,
-    /// Makes the window of one path.
-    pub window: Box<dyn Fn() -> Box<dyn Window> + Send>,
-    /// Limits and grants over all paths.
-    pub coupling: Box<dyn Coupling>,
-    /// Which acknowledged bytes count.
-    pub ack_credit: Box<dyn AckCredit>,
-    /// Retransmission timer.
-    pub timer: Box<dyn TimerPolicy>,
-    /// Which message next.
-    pub stream_scheduler: Box<dyn StreamScheduler>,
-    /// When to give up.
-    pub abandon: Box<dyn Abandon>,
-    /// When to send a SACK.
-    pub acknowledge: Box<dyn Acknowledge>,
-    /// Health of paths.
-    pub path_state: Box<dyn PathStatePolicy>,
-    /// Copies.
-    pub redundancy: Box<dyn Redundancy>,
-    /// Estimates.
-    pub path_quality: Box<dyn PathQuality>,
-    /// Parts of the buffers.
-    pub buffer: Box<dyn Buffer>,
-}
 
 /// A policy and its parameters, all of them.
 #[derive(Clone, Debug, PartialEq)]
@@ -87,7 +29,8 @@ impl Profile {
             .iter()
             .find(|p| p.name == folded)
             .ok_or_else(|| PolicyError::UnknownProfile { name: name.to_owned(), known: Profile::names() })?;
-        let base = BASE.iter().map(|&(hook, spec)| Choice::parse(hook, spec)).collect::<Result<_, _>>()?;
+        let base =
+            Hook::ALL.iter().map(|&hook| Choice::parse(hook, hook.default_policy())).collect::<Result<_, _>>()?;
         let mut profile = Profile { name: preset.name, choices: Arc::new(base) };
         for (hook, spec) in preset.choices {
             profile.set(*hook, spec)?;
@@ -154,31 +97,14 @@ impl Profile {
     }
     /// Builds the policies of one association. Each draws from its own random stream of `seed`.
     pub fn build(&self, seed: u64) -> Result<PolicySet, PolicyError> {
-        let window = self.entry(Hook::Window, crate::window::POLICIES)?;
-        let window_values = self.choices[Hook::Window.index()].values.clone();
-        Ok(PolicySet {
-            path_scheduler: self.make(Hook::PathScheduler, crate::path_scheduler::POLICIES, seed)?,
-            retransmission: self.make(Hook::Retransmission, crate::retransmission::POLICIES, seed)?,
-            retransmission_order: self.make(Hook::RetransmissionOrder, crate::retransmission_order::POLICIES, seed)?,
-            loss_count: self.make(Hook::LossCount, crate::loss_count::POLICIES, seed)?,
-            loss_threshold: self.make(Hook::LossThreshold, crate::loss_threshold::POLICIES, seed)?,
-            loss_timer: self.make(Hook::LossTimer, crate::loss_timer::POLICIES, seed)?,
-            loss_cause: self.make(Hook::LossCause, crate::loss_cause::POLICIES, seed)?,
-            window: Box::new(move || (window.build)(&Params::new(window_values.clone(), seed))),
-            coupling: self.make(Hook::Coupling, crate::coupling::POLICIES, seed)?,
-            ack_credit: self.make(Hook::AckCredit, crate::ack_credit::POLICIES, seed)?,
-            timer: self.make(Hook::Timer, crate::timer::POLICIES, seed)?,
-            stream_scheduler: self.make(Hook::StreamScheduler, crate::stream_scheduler::POLICIES, seed)?,
-            abandon: self.make(Hook::Abandon, crate::abandon::POLICIES, seed)?,
-            acknowledge: self.make(Hook::Acknowledge, crate::acknowledge::POLICIES, seed)?,
-            path_state: self.make(Hook::PathState, crate::path_state::POLICIES, seed)?,
-            redundancy: self.make(Hook::Redundancy, crate::redundancy::POLICIES, seed)?,
-            path_quality: self.make(Hook::PathQuality, crate::path_quality::POLICIES, seed)?,
-            buffer: self.make(Hook::Buffer, crate::buffer::POLICIES, seed)?,
-        })
+        PolicySet::of(self, seed)
     }
 
-    fn entry<T: ?Sized>(&self, hook: Hook, table: &'static [Policy<T>]) -> Result<&'static Policy<T>, PolicyError> {
+    pub(super) fn entry<T: ?Sized>(
+        &self,
+        hook: Hook,
+        table: &'static [Policy<T>],
+    ) -> Result<&'static Policy<T>, PolicyError> {
         let name = self.get(hook);
         let there = table.get(self.choices[hook.index()].at).filter(|p| p.info.name == name);
         there.ok_or_else(|| PolicyError::UnknownPolicy {
@@ -187,11 +113,8 @@ impl Profile {
             known: table.iter().map(|p| p.info.name).collect(),
         })
     }
-    fn params(&self, hook: Hook, seed: u64) -> Params {
+    pub(crate) fn params(&self, hook: Hook, seed: u64) -> Params {
         Params::new(self.choices[hook.index()].values.clone(), seed)
-    }
-    fn make<T: ?Sized>(&self, hook: Hook, table: &'static [Policy<T>], seed: u64) -> Result<Box<T>, PolicyError> {
-        Ok((self.entry(hook, table)?.build)(&self.params(hook, seed)))
     }
 }
 

@@ -3,6 +3,7 @@
 //! What a policy is like is asked of the policy itself wherever its trait can tell.
 
 use super::{Hook, PolicyError, PolicySet, Profile, Value};
+use crate::asks::Asks;
 
 struct Case<'a> {
     profile: &'a Profile,
@@ -35,7 +36,7 @@ struct Rule {
 const RULES: &[Rule] = &[
     Rule {
         hooks: (Hook::LossCount, Hook::PathScheduler),
-        broken: |c| !c.set.loss_count.by_send_order() && c.paths > 1 && (c.spreads() || c.permutes()),
+        broken: |c| c.set.loss_count.asks().any(Asks::ALL_COPIES) && c.paths > 1 && (c.spreads() || c.permutes()),
         reason: "reports counted by TSN are false as soon as several paths carry new data or TSNs leave permuted; \
                  count per path",
     },
@@ -47,7 +48,7 @@ const RULES: &[Rule] = &[
     },
     Rule {
         hooks: (Hook::Redundancy, Hook::PathScheduler),
-        broken: |c| c.set.redundancy.enabled() && c.is(Hook::PathScheduler, "redundant"),
+        broken: |c| c.set.redundancy.asks().any(Asks::EXTRA) && c.is(Hook::PathScheduler, "redundant"),
         reason: "every chunk is already on every path, nothing is left to copy",
     },
     Rule {

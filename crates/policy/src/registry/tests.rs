@@ -1,6 +1,7 @@
 //! Nothing is unregistered, undocumented, unread, or refused without a reason.
 
 use super::*;
+use crate::asks::Asks;
 use std::collections::BTreeSet;
 use std::fs;
 use std::path::Path;
@@ -36,57 +37,77 @@ fn every_policy_says_where_it_is_and_where_it_comes_from() {
     }
 }
 
-#[test]
-fn every_declared_parameter_is_read_and_nothing_else() {
-    fn audit<T: ?Sized>(table: &[Policy<T>]) {
-        for p in table {
-            let params = Params::defaults(&p.info, 1);
-            drop((p.build)(&params));
-            let declared: BTreeSet<_> = p.info.params.iter().map(|q| q.name).collect();
-            let asked: BTreeSet<_> = params.asked().into_iter().collect();
-            assert_eq!(declared, asked, "{}: declared and read parameters differ", p.info.name);
-        }
-    }
-    audit(crate::path_scheduler::POLICIES);
-    audit(crate::retransmission::POLICIES);
-    audit(crate::retransmission_order::POLICIES);
-    audit(crate::loss_count::POLICIES);
-    audit(crate::loss_threshold::POLICIES);
-    audit(crate::loss_timer::POLICIES);
-    audit(crate::loss_cause::POLICIES);
-    audit(crate::window::POLICIES);
-    audit(crate::coupling::POLICIES);
-    audit(crate::ack_credit::POLICIES);
-    audit(crate::timer::POLICIES);
-    audit(crate::stream_scheduler::POLICIES);
-    audit(crate::abandon::POLICIES);
-    audit(crate::acknowledge::POLICIES);
-    audit(crate::path_state::POLICIES);
-    audit(crate::redundancy::POLICIES);
-    audit(crate::path_quality::POLICIES);
+/// Every registered policy with its hook and its row, built with its defaults.
+fn trials() -> impl Iterator<Item = (&'static PolicyInfo, Params, Asks)> {
+    Hook::ALL.into_iter().flat_map(|hook| hook.policies().into_iter().enumerate()).map(|(at, info)| {
+        let params = Params::defaults(info, 1);
+        let (asks, _) = info.hook.trial(at, &params).expect("a row");
+        (info, params, asks)
+    })
 }
 
-/// The engine leaves out the questions that a policy has no use for, and asks all others.
 #[test]
-fn policies_say_what_they_want_to_be_asked() {
-    let table: [(Hook, &str, &[&str]); 7] = [
-        (Hook::PathScheduler, "looks_ahead", &["look_ahead"]),
-        (Hook::PathScheduler, "remembers", &["settle", "observe"]),
-        (Hook::PathScheduler, "publishes", &["direction", "bound_bytes"]),
-        (Hook::Coupling, "adjusts", &["adjust"]),
-        (Hook::Coupling, "publishes", &["publish", "aggregate_window"]),
-        (Hook::LossTimer, "enabled", &["deadline", "expired"]),
-        (Hook::PathState, "suspects", &["suspect_at"]),
+fn every_declared_parameter_is_read_and_nothing_else() {
+    let mut hooks = BTreeSet::new();
+    for (info, params, _) in trials() {
+        hooks.insert(info.hook);
+        let declared: BTreeSet<_> = info.params.iter().map(|q| q.name).collect();
+        let asked: BTreeSet<_> = params.asked().into_iter().collect();
+        assert_eq!(declared, asked, "{}: declared and read parameters differ", info.name);
+    }
+    assert!(hooks.into_iter().eq(Hook::ALL), "a hook without policies");
+}
+
+/// The engine leaves out the questions that a policy has no use for, and asks all others: what a policy answers itself
+/// it must want to be asked, and nothing else.
+#[test]
+fn policies_want_to_be_asked_what_they_answer() {
+    let table: [(Hook, Asks, &[&str]); 9] = [
+        (Hook::PathScheduler, Asks::LOOK_AHEAD, &["look_ahead"]),
+        (Hook::PathScheduler, Asks::OUTCOMES, &["settle", "observe"]),
+        (Hook::PathScheduler, Asks::BOUND, &["direction", "bound_bytes"]),
+        (Hook::Coupling, Asks::ADJUST, &["adjust"]),
+        (Hook::Coupling, Asks::PUBLISH, &["publish", "aggregate_window"]),
+        (Hook::LossTimer, Asks::PROBE, &["deadline", "expired"]),
+        (Hook::PathState, Asks::SUSPECT, &["suspect_at"]),
+        (Hook::PathQuality, Asks::QUALITY, &["observe", "tick", "wakeup", "send_rate"]),
+        (Hook::StreamScheduler, Asks::PACKETS, &["packet", "goes_on"]),
     ];
-    for (hook, says, questions) in table {
-        for p in hook.policies() {
-            let text = fs::read_to_string(sources().join(hook.name()).join(format!("{}.rs", p.name))).unwrap();
-            let has = |name: &str| {
-                text.contains(&format!("    fn {name}(&self")) || text.contains(&format!("    fn {name}(&mut self"))
-            };
-            let long = |name: &str| has(name) || text.contains(&format!("    fn {name}(\n"));
-            assert_ne!(has(says), questions.iter().any(|q| long(q)), "{}: {says}, or one of {questions:?}", p.name);
+    for (info, _, asks) in trials() {
+        let text = fs::read_to_string(sources().join(info.hook.name()).join(format!("{}.rs", info.name))).unwrap();
+        let answers = |name: &&str| text.contains(&format!("    fn {name}("));
+        for (_, question, methods) in table.iter().filter(|row| row.0 == info.hook) {
+            assert_eq!(asks.any(*question), methods.iter().any(answers), "{}: {methods:?}", info.name);
         }
+    }
+}
+
+/// What a policy with no costly question says is never heard, so it must be what silence means.
+#[test]
+fn what_is_never_asked_is_what_would_have_been_answered() {
+    for p in crate::redundancy::POLICIES {
+        let mut built = (p.build)(&Params::defaults(&p.info, 1));
+        assert_eq!(built.asks().any(Asks::EXTRA), p.info.name != "none");
+        let mut s = crate::testing::Scene::new(2, 3);
+        s.paths.iter_mut().for_each(|path| (path.cwnd, path.in_flight) = (40_000, 5_000));
+        if !built.asks().any(Asks::EXTRA) {
+            assert_eq!(built.extra(&s.cx(), &s.paths[0], &mut s.chunks.iter().copied()), None);
+        }
+    }
+    for p in crate::buffer::POLICIES {
+        let built = (p.build)(&Params::defaults(&p.info, 1));
+        let asks = built.asks().any(Asks::SHARE);
+        let full = crate::buffer::share(60_000, 60_000, 0);
+        assert_eq!(built.allows(&full), !asks, "{}", p.info.name);
+    }
+}
+
+/// The policies of the papers wait for a full path; who asks for the next one says so.
+#[test]
+fn a_full_path_is_waited_for_unless_a_policy_says_otherwise() {
+    for (policy, next) in crate::retransmission::POLICIES.iter().map(|p| (p, p.info.name == "predicted_arrival")) {
+        let built = crate::testing::built(policy, "", 1);
+        assert_eq!(built.if_full_next(), next, "{}", policy.info.name);
     }
 }
 
@@ -122,8 +143,6 @@ fn every_profile_is_sound_on_one_and_on_several_paths() {
         }
         assert_eq!(p.name(), name);
     }
-    let base: Vec<_> = presets::BASE.iter().map(|(h, _)| *h).collect();
-    assert_eq!(base, Hook::ALL);
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! Path of a retransmission.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathState, PathView};
 use anabranch_base::{PathId, PathSet, RandomStream};
@@ -36,34 +37,9 @@ pub struct Retransmit<'a> {
     pub passes: PathSet,
 }
 
-/// Which criterion of a cascade decided, counted (P0).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct StageCounts {
-    /// There was one active path only.
-    pub alone: u64,
-    /// A single path had the largest window.
-    pub cwnd: u64,
-    /// Then the largest threshold.
-    pub ssthresh: u64,
-    /// Then the fewest recent timeouts.
-    pub timeouts: u64,
-    /// Then the oldest last timeout.
-    pub age: u64,
-    /// All criteria tied, and a draw decided.
-    pub draw: u64,
-    /// No path was active: the least broken one was taken.
-    pub dormant: u64,
-}
-
-impl StageCounts {
-    /// Decisions between several paths, those that a criterion or the draw had to make.
-    pub fn contested(&self) -> u64 {
-        self.cwnd + self.ssthresh + self.timeouts + self.age + self.draw
-    }
-}
-
 /// Chooses the destination of retransmissions (P0).
 pub trait RetransmissionPolicy: Send {
+    every_policy!();
     /// When paths are chosen.
     fn binds(&self) -> Binding {
         Binding::AtSend
@@ -75,10 +51,6 @@ pub trait RetransmissionPolicy: Send {
     /// A packet left on the path that the last answer named. Until then an answer is a proposal: a full path is proposed
     /// again and again.
     fn settle(&mut self) {}
-    /// How often each criterion decided where a packet went, for a policy that has several.
-    fn stages(&self) -> Option<StageCounts> {
-        None
-    }
     /// Where to.
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target;
 }

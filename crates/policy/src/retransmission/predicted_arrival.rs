@@ -64,11 +64,11 @@ impl RetransmissionPolicy for PredictedArrival {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
     use anabranch_base::PathSet;
 
     fn ask(s: &Scene, candidates: PathSet) -> Target {
-        let mut p = PredictedArrival { guard: ms(20) };
+        let mut p = built(&POLICY, "", 0);
         p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY })
     }
     fn scene() -> Scene {

@@ -54,12 +54,12 @@ impl<const REPORTS_MOVE: bool> RetransmissionPolicy for Rfc9260<REPORTS_MOVE> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
     use crate::view::PathState;
 
     fn ask(s: &Scene) -> Target {
         let candidates = s.cx().active().map(|p| p.id).collect();
-        Rfc9260::<false>.target(
+        built(&POLICY, "", 0).target(
             &s.cx(),
             &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: anabranch_base::PathSet::EMPTY },
         )
@@ -86,7 +86,7 @@ mod tests {
             free_pass: false,
             passes: anabranch_base::PathSet::EMPTY,
         };
-        assert_eq!(Rfc9260::<true>.target(&s.cx(), &r), Target::On(PathId(2)));
+        assert_eq!(built(&POLICY, "reports_move=1", 0).target(&s.cx(), &r), Target::On(PathId(2)));
     }
 
     #[test]

@@ -46,14 +46,14 @@ impl RetransmissionPolicy for RtxAsap {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
     use anabranch_base::PathId;
 
     #[test]
     fn uniform_over_paths_with_room() {
         let mut s = Scene::new(4, 1);
         s.close(2);
-        let mut p = RtxAsap { random: RandomStream::named(1, "retransmission") };
+        let mut p = built(&POLICY, "", 1);
         let mut seen = [0; 4];
         for _ in 0..3_000 {
             let r = Retransmit {
@@ -75,7 +75,7 @@ mod tests {
     fn a_full_path_with_a_pass_of_its_own_is_drawn_from() {
         let mut s = Scene::new(3, 1);
         (0..2).for_each(|i| s.close(i));
-        let mut p = RtxAsap { random: RandomStream::named(1, "retransmission") };
+        let mut p = built(&POLICY, "", 1);
         let mut seen = [0; 3];
         for _ in 0..2_000 {
             let passes = PathSet::only(PathId(0));
@@ -91,7 +91,7 @@ mod tests {
     fn waits_when_all_are_full_unless_one_packet_is_free() {
         let mut s = Scene::new(2, 1);
         (0..2).for_each(|i| s.close(i));
-        let mut p = RtxAsap { random: RandomStream::named(1, "retransmission") };
+        let mut p = built(&POLICY, "", 1);
         let mut ask = |free_pass| {
             p.target(
                 &s.cx(),

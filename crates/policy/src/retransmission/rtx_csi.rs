@@ -11,7 +11,8 @@
 //! what left while no path was active counts as dormant (§2.4).
 //! Parameters: `tau` s (the paper's run length), `scope`, `on_full`.
 
-use super::{RetransmissionPolicy, Retransmit, StageCounts, Target, best, dormant, draw};
+use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
+use crate::asks::Counter;
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, PathView};
 use anabranch_base::{Duration, PathId, PathSet, RandomStream};
@@ -33,12 +34,23 @@ pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
     build: |p| Box::new(RtxCsi::new(p)),
 };
 
+/// Each criterion in its order, the draw, and where there was nothing to decide: one active path, or none.
+const COUNTERS: [Counter; 7] = [
+    ("stage-cwnd", 0),
+    ("stage-ssthresh", 0),
+    ("stage-timeouts", 0),
+    ("stage-age", 0),
+    ("stage-draw", 0),
+    ("alone", 0),
+    ("dormant", 0),
+];
+
 struct RtxCsi {
     tau: Duration,
     global: bool,
     next_when_full: bool,
     random: RandomStream,
-    stages: StageCounts,
+    counters: [Counter; 7],
     /// How many candidates the last question had, and how many criteria its answer took.
     proposed: Option<(usize, usize)>,
 }
@@ -50,7 +62,7 @@ impl RtxCsi {
             global: p.word("scope") == "global",
             next_when_full: p.word("on_full") == "next",
             random: p.random("retransmission"),
-            stages: StageCounts::default(),
+            counters: COUNTERS,
             proposed: None,
         }
     }
@@ -79,17 +91,12 @@ impl RtxCsi {
     }
 
     fn count(&mut self, candidates: usize, criteria: usize) {
-        let s = &mut self.stages;
         let decided = match (candidates, criteria) {
-            (0, _) => &mut s.dormant,
-            (1, _) => &mut s.alone,
-            (_, 0) => &mut s.cwnd,
-            (_, 1) => &mut s.ssthresh,
-            (_, 2) => &mut s.timeouts,
-            (_, 3) => &mut s.age,
-            _ => &mut s.draw,
+            (0, _) => 6,
+            (1, _) => 5,
+            (_, n) => n.min(4),
         };
-        *decided += 1;
+        self.counters[decided].1 += 1;
     }
 }
 
@@ -97,8 +104,8 @@ impl RetransmissionPolicy for RtxCsi {
     fn if_full_next(&self) -> bool {
         self.next_when_full
     }
-    fn stages(&self) -> Option<StageCounts> {
-        Some(self.stages)
+    fn counters(&self) -> &[Counter] {
+        &self.counters
     }
     fn settle(&mut self) {
         if let Some((candidates, criteria)) = self.proposed.take() {
@@ -118,19 +125,14 @@ impl RetransmissionPolicy for RtxCsi {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
     use crate::view::PathState;
 
-    fn policy(global: bool, seed: u64) -> RtxCsi {
-        let random = RandomStream::named(seed, "retransmission");
-        RtxCsi {
-            tau: ms(30_000),
-            global,
-            next_when_full: false,
-            random,
-            stages: StageCounts::default(),
-            proposed: None,
-        }
+    fn policy(global: bool, seed: u64) -> Box<dyn RetransmissionPolicy> {
+        built(&POLICY, if global { "scope=global" } else { "" }, seed)
+    }
+    fn counts(p: &dyn RetransmissionPolicy) -> Vec<u64> {
+        p.counters().iter().map(|c| c.1).collect()
     }
     /// Three active paths with these windows and thresholds.
     fn scene(windows: [(u64, u64); 3]) -> Scene {
@@ -182,16 +184,16 @@ mod tests {
     fn each_decision_is_counted_where_it_fell_once_its_packet_left() {
         let mut p = policy(false, 1);
         let mut ask = |s: &Scene, candidates: PathSet| {
-            let before = p.stages;
+            let before = counts(&*p);
             for _ in 0..3 {
                 p.target(
                     &s.cx(),
                     &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY },
                 );
-                assert_eq!(p.stages, before, "the path is full");
+                assert_eq!(counts(&*p), before, "the path is full");
             }
             p.settle();
-            p.stages
+            counts(&*p)
         };
         let all = PathSet::first(3);
         ask(&scene([(20, 5), (10, 90), (10, 90)]), all);
@@ -204,8 +206,7 @@ mod tests {
         ask(&s, PathSet::first(2));
         ask(&s, PathSet::only(PathId(2)));
         let got = ask(&s, PathSet::EMPTY);
-        let wanted = StageCounts { alone: 1, cwnd: 1, ssthresh: 1, timeouts: 1, age: 1, draw: 1, dormant: 1 };
-        assert_eq!((got, got.contested()), (wanted, 5));
+        assert_eq!(got, [1; 7]);
     }
 
     #[test]
@@ -258,7 +259,7 @@ mod tests {
         };
         assert_eq!(p.target(&s.cx(), &r), Target::On(PathId(1)));
         p.settle();
-        assert_eq!(p.stages, StageCounts { dormant: 1, ..StageCounts::default() });
+        assert_eq!(counts(&*p), [0, 0, 0, 0, 0, 0, 1]);
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl RetransmissionPolicy for RtxCwnd {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
     use anabranch_base::{PathId, PathSet};
 
     fn scene() -> Scene {
@@ -51,7 +51,7 @@ mod tests {
         s
     }
     fn ask(s: &Scene, candidates: PathSet, seed: u64) -> Target {
-        let mut p = RtxCwnd { random: RandomStream::named(seed, "retransmission") };
+        let mut p = built(&POLICY, "", seed);
         p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY })
     }
 

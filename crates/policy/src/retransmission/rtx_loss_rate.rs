@@ -51,7 +51,7 @@ impl RetransmissionPolicy for RtxLossRate {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::Scene;
+    use crate::testing::{Scene, built};
     use crate::view::FrameErrors;
     use anabranch_base::{PathId, PathSet};
 
@@ -66,7 +66,7 @@ mod tests {
         asked(s, candidates, seed, false)
     }
     fn asked(s: &Scene, candidates: PathSet, seed: u64, oracle: bool) -> Target {
-        let mut p = RtxLossRate { oracle, random: RandomStream::named(seed, "retransmission") };
+        let mut p = built(&POLICY, if oracle { "oracle=1" } else { "" }, seed);
         p.target(&s.cx(), &Retransmit { chunk: &s.chunks[0], candidates, free_pass: false, passes: PathSet::EMPTY })
     }
 
@@ -85,6 +85,13 @@ mod tests {
         let all = PathSet::first(3);
         assert_eq!(asked(&s, all, 1, true), Target::On(PathId(0)), "9 of a million, beside 30 and an estimate of 40");
         assert_eq!(asked(&s, all, 1, false), Target::On(PathId(1)), "the estimates alone");
+    }
+
+    #[test]
+    fn a_report_of_no_frames_says_nothing() {
+        let mut s = scene();
+        s.paths[0].frame_errors = Some(FrameErrors { erroneous: 0, total: 0 });
+        assert_eq!(asked(&s, PathSet::first(3), 1, true), Target::On(PathId(1)), "the estimates");
     }
 
     #[test]

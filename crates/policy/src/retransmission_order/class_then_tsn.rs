@@ -50,7 +50,7 @@ impl RetransmissionOrder for ClassThenTsn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
 
     fn scene(classes: [u8; 4]) -> Scene {
         let mut s = Scene::new(1, 4);
@@ -61,26 +61,26 @@ mod tests {
     }
 
     /// Which of the chunks the engine would take first.
-    fn first(p: &ClassThenTsn, s: &Scene) -> usize {
+    fn first(p: &dyn RetransmissionOrder, s: &Scene) -> usize {
         let places = s.chunks.iter().enumerate().map(|(i, c)| (p.rank(&s.cx(), c).place, i));
         places.min().map_or(0, |(_, i)| i)
     }
 
     #[test]
     fn class_then_tsn_order() {
-        let p = ClassThenTsn { rto_floor: ms(1_000) };
-        assert_eq!(first(&p, &scene([2, 1, 0, 0])), 2);
-        assert_eq!(first(&p, &scene([7, 2, 3, 2])), 0, "classes from 2 on are equal");
+        let p = built(&POLICY, "", 0);
+        assert_eq!(first(&*p, &scene([2, 1, 0, 0])), 2);
+        assert_eq!(first(&*p, &scene([7, 2, 3, 2])), 0, "classes from 2 on are equal");
     }
 
     #[test]
     fn age_promotes() {
-        let p = ClassThenTsn { rto_floor: ms(1_000) };
+        let p = built(&POLICY, "", 0);
         let mut s = scene([2, 1, 1, 1]);
         s.chunks[0].marked_at = Some(s.now - ms(1_999));
-        assert_eq!(first(&p, &s), 1);
+        assert_eq!(first(&*p, &s), 1);
         s.chunks[0].marked_at = Some(s.now - ms(2_000));
-        assert_eq!(first(&p, &s), 0);
+        assert_eq!(first(&*p, &s), 0);
     }
 
     /// A rank says itself when it ends: up to then it is what it was, and from then on a better one.
@@ -106,11 +106,11 @@ mod tests {
 
     #[test]
     fn patience_grows_with_the_round_trip() {
-        let p = ClassThenTsn { rto_floor: ms(1_000) };
+        let p = built(&POLICY, "", 0);
         let mut s = scene([2, 1, 1, 1]);
         s.chunks[0].marked_at = Some(s.now - ms(2_500));
         s.chunks[0].last_path = Some(anabranch_base::PathId(0));
         s.rtt(0, 1_500);
-        assert_eq!(first(&p, &s), 1);
+        assert_eq!(first(&*p, &s), 1);
     }
 }

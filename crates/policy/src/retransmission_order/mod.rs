@@ -1,5 +1,6 @@
 //! Which marked chunk is sent again first.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::Instant;
@@ -16,6 +17,7 @@ pub struct Rank {
 /// Orders retransmissions. A chunk is asked about when it was marked and when its rank ends, and never for each packet:
 /// what is marked may be all that a window holds.
 pub trait RetransmissionOrder: Send {
+    every_policy!();
     /// The rank of a chunk that waits to be sent again. By default all are equal.
     fn rank(&self, _cx: &AssocView<'_>, _marked: &ChunkView) -> Rank {
         Rank::default()

@@ -1,5 +1,6 @@
 //! Which stream's message is cut into chunks next.
 
+use crate::asks::every_policy;
 use crate::registry::Policy;
 use crate::view::StreamView;
 use anabranch_base::StreamId;
@@ -14,18 +15,15 @@ pub struct Place(pub u128, pub u64);
 /// The engine keeps them in the order of their places, and asks about one when its first message is another one or less
 /// of it is left: what a message costs does not depend on how many streams wait.
 pub trait StreamScheduler: Send {
+    every_policy!();
     /// The place of the stream with this first message; `others` is the least of those that wait too, none without.
     fn place(&mut self, first: &StreamView, others: Option<Place>) -> Place;
-    /// Is the stream that was taken from last taken from again, whatever its place? Asked only where
-    /// [`StreamScheduler::one_stream_per_packet`] holds.
+    /// Is the stream that was taken from last taken from again, whatever its place? Asked only with
+    /// [`Asks::PACKETS`](crate::Asks::PACKETS).
     fn goes_on(&self, _first: &StreamView) -> bool {
         false
     }
-    /// Messages of different streams never share a packet.
-    fn one_stream_per_packet(&self) -> bool {
-        false
-    }
-    /// Where [`StreamScheduler::one_stream_per_packet`] holds: payload for which the packet at hand has room, bytes, or
+    /// With [`Asks::PACKETS`](crate::Asks::PACKETS): payload for which the packet at hand has room, bytes, or
     /// none when the next chunk begins one.
     fn packet(&mut self, _room: Option<u64>) {}
     /// `len` bytes of `stream` were taken.

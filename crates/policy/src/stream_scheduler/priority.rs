@@ -35,20 +35,20 @@ impl StreamScheduler for Priority {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Turns, stream};
+    use crate::testing::{Turns, built, stream};
     use anabranch_base::StreamId;
 
     #[test]
     fn lowest_number_first() {
-        let mut p = Priority { first: false };
-        assert_eq!(Turns::default().next(&mut p, &[stream(4, 1), stream(3, 2)]), StreamId(3));
+        let mut p = built(&POLICY, "", 0);
+        assert_eq!(Turns::default().next(&mut *p, &[stream(4, 1), stream(3, 2)]), StreamId(3));
         let valued = |id, value| StreamView { value: Some(value), ..stream(id, id.into()) };
         let ready = [valued(4, 1), valued(3, 2), stream(2, 9)];
-        assert_eq!(Turns::default().next(&mut p, &ready), StreamId(4));
-        assert_eq!(Turns::default().next(&mut p, &[valued(4, 7), valued(3, 7)]), StreamId(3), "the older message");
-        let mut p = Priority { first: true };
+        assert_eq!(Turns::default().next(&mut *p, &ready), StreamId(4));
+        assert_eq!(Turns::default().next(&mut *p, &[valued(4, 7), valued(3, 7)]), StreamId(3), "the older message");
+        let mut p = built(&POLICY, "first=1", 0);
         assert_eq!(
-            Turns::default().next(&mut p, &[valued(1, 1), stream(9, 2)]),
+            Turns::default().next(&mut *p, &[valued(1, 1), stream(9, 2)]),
             StreamId(9),
             "without a value it is 0"
         );

@@ -6,6 +6,7 @@
 
 use super::round_robin::Turn;
 use super::{Place, StreamScheduler};
+use crate::asks::Asks;
 use crate::registry::{Hook, Policy, PolicyInfo};
 use crate::view::StreamView;
 use anabranch_base::StreamId;
@@ -29,8 +30,8 @@ struct RoundRobinPacket {
 }
 
 impl StreamScheduler for RoundRobinPacket {
-    fn one_stream_per_packet(&self) -> bool {
-        true
+    fn asks(&self) -> Asks {
+        Asks::PACKETS
     }
     fn packet(&mut self, room: Option<u64>) {
         self.room = room;

@@ -71,7 +71,8 @@ mod tests {
     #[test]
     fn bytes_by_weight() {
         let ready = [StreamView { class: 0, ..stream(0, 1) }, StreamView { class: 1, ..stream(1, 2) }];
-        let (mut p, mut turns) = (WeightedFair { factor: 3, sent: BTreeMap::new() }, Turns::default());
+        let (mut p, mut turns) =
+            (WeightedFair { factor: 3, ..WeightedFair::new(&Params::defaults(&POLICY.info, 0)) }, Turns::default());
         let mut bytes = [0; 2];
         for _ in 0..4_000 {
             let s = turns.next(&mut p, &ready);
@@ -86,7 +87,8 @@ mod tests {
     #[test]
     fn values_are_weights() {
         let ready = [StreamView { value: Some(30), ..stream(0, 1) }, StreamView { value: Some(10), ..stream(1, 2) }];
-        let (mut p, mut turns) = (WeightedFair { factor: 2, sent: BTreeMap::new() }, Turns::default());
+        let (mut p, mut turns) =
+            (WeightedFair { factor: 2, ..WeightedFair::new(&Params::defaults(&POLICY.info, 0)) }, Turns::default());
         let mut bytes = [0; 2];
         for _ in 0..4_000 {
             let s = turns.next(&mut p, &ready);
@@ -101,7 +103,8 @@ mod tests {
     #[test]
     fn no_class_starves_and_none_overflows() {
         let ready = [StreamView { class: 0, ..stream(0, 1) }, StreamView { class: 255, ..stream(1, 2) }];
-        let (mut p, mut turns) = (WeightedFair { factor: 16, sent: BTreeMap::new() }, Turns::default());
+        let (mut p, mut turns) =
+            (WeightedFair { factor: 16, ..WeightedFair::new(&Params::defaults(&POLICY.info, 0)) }, Turns::default());
         let served = (0..1 << 20).filter(|_| {
             let s = turns.next(&mut p, &ready);
             turns.taken(&mut p, s, u64::MAX >> 40);

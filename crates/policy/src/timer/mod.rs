@@ -1,5 +1,6 @@
 //! Retransmission timer: floor, restart, back-off.
 
+use crate::asks::every_policy;
 use crate::registry::{ParamInfo, Params, Policy};
 use crate::view::{AssocView, PathView};
 use anabranch_base::{Duration, Instant};
@@ -20,6 +21,7 @@ pub enum Arm {
 
 /// Rules of T3.
 pub trait TimerPolicy: Send {
+    every_policy!();
     /// Timeout of `p`, back-off included.
     fn rto(&self, p: &PathView) -> Duration;
     /// When T3 fires.

@@ -48,12 +48,11 @@ impl TimerPolicy for Rfc9260 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
     use crate::timer::Arm;
 
-    fn policy() -> Rfc9260 {
-        let limits = Limits { min: ms(1_000), initial: ms(1_000), max: ms(60_000) };
-        Rfc9260 { limits, revival: Revival::default() }
+    fn policy() -> Box<dyn TimerPolicy> {
+        built(&POLICY, "", 0)
     }
 
     #[test]

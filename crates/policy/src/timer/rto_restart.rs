@@ -63,12 +63,11 @@ impl TimerPolicy for RtoRestart {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{Scene, ms};
+    use crate::testing::{Scene, built, ms};
 
     #[test]
     fn takes_the_age_off_only_when_little_is_outstanding() {
-        let limits = Limits { min: ms(1_000), initial: ms(1_000), max: ms(60_000) };
-        let p = RtoRestart { limits, threshold: 4 };
+        let p = built(&POLICY, "", 0);
         let mut s = Scene::new(1, 0);
         s.rtt(0, 100).packets_in_flight = 3;
         let progress = |age| Arm::Progress { oldest_sent: s.now - ms(age), old_deadline: None };

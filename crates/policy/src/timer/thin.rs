@@ -181,20 +181,7 @@ mod tests {
     use crate::testing::{Scene, ms};
 
     fn policy() -> Thin {
-        Thin {
-            test: ThinTest { or_equal: false },
-            thin_min: ms(200),
-            limits: Limits { min: ms(1_000), initial: ms(1_000), max: ms(60_000) },
-            linear: true,
-            reset: Reset::SinceSent,
-            expiries: 6,
-            margin: Duration::ZERO,
-            ask: false,
-            learn: false,
-            spare: false,
-            patience: Vec::new(),
-            revival: Revival::default(),
-        }
+        Thin::new(&Params::defaults(&POLICY.info, 0))
     }
     fn scene(packets: u32) -> Scene {
         let mut s = Scene::new(1, 0);

@@ -1,5 +1,6 @@
 //! Congestion window and threshold of one path. Growth is proposed; coupling scales it; the engine applies it.
 
+use crate::asks::every_policy;
 use crate::loss_cause::{Cause, LossEvent, LossKind};
 use crate::registry::Policy;
 use crate::view::{AssocView, PathView};
@@ -51,6 +52,7 @@ pub struct WindowChange {
 
 /// Controls the window of one path; one instance per path.
 pub trait Window: Send {
+    every_policy!();
     /// A packet with DATA left; `tx_seq` is its serial on this path.
     fn on_sent(&mut self, _now: Instant, _tx_seq: u64, _me: &PathView) {}
     /// Something was acknowledged.

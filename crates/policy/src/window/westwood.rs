@@ -108,7 +108,7 @@ mod tests {
     use crate::testing::{Scene, loss, ms};
 
     fn policy() -> Westwood {
-        Westwood { floor: 2, least_round: ms(50), round: None, rate: None }
+        Westwood::new(&Params::defaults(&POLICY.info, 0))
     }
     /// Acknowledges `bytes` every 10 ms for `n` times.
     fn run(s: &mut Scene, w: &mut Westwood, n: u32, bytes: u64, full: bool) {

@@ -18,6 +18,16 @@ pub(super) struct Marks {
 }
 
 impl Acknowledger {
+    /// The packet that comes next was marked on its way, or was not.
+    pub fn set_packet_marked(&mut self, marked: bool) {
+        self.packet_marked = marked;
+    }
+
+    /// Was the packet at hand marked? Once.
+    pub fn take_packet_marked(&mut self) -> bool {
+        core::mem::take(&mut self.packet_marked)
+    }
+
     /// A packet with DATA, the lowest of them `tsn`, was marked on its way.
     pub fn note_mark(&mut self, tsn: Tsn) {
         let m = self.marks.get_or_insert(Marks { lowest: tsn, highest: tsn, packets: 0 });

@@ -52,6 +52,8 @@ pub(in crate::association) struct Acknowledger {
     count_lost: bool,
     first_data: Option<Instant>,
     any_data: bool,
+    /// The packet at hand was marked on its way.
+    packet_marked: bool,
     /// Marked packets of which the sender has not said that it knows.
     marks: Option<Marks>,
 }

@@ -22,7 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An interface that is gone may come back, and a network that was dead may carry: a request is repeated at least this often.
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
-/// The same while the peer answers on other paths: it costs next to nothing beside the data.
+/// While the peer answers on other paths requests are repeated more often: they cost next to nothing beside the data.
 const MAX_BACKOFF_BESIDE: Duration = Duration::from_secs(2);
 
 /// Wishes that may wait.
@@ -57,7 +57,7 @@ struct Request {
 }
 
 #[derive(Debug)]
-pub(crate) struct Asconf {
+pub(in crate::association) struct Addresses {
     next_serial: u32,
     request: Option<Box<Request>>,
     /// Paths that wait to be learnt, the next one to try first.
@@ -72,17 +72,22 @@ pub(crate) struct Asconf {
     /// Addresses of ours that the peer is asked to forget, until it answers.
     leaving: Vec<ListedAddress>,
     /// The peer does not know the request to prefer an address (§5.3 F3b).
-    pub(in crate::association) no_preference: bool,
-    pub(in crate::association) peer_next: u32,
-    pub(in crate::association) answered: Option<(u32, Bytes)>,
+    pub(super) no_preference: bool,
+    pub(super) peer_next: u32,
+    pub(super) answered: Option<(u32, Bytes)>,
     /// The packet at hand had its request already.
-    pub(in crate::association) one_answered: bool,
+    pub(super) one_answered: bool,
 }
 
-impl Asconf {
+impl Addresses {
+    /// A packet came: one request in it is answered.
+    pub fn begin_packet(&mut self) {
+        self.one_answered = false;
+    }
+
     /// Serials start at the Initial TSN (RFC 5061 §5.1).
     pub fn new(initial: u32) -> Self {
-        Asconf {
+        Addresses {
             next_serial: initial,
             request: None,
             wanted: Vec::new(),
@@ -165,34 +170,35 @@ impl Association {
         let ours =
             self.paths.get(id.index()).is_some_and(|p| matches!(p.origin, Origin::Handshake | Origin::AddedByUs));
         let learnt_by_handshake =
-            self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.errors == 0);
+            self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.health.errors == 0);
         if ours && !learnt_by_handshake {
             self.request_learning(now, id);
         }
     }
 
-    /// The same, whatever the peer may know already.
+    /// The peer should learn the address this path has now, whatever it may know already.
     pub(in crate::association) fn request_learning(&mut self, now: Instant, id: PathId) {
-        let removed = self.paths.get(id.index()).is_none_or(|p| p.removed);
+        let removed = self.paths.get(id.index()).is_none_or(|p| p.access.removed);
         if !self.peer.asconf || !self.may_ask() || removed {
             return;
         }
-        if !self.asconf.wanted.contains(&id) {
-            self.asconf.wanted.push(id);
+        if !self.addresses.wanted.contains(&id) {
+            self.addresses.wanted.push(id);
         }
-        if self.asconf.request.is_none() {
+        if self.addresses.request.is_none() {
             self.begin_asconf(now);
         }
     }
 
     /// ASCONF leaves in these states only (§5.1.1 C4).
     pub(in crate::association) fn may_ask(&self) -> bool {
-        self.state.is_connected() && !matches!(self.state, crate::association::State::ShutdownAckSent)
+        self.handshake.state().is_connected()
+            && !matches!(self.handshake.state(), crate::association::State::ShutdownAckSent)
     }
 
     pub(in crate::association) fn ask(&mut self, now: Instant, ask: Ask) {
-        self.asconf.note(ask);
-        if self.asconf.request.is_none() {
+        self.addresses.note(ask);
+        if self.addresses.request.is_none() {
             self.begin_asconf(now);
         }
     }
@@ -200,27 +206,28 @@ impl Association {
     /// Is the interface one whose address the peer is asked to forget? An ABORT that comes to it answers what was on
     /// its way (§5.3 F4, §5.3.1).
     pub(in crate::association) fn is_being_deleted(&self, local: LocalId) -> bool {
-        self.asconf.leaving.iter().any(|a| a.local == local)
+        self.addresses.leaving.iter().any(|a| a.local == local)
     }
 
     fn begin_asconf(&mut self, now: Instant) {
-        if self.asconf.wanted.is_empty() {
+        if self.addresses.wanted.is_empty() {
             return self.begin_ask(now);
         }
-        let Some(remote) = self.asconf.wanted.first().and_then(|p| self.paths.get(p.index())).map(|p| p.remote) else {
+        let Some(remote) = self.addresses.wanted.first().and_then(|p| self.paths.get(p.index())).map(|p| p.remote)
+        else {
             return;
         };
-        let serial = self.asconf.next_serial;
-        self.asconf.next_serial = serial.wrapping_add(1);
+        let serial = self.addresses.next_serial;
+        self.addresses.next_serial = serial.wrapping_add(1);
         let mut params = Vec::new();
         Parameter::AsconfAdd { correlation: serial, address: wildcard(remote.ip()) }.encode(&mut params);
-        self.asconf.request = Some(Box::new(Request {
+        self.addresses.request = Some(Box::new(Request {
             ask: Ask::Learn,
             serial,
             params: Bytes::from(params),
             sent: now,
             deadline: now,
-            attempts: core::mem::take(&mut self.asconf.repeated),
+            attempts: core::mem::take(&mut self.addresses.repeated),
             from: None,
             ambiguous: false,
         }));
@@ -228,9 +235,9 @@ impl Association {
     }
 
     fn begin_ask(&mut self, now: Instant) {
-        let Some(ask) = self.asconf.asks.pop_front() else { return };
-        let serial = self.asconf.next_serial;
-        self.asconf.next_serial = serial.wrapping_add(1);
+        let Some(ask) = self.addresses.asks.pop_front() else { return };
+        let serial = self.addresses.next_serial;
+        self.addresses.next_serial = serial.wrapping_add(1);
         let mut params = Vec::new();
         match ask {
             Ask::Add(address) => Parameter::AsconfAdd { correlation: serial, address }.encode(&mut params),
@@ -241,21 +248,28 @@ impl Association {
         let params = Bytes::from(params);
         let request =
             Request { ask, serial, params, sent: now, deadline: now, attempts: 0, from: None, ambiguous: false };
-        self.asconf.request = Some(Box::new(request));
+        self.addresses.request = Some(Box::new(request));
         self.send_ask(now);
     }
 
     /// Sends such a request by the next path that works, which is none of the address that goes (§5.3 F6).
     fn send_ask(&mut self, now: Instant) {
         let works = |p: &&crate::path::Path| {
-            p.known_to_peer && !p.interface_down && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
+            p.access.known_to_peer
+                && !p.access.interface_down
+                && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
         };
         let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id).collect();
-        let attempts = self.asconf.request.as_ref().map_or(0, |r| r.attempts);
+        let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
         let wait = self.doubled(self.config.rto_initial, attempts.min(6));
-        let Some(r) = self.asconf.request.as_mut() else { return };
+        let Some(r) = self.addresses.request.as_mut() else { return };
         let path = usable.get(r.attempts as usize % usable.len().max(1)).copied();
-        let any = || self.paths.iter().find(|p| p.known_to_peer && !p.removed && !p.interface_down).map(|p| p.id);
+        let any = || {
+            self.paths
+                .iter()
+                .find(|p| p.access.known_to_peer && !p.access.removed && !p.access.interface_down)
+                .map(|p| p.id)
+        };
         let path = path.or_else(any).unwrap_or(self.handshake.path());
         // Repeated from elsewhere, it does not tell which source address the peer has learnt.
         r.ambiguous |= r.from != Some(path);
@@ -271,23 +285,23 @@ impl Association {
 
     /// Sends the outstanding request from the first waiting path whose interface is there.
     fn send_asconf(&mut self, now: Instant) {
-        let up = |p: &PathId| self.paths.get(p.index()).is_some_and(|p| !p.interface_down);
-        let path = self.asconf.wanted.iter().position(up);
-        let attempts = self.asconf.request.as_ref().map_or(0, |r| r.attempts);
-        let rounds = attempts / self.asconf.wanted.len().max(1) as u32;
+        let up = |p: &PathId| self.paths.get(p.index()).is_some_and(|p| !p.access.interface_down);
+        let path = self.addresses.wanted.iter().position(up);
+        let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
+        let rounds = attempts / self.addresses.wanted.len().max(1) as u32;
         // An answer that did not tell which path was learnt came later than the next repetition left.
-        let patient = self.asconf.unclear || !self.peer_answers();
+        let patient = self.addresses.unclear || !self.peer_answers();
         let most = if patient { MAX_BACKOFF } else { MAX_BACKOFF_BESIDE };
         let wait = self.doubled(self.config.rto_initial, rounds.min(10)).min(most);
-        let Some(r) = self.asconf.request.as_mut() else { return };
+        let Some(r) = self.addresses.request.as_mut() else { return };
         (r.sent, r.deadline) = (now, now + wait);
         r.attempts += 1;
         let what =
             What::Asconf { serial: r.serial, address: IpAddr::V4(Ipv4Addr::UNSPECIFIED), params: r.params.clone() };
         if let Some(i) = path {
-            let id = self.asconf.wanted.remove(i);
-            self.asconf.wanted.push(id);
-            if let Some(r) = self.asconf.request.as_mut() {
+            let id = self.addresses.wanted.remove(i);
+            self.addresses.wanted.push(id);
+            if let Some(r) = self.addresses.request.as_mut() {
                 r.ambiguous |= r.from.is_some_and(|f| f != id);
                 r.from = r.from.or(Some(id));
             }
@@ -304,13 +318,15 @@ impl Association {
     /// Is there a path in use that is not silent?
     fn peer_answers(&self) -> bool {
         let usable = self.paths.usable();
-        self.paths.iter().any(|p| usable.has(p.id) && p.known_to_peer && p.errors == 0 && p.consecutive_timeouts == 0)
+        self.paths.iter().any(|p| {
+            usable.has(p.id) && p.access.known_to_peer && p.health.errors == 0 && p.expiry.consecutive_timeouts == 0
+        })
     }
 
     /// What the request was to leave by is gone: again, by another path.
     pub(in crate::association) fn repeat_request(&mut self, now: Instant) {
-        match &self.asconf.request {
-            Some(r) if r.ask == Ask::Learn && !self.asconf.wanted.is_empty() => self.send_asconf(now),
+        match &self.addresses.request {
+            Some(r) if r.ask == Ask::Learn && !self.addresses.wanted.is_empty() => self.send_asconf(now),
             _ => self.send_ask(now),
         }
     }
@@ -318,9 +334,11 @@ impl Association {
     /// No path in use answers. One that the peer is to learn may, however long the request has been backed off: it leaves
     /// again once it could have been answered.
     pub(in crate::association) fn repeat_learning(&mut self, now: Instant) {
-        let up = |p: &&PathId| self.paths.get(p.index()).is_some_and(|p| !p.interface_down);
-        let Some(next) = self.asconf.wanted.iter().find(up).copied() else { return };
-        let Some(sent) = self.asconf.request.as_ref().filter(|r| r.ask == Ask::Learn).map(|r| r.sent) else { return };
+        let up = |p: &&PathId| self.paths.get(p.index()).is_some_and(|p| !p.access.interface_down);
+        let Some(next) = self.addresses.wanted.iter().find(up).copied() else { return };
+        let Some(sent) = self.addresses.request.as_ref().filter(|r| r.ask == Ask::Learn).map(|r| r.sent) else {
+            return;
+        };
         if self.may_ask() && self.pause_in_the_dark(next).is_some_and(|d| now.since(sent) >= d) {
             self.send_asconf(now);
         }
@@ -328,19 +346,19 @@ impl Association {
 
     pub(in crate::association) fn on_asconf_timer(&mut self, now: Instant) {
         if !self.may_ask() {
-            return self.asconf.give_up();
+            return self.addresses.give_up();
         }
-        let waits = !self.asconf.wanted.is_empty();
-        if self.asconf.request.as_ref().is_some_and(|r| r.ask != Ask::Learn || !waits) {
+        let waits = !self.addresses.wanted.is_empty();
+        if self.addresses.request.as_ref().is_some_and(|r| r.ask != Ask::Learn || !waits) {
             // T4: counted against path and association, then again by another path (§5.1 B1 to B5).
-            if let Some(path) = self.asconf.request.as_ref().and_then(|r| r.from) {
+            if let Some(path) = self.addresses.request.as_ref().and_then(|r| r.from) {
                 self.path_error(now, path, PathReason::Timeout);
             }
             self.association_error(now);
             return self.send_ask(now);
         }
         let usable = self.paths.usable();
-        if !self.paths.iter().any(|p| usable.has(p.id) && p.known_to_peer) {
+        if !self.paths.iter().any(|p| usable.has(p.id) && p.access.known_to_peer) {
             // Nothing else is left to notice a dead peer by: only known paths are probed (RFC 5061 §5.1 B1).
             self.association_error(now);
         }
@@ -349,10 +367,10 @@ impl Association {
 
     /// The answer: the path that asked is known now.
     pub(in crate::association) fn on_asconf_ack(&mut self, now: Instant, from: Source, a: &AsconfAck<'_>) {
-        let Some(request) = self.asconf.request.take_if(|r| r.serial == a.serial) else {
+        let Some(request) = self.addresses.request.take_if(|r| r.serial == a.serial) else {
             // For a request that was never made (§5.3 F0): at or behind the next serial number.
-            let ahead = a.serial.wrapping_sub(self.asconf.next_serial) < 1 << 31;
-            if self.asconf.request.is_none() && ahead && self.state.is_connected() {
+            let ahead = a.serial.wrapping_sub(self.addresses.next_serial) < 1 << 31;
+            if self.addresses.request.is_none() && ahead && self.handshake.state().is_connected() {
                 let why = CloseReason::ProtocolViolation("an ASCONF-ACK for nothing");
                 self.abort_with(now, &[Cause::IllegalAsconfAck], why);
             }
@@ -364,20 +382,20 @@ impl Association {
         }
         let came_by = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
         let asked = if request.ambiguous { came_by } else { request.from };
-        let asked = asked.filter(|id| self.asconf.wanted.contains(id));
+        let asked = asked.filter(|id| self.addresses.wanted.contains(id));
         if let Some(p) = asked.and_then(|id| self.paths.get_mut(id.index())) {
             let id = p.id;
-            self.asconf.wanted.retain(|w| *w != id);
-            self.asconf.unclear = request.ambiguous && !refused;
-            if self.asconf.unclear {
+            self.addresses.wanted.retain(|w| *w != id);
+            self.addresses.unclear = request.ambiguous && !refused;
+            if self.addresses.unclear {
                 // The peer may have learnt the other path and answered the repetition: ask once more, from here.
-                self.asconf.wanted.insert(0, id);
-                self.asconf.repeated = request.attempts;
+                self.addresses.wanted.insert(0, id);
+                self.addresses.repeated = request.attempts;
                 return self.begin_asconf(now);
             }
             // One that was in use may be known still: usrsctp refuses what it has.
             let try_it = !refused || p.state != PathState::Unconfirmed;
-            p.known_to_peer |= try_it;
+            p.access.known_to_peer |= try_it;
             if refused {
                 tracing::warn!(path = ?id, "the peer refuses our address");
             }
@@ -386,7 +404,7 @@ impl Association {
             let proven = ours && !refused && came_by == Some(id) && p.state == PathState::Unconfirmed;
             if try_it {
                 // What left before the peer had learnt the address says nothing of it.
-                p.heartbeat = None;
+                p.probing.pending = None;
                 self.send_heartbeat(now, id);
             }
             if proven {
@@ -418,18 +436,19 @@ impl Association {
         let absent = any(|c| matches!(c, Cause::UnresolvableAddress(_)));
         match ask {
             // Not to be asked for again (§5.3 F3a, F3b).
-            Ask::Prefer(_) => self.asconf.no_preference |= unknown,
+            Ask::Prefer(_) => self.addresses.no_preference |= unknown,
             Ask::Add(ip) if refused => {
                 tracing::warn!(%ip, "the peer refuses our address");
                 self.peer.asconf &= !unknown;
             }
             Ask::Add(ip) => self.probe_from(now, ip),
             Ask::Delete(ip) => {
-                let left = self.asconf.leaving.iter().position(|a| a.ip == ip).map(|i| self.asconf.leaving.remove(i));
+                let left =
+                    self.addresses.leaving.iter().position(|a| a.ip == ip).map(|i| self.addresses.leaving.remove(i));
                 self.peer.asconf &= !(refused && unknown);
                 if let Some(a) = left.filter(|_| refused && !absent) {
                     // The peer keeps it: so do we.
-                    self.asconf.asks.retain(|ask| *ask != Ask::Add(ip));
+                    self.addresses.asks.retain(|ask| *ask != Ask::Add(ip));
                     self.name_address(a.local, ip);
                     self.probe_from(now, ip);
                 }

@@ -42,7 +42,7 @@ impl Association {
         list.push(named);
     }
 
-    /// Adds an address of ours with a path from it to `remote`. The peer is told the address itself, by a path that it
+    /// Adds an address of ours with a path from it to `remote`. The peer gets the address itself, by a path that it
     /// knows (RFC 5061 §4.2.1, §5.3 F1 to F3); the path is probed once it agrees. Not for an address behind a NAT, of
     /// which the peer sees another: [`add_path`](Self::add_path). Linux finds an association by addresses only, so it
     /// takes this way and not that one.
@@ -63,19 +63,19 @@ impl Association {
         if !self.peer.asconf {
             return Err(AddressError::NotSupported);
         }
-        if !self.asconf.has_room() {
+        if !self.addresses.has_room() {
             return Err(AddressError::NoRoom);
         }
         let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
         let id = match known {
             Some(p) => {
-                p.interface_down = false;
+                p.access.interface_down = false;
                 p.id
             }
             None => {
                 let id = self.new_path(local, remote, Origin::Listed).ok_or(AddressError::NoRoom)?;
                 if let Some(p) = self.paths.get_mut(id.index()) {
-                    p.known_to_peer = false;
+                    p.access.known_to_peer = false;
                 }
                 self.events.push_back(Event::PathAdded { path: id });
                 id
@@ -87,7 +87,7 @@ impl Association {
     }
 
     /// Takes an address of ours, one of [`crate::AssocConfig::addresses`], away from the association: nothing leaves
-    /// from it any more, and the peer is told (RFC 5061 §4.2.2, §5.3 F4 to F6).
+    /// from it any more, and the peer is informed (RFC 5061 §4.2.2, §5.3 F4 to F6).
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -96,7 +96,7 @@ impl Association {
         let local = self.listed(ip)?;
         // The request has to leave from another one (§5.3 F6), and what is on its way too.
         let stays = |p: &crate::path::Path| {
-            p.local != local && p.known_to_peer && !p.interface_down && p.state != PathState::Unconfirmed
+            p.local != local && p.access.known_to_peer && !p.access.interface_down && p.state != PathState::Unconfirmed
         };
         if !self.paths.iter().any(stays) {
             return Err(AddressError::Last);
@@ -107,7 +107,7 @@ impl Association {
         }
         // It is none of ours from now on, for the answer to a peer that restarts too.
         Arc::make_mut(&mut self.config).addresses.retain(|a| a.ip != ip);
-        self.asconf.leaves(crate::ListedAddress { local, ip });
+        self.addresses.leaves(crate::ListedAddress { local, ip });
         self.ask(now, Ask::Delete(ip));
         Ok(())
     }
@@ -119,7 +119,7 @@ impl Association {
     pub fn prefer_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
         self.touch_views();
         self.listed(ip)?;
-        if self.asconf.no_preference {
+        if self.addresses.no_preference {
             return Err(AddressError::NotSupported);
         }
         self.ask(now, Ask::Prefer(ip));
@@ -133,7 +133,7 @@ impl Association {
         if !self.peer.asconf {
             return Err(AddressError::NotSupported);
         }
-        if !self.asconf.has_room() {
+        if !self.addresses.has_room() {
             return Err(AddressError::NoRoom);
         }
         let found = self.config.addresses.iter().find(|a| a.ip == ip);

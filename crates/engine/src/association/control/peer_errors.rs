@@ -2,7 +2,6 @@
 
 use crate::association::{Association, State};
 use crate::event::{CloseReason, Event};
-use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
 use anabranch_wire::{Abort, Cause, Encode, ErrorChunk, kind};
 
@@ -17,7 +16,7 @@ impl Association {
     pub(in crate::association) fn on_abort(&mut self, a: &Abort<'_>) {
         // All is delivered both ways and the peer may be gone already: then it answers what it gets late like this,
         // and its SHUTDOWN COMPLETE is still on its way.
-        if matches!(self.state, State::ShutdownAckSent) && a.causes.iter().next().is_none() {
+        if matches!(self.handshake.state(), State::ShutdownAckSent) && a.causes.iter().next().is_none() {
             self.control.clear();
             return self.close(CloseReason::Shutdown);
         }
@@ -42,7 +41,7 @@ impl Association {
                     Some(&(kind::FORWARD_TSN | kind::I_FORWARD_TSN)) => self.stop_partial_reliability(now),
                     Some(&kind::ASCONF) => {
                         self.peer.asconf = false;
-                        self.asconf.give_up();
+                        self.addresses.give_up();
                     }
                     _ => {}
                 },
@@ -67,7 +66,7 @@ impl Association {
     /// What was given up already can be neither skipped nor delivered any more.
     fn stop_partial_reliability(&mut self, now: Instant) {
         self.peer.forward_tsn = false;
-        if self.board.iter().any(|(_, c)| c.state == ChunkState::Abandoned) {
+        if self.sender.owes_skip() {
             let why = CloseReason::ProtocolViolation("FORWARD-TSN was agreed and is not known");
             self.abort_with(now, &[Cause::ProtocolViolation(b"FORWARD-TSN was agreed")], why);
         }

@@ -105,7 +105,7 @@ impl Authentication {
 impl Association {
     /// Sets an endpoint pair shared key (RFC 4895 §6.1), known to both ends by other means; 0 may be set too.
     pub fn set_auth_key(&mut self, id: u16, secret: &[u8]) {
-        let shared = self.auth.shared();
+        let shared = self.handshake.auth.shared();
         shared.keys.insert(id, secret.into());
         shared.retired.remove(&id);
     }
@@ -115,13 +115,13 @@ impl Association {
     /// # Errors
     /// [`AuthKeyError::Unknown`], [`AuthKeyError::Retired`].
     pub fn activate_auth_key(&mut self, id: u16) -> Result<(), AuthKeyError> {
-        if self.auth.shared_key(id).is_none() {
+        if self.handshake.auth.shared_key(id).is_none() {
             return Err(AuthKeyError::Unknown(id));
         }
-        if self.auth.shared.as_ref().is_some_and(|s| s.retired.contains(&id)) {
+        if self.handshake.auth.shared.as_ref().is_some_and(|s| s.retired.contains(&id)) {
             return Err(AuthKeyError::Retired(id));
         }
-        self.auth.active = id;
+        self.handshake.auth.active = id;
         Ok(())
     }
 
@@ -131,13 +131,13 @@ impl Association {
     /// # Errors
     /// [`AuthKeyError::Unknown`], [`AuthKeyError::Active`].
     pub fn deactivate_auth_key(&mut self, id: u16) -> Result<(), AuthKeyError> {
-        if self.auth.shared_key(id).is_none() {
+        if self.handshake.auth.shared_key(id).is_none() {
             return Err(AuthKeyError::Unknown(id));
         }
-        if self.auth.active == id {
+        if self.handshake.auth.active == id {
             return Err(AuthKeyError::Active(id));
         }
-        if self.auth.shared().retired.insert(id) {
+        if self.handshake.auth.shared().retired.insert(id) {
             self.events.push_back(Event::AuthKeyFree { id });
         }
         Ok(())
@@ -148,29 +148,29 @@ impl Association {
     /// # Errors
     /// [`AuthKeyError`].
     pub fn delete_auth_key(&mut self, id: u16) -> Result<(), AuthKeyError> {
-        if self.auth.active == id {
+        if self.handshake.auth.active == id {
             return Err(AuthKeyError::Active(id));
         }
-        let shared = self.auth.shared();
+        let shared = self.handshake.auth.shared();
         shared.retired.remove(&id);
         shared.keys.remove(&id).map(drop).ok_or(AuthKeyError::Unknown(id))
     }
 
     /// Chunk types that we take from the peer behind an AUTH only.
     pub fn authenticated_by_peer(&self) -> &[u8] {
-        if self.auth.works() { &self.auth.ours } else { &[] }
+        if self.handshake.auth.works() { &self.handshake.auth.ours } else { &[] }
     }
 
     /// Chunk types that the peer takes from us behind an AUTH only.
     pub fn authenticated_by_us(&self) -> &[u8] {
-        if self.auth.works() { &self.auth.theirs } else { &[] }
+        if self.handshake.auth.works() { &self.handshake.auth.theirs } else { &[] }
     }
 
     /// ASCONF and its answer are, whatever the lists say (RFC 5061 §4.1).
     pub(in crate::association) fn must_be_authenticated(&self, chunk: u8) -> bool {
         // A few bytes: a loop is shorter than a search.
-        let listed = || self.auth.ours.iter().fold(false, |found, k| found | (*k == chunk));
-        matches!(chunk, kind::ASCONF | kind::ASCONF_ACK) || self.auth.works() && listed()
+        let listed = || self.handshake.auth.ours.iter().fold(false, |found, k| found | (*k == chunk));
+        matches!(chunk, kind::ASCONF | kind::ASCONF_ACK) || self.handshake.auth.works() && listed()
     }
 
     /// Checks an AUTH chunk over the rest of its packet (RFC 4895 §6.3). `path`: where to say that an HMAC is none of
@@ -178,7 +178,7 @@ impl Association {
     #[inline(never)]
     pub(in crate::association) fn check_auth(&mut self, path: Option<PathId>, raw: &RawChunk<'_>) -> bool {
         let Ok(Chunk::Auth(a)) = raw.decode() else { return false };
-        if !self.auth.works() {
+        if !self.handshake.auth.works() {
             return false;
         }
         if mac_len(a.hmac_id).is_none() {
@@ -187,14 +187,14 @@ impl Association {
             }
             return false;
         }
-        let Some(key) = self.auth.key(a.key_id) else { return false };
+        let Some(key) = self.handshake.auth.key(a.key_id) else { return false };
         let mac = AuthOut::MAC_OFFSET..AuthOut::MAC_OFFSET + a.mac.len();
         let mut signed = raw.rest.to_vec();
         let Some(field) = signed.get_mut(mac) else { return false };
         field.fill(0);
         let fine = key.verify(a.hmac_id, a.mac, &signed);
-        if fine && self.auth.theirs_active != a.key_id {
-            self.auth.theirs_active = a.key_id;
+        if fine && self.handshake.auth.theirs_active != a.key_id {
+            self.handshake.auth.theirs_active = a.key_id;
             self.events.push_back(Event::AuthKeyUsed { id: a.key_id });
         }
         fine
@@ -210,23 +210,23 @@ impl Association {
 
     /// Appends AUTH and the chunk it covers.
     pub(in crate::association) fn push_authenticated(&self, chunk: &impl Encode, out: &mut Transmit) {
-        let Some(key) = self.auth.key(self.auth.active) else { return };
+        let Some(key) = self.handshake.auth.key(self.handshake.auth.active) else { return };
         let start = out.packet.push_auth(&self.auth_out(&key));
         out.packet.push(chunk);
         sign(&key, start, out);
     }
 
     fn auth_out(&self, key: &AssociationKey) -> AuthOut {
-        AuthOut { key_id: self.auth.active, hmac_id: key.hmac_id(), mac_len: key.mac_len() }
+        AuthOut { key_id: self.handshake.auth.active, hmac_id: key.hmac_id(), mac_len: key.mac_len() }
     }
 
     /// Puts an AUTH in front of the first chunk of a complete packet that the peer wants signed (§6.2).
     #[inline(never)]
     pub(in crate::association) fn authenticate(&self, out: &mut Transmit) {
         let kinds = out.packet.chunk_kinds();
-        let wanted = kinds.iter().position(|k| self.auth.theirs.contains(k));
+        let wanted = kinds.iter().position(|k| self.handshake.auth.theirs.contains(k));
         let Some(at) = wanted.filter(|_| !kinds.contains(&kind::AUTH)) else { return };
-        let Some(key) = self.auth.key(self.auth.active) else { return };
+        let Some(key) = self.handshake.auth.key(self.handshake.auth.active) else { return };
         if let Some(start) = out.packet.insert_auth(at, &self.auth_out(&key)) {
             sign(&key, start, out);
         }

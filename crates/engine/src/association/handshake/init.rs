@@ -45,7 +45,7 @@ impl Association {
     }
 
     pub(in crate::association) fn on_init_ack(&mut self, now: Instant, from: Source, i: &InitAck<'_>) {
-        if !matches!(self.state, State::CookieWait) {
+        if !matches!(self.handshake.state, State::CookieWait) {
             return;
         }
         let f = i.fields;
@@ -66,7 +66,7 @@ impl Association {
         if !a.report.is_empty() {
             self.handshake.echo_report = causes(&[Cause::UnrecognizedParameters(&a.report)])[..].into();
         }
-        self.state = State::CookieEchoed { cookie: cookie.clone() };
+        self.handshake.state = State::CookieEchoed { cookie: cookie.clone() };
         self.control.clear();
         self.handshake.attempts = 0;
         self.control.push(path, What::CookieEcho(cookie));
@@ -124,15 +124,14 @@ impl Association {
             let chosen = p.id == id;
             if chosen || p.origin == Origin::Handshake {
                 p.origin = if chosen { Origin::Handshake } else { Origin::AddedByUs };
-                p.known_to_peer = chosen;
+                p.access.known_to_peer = chosen;
             }
         }
     }
 
     pub(in crate::association) fn adopt_peer(&mut self, f: InitFields, a: &Announced, addresses: &[IpAddr]) {
         self.handshake.peer_tag = f.tag;
-        self.outbound_streams = self.config.outbound_streams.max(1).min(f.inbound_streams);
-        self.peer_window.starts_at(f.a_rwnd);
+        let outbound = self.config.outbound_streams.max(1).min(f.inbound_streams);
         self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
         self.peer.packet_count = a.packet_count;
         self.peer.time_stamps = a.time_stamps && self.config.reads_time_stamps();
@@ -144,7 +143,7 @@ impl Association {
         let inbound = self.config.inbound_streams.max(1).min(f.outbound_streams);
         self.receiver.begin(f.initial_tsn, inbound, self.peer.forward_tsn);
         self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });
-        self.queue.interleave(self.peer.interleaving);
+        self.sender.begin(outbound, f.a_rwnd, self.peer.interleaving);
         self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
         if self.peer.nr_sack && !self.config.vouch_for_all {
             self.receiver.note_delivered();
@@ -153,14 +152,14 @@ impl Association {
         self.peer.ecn = a.ecn && self.config.ecn;
         self.peer.packet_drop = a.packet_drop && self.config.packet_drop_reports;
         self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
-        self.asconf.peer_starts_at(f.initial_tsn.0);
-        if let Some(reconfig) = self.reconfig.held() {
+        self.addresses.peer_starts_at(f.initial_tsn.0);
+        if let Some(reconfig) = self.stream_reset.used() {
             reconfig.peer_starts_at(f.initial_tsn);
         }
         let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
-        self.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
+        self.handshake.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
         self.settle_mtu();
-        self.peer.asconf = a.asconf && self.config.dynamic_addresses && self.auth.works();
+        self.peer.asconf = a.asconf && self.config.dynamic_addresses && self.handshake.auth.works();
         self.learn_addresses(addresses);
     }
 
@@ -172,7 +171,7 @@ impl Association {
     }
 
     pub(in crate::association) fn on_cookie_ack(&mut self, now: Instant) {
-        if matches!(self.state, State::CookieEchoed { .. }) {
+        if matches!(self.handshake.state, State::CookieEchoed { .. }) {
             self.establish(now);
         }
     }
@@ -187,17 +186,18 @@ impl Association {
     pub(in crate::association) fn open(&mut self, now: Instant) {
         self.handshake.timer = None;
         self.handshake.attempts = 0;
-        self.state = State::Established;
+        self.handshake.state = State::Established;
         let path = self.handshake.path;
         if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Handshake) {
             // Its interface may have come back meanwhile: the peer has answered to this address.
-            p.known_to_peer |= !p.interface_down;
+            p.access.known_to_peer |= !p.access.interface_down;
             self.set_path_state(now, path, PathState::Active, PathReason::Confirmed);
             self.begin_confirming(now, path);
             self.send_train(now, path);
         }
         let named = |p: &&Path| p.state == PathState::Unconfirmed && p.origin == Origin::AddedByUs;
-        let named: Vec<(PathId, bool)> = self.paths.iter().filter(named).map(|p| (p.id, p.known_to_peer)).collect();
+        let named: Vec<(PathId, bool)> =
+            self.paths.iter().filter(named).map(|p| (p.id, p.access.known_to_peer)).collect();
         for (p, known) in named {
             if known {
                 self.send_heartbeat(now, p);
@@ -210,7 +210,7 @@ impl Association {
 
     /// Our cookie grew too old on its way: another one, with more time, or the end (§5.2.6).
     pub(in crate::association) fn on_stale_cookie(&mut self, now: Instant) {
-        if !matches!(self.state, State::CookieEchoed { .. }) {
+        if !matches!(self.handshake.state, State::CookieEchoed { .. }) {
             return;
         }
         self.handshake.stale_cookies += 1;
@@ -220,7 +220,7 @@ impl Association {
         let waited = now.since(self.handshake.sent_at);
         let round_trip = if self.handshake.attempts == 0 { waited } else { self.rto(self.handshake.path) };
         self.handshake.cookie_wish = Some(round_trip + Duration::from_secs(1));
-        self.state = State::CookieWait;
+        self.handshake.state = State::CookieWait;
         self.handshake.peer_tag = 0;
         self.control.clear();
         self.start(now);

@@ -2,8 +2,8 @@
 
 pub(crate) mod announced;
 pub(in crate::association) mod authentication;
-pub(in crate::association) mod birth;
 pub(in crate::association) mod control_timer;
+pub(in crate::association) mod create;
 pub(in crate::association) mod init;
 pub(crate) mod restart;
 pub(in crate::association) mod shutdown;
@@ -13,10 +13,12 @@ use crate::auth::AuthParams;
 use crate::path::LocalId;
 use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
 use anabranch_wire::CommonHeader;
+use authentication::Authentication;
+use state::State;
 use std::net::SocketAddr;
 
 /// What an association starts from: both ways into life, connecting and accepting, end here.
-pub(crate) struct Birth {
+pub(crate) struct Identity {
     pub local_port: u16,
     pub peer_port: u16,
     pub local_tag: u32,
@@ -29,12 +31,15 @@ pub(crate) struct Birth {
 
 /// Who the two ends are, and the chunks of handshake and shutdown that are repeated until they are answered.
 pub(crate) struct Handshake {
+    state: State,
     local_port: u16,
     peer_port: u16,
     local_tag: u32,
     peer_tag: u32,
     local_initial: Tsn,
     local_auth: AuthParams,
+    /// What both ends sign.
+    auth: Authentication,
     /// Tie-Tags: they recognise the cookies of INITs that came while the association existed (RFC 9260 §5.2.2).
     ties: (u32, u32),
     /// The path that INIT and COOKIE ECHO leave on first.
@@ -57,14 +62,16 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    fn new(birth: Birth, entropy: &mut dyn Entropy) -> Handshake {
+    fn new(identity: Identity, state: State, entropy: &mut dyn Entropy) -> Handshake {
         Handshake {
-            local_port: birth.local_port,
-            peer_port: birth.peer_port,
-            local_tag: birth.local_tag,
-            peer_tag: birth.peer_tag,
-            local_initial: birth.local_initial,
-            local_auth: birth.local_auth,
+            state,
+            local_port: identity.local_port,
+            peer_port: identity.peer_port,
+            local_tag: identity.local_tag,
+            peer_tag: identity.peer_tag,
+            local_initial: identity.local_initial,
+            local_auth: identity.local_auth,
+            auth: Authentication::default(),
             ties: (entropy.u32().max(1), entropy.u32().max(1)),
             path: PathId(0),
             timer: None,
@@ -102,6 +109,11 @@ impl Handshake {
         &self.local_auth
     }
 
+    /// What both ends sign.
+    pub fn auth(&self) -> &Authentication {
+        &self.auth
+    }
+
     /// The path that INIT and COOKIE ECHO leave on first.
     pub fn path(&self) -> PathId {
         self.path
@@ -133,8 +145,14 @@ impl Handshake {
         self.guard
     }
 
-    /// No timer runs any more.
-    pub fn stop(&mut self) {
+    /// Where the association is in its life.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The association is over: no timer runs any more.
+    pub fn set_closed(&mut self) {
+        self.state = State::Closed;
         (self.timer, self.guard) = (None, None);
     }
 }

@@ -40,6 +40,8 @@ pub(crate) struct PathTable {
     clocks: Clocks,
     /// Counts changes of addresses.
     addresses_changed: u32,
+    /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
+    confirming: bool,
     /// A path came, went or changed its state, and coupling has not been asked about that.
     uncoupled: bool,
 }
@@ -57,6 +59,7 @@ impl PathTable {
             nonces: Nonces::new(entropy),
             clocks: Clocks::default(),
             addresses_changed: 0,
+            confirming: false,
             uncoupled: false,
         }
     }
@@ -146,12 +149,17 @@ impl PathTable {
         self.uncoupled = false;
     }
 
+    /// Does new data wait for the first HEARTBEAT ACK of every path?
+    pub fn is_confirming(&self) -> bool {
+        self.confirming
+    }
+
     /// The peer answers: no errors in a row.
     pub fn clear_peer_errors(&mut self) {
         self.errors.clear();
     }
 
-    /// A number that nobody can guess, for a HEARTBEAT.
+    /// An unpredictable number for a HEARTBEAT.
     pub fn next_nonce(&mut self) -> u64 {
         self.nonces.next()
     }

@@ -3,20 +3,38 @@
 use crate::association::Association;
 use crate::path::Path;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate};
+use anabranch_policy::Asks;
 use anabranch_policy::buffer::Share;
 use anabranch_policy::path_quality::{Board, PathQuality};
 use anabranch_policy::view::{AssocView, PathView, Signals, TimeoutLog};
 
-/// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as somebody
-/// wrote.
-#[derive(Default)]
+/// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as a policy
+/// wrote them.
 pub(crate) struct Views {
     pub paths: Vec<PathView>,
     pub timeouts: Vec<TimeoutLog>,
     pub board: Board,
+    /// Something happened to a path since the views were made. What is sent and acknowledged keeps them fresh itself.
+    pub(in crate::association) stale: bool,
+    /// Something happened to another path than the one at hand: views are made anew before the next packet.
+    pub(in crate::association) doubtful: bool,
+    /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
+    fill_scale: u64,
 }
 
 impl Views {
+    /// None yet; the send buffer has so many bytes.
+    pub fn new(send_buffer: usize) -> Views {
+        Views {
+            paths: Vec::new(),
+            timeouts: Vec::new(),
+            board: Board::default(),
+            stale: true,
+            doubtful: false,
+            fill_scale: (1_000_000 << 32) / (send_buffer as u64).max(1),
+        }
+    }
+
     /// The path with this number is another one now.
     pub fn forget(&mut self, p: PathId) {
         if let Some(log) = self.timeouts.get_mut(p.index()) {
@@ -52,18 +70,18 @@ impl Views {
 impl Association {
     /// Something happened from outside: at the next opportunity views are made anew.
     pub(crate) fn touch_views(&mut self) {
-        self.views_stale = true;
+        self.views.stale = true;
     }
 
     /// An event is over. What it did to views that are not its own shows from now on.
     pub(crate) fn settle_views(&mut self) {
-        self.views_stale |= core::mem::take(&mut self.views_doubtful) | self.asks.board;
+        self.views.stale |= core::mem::take(&mut self.views.doubtful) | self.policies.ask(Asks::BOARD);
     }
 
     /// Rebuilds the view of every path.
     #[inline(never)]
     pub(in crate::association) fn refresh_views(&mut self) {
-        if self.asks.board {
+        if self.policies.ask(Asks::BOARD) {
             self.publish();
         }
         self.views.paths.clear();
@@ -75,7 +93,7 @@ impl Association {
 
     /// Rebuilds what an acknowledgement may have changed.
     pub(in crate::association) fn refresh_acknowledged(&mut self) {
-        if self.views_stale || self.views_doubtful || self.asks.board {
+        if self.views.stale || self.views.doubtful || self.policies.ask(Asks::BOARD) {
             return self.refresh_views();
         }
         for (p, v) in self.paths.iter().zip(&mut self.views.paths) {
@@ -97,12 +115,12 @@ impl Association {
     /// Where nothing was touched since they were made, views are what they would be if made anew.
     pub(in crate::association) fn views_are_fresh(&self) -> bool {
         let fresh = |(p, v): (&Path, &PathView)| shown(p, self.paths.mtu(), v.signals, self.quality()) == *v;
-        self.views_doubtful || self.asks.board || self.paths.iter().zip(&self.views.paths).all(fresh)
+        self.views.doubtful || self.policies.ask(Asks::BOARD) || self.paths.iter().zip(&self.views.paths).all(fresh)
     }
 
     /// The quality estimator, if it is to be asked.
     fn quality(&self) -> Option<&dyn PathQuality> {
-        self.asks.quality.then_some(self.policies.path_quality.as_ref())
+        self.policies.ask(Asks::QUALITY).then_some(self.policies.path_quality.as_ref())
     }
 
     /// Rebuilds the view of one path.
@@ -116,10 +134,10 @@ impl Association {
 
     /// Rebuilds what a packet that left on the path has changed.
     pub(in crate::association) fn refresh_flight(&mut self, id: PathId) {
-        if self.asks.quality {
+        if self.policies.ask(Asks::QUALITY) {
             return self.refresh_view(id);
         }
-        let doubtful = self.views_doubtful;
+        let doubtful = self.views.doubtful;
         if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
             v.in_flight = p.flight.bytes();
             v.packets_in_flight = p.flight.packets();
@@ -137,9 +155,9 @@ impl Association {
     /// Rebuilds what growth of the path's window has changed.
     pub(in crate::association) fn refresh_window(&mut self, id: PathId) {
         if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
-            v.cwnd = p.cwnd;
-            v.ssthresh = p.ssthresh;
-            v.partial_bytes_acked = p.partial_bytes_acked;
+            v.cwnd = p.congestion.cwnd;
+            v.ssthresh = p.congestion.ssthresh;
+            v.partial_bytes_acked = p.congestion.partial_bytes_acked;
         }
     }
 
@@ -148,9 +166,9 @@ impl Association {
     pub(in crate::association) fn eligible(&self, now: Instant) -> PathSet {
         let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
         let holds = self.config.quirks.marked_hold_window;
-        for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
-            (active, standby) = (true, standby | p.standby);
-            if has_window(p, now) && (!holds && !self.asks.buffer || self.has_room(p, now)) {
+        for p in self.paths.iter().filter(|p| p.state.usable() && !p.access.interface_down) {
+            (active, standby) = (true, standby | p.access.standby);
+            if has_window(p, now) && (!holds && !self.policies.ask(Asks::SHARE) || self.has_room(p, now)) {
                 open = open.with(p.id);
             }
         }
@@ -163,18 +181,20 @@ impl Association {
 
     /// One more packet of new data may leave on this path.
     fn has_room(&self, p: &Path, now: Instant) -> bool {
-        let held = if self.config.quirks.marked_hold_window { self.board.marked_on(p.id).bytes } else { 0 };
-        has_window(p, now) && (p.probes || p.flight.bytes() + held < p.cwnd) && (!self.asks.buffer || self.has_share(p))
+        let held = if self.config.quirks.marked_hold_window { self.sender.marked_bytes_on(p.id) } else { 0 };
+        has_window(p, now)
+            && (p.expiry.probes || p.flight.bytes() + held < p.congestion.cwnd)
+            && (!self.policies.ask(Asks::SHARE) || self.has_share(p))
     }
 
     /// One more packet is within the path's part of the buffers.
     #[inline(never)]
     fn has_share(&self, p: &Path) -> bool {
-        let active = self.paths.iter().filter(|p| p.state.usable() && !p.interface_down).count();
+        let active = self.paths.iter().filter(|p| p.state.usable() && !p.access.interface_down).count();
         let share = Share {
             paths: active as u64,
             on_path: p.flight.bytes(),
-            outstanding: self.board.outstanding_bytes(),
+            outstanding: self.sender.outstanding_bytes(),
             packet: self.paths.mtu(),
             send_buffer: self.config.send_buffer as u64,
             peer_rwnd: self.peer_rwnd(),
@@ -184,7 +204,7 @@ impl Association {
 
     /// Bytes of what was given as lost on this path, where they count as outstanding there.
     pub(in crate::association) fn marked_outstanding(&self, path: PathId) -> u64 {
-        if self.config.quirks.marked_are_outstanding { self.board.marked_on(path).bytes } else { 0 }
+        if self.config.quirks.marked_are_outstanding { self.sender.marked_bytes_on(path) } else { 0 }
     }
 }
 
@@ -207,12 +227,12 @@ const FAST: Rate = Rate::from_bits_per_sec(30_000_000);
 /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
 /// acknowledged, however small it is (RFC 9260 §7.2.1); or a probe, see [`Association::on_probe_timer`].
 pub(in crate::association) fn has_window(p: &Path, now: Instant) -> bool {
-    let proven = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared;
+    let proven = p.expiry.consecutive_timeouts == 0 || p.flight.packets() <= p.expiry.spared;
     let known = p.capacity.rate();
     let together = if known >= FAST { FAST_TOGETHER } else { PACED_TOGETHER };
     // Where packets are paced at a known rate that bounds bursts, to less than a count would on a slow path.
-    let burst = p.burst_left > 0 || known > Rate::ZERO && p.window.paces();
-    (p.probes || proven && p.flight.bytes() < p.cwnd) && burst && p.next_paced <= now + together
+    let burst = p.congestion.burst_left > 0 || known > Rate::ZERO && p.congestion.window.paces();
+    (p.expiry.probes || proven && p.flight.bytes() < p.congestion.cwnd) && burst && p.pace.next <= now + together
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.
@@ -257,7 +277,7 @@ impl Association {
         self.facts_with(now, self.eligible(now))
     }
 
-    /// The same where the eligible paths are known.
+    /// Facts where the eligible paths are known.
     #[inline]
     pub(in crate::association) fn facts_with(&self, now: Instant, eligible: PathSet) -> Facts {
         let (unsent, send_buffer_fill) = self.unsent_and_fill();
@@ -266,21 +286,25 @@ impl Association {
             eligible,
             primary: self.paths.primary(),
             peer_rwnd: self.peer_rwnd(),
-            outstanding: self.board.outstanding_bytes(),
+            outstanding: self.sender.outstanding_bytes(),
             unsent,
             initial_cwnd: self.paths.initial_cwnd(),
-            aggregate_window: if self.asks.published { self.policies.coupling.aggregate_window() } else { None },
+            aggregate_window: if self.policies.ask(Asks::PUBLISH) {
+                self.policies.coupling.aggregate_window()
+            } else {
+                None
+            },
             send_buffer_fill,
-            data_sent_at: self.paths.iter().filter_map(|p| p.last_data_sent).max(),
-            class_rates: self.load.rates(now),
+            data_sent_at: self.paths.iter().filter_map(|p| p.pace.last_data_sent).max(),
+            class_rates: self.sender.class_rates(now),
         }
     }
 
     /// Payload that has not left, bytes, and how much of the send buffer is in use.
     fn unsent_and_fill(&self) -> (u64, Ppm) {
-        let unsent = self.queue.bytes() + self.board.ahead_bytes();
-        let held = unsent + self.board.outstanding_bytes();
-        let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
+        let unsent = self.sender.unsent_bytes();
+        let held = unsent + self.sender.outstanding_bytes();
+        let fill = (u128::from(held) * u128::from(self.views.fill_scale)) >> 32;
         (unsent, Ppm(fill.min(1_000_000) as u32))
     }
 
@@ -292,7 +316,7 @@ impl Association {
     /// `facts` after a chunk of the look-ahead was booked on `path`.
     pub(in crate::association) fn facts_after_taking(&self, facts: &mut Facts, path: PathId) {
         (facts.unsent, facts.send_buffer_fill) = self.unsent_and_fill();
-        facts.outstanding = self.board.outstanding_bytes();
+        facts.outstanding = self.sender.outstanding_bytes();
         facts.peer_rwnd = self.peer_rwnd();
         if !self.paths.get(path.index()).is_some_and(|p| self.has_room(p, facts.now)) {
             facts.eligible = facts.eligible.without(path);

@@ -8,13 +8,13 @@ use anabranch_base::Instant;
 impl Association {
     /// What the paths carry within the deadlines of messages; zero until something is known.
     pub fn usable_rate(&self) -> UsableRate {
-        self.carried.told()
+        self.sender.carried.told()
     }
 
     /// Something came, or a timer fired. Nothing here changes what is sent.
     #[inline]
     pub(in crate::association) fn note_carried(&mut self, now: Instant) {
-        if self.sends && self.carried.is_due(now) {
+        if self.sender.sends && self.sender.carried.is_due(now) {
             self.update_carried(now);
         }
     }
@@ -23,12 +23,12 @@ impl Association {
     fn update_carried(&mut self, now: Instant) {
         let seen = Seen {
             offered: self.stats.bytes_sent,
-            waiting: self.queue.bytes() + self.board.ahead_bytes(),
+            waiting: self.sender.queue.bytes() + self.sender.board.ahead_bytes(),
             given_up: self.stats.abandoned_unsent + self.stats.abandoned_sent,
             delivered: self.paths.iter().map(|p| p.rate.delivered()).fold(0, u64::saturating_add),
         };
-        let usable = |p: &&Path| p.state.usable() && !p.interface_down && !p.standby;
-        self.carried.update(now, &seen, self.paths.iter().filter(usable).map(way));
+        let usable = |p: &&Path| p.state.usable() && !p.access.interface_down && !p.access.standby;
+        self.sender.carried.update(now, &seen, self.paths.iter().filter(usable).map(way));
     }
 }
 

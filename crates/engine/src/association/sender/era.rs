@@ -56,12 +56,12 @@ impl Association {
     /// No SACK will open the gate where nothing is in flight: what was may have been given up.
     #[inline]
     pub(in crate::association) fn shuts_repairs(&self) -> bool {
-        matches!(self.gate, Gate::Repaired { .. }) && self.board.outstanding_bytes() > 0
+        matches!(self.sender.gate, Gate::Repaired { .. }) && self.sender.board.outstanding_bytes() > 0
     }
 
     #[inline]
     pub(in crate::association) fn shuts_new_data(&self) -> bool {
-        let shut = matches!(self.gate, Gate::OneRepair { new_data: false } | Gate::Repaired { new_data: false });
+        let shut = matches!(self.sender.gate, Gate::OneRepair { new_data: false } | Gate::Repaired { new_data: false });
         shut && !self.nothing_in_flight()
     }
 
@@ -73,16 +73,16 @@ impl Association {
 
     /// The highest TSN sent when the last recovery of all paths began.
     fn recover_tsn(&self) -> u64 {
-        self.paths.iter().find_map(|p| p.era.as_ref()).map_or(0, |era| era.recover_tsn)
+        self.paths.iter().find_map(|p| p.congestion.era.as_ref()).map_or(0, |era| era.recover_tsn)
     }
 
     /// The end of a SACK's verdicts: what waits to be sent again is reported too, and of all that waits the first with a
     /// TSN beyond the last recovery cuts the window of its path.
     pub(in crate::association) fn recover_as_one(&mut self, now: Instant, advanced: bool) {
         self.report_waiting(advanced);
-        let Losses { first: Some(first), bytes } = core::mem::take(&mut self.era_losses) else { return };
+        let Losses { first: Some(first), bytes } = core::mem::take(&mut self.sender.era_losses) else { return };
         let recover = self.recover_tsn();
-        let board = &self.board;
+        let board = &self.sender.board;
         let beyond = board.marked().map(|(t, c)| (t, c.last_path)).filter(|(t, _)| *t > recover);
         let (highest, path) = beyond.min().map_or((0, first), |(t, path)| (t, path.unwrap_or(first)));
         // Of all paths that lost something only one reacts.
@@ -96,16 +96,16 @@ impl Association {
 
     /// Three reports of what timed out and was not sent again yet make it a loss by reports.
     fn report_waiting(&mut self, advanced: bool) {
-        let waits = self.board.has_marked() && self.gaps.len() > 0;
-        if !waits && self.gaps.waiting.is_empty() {
+        let waits = self.sender.board.has_marked() && self.sender.gaps.len() > 0;
+        if !waits && self.sender.gaps.waiting.is_empty() {
             return;
         }
         let newly = self.scratch.highest_acked.unwrap_or(0);
-        let reported = self.gaps.ranges().last().map_or(0, |(_, to)| to);
+        let reported = self.sender.gaps.ranges().last().map_or(0, |(_, to)| to);
         let highest = if self.all_holes_count(advanced) { newly.max(reported) } else { newly };
-        let mut reports = core::mem::take(&mut self.gaps.waiting);
-        reports.retain(|(tsn, _)| self.board.get(*tsn).is_some_and(|c| c.state == ChunkState::Marked));
-        for (tsn, _) in self.board.marked() {
+        let mut reports = core::mem::take(&mut self.sender.gaps.waiting);
+        reports.retain(|(tsn, _)| self.sender.board.get(*tsn).is_some_and(|c| c.state == ChunkState::Marked));
+        for (tsn, _) in self.sender.board.marked() {
             let reported = u8::from(tsn < highest);
             match reports.binary_search_by_key(&tsn, |(t, _)| *t) {
                 Ok(i) => reports[i].1 = (reports[i].1 + reported).min(REPORTS),
@@ -113,33 +113,33 @@ impl Association {
             }
         }
         for (tsn, _) in reports.iter().filter(|(_, n)| *n >= REPORTS) {
-            let Some(c) = self.board.get_mut(*tsn).filter(|c| !c.fast_retransmitted) else { continue };
+            let Some(c) = self.sender.board.get_mut(*tsn).filter(|c| !c.fast_retransmitted) else { continue };
             c.fast_retransmitted = true;
             let (path, len) = (c.last_path, c.len());
-            self.era_losses.note(path.unwrap_or(PathId(0)), len);
+            self.sender.era_losses.note(path.unwrap_or(PathId(0)), len);
         }
-        self.gaps.waiting = reports;
+        self.sender.gaps.waiting = reports;
     }
 
     /// What is left of Max.Burst is left for all paths. It is over with the packet that the window would have allowed.
     pub(in crate::association) fn share_burst(&mut self, left: u16) {
-        self.paths.iter_mut().for_each(|p| p.burst_left = left);
-        let room = self.paths.get(self.paths.primary().index()).is_some_and(|p| p.flight.bytes() < p.cwnd);
-        self.burst_armed &= left > 0 || !room;
+        self.paths.iter_mut().for_each(|p| p.congestion.burst_left = left);
+        let room = self.paths.get(self.paths.primary().index()).is_some_and(|p| p.flight.bytes() < p.congestion.cwnd);
+        self.sender.burst_armed &= left > 0 || !room;
     }
 
     /// A recovery by TSN has begun, of this path or of all.
     pub(in crate::association) fn note_recovery(&mut self, path: PathId) {
         let all = self.config.quirks.one_recovery && self.config.quirks.recover_by_tsn;
-        let mut end = self.board.sent_end() - 1;
-        let marked = |tsn| self.board.get(tsn).is_some_and(|c| c.state == ChunkState::Marked);
-        while all && end > self.board.cumulative() && marked(end) {
+        let mut end = self.sender.board.sent_end() - 1;
+        let marked = |tsn| self.sender.board.get(tsn).is_some_and(|c| c.state == ChunkState::Marked);
+        while all && end > self.sender.board.cumulative() && marked(end) {
             end -= 1;
         }
         for p in self.paths.iter_mut().filter(|p| all || p.id == path) {
-            if let Some(era) = &mut p.era {
+            if let Some(era) = &mut p.congestion.era {
                 era.recover_tsn = if all { era.recover_tsn.max(end) } else { end };
-                p.recovery_exit = p.recovery_exit.or(Some(end));
+                p.congestion.recovery_exit = p.congestion.recovery_exit.or(Some(end));
             }
         }
         if all {
@@ -151,15 +151,15 @@ impl Association {
     /// A chunk is sent again on another path: T3 of the old one starts anew if it was the earliest there and others are in
     /// flight. Answers the old one.
     pub(in crate::association) fn left_its_path(&mut self, now: Instant, tsn: u64, to: PathId) -> Option<PathId> {
-        let old = self.board.get(tsn)?.last_path.filter(|old| *old != to)?;
+        let old = self.sender.board.get(tsn)?.last_path.filter(|old| *old != to)?;
         let p = self.paths.get(old.index())?;
-        let first = p.era.as_ref()?.lowest_tsn.is_some_and(|l| tsn <= l);
+        let first = p.congestion.era.as_ref()?.lowest_tsn.is_some_and(|l| tsn <= l);
         if first && p.flight.bytes() > 0 {
             self.refresh_view(old);
             let facts = self.facts(now);
             let at =
                 self.policies.timer.arm(&facts.view(&self.views), self.views.paths.get(old.index())?, Arm::Started);
-            self.paths[old.index()].t3 = Some(at);
+            self.paths[old.index()].timers.t3 = Some(at);
         }
         first.then_some(old)
     }

@@ -1,7 +1,7 @@
 //! Messages given up (RFC 3758, RFC 7496), and what the peer is to skip.
 
-use crate::association::seldom::Nothing;
 use crate::association::{Association, Undelivered};
+use crate::lazy_box::Empty;
 use crate::message::SendOptions;
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
@@ -22,8 +22,8 @@ pub(in crate::association) struct Abandoned {
     by_stream: BTreeMap<StreamId, AbandonedStats>,
 }
 
-impl Nothing for Abandoned {
-    const NOTHING: &'static Self = &Abandoned { total: AbandonedStats::NONE, by_stream: BTreeMap::new() };
+impl Empty for Abandoned {
+    const EMPTY: &'static Self = &Abandoned { total: AbandonedStats::NONE, by_stream: BTreeMap::new() };
 }
 
 /// May it be given up at all?
@@ -41,7 +41,7 @@ impl Abandoned {
 impl Association {
     /// Messages of `stream` that were given up, by policy (RFC 7496 §4.3).
     pub fn abandoned_on(&self, stream: StreamId) -> AbandonedStats {
-        self.abandoned.by_stream.get(&stream).copied().unwrap_or_default()
+        self.sender.abandoned.by_stream.get(&stream).copied().unwrap_or_default()
     }
 
     /// Drops unsent messages that are less important than one with `options`, until `bytes` more fit. False, and
@@ -51,9 +51,10 @@ impl Association {
         if !self.policies.abandon.makes_room() {
             return false;
         }
-        let (groups, abandoned, stats) = (&mut self.groups, &mut self.abandoned, &mut self.stats);
-        let (given_up, keeps, most) = (&mut self.given_up, self.config.return_given_up, self.config.send_buffer as u64);
-        self.queue.discard_below(options.discard_priority, bytes, &mut |message, o, payload| {
+        let (groups, abandoned, stats) = (&mut self.sender.groups, &mut self.sender.abandoned, &mut self.stats);
+        let (given_up, keeps, most) =
+            (&mut self.sender.given_up, self.config.return_given_up, self.config.send_buffer as u64);
+        self.sender.queue.discard_below(options.discard_priority, bytes, &mut |message, o, payload| {
             groups.break_up(o.group);
             groups.taken(o.group, payload.len() as u64);
             abandoned.count(o.stream, Reason::Priority, false);
@@ -67,9 +68,9 @@ impl Association {
     /// Drops the messages on `stream` of which nothing was given a TSN yet: the user wants an end, not the rest.
     /// Answers how many, and their bytes.
     pub fn discard_unsent(&mut self, stream: StreamId) -> (u64, u64) {
-        let (groups, stats) = (&mut self.groups, &mut self.stats);
+        let (groups, stats) = (&mut self.sender.groups, &mut self.stats);
         let mut all = (0, 0);
-        self.queue.discard(stream, &mut |o, len| {
+        self.sender.queue.discard(stream, &mut |o, len| {
             groups.break_up(o.group);
             groups.taken(o.group, len);
             stats.abandoned_unsent += 1;
@@ -91,18 +92,18 @@ impl Association {
     }
 
     fn give_up(&mut self, now: Instant, marked: bool) -> bool {
-        let empty = if marked { !self.board.has_marked() } else { self.board.ahead().is_empty() };
+        let empty = if marked { !self.sender.board.has_marked() } else { self.sender.board.ahead().is_empty() };
         if !self.peer.forward_tsn || empty {
             return false;
         }
         // Marked chunks lie between all that is outstanding.
-        let many = if marked { self.board.chunks() } else { self.board.ahead().len() as u64 };
-        let swept = if marked { &mut self.swept_marked } else { &mut self.swept_ahead };
+        let many = if marked { self.sender.board.chunks() } else { self.sender.board.ahead().len() as u64 };
+        let swept = if marked { &mut self.sender.swept_marked } else { &mut self.sender.swept_ahead };
         if swept.is_some_and(|t| now.since(t) < SWEEP * (many / SWEPT + 1)) {
             return false;
         }
         *swept = Some(now);
-        let found_some = self.may_give_up && self.sweep(now, marked);
+        let found_some = self.sender.may_give_up && self.sweep(now, marked);
         self.after_abandon(now);
         found_some
     }
@@ -116,16 +117,18 @@ impl Association {
         for _ in 0..2 {
             list.clear();
             if marked {
-                list.extend(self.board.marked().map(|(tsn, _)| tsn));
+                list.extend(self.sender.board.marked().map(|(tsn, _)| tsn));
             } else {
-                list.extend(self.board.ahead().iter().map(|c| self.board.extend(c.tsn)));
+                list.extend(self.sender.board.ahead().iter().map(|c| self.sender.board.extend(c.tsn)));
             }
             let state = if marked { ChunkState::Marked } else { ChunkState::Waiting };
             let before = found_some;
             let mut facts = self.facts(now);
             for &tsn in &list {
                 // Its message may have gone with another chunk of it.
-                let Some(c) = self.board.get(tsn).filter(|c| c.state == state).map(|c| c.view()) else { continue };
+                let Some(c) = self.sender.board.get(tsn).filter(|c| c.state == state).map(|c| c.view()) else {
+                    continue;
+                };
                 if let Some(why) = self.worthless(&facts, &c) {
                     self.abandon_message(c.tsn, why);
                     facts = self.facts(now);
@@ -147,7 +150,7 @@ impl Association {
         let why = if self.peer.forward_tsn && is_partial(c) { self.worthless(&self.facts(now), c) } else { None };
         let Some(why) = why else { return false };
         // Others of its age are late as well.
-        (self.swept_marked, self.swept_ahead) = (None, None);
+        (self.sender.swept_marked, self.sender.swept_ahead) = (None, None);
         self.abandon_message(c.tsn, why);
         self.after_abandon(now);
         true
@@ -157,39 +160,39 @@ impl Association {
         if !is_partial(c) {
             return None;
         }
-        let group = self.board.get(self.board.extend(c.tsn)).and_then(|c| c.group);
-        let (group_broken, group_unsent) = (self.groups.is_broken(group), self.groups.unsent(group));
+        let group = self.sender.board.get(self.sender.board.extend(c.tsn)).and_then(|c| c.group);
+        let (group_broken, group_unsent) = (self.sender.groups.is_broken(group), self.sender.groups.unsent(group));
         let c = ChunkView { group_broken, group_unsent, ..*c };
         self.policies.abandon.give_up(&facts.view(&self.views), &c)
     }
 
     /// All chunks of the message go together (RFC 3758 §3.5 A3); what was in flight counts no longer.
     fn abandon_message(&mut self, tsn: anabranch_base::Tsn, why: Reason) {
-        let tsn = self.board.extend(tsn);
+        let tsn = self.sender.board.extend(tsn);
         let of = |c: &crate::tx::scoreboard::Chunk| (c.message, c.group, c.header.stream);
-        let Some((message, group, stream)) = self.board.get(tsn).map(of) else { return };
-        self.groups.break_up(group);
-        self.views_doubtful = true;
+        let Some((message, group, stream)) = self.sender.board.get(tsn).map(of) else { return };
+        self.sender.groups.break_up(group);
+        self.views.doubtful = true;
         let mut sent = false;
         if self.config.return_given_up {
             self.keep_given_up(tsn);
         }
-        for t in self.board.message_tsns(tsn) {
-            let Some(c) = self.board.get(t) else { continue };
+        for t in self.sender.board.message_tsns(tsn) {
+            let Some(c) = self.sender.board.get(t) else { continue };
             sent |= c.transmissions > 0;
             let len = c.len();
-            let copies = self.board.settle(t, ChunkState::Abandoned);
+            let copies = self.sender.board.settle(t, ChunkState::Abandoned);
             for l in copies.iter() {
                 if let Some(p) = self.paths.get_mut(l.path.index()) {
                     p.flight_remove(l.tx_seq, len, false);
                 }
             }
         }
-        if self.queue.is_cutting_message(stream.0, message) {
-            self.board.append_given_up_end(tsn);
-            self.queue.drop_rest_of(stream.0, message);
+        if self.sender.queue.is_cutting_message(stream.0, message) {
+            self.sender.board.append_given_up_end(tsn);
+            self.sender.queue.drop_rest_of(stream.0, message);
         }
-        self.abandoned.count(stream, why, sent);
+        self.sender.abandoned.count(stream, why, sent);
         if sent { self.stats.abandoned_sent += 1 } else { self.stats.abandoned_unsent += 1 }
     }
 
@@ -197,21 +200,22 @@ impl Association {
     ///
     /// Not with every SACK: again only when the point moved, or when the last one should have been answered by now.
     pub(in crate::association) fn after_abandon(&mut self, now: Instant) {
-        let point = self.board.advance_ack_point(now);
-        if point <= self.board.cumulative() {
-            self.forward_timer = None;
-            self.forward_sent = None;
+        let point = self.sender.board.advance_ack_point(now);
+        if point <= self.sender.board.cumulative() {
+            self.sender.forward_timer = None;
+            self.sender.forward_sent = None;
         } else {
             let srtt = self.paths.iter().map(|p| p.rtt.srtt()).max().filter(|t| !t.is_zero());
             let patience = srtt.unwrap_or(self.config.rto_initial);
-            self.forward_due = self.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
+            self.sender.forward_due =
+                self.sender.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
         }
         for i in 0..self.paths.len() {
             let held = self.marked_outstanding(PathId(i as u8));
             if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() + held == 0)
-                && self.board.reneged() == 0
+                && self.sender.board.reneged() == 0
             {
-                p.t3 = None;
+                p.timers.t3 = None;
             }
         }
     }

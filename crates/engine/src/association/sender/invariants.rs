@@ -12,21 +12,24 @@ impl Association {
     /// A description of what does not hold.
     #[doc(hidden)]
     pub fn check_invariants(&self) -> Result<(), String> {
-        self.board.check()?;
+        self.sender.board.check()?;
         self.check_flights()?;
         self.check_bounds()?;
         if self.phase() == Phase::Closed {
             return Ok(());
         }
         for p in self.paths.iter() {
-            if p.flight.bytes() > 0 && p.t3.is_none() {
+            if p.flight.bytes() > 0 && p.timers.t3.is_none() {
                 return Err(format!("{:?}: {} bytes in flight and no T3", p.id, p.flight.bytes()));
             }
-            if p.cwnd < self.paths.mtu() {
-                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.cwnd));
+            if p.congestion.cwnd < self.paths.mtu() {
+                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.congestion.cwnd));
             }
         }
-        if self.board.reneged() > 0 && self.paths.iter().all(|p| p.t3.is_none()) && !self.board.has_marked() {
+        if self.sender.board.reneged() > 0
+            && self.paths.iter().all(|p| p.timers.t3.is_none())
+            && !self.sender.board.has_marked()
+        {
             return Err("withdrawn acknowledgements and no T3 anywhere".to_owned());
         }
         Ok(())
@@ -38,7 +41,8 @@ impl Association {
         if held > 2 * self.config.receive_buffer + usize::from(u16::MAX) {
             return Err(format!("{held} bytes received are held, the buffer has {}", self.config.receive_buffer));
         }
-        let queues = [self.control.len(), self.copies_due.len() / 100, self.gaps.len() / 100, self.paths.len()];
+        let queues =
+            [self.control.len(), self.sender.copies_due.len() / 100, self.sender.gaps.len() / 100, self.paths.len()];
         if queues.iter().any(|n| *n > 400) {
             return Err(format!("too much is queued: {queues:?}"));
         }
@@ -48,7 +52,7 @@ impl Association {
     fn check_flights(&self) -> Result<(), String> {
         let mut bytes = vec![0u64; self.paths.len()];
         let mut serials: BTreeMap<usize, BTreeSet<u64>> = BTreeMap::new();
-        for (tsn, c) in self.board.iter() {
+        for (tsn, c) in self.sender.board.iter() {
             for l in c.copies.iter() {
                 let (Some(sum), Some(p)) = (bytes.get_mut(l.path.index()), self.paths.get(l.path.index())) else {
                     return Err(format!("TSN {tsn}: a live copy on {:?}, which does not exist", l.path));

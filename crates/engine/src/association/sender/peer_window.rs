@@ -52,19 +52,19 @@ impl Association {
     /// Payload bytes the peer can still take.
     pub(in crate::association) fn peer_rwnd(&self) -> u64 {
         let q = &self.config;
-        let held = if q.quirks.marked_hold_window { self.board.marked_bytes() } else { 0 };
-        let overhead = q.peer_chunk_overhead * (self.board.outstanding_chunks() + 1);
-        self.peer_window.a_rwnd.saturating_sub(self.board.outstanding_bytes() + held + overhead)
+        let held = if q.quirks.marked_hold_window { self.sender.board.marked_bytes() } else { 0 };
+        let overhead = q.peer_chunk_overhead * (self.sender.board.outstanding_chunks() + 1);
+        self.sender.peer_window.a_rwnd.saturating_sub(self.sender.board.outstanding_bytes() + held + overhead)
     }
 
     /// Was the window that the peer announced last too small for so many bytes?
     pub(in crate::association) fn peer_has_no_room_for(&self, len: u64) -> bool {
-        self.peer_window.a_rwnd < len
+        self.sender.peer_window.a_rwnd < len
     }
 
     /// Does the peer have no room for a packet, so that it may drop what comes?
     pub(in crate::association) fn peer_is_full(&self) -> bool {
-        self.peer_window.closed_since.is_some() || self.peer_has_no_room_for(self.paths.mtu())
+        self.sender.peer_window.closed_since.is_some() || self.peer_has_no_room_for(self.paths.mtu())
     }
 
     /// How many chunks of the look-ahead may leave now, the first of which has `len` bytes; none when the window is
@@ -73,12 +73,12 @@ impl Association {
     /// the first of all, which the peer takes rather than any other. `room` is what the peer can still take.
     pub(in crate::association) fn chunks_for_window(&mut self, now: Instant, len: u64, room: u64) -> Option<usize> {
         if len > room {
-            let holes = self.board.ahead_holes();
+            let holes = self.sender.board.ahead_holes();
             if holes > 0 {
                 return Some(holes);
             }
         }
-        let shown = if len > room { 1 } else { self.board.ahead().len() };
+        let shown = if len > room { 1 } else { self.sender.board.ahead().len() };
         self.peer_takes(now, len, room).then_some(shown)
     }
 
@@ -89,8 +89,8 @@ impl Association {
             return false;
         }
         if len <= room {
-            self.peer_window.probe = Probe::Idle;
-            self.peer_window.backoff = 0;
+            self.sender.peer_window.probe = Probe::Idle;
+            self.sender.peer_window.backoff = 0;
             return true;
         }
         if !self.nothing_in_flight() {
@@ -101,16 +101,17 @@ impl Association {
 
     #[inline(never)]
     fn probes_now(&mut self, now: Instant) -> bool {
-        match self.peer_window.probe {
+        match self.sender.peer_window.probe {
             Probe::Due => {
-                self.peer_window.probe = Probe::Idle;
-                self.peer_window.backoff = (self.peer_window.backoff + 1).min(MAX_BACKOFF);
+                self.sender.peer_window.probe = Probe::Idle;
+                self.sender.peer_window.backoff = (self.sender.peer_window.backoff + 1).min(MAX_BACKOFF);
                 true
             }
             Probe::At(_) => false,
             Probe::Idle => {
                 let rto = self.rto(self.paths.usable().iter().next().unwrap_or(PathId(0)));
-                self.peer_window.probe = Probe::At(now + self.doubled(rto, self.peer_window.backoff.into()));
+                self.sender.peer_window.probe =
+                    Probe::At(now + self.doubled(rto, self.sender.peer_window.backoff.into()));
                 false
             }
         }
@@ -121,18 +122,18 @@ impl Association {
     fn would_dribble(&self, room: u64) -> bool {
         room < self.paths.mtu()
             && self.scratch.packet.is_empty()
-            && self.queue.bytes() + self.board.ahead_bytes() > room
+            && self.sender.queue.bytes() + self.sender.board.ahead_bytes() > room
             && !self.nothing_in_flight()
     }
 
     /// Neither outstanding nor waiting to be sent again.
     pub(in crate::association) fn nothing_in_flight(&self) -> bool {
-        self.board.outstanding_bytes() == 0 && !self.board.has_marked()
+        self.sender.board.outstanding_bytes() == 0 && !self.sender.board.has_marked()
     }
 
     /// A SACK announces `a_rwnd`; `progress`: it acknowledged something.
     pub(in crate::association) fn on_peer_window(&mut self, now: Instant, a_rwnd: u32, progress: bool) {
-        let w = &mut self.peer_window;
+        let w = &mut self.sender.peer_window;
         w.a_rwnd = u64::from(a_rwnd);
         w.heard = Some(now);
         if progress && a_rwnd > 0 {
@@ -153,8 +154,8 @@ impl Association {
 
     /// The peer answers, it only has no room: what T3 finds unacknowledged then is no error of the path.
     pub(in crate::association) fn probing_in_vain(&self, path: PathId) -> bool {
-        let w = &self.peer_window;
-        let sent = self.paths.get(path.index()).and_then(|p| p.last_data_sent);
+        let w = &self.sender.peer_window;
+        let sent = self.paths.get(path.index()).and_then(|p| p.pace.last_data_sent);
         w.closed_since.is_some() && w.heard >= sent
     }
 
@@ -167,7 +168,7 @@ impl Association {
             let mut list = core::mem::take(&mut self.scratch.copies);
             list.clear();
             if let Some(p) = self.paths.get_mut(i) {
-                p.backoff = 0;
+                p.expiry.backoff = 0;
                 list.extend(p.flight.copies_since(since));
             }
             for c in &list {
@@ -176,7 +177,7 @@ impl Association {
             list.clear();
             self.scratch.copies = list;
             if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0) {
-                p.t3 = None;
+                p.timers.t3 = None;
             }
         }
     }

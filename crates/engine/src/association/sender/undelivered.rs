@@ -2,7 +2,7 @@
 //! unacknowledged message).
 
 use crate::association::Association;
-use crate::association::seldom::Nothing;
+use crate::lazy_box::Empty;
 use crate::message::{Payload, SendOptions};
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::StreamId;
@@ -34,7 +34,7 @@ pub(in crate::association) struct GivenUp {
 }
 
 impl GivenUp {
-    /// Keeps a message, up to `most` bytes of them: beyond nobody is reading them.
+    /// Keeps a message, up to `most` bytes of them: beyond that the user does not read them.
     pub fn keep(&mut self, m: Undelivered, most: u64) {
         let len = m.payload.len() as u64;
         if self.bytes + len <= most {
@@ -52,8 +52,8 @@ impl Undelivered {
     }
 }
 
-impl Nothing for GivenUp {
-    const NOTHING: &'static Self = &GivenUp { messages: Vec::new(), bytes: 0 };
+impl Empty for GivenUp {
+    const EMPTY: &'static Self = &GivenUp { messages: Vec::new(), bytes: 0 };
 }
 
 /// Messages put together from their pieces, in the order in which they were handed over.
@@ -93,32 +93,32 @@ impl Association {
     pub fn undelivered(&self) -> Vec<Undelivered> {
         let mut all = Pieces::default();
         let unsettled = |c: &&Chunk| !matches!(c.state, ChunkState::Acked | ChunkState::Abandoned);
-        self.board.iter().map(|(_, c)| c).filter(unsettled).for_each(|c| all.add_chunk(c));
-        self.queue.for_each_left(|number, options, rest| all.add_rest(number, options, rest));
+        self.sender.board.iter().map(|(_, c)| c).filter(unsettled).for_each(|c| all.add_chunk(c));
+        self.sender.queue.for_each_left(|number, options, rest| all.add_rest(number, options, rest));
         all.messages().collect()
     }
 
     /// Messages that were given up since this was asked last; none but with
     /// [`return_given_up`](crate::AssocConfig::return_given_up).
     pub fn take_given_up(&mut self) -> Vec<Undelivered> {
-        self.given_up.held().map(std::mem::take).map(|g| g.messages).unwrap_or_default()
+        self.sender.given_up.used().map(std::mem::take).map(|g| g.messages).unwrap_or_default()
     }
 
     /// Keeps the message of a chunk that is about to be given up.
     pub(in crate::association) fn keep_given_up(&mut self, tsn: u64) {
         let mut all = Pieces::default();
-        for t in self.board.message_tsns(tsn) {
-            if let Some(c) = self.board.get(t).filter(|c| c.state != ChunkState::Acked) {
+        for t in self.sender.board.message_tsns(tsn) {
+            if let Some(c) = self.sender.board.get(t).filter(|c| c.state != ChunkState::Acked) {
                 all.add_chunk(c);
             }
         }
-        let number = self.board.get(tsn).map(|c| c.message);
-        self.queue.for_each_left(|n, options, rest| {
+        let number = self.sender.board.get(tsn).map(|c| c.message);
+        self.sender.queue.for_each_left(|n, options, rest| {
             if Some(n) == number {
                 all.add_rest(n, options, rest);
             }
         });
         let limit = self.config.send_buffer as u64;
-        all.messages().for_each(|m| self.given_up.keep(m, limit));
+        all.messages().for_each(|m| self.sender.given_up.keep(m, limit));
     }
 }

@@ -4,8 +4,8 @@
 //! still one in flight (§5.1.1).
 
 use crate::association::Association;
+use crate::association::sender::Sender;
 use crate::association::stream_reset::request::{Part, Request, Wish, part_of};
-use crate::tx::scoreboard::Scoreboard;
 use anabranch_base::Instant;
 use anabranch_wire::reconfig_result as result;
 use bytes::Bytes;
@@ -32,8 +32,8 @@ impl Request {
     }
 
     /// Notes whether what the request names is acknowledged as it leaves.
-    pub(in crate::association) fn leaves(&mut self, board: &Scoreboard) {
-        let all = self.last_tsn <= board.cumulative();
+    pub(in crate::association) fn leaves(&mut self, sender: &Sender) {
+        let all = self.last_tsn <= sender.cumulative();
         self.in_vain.early |= !all;
         self.in_vain.late = all;
     }
@@ -48,11 +48,11 @@ impl Request {
 impl Association {
     /// Once more, with the next number, where the peer waits for nothing. True when it was.
     pub(in crate::association) fn ask_again(&mut self, now: Instant) -> bool {
-        let Some(number) = self.reconfig.request.as_ref().filter(|r| r.in_vain.shown).and_then(|r| r.lone_reset())
+        let Some(number) = self.stream_reset.request.as_ref().filter(|r| r.in_vain.shown).and_then(|r| r.lone_reset())
         else {
             return false;
         };
-        let Some(r) = self.reconfig.request.take() else { return false };
+        let Some(r) = self.stream_reset.request.take() else { return false };
         let Wish::Reset { outgoing, response, .. } = r.wish else { return false };
         let in_vain = InVain { former: Some((r.params, number)), ..InVain::default() };
         self.request(now, Wish::Reset { outgoing, incoming: None, response }, r.refused, in_vain);
@@ -65,13 +65,13 @@ impl Association {
         if !matches!(what, result::ALREADY_IN_PROGRESS | result::BAD_SEQUENCE) {
             return false;
         }
-        let Some(r) = self.reconfig.request.as_mut() else { return false };
+        let Some(r) = self.stream_reset.request.as_mut() else { return false };
         let Some((params, before)) = r.in_vain.former.take() else { return false };
         (r.params, r.open, r.in_vain) = (params, vec![before], InVain::default());
         // All that it names is: so it is never early again.
-        r.last_tsn = self.board.cumulative();
+        r.last_tsn = self.sender.cumulative();
         if what == result::BAD_SEQUENCE {
-            self.reconfig.next_request = number;
+            self.stream_reset.next_request = number;
         }
         true
     }

@@ -3,10 +3,8 @@
 use crate::association::Association;
 use crate::association::control::{What, causes};
 use crate::association::receiver::FinishedReset;
-use crate::association::seldom::Seldom;
 use crate::association::stream_reset::request::Wish;
 use crate::event::Event;
-use crate::tx::scoreboard::Scoreboard;
 use anabranch_base::{Instant, PathId, StreamId, Tsn};
 use anabranch_wire::{Cause, Encode, Parameter, ReConfig, list_u16, reconfig_result as result};
 use bytes::Bytes;
@@ -44,7 +42,7 @@ fn number_of(p: &Parameter<'_>) -> Option<u32> {
 impl Association {
     pub(in crate::association) fn on_re_config(&mut self, now: Instant, path: PathId, chunk: &ReConfig<'_>) {
         // One packet is answered by one (RFC 9260 §12.4).
-        if core::mem::replace(&mut self.reconfig.one_answered, true) {
+        if core::mem::replace(&mut self.stream_reset.one_answered, true) {
             return;
         }
         let all: Vec<Parameter<'_>> = chunk.params.iter().take(3).filter_map(Result::ok).collect();
@@ -77,15 +75,15 @@ impl Association {
 
     /// Appends the answer to one request: the same as before to a repeated one (§5.2.1).
     fn answer_request(&mut self, now: Instant, number: u32, p: &Parameter<'_>, out: &mut Vec<u8>) {
-        if let Some((_, before)) = self.reconfig.answered.iter().find(|(n, _)| *n == number) {
+        if let Some((_, before)) = self.stream_reset.answered.iter().find(|(n, _)| *n == number) {
             out.extend_from_slice(before);
             let meets = |w: &Wish| matches!(w, Wish::Reset { response: Some(n), .. } if *n == number);
-            if self.reconfig.request.as_ref().is_some_and(|r| meets(&r.wish)) {
+            if self.stream_reset.request.as_ref().is_some_and(|r| meets(&r.wish)) {
                 self.send_reconfig(now);
             }
             return;
         }
-        let (what, tsns) = if number != self.reconfig.peer_next {
+        let (what, tsns) = if number != self.stream_reset.peer_next {
             return respond(number, result::BAD_SEQUENCE, None, out);
         } else if self.receiver.defers_reset() && resets_theirs(p) {
             (Some(result::ALREADY_IN_PROGRESS), None)
@@ -96,14 +94,14 @@ impl Association {
             // Not taken yet: it comes again under its number.
             return respond(number, result::IN_PROGRESS, None, out);
         }
-        self.reconfig.peer_next = number.wrapping_add(1);
+        self.stream_reset.peer_next = number.wrapping_add(1);
         let mut answer = Vec::new();
         if let Some(what) = what {
             respond(number, what, tsns, &mut answer);
         }
         out.extend_from_slice(&answer);
-        self.reconfig.answered.truncate(MAX_REMEMBERED - 1);
-        self.reconfig.answered.push_front((number, answer.into()));
+        self.stream_reset.answered.truncate(MAX_REMEMBERED - 1);
+        self.stream_reset.answered.push_front((number, answer.into()));
     }
 
     /// The result of one request; none when a request of ours is the answer.
@@ -120,10 +118,10 @@ impl Association {
             }
             Parameter::IncomingReset { streams, .. } => (self.peer_wants_reset(now, number, listed(streams)), None),
             Parameter::TsnReset { .. } => {
-                if !self.reconfig.is_idle() {
+                if !self.stream_reset.is_idle() {
                     return (Some(result::DENIED), None);
                 }
-                if !self.board.is_empty() || self.queue.is_cutting() {
+                if !self.sender.has_nothing_outstanding() || self.sender.is_cutting() {
                     return (Some(BUSY), None);
                 }
                 let tsns = self.reset_for_peer();
@@ -139,14 +137,14 @@ impl Association {
                 (Some(result::PERFORMED), None)
             }
             Parameter::AddIncoming { streams, .. } => {
-                let sum = u32::from(self.outbound_streams) + u32::from(streams);
+                let sum = u32::from(self.sender.streams()) + u32::from(streams);
                 if sum > u32::from(self.config.max_streams) || streams == 0 {
                     return (Some(result::DENIED), None);
                 }
-                if !self.reconfig.may_ask_for_peer() || self.reconfig.adds_wait() {
+                if !self.stream_reset.may_ask_for_peer() || self.stream_reset.adds_wait() {
                     return (Some(BUSY), None);
                 }
-                self.reconfig.wishes.push_front(Wish::Add { outgoing: streams, incoming: 0 }.into());
+                self.stream_reset.wishes.push_front(Wish::Add { outgoing: streams, incoming: 0 }.into());
                 (Some(result::PERFORMED), None)
             }
             _ => (None, None),
@@ -164,7 +162,7 @@ impl Association {
 
     /// The peer wants streams of ours to begin anew (§5.2.3).
     fn peer_wants_reset(&mut self, now: Instant, number: u32, streams: Vec<StreamId>) -> Option<u32> {
-        if streams.iter().any(|s| s.0 >= self.outbound_streams) {
+        if streams.iter().any(|s| s.0 >= self.sender.streams()) {
             return Some(result::WRONG_SSN);
         }
         let covers = |w: &Wish| match w {
@@ -173,18 +171,18 @@ impl Association {
             }
             _ => false,
         };
-        if self.reconfig.own_resets().any(covers) {
+        if self.stream_reset.own_resets().any(covers) {
             return Some(result::NOTHING_TO_DO);
         }
-        if !self.reconfig.may_ask_for_peer() || !self.state.sends_data() {
-            return Some(if self.state.sends_data() { BUSY } else { result::DENIED });
+        if !self.stream_reset.may_ask_for_peer() || !self.handshake.state().sends_data() {
+            return Some(if self.handshake.state().sends_data() { BUSY } else { result::DENIED });
         }
         self.give_up_refused_reset();
         let wish = Wish::Reset { outgoing: Some(streams), incoming: None, response: Some(number) };
-        self.reconfig.wishes.push_front(wish.into());
+        self.stream_reset.wishes.push_front(wish.into());
         self.advance_reconfig(now);
         // What was handed over before goes first.
-        self.reconfig.request.is_none().then_some(result::IN_PROGRESS)
+        self.stream_reset.request.is_none().then_some(result::IN_PROGRESS)
     }
 
     /// A deferred reset was carried out: the peer hears of it.
@@ -197,7 +195,7 @@ impl Association {
         let mut out = Vec::new();
         respond(done.request, result::PERFORMED, None, &mut out);
         let out = Bytes::from(out);
-        if let Some((_, answer)) = self.reconfig.answered.iter_mut().find(|(n, _)| *n == done.request) {
+        if let Some((_, answer)) = self.stream_reset.answered.iter_mut().find(|(n, _)| *n == done.request) {
             *answer = out.clone();
         }
         let path = self.acknowledger.path();
@@ -209,30 +207,24 @@ impl Association {
     fn reset_for_peer(&mut self) -> (Tsn, Tsn) {
         let theirs = Tsn(self.receiver.cum().0.wrapping_add(1).wrapping_add(1 << 31));
         self.begin_anew(theirs, None);
-        (Tsn(self.board.end() as u32), theirs)
+        (Tsn(self.sender.next_tsn() as u32), theirs)
     }
 
     fn settle_after_reset(&mut self) {
         for p in self.paths.iter_mut() {
-            p.t3 = None;
-            if let Some(era) = &mut p.era {
+            p.timers.t3 = None;
+            if let Some(era) = &mut p.congestion.era {
                 (era.timed, era.lowest_tsn) = (None, None);
             }
-            p.loss_timer = None;
-            p.reorder_timer = None;
+            p.timers.loss = None;
+            p.timers.reorder = None;
         }
-        self.gaps = crate::association::sender::sack::gap_memory::GapMemory::default();
-        self.copies_due = Seldom::nothing();
-        self.highest_reported = None;
-        (self.forward_sent, self.forward_timer, self.forward_due) = (None, None, false);
     }
 
     /// Both directions begin anew: the peer's data at `theirs`, ours at `ours` when that changes.
     pub(in crate::association) fn begin_anew(&mut self, theirs: Tsn, ours: Option<Tsn>) {
         self.receiver.begin_anew(theirs, self.peer.forward_tsn);
-        self.queue.reset_all();
-        if let Some(ours) = ours.filter(|_| self.board.is_empty()) {
-            self.board = Scoreboard::new(ours);
+        if self.sender.begin_anew(ours) {
             self.settle_after_reset();
         }
         self.events.push_back(Event::AssociationReset);

@@ -1,10 +1,10 @@
 //! What the peer refuses as "request already in progress" (RFC 6525 §4.4): asked for again later, with the next
 //! numbers. The answer ends the request (§5.2.7 H1, H3), so that none is in flight and nothing counts as an error
 //! meanwhile. The pauses are those of the re-configuration timer (§5.1.1), and there are at most Association.Max.Retrans
-//! of them: then the user is told.
+//! of them: then the user learns of it.
 
 use crate::association::Association;
-use crate::association::stream_reset::request::{Part, Reconfig, Wish};
+use crate::association::stream_reset::request::{Part, StreamReset, Wish};
 use crate::event::Event;
 use anabranch_base::{Duration, Instant};
 use anabranch_wire::reconfig_result as result;
@@ -52,7 +52,7 @@ fn part_of_wish(wish: &Wish, part: Option<Part>) -> Option<Wish> {
     })
 }
 
-impl Reconfig {
+impl StreamReset {
     /// When something that was refused is asked for again.
     pub(in crate::association) fn asks_again_at(&self) -> Option<Instant> {
         self.wishes.front().filter(|_| self.request.is_none())?.not_before
@@ -95,14 +95,14 @@ impl Association {
         refused: u16,
         rto: Duration,
     ) -> bool {
-        let again = what == result::ALREADY_IN_PROGRESS && self.state.takes_user_data();
+        let again = what == result::ALREADY_IN_PROGRESS && self.handshake.state().takes_user_data();
         if !again || refused >= self.config.max_association_retrans {
             return false;
         }
         let Some(wish) = part_of_wish(wish, part) else { return false };
         let wait = self.doubled(rto, refused.into());
         // Behind what was refused before it: nothing is asked for out of turn for ever.
-        let wishes = &mut self.reconfig.wishes;
+        let wishes = &mut self.stream_reset.wishes;
         let at = wishes.iter().take_while(|w| w.refused > 0).count();
         wishes.insert(at, Waiting { wish, refused: refused + 1, not_before: Some(now + wait) });
         true
@@ -111,9 +111,9 @@ impl Association {
     /// The peer wants a reset of `streams` while a refused one of ours holds others: ours is given up, as both cannot
     /// wait for each other.
     pub(in crate::association) fn give_up_refused_reset(&mut self) {
-        let Some(at) = self.reconfig.wishes.iter().position(Waiting::holds_streams) else { return };
-        self.reconfig.wishes.remove(at);
-        self.queue.resume(false);
+        let Some(at) = self.stream_reset.wishes.iter().position(Waiting::holds_streams) else { return };
+        self.stream_reset.wishes.remove(at);
+        self.sender.resume(false);
         self.events.push_back(Event::ReconfigFailed { result: result::ALREADY_IN_PROGRESS });
     }
 }

@@ -3,10 +3,10 @@
 
 use crate::association::Association;
 use crate::association::control::What;
-use crate::association::seldom::Nothing;
 use crate::association::stream_reset::again::InVain;
 use crate::association::stream_reset::refused::Waiting;
 use crate::event::{Event, PathReason};
+use crate::lazy_box::Empty;
 use anabranch_base::{Instant, PathId, StreamId, Tsn};
 use anabranch_wire::{Encode, Parameter, Params, reconfig_result as result};
 use bytes::Bytes;
@@ -69,26 +69,26 @@ pub(in crate::association) struct Request {
     /// The peer has said "in progress": waiting is no error.
     in_progress: bool,
     /// How often the wish was refused before.
-    pub(in crate::association) refused: u16,
-    pub(in crate::association) in_vain: InVain,
+    pub(super) refused: u16,
+    pub(super) in_vain: InVain,
 }
 
 /// State of both sides; of an association that may use it.
 #[derive(Debug, Default)]
-pub(crate) struct Reconfig {
-    pub(in crate::association) next_request: u32,
-    pub(in crate::association) request: Option<Box<Request>>,
-    pub(in crate::association) wishes: VecDeque<Waiting>,
+pub(crate) struct StreamReset {
+    pub(super) next_request: u32,
+    pub(super) request: Option<Box<Request>>,
+    pub(super) wishes: VecDeque<Waiting>,
     /// The peer's next request number.
-    pub(in crate::association) peer_next: u32,
+    pub(super) peer_next: u32,
     /// Numbers of the last requests with their answers, which are empty where a request of ours was the answer.
-    pub(in crate::association) answered: VecDeque<(u32, Bytes)>,
+    pub(super) answered: VecDeque<(u32, Bytes)>,
     /// The packet at hand had its request already.
-    pub(in crate::association) one_answered: bool,
+    pub(super) one_answered: bool,
 }
 
-impl Nothing for Reconfig {
-    const NOTHING: &'static Self = &Reconfig {
+impl Empty for StreamReset {
+    const EMPTY: &'static Self = &StreamReset {
         next_request: 0,
         request: None,
         wishes: VecDeque::new(),
@@ -98,12 +98,17 @@ impl Nothing for Reconfig {
     };
 }
 
-impl Reconfig {
+impl StreamReset {
+    /// A packet came: one request in it is answered.
+    pub fn begin_packet(&mut self) {
+        self.one_answered = false;
+    }
+
     /// Numbers begin at the Initial TSN (RFC 6525 §4.1).
     pub fn new(initial: Tsn) -> Self {
-        Reconfig { next_request: initial.0, ..Reconfig::default() }
+        StreamReset { next_request: initial.0, ..StreamReset::default() }
     }
-    /// The same of the peer.
+    /// The peer's numbers begin at its Initial TSN.
     pub fn peer_starts_at(&mut self, initial: Tsn) {
         self.peer_next = initial.0;
     }
@@ -127,10 +132,10 @@ impl Reconfig {
 }
 
 impl Association {
-    /// Nothing is asked of the peer, nor to be asked.
+    /// Empty is asked of the peer, nor to be asked.
     #[inline]
     pub(in crate::association) fn is_reconfig_idle(&self) -> bool {
-        self.reconfig.is_nothing() || self.reconfig.is_idle()
+        self.stream_reset.is_empty() || self.stream_reset.is_idle()
     }
 
     /// Lets streams begin again with sequence number 0: ours, those of the peer, or both; no stream named is all of
@@ -148,7 +153,7 @@ impl Association {
         incoming: bool,
     ) -> Result<(), ReconfigError> {
         let exist = |most: u16| streams.iter().all(|s| s.0 < most);
-        let known = (!outgoing || exist(self.outbound_streams)) && (!incoming || exist(self.receiver.streams()));
+        let known = (!outgoing || exist(self.sender.streams())) && (!incoming || exist(self.receiver.streams()));
         if !known || streams.len() > MAX_NAMED || !(outgoing || incoming) {
             return Err(ReconfigError::InvalidStream);
         }
@@ -171,7 +176,7 @@ impl Association {
     /// See [`ReconfigError`].
     pub fn add_streams(&mut self, now: Instant, outgoing: u16, incoming: u16) -> Result<(), ReconfigError> {
         let fits = |have: u16, more: u16| have.checked_add(more).is_some();
-        if !fits(self.outbound_streams, outgoing) || !fits(self.receiver.streams(), incoming) {
+        if !fits(self.sender.streams(), outgoing) || !fits(self.receiver.streams(), incoming) {
             return Err(ReconfigError::TooMany);
         }
         if outgoing == 0 && incoming == 0 {
@@ -182,20 +187,20 @@ impl Association {
 
     /// Streams that we send on, and that the peer does.
     pub fn streams(&self) -> (u16, u16) {
-        (self.outbound_streams, self.receiver.streams())
+        (self.sender.streams(), self.receiver.streams())
     }
 
     fn wish(&mut self, now: Instant, wish: Wish) -> Result<(), ReconfigError> {
-        if !self.state.is_connected() || !self.state.takes_user_data() {
+        if !self.handshake.state().is_connected() || !self.handshake.state().takes_user_data() {
             return Err(ReconfigError::Closed);
         }
         if !self.peer.reconfig {
             return Err(ReconfigError::NotSupported);
         }
-        if self.reconfig.wishes.len() >= MAX_WISHES {
+        if self.stream_reset.wishes.len() >= MAX_WISHES {
             return Err(ReconfigError::Busy);
         }
-        self.reconfig.wishes.push_back(wish.into());
+        self.stream_reset.wishes.push_back(wish.into());
         self.advance_reconfig(now);
         Ok(())
     }
@@ -203,26 +208,23 @@ impl Association {
     /// Begins the next request when it may begin: nothing else is under way, and what stands before it has its TSNs.
     #[inline(never)]
     pub(in crate::association) fn advance_reconfig(&mut self, now: Instant) {
-        if self.reconfig.request.is_some() || !self.state.sends_data() {
+        if self.stream_reset.request.is_some() || !self.handshake.state().sends_data() {
             return;
         }
-        let Some(waiting) = self.reconfig.wishes.front() else { return };
+        let Some(waiting) = self.stream_reset.wishes.front() else { return };
         // Where the association is to end, it is tried once more at once.
-        if waiting.is_early(now) && !self.state.is_ending() {
+        if waiting.is_early(now) && !self.handshake.state().is_ending() {
             return;
         }
         let may_begin = match &waiting.wish {
-            Wish::Reset { outgoing: Some(streams), .. } => {
-                self.queue.pause(streams);
-                self.queue.is_drained()
-            }
-            Wish::ResetTsns => self.board.is_empty(),
+            Wish::Reset { outgoing: Some(streams), .. } => self.sender.pause(streams),
+            Wish::ResetTsns => self.sender.has_nothing_outstanding(),
             _ => true,
         };
         if !may_begin {
             return;
         }
-        let Some(Waiting { wish, refused, .. }) = self.reconfig.wishes.pop_front() else { return };
+        let Some(Waiting { wish, refused, .. }) = self.stream_reset.wishes.pop_front() else { return };
         self.request(now, wish, refused, InVain::default());
     }
 
@@ -231,19 +233,19 @@ impl Association {
         let (params, open) = self.encode_wish(&wish);
         let path = self.paths.usable().iter().next().unwrap_or(self.handshake.path());
         let (params, in_progress) = (params.into(), false);
-        let last_tsn = self.board.end() - 1;
+        let last_tsn = self.sender.next_tsn() - 1;
         let (deadline, attempts) = (now, 0);
         let request = Request { wish, params, open, last_tsn, deadline, attempts, path, in_progress, refused, in_vain };
-        self.reconfig.request = Some(Box::new(request));
+        self.stream_reset.request = Some(Box::new(request));
         self.send_reconfig(now);
     }
 
     fn encode_wish(&mut self, wish: &Wish) -> (Vec<u8>, Vec<u32>) {
         let (mut out, mut open) = (Vec::new(), Vec::new());
         let list = |s: &[StreamId]| s.iter().flat_map(|s| s.0.to_be_bytes()).collect::<Vec<u8>>();
-        let last_tsn = Tsn((self.board.end() - 1) as u32);
-        let c = &mut self.reconfig;
-        let mut put = |c: &mut Reconfig, of: &dyn Fn(u32, &mut Vec<u8>)| {
+        let last_tsn = Tsn((self.sender.next_tsn() - 1) as u32);
+        let c = &mut self.stream_reset;
+        let mut put = |c: &mut StreamReset, of: &dyn Fn(u32, &mut Vec<u8>)| {
             let request = c.number();
             of(request, &mut out);
             open.push(request);
@@ -277,16 +279,16 @@ impl Association {
     /// Sends the request under way, by another path than before when it is a repetition.
     pub(in crate::association) fn send_reconfig(&mut self, now: Instant) {
         let usable = self.paths.usable();
-        let Some(r) = self.reconfig.request.as_mut() else { return };
+        let Some(r) = self.stream_reset.request.as_mut() else { return };
         if r.attempts > 0 {
             let next = usable.iter().find(|p| p.index() > r.path.index()).or_else(|| usable.iter().next());
             r.path = next.unwrap_or(r.path);
         }
-        r.leaves(&self.board);
+        r.leaves(&self.sender);
         let (path, attempts, params) = (r.path, r.attempts, r.params.clone());
         r.attempts = r.attempts.saturating_add(1);
         let wait = self.doubled(self.rto(path), attempts);
-        if let Some(r) = self.reconfig.request.as_mut() {
+        if let Some(r) = self.stream_reset.request.as_mut() {
             r.deadline = now + wait;
         }
         self.control.push(path, What::ReConfig { params, answer: false });
@@ -295,8 +297,8 @@ impl Association {
     /// The timer: once more the same, and an error of path and association (§5.1.1), unless the peer only asked for
     /// patience (§5.2.7 H2). Or the end of a pause.
     pub(in crate::association) fn on_reconfig_timer(&mut self, now: Instant) {
-        let Some(r) = self.reconfig.request.as_mut() else {
-            self.reconfig.end_pause();
+        let Some(r) = self.stream_reset.request.as_mut() else {
+            self.stream_reset.end_pause();
             return self.advance_reconfig(now);
         };
         if !core::mem::take(&mut r.in_progress) {
@@ -317,10 +319,10 @@ impl Association {
         what: u32,
         tsns: Option<(Tsn, Tsn)>,
     ) {
-        let Some(r) = self.reconfig.request.as_ref().filter(|r| r.open.contains(&number)) else { return };
+        let Some(r) = self.stream_reset.request.as_ref().filter(|r| r.open.contains(&number)) else { return };
         let wait = self.rto(r.path);
         let waits = what == result::IN_PROGRESS || self.asks_as_before(number, what);
-        let Some(r) = self.reconfig.request.as_mut() else { return };
+        let Some(r) = self.stream_reset.request.as_mut() else { return };
         if waits {
             r.waits();
             (r.in_progress, r.deadline, r.attempts) = (true, now + wait, 1);
@@ -329,7 +331,7 @@ impl Association {
         r.open.retain(|n| *n != number);
         let (wish, mine, refused) = (r.wish.clone(), part_of(&r.params, number), r.refused);
         if r.open.is_empty() {
-            self.reconfig.request = None;
+            self.stream_reset.request = None;
         }
         if !self.asks_later(now, what, (&wish, mine), refused, wait) {
             let done = matches!(what, result::NOTHING_TO_DO | result::PERFORMED);
@@ -342,12 +344,12 @@ impl Association {
     /// The peer's reset was the answer to our wish for it (§5.2.2 E1). Of other requests of ours the number tells only
     /// that the peer has seen them: it is there even when the reset answers nothing (§4.1).
     pub(in crate::association) fn met_by_peer(&mut self, number: u32) {
-        let Some(r) = self.reconfig.request.as_mut() else { return };
+        let Some(r) = self.stream_reset.request.as_mut() else { return };
         let wished = matches!(r.wish, Wish::Reset { .. }) && part_of(&r.params, number) == Some(Part::Incoming);
         if wished {
             r.open.retain(|n| *n != number);
             if r.open.is_empty() {
-                self.reconfig.request = None;
+                self.stream_reset.request = None;
             }
         }
     }
@@ -356,7 +358,7 @@ impl Association {
     fn settle_part(&mut self, wish: &Wish, part: Option<Part>, done: bool, what: u32, tsns: Option<(Tsn, Tsn)>) {
         match (wish, part) {
             (Wish::Reset { outgoing: Some(s), .. }, Some(Part::Outgoing)) => {
-                self.queue.resume(done);
+                self.sender.resume(done);
                 if done {
                     self.events.push_back(Event::StreamsReset { streams: s.clone(), incoming: false });
                 }
@@ -366,7 +368,7 @@ impl Association {
                 None => return self.events.push_back(Event::ReconfigFailed { result: what }),
             },
             (Wish::Add { outgoing, .. }, Some(Part::Outgoing)) if done => {
-                self.outbound_streams = self.outbound_streams.saturating_add(*outgoing);
+                self.sender.add_streams(*outgoing);
                 self.events.push_back(Event::StreamsAdded { outgoing: *outgoing, incoming: 0 });
             }
             _ => {}

@@ -6,6 +6,7 @@ use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId};
+use anabranch_policy::Asks;
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
@@ -33,7 +34,7 @@ impl Association {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.reorder_timer = None;
+            p.timers.reorder = None;
             match suspects {
                 Suspects::SentBefore(seq) => p.flight.copies_before(seq, &mut list),
                 Suspects::Holes => self.copies_in_holes(path, &mut list),
@@ -54,7 +55,7 @@ impl Association {
                 }
                 Verdict::LostAt(t) => {
                     if let Some(p) = self.paths.get_mut(path.index()) {
-                        p.reorder_timer = Some(p.reorder_timer.map_or(t, |o| o.min(t)));
+                        p.timers.reorder = Some(p.timers.reorder.map_or(t, |o| o.min(t)));
                     }
                 }
             }
@@ -68,7 +69,7 @@ impl Association {
                 self.grow_path(now, path, true);
             }
             if self.config.quirks.one_recovery {
-                self.era_losses.note(path, lost);
+                self.sender.era_losses.note(path, lost);
             } else {
                 self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
             }
@@ -77,12 +78,12 @@ impl Association {
 
     /// The copies on `path` of chunks between the gap blocks of the newest SACK.
     fn copies_in_holes(&self, path: PathId, out: &mut Vec<CopyRef>) {
-        let mut tsn = self.board.cumulative() + 1;
+        let mut tsn = self.sender.board.cumulative() + 1;
         // What an overtaken SACK does not know of is missing too, where reports are remembered from SACK to SACK.
         let sticky = self.scratch.highest_acked.filter(|_| self.config.quirks.sticky_reports);
-        for (from, to) in self.gaps.ranges().chain(sticky.map(|h| (h, h))) {
+        for (from, to) in self.sender.gaps.ranges().chain(sticky.map(|h| (h, h))) {
             while tsn < from {
-                let copies = self.board.get(tsn).into_iter().flat_map(|c| c.copies.iter());
+                let copies = self.sender.board.get(tsn).into_iter().flat_map(|c| c.copies.iter());
                 out.extend(copies.filter(|l| l.path == path).map(|l| CopyRef { tx_seq: l.tx_seq, tsn }));
                 tsn += 1;
             }
@@ -97,7 +98,7 @@ impl Association {
         sack: &SackView<'_>,
         facts: &crate::association::policies::views::Facts,
     ) -> Verdict {
-        let Some(chunk) = self.board.get(c.tsn) else { return Verdict::Waiting };
+        let Some(chunk) = self.sender.board.get(c.tsn) else { return Verdict::Waiting };
         // A TSN is fast-retransmitted once (§7.2.4); only time-based detection may repeat.
         let repaired = chunk.fast_retransmitted || self.config.quirks.repaired_once && chunk.transmissions > 1;
         if repaired && !self.policies.loss_threshold.repeats() {
@@ -122,7 +123,7 @@ impl Association {
             return Verdict::Lost;
         }
         let verdict = self.policies.loss_threshold.judge(&cx, sack, &view);
-        if let Some(l) = self.board.get_mut(c.tsn).and_then(|c| c.copies.find(path, view.tx_seq)) {
+        if let Some(l) = self.sender.board.get_mut(c.tsn).and_then(|c| c.copies.find(path, view.tx_seq)) {
             l.misses = view.misses;
         }
         verdict
@@ -130,7 +131,7 @@ impl Association {
 
     /// Takes a lost copy off its path; marks the chunk when it was the last. Answers its payload bytes.
     pub(in crate::association) fn copy_lost(&mut self, now: Instant, path: PathId, c: &CopyRef, fast: bool) -> u64 {
-        let Some(chunk) = self.board.get_mut(c.tsn) else { return 0 };
+        let Some(chunk) = self.sender.board.get_mut(c.tsn) else { return 0 };
         if chunk.copies.remove(path, c.tx_seq).is_none() {
             return 0;
         }
@@ -143,12 +144,12 @@ impl Association {
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
         }
         if last {
-            self.board.mark(c.tsn, now);
+            self.sender.board.mark(c.tsn, now);
         }
         len
     }
 
-    /// The same when no TSN is asked for: whatever was lost may begin an episode.
+    /// [`react_to`](Self::react_to) where no TSN matters: whatever was lost may begin an episode.
     pub(in crate::association) fn react(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64) {
         self.react_to(now, path, kind, bytes, u64::MAX);
     }
@@ -168,38 +169,38 @@ impl Association {
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let by_tsn = self.config.quirks.recover_by_tsn;
-        let beyond = match &p.era {
+        let beyond = match &p.congestion.era {
             Some(era) if by_tsn => highest > era.recover_tsn,
-            _ => p.recovery_exit.is_none(),
+            _ => p.congestion.recovery_exit.is_none(),
         };
         let new_episode = kind == LossKind::Timeout || beyond;
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
-        let to = p.window.on_loss(&cx, path, &e, cause);
-        if let Some(era) = p.era.as_mut().filter(|_| new_episode) {
+        let to = p.congestion.window.on_loss(&cx, path, &e, cause);
+        if let Some(era) = p.congestion.era.as_mut().filter(|_| new_episode) {
             era.timed = None;
         }
         if new_episode && cause != Cause::Reordering {
-            p.cwnd = to.cwnd.max(mtu);
-            p.ssthresh = to.ssthresh;
-            p.partial_bytes_acked = to.partial_bytes_acked;
-            p.growth_carry = 0;
+            p.congestion.cwnd = to.cwnd.max(mtu);
+            p.congestion.ssthresh = to.ssthresh;
+            p.congestion.partial_bytes_acked = to.partial_bytes_acked;
+            p.congestion.growth_carry = 0;
             p.counters.recoveries += 1;
         }
         match kind {
             LossKind::FastRetransmit if new_episode => {
-                p.recovery_exit = p.flight.next_seq().checked_sub(1);
-                p.free_pass = true;
+                p.congestion.recovery_exit = p.flight.next_seq().checked_sub(1);
+                p.congestion.free_pass = true;
                 self.note_recovery(path);
             }
-            LossKind::FastRetransmit => p.free_pass |= self.config.quirks.pass_every_mark,
+            LossKind::FastRetransmit => p.congestion.free_pass |= self.config.quirks.pass_every_mark,
             LossKind::Timeout => {
-                p.recovery_exit = p.recovery_exit.filter(|_| by_tsn);
-                p.free_pass = true;
+                p.congestion.recovery_exit = p.congestion.recovery_exit.filter(|_| by_tsn);
+                p.congestion.free_pass = true;
             }
         }
         if self.config.quirks.one_repair_per_loss {
-            self.gate = Gate::OneRepair { new_data: kind == LossKind::FastRetransmit };
+            self.sender.gate = Gate::OneRepair { new_data: kind == LossKind::FastRetransmit };
         }
         self.refresh_view(path);
         let facts = self.facts(now);
@@ -215,19 +216,19 @@ impl Association {
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.t3 = None;
-            p.backoff = backoff;
-            p.last_timeout = Some(now);
-            p.consecutive_timeouts = p.consecutive_timeouts.saturating_add(1);
+            p.timers.t3 = None;
+            p.expiry.backoff = backoff;
+            p.expiry.last = Some(now);
+            p.expiry.consecutive_timeouts = p.expiry.consecutive_timeouts.saturating_add(1);
             p.counters.timeouts += 1;
-            p.newest_acked_seq = None;
-            p.spared = 0;
+            p.progress.newest_acked_seq = None;
+            p.expiry.spared = 0;
         }
         self.views.note_timeout(path, now);
         self.note_expired(path);
-        if !self.copies_due.is_empty() {
+        if !self.sender.copies_due.is_empty() {
             // What is sent again by T3 needs no probe beside it.
-            self.copies_due.retain(|(_, p)| *p != path);
+            self.sender.copies_due.retain(|(_, p)| *p != path);
         }
         let lost = match self.policies.timer.overdue(&v) {
             Some(overdue) => self.give_up_overdue(now, path, overdue),
@@ -254,12 +255,12 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.t3 = None;
-            p.loss_timer = None;
-            p.probe_timer = None;
-            p.probes = false;
-            p.reorder_timer = None;
-            p.suspect_timer = None;
+            p.timers.t3 = None;
+            p.timers.loss = None;
+            p.timers.probe = None;
+            p.expiry.probes = false;
+            p.timers.reorder = None;
+            p.timers.suspect = None;
         }
         lost
     }
@@ -267,23 +268,23 @@ impl Association {
     /// A withdrawn acknowledgement is one report that the chunk is missing, and each later SACK that acknowledges
     /// something above it is another (§6.2.1 D iv).
     pub(in crate::association) fn judge_withdrawn(&mut self, now: Instant) {
-        if self.gaps.withdrawn.is_empty() {
+        if self.sender.gaps.withdrawn.is_empty() {
             return;
         }
-        let mut list = core::mem::take(&mut self.gaps.withdrawn);
+        let mut list = core::mem::take(&mut self.sender.gaps.withdrawn);
         let highest = self.scratch.highest_acked;
         let mut lost: Vec<(PathId, u64)> = Vec::new();
         list.retain_mut(|(tsn, reports)| {
-            let Some(c) = self.board.get(*tsn).filter(|c| c.reneged) else { return false };
+            let Some(c) = self.sender.board.get(*tsn).filter(|c| c.reneged) else { return false };
             *reports += u8::from(*reports == 0 || highest.is_some_and(|h| h > *tsn));
             if *reports < 3 {
                 return true;
             }
             lost.extend(c.last_path.map(|p| (p, c.len())));
-            self.board.mark(*tsn, now);
+            self.sender.board.mark(*tsn, now);
             false
         });
-        self.gaps.withdrawn = list;
+        self.sender.gaps.withdrawn = list;
         for (path, bytes) in lost {
             self.react(now, path, LossKind::FastRetransmit, bytes);
         }
@@ -291,20 +292,20 @@ impl Association {
 
     /// Chunks that the peer acknowledged and then withdrew are sent again, once nothing else moves.
     pub(in crate::association) fn mark_reneged(&mut self, now: Instant) {
-        if self.board.reneged() == 0 {
+        if self.sender.board.reneged() == 0 {
             return;
         }
-        let list: Vec<u64> = self.board.iter().filter(|(_, c)| c.reneged).map(|(t, _)| t).collect();
+        let list: Vec<u64> = self.sender.board.iter().filter(|(_, c)| c.reneged).map(|(t, _)| t).collect();
         for t in list {
-            self.board.mark(t, now);
+            self.sender.board.mark(t, now);
         }
     }
 
     /// A chunk is moved to another path by redundancy: its copies leave, the old path may be blamed.
     pub(in crate::association) fn take_off_paths(&mut self, now: Instant, tsn: u64, blame: bool) {
-        let Some(c) = self.board.get_mut(tsn) else { return };
+        let Some(c) = self.sender.board.get_mut(tsn) else { return };
         let len = c.len();
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {
@@ -318,10 +319,11 @@ impl Association {
 
     /// Reordering lasted too long: judge again without a new SACK.
     pub(in crate::association) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
-        let by_order = self.policies.loss_count.by_send_order();
+        let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.reorder_timer = None;
-        let suspects = if by_order { p.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
+        p.timers.reorder = None;
+        let suspects =
+            if by_order { p.progress.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
         let Some(suspects) = suspects else { return };
         self.refresh_views();
         let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
@@ -344,10 +346,10 @@ impl Association {
         let facts = self.facts(now);
         let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.loss_timer = None;
+        p.timers.loss = None;
         let probe = {
             let cx = facts.view(&self.views);
-            let board = &self.board;
+            let board = &self.sender.board;
             let mut newest = p.flight.copies().rev().filter_map(|c| {
                 let chunk = board.get(c.tsn)?;
                 let live = chunk.copies.iter().any(|l| l.path == path && l.tx_seq == c.tx_seq);
@@ -372,11 +374,14 @@ impl Association {
     /// The newest outstanding chunk of the path leaves once more on it (RFC 8985 §7.3).
     fn queue_probe(&mut self, path: PathId) {
         let newest = self.paths.get(path.index()).and_then(|p| {
-            p.flight.copies().rev().find(|c| self.board.get(c.tsn).is_some_and(|k| k.state == ChunkState::Outstanding))
+            p.flight
+                .copies()
+                .rev()
+                .find(|c| self.sender.board.get(c.tsn).is_some_and(|k| k.state == ChunkState::Outstanding))
         });
         let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
         // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
-        p.probes |= p.flight.bytes() >= p.cwnd;
-        self.copies_due.push_back((c.tsn, path));
+        p.expiry.probes |= p.flight.bytes() >= p.congestion.cwnd;
+        self.sender.copies_due.push_back((c.tsn, path));
     }
 }

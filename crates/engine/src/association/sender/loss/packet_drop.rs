@@ -9,7 +9,7 @@
 //!
 //! What arrives damaged is reported to a peer that announced the same. Nothing of such a packet is believed: its tag and
 //! ports say whom it is for, and the report goes to the confirmed address that it came from. It is never longer than
-//! the packet, and there are few of them, so that forging damage gains nobody anything.
+//! the packet, and there are few of them, so that nothing is gained by forging damage.
 
 use crate::association::Association;
 use crate::association::control::What;
@@ -69,14 +69,20 @@ impl Association {
     /// A packet with our tag and ports came `from` there, and its checksum is wrong. True when that
     /// is to be reported.
     pub(crate) fn report_damage(&mut self, now: Instant, from: Source, packet: &Packet<'_>, bytes: &[u8]) -> bool {
-        if !self.peer.packet_drop || !self.state.is_connected() || !may_be_reported(packet) {
+        if !self.peer.packet_drop || !self.handshake.state().is_connected() || !may_be_reported(packet) {
             return false;
         }
         let confirmed = |p: &&crate::path::Path| {
-            (p.local, p.remote) == (from.local, from.remote) && p.known_to_peer && p.state != PathState::Unconfirmed
+            (p.local, p.remote) == (from.local, from.remote)
+                && p.access.known_to_peer
+                && p.state != PathState::Unconfirmed
         };
         let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id) else { return false };
-        let room = bytes.len().saturating_sub(self.auth.room()).min(self.packet_size(path)).saturating_sub(REPORT_LEN);
+        let room = bytes
+            .len()
+            .saturating_sub(self.handshake.auth().room())
+            .min(self.packet_size(path))
+            .saturating_sub(REPORT_LEN);
         // Whole words, for padding counts too.
         let Some(shown) = bytes.get(..room / 4 * 4).filter(|s| s.len() >= LEAST_SHOWN) else { return false };
         let until = self.peer.reported_until.max(now);
@@ -93,8 +99,8 @@ impl Association {
     /// payload bytes.
     fn take_damaged(&mut self, now: Instant, shown: &[u8], len: usize, header: usize) -> Option<(PathId, u64)> {
         let tsn = shown.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_be_bytes)?;
-        let tsn = self.board.extend(Tsn(tsn));
-        let c = self.board.get(tsn).filter(|c| c.transmissions == 1)?;
+        let tsn = self.sender.board.extend(Tsn(tsn));
+        let c = self.sender.board.get(tsn).filter(|c| c.transmissions == 1)?;
         let copy = c.copies.single()?;
         let (bytes, all) = (shown.get(header..)?, c.payload.len());
         let needed = all.min(SHOWN);

@@ -10,6 +10,7 @@ use crate::event::CloseReason;
 use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, NrSack, Sack};
 
@@ -52,7 +53,7 @@ impl PathTally {
 
 /// What was in flight of a chunk that arrived.
 struct Arrived {
-    /// The first copy by time, which gets the credit; a chunk already marked credits nobody (it was counted as lost).
+    /// The first copy by time, which gets the credit; a chunk already marked credits no path (it was counted as lost).
     credited: Option<LiveCopy>,
     /// The newest copy that the answer can be meant for.
     latest: Option<LiveCopy>,
@@ -72,22 +73,22 @@ impl Association {
         self.on_acknowledgement(now, n.sack.cum_tsn, Some(&n.sack), Some(n));
         let kept = core::mem::take(&mut self.scratch.gap_ranges.kept);
         let mut added = core::mem::take(&mut self.scratch.gap_ranges.added);
-        subtract(&kept, &self.gaps.kept, &mut added);
+        subtract(&kept, &self.sender.gaps.kept, &mut added);
         for &(from, to) in &added {
-            (from..=to).for_each(|tsn| self.board.keep(tsn));
+            (from..=to).for_each(|tsn| self.sender.board.keep(tsn));
         }
         if !added.is_empty() {
             self.after_abandon(now);
         }
         self.scratch.gap_ranges.added = added;
-        self.scratch.gap_ranges.kept = core::mem::replace(&mut self.gaps.kept, kept);
+        self.scratch.gap_ranges.kept = core::mem::replace(&mut self.sender.gaps.kept, kept);
     }
 
     fn on_acknowledgement(&mut self, now: Instant, cum: Tsn, sack: Option<&Sack<'_>>, nr: Option<&NrSack<'_>>) {
         self.scratch.gap_ranges.kept.clear();
-        let cum = self.board.extend(cum);
+        let cum = self.sender.board.extend(cum);
         // Older than what we know: reordered on its way (§6.2.1 D i).
-        if cum < self.board.cumulative() {
+        if cum < self.sender.board.cumulative() {
             return;
         }
         let read = sack.map_or(GapsRead::Fine, |s| self.read_gaps(cum, s, nr));
@@ -108,10 +109,10 @@ impl Association {
         self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
         if self.config.quirks.pass_every_mark {
             // A pass that the SACK before gave has had its chance.
-            self.paths.iter_mut().for_each(|p| p.free_pass = false);
+            self.paths.iter_mut().for_each(|p| p.congestion.free_pass = false);
         }
-        self.gate = Gate::Open;
-        let advanced = cum > self.board.cumulative();
+        self.sender.gate = Gate::Open;
+        let advanced = cum > self.sender.board.cumulative();
         self.begin_tally();
         self.account_cumulative(now, cum);
         if let Some(s) = sack {
@@ -121,7 +122,7 @@ impl Association {
         }
         let progress = self.scratch.acks.iter().any(|t| t.touched);
         self.note_answered_forward(cum);
-        self.highest_reported = self.scratch.highest_acked;
+        self.sender.highest_reported = self.scratch.highest_acked;
         self.finish_tally(now);
         self.refresh_acknowledged();
         self.notify_acked(now);
@@ -136,18 +137,18 @@ impl Association {
         self.after_abandon(now);
         self.note_carried(now);
         // All that changed since they were made was shown at once, but for what the policies put on the board.
-        self.views_stale = self.asks.board;
+        self.views.stale = self.policies.ask(Asks::BOARD);
     }
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.
     pub(in crate::association) fn is_unsent(&self, tsn: u64) -> bool {
-        tsn >= self.board.sent_end() || self.board.has_unsent_until(tsn)
+        tsn >= self.sender.board.sent_end() || self.sender.board.has_unsent_until(tsn)
     }
 
     /// Reads gap blocks into extended ranges.
     fn read_gaps(&mut self, cum: u64, s: &Sack<'_>, nr: Option<&NrSack<'_>>) -> GapsRead {
         let g = &mut self.scratch.gap_ranges;
-        let (span, alone) = ((cum, self.board.sent_end()), self.config.quirks.each_gap_alone);
+        let (span, alone) = ((cum, self.sender.board.sent_end()), self.config.quirks.each_gap_alone);
         let read = read_blocks(span, alone, s.gaps(), &mut g.next);
         let Some(nr) = nr.filter(|_| read == GapsRead::Fine) else { return read };
         let read = read_blocks(span, alone, nr.kept(), &mut g.kept);
@@ -163,26 +164,26 @@ impl Association {
 
     /// The answer to a FORWARD-TSN shows that its path works, although it acknowledges no data.
     fn note_answered_forward(&mut self, cum: u64) {
-        let answered = self.forward_sent.filter(|(to, _, _)| *to <= cum);
+        let answered = self.sender.forward_sent.filter(|(to, _, _)| *to <= cum);
         if let Some(p) = answered.and_then(|(_, _, path)| self.paths.get_mut(path.index())) {
-            p.consecutive_timeouts = 0;
+            p.expiry.consecutive_timeouts = 0;
         }
     }
 
     fn begin_tally(&mut self) {
         self.scratch.acks.clear();
-        self.scratch.highest_acked = self.highest_reported.filter(|_| self.config.quirks.sticky_reports);
+        self.scratch.highest_acked = self.sender.highest_reported.filter(|_| self.config.quirks.sticky_reports);
         self.scratch.flight_before.clear();
         for i in 0..self.paths.len() {
             let marked = self.marked_outstanding(PathId(i as u8));
             let Some(p) = self.paths.get_mut(i) else { continue };
-            p.expected = p.expected.max(p.flight.expected_seq());
-            if let Some(era) = &mut p.era {
+            p.progress.expected = p.progress.expected.max(p.flight.expected_seq());
+            if let Some(era) = &mut p.congestion.era {
                 era.pseudo.progress = false;
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
-                fully_used: p.flight.bytes() + marked >= p.cwnd,
+                fully_used: p.flight.bytes() + marked >= p.congestion.cwnd,
                 oldest_before: p.flight.oldest_seq(),
                 ..PathTally::default()
             });
@@ -190,26 +191,26 @@ impl Association {
     }
 
     fn account_cumulative(&mut self, now: Instant, cum: u64) {
-        while self.board.cumulative() < cum {
-            let tsn = self.board.cumulative() + 1;
+        while self.sender.board.cumulative() < cum {
+            let tsn = self.sender.board.cumulative() + 1;
             self.note_repair(tsn);
             if self.config.quirks.cumulative_restarts_t3
-                && let Some(on) = self.board.get(tsn).and_then(|c| c.last_path)
-                && let Some(era) = self.paths.get_mut(on.index()).and_then(|p| p.era.as_mut())
+                && let Some(on) = self.sender.board.get(tsn).and_then(|c| c.last_path)
+                && let Some(era) = self.paths.get_mut(on.index()).and_then(|p| p.congestion.era.as_mut())
             {
                 era.lowest_tsn = None;
             }
             if self.acknowledge(now, tsn, true) && self.config.quirks.sticky_reports {
                 self.scratch.highest_acked = Some(tsn);
             }
-            self.board.pop_front();
+            self.sender.board.pop_front();
         }
     }
 
     fn account_gaps(&mut self, now: Instant) {
         self.find_expected();
-        if self.gaps.ranges.is_empty() && self.scratch.gap_ranges.next.is_empty() {
-            return self.gaps.forget_settled(self.board.cumulative());
+        if self.sender.gaps.ranges.is_empty() && self.scratch.gap_ranges.next.is_empty() {
+            return self.sender.gaps.forget_settled(self.sender.board.cumulative());
         }
         self.account_changed_gaps(now);
     }
@@ -217,39 +218,39 @@ impl Association {
     #[inline(never)]
     fn account_changed_gaps(&mut self, now: Instant) {
         let mut g = core::mem::take(&mut self.scratch.gap_ranges);
-        subtract(&g.next, &self.gaps.ranges, &mut g.added);
-        subtract(&self.gaps.ranges, &g.next, &mut g.gone);
+        subtract(&g.next, &self.sender.gaps.ranges, &mut g.added);
+        subtract(&self.sender.gaps.ranges, &g.next, &mut g.gone);
         for &(from, to) in &g.added {
             for tsn in from..=to {
                 let copy = match self.config.quirks.stale_sacks_count {
-                    true => self.board.get(tsn).and_then(|c| c.copies.iter().last().copied()),
+                    true => self.sender.board.get(tsn).and_then(|c| c.copies.iter().last().copied()),
                     false => None,
                 };
                 self.acknowledge(now, tsn, false);
                 if let Some(copy) = copy {
-                    self.gaps.settled.insert(tsn, copy);
+                    self.sender.gaps.settled.insert(tsn, copy);
                     self.count_once(tsn, copy);
                 }
-                self.board.set_reneged(tsn, false);
+                self.sender.board.set_reneged(tsn, false);
             }
         }
         // No longer reported: reneged, or an older SACK that overtook. T3 decides (see `loss`).
-        let cum = self.board.cumulative();
+        let cum = self.sender.board.cumulative();
         for &(from, to) in &g.gone {
             for tsn in from.max(cum + 1)..=to {
-                if let Some(copy) = self.gaps.settled.remove(tsn) {
+                if let Some(copy) = self.sender.gaps.settled.remove(tsn) {
                     self.take_back(tsn, copy);
                     continue;
                 }
-                self.board.set_reneged(tsn, true);
-                if self.gaps.withdrawn.len() < MAX_WITHDRAWN {
-                    self.gaps.withdrawn.push((tsn, 0));
+                self.sender.board.set_reneged(tsn, true);
+                if self.sender.gaps.withdrawn.len() < MAX_WITHDRAWN {
+                    self.sender.gaps.withdrawn.push((tsn, 0));
                 }
             }
         }
-        core::mem::swap(&mut self.gaps.ranges, &mut g.next);
+        core::mem::swap(&mut self.sender.gaps.ranges, &mut g.next);
         self.scratch.gap_ranges = g;
-        self.gaps.forget_settled(cum);
+        self.sender.gaps.forget_settled(cum);
         self.find_expected();
     }
 
@@ -264,8 +265,8 @@ impl Association {
     #[inline(never)]
     fn search_expected(&mut self) {
         for p in self.paths.iter_mut() {
-            let (board, id) = (&self.board, p.id);
-            if let Some(era) = &mut p.era {
+            let (board, id) = (&self.sender.board, p.id);
+            if let Some(era) = &mut p.congestion.era {
                 era.pseudo.search(|from, again| board.lowest_on(id, from, again));
             }
         }
@@ -274,11 +275,12 @@ impl Association {
     /// An acknowledgement is gone that an older SACK does not know of.
     #[inline(never)]
     fn take_back(&mut self, tsn: u64, copy: LiveCopy) {
-        let (Some(len), Some(p)) = (self.board.unsettle(tsn, copy), self.paths.get_mut(copy.path.index())) else {
+        let (Some(len), Some(p)) = (self.sender.board.unsettle(tsn, copy), self.paths.get_mut(copy.path.index()))
+        else {
             return;
         };
         p.flight.restore_copy(copy.tx_seq, tsn, len, copy.sent_at);
-        if let Some(era) = &mut p.era {
+        if let Some(era) = &mut p.congestion.era {
             era.lowest_tsn = era.lowest_tsn.map(|l| l.min(tsn));
             era.pseudo.taken_back(tsn);
         }
@@ -286,11 +288,13 @@ impl Association {
 
     /// What a gap block acknowledged counts beyond the threshold, or does not.
     fn count_once(&mut self, tsn: u64, copy: LiveCopy) {
-        let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.cwnd > p.ssthresh) else { return };
-        let progress = p.era.as_ref().is_none_or(|era| era.pseudo.progress);
+        let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.congestion.cwnd > p.congestion.ssthresh) else {
+            return;
+        };
+        let progress = p.congestion.era.as_ref().is_none_or(|era| era.pseudo.progress);
         if self.config.quirks.counted_once
-            && !(progress && self.gaps.count(tsn))
-            && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.board.get(tsn))
+            && !(progress && self.sender.gaps.count(tsn))
+            && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.sender.board.get(tsn))
         {
             t.uncounted += c.len();
         }
@@ -299,14 +303,14 @@ impl Association {
     /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
     fn note_repair(&mut self, tsn: u64) {
         let q = &self.config.quirks;
-        if q.burst == BurstRule::Always || self.burst_armed {
+        if q.burst == BurstRule::Always || self.sender.burst_armed {
             return;
         }
         let repaired = |c: &crate::tx::scoreboard::Chunk| {
             c.fast_retransmitted || q.burst == BurstRule::OnceRepaired && c.transmissions > 1
         };
-        if self.board.get(tsn).is_some_and(repaired) {
-            self.burst_armed = true;
+        if self.sender.board.get(tsn).is_some_and(repaired) {
+            self.sender.burst_armed = true;
             self.opportunity();
         }
     }
@@ -314,7 +318,7 @@ impl Association {
     /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3). False
     /// when that is no news.
     fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) -> bool {
-        let Some(c) = self.board.get(tsn) else { return false };
+        let Some(c) = self.sender.board.get(tsn) else { return false };
         if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
             return false;
         }
@@ -324,7 +328,7 @@ impl Association {
             // The late arrival of what was given as lost says nothing about what left after that.
             self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
         }
-        if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.era.as_mut()) {
+        if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.congestion.era.as_mut()) {
             era.pseudo.acknowledged(tsn, cumulatively);
         }
         let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
@@ -335,7 +339,7 @@ impl Association {
             t.touched = true;
             t.gapped |= !cumulatively;
             t.cumulative += if cumulatively { len } else { 0 };
-            let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.era.as_mut());
+            let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.congestion.era.as_mut());
             if let Some(era) = era.filter(|era| era.timed == Some(tsn)) {
                 era.timed = None;
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
@@ -362,7 +366,7 @@ impl Association {
                 let failed = matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive);
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
-                    p.answers.sample(now, p.last_heard, owed_since);
+                    p.health.answers.sample(now, p.health.last_heard, owed_since);
                     self.path_answered(now, copy.path);
                 }
             }
@@ -372,7 +376,7 @@ impl Association {
             t.touched = true;
             // It was late, not lost, and came by no other way (RFC 7829 §3.2, rule 10).
             if let Some(p) = last_path.filter(|_| !several).and_then(|p| self.paths.get(p.index()))
-                && p.errors > 0
+                && p.health.errors > 0
                 && p.state != PathState::Suspected
             {
                 self.path_answered(now, p.id);
@@ -383,21 +387,21 @@ impl Association {
 
     /// Settles a chunk and takes its copies off their paths.
     fn take_off_flight(&mut self, now: Instant, tsn: u64, len: u64) -> Arrived {
-        if let Some(copy) = self.board.get(tsn).and_then(|c| c.copies.single()) {
-            self.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
+        if let Some(copy) = self.sender.board.get(tsn).and_then(|c| c.copies.single()) {
+            self.sender.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.flight_remove(copy.tx_seq, len, false);
             }
             let latest = Some(copy).filter(|c| self.can_be_meant(now, c));
             return Arrived { credited: Some(copy), latest, copies: 1, on_one_path: true };
         }
-        let copies = self.board.settle(tsn, ChunkState::Acked);
+        let copies = self.sender.board.settle(tsn, ChunkState::Acked);
         let credited = copies.iter().min_by_key(|c| c.sent_at).copied();
         let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.flight_remove(copy.tx_seq, len, false);
-                p.last_shared = if on_one_path { p.last_shared } else { Some(now) };
+                p.health.last_shared = if on_one_path { p.health.last_shared } else { Some(now) };
             }
         }
         let latest = copies.iter().filter(|c| self.can_be_meant(now, c)).max_by_key(|c| c.sent_at).copied();
@@ -438,24 +442,24 @@ impl Association {
                 // Without stamps the way back takes what it takes at its best.
                 let back = if own { p.one_way.back_now() } else { back.and_then(|(_, takes)| takes) };
                 p.one_way.sample(now, rtt, back.unwrap_or(rtt / 2));
-                p.backoff = 0;
+                p.expiry.backoff = 0;
             }
             if let Some(n) = t.newest {
-                let sample = p.rate.on_newest(arrived, n.sent_at, &p.newest_at_send, p.rtt.srtt());
+                let sample = p.rate.on_newest(arrived, n.sent_at, &p.progress.newest_at_send, p.rtt.srtt());
                 p.note_delivered(now, arrived, now.since(n.sent_at), t.bytes, t.packets.max(1), sample);
             } else if t.bytes > 0 {
                 p.note_delivered(now, arrived, p.rtt.last(), t.bytes, 1, None);
             }
-            p.newest_acked_seq = p.newest_acked_seq.max(t.proven);
+            p.progress.newest_acked_seq = p.progress.newest_acked_seq.max(t.proven);
             if t.touched {
-                p.consecutive_timeouts = 0;
+                p.expiry.consecutive_timeouts = 0;
             }
             let over = |exit: u64| match self.config.quirks.recover_by_tsn {
-                true => self.board.cumulative() >= p.era.as_ref().map_or(0, |era| era.recover_tsn),
+                true => self.sender.board.cumulative() >= p.congestion.era.as_ref().map_or(0, |era| era.recover_tsn),
                 false => p.flight.oldest_seq().is_none_or(|s| s > exit),
             };
-            if p.recovery_exit.is_some_and(over) {
-                p.recovery_exit = None;
+            if p.congestion.recovery_exit.is_some_and(over) {
+                p.congestion.recovery_exit = None;
             }
         }
     }

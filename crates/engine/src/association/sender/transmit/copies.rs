@@ -5,6 +5,7 @@ use crate::association::policies::views::has_window;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
+use anabranch_policy::Asks;
 use anabranch_policy::redundancy::Extra;
 use std::collections::VecDeque;
 
@@ -12,15 +13,16 @@ impl Association {
     /// The second and further packets of `Decision::Copies`.
     #[inline]
     pub(in crate::association) fn transmit_due_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        !self.copies_due.is_empty() && self.transmit_copy(now, out)
+        !self.sender.copies_due.is_empty() && self.transmit_copy(now, out)
     }
 
     #[inline(never)]
     fn transmit_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        while let Some((tsn, path)) = self.copies_due.held().and_then(VecDeque::pop_front) {
+        while let Some((tsn, path)) = self.sender.copies_due.used().and_then(VecDeque::pop_front) {
             let open =
                 self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.paths.usable().has(path);
-            let live = self.board.get(tsn).is_some_and(|c| c.state == ChunkState::Outstanding && !c.copies.is_full());
+            let live =
+                self.sender.board.get(tsn).is_some_and(|c| c.state == ChunkState::Outstanding && !c.copies.is_full());
             if open && live {
                 self.scratch.packet.clear();
                 self.scratch.packet.push(tsn);
@@ -33,15 +35,17 @@ impl Association {
 
     /// Redundancy into window that the scheduler left free.
     pub(in crate::association) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.redundancy_wakeup = None;
-        self.asks.redundancy && self.board.outstanding_bytes() > 0 && self.transmit_wanted_extra(now, out)
+        self.sender.redundancy_wakeup = None;
+        self.policies.ask(Asks::EXTRA)
+            && self.sender.board.outstanding_bytes() > 0
+            && self.transmit_wanted_extra(now, out)
     }
 
     #[inline(never)]
     fn transmit_wanted_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let facts = self.facts(now);
         if !self.policies.redundancy.worth_asking(&facts.view(&self.views)) {
-            self.redundancy_wakeup = self.redundancy_asks_for(now);
+            self.sender.redundancy_wakeup = self.redundancy_asks_for(now);
             return false;
         }
         for id in facts.eligible.iter() {
@@ -49,15 +53,15 @@ impl Association {
             let extra = {
                 let cx = facts.view(&self.views);
                 let mut outstanding =
-                    self.board.iter().filter(|(_, c)| c.state == ChunkState::Outstanding).map(|(_, c)| c.view());
+                    self.sender.board.iter().filter(|(_, c)| c.state == ChunkState::Outstanding).map(|(_, c)| c.view());
                 self.policies.redundancy.extra(&cx, v, &mut outstanding)
             };
             let (tsn, moved) = match extra {
                 None => continue,
-                Some(Extra::Copy { tsn }) => (self.board.extend(tsn), None),
-                Some(Extra::Move { tsn, blame }) => (self.board.extend(tsn), Some(blame)),
+                Some(Extra::Copy { tsn }) => (self.sender.board.extend(tsn), None),
+                Some(Extra::Move { tsn, blame }) => (self.sender.board.extend(tsn), Some(blame)),
             };
-            let allowed = self.board.get(tsn).is_some_and(|c| {
+            let allowed = self.sender.board.get(tsn).is_some_and(|c| {
                 c.state == ChunkState::Outstanding && !c.copies.is_full() && !c.copies.iter().any(|l| l.path == id)
             });
             if !allowed {
@@ -73,7 +77,7 @@ impl Association {
             self.emit_data(now, id, out);
             return true;
         }
-        self.redundancy_wakeup = self.redundancy_asks_for(now);
+        self.sender.redundancy_wakeup = self.redundancy_asks_for(now);
         false
     }
 

@@ -9,6 +9,7 @@ use crate::path::rate::DeliveredAtSend;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, PathSet, Rate};
+use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::path_scheduler::Settled;
 use anabranch_policy::redundancy::SentPayload;
@@ -29,11 +30,11 @@ impl Association {
 
     #[inline]
     pub(in crate::association) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let nothing = !self.board.has_marked() && self.paths.iter().all(|p| p.stalled_since.is_none());
+        let nothing = !self.sender.board.has_marked() && self.paths.iter().all(|p| p.health.stalled_since.is_none());
         if nothing || self.shuts_repairs() || !self.transmit_marked(now, out) {
             return false;
         }
-        self.gate.repaired();
+        self.sender.gate.repaired();
         true
     }
 
@@ -43,9 +44,9 @@ impl Association {
             self.give_up_marked(now);
             self.settle_takeovers(now);
             let Some(marked) = self.first_marked(now) else { return false };
-            let Some(marked) = self.board.get(marked).map(|c| c.view()) else { return false };
-            let tsn = self.missing_before(&marked).unwrap_or(self.board.extend(marked.tsn));
-            let Some(chunk) = self.board.get(tsn).map(|c| c.view()) else { return false };
+            let Some(marked) = self.sender.board.get(marked).map(|c| c.view()) else { return false };
+            let tsn = self.missing_before(&marked).unwrap_or(self.sender.board.extend(marked.tsn));
+            let Some(chunk) = self.sender.board.get(tsn).map(|c| c.view()) else { return false };
             if !self.give_up_chosen(now, &chunk) {
                 break (tsn, chunk, marked);
             }
@@ -72,23 +73,24 @@ impl Association {
     /// so that the higher one, repeated for ever, would keep the lower one back for ever.
     fn missing_before(&self, marked: &ChunkView) -> Option<u64> {
         let refused = self.peer_has_no_room_for(marked.len) || marked.timed_out && marked.transmissions >= REFUSED;
-        let next = self.board.cumulative() + 1;
+        let next = self.sender.board.cumulative() + 1;
         let waits = |c: &Chunk| matches!(c.state, ChunkState::Waiting | ChunkState::Marked);
-        (refused && self.board.extend(marked.tsn) > next && self.board.get(next).is_some_and(waits)).then_some(next)
+        (refused && self.sender.board.extend(marked.tsn) > next && self.sender.board.get(next).is_some_and(waits))
+            .then_some(next)
     }
 
     /// The first of what is marked, in the order of the policy, which is asked about those that are new among them.
     fn first_marked(&mut self, now: Instant) -> Option<u64> {
-        if self.board.marked_needs_rank(now) {
+        if self.sender.board.marked_needs_rank(now) {
             let facts = self.facts(now);
             let cx = facts.view(&self.views);
-            while let Some((tsn, chunk)) = self.board.take_unranked(now) {
+            while let Some((tsn, chunk)) = self.sender.board.take_unranked(now) {
                 let mut rank = self.policies.retransmission_order.rank(&cx, &chunk);
                 rank.until = rank.until.filter(|t| *t > now);
-                self.board.rank_marked(tsn, rank);
+                self.sender.board.rank_marked(tsn, rank);
             }
         }
-        self.board.first_marked()
+        self.sender.board.first_marked()
     }
 
     /// Fills the packet with what is marked too, in the order of the policy. On the wire TSNs rise (§6.10).
@@ -97,9 +99,9 @@ impl Association {
         let leader = self.scratch.packet.first().copied();
         let mut aside = core::mem::take(&mut self.scratch.aside);
         while *size + self.chunk_len(1) <= most && aside.len() < MOST_ASIDE {
-            let Some(tsn) = self.board.first_marked() else { break };
-            let len = self.board.get(tsn).map_or(0, |c| self.chunk_len(c.payload.len()));
-            let Some(entry) = self.board.take_first_marked() else { break };
+            let Some(tsn) = self.sender.board.first_marked() else { break };
+            let len = self.sender.board.get(tsn).map_or(0, |c| self.chunk_len(c.payload.len()));
+            let Some(entry) = self.sender.board.take_first_marked() else { break };
             if Some(tsn) == leader {
                 continue;
             }
@@ -110,7 +112,7 @@ impl Association {
                 aside.push(entry);
             }
         }
-        aside.drain(..).for_each(|entry| self.board.put_back_marked(entry));
+        aside.drain(..).for_each(|entry| self.sender.board.put_back_marked(entry));
         self.scratch.aside = aside;
     }
 
@@ -123,7 +125,7 @@ impl Association {
         let most = self.packet_size(path);
         let Some(p) = self.paths.get(path.index()) else { return };
         for c in p.flight.copies().take(MOST_OUTSTANDING) {
-            let Some(chunk) = self.board.get(c.tsn) else { continue };
+            let Some(chunk) = self.sender.board.get(c.tsn) else { continue };
             let len = self.chunk_len(chunk.payload.len());
             let fits = size + len <= most && !chunk.copies.is_full();
             if chunk.state == ChunkState::Outstanding && fits && !self.scratch.packet.contains(&c.tsn) {
@@ -139,10 +141,11 @@ impl Association {
     /// Asks the retransmission policy; gates the answer by window and free passes (baselines B3).
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
-        let pass = self.paths.iter().position(|p| p.free_pass);
-        let own = |p: &&crate::path::Path| p.free_pass && self.config.quirks.pass_on_lossy_path;
+        let pass = self.paths.iter().position(|p| p.congestion.free_pass);
+        let own = |p: &&crate::path::Path| p.congestion.free_pass && self.config.quirks.pass_on_lossy_path;
         let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
-        let bound = self.board.get(self.board.extend(chunk.tsn)).and_then(|c| c.bound).or(self.repairs_on);
+        let bound =
+            self.sender.board.get(self.sender.board.extend(chunk.tsn)).and_then(|c| c.bound).or(self.sender.repairs_on);
         let bound = bound.filter(|b| candidates.has(*b));
         for _ in 0..PathSet::CAPACITY {
             if candidates.is_empty() {
@@ -163,20 +166,22 @@ impl Association {
                 return None;
             };
             if self.policies.retransmission.binds() == Binding::AtLoss
-                && let Some(c) = self.board.get_mut(self.board.extend(chunk.tsn))
+                && let Some(c) = self.sender.board.get_mut(self.sender.board.extend(chunk.tsn))
             {
                 c.bound = Some(id);
             }
             if self.config.quirks.repairs_together {
-                self.repairs_on = Some(id);
+                self.sender.repairs_on = Some(id);
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
-            let alone = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared || self.gate != Gate::Open;
-            let passes = pass.is_some() && (p.free_pass || !self.config.quirks.pass_on_lossy_path);
+            let alone = p.expiry.consecutive_timeouts == 0
+                || p.flight.packets() <= p.expiry.spared
+                || self.sender.gate != Gate::Open;
+            let passes = pass.is_some() && (p.congestion.free_pass || !self.config.quirks.pass_on_lossy_path);
             if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
-                    self.paths[lossy].free_pass = false;
+                    self.paths[lossy].congestion.free_pass = false;
                 }
                 self.policies.retransmission.settle();
                 return Some(id);
@@ -211,11 +216,11 @@ impl Association {
     /// Books one chunk of a packet: flight, scoreboard, board of views.
     pub(in crate::association) fn account(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
         let moved = self.config.quirks.marked_are_outstanding.then(|| self.left_its_path(now, tsn, path)).flatten();
-        let Some(chunk) = self.board.get(tsn) else { return };
+        let Some(chunk) = self.sender.board.get(tsn) else { return };
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
-            self.paths.iter_mut().for_each(|p| p.expired_tsns.retain(|t| *t != tsn));
+            self.paths.iter_mut().for_each(|p| p.expiry.tsns.retain(|t| *t != tsn));
         }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let burst = p.capacity.on_sent(now, len);
@@ -228,37 +233,37 @@ impl Association {
         let tx_seq = p.flight.next_seq() - 1;
         p.flight.add_copy(tsn, len);
         if again {
-            let old = self.board.get(tsn).and_then(|c| c.last_path);
-            if let Some(era) = old.and_then(|o| self.paths.get_mut(o.index())?.era.as_mut()) {
+            let old = self.sender.board.get(tsn).and_then(|c| c.last_path);
+            if let Some(era) = old.and_then(|o| self.paths.get_mut(o.index())?.congestion.era.as_mut()) {
                 era.timed = era.timed.filter(|t| *t != tsn);
                 era.pseudo.sent_again(old == Some(path));
             }
-            if let Some(era) = &mut self.paths[path.index()].era {
+            if let Some(era) = &mut self.paths[path.index()].congestion.era {
                 era.pseudo.repairs();
             }
-        } else if let Some(era) = &mut p.era {
+        } else if let Some(era) = &mut p.congestion.era {
             era.timed.get_or_insert(tsn);
         }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         if self.config.quirks.t3_by_tsn
-            && let Some(era) = p.era.as_mut().filter(|era| era.lowest_tsn.is_none_or(|l| tsn <= l))
+            && let Some(era) = p.congestion.era.as_mut().filter(|era| era.lowest_tsn.is_none_or(|l| tsn <= l))
         {
             era.lowest_tsn = Some(tsn);
             if again || !self.config.quirks.marked_are_outstanding {
                 // It is the earliest now: T3 starts anew with it.
-                p.t3 = None;
+                p.timers.t3 = None;
             }
         }
         p.counters.data_sent += len;
-        self.user_data_at = Some(now);
+        self.sender.user_data_at = Some(now);
         if again {
             p.counters.data_retransmitted += len;
         } else {
             self.stats.chunks_sent[usize::from(chunk.header.flags.unordered)] += 1;
-            self.groups.taken(chunk.group, len);
+            self.sender.groups.taken(chunk.group, len);
         }
         let in_flight = p.flight.bytes();
-        self.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
+        self.sender.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
         if let Some(old) = moved {
             self.lowest_moved(old.index());
         }
@@ -282,17 +287,17 @@ impl Association {
         if list.len() > 1 {
             list.sort_unstable();
         }
-        if self.forward_due || self.acknowledger.is_pending() {
-            let chunks = list.iter().filter_map(|&t| self.board.get(t));
+        if self.sender.forward_due || self.acknowledger.is_pending() {
+            let chunks = list.iter().filter_map(|&t| self.sender.board.get(t));
             let data_len = chunks.map(|c| self.chunk_len(c.payload.len())).sum();
             self.bundle_forward_tsn(now, path, out, data_len);
             self.bundle_sack(now, path, out, data_len);
         }
-        let (mut payload, mut once, taps) = (0, true, self.asks.redundancy);
+        let (mut payload, mut once, taps) = (0, true, self.policies.ask(Asks::EXTRA));
         let hurry = self.ends_with_this_packet() || self.asks_at_once(path);
         let last_of_all = if hurry { list.last() } else { None };
         for tsn in &list {
-            let Some(c) = self.board.get(*tsn) else { continue };
+            let Some(c) = self.sender.board.get(*tsn) else { continue };
             payload += c.len();
             once &= c.transmissions == 1;
             let mut header = c.header;
@@ -314,59 +319,59 @@ impl Association {
     }
 
     fn asks_at_once(&self, path: PathId) -> bool {
-        let last = self.queue.is_empty() && self.board.ahead().is_empty();
+        let last = self.sender.queue.is_empty() && self.sender.board.ahead().is_empty();
         self.views.paths.get(path.index()).is_some_and(|v| self.policies.timer.asks_at_once(v, last))
     }
 
     /// Nothing is left to be sent before the end: an acknowledgement at once ends it sooner (RFC 7053 §5.1).
     fn ends_with_this_packet(&self) -> bool {
         // RFC 7053 §4: a peer that began to shut down acknowledges at once anyhow.
-        matches!(self.state, crate::association::State::ShutdownPending)
-            && self.queue.is_empty()
-            && self.board.ahead().is_empty()
-            && !self.board.has_marked()
+        matches!(self.handshake.state(), crate::association::State::ShutdownPending)
+            && self.sender.queue.is_empty()
+            && self.sender.board.ahead().is_empty()
+            && !self.sender.board.has_marked()
     }
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.burst_left = p.burst_left.saturating_sub(1);
+        p.congestion.burst_left = p.congestion.burst_left.saturating_sub(1);
         if self.config.quirks.burst == crate::BurstRule::AfterRepair {
-            let left = p.burst_left;
+            let left = p.congestion.burst_left;
             self.share_burst(left);
         }
         let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.last_data_sent = Some(now);
-        p.probes = false;
-        if p.consecutive_timeouts > 0 {
+        p.pace.last_data_sent = Some(now);
+        p.expiry.probes = false;
+        if p.expiry.consecutive_timeouts > 0 {
             let at = self.next_probe(now, v);
             if let Some(p) = self.paths.get_mut(path.index()) {
-                p.probe_timer = at;
+                p.timers.probe = at;
             }
         }
         let (Some(p), Some(v)) = (self.paths.get_mut(path.index()), self.views.paths.get(path.index())) else { return };
-        p.window.on_sent(now, p.flight.next_seq() - 1, v);
-        if let Some(rate) = p.window.pace(v).filter(|r| *r > Rate::ZERO) {
-            p.next_paced = p.next_paced.max(now) + rate.time_for(payload);
-            p.pace_pending = true;
+        p.congestion.window.on_sent(now, p.flight.next_seq() - 1, v);
+        if let Some(rate) = p.congestion.window.pace(v).filter(|r| *r > Rate::ZERO) {
+            p.pace.next = p.pace.next.max(now) + rate.time_for(payload);
+            p.pace.pending = true;
         }
-        let asks = &self.asks;
-        if p.t3.is_some() && !asks.loss_timer && !asks.suspects && !asks.quality {
+        let asks = self.policies.asks();
+        if p.timers.t3.is_some() && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
             return;
         }
         let cx = facts.view(&self.views);
-        if p.t3.is_none() {
-            p.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.rto_max, &cx, v, Arm::Started));
+        if p.timers.t3.is_none() {
+            p.timers.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.rto_max, &cx, v, Arm::Started));
         }
-        if self.asks.loss_timer {
-            p.loss_timer = rto::probe(self.policies.loss_timer.as_ref(), self.config.rto_max, &cx, v);
+        if self.policies.ask(Asks::PROBE) {
+            p.timers.loss = rto::probe(self.policies.loss_timer.as_ref(), self.config.rto_max, &cx, v);
         }
-        if self.asks.suspects {
+        if self.policies.ask(Asks::SUSPECT) {
             p.suspect_at(self.policies.path_state.look_at(&cx, v));
         }
-        if self.asks.quality {
+        if self.policies.ask(Asks::QUALITY) {
             self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
-            p.released += payload;
+            p.pace.released += payload;
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::message::SendOptions;
 use crate::transmit::Transmit;
 use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
+use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::{Decision, LookAhead, Occasion, Settled};
 use anabranch_policy::view::{ChunkView, QueueView, StreamView};
 use anabranch_wire::COMMON_HEADER_LEN;
@@ -38,31 +39,37 @@ struct Building {
 
 impl Association {
     pub(in crate::association) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.scheduler_wakeup = None;
-        let repairs_wait = self.config.quirks.repairs_first && self.board.has_marked();
-        if self.scheduler_blocked || self.confirming && self.is_confirming() || repairs_wait || self.shuts_new_data() {
+        self.sender.scheduler_wakeup = None;
+        let repairs_wait = self.config.quirks.repairs_first && self.sender.board.has_marked();
+        if self.sender.scheduler_blocked
+            || self.paths.is_confirming() && self.is_confirming()
+            || repairs_wait
+            || self.shuts_new_data()
+        {
             return false;
         }
-        if self.queue.is_empty() && self.board.ahead().is_empty() {
+        if self.sender.queue.is_empty() && self.sender.board.ahead().is_empty() {
             self.note_app_limited(now);
             return false;
         }
-        if self.user_sends && self.config.quirks.nagle && self.waits_for_more() {
+        if self.sender.user_sends && self.config.quirks.nagle && self.waits_for_more() {
             return false;
         }
         let eligible = self.eligible(now);
-        let nothing_to_ask = !self.asks.scheduler && !self.asks.look_ahead && !self.board.ahead().is_empty();
+        let nothing_to_ask = !self.policies.ask(Asks::OUTCOMES)
+            && !self.policies.ask(Asks::LOOK_AHEAD)
+            && !self.sender.board.ahead().is_empty();
         if eligible.is_empty() && nothing_to_ask && !self.give_up_ahead(now) {
-            self.fresh_opportunity = false;
+            self.sender.fresh_opportunity = false;
             self.scratch.packet.clear();
             return false;
         }
         // What was given up meanwhile may have made room.
         let eligible = if eligible.is_empty() { self.eligible(now) } else { eligible };
         let mut facts = self.facts_with(now, eligible);
-        if core::mem::take(&mut self.fresh_opportunity) && self.asks.scheduler {
+        if core::mem::take(&mut self.sender.fresh_opportunity) && self.policies.ask(Asks::OUTCOMES) {
             let cx = facts.view(&self.views);
-            let queue = QueueView { chunks: self.board.ahead() };
+            let queue = QueueView { chunks: self.sender.board.ahead() };
             self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
         }
         self.scratch.packet.clear();
@@ -71,7 +78,7 @@ impl Association {
             if packet.on.is_none() && self.give_up_ahead(now) {
                 facts = self.facts(now);
             }
-            if self.asks.one_stream {
+            if self.policies.ask(Asks::PACKETS) {
                 self.tell_room(&packet);
             }
             self.refill_look_ahead(&mut facts);
@@ -82,31 +89,31 @@ impl Association {
         let Some(path) = packet.on else { return false };
         self.bundle_into_probe(now, path, packet.size);
         self.finish_data(now, path, &facts, out);
-        self.window_spent |= facts.eligible.is_empty();
+        self.sender.window_spent |= facts.eligible.is_empty();
         true
     }
 
     /// Less than a packet, while an answer is on its way (Nagle). The end of a message that takes several packets does
     /// not wait: its peer can do nothing with the beginning, and acknowledges a lone packet late.
     fn waits_for_more(&self) -> bool {
-        let little = self.queue.bytes() + self.board.ahead_bytes() < self.paths.mtu();
+        let little = self.sender.queue.bytes() + self.sender.board.ahead_bytes() < self.paths.mtu();
         little
-            && matches!(self.state, crate::association::State::Established)
-            && self.board.outstanding_bytes() > 0
+            && matches!(self.handshake.state(), crate::association::State::Established)
+            && self.sender.board.outstanding_bytes() > 0
             && (self.config.quirks.ends_wait || !self.has_begun_message())
     }
 
     /// Does the next chunk belong to a message of which something has left?
     fn has_begun_message(&self) -> bool {
-        match self.board.ahead().first() {
-            Some(c) => self.board.get(self.board.extend(c.tsn)).is_some_and(|c| !c.header.flags.begin),
-            None => self.queue.is_cutting(),
+        match self.sender.board.ahead().first() {
+            Some(c) => self.sender.board.get(self.sender.board.extend(c.tsn)).is_some_and(|c| !c.header.flags.begin),
+            None => self.sender.queue.is_cutting(),
         }
     }
 
     /// One question to the scheduler, and what its answer leads to. Keeps `facts` true.
     fn ask_scheduler(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building) -> Step {
-        let Some(next_len) = self.board.ahead().first().map(|c| c.len) else {
+        let Some(next_len) = self.sender.board.ahead().first().map(|c| c.len) else {
             self.note_app_limited(now);
             return Step::Done;
         };
@@ -114,20 +121,20 @@ impl Association {
             return Step::Done;
         }
         let Some(shown) = self.chunks_for_window(now, next_len, facts.peer_rwnd) else {
-            self.window_spent = packet.on.is_some();
+            self.sender.window_spent = packet.on.is_some();
             return Step::Done;
         };
         // The only chunk there is would not fit: whatever the answer, the packet is complete.
         if let Some(path) = packet.on
             && shown == 1
-            && !self.asks.scheduler
+            && !self.policies.ask(Asks::OUTCOMES)
             && packet.size + self.chunk_len(next_len as usize) > self.packet_size(path)
         {
             return Step::Done;
         }
         let decision = {
             let cx = facts.view(&self.views);
-            let chunks = self.board.ahead().get(..shown).unwrap_or_default();
+            let chunks = self.sender.board.ahead().get(..shown).unwrap_or_default();
             self.policies.path_scheduler.next(&cx, &QueueView { chunks })
         };
         match decision {
@@ -135,7 +142,7 @@ impl Association {
             Decision::Copies { index, paths } => self.take_copies(now, facts, packet, index, paths),
             Decision::WaitUntil(t) => {
                 if packet.on.is_none() {
-                    self.scheduler_wakeup = Some(t.max(now + Duration::from_micros(1)));
+                    self.sender.scheduler_wakeup = Some(t.max(now + Duration::from_micros(1)));
                     self.settle(now, &Settled::Waiting(t));
                 }
                 Step::Done
@@ -144,7 +151,7 @@ impl Association {
                 if packet.on.is_none() {
                     // What the scheduler keeps off a path that is open shows nothing of what it would carry.
                     self.note_app_limited(now);
-                    self.scheduler_blocked = true;
+                    self.sender.scheduler_blocked = true;
                     self.settle(now, &Settled::Blocked);
                 }
                 Step::Done
@@ -153,7 +160,7 @@ impl Association {
     }
 
     fn take_one(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building, index: usize, path: PathId) -> Step {
-        let Some(chunk) = self.board.ahead().get(index).filter(|_| facts.eligible.has(path)) else {
+        let Some(chunk) = self.sender.board.ahead().get(index).filter(|_| facts.eligible.has(path)) else {
             return self.refuse(now);
         };
         let (chunk_tsn, chunk_len, stream) = (chunk.tsn, chunk.len, chunk.stream);
@@ -167,16 +174,16 @@ impl Association {
         }
         let len = self.chunk_len(chunk_len as usize);
         // It need not be the one that was asked about; alone it may be a probe all the same.
-        let hole = || index < self.board.ahead_holes();
+        let hole = || index < self.sender.board.ahead_holes();
         if chunk_len > facts.peer_rwnd && !hole() && !self.nothing_in_flight() {
             return Step::Done;
         }
         // The first one leaves however small the path has become since it was cut (§6.9).
         let full = |p| p != path || packet.size + len > self.packet_size(path);
-        if packet.on.is_some_and(|p| full(p) || self.asks.one_stream && stream != packet.stream) {
+        if packet.on.is_some_and(|p| full(p) || self.policies.ask(Asks::PACKETS) && stream != packet.stream) {
             return Step::Done;
         }
-        let tsn = self.board.extend(chunk_tsn);
+        let tsn = self.sender.board.extend(chunk_tsn);
         self.take_for_packet(now, tsn, path, packet.on.is_none());
         packet.on = Some(path);
         packet.size += len;
@@ -199,15 +206,15 @@ impl Association {
             return Step::Done;
         }
         let paths = paths.and(facts.eligible);
-        let Some(chunk) = self.board.ahead().get(index).copied() else { return self.refuse(now) };
+        let Some(chunk) = self.sender.board.ahead().get(index).copied() else { return self.refuse(now) };
         let Some(path) = paths.iter().next() else { return self.refuse(now) };
         if self.give_up_chosen(now, &chunk) {
             *facts = self.facts(now);
             return Step::Again;
         }
-        let tsn = self.board.extend(chunk.tsn);
+        let tsn = self.sender.board.extend(chunk.tsn);
         self.take_for_packet(now, tsn, path, true);
-        self.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));
+        self.sender.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));
         packet.on = Some(path);
         self.facts_after_taking(facts, path);
         self.settle_sent(facts, Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
@@ -217,20 +224,20 @@ impl Association {
     #[cold]
     fn refuse(&mut self, now: Instant) -> Step {
         self.stats.decisions_refused += 1;
-        self.scheduler_blocked = true;
+        self.sender.scheduler_blocked = true;
         self.settle(now, &Settled::Refused);
         Step::Done
     }
 
     pub(in crate::association) fn settle_sent(&mut self, facts: &Facts, outcome: Settled) {
-        if self.asks.scheduler {
+        if self.policies.ask(Asks::OUTCOMES) {
             self.policies.path_scheduler.settle(&facts.view(&self.views), &outcome);
         }
     }
 
     #[inline]
     fn settle(&mut self, now: Instant, outcome: &Settled) {
-        if self.asks.scheduler {
+        if self.policies.ask(Asks::OUTCOMES) {
             self.tell_scheduler(now, outcome);
         }
     }
@@ -245,36 +252,36 @@ impl Association {
     /// Says for how much payload the packet has room, to a stream scheduler that fills packets.
     fn tell_room(&mut self, packet: &Building) {
         let room = |p| self.packet_size(p).saturating_sub(packet.size + self.chunk_len(0)) as u64;
-        let room = packet.on.filter(|_| !self.asks.look_ahead).map(room);
+        let room = packet.on.filter(|_| !self.policies.ask(Asks::LOOK_AHEAD)).map(room);
         self.policies.stream_scheduler.packet(room);
     }
 
     /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.
     fn refill_look_ahead(&mut self, facts: &mut Facts) {
-        let want = if self.asks.look_ahead {
+        let want = if self.policies.ask(Asks::LOOK_AHEAD) {
             let cx = facts.view(&self.views);
             self.policies.path_scheduler.look_ahead(&cx)
         } else {
             LookAhead::ONE
         };
-        if !self.is_reconfig_idle() && self.reconfig.suspends_data() {
+        if !self.is_reconfig_idle() && self.stream_reset.suspends_data() {
             return;
         }
-        if want.when_drained && !self.board.ahead().is_empty() {
+        if want.when_drained && !self.sender.board.ahead().is_empty() {
             return;
         }
-        let before = self.board.end();
-        while (self.board.ahead().is_empty() || self.board.ahead_bytes() < want.bytes)
-            && self.board.end() - self.board.cumulative() < MAX_SPAN
+        let before = self.sender.board.end();
+        while (self.sender.board.ahead().is_empty() || self.sender.board.ahead_bytes() < want.bytes)
+            && self.sender.board.end() - self.sender.board.cumulative() < MAX_SPAN
         {
             let Some(f) = self.next_fragment(facts) else { break };
-            self.board.append(f);
+            self.sender.board.append(f);
         }
         // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
-        if self.board.end() > before && want.bytes > 0 {
+        if self.sender.board.end() > before && want.bytes > 0 {
             self.facts_after_cutting(facts);
-            if self.asks.scheduler {
-                let (cx, queue) = (facts.view(&self.views), QueueView { chunks: self.board.ahead() });
+            if self.policies.ask(Asks::OUTCOMES) {
+                let (cx, queue) = (facts.view(&self.views), QueueView { chunks: self.sender.board.ahead() });
                 self.policies.path_scheduler.observe(&cx, &queue, Occasion::Refilled);
             }
         }
@@ -282,14 +289,16 @@ impl Association {
 
     #[inline]
     fn next_fragment(&mut self, facts: &Facts) -> Option<Fragment> {
-        if self.queue.is_empty() {
+        if self.sender.queue.is_empty() {
             return None;
         }
         let views = &self.views;
-        let abandon = &self.policies.abandon;
+        let policies = &mut *self.policies;
+        let abandon = &policies.abandon;
         let may_give_up = self.peer.forward_tsn;
-        let (groups, abandoned) = (&mut self.groups, &mut self.abandoned);
-        let (given_up, keeps, most) = (&mut self.given_up, self.config.return_given_up, self.config.send_buffer as u64);
+        let (groups, abandoned) = (&mut self.sender.groups, &mut self.sender.abandoned);
+        let (given_up, keeps, most) =
+            (&mut self.sender.given_up, self.config.return_given_up, self.config.send_buffer as u64);
         let expired = |s: &StreamView, message: u64, o: &SendOptions, payload: &Bytes| {
             if !may_give_up || s.head_deadline.is_none() {
                 return false;
@@ -317,14 +326,14 @@ impl Association {
             why.is_some()
         };
         let max = self.paths.mtu() as usize;
-        let (f, given_up) = self.queue.next(max, self.policies.stream_scheduler.as_mut(), expired);
+        let (f, given_up) = self.sender.queue.next(max, policies.stream_scheduler.as_mut(), expired);
         self.stats.abandoned_unsent += given_up;
         f
     }
 
     pub(in crate::association) fn note_app_limited(&mut self, now: Instant) {
         for p in self.paths.iter_mut() {
-            if has_window(p, now) || p.window.paces() && p.flight.bytes() < p.cwnd {
+            if has_window(p, now) || p.congestion.window.paces() && p.flight.bytes() < p.congestion.cwnd {
                 p.rate.app_limited(p.flight.bytes());
             }
         }

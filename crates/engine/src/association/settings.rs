@@ -24,23 +24,20 @@ pub struct Agreed {
     pub ecn: bool,
 }
 
-/// There is room in the send buffer again when this part of it is free.
-const ROOM: u64 = 32;
-
 impl Association {
     /// What both ends can do; nothing before the handshake said it.
     pub fn agreed(&self) -> Agreed {
         Agreed {
             partial_reliability: self.peer.forward_tsn,
             dynamic_addresses: self.peer.asconf,
-            authentication: self.auth.works(),
+            authentication: self.handshake.auth().works(),
             stream_reset: self.peer.reconfig,
             interleaving: self.peer.interleaving,
             ecn: self.peer.ecn,
         }
     }
 
-    /// What it was told at birth, and since.
+    /// Its configuration, with what was set since.
     pub fn config(&self) -> &AssocConfig {
         &self.config
     }
@@ -62,30 +59,12 @@ impl Association {
 
     /// DATA chunks that were given a TSN and are not acknowledged.
     pub fn outstanding_chunks(&self) -> u64 {
-        self.board.chunks()
+        self.sender.outstanding_chunks()
     }
 
     /// Highest TSN up to which everything was received.
     pub fn cumulative_tsn(&self) -> Tsn {
         self.receiver.cum()
-    }
-
-    /// Would `send` take a message that is not larger than half the buffer, and the one that it refused last?
-    pub fn is_writable(&self) -> bool {
-        self.state.takes_user_data() && self.takes_more()
-    }
-
-    /// Was a message refused for which there is no room yet?
-    pub fn is_refusing(&self) -> bool {
-        self.refused > 0 && self.state.takes_user_data() && !self.takes_more()
-    }
-
-    /// Is there room for what was refused, and for more than a packet? The buffer fills as fast as it drains, and its
-    /// user is not woken for each packet.
-    pub(super) fn takes_more(&self) -> bool {
-        let buffer = self.config.send_buffer as u64;
-        let room = (buffer / ROOM).max(self.paths.mtu() + 1).min(buffer / 2).max(self.refused);
-        self.held_for_sending(room) <= buffer
     }
 
     /// Other limits of the RTO from now on: the timer policy of `profile`, RTO.Initial for the timers that no path policy
@@ -94,7 +73,8 @@ impl Association {
     /// # Errors
     /// A policy that cannot be built; nothing changes.
     pub fn set_rto_limits(&mut self, profile: Profile, initial: Duration, max: Duration) -> Result<(), PolicyError> {
-        self.policies.timer = profile.build(self.config.seed)?.timer;
+        let built = profile.build(self.config.seed)?.timer;
+        self.policies.exchange(|set| set.timer = built);
         let config = Arc::make_mut(&mut self.config);
         config.profile = profile;
         (config.rto_initial, config.rto_max) = (initial, max);
@@ -112,26 +92,26 @@ impl Association {
     /// # Errors
     /// A policy that cannot be built; nothing changes.
     pub fn set_stream_scheduler(&mut self, profile: Profile) -> Result<(), PolicyError> {
-        self.policies.stream_scheduler = profile.build(self.config.seed)?.stream_scheduler;
-        self.queue.rearrange();
+        let built = profile.build(self.config.seed)?.stream_scheduler;
+        self.policies.exchange(|set| set.stream_scheduler = built);
+        self.sender.rearrange();
         Arc::make_mut(&mut self.config).profile = profile;
-        self.asks = crate::association::policies::asks::Asks::of(&self.policies);
         Ok(())
     }
 
     /// Does anything wait on `stream` that has not been given a TSN?
     pub fn has_unsent(&self, stream: StreamId) -> bool {
-        self.queue.holds(stream)
+        self.sender.holds(stream)
     }
 
     /// Is a request to reset or to add streams under way, or waiting (RFC 6525 §5.1.1)?
     pub fn is_reconfiguring(&self) -> bool {
-        !self.reconfig.is_idle()
+        !self.stream_reset.is_idle()
     }
 
     /// When user data left or came last; none before the first.
     pub fn last_user_data(&self) -> Option<Instant> {
-        self.user_data_at
+        self.sender.user_data_at()
     }
 
     /// Other thresholds for the failure of paths from now on: the path state policy of `profile`, and
@@ -142,27 +122,27 @@ impl Association {
     pub fn set_path_thresholds(&mut self, profile: Profile, switchover: Option<u16>) -> Result<(), PolicyError> {
         let wanted = AssocConfig { profile, primary_switchover: switchover, ..self.config().clone() };
         wanted.check()?;
-        self.policies.path_state = wanted.profile.build(wanted.seed)?.path_state;
+        let built = wanted.profile.build(wanted.seed)?.path_state;
+        self.policies.exchange(|set| set.path_state = built);
         self.config = Arc::new(wanted);
-        self.asks = crate::association::policies::asks::Asks::of(&self.policies);
         Ok(())
     }
 
     /// Limits that a path has of its own; none when there is no such path.
     pub fn path_limits(&self, path: PathId) -> Option<PathLimits> {
-        self.paths.get(path.index()).map(|p| p.limits)
+        self.paths.get(path.index()).map(|p| p.health.limits)
     }
 
-    /// The same from now on. False when there is no such path.
+    /// Limits that a path has of its own from now on. False when there is no such path.
     pub fn set_path_limits(&mut self, path: PathId, limits: PathLimits) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
-        p.limits = limits;
+        p.health.limits = limits;
         true
     }
 
     /// How often a path is probed; none when there is no such path.
     pub fn heartbeat_setting(&self, path: PathId) -> Option<HeartbeatSetting> {
-        self.paths.get(path.index()).map(|p| p.heartbeat_setting)
+        self.paths.get(path.index()).map(|p| p.probing.setting)
     }
 
     /// Association.Max.Retrans and Path.Max.Retrans from now on; none leaves what was there. Paths that have limits of

@@ -1,0 +1,48 @@
+//! A box for state that few associations ever have: it takes no memory before it is written.
+
+use core::ops::{Deref, DerefMut};
+
+/// What a [`LazyBox`] reads as before it is written.
+pub(crate) trait Empty: Default + 'static {
+    const EMPTY: &'static Self;
+}
+
+/// Reads as [`Empty::EMPTY`] and takes no memory until it is written.
+pub(crate) struct LazyBox<T>(Option<Box<T>>);
+
+impl<T> LazyBox<T> {
+    pub fn empty() -> Self {
+        LazyBox(None)
+    }
+    /// Was it never written to?
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+    /// The state, if it was ever written: for what need not be done to an empty one.
+    pub fn used(&mut self) -> Option<&mut T> {
+        self.0.as_deref_mut()
+    }
+}
+
+impl<T> From<T> for LazyBox<T> {
+    fn from(held: T) -> Self {
+        LazyBox(Some(Box::new(held)))
+    }
+}
+
+impl<T: Empty> Deref for LazyBox<T> {
+    type Target = T;
+    fn deref(&self) -> &T {
+        self.0.as_deref().unwrap_or(T::EMPTY)
+    }
+}
+
+impl<T: Empty> DerefMut for LazyBox<T> {
+    fn deref_mut(&mut self) -> &mut T {
+        self.0.get_or_insert_default()
+    }
+}
+
+impl<E: 'static> Empty for std::collections::VecDeque<E> {
+    const EMPTY: &'static Self = &std::collections::VecDeque::new();
+}

@@ -1,0 +1,70 @@
+//! What a policy wants to be asked, and what it counts: the questions that every hook has.
+
+/// A set of questions that cost something and that most policies have no use for. The engine reads the set of an
+/// association's policies once and never asks what is not in it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Asks(u16);
+
+impl Asks {
+    /// No such question.
+    pub const NOTHING: Asks = Asks(0);
+    /// `PathScheduler::look_ahead`; one chunk at a time without.
+    pub const LOOK_AHEAD: Asks = Asks(1);
+    /// `PathScheduler::settle` and `observe`: what became of answers, and the queue outside a decision.
+    pub const OUTCOMES: Asks = Asks(1 << 1);
+    /// `PathScheduler::direction` and `bound_bytes`, for the board.
+    pub const BOUND: Asks = Asks(1 << 2);
+    /// `Coupling::adjust`.
+    pub const ADJUST: Asks = Asks(1 << 3);
+    /// `Coupling::publish` and `aggregate_window`, for the board.
+    pub const PUBLISH: Asks = Asks(1 << 4);
+    /// `LossTimer`, all of it.
+    pub const PROBE: Asks = Asks(1 << 5);
+    /// `PathStatePolicy::suspect_at` and what follows from it.
+    pub const SUSPECT: Asks = Asks(1 << 6);
+    /// `PathQuality`, all of it.
+    pub const QUALITY: Asks = Asks(1 << 7);
+    /// `Redundancy`, all of it.
+    pub const EXTRA: Asks = Asks(1 << 8);
+    /// `Redundancy::extra` also before new data leaves, when what it adds has more time left.
+    pub const EXTRA_FIRST: Asks = Asks(1 << 9);
+    /// `LossCount::reports` about every copy, whatever was sent after it on its path and acknowledged. A policy that does
+    /// not ask this counts by send order, and stays right when TSNs leave permuted.
+    pub const ALL_COPIES: Asks = Asks(1 << 10);
+    /// `Buffer::allows`.
+    pub const SHARE: Asks = Asks(1 << 11);
+    /// `StreamScheduler::packet` and `goes_on`: messages of different streams never share a packet.
+    pub const PACKETS: Asks = Asks(1 << 12);
+    /// Something to write on the board of facts.
+    pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
+
+    /// Both sets.
+    #[must_use]
+    pub const fn and(self, other: Asks) -> Asks {
+        Asks(self.0 | other.0)
+    }
+    /// Is any question of `other` in the set?
+    #[inline]
+    pub const fn any(self, other: Asks) -> bool {
+        self.0 & other.0 != 0
+    }
+}
+
+/// Something a policy counts, by its name.
+pub type Counter = (&'static str, u64);
+
+/// The methods that the trait of every hook has. `asks` are the questions that a policy of this hook is asked unless it
+/// says otherwise.
+macro_rules! every_policy {
+    ($($asks:ident),*) => {
+        /// The costly questions of this hook that the policy wants to be asked; the same whenever it is read.
+        fn asks(&self) -> $crate::asks::Asks {
+            $crate::asks::Asks::NOTHING$(.and($crate::asks::Asks::$asks))*
+        }
+        /// What it counts, for statistics, metrics and traces. Names and their order never change.
+        fn counters(&self) -> &[$crate::asks::Counter] {
+            &[]
+        }
+    };
+}
+pub(crate) use every_policy;
