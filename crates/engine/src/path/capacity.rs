@@ -45,16 +45,38 @@ struct Mark {
     jumps: Jumps,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// The newest marks. They take no memory before there is one: most paths of a server never carry data from it.
+#[derive(Clone, Debug, Default)]
+struct Marks {
+    all: Option<Box<[Mark; MARKS]>>,
+    next: usize,
+}
+
+impl Marks {
+    /// The newest but `i`.
+    fn before(&self, i: usize) -> Mark {
+        let at = (self.next + MARKS - 1 - i % MARKS) % MARKS;
+        self.all.as_deref().and_then(|all| all.get(at)).copied().unwrap_or_default()
+    }
+
+    /// Takes the place of the oldest.
+    fn push(&mut self, mark: Mark) {
+        if let Some(m) = self.all.get_or_insert_default().get_mut(self.next) {
+            *m = mark;
+        }
+        self.next = (self.next + 1) % MARKS;
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Capacity {
     /// Largest samples of the current and the previous span.
     best: [Rate; 2],
     /// Was there a sample in them that the source did not limit?
     filled: [bool; 2],
     span_began: Instant,
-    /// What was delivered up to points in the past, oldest first from `next` on.
-    marks: [Mark; MARKS],
-    next: usize,
+    /// What was delivered up to points in the past.
+    marks: Marks,
     total: Mark,
     /// When all that has left will have passed the bottleneck, at the rate that is believed; and when the first left of
     /// what has kept it busy since.
@@ -201,10 +223,8 @@ impl Capacity {
             Some(since) => self.measure(now, since, rtt),
             None => self.slow_since = None,
         }
-        let newest = self.marks[(self.next + MARKS - 1) % MARKS];
-        if now.since(newest.at) >= LONGEST / MARKS as u64 {
-            self.marks[self.next] = self.total;
-            self.next = (self.next + 1) % MARKS;
+        if now.since(self.marks.before(0).at) >= LONGEST / MARKS as u64 {
+            self.marks.push(self.total);
             self.total.jumps = Jumps::default();
         }
         mistaken
@@ -257,7 +277,7 @@ impl Capacity {
         let mut found = None;
         let begun = since;
         for i in 0..MARKS {
-            let m = self.marks[(self.next + MARKS - 1 - i) % MARKS];
+            let m = self.marks.before(i);
             let enough = self.total.packets.wrapping_sub(m.packets) >= ENOUGH;
             if now.since(m.at) >= MEASURE && enough && m.at >= begun {
                 found = Some(m);
