@@ -329,7 +329,7 @@ impl Association {
 
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
-        let tells = self.acknowledger.has_any_data() && !self.config.quirks.no_window_updates;
+        let tells = self.acknowledger.has_any_data() && self.config.window_updates;
         if tells && self.state.is_connected() && self.receiver.has_opened(self.paths.mtu()) {
             self.acknowledger.request();
         }

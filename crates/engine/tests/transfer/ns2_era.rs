@@ -7,7 +7,7 @@ use anabranch_wire::kind;
 
 fn config(quirk: &str, on: bool) -> AssocConfig {
     let mut c = AssocConfig { max_burst: 0, ..assoc_config("sctp") };
-    assert!(c.quirks.set(quirk, on), "{quirk}");
+    assert!(c.quirks.set(quirk, on) || c.set(quirk, on.into()), "{quirk}");
     c
 }
 
@@ -221,7 +221,7 @@ fn one_chunk_is_timed() {
 #[test]
 fn what_left_while_the_window_was_closed() {
     for on in [false, true] {
-        let mut m = with("no_probe_repair", on);
+        let mut m = with("resend_probes", !on);
         let next = m.open_window(10 * FULL as u64);
         m.send(5, FULL);
         m.sent();
@@ -241,7 +241,7 @@ fn what_left_while_the_window_was_closed() {
 #[test]
 fn nobody_is_told_that_the_window_opened() {
     for on in [false, true] {
-        let mut c = config("no_window_updates", on);
+        let mut c = config("window_updates", !on);
         c.receive_buffer = 10_000;
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         m.b.auto_read = false;

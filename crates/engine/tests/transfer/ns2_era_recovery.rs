@@ -16,7 +16,7 @@ fn config(others: &[&str], quirk: &str, on: bool) -> AssocConfig {
     let mut c = AssocConfig { max_burst: 0, initial_window, ..assoc_config("sctp") };
     c.profile.set(Hook::Retransmission, "rfc9260:reports_move=1").expect("registered");
     for (quirk, on) in others.iter().map(|q| (*q, true)).chain([(quirk, on)]) {
-        assert!(c.quirks.set(quirk, on), "{quirk}");
+        assert!(c.quirks.set(quirk, on) || c.set(quirk, on.into()), "{quirk}");
     }
     c
 }
@@ -328,7 +328,7 @@ fn only_the_path_that_had_no_rtt_the_longest_is_asked() {
 fn what_came_before_remains_the_first_of_two() {
     for on in [false, true] {
         let mut c = assoc_config("sctp");
-        assert!(c.quirks.set("repeats_wait_too", on));
+        assert!(c.quirks.set("repeats_wait_too", on) || c.set("repeats_wait_too", on.into()));
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         let mut sacks = |numbers: &[u32]| {
             numbers.iter().for_each(|i| m.message(*i, 100));

@@ -2,7 +2,7 @@
 
 use crate::metrics::Fingerprint;
 use anabranch_base::{Duration, Rate};
-use anabranch_engine::{BurstRule, PathMtuDiscovery};
+use anabranch_engine::{BurstRule, Nagle, PathMtuDiscovery};
 use anabranch_sim::link::{Change, DeliveryTrace, Jitter, LossPoint, Schedule, Setting};
 use anabranch_sim::loss::{GilbertElliottParams, LossConfig, LossTrace, Outages};
 use anabranch_sim::queue::{CoDelParams, Discipline, Limit, RedParams};
@@ -236,6 +236,14 @@ pub(super) fn recovery(r: Recovery) -> &'static str {
         Recovery::NewReno => "newreno",
         Recovery::Sack(SackRule::Rfc6675) => "sack",
         Recovery::Sack(SackRule::Pipe) => "sack-pipe",
+    }
+}
+
+pub(super) fn nagle(n: Nagle) -> &'static str {
+    match n {
+        Nagle::Off => "off",
+        Nagle::All => "all",
+        Nagle::NotLastFragment => "not-last-fragment",
     }
 }
 

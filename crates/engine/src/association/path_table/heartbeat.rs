@@ -44,7 +44,7 @@ impl Association {
     /// The handshake's path is in use: its next HEARTBEAT is due when it has been idle, or at once where every path has
     /// to answer one before data leave ([`crate::Quirks::confirm_first`]).
     pub(in crate::association) fn begin_confirming(&mut self, now: Instant, id: PathId) {
-        self.paths.confirming = self.config.quirks.confirm_first;
+        self.paths.confirming = self.config.confirm_first;
         if self.paths.confirming {
             self.send_heartbeat(now, id);
         } else {

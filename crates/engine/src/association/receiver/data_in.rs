@@ -71,7 +71,7 @@ impl Association {
             seen.lowest = Some(header.tsn);
         }
         let first = self.acknowledger.note_data();
-        seen.immediate |= header.flags.immediate || first && !self.config.quirks.first_data_waits;
+        seen.immediate |= header.flags.immediate || first && !self.config.first_data_waits;
         // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
         seen.gap |= self.receiver.has_gap();
         let (tsn, next) = match self.receiver.admit(header.tsn, payload.len()) {

@@ -47,7 +47,7 @@ pub(in crate::association) struct Sender {
     load: crate::tx::load::Load,
     /// What the paths carry within the deadline.
     carried: crate::tx::carried::Carried,
-    /// Nothing came and no timer fired since the user sent something, see [`crate::Quirks::nagle`].
+    /// Nothing came and no timer fired since the user sent something, see [`crate::Nagle`].
     user_sends: bool,
     /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.
     burst_armed: bool,

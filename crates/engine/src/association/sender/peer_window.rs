@@ -96,7 +96,7 @@ impl Association {
         if !self.nothing_in_flight() {
             return false;
         }
-        self.config.quirks.probe_at_once || self.probes_now(now)
+        self.config.probe_at_once || self.probes_now(now)
     }
 
     #[inline(never)]
@@ -146,7 +146,7 @@ impl Association {
         } else if let Some(since) = w.closed_since.take() {
             w.probe = Probe::Idle;
             w.backoff = 0;
-            if !self.config.quirks.no_probe_repair {
+            if self.config.resend_probes {
                 self.resend_probes(now, since);
             }
         }

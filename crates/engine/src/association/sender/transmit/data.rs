@@ -299,7 +299,7 @@ impl Association {
             payload += c.len();
             once &= c.transmissions == 1;
             let mut header = c.header;
-            let asks = c.transmissions == 0 || !self.config.quirks.repairs_never_ask;
+            let asks = c.transmissions == 0 || self.config.retransmissions_ask;
             header.flags.immediate |= last_of_all == Some(tsn) && asks;
             if self.peer.interleaving {
                 out.packet.push_i_data(&c.interleaved(header.flags), c.payload.clone());

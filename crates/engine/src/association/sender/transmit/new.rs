@@ -5,6 +5,7 @@ use crate::association::policies::views::{Facts, has_window};
 use crate::association::sender::give_up::is_partial;
 use crate::association::{Association, Undelivered};
 use crate::message::SendOptions;
+use crate::settings::Nagle;
 use crate::transmit::Transmit;
 use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
@@ -52,7 +53,7 @@ impl Association {
             self.note_app_limited(now);
             return false;
         }
-        if self.sender.user_sends && self.config.quirks.nagle && self.waits_for_more() {
+        if self.sender.user_sends && self.config.nagle != Nagle::Off && self.waits_for_more() {
             return false;
         }
         let eligible = self.eligible(now);
@@ -99,7 +100,7 @@ impl Association {
         little
             && matches!(self.state, crate::association::State::Established)
             && self.sender.board.outstanding_bytes() > 0
-            && (self.config.quirks.ends_wait || !self.has_begun_message())
+            && (self.config.nagle == Nagle::All || !self.has_begun_message())
     }
 
     /// Does the next chunk belong to a message of which something has left?
