@@ -31,7 +31,7 @@ pub use event::{CloseReason, Event, PathReason};
 pub use message::{Message, Part, Payload, SendOptions};
 pub use path::discovery::{DiscoveryState, PathMtuDiscovery};
 pub use path::{HeartbeatSetting, LocalId, PathLimits};
-pub use quirks::{BurstRule, Quirks};
+pub use quirks::Quirks;
 pub use settings::Nagle;
 pub use stats::{AbandonedCount, AbandonedStats, AssocStats, PathCounters, PathStats};
 pub use transmit::Transmit;

@@ -6,30 +6,12 @@
 
 use crate::config::AssocConfig;
 
-/// When Max.Burst applies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BurstRule {
-    /// At every sending opportunity (RFC 9260 §6.1 D).
-    #[default]
-    Always,
-    /// From a SACK that acknowledges what was sent again until the limit was met once, for all paths together
-    /// (`Agent/SCTP`).
-    AfterRepair,
-    /// Always, once such a SACK has come (`Agent/SCTP/CMT`).
-    OnceRepaired,
-}
-
 /// The switches. All off is RFC 9260.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// When Max.Burst applies.
-    pub burst: BurstRule,
     /// T3 follows the lowest TSN outstanding on a path and not the packet that left first. So a fast retransmission
     /// restarts it, and nothing later does until that chunk is acknowledged (RFC 9260 §6.3.2 R3, §7.2.4 4 by the letter).
     pub t3_by_tsn: bool,
-    /// Fast recovery ends when everything up to the highest TSN sent at its start is acknowledged cumulatively; a timeout
-    /// does not end it. Only what has a higher TSN begins another one.
-    pub recover_by_tsn: bool,
     /// CUC expects the lowest TSN of a path and not the packet that left first: one that was lost and sent again on the
     /// same path holds the window until it arrives.
     pub cuc_by_tsn: bool,
@@ -38,12 +20,7 @@ pub struct Quirks {
     pub sticky_reports: bool,
     /// A chunk that was sent again, for whatever reason, is not fast-retransmitted any more.
     pub repaired_once: bool,
-    /// Each SACK that gives something as lost, and not only the first of an episode, lets one packet leave whatever
-    /// the window says.
-    pub pass_every_mark: bool,
-    /// That packet goes to the path that lost it or not at all.
-    pub pass_on_lossy_path: bool,
-    /// With [`recover_by_tsn`](Self::recover_by_tsn), a recovery is one of all paths: until everything sent at its start is acknowledged cumulatively no window grows, and
+    /// A recovery is one of all paths: until everything sent at its start is acknowledged cumulatively no window grows, and
     /// only what has a higher TSN cuts one.
     pub one_recovery: bool,
     /// A SACK that gives something as lost, and an expiry of T3, lets just one packet of repairs leave, whatever the
@@ -57,11 +34,6 @@ pub struct Quirks {
     /// What is acknowledged cumulatively restarts T3 of the path it was last sent on, although gap blocks had
     /// acknowledged it before.
     pub cumulative_restarts_t3: bool,
-    /// What was given as lost keeps its place in the window of its path and in the peer's until it was sent again, as
-    /// far as new data are concerned.
-    pub marked_hold_window: bool,
-    /// No new data on any path while something waits to be sent again.
-    pub repairs_first: bool,
     /// A packet that brings nothing new while nothing is missing or waits is acknowledged at once and waits for its SACK as
     /// well: the next one is the second.
     pub repeats_wait_too: bool,
@@ -79,8 +51,6 @@ pub struct Quirks {
     /// One chunk per path is timed at a time, none once it is sent again or the window was cut; only its answer gives
     /// an RTT sample and ends the back-off of T3.
     pub one_timed: bool,
-    /// The decay of an idle window leaves the threshold alone (RFC 4960 §7.2.1).
-    pub decay_keeps_threshold: bool,
     /// A HEARTBEAT waits for its answer as long as T3 does, back-off included, which doubles when none came; the next one
     /// then leaves at once, and else that much later than HB.interval. Only the path that had no RTT the longest is asked.
     pub heartbeat_by_t3: bool,
@@ -93,11 +63,8 @@ impl Quirks {
     /// What `Agent/SCTP` does.
     pub fn ns2() -> Self {
         Quirks {
-            burst: BurstRule::AfterRepair,
             t3_by_tsn: true,
-            recover_by_tsn: true,
             sticky_reports: true,
-            pass_every_mark: true,
             one_recovery: true,
             one_repair_per_loss: true,
             repairs_together: true,
@@ -106,10 +73,8 @@ impl Quirks {
             heartbeat_by_t3: true,
             stale_sacks_count: true,
             repeats_wait_too: true,
-            repairs_first: true,
             counted_when_full: true,
             one_timed: true,
-            decay_keeps_threshold: true,
             ..Quirks::default()
         }
     }
@@ -117,34 +82,25 @@ impl Quirks {
     /// What `Agent/SCTP/CMT` does.
     pub fn ns2_cmt() -> Self {
         Quirks {
-            burst: BurstRule::OnceRepaired,
             t3_by_tsn: true,
-            recover_by_tsn: true,
             cuc_by_tsn: true,
             repaired_once: true,
-            pass_every_mark: true,
-            pass_on_lossy_path: true,
-            marked_hold_window: true,
             timer_counts_none: true,
             stale_sacks_count: true,
             counted_once: true,
             counted_when_full: true,
             one_timed: true,
-            decay_keeps_threshold: true,
             gaps_testify: true,
             ..Quirks::default()
         }
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 23] = [
+    pub const NAMES: [&'static str; 17] = [
         "t3_by_tsn",
-        "recover_by_tsn",
         "cuc_by_tsn",
         "sticky_reports",
         "repaired_once",
-        "pass_every_mark",
-        "pass_on_lossy_path",
         "one_recovery",
         "one_repair_per_loss",
         "repairs_together",
@@ -152,14 +108,11 @@ impl Quirks {
         "cumulative_restarts_t3",
         "heartbeat_by_t3",
         "repeats_wait_too",
-        "marked_hold_window",
-        "repairs_first",
         "timer_counts_none",
         "stale_sacks_count",
         "counted_once",
         "counted_when_full",
         "one_timed",
-        "decay_keeps_threshold",
         "gaps_testify",
     ];
 
@@ -178,12 +131,9 @@ impl Quirks {
     fn switch(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
             "t3_by_tsn" => &mut self.t3_by_tsn,
-            "recover_by_tsn" => &mut self.recover_by_tsn,
             "cuc_by_tsn" => &mut self.cuc_by_tsn,
             "sticky_reports" => &mut self.sticky_reports,
             "repaired_once" => &mut self.repaired_once,
-            "pass_every_mark" => &mut self.pass_every_mark,
-            "pass_on_lossy_path" => &mut self.pass_on_lossy_path,
             "one_recovery" => &mut self.one_recovery,
             "one_repair_per_loss" => &mut self.one_repair_per_loss,
             "repairs_together" => &mut self.repairs_together,
@@ -191,14 +141,11 @@ impl Quirks {
             "cumulative_restarts_t3" => &mut self.cumulative_restarts_t3,
             "heartbeat_by_t3" => &mut self.heartbeat_by_t3,
             "repeats_wait_too" => &mut self.repeats_wait_too,
-            "marked_hold_window" => &mut self.marked_hold_window,
-            "repairs_first" => &mut self.repairs_first,
             "timer_counts_none" => &mut self.timer_counts_none,
             "stale_sacks_count" => &mut self.stale_sacks_count,
             "counted_once" => &mut self.counted_once,
             "counted_when_full" => &mut self.counted_when_full,
             "one_timed" => &mut self.one_timed,
-            "decay_keeps_threshold" => &mut self.decay_keeps_threshold,
             "gaps_testify" => &mut self.gaps_testify,
             _ => return None,
         })

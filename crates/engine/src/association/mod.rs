@@ -310,7 +310,7 @@ impl Association {
 
     /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
     pub(crate) fn opportunity(&mut self) {
-        let applies = self.config.quirks.burst == crate::BurstRule::Always || self.sender.is_burst_armed();
+        let applies = !self.asks.any(Asks::REPAIRED) || self.sender.is_burst_armed();
         let burst = if self.config.max_burst == 0 || !applies { u16::MAX } else { self.config.max_burst };
         for p in self.paths.iter_mut() {
             p.burst_left = burst;

@@ -100,8 +100,6 @@ pub(crate) enum Origin {
 /// Of a path, for [`crate::Quirks`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Era {
-    /// Highest TSN sent when the last recovery began (`recover_by_tsn`).
-    pub recover_tsn: u64,
     /// For `cuc_by_tsn`.
     pub pseudo: PseudoCumulative,
     /// Lowest TSN in flight (`t3_by_tsn`).
@@ -146,6 +144,8 @@ pub(crate) struct Path {
     pub reference_rtt: Duration,
     /// Fast recovery ends when nothing sent at or before this serial is in flight.
     pub recovery_exit: Option<u64>,
+    /// Highest TSN sent when the last recovery episode began.
+    pub recover_tsn: u64,
     /// What only rules of older implementations ask for; none where none of them is on.
     pub era: Option<Box<Era>>,
     /// One packet may ignore the window (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
@@ -269,6 +269,7 @@ impl Path {
             capacity: Capacity::default(),
             reference_rtt: Duration::ZERO,
             recovery_exit: None,
+            recover_tsn: 0,
             era: None,
             free_pass: false,
             backoff: 0,
@@ -383,7 +384,7 @@ impl Path {
 
     /// An idle path knows less and less about its network: half the window for each `rto` without DATA, down to four
     /// packets, and a threshold that remembers where it was (RFC 9260 §7.2.1).
-    pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64, keeps_threshold: bool) {
+    pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64) {
         let Some(last) = self.last_data_sent else { return };
         let first = self.decayed_until <= last;
         let since = self.decayed_until.max(last);
@@ -392,9 +393,8 @@ impl Path {
             return;
         }
         self.decayed_until = since + rto * rounds;
-        if first && !keeps_threshold {
-            let kept = if self.window.keeps_threshold() { self.ssthresh } else { 0 };
-            self.ssthresh = self.cwnd.max(kept);
+        if first {
+            self.ssthresh = self.window.idle_threshold(self.cwnd, self.ssthresh);
         }
         self.cwnd = (self.cwnd >> rounds.min(63)).max(4 * mtu);
         self.partial_bytes_acked = 0;

@@ -4,7 +4,7 @@
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_base::{Instant, PathId};
-use anabranch_engine::{AssocConfig, BurstRule, HeartbeatSetting, LocalId, TimerReason};
+use anabranch_engine::{AssocConfig, HeartbeatSetting, LocalId, TimerReason};
 use anabranch_policy::registry::Hook;
 use anabranch_wire::{Packet, Verify, kind};
 
@@ -16,7 +16,7 @@ fn config(others: &[&str], quirk: &str, on: bool) -> AssocConfig {
     let mut c = AssocConfig { max_burst: 0, initial_window, ..assoc_config("sctp") };
     c.profile.set(Hook::Retransmission, "rfc9260:reports_move=1").expect("registered");
     for (quirk, on) in others.iter().map(|q| (*q, true)).chain([(quirk, on)]) {
-        assert!(c.quirks.set(quirk, on) || c.set(quirk, on.into()), "{quirk}");
+        choose(&mut c, quirk, on);
     }
     c
 }
@@ -54,7 +54,7 @@ fn t3(m: &Manual, path: u8) -> Option<Instant> {
 #[test]
 fn a_recovery_is_one_of_all_paths() {
     for on in [false, true] {
-        let mut m = two(&["recover_by_tsn"], "one_recovery", on);
+        let mut m = two(&["recovery=ns2_sctp"], "one_recovery", on);
         both_full(&mut m);
         (1..=3).for_each(|i| m.sack(0, &[(1, i)]));
         assert_eq!(split(&mut m), [vec![], vec![0]]);
@@ -79,7 +79,7 @@ fn a_recovery_is_one_of_all_paths() {
 #[test]
 fn in_a_recovery_of_one_path_a_hole_that_is_filled_reports_those_of_the_other() {
     for on in [false, true] {
-        let mut m = two(&["recover_by_tsn"], "one_recovery", on);
+        let mut m = two(&["recovery=ns2_sctp"], "one_recovery", on);
         both_full(&mut m);
         m.sack(0, &[(1, 1)]);
         (21..=22).for_each(|i| m.sack(0, &[(1, 19), (21, i)]));
@@ -92,7 +92,7 @@ fn in_a_recovery_of_one_path_a_hole_that_is_filled_reports_those_of_the_other() 
 #[test]
 fn what_timed_out_and_waits_is_reported_too() {
     for on in [false, true] {
-        let mut m = two(&["recover_by_tsn"], "one_recovery", on);
+        let mut m = two(&["recovery=ns2_sctp"], "one_recovery", on);
         fill(&mut m, 0, 20);
         m.b.run_for(ms(500));
         fill(&mut m, 1, 20);
@@ -260,9 +260,10 @@ fn a_sack_that_was_overtaken_reports_what_it_does_not_know_of() {
 
 #[test]
 fn the_limit_of_bursts_is_one_of_all_paths() {
-    for (rule, sent) in [(BurstRule::OnceRepaired, [4, 4]), (BurstRule::AfterRepair, [0, 4])] {
+    for (rule, sent) in [("ns2_cmt", [4, 4]), ("ns2_sctp", [0, 4])] {
         let mut c = config(&[], "one_recovery", false);
-        (c.max_burst, c.quirks.burst) = (4, rule);
+        c.max_burst = 4;
+        c.profile.set(Hook::Recovery, rule).expect("registered");
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
         m.send(60, FULL);
         assert_eq!(m.sent().len(), 20, "no repair yet");
@@ -272,7 +273,7 @@ fn the_limit_of_bursts_is_one_of_all_paths() {
         assert!(split(&mut m)[1].starts_with(&[0]));
         // Acknowledges the repair and gives five more as lost.
         m.sack(10, &[(5, 9)]);
-        assert_eq!(split(&mut m).map(|s| s.len()), sent, "{rule:?}");
+        assert_eq!(split(&mut m).map(|s| s.len()), sent, "{rule}");
     }
 }
 
@@ -328,7 +329,7 @@ fn only_the_path_that_had_no_rtt_the_longest_is_asked() {
 fn what_came_before_remains_the_first_of_two() {
     for on in [false, true] {
         let mut c = assoc_config("sctp");
-        assert!(c.quirks.set("repeats_wait_too", on) || c.set("repeats_wait_too", on.into()));
+        choose(&mut c, "repeats_wait_too", on);
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         let mut sacks = |numbers: &[u32]| {
             numbers.iter().for_each(|i| m.message(*i, 100));

@@ -2,7 +2,7 @@
 
 use crate::metrics::Fingerprint;
 use anabranch_base::{Duration, Rate};
-use anabranch_engine::{BurstRule, Nagle, PathMtuDiscovery};
+use anabranch_engine::{Nagle, PathMtuDiscovery};
 use anabranch_sim::link::{Change, DeliveryTrace, Jitter, LossPoint, Schedule, Setting};
 use anabranch_sim::loss::{GilbertElliottParams, LossConfig, LossTrace, Outages};
 use anabranch_sim::queue::{CoDelParams, Discipline, Limit, RedParams};
@@ -244,14 +244,6 @@ pub(super) fn nagle(n: Nagle) -> &'static str {
         Nagle::Off => "off",
         Nagle::All => "all",
         Nagle::NotLastFragment => "not-last-fragment",
-    }
-}
-
-pub(super) fn burst_rule(r: BurstRule) -> &'static str {
-    match r {
-        BurstRule::Always => "always",
-        BurstRule::AfterRepair => "after-repair",
-        BurstRule::OnceRepaired => "once-repaired",
     }
 }
 

@@ -278,7 +278,6 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("initial-ssthresh", initial_ssthresh);
     to.put("receive-overhead", receive_overhead);
     to.put("peer-chunk-overhead", peer_chunk_overhead);
-    to.put("max-burst-rule", models::burst_rule(quirks.burst));
     to.put("nagle", models::nagle(nagle));
     to.put("probe-at-once", probe_at_once);
     to.put("resend-probes", resend_probes);
@@ -412,8 +411,7 @@ as = [true, false]
         is("flow.tcp.start-within", 2.0.into());
         is("flow.tcp.window", 16_000.into());
         is("flow.tcp.recovery", "newreno".into());
-        is("flow.main.max-burst-rule", "once-repaired".into());
-        assert!(!first.contains_key("flow.main.quirks.burst"), "the file knows no such quirk");
+        is("flow.main.recovery", "ns2_cmt".into());
     }
 
     #[test]

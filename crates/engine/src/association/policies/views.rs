@@ -148,7 +148,7 @@ impl Association {
     #[inline]
     pub(in crate::association) fn eligible(&self, now: Instant) -> PathSet {
         let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
-        let holds = self.config.quirks.marked_hold_window;
+        let holds = self.holds_place();
         for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
             (active, standby) = (true, standby | p.standby);
             if has_window(p, now) && (!holds && !self.asks.any(Asks::SHARE) || self.has_room(p, now)) {
@@ -164,7 +164,7 @@ impl Association {
 
     /// One more packet of new data may leave on this path.
     fn has_room(&self, p: &Path, now: Instant) -> bool {
-        let held = if self.config.quirks.marked_hold_window { self.sender.marked_bytes_on(p.id) } else { 0 };
+        let held = if self.holds_place() { self.sender.marked_bytes_on(p.id) } else { 0 };
         has_window(p, now)
             && (p.probes || p.flight.bytes() + held < p.cwnd)
             && (!self.asks.any(Asks::SHARE) || self.has_share(p))

@@ -73,7 +73,7 @@ impl Association {
 
     /// The highest TSN sent when the last recovery of all paths began.
     fn recover_tsn(&self) -> u64 {
-        self.paths.iter().find_map(|p| p.era.as_ref()).map_or(0, |era| era.recover_tsn)
+        self.paths.iter().next().map_or(0, |p| p.recover_tsn)
     }
 
     /// The end of a SACK's verdicts: what waits to be sent again is reported too, and of all that waits the first with a
@@ -128,24 +128,28 @@ impl Association {
         self.sender.burst_armed &= left > 0 || !room;
     }
 
-    /// A recovery by TSN has begun, of this path or of all.
+    /// An episode has begun, of this path or of all.
     pub(in crate::association) fn note_recovery(&mut self, path: PathId) {
-        let all = self.config.quirks.one_recovery && self.config.quirks.recover_by_tsn;
+        let all = self.config.quirks.one_recovery;
         let mut end = self.sender.board.sent_end() - 1;
         let marked = |tsn| self.sender.board.get(tsn).is_some_and(|c| c.state == ChunkState::Marked);
         while all && end > self.sender.board.cumulative() && marked(end) {
             end -= 1;
         }
         for p in self.paths.iter_mut().filter(|p| all || p.id == path) {
-            if let Some(era) = &mut p.era {
-                era.recover_tsn = if all { era.recover_tsn.max(end) } else { end };
-                p.recovery_exit = p.recovery_exit.or(Some(end));
-            }
+            p.recover_tsn = if all { p.recover_tsn.max(end) } else { end };
+            p.recovery_exit = p.recovery_exit.or(Some(end));
         }
         if all {
             // The views of the other paths show it too.
             self.refresh_views();
         }
+    }
+
+    /// Does what was given as lost keep its place in the windows until it was sent again?
+    #[inline]
+    pub(in crate::association) fn holds_place(&self) -> bool {
+        self.sender.board.has_marked() && self.policies.recovery.holds_place()
     }
 
     /// A chunk is sent again on another path: T3 of the old one starts anew if it was the earliest there and others are in

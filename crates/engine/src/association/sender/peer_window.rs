@@ -52,7 +52,7 @@ impl Association {
     /// Payload bytes the peer can still take.
     pub(in crate::association) fn peer_rwnd(&self) -> u64 {
         let q = &self.config;
-        let held = if q.quirks.marked_hold_window { self.sender.board.marked_bytes() } else { 0 };
+        let held = if self.holds_place() { self.sender.board.marked_bytes() } else { 0 };
         let overhead = q.peer_chunk_overhead * (self.sender.board.outstanding_chunks() + 1);
         self.sender.peer_window.a_rwnd.saturating_sub(self.sender.board.outstanding_bytes() + held + overhead)
     }

@@ -212,7 +212,7 @@ impl Association {
 
     fn settle_after_reset(&mut self) {
         for p in self.paths.iter_mut() {
-            p.t3 = None;
+            (p.t3, p.recover_tsn) = (None, 0);
             if let Some(era) = &mut p.era {
                 (era.timed, era.lowest_tsn) = (None, None);
             }

@@ -11,6 +11,7 @@ use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
+use anabranch_policy::recovery::{Loss, Pass};
 use anabranch_policy::view::{CopyView, SackView};
 
 /// Which copies of a path may be missing.
@@ -168,12 +169,8 @@ impl Association {
         let cx = facts.view(&self.views);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        let by_tsn = self.config.quirks.recover_by_tsn;
-        let beyond = match &p.era {
-            Some(era) if by_tsn => highest > era.recover_tsn,
-            _ => p.recovery_exit.is_none(),
-        };
-        let new_episode = kind == LossKind::Timeout || beyond;
+        let loss = Loss { in_episode: p.recovery_exit.is_some(), beyond: highest > p.recover_tsn };
+        let new_episode = kind == LossKind::Timeout || self.policies.recovery.begins(&loss);
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
         let to = p.window.on_loss(&cx, path, &e, cause);
@@ -190,12 +187,12 @@ impl Association {
         match kind {
             LossKind::FastRetransmit if new_episode => {
                 p.recovery_exit = p.flight.next_seq().checked_sub(1);
-                p.free_pass = true;
+                p.free_pass = self.policies.recovery.pass(true) != Pass::No;
                 self.note_recovery(path);
             }
-            LossKind::FastRetransmit => p.free_pass |= self.config.quirks.pass_every_mark,
+            LossKind::FastRetransmit => p.free_pass |= self.policies.recovery.pass(false) != Pass::No,
             LossKind::Timeout => {
-                p.recovery_exit = p.recovery_exit.filter(|_| by_tsn);
+                p.recovery_exit = p.recovery_exit.filter(|_| !self.policies.recovery.timeout_ends());
                 p.free_pass = true;
             }
         }

@@ -7,10 +7,10 @@ use crate::association::Association;
 use crate::association::sender::era::Gate;
 use crate::association::sender::sack::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
 use crate::event::CloseReason;
-use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::Asks;
+use anabranch_policy::recovery::{Bursts, Pass, Progress};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, NrSack, Sack};
 
@@ -107,10 +107,7 @@ impl Association {
         self.stats.gap_blocks_received += sack.map_or(0, |s| s.gaps().len() as u64);
         let least = u8::from(!self.config.quirks.timer_counts_none);
         self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
-        if self.config.quirks.pass_every_mark {
-            // A pass that the SACK before gave has had its chance.
-            self.paths.iter_mut().for_each(|p| p.free_pass = false);
-        }
+        self.end_passes();
         self.sender.gate = Gate::Open;
         let advanced = cum > self.sender.board.cumulative();
         self.begin_tally();
@@ -298,15 +295,22 @@ impl Association {
         }
     }
 
+    /// A pass that the SACK before gave has had its chance, where it is only good until the next one.
+    fn end_passes(&mut self) {
+        if self.paths.iter().any(|p| p.free_pass)
+            && matches!(self.policies.recovery.pass(true), Pass::BeforeNextSack | Pass::OnItsPath)
+        {
+            self.paths.iter_mut().for_each(|p| p.free_pass = false);
+        }
+    }
+
     /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
     fn note_repair(&mut self, tsn: u64) {
-        let q = &self.config.quirks;
-        if q.burst == BurstRule::Always || self.sender.burst_armed {
+        if !self.asks.any(Asks::REPAIRED) || self.sender.burst_armed {
             return;
         }
-        let repaired = |c: &crate::tx::scoreboard::Chunk| {
-            c.fast_retransmitted || q.burst == BurstRule::OnceRepaired && c.transmissions > 1
-        };
+        let any = self.policies.recovery.bursts() == Bursts::OnceRepaired;
+        let repaired = |c: &crate::tx::scoreboard::Chunk| c.fast_retransmitted || any && c.transmissions > 1;
         if self.sender.board.get(tsn).is_some_and(repaired) {
             self.sender.burst_armed = true;
             self.opportunity();
@@ -452,9 +456,9 @@ impl Association {
             if t.touched {
                 p.consecutive_timeouts = 0;
             }
-            let over = |exit: u64| match self.config.quirks.recover_by_tsn {
-                true => self.sender.board.cumulative() >= p.era.as_ref().map_or(0, |era| era.recover_tsn),
-                false => p.flight.oldest_seq().is_none_or(|s| s > exit),
+            let over = |exit: u64| {
+                let own = p.flight.oldest_seq().is_none_or(|s| s > exit);
+                self.policies.recovery.over(&Progress { own, all: self.sender.board.cumulative() >= p.recover_tsn })
             };
             if p.recovery_exit.is_some_and(over) {
                 p.recovery_exit = None;

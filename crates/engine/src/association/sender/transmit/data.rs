@@ -12,6 +12,7 @@ use anabranch_base::{Instant, PathId, PathSet, Rate};
 use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::path_scheduler::Settled;
+use anabranch_policy::recovery::{Bursts, Pass};
 use anabranch_policy::redundancy::SentPayload;
 use anabranch_policy::retransmission::{Binding, Retransmit, Target};
 use anabranch_policy::timer::Arm;
@@ -142,7 +143,8 @@ impl Association {
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
         let pass = self.paths.iter().position(|p| p.free_pass);
-        let own = |p: &&crate::path::Path| p.free_pass && self.config.quirks.pass_on_lossy_path;
+        let at_home = pass.is_some() && self.policies.recovery.pass(true) == Pass::OnItsPath;
+        let own = |p: &&crate::path::Path| p.free_pass && at_home;
         let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
         let bound =
             self.sender.board.get(self.sender.board.extend(chunk.tsn)).and_then(|c| c.bound).or(self.sender.repairs_on);
@@ -175,7 +177,7 @@ impl Association {
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
             let alone = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared || self.sender.gate != Gate::Open;
-            let passes = pass.is_some() && (p.free_pass || !self.config.quirks.pass_on_lossy_path);
+            let passes = pass.is_some() && (p.free_pass || !at_home);
             if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
@@ -333,7 +335,7 @@ impl Association {
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.burst_left = p.burst_left.saturating_sub(1);
-        if self.config.quirks.burst == crate::BurstRule::AfterRepair {
+        if self.asks.any(Asks::REPAIRED) && self.policies.recovery.bursts() == Bursts::AfterRepair {
             let left = p.burst_left;
             self.share_burst(left);
         }

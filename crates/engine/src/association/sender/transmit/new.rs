@@ -41,7 +41,7 @@ struct Building {
 impl Association {
     pub(in crate::association) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.scheduler_wakeup = None;
-        let repairs_wait = self.config.quirks.repairs_first && self.sender.board.has_marked();
+        let repairs_wait = self.sender.board.has_marked() && self.policies.recovery.repairs_first();
         if self.sender.scheduler_blocked
             || self.paths.is_confirming() && self.is_confirming()
             || repairs_wait
