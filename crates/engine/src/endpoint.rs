@@ -99,7 +99,7 @@ impl Slot {
 
     fn has(&self, key: &PeerKey) -> bool {
         let a = &self.association;
-        a.paths.iter().any(|p| !p.disowned && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
+        a.paths.iter().any(|p| !p.access.disowned && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
     }
 }
 
@@ -185,7 +185,7 @@ impl Endpoint {
         let policies = config.profile.build(config.seed)?;
         let id = self.connect_with(now, config, policies, local, remote, peer_port);
         if let Some(s) = self.slots.get_mut(&id) {
-            s.association.own_policies = false;
+            s.association.set_own_policies(false);
         }
         Ok(id)
     }
@@ -213,7 +213,7 @@ impl Endpoint {
         };
         let a = Association::new(config.into(), policies, birth, self.entropy.as_mut(), State::CookieWait);
         let mut slot = Slot::with(a);
-        slot.association.own_policies = true;
+        slot.association.set_own_policies(true);
         slot.association.start(now);
         self.insert(slot)
     }
@@ -264,7 +264,7 @@ impl Endpoint {
         for i in 0..s.association.paths.len() {
             let Some(s) = self.slots.get(&id) else { return };
             let Some(p) = s.association.paths.get(i) else { return };
-            if p.disowned {
+            if p.access.disowned {
                 continue;
             }
             let key = PeerKey::new(p.local, p.remote, s.association.handshake.peer_port());

@@ -22,6 +22,7 @@ pub(crate) use handshake::state::State;
 pub use handshake::state::{Phase, Stage};
 use path_table::PathTable;
 pub(crate) use policies::scratch::Bench;
+use policies::set::Policies;
 use receiver::Receiver;
 use sender::Sender;
 pub use sender::undelivered::Undelivered;
@@ -40,7 +41,7 @@ use addresses::asconf::Addresses;
 pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::asks::{Asks, Counter};
-use anabranch_policy::registry::{Hook, PolicySet};
+use anabranch_policy::registry::Hook;
 use control::ControlOut;
 use handshake::Handshake;
 pub use handshake::authentication::AuthKeyError;
@@ -124,23 +125,11 @@ pub enum TimerReason {
 pub struct Association {
     /// Shared by all associations that are configured alike.
     pub(crate) config: Arc<AssocConfig>,
-    pub(crate) state: State,
     pub(crate) handshake: Handshake,
     peer: PeerFeatures,
-    policies: PolicySet,
-    asks: Asks,
-    /// The policies were built by the user and not from the profile.
-    pub(crate) own_policies: bool,
+    policies: Policies,
     views: Views,
-    /// Something happened to a path since the views were made. What is sent and acknowledged keeps them fresh itself.
-    views_stale: bool,
-    /// Something happened to another path than the one at hand: views are made anew before the next packet.
-    views_doubtful: bool,
-    /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
-    fill_scale: u64,
     pub(crate) paths: PathTable,
-    /// Least time of the quality estimator's next tick.
-    quality_floor: Instant,
     sender: Sender,
     receiver: Receiver,
     acknowledger: Acknowledger,
@@ -155,12 +144,12 @@ pub struct Association {
 impl Association {
     /// Where the association is in its life.
     pub fn phase(&self) -> Phase {
-        self.state.phase()
+        self.handshake.state().phase()
     }
 
     /// The same by the names of the standard.
     pub fn stage(&self) -> Stage {
-        self.state.stage()
+        self.handshake.state().stage()
     }
 
     /// The peer's SCTP port.
@@ -229,9 +218,9 @@ impl Association {
             local: p.local.0,
             remote: p.remote,
             state: self.shown_state(p.state),
-            standby: p.standby,
-            cwnd: p.cwnd,
-            ssthresh: p.ssthresh,
+            standby: p.access.standby,
+            cwnd: p.congestion.cwnd,
+            ssthresh: p.congestion.ssthresh,
             in_flight: p.flight.bytes(),
             srtt: p.rtt.srtt(),
             rttvar: p.rtt.rttvar(),
@@ -239,12 +228,12 @@ impl Association {
             last_rtt: p.rtt.last(),
             rto: self.rto(p.id),
             packet_size: self.packet_size(p.id),
-            discovery: p.discovery.as_ref().map(|d| d.state()),
+            discovery: p.mtu.discovery.as_ref().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
             capacity: p.capacity.rate(),
             one_way: p.one_way.least(),
             jitter: p.rtt.jitter(),
-            errors: p.errors,
+            errors: p.health.errors,
             counters: p.counters,
         }
     }
@@ -284,6 +273,11 @@ impl Association {
         self.acknowledger.set_packet_marked(marked);
     }
 
+    /// The policies were built by the user, and not from the profile; or the other way round.
+    pub(crate) fn set_own_policies(&mut self, yes: bool) {
+        self.policies.set_users_own(yes);
+    }
+
     /// A SACK waits for the next chance to leave.
     pub(crate) fn owes_sack(&self) -> bool {
         self.acknowledger.is_due()
@@ -291,18 +285,17 @@ impl Association {
 
     /// Over, told, and nothing left to transmit.
     pub(crate) fn is_finished(&self) -> bool {
-        self.state.phase() == Phase::Closed
+        self.handshake.state().phase() == Phase::Closed
             && self.control.is_empty()
             && self.events.is_empty()
             && !self.receiver.is_readable()
     }
 
     pub(crate) fn close(&mut self, why: CloseReason) {
-        if self.state.phase() == Phase::Closed {
+        if self.handshake.state().phase() == Phase::Closed {
             return;
         }
-        self.state = State::Closed;
-        self.handshake.stop();
+        self.handshake.set_closed();
         self.acknowledger.stop();
         self.control.close();
         self.events.push_back(Event::Closed(why));
@@ -310,10 +303,10 @@ impl Association {
 
     /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
     pub(crate) fn opportunity(&mut self) {
-        let applies = !self.asks.any(Asks::REPAIRED) || self.sender.is_burst_armed();
+        let applies = !self.policies.ask(Asks::REPAIRED) || self.sender.is_burst_armed();
         let burst = if self.config.max_burst == 0 || !applies { u16::MAX } else { self.config.max_burst };
         for p in self.paths.iter_mut() {
-            p.burst_left = burst;
+            p.congestion.burst_left = burst;
         }
         self.sender.begin_opportunity();
     }
@@ -330,7 +323,7 @@ impl Association {
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
         let tells = self.acknowledger.has_any_data() && self.config.window_updates;
-        if tells && self.state.is_connected() && self.receiver.has_opened(self.paths.mtu()) {
+        if tells && self.handshake.state().is_connected() && self.receiver.has_opened(self.paths.mtu()) {
             self.acknowledger.request();
         }
     }

@@ -50,7 +50,7 @@ impl Association {
         if let Some(p) = path.and_then(|p| self.paths.get_mut(p.index())) {
             p.counters.packets_received += 1;
             p.counters.bytes_received += packet.len() as u64;
-            p.last_received = Some(now);
+            p.health.last_received = Some(now);
         }
         self.sender.end_user_send();
         self.opportunity();
@@ -86,7 +86,7 @@ impl Association {
                 break;
             }
         }
-        if matches!(self.state, super::State::ShutdownSent) {
+        if matches!(self.handshake.state(), super::State::ShutdownSent) {
             self.peer_is_there(now);
         }
         if self.acknowledger.take_packet_marked()
@@ -111,7 +111,7 @@ impl Association {
         let exact = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote);
         if let Some(p) = exact {
             // What the peer has deleted is no address of it any more (RFC 5061 §5.3 F13).
-            return Some(p.id).filter(|_| p.known_to_peer || p.origin != Origin::AddedByPeer);
+            return Some(p.id).filter(|_| p.access.known_to_peer || p.origin != Origin::AddedByPeer);
         }
         self.moved_path(now, from, packet)
     }
@@ -142,7 +142,7 @@ impl Association {
         seen: &mut Arrival,
     ) -> Next {
         let Ok(d) = raw.as_data() else { return Next::Stop };
-        if self.state.accepts_data() {
+        if self.handshake.state().accepts_data() {
             self.on_data(now, path, &d, raw.payload.or(whole), seen);
         }
         Next::Continue
@@ -158,7 +158,7 @@ impl Association {
         seen: &mut Arrival,
     ) -> Next {
         let Ok(Chunk::IData(d)) = raw.decode() else { return Next::Stop };
-        if self.state.accepts_data() {
+        if self.handshake.state().accepts_data() {
             self.on_i_data(now, path, &d, raw.payload.or(whole), seen);
         }
         Next::Continue
@@ -167,7 +167,7 @@ impl Association {
     fn on_sack_chunk(&mut self, now: Instant, path: PathId, raw: &RawChunk<'_>) -> Next {
         let Ok(s) = raw.as_sack() else { return Next::Stop };
         self.scratch.sack_came_by = Some(path);
-        if self.state.is_connected() {
+        if self.handshake.state().is_connected() {
             self.on_sack(now, s.cum_tsn, Some(&s));
         }
         Next::Continue
@@ -190,19 +190,23 @@ impl Association {
             Chunk::IData(_) | Chunk::IForwardTsn(_) if self.config.interleaving && !self.peer.interleaving => {
                 self.on_other_kind_of_data(now);
             }
-            Chunk::IForwardTsn(f) if self.peer.interleaving && self.peer.forward_tsn && self.state.accepts_data() => {
+            Chunk::IForwardTsn(f)
+                if self.peer.interleaving && self.peer.forward_tsn && self.handshake.state().accepts_data() =>
+            {
                 self.on_i_forward_tsn(now, &f);
             }
             Chunk::IData(_) | Chunk::IForwardTsn(_) if self.peer.interleaving => {}
-            Chunk::NrSack(n) if self.peer.nr_sack && self.state.is_connected() => self.on_nr_sack(now, &n),
-            Chunk::Ecne(e) if self.peer.ecn && self.state.is_connected() => self.on_ecne(now, path, &e),
+            Chunk::NrSack(n) if self.peer.nr_sack && self.handshake.state().is_connected() => self.on_nr_sack(now, &n),
+            Chunk::Ecne(e) if self.peer.ecn && self.handshake.state().is_connected() => self.on_ecne(now, path, &e),
             Chunk::Cwr(c) if self.peer.ecn => self.acknowledger.on_cwr(c.tsn),
-            Chunk::PacketDrop(d) if self.peer.packet_drop && self.state.is_connected() => self.on_packet_drop(now, &d),
+            Chunk::PacketDrop(d) if self.peer.packet_drop && self.handshake.state().is_connected() => {
+                self.on_packet_drop(now, &d)
+            }
             Chunk::ForwardTsn(_) if !self.peer.forward_tsn && !self.peer.interleaving => {
                 return self.on_unknown(path, raw);
             }
-            Chunk::ForwardTsn(f) if self.state.accepts_data() => self.on_forward_tsn(now, &f),
-            Chunk::Heartbeat(_) if matches!(self.state, super::State::CookieWait) => {}
+            Chunk::ForwardTsn(f) if self.handshake.state().accepts_data() => self.on_forward_tsn(now, &f),
+            Chunk::Heartbeat(_) if matches!(self.handshake.state(), super::State::CookieWait) => {}
             // Larger than our packets, or than what is left of the one that answers: it would have to be cut.
             Chunk::Heartbeat(h) if h.params_raw.len() + 4 > self.control.answer_room() => {}
             // Copied: waiting, it must not hold the datagram it came in.
@@ -221,7 +225,7 @@ impl Association {
             Chunk::CookieAck => self.on_cookie_ack(now),
             Chunk::Asconf(a) => self.on_asconf(now, from, &a),
             Chunk::AsconfAck(a) => self.on_asconf_ack(now, from, &a),
-            Chunk::ReConfig(r) if self.peer.reconfig && self.state.is_connected() => {
+            Chunk::ReConfig(r) if self.peer.reconfig && self.handshake.state().is_connected() => {
                 self.on_re_config(now, path, &r);
             }
             // Not agreed on: as if the type were not known (§3.2).

@@ -74,7 +74,8 @@ impl Association {
     /// # Errors
     /// A policy that cannot be built; nothing changes.
     pub fn set_rto_limits(&mut self, profile: Profile, initial: Duration, max: Duration) -> Result<(), PolicyError> {
-        self.policies.timer = profile.build(self.config.seed)?.timer;
+        let built = profile.build(self.config.seed)?.timer;
+        self.policies.exchange(|set| set.timer = built);
         let config = Arc::make_mut(&mut self.config);
         config.profile = profile;
         (config.rto_initial, config.rto_max) = (initial, max);
@@ -92,10 +93,10 @@ impl Association {
     /// # Errors
     /// A policy that cannot be built; nothing changes.
     pub fn set_stream_scheduler(&mut self, profile: Profile) -> Result<(), PolicyError> {
-        self.policies.stream_scheduler = profile.build(self.config.seed)?.stream_scheduler;
+        let built = profile.build(self.config.seed)?.stream_scheduler;
+        self.policies.exchange(|set| set.stream_scheduler = built);
         self.sender.rearrange();
         Arc::make_mut(&mut self.config).profile = profile;
-        self.asks = self.policies.asks();
         Ok(())
     }
 
@@ -122,27 +123,27 @@ impl Association {
     pub fn set_path_thresholds(&mut self, profile: Profile, switchover: Option<u16>) -> Result<(), PolicyError> {
         let wanted = AssocConfig { profile, primary_switchover: switchover, ..self.config().clone() };
         wanted.check()?;
-        self.policies.path_state = wanted.profile.build(wanted.seed)?.path_state;
+        let built = wanted.profile.build(wanted.seed)?.path_state;
+        self.policies.exchange(|set| set.path_state = built);
         self.config = Arc::new(wanted);
-        self.asks = self.policies.asks();
         Ok(())
     }
 
     /// Limits that a path has of its own; none when there is no such path.
     pub fn path_limits(&self, path: PathId) -> Option<PathLimits> {
-        self.paths.get(path.index()).map(|p| p.limits)
+        self.paths.get(path.index()).map(|p| p.health.limits)
     }
 
     /// The same from now on. False when there is no such path.
     pub fn set_path_limits(&mut self, path: PathId, limits: PathLimits) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
-        p.limits = limits;
+        p.health.limits = limits;
         true
     }
 
     /// How often a path is probed; none when there is no such path.
     pub fn heartbeat_setting(&self, path: PathId) -> Option<HeartbeatSetting> {
-        self.paths.get(path.index()).map(|p| p.heartbeat_setting)
+        self.paths.get(path.index()).map(|p| p.probing.setting)
     }
 
     /// Association.Max.Retrans and Path.Max.Retrans from now on; none leaves what was there. Paths that have limits of

@@ -2,13 +2,10 @@
 
 use super::{Association, Phase, TimerReason};
 use crate::event::CloseReason;
-use anabranch_base::{Duration, Instant, PathId};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::Occasion;
 use anabranch_policy::view::QueueView;
-
-/// Least time between two ticks of the quality estimator.
-const QUALITY_TICK: Duration = Duration::from_millis(1);
 
 impl Association {
     /// The next instant at which [`Association::handle_timeout`] has something to do, and why.
@@ -56,20 +53,20 @@ impl Association {
         for (at, why) in self.sender.deadlines() {
             offer(at, why);
         }
-        if self.asks.any(Asks::QUALITY) && self.state.is_connected() {
-            offer(self.quality_wakeup(), TimerReason::Policy);
+        if self.policies.ask(Asks::QUALITY) && self.handshake.state().is_connected() {
+            offer(self.policies.quality_wakeup(), TimerReason::Policy);
         }
         let waiting = self.sender.has_waiting_data();
         for p in self.paths.iter() {
-            offer(p.t3, TimerReason::Retransmission(p.id));
-            offer(p.loss_timer, TimerReason::Loss(p.id));
-            offer(p.probe_timer, TimerReason::Loss(p.id));
-            offer(p.reorder_timer, TimerReason::Loss(p.id));
-            offer(p.suspect_timer, TimerReason::Suspect(p.id));
-            offer(p.heartbeat_timer, TimerReason::Heartbeat(p.id));
-            offer(p.discovery.as_ref().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
-            if p.pace_pending && waiting && p.next_paced > Instant::ZERO && p.flight.bytes() < p.cwnd {
-                offer(Some(p.next_paced), TimerReason::Policy);
+            offer(p.timers.t3, TimerReason::Retransmission(p.id));
+            offer(p.timers.loss, TimerReason::Loss(p.id));
+            offer(p.timers.probe, TimerReason::Loss(p.id));
+            offer(p.timers.reorder, TimerReason::Loss(p.id));
+            offer(p.timers.suspect, TimerReason::Suspect(p.id));
+            offer(p.timers.heartbeat, TimerReason::Heartbeat(p.id));
+            offer(p.mtu.discovery.as_ref().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
+            if p.pace.pending && waiting && p.pace.next > Instant::ZERO && p.flight.bytes() < p.congestion.cwnd {
+                offer(Some(p.pace.next), TimerReason::Policy);
             }
         }
     }
@@ -102,48 +99,46 @@ impl Association {
             self.acknowledger.on_timer(!self.config.quirks.timer_counts_none);
         }
         self.sender.on_timers(now);
-        if self.asks.any(Asks::QUALITY) && self.state.is_connected() && due(self.quality_wakeup()) {
+        if self.policies.ask(Asks::QUALITY)
+            && self.handshake.state().is_connected()
+            && due(self.policies.quality_wakeup())
+        {
             self.tick_quality(now);
         }
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
-            if due(self.paths[i].suspect_timer) {
+            if due(self.paths[i].timers.suspect) {
                 self.on_suspect(now, id);
             }
-            if due(self.paths[i].reorder_timer) {
+            if due(self.paths[i].timers.reorder) {
                 self.on_reorder_timer(now, id);
             }
-            if due(self.paths[i].loss_timer) {
+            if due(self.paths[i].timers.loss) {
                 self.on_loss_timer(now, id);
             }
-            if due(self.paths[i].t3) {
+            if due(self.paths[i].timers.t3) {
                 self.on_t3(now, id);
             }
-            if due(self.paths[i].probe_timer) {
+            if due(self.paths[i].timers.probe) {
                 self.on_probe_timer(now, id);
             }
-            if due(self.paths[i].heartbeat_timer) {
+            if due(self.paths[i].timers.heartbeat) {
                 self.on_heartbeat_timer(now, id);
             }
-            if due(self.paths[i].discovery.as_ref().and_then(|d| d.deadline())) {
+            if due(self.paths[i].mtu.discovery.as_ref().and_then(|d| d.deadline())) {
                 self.on_path_mtu_timer(now, id);
             }
-            if self.paths[i].next_paced <= now {
-                self.paths[i].pace_pending = false;
+            if self.paths[i].pace.next <= now {
+                self.paths[i].pace.pending = false;
             }
         }
         self.couple_changed_paths(now);
         self.note_carried(now);
     }
 
-    /// When the quality estimator ticks next. One that always asks for the past must not stop the time.
-    fn quality_wakeup(&self) -> Option<Instant> {
-        self.policies.path_quality.wakeup().map(|t| t.max(self.quality_floor))
-    }
-
     /// The quality estimator's own clock: publish, tell the scheduler of a new period, probe with heartbeat pairs.
     fn tick_quality(&mut self, now: Instant) {
-        self.quality_floor = now + QUALITY_TICK;
+        self.policies.begin_quality_tick(now);
         self.refresh_views();
         let facts = self.facts(now);
         let mut board = self.views.board.clone();

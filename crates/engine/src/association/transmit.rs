@@ -75,35 +75,35 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
     if a.transmit_control(now, out) {
         return true;
     }
-    if a.state.sends_data() && !a.has_data_work() {
+    if a.handshake.state().sends_data() && !a.has_data_work() {
         a.note_app_limited(now);
-        if a.state.is_ending() {
+        if a.handshake.state().is_ending() {
             a.continue_shutdown(now);
             if a.transmit_control(now, out) {
                 return true;
             }
         }
-    } else if a.state.sends_data() {
+    } else if a.handshake.state().sends_data() {
         a.decay_idle_windows(now);
         // A packet before this one may have given up what was in flight on other paths than its own.
-        if core::mem::take(&mut a.views_stale) | core::mem::take(&mut a.views_doubtful) {
+        if core::mem::take(&mut a.views.stale) | core::mem::take(&mut a.views.doubtful) {
             a.refresh_views();
         }
         debug_assert!(a.views_are_fresh(), "views that nobody touched");
         if a.transmit_probe(now, out) || a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
             return true;
         }
-        let early = a.asks.any(Asks::EXTRA_FIRST);
+        let early = a.policies.ask(Asks::EXTRA_FIRST);
         if early && a.transmit_extra(now, out) || a.transmit_new(now, out) || !early && a.transmit_extra(now, out) {
             return true;
         }
         if a.transmit_forward_tsn(now, out) {
             return true;
         }
-        if a.asks.any(Asks::QUALITY) {
+        if a.policies.ask(Asks::QUALITY) {
             a.end_opportunity(now);
         }
-        if a.state.is_ending() {
+        if a.handshake.state().is_ending() {
             a.continue_shutdown(now);
         }
         if a.transmit_control(now, out) {
@@ -126,12 +126,12 @@ impl Association {
             return self.is_idle(now);
         }
         let late = self.peer.forward_tsn && self.sender.is_sweep_due(now);
-        let asks = self.asks.any(Asks::EXTRA)
-            || self.asks.any(Asks::QUALITY)
-            || self.asks.any(Asks::OUTCOMES)
-            || self.asks.any(Asks::LOOK_AHEAD);
+        let asks = self.policies.ask(Asks::EXTRA)
+            || self.policies.ask(Asks::QUALITY)
+            || self.policies.ask(Asks::OUTCOMES)
+            || self.policies.ask(Asks::LOOK_AHEAD);
         let repairs = self.sender.has_repairs();
-        let stalled = self.paths.iter().any(|p| p.stalled_since.is_some());
+        let stalled = self.paths.iter().any(|p| p.health.stalled_since.is_some());
         let spent = !late && !asks && !repairs && !stalled && !self.sender.ahead().is_empty();
         if spent {
             self.scratch.packet.clear();
@@ -141,7 +141,7 @@ impl Association {
 
     /// Nothing of what comes before DATA and after it is to be sent or done.
     fn has_nothing_but_data(&self) -> bool {
-        let open = self.state.sends_data() && !self.state.is_ending();
+        let open = self.handshake.state().sends_data() && !self.handshake.state().is_ending();
         open && self.control.is_empty() && !self.acknowledger.is_due() && self.is_reconfig_idle()
     }
 }
@@ -172,8 +172,8 @@ impl Association {
     /// Is there anything that the steps for DATA could send or settle?
     fn has_data_work(&self) -> bool {
         self.sender.has_work()
-            || self.asks.any(Asks::EXTRA)
-            || self.paths.iter().any(|p| p.released > 0 || p.stalled_since.is_some() || p.probes)
+            || self.policies.ask(Asks::EXTRA)
+            || self.paths.iter().any(|p| p.pace.released > 0 || p.health.stalled_since.is_some() || p.expiry.probes)
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
@@ -184,7 +184,7 @@ impl Association {
                 let rto = self.rto(PathId(i as u8));
                 let mtu = self.paths.mtu();
                 self.paths[i].decay_while_idle(now, rto, mtu);
-                self.views_stale = true;
+                self.views.stale = true;
             }
         }
     }
@@ -210,13 +210,13 @@ impl Association {
     /// Nothing more leaves now: the quality estimator learns what the opportunity released on each path.
     #[inline(never)]
     pub(super) fn end_opportunity(&mut self, now: Instant) {
-        if self.paths.iter().all(|p| p.released == 0) {
+        if self.paths.iter().all(|p| p.pace.released == 0) {
             return;
         }
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         for p in self.paths.iter_mut() {
-            let bytes = core::mem::take(&mut p.released);
+            let bytes = core::mem::take(&mut p.pace.released);
             if bytes > 0 {
                 self.policies.path_quality.observe(&cx, Notice::Released { path: p.id, bytes });
             }

@@ -18,7 +18,7 @@ impl Path {
         packets: u32,
         sample: Option<RateSample>,
     ) {
-        let at_send = self.newest_at_send;
+        let at_send = self.progress.newest_at_send;
         let held = self.capacity.rate().bytes_in(self.rtt.min_rtt());
         if at_send.in_flight <= held {
             self.rtt.was_unloaded(now);

@@ -5,6 +5,7 @@ pub(crate) mod capacity;
 mod delivered;
 pub(crate) mod discovery;
 pub(crate) mod flight;
+mod groups;
 pub(crate) mod heartbeats;
 mod jumps;
 mod least;
@@ -24,6 +25,7 @@ use answers::AnswerGaps;
 use capacity::Capacity;
 use discovery::Discovery;
 use flight::Flight;
+use groups::{Access, Congestion, Expiries, Health, Pace, PathMtu, Probing, Progress, Timers};
 pub(crate) use heartbeats::{Earlier, PendingHeartbeat};
 use one_way::OneWay;
 use pseudo_cumulative::PseudoCumulative;
@@ -114,107 +116,21 @@ pub(crate) struct Path {
     pub remote: SocketAddr,
     pub origin: Origin,
     pub state: PathState,
-    /// The peer knows this address: by the handshake or by an acknowledged ASCONF.
-    pub known_to_peer: bool,
-    /// One of its addresses was taken away and has not come back.
-    pub removed: bool,
-    /// Kept warm, and used only when its interface has no other (DESIGN decision 2).
-    pub standby: bool,
-    /// Its host says that it knows nothing of us: the peer listed an address that is not its own.
-    pub disowned: bool,
-    /// The driver said that the interface is down.
-    pub interface_down: bool,
-    /// Largest SCTP packet the path was found to carry, bytes; at most the association's.
-    pub packet_size: usize,
-    /// Looks for the largest packet, where that was asked for.
-    pub discovery: Option<Box<Discovery>>,
-    /// The user knows that it carries small packets only.
-    pub small_packets: bool,
-    pub cwnd: u64,
-    pub ssthresh: u64,
-    pub partial_bytes_acked: u64,
-    /// Growth that coupling granted only in part, in millionths of a byte.
-    pub growth_carry: u64,
-    pub window: Box<dyn Window>,
     pub flight: Flight,
     pub rtt: RttEstimator,
     pub one_way: OneWay,
     pub rate: RateEstimator,
     pub capacity: Capacity,
-    pub reference_rtt: Duration,
-    /// Fast recovery ends when nothing sent at or before this serial is in flight.
-    pub recovery_exit: Option<u64>,
-    /// Highest TSN sent when the last recovery episode began.
-    pub recover_tsn: u64,
-    /// What only rules of older implementations ask for; none where none of them is on.
-    pub era: Option<Box<Era>>,
-    /// One packet may ignore the window (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
-    pub free_pass: bool,
-    pub backoff: u8,
-    pub consecutive_timeouts: u16,
-    pub errors: u16,
-    pub last_timeout: Option<Instant>,
-    /// What its newest expiries were about, while a duplicate of that can only mean that one was needless.
-    pub expired_tsns: Vec<u64>,
-    /// It answered after an expiry, and what that overtook has not been looked at yet.
-    pub resumed: Option<Resumed>,
-    pub last_heard: Option<Instant>,
-    /// Last time a chunk was acknowledged of which this path and another carried copies.
-    pub last_shared: Option<Instant>,
-    pub answers: AnswerGaps,
-    /// Newest arrival of any packet.
-    pub last_received: Option<Instant>,
-    /// Its last HEARTBEAT was not answered; what arrives by it shows that only the way back is dead.
-    pub answers_lost: bool,
-    /// When repetitions last made us ask whether it is.
-    pub doubted_at: Option<Instant>,
-    /// The first packet with DATA on an empty path of which nothing has been heard yet, or had not when it left.
-    pub unanswered_since: Option<Instant>,
-    /// The first packet with DATA after the newest news.
-    pub sent_since_heard: Option<Instant>,
-    /// Left with data outstanding: since when it delivers nothing. None again when all that has left elsewhere.
-    pub stalled_since: Option<Instant>,
-    pub t3: Option<Instant>,
-    pub loss_timer: Option<Instant>,
-    /// Packets that the last expiry of T3 left in flight: one more may leave beside them until something is answered.
-    pub spared: u32,
-    /// When a packet may leave beyond the window, while an expiry is not answered; and whether one may now.
-    pub probe_timer: Option<Instant>,
-    pub probes: bool,
-    pub reorder_timer: Option<Instant>,
-    pub newest_acked_seq: Option<u64>,
-    /// Newest serial acknowledged, and the rate snapshot of its departure.
-    pub newest_removed: Option<u64>,
-    pub newest_at_send: rate::DeliveredAtSend,
-    /// When the path becomes suspected; while it is, when T3 would have expired.
-    pub suspect_timer: Option<Instant>,
-    pub heartbeat_timer: Option<Instant>,
-    pub heartbeat_setting: HeartbeatSetting,
-    /// Path.Max.Retrans and PF.Max.Retrans of its own.
-    pub limits: PathLimits,
-    pub heartbeat: Option<PendingHeartbeat>,
-    /// LazyBox needed.
-    pub earlier: Option<Box<Earlier>>,
-    /// LazyBox asked for.
-    pub pair: Option<Box<HeartbeatPair>>,
-    /// Likewise.
-    pub train: Option<Box<Train>>,
-    pub burst_left: u16,
-    /// Payload bytes that left in the current sending opportunity.
-    pub released: u64,
-    /// Newest report of the link layer, from the driver.
-    pub frame_errors: Option<FrameErrors>,
-    pub next_paced: Instant,
-    /// When the last SACK left that answered data by this path.
-    pub sack_sent: Option<Instant>,
-    /// Something waits for `next_paced`.
-    pub pace_pending: bool,
-    pub last_data_sent: Option<Instant>,
-    /// Serial whose acknowledgement is the path's next progress (CUC): nothing that was taken back lowers it.
-    pub expected: u64,
-    /// Until when the window's decay while idle is accounted for.
-    pub decayed_until: Instant,
     pub counters: PathCounters,
+    pub access: Access,
+    pub mtu: PathMtu,
+    pub congestion: Congestion,
+    pub timers: Timers,
+    pub expiry: Expiries,
+    pub health: Health,
+    pub probing: Probing,
+    pub progress: Progress,
+    pub pace: Pace,
 }
 
 /// Where the window of a path begins, bytes.
@@ -249,100 +165,102 @@ impl Path {
             remote,
             origin,
             state: PathState::Unconfirmed,
-            known_to_peer: origin != Origin::AddedByUs,
-            removed: false,
-            standby: false,
-            disowned: false,
-            interface_down: false,
-            packet_size: usize::MAX,
-            discovery: None,
-            small_packets: false,
-            cwnd: start.cwnd,
-            ssthresh: start.ssthresh,
-            partial_bytes_acked: 0,
-            growth_carry: 0,
-            window,
             flight: Flight::default(),
             rtt: RttEstimator::default(),
             one_way: OneWay::default(),
             rate: RateEstimator::default(),
             capacity: Capacity::default(),
-            reference_rtt: Duration::ZERO,
-            recovery_exit: None,
-            recover_tsn: 0,
-            era: None,
-            free_pass: false,
-            backoff: 0,
-            consecutive_timeouts: 0,
-            errors: 0,
-            last_timeout: None,
-            expired_tsns: Vec::new(),
-            resumed: None,
-            last_heard: None,
-            last_shared: None,
-            answers: AnswerGaps::default(),
-            last_received: None,
-            answers_lost: false,
-            doubted_at: None,
-            unanswered_since: None,
-            sent_since_heard: None,
-            stalled_since: None,
-            t3: None,
-            loss_timer: None,
-            spared: 0,
-            probe_timer: None,
-            probes: false,
-            reorder_timer: None,
-            newest_acked_seq: None,
-            newest_removed: None,
-            newest_at_send: rate::DeliveredAtSend::default(),
-            suspect_timer: None,
-            heartbeat_timer: None,
-            heartbeat_setting: HeartbeatSetting::default(),
-            limits: PathLimits::default(),
-            heartbeat: None,
-            earlier: None,
-            pair: None,
-            train: None,
-            burst_left: 0,
-            released: 0,
-            frame_errors: None,
-            next_paced: Instant::ZERO,
-            sack_sent: None,
-            pace_pending: false,
-            last_data_sent: None,
-            expected: 0,
-            decayed_until: Instant::ZERO,
             counters: PathCounters::default(),
+            access: Access {
+                known_to_peer: origin != Origin::AddedByUs,
+                removed: false,
+                standby: false,
+                disowned: false,
+                interface_down: false,
+                frame_errors: None,
+            },
+            mtu: PathMtu { packet_size: usize::MAX, discovery: None, small_packets: false },
+            congestion: Congestion {
+                cwnd: start.cwnd,
+                ssthresh: start.ssthresh,
+                partial_bytes_acked: 0,
+                growth_carry: 0,
+                window,
+                reference_rtt: Duration::ZERO,
+                recovery_exit: None,
+                recover_tsn: 0,
+                era: None,
+                free_pass: false,
+                burst_left: 0,
+                decayed_until: Instant::ZERO,
+            },
+            timers: Timers { t3: None, loss: None, probe: None, reorder: None, suspect: None, heartbeat: None },
+            expiry: Expiries {
+                backoff: 0,
+                consecutive_timeouts: 0,
+                last: None,
+                tsns: Vec::new(),
+                resumed: None,
+                spared: 0,
+                probes: false,
+            },
+            health: Health {
+                errors: 0,
+                limits: PathLimits::default(),
+                last_heard: None,
+                last_shared: None,
+                answers: AnswerGaps::default(),
+                last_received: None,
+                answers_lost: false,
+                doubted_at: None,
+                unanswered_since: None,
+                sent_since_heard: None,
+                stalled_since: None,
+                sack_sent: None,
+            },
+            probing: Probing {
+                pending: None,
+                setting: HeartbeatSetting::default(),
+                earlier: None,
+                pair: None,
+                train: None,
+            },
+            progress: Progress {
+                newest_acked_seq: None,
+                newest_removed: None,
+                newest_at_send: rate::DeliveredAtSend::default(),
+                expected: 0,
+            },
+            pace: Pace { next: Instant::ZERO, pending: false, released: 0, last_data_sent: None },
         }
     }
 
     /// The policy's answer, unless the path is suspected already.
     pub fn suspect_at(&mut self, at: Option<Instant>) {
         if self.state != PathState::Suspected {
-            self.suspect_timer = at;
+            self.timers.suspect = at;
         }
     }
 
     /// Since when packets have left of which nothing was heard. Where copies settle what is in flight, the path need not
     /// have been empty when the first of them left.
     pub fn unanswered(&self) -> Option<Instant> {
-        let shared = self.last_shared > self.last_heard;
-        let since = if shared { self.sent_since_heard } else { self.unanswered_since };
+        let shared = self.health.last_shared > self.health.last_heard;
+        let since = if shared { self.health.sent_since_heard } else { self.health.unanswered_since };
         since.filter(|s| self.is_silent_since(*s))
     }
 
     fn is_silent_since(&self, since: Instant) -> bool {
-        self.last_heard.is_none_or(|h| h < since)
+        self.health.last_heard.is_none_or(|h| h < since)
     }
 
     /// DATA is about to leave on this path.
     pub fn notice_sending(&mut self, now: Instant) {
-        if !self.sent_since_heard.is_some_and(|s| self.is_silent_since(s)) {
-            self.sent_since_heard = Some(now);
+        if !self.health.sent_since_heard.is_some_and(|s| self.is_silent_since(s)) {
+            self.health.sent_since_heard = Some(now);
         }
-        if self.flight.bytes() == 0 && !self.unanswered_since.is_some_and(|s| self.is_silent_since(s)) {
-            self.unanswered_since = Some(now);
+        if self.flight.bytes() == 0 && !self.health.unanswered_since.is_some_and(|s| self.is_silent_since(s)) {
+            self.health.unanswered_since = Some(now);
         }
     }
 
@@ -358,46 +276,51 @@ impl Path {
 
     /// To be probed by turns (RFC 9260 §5.4).
     pub fn is_listed_unconfirmed(&self) -> bool {
-        self.origin == Origin::Listed && self.state == PathState::Unconfirmed && !self.interface_down && !self.disowned
+        self.origin == Origin::Listed
+            && self.state == PathState::Unconfirmed
+            && !self.access.interface_down
+            && !self.access.disowned
     }
 
     /// Congestion state back to where it began (RFC 9260 §7.2.5: another route).
     pub fn reset_congestion(&mut self, start: FirstWindow, window: Box<dyn Window>) {
-        self.cwnd = start.cwnd;
-        self.ssthresh = start.ssthresh;
-        self.partial_bytes_acked = 0;
-        self.growth_carry = 0;
-        self.window = window;
+        self.congestion.cwnd = start.cwnd;
+        self.congestion.ssthresh = start.ssthresh;
+        self.congestion.partial_bytes_acked = 0;
+        self.congestion.growth_carry = 0;
+        self.congestion.window = window;
         self.rtt = RttEstimator::default();
         self.one_way = OneWay::default();
         self.rate.restart();
         self.capacity.restart();
-        self.recovery_exit = None;
-        self.backoff = 0;
+        self.congestion.recovery_exit = None;
+        self.expiry.backoff = 0;
     }
 
     /// Idle for longer than a round trip, which no RTO is below, with a window that is worth a look.
     pub fn may_decay(&self, now: Instant, mtu: u64) -> bool {
-        let idle = self.flight.bytes() == 0 && self.last_data_sent.is_some_and(|t| now.since(t) >= self.rtt.srtt());
-        idle && self.cwnd > 4 * mtu && self.window.decays_while_idle()
+        let idle =
+            self.flight.bytes() == 0 && self.pace.last_data_sent.is_some_and(|t| now.since(t) >= self.rtt.srtt());
+        idle && self.congestion.cwnd > 4 * mtu && self.congestion.window.decays_while_idle()
     }
 
     /// An idle path knows less and less about its network: half the window for each `rto` without DATA, down to four
     /// packets, and a threshold that remembers where it was (RFC 9260 §7.2.1).
     pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64) {
-        let Some(last) = self.last_data_sent else { return };
-        let first = self.decayed_until <= last;
-        let since = self.decayed_until.max(last);
+        let Some(last) = self.pace.last_data_sent else { return };
+        let first = self.congestion.decayed_until <= last;
+        let since = self.congestion.decayed_until.max(last);
         let rounds = now.since(since).as_nanos() / rto.as_nanos().max(1);
         if rounds == 0 {
             return;
         }
-        self.decayed_until = since + rto * rounds;
+        self.congestion.decayed_until = since + rto * rounds;
         if first {
-            self.ssthresh = self.window.idle_threshold(self.cwnd, self.ssthresh);
+            let c = &mut self.congestion;
+            c.ssthresh = c.window.idle_threshold(c.cwnd, c.ssthresh);
         }
-        self.cwnd = (self.cwnd >> rounds.min(63)).max(4 * mtu);
-        self.partial_bytes_acked = 0;
-        self.growth_carry = 0;
+        self.congestion.cwnd = (self.congestion.cwnd >> rounds.min(63)).max(4 * mtu);
+        self.congestion.partial_bytes_acked = 0;
+        self.congestion.growth_carry = 0;
     }
 }

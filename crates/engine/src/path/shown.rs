@@ -7,10 +7,10 @@ impl Path {
     /// Puts into a view what acknowledgements change.
     pub fn show_acknowledged(&self, v: &mut PathView) {
         v.state = self.state;
-        v.cwnd = self.cwnd;
-        v.ssthresh = self.ssthresh;
-        v.partial_bytes_acked = self.partial_bytes_acked;
-        v.in_recovery = self.recovery_exit.is_some();
+        v.cwnd = self.congestion.cwnd;
+        v.ssthresh = self.congestion.ssthresh;
+        v.partial_bytes_acked = self.congestion.partial_bytes_acked;
+        v.in_recovery = self.congestion.recovery_exit.is_some();
         v.in_flight = self.flight.bytes();
         v.packets_in_flight = self.flight.packets();
         v.srtt = self.rtt.srtt();
@@ -28,21 +28,21 @@ impl Path {
         v.recent_one_way = self.one_way.recent();
         v.capacity = self.capacity.rate();
         v.capacity_may_be_more = self.capacity.is_lower_bound();
-        v.backoff = self.backoff;
-        v.consecutive_timeouts = self.consecutive_timeouts;
-        v.errors = self.errors;
+        v.backoff = self.expiry.backoff;
+        v.consecutive_timeouts = self.expiry.consecutive_timeouts;
+        v.errors = self.health.errors;
         v.send_rate = self.rate.send_rate();
         v.delivery_rate = self.rate.delivery_rate();
         v.loss = self.flight.loss();
         v.oldest_sent = self.flight.oldest_sent();
-        v.last_heard = self.last_heard;
-        v.last_shared = self.last_shared;
+        v.last_heard = self.health.last_heard;
+        v.last_shared = self.health.last_shared;
         v.rtt_deviation = self.rtt.deviation();
         v.second_sent = self.flight.second_sent();
         v.unanswered_since = self.unanswered();
-        v.asked_at = self.heartbeat.map(|h| h.sent_at);
-        v.answer_gap = self.answers.mean();
-        v.answer_gap_var = self.answers.deviation();
+        v.asked_at = self.probing.pending.map(|h| h.sent_at);
+        v.answer_gap = self.health.answers.mean();
+        v.answer_gap_var = self.health.answers.deviation();
     }
 
     #[inline]
@@ -53,10 +53,10 @@ impl Path {
             remote: Some(self.remote.ip()),
             state: self.state,
             mtu,
-            cwnd: self.cwnd,
-            ssthresh: self.ssthresh,
-            partial_bytes_acked: self.partial_bytes_acked,
-            in_recovery: self.recovery_exit.is_some(),
+            cwnd: self.congestion.cwnd,
+            ssthresh: self.congestion.ssthresh,
+            partial_bytes_acked: self.congestion.partial_bytes_acked,
+            in_recovery: self.congestion.recovery_exit.is_some(),
             in_flight: self.flight.bytes(),
             packets_in_flight: self.flight.packets(),
             srtt: self.rtt.srtt(),
@@ -73,25 +73,25 @@ impl Path {
             stalled_at: self.rtt.stalled_at(),
             one_way: self.one_way.least(),
             recent_one_way: self.one_way.recent(),
-            reference_rtt: self.reference_rtt,
-            backoff: self.backoff,
-            consecutive_timeouts: self.consecutive_timeouts,
-            errors: self.errors,
+            reference_rtt: self.congestion.reference_rtt,
+            backoff: self.expiry.backoff,
+            consecutive_timeouts: self.expiry.consecutive_timeouts,
+            errors: self.health.errors,
             send_rate: self.rate.send_rate(),
             delivery_rate: self.rate.delivery_rate(),
             capacity: self.capacity.rate(),
             capacity_may_be_more: self.capacity.is_lower_bound(),
             loss: self.flight.loss(),
-            last_timeout: self.last_timeout,
+            last_timeout: self.expiry.last,
             oldest_sent: self.flight.oldest_sent(),
             second_sent: self.flight.second_sent(),
             unanswered_since: self.unanswered(),
-            asked_at: self.heartbeat.map(|h| h.sent_at),
-            last_heard: self.last_heard,
-            last_shared: self.last_shared,
-            answer_gap: self.answers.mean(),
-            answer_gap_var: self.answers.deviation(),
-            frame_errors: self.frame_errors,
+            asked_at: self.probing.pending.map(|h| h.sent_at),
+            last_heard: self.health.last_heard,
+            last_shared: self.health.last_shared,
+            answer_gap: self.health.answers.mean(),
+            answer_gap_var: self.health.answers.deviation(),
+            frame_errors: self.access.frame_errors,
             signals,
         }
     }

@@ -27,7 +27,7 @@ impl Association {
         if self.config.sacks_follow_data {
             return;
         }
-        if self.paths.get(path.index()).is_some_and(|p| p.answers_lost) {
+        if self.paths.get(path.index()).is_some_and(|p| p.health.answers_lost) {
             self.ask_for_answer(now, path);
         }
         if seen.new || seen.dropped {
@@ -36,7 +36,7 @@ impl Association {
         self.acknowledger.detour = None;
         let Some(said) = self.sack_target().filter(|said| *said != path) else { return };
         self.acknowledger.turn_back(path);
-        if self.paths.get(said.index()).is_some_and(|p| !p.answers_lost) {
+        if self.paths.get(said.index()).is_some_and(|p| !p.health.answers_lost) {
             self.ask_for_answer(now, said);
         }
     }
@@ -45,12 +45,12 @@ impl Association {
     /// more than on any other.
     fn ask_for_answer(&mut self, now: Instant, path: PathId) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        if p.state == PathState::Unconfirmed || p.errors > MOST_ASKED {
+        if p.state == PathState::Unconfirmed || p.health.errors > MOST_ASKED {
             return;
         }
-        let patience = self.config.rto_initial * (1 << p.errors);
-        if p.heartbeat.is_none() && p.doubted_at.is_none_or(|t| now.since(t) >= patience) {
-            p.doubted_at = Some(now);
+        let patience = self.config.rto_initial * (1 << p.health.errors);
+        if p.probing.pending.is_none() && p.health.doubted_at.is_none_or(|t| now.since(t) >= patience) {
+            p.health.doubted_at = Some(now);
             self.request_heartbeat(now, path);
         }
     }
@@ -60,14 +60,18 @@ impl Association {
     pub(in crate::association) fn sack_target(&self) -> Option<PathId> {
         // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
         let is_peers = |p: &Path| {
-            p.state != PathState::Unconfirmed && p.known_to_peer && !p.removed && !p.disowned && !p.interface_down
+            p.state != PathState::Unconfirmed
+                && p.access.known_to_peer
+                && !p.access.removed
+                && !p.access.disowned
+                && !p.access.interface_down
         };
         if let Some(path) = self.acknowledger.detour
             && self.paths.get(path.index()).is_some_and(is_peers)
         {
             return Some(path);
         }
-        let works = |p: &Path| p.state.usable() && !p.interface_down && !p.answers_lost;
+        let works = |p: &Path| p.state.usable() && !p.access.interface_down && !p.health.answers_lost;
         let follows = self.config.sacks_follow_data;
         if follows || self.paths.get(self.acknowledger.path.index()).is_some_and(works) {
             return Some(self.acknowledger.path);

@@ -16,7 +16,8 @@ impl Association {
         out: &mut Transmit,
         room_needed: usize,
     ) -> bool {
-        if !self.acknowledger.is_pending() || self.sack_target() != Some(path) || !self.state.is_connected() {
+        if !self.acknowledger.is_pending() || self.sack_target() != Some(path) || !self.handshake.state().is_connected()
+        {
             return false;
         }
         let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
@@ -31,7 +32,7 @@ impl Association {
     /// A packet with nothing but the SACK.
     #[inline]
     pub(in crate::association) fn transmit_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.acknowledger.is_due() && self.state.is_connected() && self.transmit_due_sack(now, out)
+        self.acknowledger.is_due() && self.handshake.state().is_connected() && self.transmit_due_sack(now, out)
     }
 
     #[inline(never)]
@@ -82,7 +83,7 @@ impl Association {
         }
         self.stats.sacks_sent += 1;
         if let Some(p) = self.paths.get_mut(self.acknowledger.path.index()) {
-            p.sack_sent = Some(now);
+            p.health.sack_sent = Some(now);
         }
     }
 

@@ -170,7 +170,7 @@ impl Association {
         let ours =
             self.paths.get(id.index()).is_some_and(|p| matches!(p.origin, Origin::Handshake | Origin::AddedByUs));
         let learnt_by_handshake =
-            self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.errors == 0);
+            self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.health.errors == 0);
         if ours && !learnt_by_handshake {
             self.request_learning(now, id);
         }
@@ -178,7 +178,7 @@ impl Association {
 
     /// The same, whatever the peer may know already.
     pub(in crate::association) fn request_learning(&mut self, now: Instant, id: PathId) {
-        let removed = self.paths.get(id.index()).is_none_or(|p| p.removed);
+        let removed = self.paths.get(id.index()).is_none_or(|p| p.access.removed);
         if !self.peer.asconf || !self.may_ask() || removed {
             return;
         }
@@ -192,7 +192,8 @@ impl Association {
 
     /// ASCONF leaves in these states only (§5.1.1 C4).
     pub(in crate::association) fn may_ask(&self) -> bool {
-        self.state.is_connected() && !matches!(self.state, crate::association::State::ShutdownAckSent)
+        self.handshake.state().is_connected()
+            && !matches!(self.handshake.state(), crate::association::State::ShutdownAckSent)
     }
 
     pub(in crate::association) fn ask(&mut self, now: Instant, ask: Ask) {
@@ -254,14 +255,21 @@ impl Association {
     /// Sends such a request by the next path that works, which is none of the address that goes (§5.3 F6).
     fn send_ask(&mut self, now: Instant) {
         let works = |p: &&crate::path::Path| {
-            p.known_to_peer && !p.interface_down && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
+            p.access.known_to_peer
+                && !p.access.interface_down
+                && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
         };
         let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id).collect();
         let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
         let wait = self.doubled(self.config.rto_initial, attempts.min(6));
         let Some(r) = self.addresses.request.as_mut() else { return };
         let path = usable.get(r.attempts as usize % usable.len().max(1)).copied();
-        let any = || self.paths.iter().find(|p| p.known_to_peer && !p.removed && !p.interface_down).map(|p| p.id);
+        let any = || {
+            self.paths
+                .iter()
+                .find(|p| p.access.known_to_peer && !p.access.removed && !p.access.interface_down)
+                .map(|p| p.id)
+        };
         let path = path.or_else(any).unwrap_or(self.handshake.path());
         // Repeated from elsewhere, it does not tell which source address the peer has learnt.
         r.ambiguous |= r.from != Some(path);
@@ -277,7 +285,7 @@ impl Association {
 
     /// Sends the outstanding request from the first waiting path whose interface is there.
     fn send_asconf(&mut self, now: Instant) {
-        let up = |p: &PathId| self.paths.get(p.index()).is_some_and(|p| !p.interface_down);
+        let up = |p: &PathId| self.paths.get(p.index()).is_some_and(|p| !p.access.interface_down);
         let path = self.addresses.wanted.iter().position(up);
         let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
         let rounds = attempts / self.addresses.wanted.len().max(1) as u32;
@@ -310,7 +318,9 @@ impl Association {
     /// Is there a path in use that is not silent?
     fn peer_answers(&self) -> bool {
         let usable = self.paths.usable();
-        self.paths.iter().any(|p| usable.has(p.id) && p.known_to_peer && p.errors == 0 && p.consecutive_timeouts == 0)
+        self.paths.iter().any(|p| {
+            usable.has(p.id) && p.access.known_to_peer && p.health.errors == 0 && p.expiry.consecutive_timeouts == 0
+        })
     }
 
     /// What the request was to leave by is gone: again, by another path.
@@ -324,7 +334,7 @@ impl Association {
     /// No path in use answers. One that the peer is to learn may, however long the request has been backed off: it leaves
     /// again once it could have been answered.
     pub(in crate::association) fn repeat_learning(&mut self, now: Instant) {
-        let up = |p: &&PathId| self.paths.get(p.index()).is_some_and(|p| !p.interface_down);
+        let up = |p: &&PathId| self.paths.get(p.index()).is_some_and(|p| !p.access.interface_down);
         let Some(next) = self.addresses.wanted.iter().find(up).copied() else { return };
         let Some(sent) = self.addresses.request.as_ref().filter(|r| r.ask == Ask::Learn).map(|r| r.sent) else {
             return;
@@ -348,7 +358,7 @@ impl Association {
             return self.send_ask(now);
         }
         let usable = self.paths.usable();
-        if !self.paths.iter().any(|p| usable.has(p.id) && p.known_to_peer) {
+        if !self.paths.iter().any(|p| usable.has(p.id) && p.access.known_to_peer) {
             // Nothing else is left to notice a dead peer by: only known paths are probed (RFC 5061 §5.1 B1).
             self.association_error(now);
         }
@@ -360,7 +370,7 @@ impl Association {
         let Some(request) = self.addresses.request.take_if(|r| r.serial == a.serial) else {
             // For a request that was never made (§5.3 F0): at or behind the next serial number.
             let ahead = a.serial.wrapping_sub(self.addresses.next_serial) < 1 << 31;
-            if self.addresses.request.is_none() && ahead && self.state.is_connected() {
+            if self.addresses.request.is_none() && ahead && self.handshake.state().is_connected() {
                 let why = CloseReason::ProtocolViolation("an ASCONF-ACK for nothing");
                 self.abort_with(now, &[Cause::IllegalAsconfAck], why);
             }
@@ -385,7 +395,7 @@ impl Association {
             }
             // One that was in use may be known still: usrsctp refuses what it has.
             let try_it = !refused || p.state != PathState::Unconfirmed;
-            p.known_to_peer |= try_it;
+            p.access.known_to_peer |= try_it;
             if refused {
                 tracing::warn!(path = ?id, "the peer refuses our address");
             }
@@ -394,7 +404,7 @@ impl Association {
             let proven = ours && !refused && came_by == Some(id) && p.state == PathState::Unconfirmed;
             if try_it {
                 // What left before the peer had learnt the address says nothing of it.
-                p.heartbeat = None;
+                p.probing.pending = None;
                 self.send_heartbeat(now, id);
             }
             if proven {

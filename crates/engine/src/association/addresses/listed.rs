@@ -28,7 +28,7 @@ impl Association {
         let several = locals.len() > 1;
         for p in self.paths.iter_mut() {
             // Paths that the user named need not be asked for when the list tells of their interface.
-            p.known_to_peer |= self.config.addresses.iter().any(|a| a.local == p.local);
+            p.access.known_to_peer |= self.config.addresses.iter().any(|a| a.local == p.local);
         }
         // Pairs that share nothing come first: when there is no room for all, they are the ones worth having.
         for shift in 0..remotes.len() {
@@ -48,10 +48,10 @@ impl Association {
         if self.paths.len() >= self.config.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
             return;
         }
-        let standby = several && self.paths.iter().any(|p| p.local == local && !p.standby);
+        let standby = several && self.paths.iter().any(|p| p.local == local && !p.access.standby);
         let Some(id) = self.new_path(local, remote, Origin::Listed) else { return };
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.standby = standby;
+            p.access.standby = standby;
         }
         self.events.push_back(Event::PathAdded { path: id });
     }
@@ -63,7 +63,7 @@ impl Association {
         for (i, id) in waiting.into_iter().enumerate() {
             let wait = self.config.rto_initial * (i / burst) as u64;
             if let Some(p) = self.paths.get_mut(id.index()) {
-                p.heartbeat_timer = Some(now + wait);
+                p.timers.heartbeat = Some(now + wait);
             }
         }
     }
@@ -72,7 +72,7 @@ impl Association {
     /// or, when it is given up for now, as long as any idle path.
     pub(in crate::association) fn probe_pause(&self, id: PathId) -> Duration {
         let Some(p) = self.paths.get(id.index()).filter(|p| p.is_listed_unconfirmed()) else { return Duration::ZERO };
-        if p.errors > self.max_retrans_of(id) {
+        if p.health.errors > self.max_retrans_of(id) {
             // That of RFC 9260 §16 where idle paths are not probed.
             let own = self.config.heartbeat_interval;
             return if own.is_zero() { Duration::from_secs(30) } else { own };
@@ -88,14 +88,14 @@ impl Association {
 
     /// The first pair of an interface to be confirmed is the one it uses.
     pub(in crate::association) fn settle_standby(&mut self, id: PathId) {
-        let Some(p) = self.paths.get(id.index()).filter(|p| p.standby) else { return };
+        let Some(p) = self.paths.get(id.index()).filter(|p| p.access.standby) else { return };
         let local = p.local;
-        let rival = |p: &crate::path::Path| p.local == local && !p.standby && p.state != PathState::Unconfirmed;
+        let rival = |p: &crate::path::Path| p.local == local && !p.access.standby && p.state != PathState::Unconfirmed;
         if self.paths.iter().any(rival) {
             return;
         }
         for p in self.paths.iter_mut().filter(|p| p.local == local) {
-            p.standby = p.id != id;
+            p.access.standby = p.id != id;
         }
     }
 }

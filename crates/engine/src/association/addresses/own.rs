@@ -69,13 +69,13 @@ impl Association {
         let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
         let id = match known {
             Some(p) => {
-                p.interface_down = false;
+                p.access.interface_down = false;
                 p.id
             }
             None => {
                 let id = self.new_path(local, remote, Origin::Listed).ok_or(AddressError::NoRoom)?;
                 if let Some(p) = self.paths.get_mut(id.index()) {
-                    p.known_to_peer = false;
+                    p.access.known_to_peer = false;
                 }
                 self.events.push_back(Event::PathAdded { path: id });
                 id
@@ -96,7 +96,7 @@ impl Association {
         let local = self.listed(ip)?;
         // The request has to leave from another one (§5.3 F6), and what is on its way too.
         let stays = |p: &crate::path::Path| {
-            p.local != local && p.known_to_peer && !p.interface_down && p.state != PathState::Unconfirmed
+            p.local != local && p.access.known_to_peer && !p.access.interface_down && p.state != PathState::Unconfirmed
         };
         if !self.paths.iter().any(stays) {
             return Err(AddressError::Last);

@@ -29,7 +29,7 @@ impl Association {
     #[inline(never)]
     fn transmit_waiting_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some(c) = self.control.queue.pop_front() {
-            if self.paths.get(c.path.index()).is_none_or(|p| p.interface_down) {
+            if self.paths.get(c.path.index()).is_none_or(|p| p.access.interface_down) {
                 continue;
             }
             let alone = c.what.alone();
@@ -89,7 +89,7 @@ impl Association {
         let nonce = if listed && room >= HEARTBEAT_LEN { Some(self.paths.next_nonce()) } else { None };
         if let (Some(nonce), Some(p)) = (nonce, self.paths.get_mut(path.index())) {
             let sent_at = self.handshake.sent_at();
-            p.heartbeat = Some(PendingHeartbeat { nonce, sent_at, deadline: sent_at + timeout });
+            p.probing.pending = Some(PendingHeartbeat { nonce, sent_at, deadline: sent_at + timeout });
             out.packet.push(&Heartbeat::new(&heartbeat_info(path, nonce)));
             room -= HEARTBEAT_LEN;
         }

@@ -16,7 +16,7 @@ impl Association {
     pub(in crate::association) fn on_abort(&mut self, a: &Abort<'_>) {
         // All is delivered both ways and the peer may be gone already: then it answers what it gets late like this,
         // and its SHUTDOWN COMPLETE is still on its way.
-        if matches!(self.state, State::ShutdownAckSent) && a.causes.iter().next().is_none() {
+        if matches!(self.handshake.state(), State::ShutdownAckSent) && a.causes.iter().next().is_none() {
             self.control.clear();
             return self.close(CloseReason::Shutdown);
         }

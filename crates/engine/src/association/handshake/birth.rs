@@ -6,6 +6,7 @@ use crate::association::control::ControlOut;
 use crate::association::handshake::{Birth, Handshake};
 use crate::association::path_table::PathTable;
 use crate::association::policies::scratch as bench;
+use crate::association::policies::set::Policies;
 use crate::association::policies::views::Views;
 use crate::association::receiver::Receiver;
 use crate::association::sender::Sender;
@@ -15,7 +16,7 @@ use crate::config::AssocConfig;
 use crate::lazy_box::LazyBox;
 use crate::path::Origin;
 use crate::stats::Tally;
-use anabranch_base::{Entropy, Instant};
+use anabranch_base::Entropy;
 use anabranch_policy::registry::PolicySet;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -30,20 +31,13 @@ impl Association {
     ) -> Self {
         let mtu = config.max_payload() as u64;
         let (initial, local, remote) = (birth.local_initial, birth.local, birth.remote);
-        let handshake = Handshake::new(birth, entropy);
+        let handshake = Handshake::new(birth, state, entropy);
         let paths = PathTable::new(mtu, config.initial_window, remote, entropy);
         let mut a = Association {
-            state,
             peer: PeerFeatures::default(),
-            asks: policies.asks(),
-            policies,
-            own_policies: false,
-            views: Views::default(),
-            views_stale: true,
-            views_doubtful: false,
-            fill_scale: (1_000_000 << 32) / (config.send_buffer as u64).max(1),
+            policies: Policies::new(policies),
+            views: Views::new(config.send_buffer),
             paths,
-            quality_floor: Instant::ZERO,
             sender: Sender::new(&config, initial),
             receiver: Receiver::new(config.inbound_streams, config.receive_buffer, config.receive_overhead),
             acknowledger: Acknowledger::default(),

@@ -9,7 +9,7 @@ use anabranch_base::{Instant, PathId};
 impl Association {
     pub(in crate::association) fn on_control_timer(&mut self, now: Instant) {
         self.handshake.timer = None;
-        let (what, limit, why) = match &self.state {
+        let (what, limit, why) = match &self.handshake.state {
             State::CookieWait => (What::Init, self.config.max_init_retrans, CloseReason::NoAnswer),
             State::CookieEchoed { cookie } => {
                 (What::CookieEcho(cookie.clone()), self.config.max_init_retrans, CloseReason::NoAnswer)
@@ -36,13 +36,14 @@ impl Association {
 
     /// Where the chunk leaves: first on the path of the handshake or the best one, then on the next that may carry it.
     pub(in crate::association) fn control_path(&self) -> PathId {
-        let may = |p: &Path| match self.state {
+        let may = |p: &Path| match self.handshake.state {
             State::CookieWait => matches!(p.origin, Origin::Handshake | Origin::AddedByUs),
             // The cookie is bound to the source address that the peer saw.
-            State::CookieEchoed { .. } => p.known_to_peer,
+            State::CookieEchoed { .. } => p.access.known_to_peer,
             _ => self.paths.usable().has(p.id),
         };
-        let list: Vec<PathId> = self.paths.iter().filter(|p| !p.interface_down && may(p)).map(|p| p.id).collect();
+        let list: Vec<PathId> =
+            self.paths.iter().filter(|p| !p.access.interface_down && may(p)).map(|p| p.id).collect();
         let first = list.iter().position(|id| *id == self.handshake.path).unwrap_or(0);
         let turn = (first + usize::from(self.handshake.attempts)) % list.len().max(1);
         list.get(turn).copied().unwrap_or(self.handshake.path)

@@ -45,7 +45,7 @@ impl Association {
     }
 
     pub(in crate::association) fn on_init_ack(&mut self, now: Instant, from: Source, i: &InitAck<'_>) {
-        if !matches!(self.state, State::CookieWait) {
+        if !matches!(self.handshake.state, State::CookieWait) {
             return;
         }
         let f = i.fields;
@@ -66,7 +66,7 @@ impl Association {
         if !a.report.is_empty() {
             self.handshake.echo_report = causes(&[Cause::UnrecognizedParameters(&a.report)])[..].into();
         }
-        self.state = State::CookieEchoed { cookie: cookie.clone() };
+        self.handshake.state = State::CookieEchoed { cookie: cookie.clone() };
         self.control.clear();
         self.handshake.attempts = 0;
         self.control.push(path, What::CookieEcho(cookie));
@@ -124,7 +124,7 @@ impl Association {
             let chosen = p.id == id;
             if chosen || p.origin == Origin::Handshake {
                 p.origin = if chosen { Origin::Handshake } else { Origin::AddedByUs };
-                p.known_to_peer = chosen;
+                p.access.known_to_peer = chosen;
             }
         }
     }
@@ -171,7 +171,7 @@ impl Association {
     }
 
     pub(in crate::association) fn on_cookie_ack(&mut self, now: Instant) {
-        if matches!(self.state, State::CookieEchoed { .. }) {
+        if matches!(self.handshake.state, State::CookieEchoed { .. }) {
             self.establish(now);
         }
     }
@@ -186,17 +186,18 @@ impl Association {
     pub(in crate::association) fn open(&mut self, now: Instant) {
         self.handshake.timer = None;
         self.handshake.attempts = 0;
-        self.state = State::Established;
+        self.handshake.state = State::Established;
         let path = self.handshake.path;
         if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Handshake) {
             // Its interface may have come back meanwhile: the peer has answered to this address.
-            p.known_to_peer |= !p.interface_down;
+            p.access.known_to_peer |= !p.access.interface_down;
             self.set_path_state(now, path, PathState::Active, PathReason::Confirmed);
             self.begin_confirming(now, path);
             self.send_train(now, path);
         }
         let named = |p: &&Path| p.state == PathState::Unconfirmed && p.origin == Origin::AddedByUs;
-        let named: Vec<(PathId, bool)> = self.paths.iter().filter(named).map(|p| (p.id, p.known_to_peer)).collect();
+        let named: Vec<(PathId, bool)> =
+            self.paths.iter().filter(named).map(|p| (p.id, p.access.known_to_peer)).collect();
         for (p, known) in named {
             if known {
                 self.send_heartbeat(now, p);
@@ -209,7 +210,7 @@ impl Association {
 
     /// Our cookie grew too old on its way: another one, with more time, or the end (§5.2.6).
     pub(in crate::association) fn on_stale_cookie(&mut self, now: Instant) {
-        if !matches!(self.state, State::CookieEchoed { .. }) {
+        if !matches!(self.handshake.state, State::CookieEchoed { .. }) {
             return;
         }
         self.handshake.stale_cookies += 1;
@@ -219,7 +220,7 @@ impl Association {
         let waited = now.since(self.handshake.sent_at);
         let round_trip = if self.handshake.attempts == 0 { waited } else { self.rto(self.handshake.path) };
         self.handshake.cookie_wish = Some(round_trip + Duration::from_secs(1));
-        self.state = State::CookieWait;
+        self.handshake.state = State::CookieWait;
         self.handshake.peer_tag = 0;
         self.control.clear();
         self.start(now);

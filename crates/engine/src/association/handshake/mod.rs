@@ -14,6 +14,7 @@ use crate::path::LocalId;
 use anabranch_base::{Duration, Entropy, Instant, PathId, Tsn};
 use anabranch_wire::CommonHeader;
 use authentication::Authentication;
+use state::State;
 use std::net::SocketAddr;
 
 /// What an association starts from: both ways into life, connecting and accepting, end here.
@@ -30,6 +31,7 @@ pub(crate) struct Birth {
 
 /// Who the two ends are, and the chunks of handshake and shutdown that are repeated until they are answered.
 pub(crate) struct Handshake {
+    state: State,
     local_port: u16,
     peer_port: u16,
     local_tag: u32,
@@ -60,8 +62,9 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    fn new(birth: Birth, entropy: &mut dyn Entropy) -> Handshake {
+    fn new(birth: Birth, state: State, entropy: &mut dyn Entropy) -> Handshake {
         Handshake {
+            state,
             local_port: birth.local_port,
             peer_port: birth.peer_port,
             local_tag: birth.local_tag,
@@ -142,8 +145,14 @@ impl Handshake {
         self.guard
     }
 
-    /// No timer runs any more.
-    pub fn stop(&mut self) {
+    /// Where the association is in its life.
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The association is over: no timer runs any more.
+    pub fn set_closed(&mut self) {
+        self.state = State::Closed;
         (self.timer, self.guard) = (None, None);
     }
 }

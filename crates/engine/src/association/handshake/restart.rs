@@ -39,7 +39,7 @@ pub(crate) enum CookieAction {
 
 impl Association {
     pub(crate) fn answer_to_init(&mut self, from: Source, listed: &[IpAddr]) -> InitAnswer {
-        match self.state {
+        match self.handshake.state {
             State::CookieWait => return InitAnswer::SameTag { ties: (0, 0) },
             State::ShutdownAckSent => {
                 let path = self.path_to(from);
@@ -48,14 +48,14 @@ impl Association {
             }
             _ => {}
         }
-        let known = |ip: &IpAddr| self.paths.iter().any(|p| !p.disowned && p.remote.ip() == *ip);
+        let known = |ip: &IpAddr| self.paths.iter().any(|p| !p.access.disowned && p.remote.ip() == *ip);
         let source = from.remote.ip();
         let added: Vec<IpAddr> =
             std::iter::once(source).chain(listed.iter().copied()).filter(|ip| !known(ip)).collect();
         if !added.is_empty() {
             return InitAnswer::NewAddresses(added);
         }
-        match self.state {
+        match self.handshake.state {
             State::CookieEchoed { .. } => InitAnswer::SameTag { ties: self.handshake.ties },
             _ => InitAnswer::NewTag { ties: self.handshake.ties },
         }
@@ -75,7 +75,7 @@ impl Association {
 
     /// B: the peer sent its INIT with another tag than the one we know, or than none (§5.2.4 B).
     pub(crate) fn on_collision(&mut self, now: Instant, from: Source, cookie: &Cookie) {
-        if !self.state.is_connected() {
+        if !self.handshake.state.is_connected() {
             self.control.clear();
             self.begin_on(from);
             self.adopt_cookie(cookie);
@@ -89,11 +89,11 @@ impl Association {
 
     /// D: our COOKIE ACK was lost, or both sides began at once and the tags agree.
     pub(crate) fn on_cookie_again(&mut self, now: Instant, from: Source) {
-        if matches!(self.state, State::CookieEchoed { .. }) {
+        if matches!(self.handshake.state, State::CookieEchoed { .. }) {
             self.control.clear();
             self.establish(now);
         }
-        if self.state.is_connected() {
+        if self.handshake.state.is_connected() {
             let path = self.path_to(from);
             self.control.push(path, What::CookieAck);
         }
@@ -101,7 +101,7 @@ impl Association {
 
     /// The peer restarts while we wait for the end of what it forgot: no new association before that (§5.2.4 A).
     pub(crate) fn refuses_restart(&mut self) -> bool {
-        if !matches!(self.state, State::ShutdownAckSent) {
+        if !matches!(self.handshake.state, State::ShutdownAckSent) {
             return false;
         }
         let path = self.handshake.path;
@@ -118,18 +118,18 @@ impl Association {
         let ours: Vec<(LocalId, SocketAddr)> = self
             .paths
             .iter()
-            .filter(|p| p.origin == Origin::AddedByUs && !p.removed)
+            .filter(|p| p.origin == Origin::AddedByUs && !p.access.removed)
             .map(|p| (p.local, p.remote))
             .collect();
-        let down: Vec<LocalId> = self.paths.iter().filter(|p| p.interface_down).map(|p| p.local).collect();
-        let policies = match self.own_policies {
+        let down: Vec<LocalId> = self.paths.iter().filter(|p| p.access.interface_down).map(|p| p.local).collect();
+        let policies = match self.policies.are_users_own() {
             true => None,
             false => self.config.profile.build(self.config.seed).ok(),
         };
-        let own_policies = self.own_policies;
-        let policies = policies.unwrap_or(self.policies);
+        let own_policies = self.policies.are_users_own();
+        let policies = policies.unwrap_or(self.policies.into_set());
         let mut a = Association::new(self.config, policies, birth, entropy, State::Established);
-        a.own_policies = own_policies;
+        a.policies.set_users_own(own_policies);
         a.stats = self.stats;
         a.events = core::mem::take(&mut self.events);
         a.events.push_back(Event::Restarted);
@@ -144,7 +144,7 @@ impl Association {
             }
         }
         for p in a.paths.iter_mut().filter(|p| down.contains(&p.local)) {
-            p.interface_down = true;
+            p.access.interface_down = true;
         }
         a.control.push(a.handshake.path, What::CookieAck);
         a.open(now);

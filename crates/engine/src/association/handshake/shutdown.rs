@@ -9,9 +9,9 @@ use anabranch_wire::Cause;
 impl Association {
     /// Ends gracefully: what was handed over is delivered first.
     pub fn shutdown(&mut self, now: Instant) {
-        match self.state {
+        match self.handshake.state {
             State::Established => {
-                self.state = State::ShutdownPending;
+                self.handshake.state = State::ShutdownPending;
                 self.start_guard(now);
                 self.continue_shutdown(now);
             }
@@ -24,7 +24,7 @@ impl Association {
 
     /// Ends at once; the peer gets an ABORT with `reason`.
     pub fn abort(&mut self, now: Instant, reason: &[u8]) {
-        match self.state.phase() {
+        match self.handshake.state.phase() {
             Phase::Closed => {}
             Phase::Connecting if self.handshake.peer_tag == 0 => self.close(CloseReason::Aborted),
             _ => {
@@ -43,7 +43,9 @@ impl Association {
     /// The peer had its time; but data that still flows is given more.
     pub(in crate::association) fn on_guard_timer(&mut self, now: Instant) {
         self.handshake.guard = None;
-        if matches!(self.state, State::ShutdownPending) && self.sender.cumulative() != self.handshake.guarded_from {
+        if matches!(self.handshake.state, State::ShutdownPending)
+            && self.sender.cumulative() != self.handshake.guarded_from
+        {
             return self.start_guard(now);
         }
         self.abort_with(now, &[], CloseReason::PeerGone);
@@ -76,23 +78,23 @@ impl Association {
         if !self.all_delivered() {
             return;
         }
-        let (state, what) = match self.state {
+        let (state, what) = match self.handshake.state {
             State::ShutdownPending => (State::ShutdownSent, What::Shutdown),
             State::ShutdownReceived => (State::ShutdownAckSent, What::ShutdownAck),
             _ => return,
         };
-        self.state = state;
+        self.handshake.state = state;
         self.handshake.attempts = 0;
         let path = self.control_path();
         self.control.push(path, what);
         self.start_control_timer(now, path);
-        if matches!(self.state, State::ShutdownSent) {
+        if matches!(self.handshake.state, State::ShutdownSent) {
             self.start_guard(now);
         }
     }
 
     pub(in crate::association) fn on_shutdown(&mut self, now: Instant, path: PathId, cum: Tsn) {
-        if !self.state.is_connected() {
+        if !self.handshake.state.is_connected() {
             return;
         }
         // pion and what descends from it put their own point here. Such a peer has acknowledged nothing, and wants to
@@ -100,15 +102,15 @@ impl Association {
         if !self.is_unsent(self.sender.extend(cum)) {
             self.on_sack(now, cum, None);
         }
-        match self.state {
+        match self.handshake.state {
             State::Established | State::ShutdownPending => {
-                self.state = State::ShutdownReceived;
+                self.handshake.state = State::ShutdownReceived;
                 self.events.push_back(Event::PeerShutdown);
                 self.continue_shutdown(now);
             }
             // Both asked at once (§9.2).
             State::ShutdownSent => {
-                self.state = State::ShutdownAckSent;
+                self.handshake.state = State::ShutdownAckSent;
                 self.control.push(self.way_back(path), What::ShutdownAck);
                 self.handshake.attempts = 0;
                 self.start_control_timer(now, path);
@@ -120,12 +122,12 @@ impl Association {
 
     /// Answers go where the question came from (§6.4), but not by an interface that is gone: nothing would tell.
     fn way_back(&self, path: PathId) -> PathId {
-        let down = self.paths.get(path.index()).is_some_and(|p| p.interface_down);
+        let down = self.paths.get(path.index()).is_some_and(|p| p.access.interface_down);
         if down { self.control_path() } else { path }
     }
 
     pub(in crate::association) fn on_shutdown_ack(&mut self, path: PathId) {
-        if matches!(self.state, State::ShutdownSent | State::ShutdownAckSent) {
+        if matches!(self.handshake.state, State::ShutdownSent | State::ShutdownAckSent) {
             self.control.clear();
             self.control.push(self.way_back(path), What::ShutdownComplete);
             self.close(CloseReason::Shutdown);
@@ -133,7 +135,7 @@ impl Association {
     }
 
     pub(in crate::association) fn on_shutdown_complete(&mut self) {
-        if matches!(self.state, State::ShutdownAckSent) {
+        if matches!(self.handshake.state, State::ShutdownAckSent) {
             self.control.clear();
             self.close(CloseReason::Shutdown);
         }

@@ -15,16 +15,16 @@ impl Association {
     /// How often `path` is probed while it is idle. False when there is no such path.
     pub fn set_heartbeat(&mut self, now: Instant, path: PathId, setting: HeartbeatSetting) -> bool {
         let Some(p) = self.paths.list.get_mut(path.index()) else { return false };
-        p.heartbeat_setting = setting;
+        p.probing.setting = setting;
         // An answer that is awaited decides when the next one leaves.
         let off = match setting {
             HeartbeatSetting::Configured => self.config.heartbeat_interval.is_zero(),
             HeartbeatSetting::Every(_) => false,
             HeartbeatSetting::Off => true,
         };
-        if p.state != PathState::Unconfirmed && (p.heartbeat.is_none() || off) {
-            p.heartbeat = None;
-            if self.state.is_connected() {
+        if p.state != PathState::Unconfirmed && (p.probing.pending.is_none() || off) {
+            p.probing.pending = None;
+            if self.handshake.state().is_connected() {
                 self.schedule_heartbeat(now, path);
             }
         }
@@ -33,8 +33,8 @@ impl Association {
 
     /// Sends a HEARTBEAT on `path` now, whatever its setting. False when it cannot leave there.
     pub fn request_heartbeat(&mut self, now: Instant, path: PathId) -> bool {
-        let able = |p: &Path| p.known_to_peer && !p.interface_down;
-        let can = self.state.is_connected() && self.paths.get(path.index()).is_some_and(able);
+        let able = |p: &Path| p.access.known_to_peer && !p.access.interface_down;
+        let can = self.handshake.state().is_connected() && self.paths.get(path.index()).is_some_and(able);
         if can {
             self.send_heartbeat(now, path);
         }
@@ -56,8 +56,8 @@ impl Association {
     /// did not answer as often as makes a path fail.
     pub(in crate::association) fn is_confirming(&mut self) -> bool {
         let may_answer = |p: &Path| {
-            let fails = p.errors > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
-            !fails && !p.interface_down && (p.known_to_peer || self.addresses.wants(p.id))
+            let fails = p.health.errors > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
+            !fails && !p.access.interface_down && (p.access.known_to_peer || self.addresses.wants(p.id))
         };
         let silent = |p: &Path| p.counters.heartbeats_answered == 0;
         self.paths.confirming = self.paths.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));
@@ -66,7 +66,7 @@ impl Association {
 
     /// HB.interval of a path; none where the user switched its HEARTBEATs off.
     pub(in crate::association) fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
-        match p.heartbeat_setting {
+        match p.probing.setting {
             HeartbeatSetting::Configured => Some(self.config.heartbeat_interval).filter(|i| !i.is_zero()),
             HeartbeatSetting::Every(d) => Some(d),
             HeartbeatSetting::Off => None,
@@ -77,7 +77,7 @@ impl Association {
     pub(in crate::association) fn probe_soon(&mut self, now: Instant, id: PathId) {
         let probed = |p: &Path| p.state == PathState::Unconfirmed || self.heartbeat_interval(p).is_some();
         if self.paths.get(id.index()).is_some_and(probed) {
-            self.paths[id.index()].heartbeat_timer = Some(now);
+            self.paths[id.index()].timers.heartbeat = Some(now);
         }
     }
 
@@ -88,7 +88,7 @@ impl Association {
         let delay = self.heartbeat_delay(id, rto);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         // Half an RTO of jitter to either side (§8.3).
-        p.heartbeat_timer = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
+        p.timers.heartbeat = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
     }
 
     /// From one HEARTBEAT to the next, as the policy of path states has it; none without any.
@@ -113,7 +113,7 @@ impl Association {
         } else {
             (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
         };
-        let doubled = self.doubled(base, p.errors.min(10).into());
+        let doubled = self.doubled(base, p.health.errors.min(10).into());
         if matches!(p.state, PathState::Active | PathState::Unconfirmed) {
             return doubled;
         }
@@ -124,16 +124,16 @@ impl Association {
     pub(in crate::association) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
         let max_path_retrans = self.max_retrans_of(id);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.heartbeat_timer = None;
-        if !self.state.is_connected() || p.interface_down {
+        p.timers.heartbeat = None;
+        if !self.handshake.state().is_connected() || p.access.interface_down {
             return;
         }
-        let lost = p.heartbeat.take_if(|h| h.deadline <= now);
+        let lost = p.probing.pending.take_if(|h| h.deadline <= now);
         if let Some(h) = lost {
-            p.earlier.get_or_insert_default().remember(&h, true);
+            p.probing.earlier.get_or_insert_default().remember(&h, true);
             let waited = h.deadline.since(h.sent_at);
             self.heartbeat_lost(now, id, &h);
-            if self.paths.get(id.index()).is_some_and(|p| p.heartbeat.is_some()) {
+            if self.paths.get(id.index()).is_some_and(|p| p.probing.pending.is_some()) {
                 return;
             }
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
@@ -142,24 +142,24 @@ impl Association {
             if self.config.quirks.heartbeat_by_t3
                 && let Some(p) = self.paths.list.get_mut(id.index())
             {
-                p.backoff = p.backoff.saturating_add(1).min(16);
+                p.expiry.backoff = p.expiry.backoff.saturating_add(1).min(16);
             } else if active && !self.paths.confirming && h.sent_at + delay > now {
                 let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
                 if let Some(p) = self.paths.list.get_mut(id.index()) {
-                    p.heartbeat_timer = Some((h.sent_at + delay + jitter - waited / 2).max(now));
+                    p.timers.heartbeat = Some((h.sent_at + delay + jitter - waited / 2).max(now));
                 }
                 return;
             }
         }
         let Some(p) = self.paths.get(id.index()) else { return };
-        if !p.known_to_peer {
+        if !p.access.known_to_peer {
             return;
         }
-        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.errors > max_path_retrans {
+        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.health.errors > max_path_retrans {
             // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
             // was the last hope where nothing else is confirmed or still being asked.
-            let hope = |o: &Path| o.id != id && (o.heartbeat_timer.is_some() || o.heartbeat.is_some());
-            let open = |o: &Path| o.known_to_peer && (o.state != PathState::Unconfirmed || hope(o));
+            let hope = |o: &Path| o.id != id && (o.timers.heartbeat.is_some() || o.probing.pending.is_some());
+            let open = |o: &Path| o.access.known_to_peer && (o.state != PathState::Unconfirmed || hope(o));
             if !self.paths.iter().any(open) {
                 self.give_up_on_peer(now, CloseReason::PeerGone);
             }
@@ -168,7 +168,7 @@ impl Association {
         let pause = if lost.is_some() { self.probe_pause(id) } else { Duration::ZERO };
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         if !pause.is_zero() {
-            p.heartbeat_timer = Some(now + pause);
+            p.timers.heartbeat = Some(now + pause);
             return;
         }
         let Some(p) = self.paths.get(id.index()) else { return };
@@ -176,7 +176,7 @@ impl Association {
         let interval = self.heartbeat_interval(p).unwrap_or(self.config.heartbeat_interval);
         let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < interval);
         let asked = |o: &Path| o.state == PathState::Active && self.heartbeat_interval(o).is_some();
-        let others = || self.paths.iter().filter(|o| asked(o) && o.known_to_peer && !o.interface_down);
+        let others = || self.paths.iter().filter(|o| asked(o) && o.access.known_to_peer && !o.access.interface_down);
         let first = |p: &Path| others().all(|o| o.rtt.sampled_at() >= p.rtt.sampled_at());
         let by_t3 = self.config.quirks.heartbeat_by_t3;
         let needless = recent && p.flight.bytes() > 0 || by_t3 && !first(p);
@@ -193,11 +193,12 @@ impl Association {
     /// of earlier ones is over. One at a time, and none sooner than it could have been answered.
     pub(in crate::association) fn ask_back(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get(id.index()) else { return };
-        let doubted = p.state != PathState::Active && self.asks.any(Asks::SUSPECT);
-        let out_of_use = (doubted || p.state == PathState::Unconfirmed) && p.known_to_peer && !p.interface_down;
+        let doubted = p.state != PathState::Active && self.policies.ask(Asks::SUSPECT);
+        let out_of_use =
+            (doubted || p.state == PathState::Unconfirmed) && p.access.known_to_peer && !p.access.interface_down;
         let least = p.rtt.srtt().max(MIN_PROBE);
-        let waits = p.heartbeat.is_some_and(|h| now.since(h.sent_at) < least) || p.heartbeat_timer == Some(now);
-        if self.state.is_connected() && out_of_use && !waits && !self.config.quirks.heartbeat_by_t3 {
+        let waits = p.probing.pending.is_some_and(|h| now.since(h.sent_at) < least) || p.timers.heartbeat == Some(now);
+        if self.handshake.state().is_connected() && out_of_use && !waits && !self.config.quirks.heartbeat_by_t3 {
             self.send_heartbeat(now, id);
         }
     }
@@ -207,23 +208,23 @@ impl Association {
         // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
         // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept. While T3 runs
         // it counts the same silence, and more probes must not make that one end sooner.
-        let timed = self.paths.get(id.index()).is_some_and(|p| p.t3.is_some());
+        let timed = self.paths.get(id.index()).is_some_and(|p| p.timers.t3.is_some());
         let counts = self.paths.usable().has(id) && self.was_patient(now, id, waited) && !timed;
         if let Some(p) = self.paths.list.get_mut(id.index()) {
-            p.answers_lost = true;
+            p.health.answers_lost = true;
             // Data went by this path since, and it answered: it is not silent.
             let since = |t: Option<Instant>| t > Some(lost.sent_at);
-            if since(p.last_data_sent) && since(p.last_heard) && !self.config.quirks.heartbeat_by_t3 {
+            if since(p.pace.last_data_sent) && since(p.health.last_heard) && !self.config.quirks.heartbeat_by_t3 {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).
-            if p.state == PathState::Suspected && p.suspect_timer.is_some() {
+            if p.state == PathState::Suspected && p.timers.suspect.is_some() {
                 return;
             }
         }
         // While data of a path in use are on their way its T3 counts the same silence.
-        let in_use =
-            self.asks.any(Asks::SUSPECT) && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+        let in_use = self.policies.ask(Asks::SUSPECT)
+            && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
         if self.probe_confirms_silence(now, id) || timed && in_use {
             return;
         }
@@ -239,7 +240,7 @@ impl Association {
         let least = self.config.rto_initial;
         let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.paths.errors.count().min(16)));
         let silent = |t: Option<Instant>, d: Duration| t.is_none_or(|t| now.since(t) >= d);
-        let heard = self.paths.get(id.index()).and_then(|p| p.last_heard);
+        let heard = self.paths.get(id.index()).and_then(|p| p.health.last_heard);
         waited >= least
             || silent(heard, least) && silent(self.paths.errors.last(), doubled.min(self.config.rto_max).max(least))
     }
@@ -247,13 +248,14 @@ impl Association {
     pub(in crate::association) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
         let nonce = self.paths.nonces.next();
         let timeout = self.probe_timeout(id);
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        if let Some(unanswered) = p.heartbeat.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
+        if let Some(unanswered) =
+            p.probing.pending.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
         {
-            p.earlier.get_or_insert_default().remember(&unanswered, false);
+            p.probing.earlier.get_or_insert_default().remember(&unanswered, false);
         }
-        p.heartbeat_timer = Some(now + timeout);
+        p.timers.heartbeat = Some(now + timeout);
         p.counters.heartbeats_sent += 1;
         self.control.push(id, What::Heartbeat(nonce));
     }
@@ -269,41 +271,41 @@ impl Association {
             return;
         }
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        if let Some(pair) = p.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
+        if let Some(pair) = p.probing.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
             let rtt = now.since(pair.sent_at);
-            p.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
-            p.pair = pair.first.is_none().then(|| Box::new(HeartbeatPair { first: Some(rtt), ..pair }));
+            p.congestion.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
+            p.probing.pair = pair.first.is_none().then(|| Box::new(HeartbeatPair { first: Some(rtt), ..pair }));
             p.sample_own_round_trip(now, rtt);
             p.counters.heartbeats_answered += 1;
             self.path_answered(now, id);
             return;
         }
-        let asked = p.heartbeat.filter(|h| h.nonce == nonce);
+        let asked = p.probing.pending.filter(|h| h.nonce == nonce);
         let in_time = asked.map(|h| h.sent_at);
-        let earlier = || p.earlier.as_ref().and_then(|e| e.sent_at(nonce));
+        let earlier = || p.probing.earlier.as_ref().and_then(|e| e.sent_at(nonce));
         let Some(sent_at) = in_time.or_else(earlier) else { return };
-        let newer = p.heartbeat.take().filter(|h| h.nonce != nonce);
+        let newer = p.probing.pending.take().filter(|h| h.nonce != nonce);
         let mut waits = None;
         p.counters.heartbeats_answered += 1;
         // Later than was thought possible: the path is not what it was.
-        if p.earlier.take_if(|e| e.given_up_since(None) > 0).is_some() {
+        if p.probing.earlier.take_if(|e| e.given_up_since(None) > 0).is_some() {
             p.rtt.restart(now, now.since(sent_at));
             p.one_way.own_round_trip(now, now.since(sent_at));
         } else {
-            (p.heartbeat, waits) = (newer, newer);
-            p.earlier = p.earlier.take().filter(|_| newer.is_some());
-            if let Some(e) = &mut p.earlier {
+            (p.probing.pending, waits) = (newer, newer);
+            p.probing.earlier = p.probing.earlier.take().filter(|_| newer.is_some());
+            if let Some(e) = &mut p.probing.earlier {
                 e.forget_to(sent_at);
             }
             p.sample_own_round_trip(now, now.since(sent_at));
         }
-        if let Some(d) = &mut p.discovery {
+        if let Some(d) = &mut p.mtu.discovery {
             d.small_arrived(sent_at);
             self.look_for_black_holes(now);
         }
         self.note_resumed(now, id, sent_at, true);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.backoff = 0;
+        p.expiry.backoff = 0;
         self.paths.errors.clear();
         if p.state == PathState::Unconfirmed {
             self.confirm(now, id);
@@ -311,7 +313,7 @@ impl Association {
         self.path_answered(now, id);
         self.use_resumed_paths(now);
         match (waits, self.paths.list.get_mut(id.index())) {
-            (Some(newer), Some(p)) => p.heartbeat_timer = Some(newer.deadline),
+            (Some(newer), Some(p)) => p.timers.heartbeat = Some(newer.deadline),
             _ => self.schedule_heartbeat(now, id),
         }
         if let Some(h) = asked.filter(|_| self.config.quirks.heartbeat_by_t3) {
@@ -323,8 +325,8 @@ impl Association {
     /// The path leads to the peer and back: data may use it.
     pub(in crate::association) fn confirm(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.errors = 0;
-        p.last_heard = Some(now);
+        p.health.errors = 0;
+        p.health.last_heard = Some(now);
         self.settle_standby(id);
         self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
         self.send_train(now, id);
@@ -336,7 +338,7 @@ impl Association {
         let jitter = Duration::from_nanos(self.paths.nonces.jitter(rto.as_nanos().max(1)));
         let interval = self.paths.get(id.index()).and_then(|p| self.heartbeat_interval(p));
         if let Some(p) = self.paths.list.get_mut(id.index()) {
-            p.heartbeat_timer = interval.map(|i| asked.sent_at + i + rto + jitter - rto / 2);
+            p.timers.heartbeat = interval.map(|i| asked.sent_at + i + rto + jitter - rto / 2);
         }
     }
 
@@ -344,10 +346,10 @@ impl Association {
     pub(in crate::association) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
         let nonces = [self.paths.nonces.next(), self.paths.nonces.next()];
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        if p.state == PathState::Unconfirmed || p.interface_down {
+        if p.state == PathState::Unconfirmed || p.access.interface_down {
             return;
         }
-        p.pair = Some(Box::new(HeartbeatPair { nonces, sent_at: now, first: None }));
+        p.probing.pair = Some(Box::new(HeartbeatPair { nonces, sent_at: now, first: None }));
         p.counters.heartbeats_sent += 2;
         for n in nonces {
             self.control.push(id, What::Heartbeat(n));

@@ -32,12 +32,12 @@ impl Association {
             && let Some(p) = self.paths.list.get_mut(id.index())
         {
             let (base, floor) = (self.config.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
-            p.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
+            p.mtu.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
         }
         if self.config.quirks != crate::Quirks::default()
             && let Some(p) = self.paths.list.get_mut(id.index())
         {
-            p.era = Some(Box::default());
+            p.congestion.era = Some(Box::default());
         }
     }
 
@@ -52,7 +52,7 @@ impl Association {
                 && p.flight.bytes() == 0
                 && matches!(p.origin, Origin::AddedByPeer | Origin::Listed)
         };
-        let id = self.paths.iter().filter(free).min_by_key(|p| p.last_received).map(|p| p.id)?;
+        let id = self.paths.iter().filter(free).min_by_key(|p| p.health.last_received).map(|p| p.id)?;
         self.paths.addresses_changed += 1;
         self.addresses.forget_path(id);
         let window = (self.policies.window)();
@@ -74,14 +74,14 @@ impl Association {
         let known = self.paths.list.iter_mut().find(|p| p.local == local && p.remote == remote);
         let known = known.map(|p| {
             // What the peer added comes back by the peer only.
-            let removed = p.origin != Origin::AddedByPeer && core::mem::take(&mut p.removed);
-            (p.id, core::mem::take(&mut p.interface_down) || removed)
+            let removed = p.origin != Origin::AddedByPeer && core::mem::take(&mut p.access.removed);
+            (p.id, core::mem::take(&mut p.access.interface_down) || removed)
         });
         if let Some((id, was_down)) = known {
             self.readd_path(now, id, was_down);
             return Some(id);
         }
-        let listed = self.state.is_connected() && self.config.addresses.iter().any(|a| a.local == local);
+        let listed = self.handshake.state().is_connected() && self.config.addresses.iter().any(|a| a.local == local);
         let id = self.new_path(local, remote, if listed { Origin::Listed } else { Origin::AddedByUs })?;
         self.events.push_back(Event::PathAdded { path: id });
         if listed {
@@ -99,10 +99,10 @@ impl Association {
     /// path.
     pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
         let Some(p) = self.paths.list.get_mut(path.index()) else { return false };
-        p.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
+        p.mtu.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
         self.settle_mtu();
         for p in self.paths.list.iter_mut() {
-            p.cwnd = p.cwnd.max(self.paths.mtu);
+            p.congestion.cwnd = p.congestion.cwnd.max(self.paths.mtu);
         }
         true
     }
@@ -127,10 +127,10 @@ impl Association {
         self.touch_views();
         for i in 0..self.paths.len() {
             let p = &mut self.paths.list[i];
-            if p.local != local || p.interface_down {
+            if p.local != local || p.access.interface_down {
                 continue;
             }
-            p.interface_down = true;
+            p.access.interface_down = true;
             let id = p.id;
             if p.state != PathState::Unconfirmed {
                 self.leave_path(now, id, PathState::Inactive, PathReason::InterfaceGone);
@@ -144,17 +144,17 @@ impl Association {
         self.touch_views();
         for i in 0..self.paths.len() {
             let p = &mut self.paths.list[i];
-            if p.local == local && p.interface_down {
-                p.interface_down = false;
+            if p.local == local && p.access.interface_down {
+                p.access.interface_down = false;
                 let id = p.id;
                 // From an address the peer has not learnt nothing but the request may leave (DESIGN decision 2).
-                p.known_to_peer &= !self.peer.asconf;
+                p.access.known_to_peer &= !self.peer.asconf;
                 let start = FirstWindow {
                     cwnd: initial_window(self.config.initial_window, self.paths.mtu, p.remote),
                     ssthresh: self.config.initial_ssthresh,
                 };
                 p.reset_congestion(start, (self.policies.window)());
-                if let Some(d) = &mut p.discovery {
+                if let Some(d) = &mut p.mtu.discovery {
                     d.disconnected(true);
                 }
                 self.readd_path(now, id, true);
@@ -168,7 +168,7 @@ impl Association {
     pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
         self.touch_views();
         for p in self.paths.list.iter_mut().filter(|p| p.local == local) {
-            p.frame_errors = Some(report);
+            p.access.frame_errors = Some(report);
         }
     }
 
@@ -181,15 +181,15 @@ impl Association {
         } else {
             self.request_add(now, id);
         }
-        if self.paths.get(id.index()).is_some_and(|p| p.known_to_peer) {
+        if self.paths.get(id.index()).is_some_and(|p| p.access.known_to_peer) {
             self.probe_soon(now, id);
         }
     }
 
     /// A path that does not answer, or not yet, beside one that does.
     pub(in crate::association) fn is_on_trial(&self, id: PathId) -> bool {
-        let in_use = |p: &Path| p.state == PathState::Active && !p.interface_down;
-        self.state.is_connected()
+        let in_use = |p: &Path| p.state == PathState::Active && !p.access.interface_down;
+        self.handshake.state().is_connected()
             && self.paths.get(id.index()).is_some_and(|p| p.state != PathState::Active)
             && self.paths.iter().any(|p| p.id != id && in_use(p))
     }
@@ -202,15 +202,15 @@ impl Association {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         tracing::debug!(path = ?id, remote = %p.remote, "this path is not known at its other end");
         if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
-            p.known_to_peer = false;
-            p.heartbeat = None;
-            p.heartbeat_timer = None;
+            p.access.known_to_peer = false;
+            p.probing.pending = None;
+            p.timers.heartbeat = None;
         }
         if p.origin == Origin::Listed && p.state == PathState::Unconfirmed {
             // It is free for its owner (RFC 5062 §2).
-            p.disowned = true;
-            p.heartbeat = None;
-            p.heartbeat_timer = None;
+            p.access.disowned = true;
+            p.probing.pending = None;
+            p.timers.heartbeat = None;
             self.paths.addresses_changed += 1;
         }
     }
@@ -249,24 +249,24 @@ impl Association {
     /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
     pub(in crate::association) fn path_answered(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.last_heard = Some(now);
-        p.errors = 0;
-        p.answers_lost = false;
-        p.stalled_since = None;
-        p.suspect_timer = None;
-        let removed = p.state == PathState::Inactive && !p.known_to_peer;
-        if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.interface_down && !removed {
+        p.health.last_heard = Some(now);
+        p.health.errors = 0;
+        p.health.answers_lost = false;
+        p.health.stalled_since = None;
+        p.timers.suspect = None;
+        let removed = p.state == PathState::Inactive && !p.access.known_to_peer;
+        if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.access.interface_down && !removed {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
                 let first = initial_window(self.config.initial_window, self.paths.mtu, p.remote);
-                p.cwnd = p.cwnd.min(first).max(self.paths.mtu);
-                p.backoff = 0;
+                p.congestion.cwnd = p.congestion.cwnd.min(first).max(self.paths.mtu);
+                p.expiry.backoff = 0;
                 self.send_train(now, id);
             }
             if self.policies.timer.resumes()
                 && let Some(p) = self.paths.list.get_mut(id.index())
             {
-                p.resumed.get_or_insert_default();
+                p.expiry.resumed.get_or_insert_default();
             }
             self.set_path_state(now, id, PathState::Active, PathReason::Answered);
             self.schedule_heartbeat(now, id);
@@ -275,7 +275,7 @@ impl Association {
 
     /// Path.Max.Retrans of a path.
     pub(in crate::association) fn max_retrans_of(&self, id: PathId) -> u16 {
-        let own = self.paths.get(id.index()).and_then(|p| p.limits.max_retrans);
+        let own = self.paths.get(id.index()).and_then(|p| p.health.limits.max_retrans);
         own.unwrap_or(self.config.max_path_retrans)
     }
 
@@ -283,8 +283,8 @@ impl Association {
     pub(in crate::association) fn path_error(&mut self, now: Instant, id: PathId, reason: PathReason) {
         let max = self.max_retrans_of(id);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.errors = p.errors.saturating_add(1);
-        let (errors, state, limits) = (p.errors, p.state, p.limits);
+        p.health.errors = p.health.errors.saturating_add(1);
+        let (errors, state, limits) = (p.health.errors, p.state, p.health.limits);
         if errors >= 2 {
             // Our address may have changed behind a NAT: ask to be learnt again.
             self.request_add(now, id);
@@ -297,7 +297,7 @@ impl Association {
         let to = self.policies.path_state.after_timeout(&p.view(self.paths.mtu, signals), max);
         let to = limits.judged(errors, state, to);
         // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
-        let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.interface_down;
+        let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.access.interface_down;
         let doubtful = match to {
             PathState::Suspected => true,
             PathState::PotentiallyFailed => !self.policies.path_state.doubts_the_only_path(),
@@ -316,7 +316,7 @@ impl Association {
     fn switch_primary(&mut self, errors: u16) {
         let Some(limit) = self.config.primary_switchover else { return };
         let max = self.max_retrans_of(self.paths.primary);
-        let own = self.paths.get(self.paths.primary.index()).and_then(|p| p.limits.potentially_failed);
+        let own = self.paths.get(self.paths.primary.index()).and_then(|p| p.health.limits.potentially_failed);
         let lowest = own.map_or(self.policies.path_state.leaves_above(max), |most| most.min(max));
         if errors <= limit.max(lowest) {
             return;
@@ -336,7 +336,7 @@ impl Association {
         self.set_path_state(now, id, to, reason);
         self.empty_path(now, id);
         self.sender.reopen_gate();
-        if self.paths.iter().all(|p| p.t3.is_none()) {
+        if self.paths.iter().all(|p| p.timers.t3.is_none()) {
             // The timer that watched over withdrawn acknowledgements is gone with the path.
             self.mark_reneged(now);
         }
@@ -347,9 +347,9 @@ impl Association {
         }
         if let Some(p) = self.paths.list.get_mut(id.index()) {
             if was_active && holds {
-                p.stalled_since = Some(p.unanswered_since.max(p.last_heard).unwrap_or(now));
+                p.health.stalled_since = Some(p.health.unanswered_since.max(p.health.last_heard).unwrap_or(now));
             }
-            if p.heartbeat.is_none() {
+            if p.probing.pending.is_none() {
                 self.probe_soon(now, id);
             }
         }
@@ -361,9 +361,9 @@ impl Association {
     pub(in crate::association) fn remove_path(&mut self, now: Instant, id: PathId) {
         self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.known_to_peer = false;
-        p.removed = true;
-        (p.heartbeat_timer, p.heartbeat, p.earlier, p.pair) = (None, None, None, None);
+        p.access.known_to_peer = false;
+        p.access.removed = true;
+        (p.timers.heartbeat, p.probing.pending, p.probing.earlier, p.probing.pair) = (None, None, None, None);
         self.addresses.forget_path(id);
         // Timers repeat what the peer needs, by another path.
         let waiting = self.control.forget_path(id);
@@ -376,11 +376,11 @@ impl Association {
     /// have them by now (RFC 5061 §5.3 F14).
     pub(in crate::association) fn know_path(&mut self, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        if !p.known_to_peer && p.state == PathState::Inactive {
-            (p.state, p.errors) = (PathState::Unconfirmed, 0);
+        if !p.access.known_to_peer && p.state == PathState::Inactive {
+            (p.state, p.health.errors) = (PathState::Unconfirmed, 0);
             self.paths.uncoupled = true;
         }
-        (p.known_to_peer, p.removed) = (true, false);
+        (p.access.known_to_peer, p.access.removed) = (true, false);
     }
 
     /// One more error in a row of the association; too many end it (§8.1).
@@ -398,6 +398,6 @@ impl Association {
         let first = self.paths.errors.first()?;
         let limit = self.config.peer_timeout?;
         // One that never answered anything but the handshake is silent since the first error.
-        Some(self.paths.iter().filter_map(|p| p.last_heard).max().unwrap_or(first) + limit)
+        Some(self.paths.iter().filter_map(|p| p.health.last_heard).max().unwrap_or(first) + limit)
     }
 }

@@ -20,7 +20,7 @@ impl Association {
     /// The same with the AUTH chunk that every packet may get.
     fn whole_packet(&self, path: PathId) -> usize {
         let Some(p) = self.paths.get(path.index()) else { return self.config.packet_size };
-        p.discovery.as_ref().map_or(self.config.packet_size, |d| d.size()).min(p.packet_size)
+        p.mtu.discovery.as_ref().map_or(self.config.packet_size, |d| d.size()).min(p.mtu.packet_size)
     }
 
     /// Messages are cut for the smallest packet of all paths; where discovery looks for it, of those in use.
@@ -29,7 +29,7 @@ impl Association {
         if searches {
             self.name_small_paths();
         }
-        let in_use = |p: &&crate::path::Path| !searches || p.state == PathState::Active && !p.interface_down;
+        let in_use = |p: &&crate::path::Path| !searches || p.state == PathState::Active && !p.access.interface_down;
         let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id)).min();
         let smallest = smallest.unwrap_or(self.config.packet_size - self.handshake.auth().room());
         let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
@@ -38,7 +38,7 @@ impl Association {
         }
         self.paths.mtu = mtu;
         // A window has room for a packet, whatever that is by now.
-        self.paths.list.iter_mut().for_each(|p| p.cwnd = p.cwnd.max(mtu));
+        self.paths.list.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
         self.paths.note_initial_window(self.config.initial_window);
         self.touch_views();
     }
@@ -47,9 +47,9 @@ impl Association {
     fn name_small_paths(&mut self) {
         let whole = self.config.packet_size & !3;
         for p in self.paths.list.iter_mut() {
-            let Some(size) = p.discovery.as_ref().map(|d| d.size()) else { continue };
-            if (size < whole) != p.small_packets {
-                p.small_packets = size < whole;
+            let Some(size) = p.mtu.discovery.as_ref().map(|d| d.size()) else { continue };
+            if (size < whole) != p.mtu.small_packets {
+                p.mtu.small_packets = size < whole;
                 self.events.push_back(Event::PacketSize { path: p.id, size });
             }
         }
@@ -89,10 +89,10 @@ impl Association {
         self.paths.addresses_changed += 1;
         match (before, port) {
             (0, _) => {
-                p.packet_size =
-                    p.packet_size.min(most.max(p.discovery.as_ref().map_or(0, |d| d.size()))) - UDP_HEADER_LEN
+                p.mtu.packet_size =
+                    p.mtu.packet_size.min(most.max(p.mtu.discovery.as_ref().map_or(0, |d| d.size()))) - UDP_HEADER_LEN
             }
-            (_, 0) => p.packet_size = p.packet_size.saturating_add(UDP_HEADER_LEN),
+            (_, 0) => p.mtu.packet_size = p.mtu.packet_size.saturating_add(UDP_HEADER_LEN),
             _ => return,
         }
         self.settle_mtu();
@@ -101,7 +101,7 @@ impl Association {
     /// A path came into use, or left it.
     pub(in crate::association) fn note_connectivity(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        let Some(d) = &mut p.discovery else { return };
+        let Some(d) = &mut p.mtu.discovery else { return };
         match p.state {
             PathState::Active => d.connected(now),
             _ => d.disconnected(p.flight.has_above(self.config.packet_size)),
@@ -112,9 +112,9 @@ impl Association {
     pub(in crate::association) fn on_path_mtu_timer(&mut self, now: Instant, id: PathId) {
         let timeout = self.rto(id);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        let Some(d) = &mut p.discovery else { return };
+        let Some(d) = &mut p.mtu.discovery else { return };
         let size = d.due(now);
-        if let Some(size) = size.filter(|_| p.known_to_peer) {
+        if let Some(size) = size.filter(|_| p.access.known_to_peer) {
             let nonce = self.paths.nonces.next();
             d.sent(now, nonce, size, timeout);
             self.control.push(id, What::PathProbe { nonce, size });
@@ -124,12 +124,12 @@ impl Association {
 
     /// Is this HEARTBEAT ACK the answer to a probe of the path's size?
     pub(in crate::association) fn probe_answered(&mut self, now: Instant, id: PathId, nonce: u64) -> bool {
-        let discovery = self.paths.list.get_mut(id.index()).and_then(|p| p.discovery.as_mut());
+        let discovery = self.paths.list.get_mut(id.index()).and_then(|p| p.mtu.discovery.as_mut());
         let found = discovery.is_some_and(|d| d.answered(now, nonce));
         if found {
             self.settle_mtu();
             let mtu = self.paths.mtu;
-            self.paths.list.iter_mut().for_each(|p| p.cwnd = p.cwnd.max(mtu));
+            self.paths.list.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
             self.path_answered(now, id);
         }
         found
@@ -144,7 +144,7 @@ impl Association {
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.list.get_mut(i) else { continue };
             let (id, round_trip) = (p.id, p.rtt.srtt());
-            let Some(d) = &mut p.discovery else { continue };
+            let Some(d) = &mut p.mtu.discovery else { continue };
             if full {
                 d.forget_lost();
             } else if d.black_hole(now, round_trip) {
@@ -180,7 +180,7 @@ impl Association {
         let Some(p) = self.paths.list.get_mut(path.index()) else { return };
         let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
         // What a peer without room drops tells nothing of the path.
-        if p.discovery.is_some() && !full && carries_data() {
+        if p.mtu.discovery.is_some() && !full && carries_data() {
             p.flight.note_size(len);
         }
     }

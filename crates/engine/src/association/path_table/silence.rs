@@ -15,7 +15,7 @@ impl Association {
     /// T3 says of a path holds (RFC 9260 §6.3.3, §8.2).
     pub(in crate::association) fn on_suspect(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.suspect_timer = None;
+        p.timers.suspect = None;
         if p.state == PathState::Suspected {
             return self.on_t3(now, id);
         }
@@ -24,7 +24,7 @@ impl Association {
         }
         self.refresh_view(id);
         let needs = self.views.paths.get(id.index()).is_some_and(|v| self.policies.path_state.needs_probe(v));
-        if needs && self.paths.get(id.index()).is_some_and(|p| p.heartbeat.is_none()) {
+        if needs && self.paths.get(id.index()).is_some_and(|p| p.probing.pending.is_none()) {
             self.send_heartbeat(now, id);
         }
         match self.silent_at(now, id) {
@@ -37,13 +37,13 @@ impl Association {
 
     /// Nothing is on its way there, so there is time: a HEARTBEAT may get lost, two in a row hardly.
     fn may_ask_again(&self, id: PathId) -> bool {
-        let lost = |p: &Path| p.earlier.as_ref().map_or(0, |e| e.given_up_since(p.last_heard));
+        let lost = |p: &Path| p.probing.earlier.as_ref().map_or(0, |e| e.given_up_since(p.health.last_heard));
         self.paths.get(id.index()).is_some_and(|p| p.flight.bytes() == 0 && lost(p) < 2)
     }
 
     fn look_again(&mut self, id: PathId, at: Option<Instant>) {
         if let Some(p) = self.paths.list.get_mut(id.index()) {
-            p.suspect_timer = at;
+            p.timers.suspect = at;
         }
     }
 
@@ -73,14 +73,14 @@ impl Association {
     /// A copy of what is late leaves elsewhere, and its acknowledgement will not tell which of the two came: the paths
     /// that hold it are asked themselves, unless they have answered something since.
     pub(in crate::association) fn ask_late_paths(&mut self, now: Instant, tsn: u64) {
-        if !self.asks.any(Asks::SUSPECT) {
+        if !self.policies.ask(Asks::SUSPECT) {
             return;
         }
         let Some(copies) = self.sender.copies_of(tsn) else { return };
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
-            let quiet = p.state == PathState::Active && p.last_heard.is_none_or(|h| h <= c.sent_at);
-            if quiet && p.heartbeat.is_none() && self.heartbeat_interval(p).is_some() {
+            let quiet = p.state == PathState::Active && p.health.last_heard.is_none_or(|h| h <= c.sent_at);
+            if quiet && p.probing.pending.is_none() && self.heartbeat_interval(p).is_some() {
                 self.send_heartbeat(now, c.path);
                 self.refresh_view(c.path);
             }
@@ -88,14 +88,14 @@ impl Association {
     }
 
     fn others_active(&self, id: PathId) -> bool {
-        self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down)
+        self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.access.interface_down)
     }
 
     fn suspect(&mut self, now: Instant, id: PathId) {
-        let expiry = self.paths.get(id.index()).and_then(|p| p.t3);
+        let expiry = self.paths.get(id.index()).and_then(|p| p.timers.t3);
         self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
         if let Some(p) = self.paths.list.get_mut(id.index()) {
-            p.suspect_timer = expiry;
+            p.timers.suspect = expiry;
         }
     }
 
@@ -112,27 +112,27 @@ impl Association {
         let most = (packets * self.paths.mtu).min((2 * self.paths.mtu).max(FIRST_WINDOW));
         let sound = |p: &&mut Box<Path>| {
             let in_use = p.id != left && p.state == PathState::Active;
-            in_use && p.errors == 0 && p.consecutive_timeouts == 0 && p.recovery_exit.is_none()
+            in_use && p.health.errors == 0 && p.expiry.consecutive_timeouts == 0 && p.congestion.recovery_exit.is_none()
         };
         for p in self.paths.list.iter_mut().filter(sound) {
             let busy = p.flight.bytes();
-            let wanted = if busy == 0 { most } else { (busy + most).min(p.ssthresh) };
-            p.cwnd = p.cwnd.max(wanted);
+            let wanted = if busy == 0 { most } else { (busy + most).min(p.congestion.ssthresh) };
+            p.congestion.cwnd = p.congestion.cwnd.max(wanted);
         }
-        self.views_doubtful = true;
+        self.views.doubtful = true;
     }
 
     /// Tells when all that was outstanding on a path that was left has been sent again elsewhere.
     pub(in crate::association) fn settle_takeovers(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
-            let Some(since) = self.paths[i].stalled_since else { continue };
+            let Some(since) = self.paths[i].health.stalled_since else { continue };
             if self.sender.has_marked_on(id) {
                 continue;
             }
-            self.paths[i].stalled_since = None;
+            self.paths[i].health.stalled_since = None;
             // A path without another one beside it only repeats.
-            if self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.interface_down) {
+            if self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.access.interface_down) {
                 self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
             }
         }

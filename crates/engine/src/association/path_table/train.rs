@@ -36,17 +36,17 @@ impl Association {
     pub fn warm_up(&mut self, now: Instant) -> bool {
         self.means_to_send(now);
         let answered = |p: &crate::path::Path| {
-            let known = p.train.as_deref().is_none_or(|t| t.done) || !p.window.wants_train();
-            p.interface_down || p.errors > 0 || p.state != PathState::Unconfirmed && known
+            let known = p.probing.train.as_deref().is_none_or(|t| t.done) || !p.congestion.window.wants_train();
+            p.access.interface_down || p.health.errors > 0 || p.state != PathState::Unconfirmed && known
         };
-        self.state.is_connected() && self.paths.iter().all(answered)
+        self.handshake.state().is_connected() && self.paths.iter().all(answered)
     }
 
     /// The user sends, or is about to. A side that only receives never sends trains: they would come in the way of the
     /// answers to the peer's, which would seem to carry more than they do.
     #[inline]
     pub(in crate::association) fn means_to_send(&mut self, now: Instant) {
-        if self.sender.note_sends() && self.state.is_connected() {
+        if self.sender.note_sends() && self.handshake.state().is_connected() {
             let used = self.paths.iter().filter(|p| p.state == PathState::Active).map(|p| p.id);
             used.collect::<Vec<_>>().into_iter().for_each(|id| self.send_train(now, id));
         }
@@ -57,13 +57,15 @@ impl Association {
         if !self.sender.sends() {
             return;
         }
-        let wanted = |p: &&crate::path::Path| p.window.wants_train() && p.known_to_peer && !p.interface_down;
+        let wanted = |p: &&crate::path::Path| {
+            p.congestion.window.wants_train() && p.access.known_to_peer && !p.access.interface_down
+        };
         if self.paths.get(id.index()).filter(wanted).is_none() {
             return;
         }
         let nonces = core::array::from_fn(|_| self.paths.nonces.next());
         if let Some(p) = self.paths.list.get_mut(id.index()) {
-            p.train = Some(Box::new(Train { nonces, sent_at: now, first: None, middle: None, done: false }));
+            p.probing.train = Some(Box::new(Train { nonces, sent_at: now, first: None, middle: None, done: false }));
             p.counters.heartbeats_sent += LENGTH as u64;
         }
         let size = self.packet_size(id);
@@ -76,7 +78,7 @@ impl Association {
     pub(in crate::association) fn train_answered(&mut self, now: Instant, id: PathId, nonce: u64) -> bool {
         let payload = self.paths.mtu;
         let Some(p) = self.paths.list.get_mut(id.index()) else { return false };
-        let Some(train) = p.train.as_deref_mut() else { return false };
+        let Some(train) = p.probing.train.as_deref_mut() else { return false };
         let Some(number) = train.nonces.iter().position(|n| *n == nonce) else { return false };
         p.counters.heartbeats_answered += 1;
         match train.first {
@@ -106,9 +108,9 @@ impl Association {
         p.capacity.guess(now, rate, rtt);
         self.refresh_view(id);
         if let (Some(p), Some(v)) = (self.paths.list.get_mut(id.index()), self.views.paths.get(id.index()))
-            && let Some(window) = p.window.on_train(now, v)
+            && let Some(window) = p.congestion.window.on_train(now, v)
         {
-            p.cwnd = p.cwnd.max(window);
+            p.congestion.cwnd = p.congestion.cwnd.max(window);
         }
         self.touch_views();
         self.opportunity();

@@ -41,7 +41,7 @@ impl Association {
 
     /// Gives the bench to another association.
     pub(crate) fn give_bench(&mut self) -> Bench {
-        self.views_stale = true;
+        self.views.stale = true;
         Bench { scratch: core::mem::take(&mut self.scratch), views: core::mem::take(&mut self.views.paths) }
     }
 }

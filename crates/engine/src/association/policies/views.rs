@@ -10,14 +10,31 @@ use anabranch_policy::view::{AssocView, PathView, Signals, TimeoutLog};
 
 /// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as somebody
 /// wrote.
-#[derive(Default)]
 pub(crate) struct Views {
     pub paths: Vec<PathView>,
     pub timeouts: Vec<TimeoutLog>,
     pub board: Board,
+    /// Something happened to a path since the views were made. What is sent and acknowledged keeps them fresh itself.
+    pub(in crate::association) stale: bool,
+    /// Something happened to another path than the one at hand: views are made anew before the next packet.
+    pub(in crate::association) doubtful: bool,
+    /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
+    fill_scale: u64,
 }
 
 impl Views {
+    /// None yet; the send buffer has so many bytes.
+    pub fn new(send_buffer: usize) -> Views {
+        Views {
+            paths: Vec::new(),
+            timeouts: Vec::new(),
+            board: Board::default(),
+            stale: true,
+            doubtful: false,
+            fill_scale: (1_000_000 << 32) / (send_buffer as u64).max(1),
+        }
+    }
+
     /// The path with this number is another one now.
     pub fn forget(&mut self, p: PathId) {
         if let Some(log) = self.timeouts.get_mut(p.index()) {
@@ -53,18 +70,18 @@ impl Views {
 impl Association {
     /// Something happened from outside: at the next opportunity views are made anew.
     pub(crate) fn touch_views(&mut self) {
-        self.views_stale = true;
+        self.views.stale = true;
     }
 
     /// An event is over. What it did to views that are not its own shows from now on.
     pub(crate) fn settle_views(&mut self) {
-        self.views_stale |= core::mem::take(&mut self.views_doubtful) | self.asks.any(Asks::BOARD);
+        self.views.stale |= core::mem::take(&mut self.views.doubtful) | self.policies.ask(Asks::BOARD);
     }
 
     /// Rebuilds the view of every path.
     #[inline(never)]
     pub(in crate::association) fn refresh_views(&mut self) {
-        if self.asks.any(Asks::BOARD) {
+        if self.policies.ask(Asks::BOARD) {
             self.publish();
         }
         self.views.paths.clear();
@@ -76,7 +93,7 @@ impl Association {
 
     /// Rebuilds what an acknowledgement may have changed.
     pub(in crate::association) fn refresh_acknowledged(&mut self) {
-        if self.views_stale || self.views_doubtful || self.asks.any(Asks::BOARD) {
+        if self.views.stale || self.views.doubtful || self.policies.ask(Asks::BOARD) {
             return self.refresh_views();
         }
         for (p, v) in self.paths.iter().zip(&mut self.views.paths) {
@@ -98,12 +115,12 @@ impl Association {
     /// Where nothing was touched since they were made, views are what they would be if made anew.
     pub(in crate::association) fn views_are_fresh(&self) -> bool {
         let fresh = |(p, v): (&Path, &PathView)| shown(p, self.paths.mtu(), v.signals, self.quality()) == *v;
-        self.views_doubtful || self.asks.any(Asks::BOARD) || self.paths.iter().zip(&self.views.paths).all(fresh)
+        self.views.doubtful || self.policies.ask(Asks::BOARD) || self.paths.iter().zip(&self.views.paths).all(fresh)
     }
 
     /// The quality estimator, if it is to be asked.
     fn quality(&self) -> Option<&dyn PathQuality> {
-        self.asks.any(Asks::QUALITY).then_some(self.policies.path_quality.as_ref())
+        self.policies.ask(Asks::QUALITY).then_some(self.policies.path_quality.as_ref())
     }
 
     /// Rebuilds the view of one path.
@@ -117,10 +134,10 @@ impl Association {
 
     /// Rebuilds what a packet that left on the path has changed.
     pub(in crate::association) fn refresh_flight(&mut self, id: PathId) {
-        if self.asks.any(Asks::QUALITY) {
+        if self.policies.ask(Asks::QUALITY) {
             return self.refresh_view(id);
         }
-        let doubtful = self.views_doubtful;
+        let doubtful = self.views.doubtful;
         if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
             v.in_flight = p.flight.bytes();
             v.packets_in_flight = p.flight.packets();
@@ -138,9 +155,9 @@ impl Association {
     /// Rebuilds what growth of the path's window has changed.
     pub(in crate::association) fn refresh_window(&mut self, id: PathId) {
         if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
-            v.cwnd = p.cwnd;
-            v.ssthresh = p.ssthresh;
-            v.partial_bytes_acked = p.partial_bytes_acked;
+            v.cwnd = p.congestion.cwnd;
+            v.ssthresh = p.congestion.ssthresh;
+            v.partial_bytes_acked = p.congestion.partial_bytes_acked;
         }
     }
 
@@ -149,9 +166,9 @@ impl Association {
     pub(in crate::association) fn eligible(&self, now: Instant) -> PathSet {
         let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
         let holds = self.holds_place();
-        for p in self.paths.iter().filter(|p| p.state.usable() && !p.interface_down) {
-            (active, standby) = (true, standby | p.standby);
-            if has_window(p, now) && (!holds && !self.asks.any(Asks::SHARE) || self.has_room(p, now)) {
+        for p in self.paths.iter().filter(|p| p.state.usable() && !p.access.interface_down) {
+            (active, standby) = (true, standby | p.access.standby);
+            if has_window(p, now) && (!holds && !self.policies.ask(Asks::SHARE) || self.has_room(p, now)) {
                 open = open.with(p.id);
             }
         }
@@ -166,14 +183,14 @@ impl Association {
     fn has_room(&self, p: &Path, now: Instant) -> bool {
         let held = if self.holds_place() { self.sender.marked_bytes_on(p.id) } else { 0 };
         has_window(p, now)
-            && (p.probes || p.flight.bytes() + held < p.cwnd)
-            && (!self.asks.any(Asks::SHARE) || self.has_share(p))
+            && (p.expiry.probes || p.flight.bytes() + held < p.congestion.cwnd)
+            && (!self.policies.ask(Asks::SHARE) || self.has_share(p))
     }
 
     /// One more packet is within the path's part of the buffers.
     #[inline(never)]
     fn has_share(&self, p: &Path) -> bool {
-        let active = self.paths.iter().filter(|p| p.state.usable() && !p.interface_down).count();
+        let active = self.paths.iter().filter(|p| p.state.usable() && !p.access.interface_down).count();
         let share = Share {
             paths: active as u64,
             on_path: p.flight.bytes(),
@@ -208,8 +225,10 @@ const PACED_TOGETHER: Duration = Duration::from_millis(1);
 /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
 /// acknowledged, however small it is (RFC 9260 §7.2.1); or a probe, see [`Association::on_probe_timer`].
 pub(in crate::association) fn has_window(p: &Path, now: Instant) -> bool {
-    let proven = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared;
-    (p.probes || proven && p.flight.bytes() < p.cwnd) && p.burst_left > 0 && p.next_paced <= now + PACED_TOGETHER
+    let proven = p.expiry.consecutive_timeouts == 0 || p.flight.packets() <= p.expiry.spared;
+    (p.expiry.probes || proven && p.flight.bytes() < p.congestion.cwnd)
+        && p.congestion.burst_left > 0
+        && p.pace.next <= now + PACED_TOGETHER
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.
@@ -266,13 +285,13 @@ impl Association {
             outstanding: self.sender.outstanding_bytes(),
             unsent,
             initial_cwnd: self.paths.initial_cwnd(),
-            aggregate_window: if self.asks.any(Asks::PUBLISH) {
+            aggregate_window: if self.policies.ask(Asks::PUBLISH) {
                 self.policies.coupling.aggregate_window()
             } else {
                 None
             },
             send_buffer_fill,
-            data_sent_at: self.paths.iter().filter_map(|p| p.last_data_sent).max(),
+            data_sent_at: self.paths.iter().filter_map(|p| p.pace.last_data_sent).max(),
             class_rates: self.sender.class_rates(now),
         }
     }
@@ -281,7 +300,7 @@ impl Association {
     fn unsent_and_fill(&self) -> (u64, Ppm) {
         let unsent = self.sender.unsent_bytes();
         let held = unsent + self.sender.outstanding_bytes();
-        let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
+        let fill = (u128::from(held) * u128::from(self.views.fill_scale)) >> 32;
         (unsent, Ppm(fill.min(1_000_000) as u32))
     }
 

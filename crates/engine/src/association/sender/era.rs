@@ -73,7 +73,7 @@ impl Association {
 
     /// The highest TSN sent when the last recovery of all paths began.
     fn recover_tsn(&self) -> u64 {
-        self.paths.iter().next().map_or(0, |p| p.recover_tsn)
+        self.paths.iter().next().map_or(0, |p| p.congestion.recover_tsn)
     }
 
     /// The end of a SACK's verdicts: what waits to be sent again is reported too, and of all that waits the first with a
@@ -123,8 +123,8 @@ impl Association {
 
     /// What is left of Max.Burst is left for all paths. It is over with the packet that the window would have allowed.
     pub(in crate::association) fn share_burst(&mut self, left: u16) {
-        self.paths.iter_mut().for_each(|p| p.burst_left = left);
-        let room = self.paths.get(self.paths.primary().index()).is_some_and(|p| p.flight.bytes() < p.cwnd);
+        self.paths.iter_mut().for_each(|p| p.congestion.burst_left = left);
+        let room = self.paths.get(self.paths.primary().index()).is_some_and(|p| p.flight.bytes() < p.congestion.cwnd);
         self.sender.burst_armed &= left > 0 || !room;
     }
 
@@ -137,8 +137,9 @@ impl Association {
             end -= 1;
         }
         for p in self.paths.iter_mut().filter(|p| all || p.id == path) {
-            p.recover_tsn = if all { p.recover_tsn.max(end) } else { end };
-            p.recovery_exit = p.recovery_exit.or(Some(end));
+            let c = &mut p.congestion;
+            c.recover_tsn = if all { c.recover_tsn.max(end) } else { end };
+            c.recovery_exit = c.recovery_exit.or(Some(end));
         }
         if all {
             // The views of the other paths show it too.
@@ -157,13 +158,13 @@ impl Association {
     pub(in crate::association) fn left_its_path(&mut self, now: Instant, tsn: u64, to: PathId) -> Option<PathId> {
         let old = self.sender.board.get(tsn)?.last_path.filter(|old| *old != to)?;
         let p = self.paths.get(old.index())?;
-        let first = p.era.as_ref()?.lowest_tsn.is_some_and(|l| tsn <= l);
+        let first = p.congestion.era.as_ref()?.lowest_tsn.is_some_and(|l| tsn <= l);
         if first && p.flight.bytes() > 0 {
             self.refresh_view(old);
             let facts = self.facts(now);
             let at =
                 self.policies.timer.arm(&facts.view(&self.views), self.views.paths.get(old.index())?, Arm::Started);
-            self.paths[old.index()].t3 = Some(at);
+            self.paths[old.index()].timers.t3 = Some(at);
         }
         first.then_some(old)
     }

@@ -172,7 +172,7 @@ impl Association {
         let of = |c: &crate::tx::scoreboard::Chunk| (c.message, c.group, c.header.stream);
         let Some((message, group, stream)) = self.sender.board.get(tsn).map(of) else { return };
         self.sender.groups.break_up(group);
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         let mut sent = false;
         if self.config.return_given_up {
             self.keep_given_up(tsn);
@@ -215,7 +215,7 @@ impl Association {
             if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() + held == 0)
                 && self.sender.board.reneged() == 0
             {
-                p.t3 = None;
+                p.timers.t3 = None;
             }
         }
     }

@@ -19,13 +19,13 @@ impl Association {
     /// # Errors
     /// See [`SendError`]; nothing is taken on an error.
     pub fn send(&mut self, now: Instant, options: SendOptions, payload: Bytes) -> Result<(), SendError> {
-        if !self.state.takes_user_data() {
+        if !self.handshake.state().takes_user_data() {
             return Err(SendError::Closed);
         }
         if payload.is_empty() {
             return Err(SendError::Empty);
         }
-        if self.state.is_connected() && options.stream.0 >= self.sender.outbound_streams {
+        if self.handshake.state().is_connected() && options.stream.0 >= self.sender.outbound_streams {
             return Err(SendError::InvalidStream(self.sender.outbound_streams));
         }
         if payload.len() > self.config.send_buffer
@@ -51,7 +51,7 @@ impl Association {
         }
         self.sender.queue.push(now, options, payload);
         self.sender.user_sends = true;
-        if !self.asks.any(Asks::REPAIRED) {
+        if !self.policies.ask(Asks::REPAIRED) {
             self.opportunity();
         } else {
             self.sender.scheduler_blocked = false;
@@ -74,12 +74,12 @@ impl Association {
 
     /// Would `send` take a message that is not larger than half the buffer, and the one that it refused last?
     pub fn is_writable(&self) -> bool {
-        self.state.takes_user_data() && self.takes_more()
+        self.handshake.state().takes_user_data() && self.takes_more()
     }
 
     /// Was a message refused for which there is no room yet?
     pub fn is_refusing(&self) -> bool {
-        self.sender.refused > 0 && self.state.takes_user_data() && !self.takes_more()
+        self.sender.refused > 0 && self.handshake.state().takes_user_data() && !self.takes_more()
     }
 
     /// Is there room for what was refused, and for more than a packet? The buffer fills as fast as it drains, and its

@@ -19,15 +19,15 @@ impl Association {
             return Ok(());
         }
         for p in self.paths.iter() {
-            if p.flight.bytes() > 0 && p.t3.is_none() {
+            if p.flight.bytes() > 0 && p.timers.t3.is_none() {
                 return Err(format!("{:?}: {} bytes in flight and no T3", p.id, p.flight.bytes()));
             }
-            if p.cwnd < self.paths.mtu() {
-                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.cwnd));
+            if p.congestion.cwnd < self.paths.mtu() {
+                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.congestion.cwnd));
             }
         }
         if self.sender.board.reneged() > 0
-            && self.paths.iter().all(|p| p.t3.is_none())
+            && self.paths.iter().all(|p| p.timers.t3.is_none())
             && !self.sender.board.has_marked()
         {
             return Err("withdrawn acknowledgements and no T3 anywhere".to_owned());

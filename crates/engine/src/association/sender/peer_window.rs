@@ -155,7 +155,7 @@ impl Association {
     /// The peer answers, it only has no room: what T3 finds unacknowledged then is no error of the path.
     pub(in crate::association) fn probing_in_vain(&self, path: PathId) -> bool {
         let w = &self.sender.peer_window;
-        let sent = self.paths.get(path.index()).and_then(|p| p.last_data_sent);
+        let sent = self.paths.get(path.index()).and_then(|p| p.pace.last_data_sent);
         w.closed_since.is_some() && w.heard >= sent
     }
 
@@ -168,7 +168,7 @@ impl Association {
             let mut list = core::mem::take(&mut self.scratch.copies);
             list.clear();
             if let Some(p) = self.paths.get_mut(i) {
-                p.backoff = 0;
+                p.expiry.backoff = 0;
                 list.extend(p.flight.copies_since(since));
             }
             for c in &list {
@@ -177,7 +177,7 @@ impl Association {
             list.clear();
             self.scratch.copies = list;
             if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0) {
-                p.t3 = None;
+                p.timers.t3 = None;
             }
         }
     }

@@ -174,8 +174,8 @@ impl Association {
         if self.stream_reset.own_resets().any(covers) {
             return Some(result::NOTHING_TO_DO);
         }
-        if !self.stream_reset.may_ask_for_peer() || !self.state.sends_data() {
-            return Some(if self.state.sends_data() { BUSY } else { result::DENIED });
+        if !self.stream_reset.may_ask_for_peer() || !self.handshake.state().sends_data() {
+            return Some(if self.handshake.state().sends_data() { BUSY } else { result::DENIED });
         }
         self.give_up_refused_reset();
         let wish = Wish::Reset { outgoing: Some(streams), incoming: None, response: Some(number) };
@@ -212,12 +212,12 @@ impl Association {
 
     fn settle_after_reset(&mut self) {
         for p in self.paths.iter_mut() {
-            (p.t3, p.recover_tsn) = (None, 0);
-            if let Some(era) = &mut p.era {
+            (p.timers.t3, p.congestion.recover_tsn) = (None, 0);
+            if let Some(era) = &mut p.congestion.era {
                 (era.timed, era.lowest_tsn) = (None, None);
             }
-            p.loss_timer = None;
-            p.reorder_timer = None;
+            p.timers.loss = None;
+            p.timers.reorder = None;
         }
     }
 

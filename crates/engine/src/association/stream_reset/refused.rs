@@ -95,7 +95,7 @@ impl Association {
         refused: u16,
         rto: Duration,
     ) -> bool {
-        let again = what == result::ALREADY_IN_PROGRESS && self.state.takes_user_data();
+        let again = what == result::ALREADY_IN_PROGRESS && self.handshake.state().takes_user_data();
         if !again || refused >= self.config.max_association_retrans {
             return false;
         }

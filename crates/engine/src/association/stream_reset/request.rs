@@ -191,7 +191,7 @@ impl Association {
     }
 
     fn wish(&mut self, now: Instant, wish: Wish) -> Result<(), ReconfigError> {
-        if !self.state.is_connected() || !self.state.takes_user_data() {
+        if !self.handshake.state().is_connected() || !self.handshake.state().takes_user_data() {
             return Err(ReconfigError::Closed);
         }
         if !self.peer.reconfig {
@@ -208,12 +208,12 @@ impl Association {
     /// Begins the next request when it may begin: nothing else is under way, and what stands before it has its TSNs.
     #[inline(never)]
     pub(in crate::association) fn advance_reconfig(&mut self, now: Instant) {
-        if self.stream_reset.request.is_some() || !self.state.sends_data() {
+        if self.stream_reset.request.is_some() || !self.handshake.state().sends_data() {
             return;
         }
         let Some(waiting) = self.stream_reset.wishes.front() else { return };
         // Where the association is to end, it is tried once more at once.
-        if waiting.is_early(now) && !self.state.is_ending() {
+        if waiting.is_early(now) && !self.handshake.state().is_ending() {
             return;
         }
         let may_begin = match &waiting.wish {

@@ -35,7 +35,7 @@ impl Association {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.reorder_timer = None;
+            p.timers.reorder = None;
             match suspects {
                 Suspects::SentBefore(seq) => p.flight.copies_before(seq, &mut list),
                 Suspects::Holes => self.copies_in_holes(path, &mut list),
@@ -56,7 +56,7 @@ impl Association {
                 }
                 Verdict::LostAt(t) => {
                     if let Some(p) = self.paths.get_mut(path.index()) {
-                        p.reorder_timer = Some(p.reorder_timer.map_or(t, |o| o.min(t)));
+                        p.timers.reorder = Some(p.timers.reorder.map_or(t, |o| o.min(t)));
                     }
                 }
             }
@@ -169,31 +169,33 @@ impl Association {
         let cx = facts.view(&self.views);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        let loss = Loss { in_episode: p.recovery_exit.is_some(), beyond: highest > p.recover_tsn };
+        let c = &p.congestion;
+        let loss = Loss { in_episode: c.recovery_exit.is_some(), beyond: highest > c.recover_tsn };
         let new_episode = kind == LossKind::Timeout || self.policies.recovery.begins(&loss);
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
-        let to = p.window.on_loss(&cx, path, &e, cause);
-        if let Some(era) = p.era.as_mut().filter(|_| new_episode) {
+        let to = p.congestion.window.on_loss(&cx, path, &e, cause);
+        if let Some(era) = p.congestion.era.as_mut().filter(|_| new_episode) {
             era.timed = None;
         }
         if new_episode && cause != Cause::Reordering {
-            p.cwnd = to.cwnd.max(mtu);
-            p.ssthresh = to.ssthresh;
-            p.partial_bytes_acked = to.partial_bytes_acked;
-            p.growth_carry = 0;
+            p.congestion.cwnd = to.cwnd.max(mtu);
+            p.congestion.ssthresh = to.ssthresh;
+            p.congestion.partial_bytes_acked = to.partial_bytes_acked;
+            p.congestion.growth_carry = 0;
             p.counters.recoveries += 1;
         }
         match kind {
             LossKind::FastRetransmit if new_episode => {
-                p.recovery_exit = p.flight.next_seq().checked_sub(1);
-                p.free_pass = self.policies.recovery.pass(true) != Pass::No;
+                p.congestion.recovery_exit = p.flight.next_seq().checked_sub(1);
+                p.congestion.free_pass = self.policies.recovery.pass(true) != Pass::No;
                 self.note_recovery(path);
             }
-            LossKind::FastRetransmit => p.free_pass |= self.policies.recovery.pass(false) != Pass::No,
+            LossKind::FastRetransmit => p.congestion.free_pass |= self.policies.recovery.pass(false) != Pass::No,
             LossKind::Timeout => {
-                p.recovery_exit = p.recovery_exit.filter(|_| !self.policies.recovery.timeout_ends());
-                p.free_pass = true;
+                p.congestion.recovery_exit =
+                    p.congestion.recovery_exit.filter(|_| !self.policies.recovery.timeout_ends());
+                p.congestion.free_pass = true;
             }
         }
         if self.config.quirks.one_repair_per_loss {
@@ -213,13 +215,13 @@ impl Association {
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.t3 = None;
-            p.backoff = backoff;
-            p.last_timeout = Some(now);
-            p.consecutive_timeouts = p.consecutive_timeouts.saturating_add(1);
+            p.timers.t3 = None;
+            p.expiry.backoff = backoff;
+            p.expiry.last = Some(now);
+            p.expiry.consecutive_timeouts = p.expiry.consecutive_timeouts.saturating_add(1);
             p.counters.timeouts += 1;
-            p.newest_acked_seq = None;
-            p.spared = 0;
+            p.progress.newest_acked_seq = None;
+            p.expiry.spared = 0;
         }
         self.views.note_timeout(path, now);
         self.note_expired(path);
@@ -252,12 +254,12 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.t3 = None;
-            p.loss_timer = None;
-            p.probe_timer = None;
-            p.probes = false;
-            p.reorder_timer = None;
-            p.suspect_timer = None;
+            p.timers.t3 = None;
+            p.timers.loss = None;
+            p.timers.probe = None;
+            p.expiry.probes = false;
+            p.timers.reorder = None;
+            p.timers.suspect = None;
         }
         lost
     }
@@ -302,7 +304,7 @@ impl Association {
     pub(in crate::association) fn take_off_paths(&mut self, now: Instant, tsn: u64, blame: bool) {
         let Some(c) = self.sender.board.get_mut(tsn) else { return };
         let len = c.len();
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {
@@ -316,10 +318,11 @@ impl Association {
 
     /// Reordering lasted too long: judge again without a new SACK.
     pub(in crate::association) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
-        let by_order = !self.asks.any(Asks::ALL_COPIES);
+        let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.reorder_timer = None;
-        let suspects = if by_order { p.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
+        p.timers.reorder = None;
+        let suspects =
+            if by_order { p.progress.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
         let Some(suspects) = suspects else { return };
         self.refresh_views();
         let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
@@ -342,7 +345,7 @@ impl Association {
         let facts = self.facts(now);
         let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.loss_timer = None;
+        p.timers.loss = None;
         let probe = {
             let cx = facts.view(&self.views);
             let board = &self.sender.board;
@@ -377,7 +380,7 @@ impl Association {
         });
         let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
         // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
-        p.probes |= p.flight.bytes() >= p.cwnd;
+        p.expiry.probes |= p.flight.bytes() >= p.congestion.cwnd;
         self.sender.copies_due.push_back((c.tsn, path));
     }
 }

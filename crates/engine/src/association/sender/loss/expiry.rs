@@ -17,10 +17,10 @@ impl Association {
         let Some(tsn) = oldest.filter(|tsn| self.sender.board.get(*tsn).is_some_and(|c| c.transmissions == 1)) else {
             return;
         };
-        if p.expired_tsns.len() == MAX_EXPIRED {
-            p.expired_tsns.remove(0);
+        if p.expiry.tsns.len() == MAX_EXPIRED {
+            p.expiry.tsns.remove(0);
         }
-        p.expired_tsns.push(tsn);
+        p.expiry.tsns.push(tsn);
     }
 
     /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
@@ -30,8 +30,8 @@ impl Association {
             for i in 0..self.paths.len() {
                 let mtu = self.paths.mtu();
                 let Some(p) = self.paths.get_mut(i) else { continue };
-                if let Some(at) = p.expired_tsns.iter().position(|t| *t == tsn) {
-                    p.expired_tsns.remove(at);
+                if let Some(at) = p.expiry.tsns.iter().position(|t| *t == tsn) {
+                    p.expiry.tsns.remove(at);
                     let v = p.view(mtu, self.views.signals(PathId(i as u8)));
                     self.policies.timer.was_needless(&v);
                 }
@@ -55,12 +55,12 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         let Some(p) = self.paths.get_mut(path.index()) else { return lost };
-        p.spared = p.flight.packets();
-        if p.spared == 0 {
+        p.expiry.spared = p.flight.packets();
+        if p.expiry.spared == 0 {
             return lost + self.empty_path(now, path);
         }
-        p.loss_timer = None;
-        p.t3 = Some(now + rto);
+        p.timers.loss = None;
+        p.timers.t3 = Some(now + rto);
         lost
     }
 }

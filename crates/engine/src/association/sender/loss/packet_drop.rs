@@ -69,11 +69,13 @@ impl Association {
     /// A packet with our tag and ports came `from` there, and its checksum is wrong. True when that
     /// is to be reported.
     pub(crate) fn report_damage(&mut self, now: Instant, from: Source, packet: &Packet<'_>, bytes: &[u8]) -> bool {
-        if !self.peer.packet_drop || !self.state.is_connected() || !may_be_reported(packet) {
+        if !self.peer.packet_drop || !self.handshake.state().is_connected() || !may_be_reported(packet) {
             return false;
         }
         let confirmed = |p: &&crate::path::Path| {
-            (p.local, p.remote) == (from.local, from.remote) && p.known_to_peer && p.state != PathState::Unconfirmed
+            (p.local, p.remote) == (from.local, from.remote)
+                && p.access.known_to_peer
+                && p.state != PathState::Unconfirmed
         };
         let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id) else { return false };
         let room = bytes

@@ -23,11 +23,11 @@ impl Association {
     /// where none works it is the turn of whichever is used for want of a better one.
     pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
         let usable = self.paths.usable();
-        let silent = |p: &Path| p.consecutive_timeouts > 0;
+        let silent = |p: &Path| p.expiry.consecutive_timeouts > 0;
         let alone = self.paths.iter().filter(|p| usable.has(p.id)).all(silent);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.probe_timer = None;
-        if p.resumed.is_some() {
+        p.timers.probe = None;
+        if p.expiry.resumed.is_some() {
             // What was overtaken is overdue now.
             return self.use_resumed_paths(now);
         }
@@ -38,14 +38,14 @@ impl Association {
             self.ask_unconfirmed(now);
             let turn = if usable.has(id) { Some(id) } else { usable.iter().next() };
             if let Some(p) = turn.and_then(|id| self.paths.get_mut(id.index())) {
-                p.probes = true;
+                p.expiry.probes = true;
             }
             return;
         }
         self.refresh_view(id);
         let at = self.views.paths.get(id.index()).and_then(|v| self.next_probe(now, v));
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.probe_timer = at;
+            p.timers.probe = at;
         }
     }
 
@@ -58,11 +58,12 @@ impl Association {
             let Some(p) = self.paths.get(i) else { continue };
             // Not one that the peer named: it may be a bystander's (RFC 5062 §2).
             let own = matches!(p.origin, Origin::Handshake | Origin::AddedByUs);
-            let may_answer = own && p.state == PathState::Unconfirmed && p.known_to_peer && !p.interface_down;
+            let may_answer =
+                own && p.state == PathState::Unconfirmed && p.access.known_to_peer && !p.access.interface_down;
             if !may_answer {
                 continue;
             }
-            let asked = p.heartbeat.map(|h| h.sent_at);
+            let asked = p.probing.pending.map(|h| h.sent_at);
             if self.pause_in_the_dark(id).is_some_and(|d| asked.is_none_or(|t| now.since(t) >= d)) {
                 self.send_heartbeat(now, id);
             }
@@ -81,7 +82,7 @@ impl Association {
     /// The packet of a path that may send one beyond its window. Fresh data first: what is marked is older.
     #[inline]
     pub(in crate::association) fn transmit_probe(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.paths.iter().any(|p| p.probes) && self.transmit_beyond_window(now, out)
+        self.paths.iter().any(|p| p.expiry.probes) && self.transmit_beyond_window(now, out)
     }
 
     #[inline(never)]
@@ -90,14 +91,16 @@ impl Association {
             return true;
         }
         // Where nothing waits for an answer the next data need no probe; else they leave when they come.
-        self.paths.iter_mut().for_each(|p| p.probes &= p.flight.packets() > 0);
+        self.paths.iter_mut().for_each(|p| p.expiry.probes &= p.flight.packets() > 0);
         false
     }
 
     /// The oldest outstanding chunks of the path once more, as many as fit a packet.
     fn repeat_oldest(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let usable = self.paths.usable();
-        let Some(id) = self.paths.iter().find(|p| p.probes && usable.has(p.id)).map(|p| p.id) else { return false };
+        let Some(id) = self.paths.iter().find(|p| p.expiry.probes && usable.has(p.id)).map(|p| p.id) else {
+            return false;
+        };
         self.scratch.packet.clear();
         self.repeat_into(now, id, anabranch_wire::COMMON_HEADER_LEN);
         if self.scratch.packet.is_empty() {
@@ -111,7 +114,7 @@ impl Association {
 
     /// Fills what a packet of fresh data left free, which is on no path's account yet.
     pub(in crate::association) fn bundle_into_probe(&mut self, now: Instant, id: PathId, size: usize) {
-        if !self.paths.get(id.index()).is_some_and(|p| p.probes) {
+        if !self.paths.get(id.index()).is_some_and(|p| p.expiry.probes) {
             return;
         }
         let fresh = self.scratch.packet.len();
@@ -155,7 +158,7 @@ impl Association {
                 c.copies.iter().find(|l| l.path == id).map(|l| crate::path::flight::CopyRef { tx_seq: l.tx_seq, tsn });
             match oldest {
                 Some(copy) => {
-                    self.views_doubtful = true;
+                    self.views.doubtful = true;
                     self.copy_lost(now, id, &copy, false);
                 }
                 None => self.scratch.packet.retain(|t| *t != tsn),

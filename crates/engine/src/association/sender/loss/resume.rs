@@ -19,41 +19,41 @@ impl Association {
     /// path's to an older one (Karn's rule).
     pub(in crate::association) fn note_resumed(&mut self, now: Instant, path: PathId, sent_at: Instant, surely: bool) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        if p.consecutive_timeouts == 0 && p.backoff == 0 || !self.policies.timer.resumes() {
+        if p.expiry.consecutive_timeouts == 0 && p.expiry.backoff == 0 || !self.policies.timer.resumes() {
             return;
         }
         let srtt = p.rtt.srtt();
         if surely || now.since(sent_at) <= srtt + (p.rtt.rttvar() * 4).max(srtt / 4).max(SPREAD) {
-            p.backoff = 0;
+            p.expiry.backoff = 0;
         }
-        let before = p.resumed.unwrap_or_default();
-        let dark = before.dark || p.consecutive_timeouts >= DARK;
-        p.resumed = Some(Resumed { answered: before.answered.max(sent_at), dark });
+        let before = p.expiry.resumed.unwrap_or_default();
+        let dark = before.dark || p.expiry.consecutive_timeouts >= DARK;
+        p.expiry.resumed = Some(Resumed { answered: before.answered.max(sent_at), dark });
     }
 
     /// Looks at what the paths that resumed still have in flight.
     pub(in crate::association) fn use_resumed_paths(&mut self, now: Instant) {
-        if self.paths.iter().any(|p| p.resumed.is_some()) {
+        if self.paths.iter().any(|p| p.expiry.resumed.is_some()) {
             self.resume_paths(now);
         }
     }
 
     #[inline(never)]
     fn resume_paths(&mut self, now: Instant) {
-        self.views_doubtful = true;
+        self.views.doubtful = true;
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
-            let Some(resumed) = self.paths.get_mut(i).and_then(|p| p.resumed.take()) else { continue };
+            let Some(resumed) = self.paths.get_mut(i).and_then(|p| p.expiry.resumed.take()) else { continue };
             if resumed.answered > Instant::ZERO {
                 self.repair_overtaken(now, id, resumed.answered);
             }
-            if let Some(d) = self.paths.get_mut(i).and_then(|p| p.discovery.as_mut()).filter(|_| resumed.dark) {
+            if let Some(d) = self.paths.get_mut(i).and_then(|p| p.mtu.discovery.as_mut()).filter(|_| resumed.dark) {
                 d.answers_again(now);
             }
             let initial = self.paths.initial_cwnd();
             if let Some(p) = self.paths.get_mut(i).filter(|_| resumed.dark) {
                 // It is no window of losses in a queue: what waits begins as on a path that idled (RFC 9260 §7.2.1).
-                p.cwnd = p.cwnd.max(initial);
+                p.congestion.cwnd = p.congestion.cwnd.max(initial);
             }
             self.leave_for(now, id);
         }
@@ -65,7 +65,7 @@ impl Association {
     fn repair_overtaken(&mut self, now: Instant, id: PathId, answered: Instant) {
         let rto = self.rto(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.consecutive_timeouts = 0;
+        p.expiry.consecutive_timeouts = 0;
         // As much later as reordering may make it.
         let usual = p.rtt.srtt() + p.rtt.srtt() / 4;
         let mut again = None;
@@ -91,10 +91,10 @@ impl Association {
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(id.index()) {
             if again.is_some() {
-                (p.resumed, p.probe_timer) = (Some(Resumed { answered, dark: false }), again);
+                (p.expiry.resumed, p.timers.probe) = (Some(Resumed { answered, dark: false }), again);
             }
             let at = p.flight.oldest_sent().map(|oldest| (oldest + rto).max(now + TICK));
-            p.t3 = match (p.t3, at) {
+            p.timers.t3 = match (p.timers.t3, at) {
                 (Some(old), Some(at)) => Some(old.min(at)),
                 // Without anything in flight it watches over acknowledgements that were withdrawn.
                 (old, _) => old.filter(|_| self.sender.board.reneged() > 0),

@@ -26,15 +26,15 @@ impl Association {
             path,
             bytes: t.bytes,
             oldest_advanced: match self.config.quirks.cuc_by_tsn {
-                true => p.era.as_ref().is_some_and(|era| era.pseudo.progress),
-                false => p.flight.expected_seq() > p.expected,
+                true => p.congestion.era.as_ref().is_some_and(|era| era.pseudo.progress),
+                false => p.flight.expected_seq() > p.progress.expected,
             },
             cumulative_advanced: advanced,
         };
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
         let mut credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
-        if p.cwnd > p.ssthresh {
+        if p.congestion.cwnd > p.congestion.ssthresh {
             let early = self.config.quirks.counted_when_full && !t.fully_used;
             credited = credited.saturating_sub(t.uncounted + if early { t.cumulative } else { 0 });
         }
@@ -45,28 +45,33 @@ impl Association {
             fully_used: t.fully_used,
             newest_seq: t.proven,
             rtt: t.newest.map(|n| now.since(n.sent_at)),
-            app_limited: p.newest_at_send.app_limited,
+            app_limited: p.progress.newest_at_send.app_limited,
         };
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(i) else { return };
-        let mut change = p.window.on_ack(&cx, path, &on_path);
-        if self.config.quirks.counted_when_full && !t.fully_used && p.cwnd > p.ssthresh && p.flight.bytes() > 0 {
+        let mut change = p.congestion.window.on_ack(&cx, path, &on_path);
+        if self.config.quirks.counted_when_full
+            && !t.fully_used
+            && p.congestion.cwnd > p.congestion.ssthresh
+            && p.flight.bytes() > 0
+        {
             // What counts nevertheless adds up beyond one window.
-            change.partial_bytes_acked = p.partial_bytes_acked.saturating_add(credited);
+            change.partial_bytes_acked = p.congestion.partial_bytes_acked.saturating_add(credited);
         }
-        let recovering = p.recovery_exit.is_some() && !p.window.grows_in_recovery();
+        let recovering = p.congestion.recovery_exit.is_some() && !p.congestion.window.grows_in_recovery();
         let grow = if recovering { 0 } else { change.grow };
         let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
         let share = self.policies.coupling.scale(&cx, &g);
         if let Some(window) = change.set {
-            (p.cwnd, p.ssthresh, p.growth_carry) = (window.max(mtu), change.ssthresh, 0);
-            p.partial_bytes_acked = change.partial_bytes_acked;
+            (p.congestion.cwnd, p.congestion.ssthresh, p.congestion.growth_carry) =
+                (window.max(mtu), change.ssthresh, 0);
+            p.congestion.partial_bytes_acked = change.partial_bytes_acked;
         } else if recovering {
-            p.ssthresh = change.ssthresh;
+            p.congestion.ssthresh = change.ssthresh;
         } else {
             p.apply_growth(change, share);
             if p.flight.bytes() == 0 {
-                p.partial_bytes_acked = 0;
+                p.congestion.partial_bytes_acked = 0;
             }
         }
         // The next path's growth sees it.
@@ -88,7 +93,7 @@ impl Association {
     /// Coupling's adjustment of all windows, from views that are fresh.
     pub(in crate::association) fn couple(&mut self, now: Instant) {
         self.paths.set_coupled();
-        if self.asks.any(Asks::ADJUST) {
+        if self.policies.ask(Asks::ADJUST) {
             self.adjust_windows(now);
         }
     }
@@ -105,9 +110,9 @@ impl Association {
         for a in &out {
             let mtu = self.paths.mtu();
             if let Some(p) = self.paths.get_mut(a.path.index()) {
-                p.cwnd = a.to.cwnd.max(mtu);
-                p.ssthresh = a.to.ssthresh;
-                p.partial_bytes_acked = a.to.partial_bytes_acked;
+                p.congestion.cwnd = a.to.cwnd.max(mtu);
+                p.congestion.ssthresh = a.to.ssthresh;
+                p.congestion.partial_bytes_acked = a.to.partial_bytes_acked;
             }
             self.refresh_window(a.path);
         }
@@ -118,10 +123,10 @@ impl Association {
 impl crate::path::Path {
     /// Applies a proposed growth by the share that coupling grants, keeping what is less than a byte.
     fn apply_growth(&mut self, c: anabranch_policy::window::WindowChange, share: Ppm) {
-        let grant = c.grow.saturating_mul(u64::from(share.0)) + self.growth_carry;
-        self.cwnd = self.cwnd.saturating_add(grant / 1_000_000);
-        self.growth_carry = grant % 1_000_000;
-        self.partial_bytes_acked = c.partial_bytes_acked;
-        self.ssthresh = c.ssthresh;
+        let grant = c.grow.saturating_mul(u64::from(share.0)) + self.congestion.growth_carry;
+        self.congestion.cwnd = self.congestion.cwnd.saturating_add(grant / 1_000_000);
+        self.congestion.growth_carry = grant % 1_000_000;
+        self.congestion.partial_bytes_acked = c.partial_bytes_acked;
+        self.congestion.ssthresh = c.ssthresh;
     }
 }

@@ -134,7 +134,7 @@ impl Association {
         self.after_abandon(now);
         self.note_carried(now);
         // All that changed since they were made was shown at once, but for what the policies put on the board.
-        self.views_stale = self.asks.any(Asks::BOARD);
+        self.views.stale = self.policies.ask(Asks::BOARD);
     }
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.
@@ -163,7 +163,7 @@ impl Association {
     fn note_answered_forward(&mut self, cum: u64) {
         let answered = self.sender.forward_sent.filter(|(to, _, _)| *to <= cum);
         if let Some(p) = answered.and_then(|(_, _, path)| self.paths.get_mut(path.index())) {
-            p.consecutive_timeouts = 0;
+            p.expiry.consecutive_timeouts = 0;
         }
     }
 
@@ -174,13 +174,13 @@ impl Association {
         for i in 0..self.paths.len() {
             let marked = self.marked_outstanding(PathId(i as u8));
             let Some(p) = self.paths.get_mut(i) else { continue };
-            p.expected = p.expected.max(p.flight.expected_seq());
-            if let Some(era) = &mut p.era {
+            p.progress.expected = p.progress.expected.max(p.flight.expected_seq());
+            if let Some(era) = &mut p.congestion.era {
                 era.pseudo.progress = false;
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
-                fully_used: p.flight.bytes() + marked >= p.cwnd,
+                fully_used: p.flight.bytes() + marked >= p.congestion.cwnd,
                 oldest_before: p.flight.oldest_seq(),
                 ..PathTally::default()
             });
@@ -193,7 +193,7 @@ impl Association {
             self.note_repair(tsn);
             if self.config.quirks.cumulative_restarts_t3
                 && let Some(on) = self.sender.board.get(tsn).and_then(|c| c.last_path)
-                && let Some(era) = self.paths.get_mut(on.index()).and_then(|p| p.era.as_mut())
+                && let Some(era) = self.paths.get_mut(on.index()).and_then(|p| p.congestion.era.as_mut())
             {
                 era.lowest_tsn = None;
             }
@@ -263,7 +263,7 @@ impl Association {
     fn search_expected(&mut self) {
         for p in self.paths.iter_mut() {
             let (board, id) = (&self.sender.board, p.id);
-            if let Some(era) = &mut p.era {
+            if let Some(era) = &mut p.congestion.era {
                 era.pseudo.search(|from, again| board.lowest_on(id, from, again));
             }
         }
@@ -277,7 +277,7 @@ impl Association {
             return;
         };
         p.flight.restore_copy(copy.tx_seq, tsn, len, copy.sent_at);
-        if let Some(era) = &mut p.era {
+        if let Some(era) = &mut p.congestion.era {
             era.lowest_tsn = era.lowest_tsn.map(|l| l.min(tsn));
             era.pseudo.taken_back(tsn);
         }
@@ -285,8 +285,10 @@ impl Association {
 
     /// What a gap block acknowledged counts beyond the threshold, or does not.
     fn count_once(&mut self, tsn: u64, copy: LiveCopy) {
-        let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.cwnd > p.ssthresh) else { return };
-        let progress = p.era.as_ref().is_none_or(|era| era.pseudo.progress);
+        let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.congestion.cwnd > p.congestion.ssthresh) else {
+            return;
+        };
+        let progress = p.congestion.era.as_ref().is_none_or(|era| era.pseudo.progress);
         if self.config.quirks.counted_once
             && !(progress && self.sender.gaps.count(tsn))
             && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.sender.board.get(tsn))
@@ -297,16 +299,16 @@ impl Association {
 
     /// A pass that the SACK before gave has had its chance, where it is only good until the next one.
     fn end_passes(&mut self) {
-        if self.paths.iter().any(|p| p.free_pass)
+        if self.paths.iter().any(|p| p.congestion.free_pass)
             && matches!(self.policies.recovery.pass(true), Pass::BeforeNextSack | Pass::OnItsPath)
         {
-            self.paths.iter_mut().for_each(|p| p.free_pass = false);
+            self.paths.iter_mut().for_each(|p| p.congestion.free_pass = false);
         }
     }
 
     /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
     fn note_repair(&mut self, tsn: u64) {
-        if !self.asks.any(Asks::REPAIRED) || self.sender.burst_armed {
+        if !self.policies.ask(Asks::REPAIRED) || self.sender.burst_armed {
             return;
         }
         let any = self.policies.recovery.bursts() == Bursts::OnceRepaired;
@@ -330,7 +332,7 @@ impl Association {
             // The late arrival of what was given as lost says nothing about what left after that.
             self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
         }
-        if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.era.as_mut()) {
+        if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.congestion.era.as_mut()) {
             era.pseudo.acknowledged(tsn, cumulatively);
         }
         let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
@@ -341,7 +343,7 @@ impl Association {
             t.touched = true;
             t.gapped |= !cumulatively;
             t.cumulative += if cumulatively { len } else { 0 };
-            let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.era.as_mut());
+            let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.congestion.era.as_mut());
             if let Some(era) = era.filter(|era| era.timed == Some(tsn)) {
                 era.timed = None;
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
@@ -368,7 +370,7 @@ impl Association {
                 let failed = matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive);
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
-                    p.answers.sample(now, p.last_heard, owed_since);
+                    p.health.answers.sample(now, p.health.last_heard, owed_since);
                     self.path_answered(now, copy.path);
                 }
             }
@@ -378,7 +380,7 @@ impl Association {
             t.touched = true;
             // It was late, not lost, and came by no other way (RFC 7829 §3.2, rule 10).
             if let Some(p) = last_path.filter(|_| !several).and_then(|p| self.paths.get(p.index()))
-                && p.errors > 0
+                && p.health.errors > 0
                 && p.state != PathState::Suspected
             {
                 self.path_answered(now, p.id);
@@ -403,7 +405,7 @@ impl Association {
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.flight_remove(copy.tx_seq, len, false);
-                p.last_shared = if on_one_path { p.last_shared } else { Some(now) };
+                p.health.last_shared = if on_one_path { p.health.last_shared } else { Some(now) };
             }
         }
         let latest = copies.iter().filter(|c| self.can_be_meant(now, c)).max_by_key(|c| c.sent_at).copied();
@@ -444,24 +446,25 @@ impl Association {
                 // Without stamps the way back takes what it takes at its best.
                 let back = if own { p.one_way.back_now() } else { back.and_then(|(_, takes)| takes) };
                 p.one_way.sample(now, rtt, back.unwrap_or(rtt / 2));
-                p.backoff = 0;
+                p.expiry.backoff = 0;
             }
             if let Some(n) = t.newest {
-                let sample = p.rate.on_newest(arrived, n.sent_at, &p.newest_at_send, p.rtt.srtt());
+                let sample = p.rate.on_newest(arrived, n.sent_at, &p.progress.newest_at_send, p.rtt.srtt());
                 p.note_delivered(now, arrived, now.since(n.sent_at), t.bytes, t.packets.max(1), sample);
             } else if t.bytes > 0 {
                 p.note_delivered(now, arrived, p.rtt.last(), t.bytes, 1, None);
             }
-            p.newest_acked_seq = p.newest_acked_seq.max(t.proven);
+            p.progress.newest_acked_seq = p.progress.newest_acked_seq.max(t.proven);
             if t.touched {
-                p.consecutive_timeouts = 0;
+                p.expiry.consecutive_timeouts = 0;
             }
             let over = |exit: u64| {
                 let own = p.flight.oldest_seq().is_none_or(|s| s > exit);
-                self.policies.recovery.over(&Progress { own, all: self.sender.board.cumulative() >= p.recover_tsn })
+                let all = self.sender.board.cumulative() >= p.congestion.recover_tsn;
+                self.policies.recovery.over(&Progress { own, all })
             };
-            if p.recovery_exit.is_some_and(over) {
-                p.recovery_exit = None;
+            if p.congestion.recovery_exit.is_some_and(over) {
+                p.congestion.recovery_exit = None;
             }
         }
     }

@@ -14,7 +14,7 @@ use anabranch_policy::view::SackView;
 impl Association {
     /// The quality estimator hears what was acknowledged.
     pub(in crate::association) fn notify_acked(&mut self, now: Instant) {
-        if !self.asks.any(Asks::QUALITY) {
+        if !self.policies.ask(Asks::QUALITY) {
             return;
         }
         let facts = self.facts(now);
@@ -47,7 +47,7 @@ impl Association {
         let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);
-            let suspects = if !self.asks.any(Asks::ALL_COPIES) {
+            let suspects = if !self.policies.ask(Asks::ALL_COPIES) {
                 self.overtaken(i, advanced).map(Suspects::SentBefore)
             } else {
                 Some(Suspects::Holes)
@@ -74,7 +74,7 @@ impl Association {
 
     /// No copy was overtaken by what the SACK at hand acknowledges: the usual case, which needs no verdicts.
     fn nothing_to_judge(&mut self, advanced: bool) -> bool {
-        let by_order = !self.asks.any(Asks::ALL_COPIES);
+        let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let holes = self.sender.gaps.len() > 0 && !by_order;
         let suspect = |i: usize, p: &Path| {
             self.overtaken(i, advanced).is_some_and(|seq| p.flight.first_copy().is_some_and(|c| c.tx_seq < seq))
@@ -84,7 +84,7 @@ impl Association {
         }
         for i in 0..self.paths.len() {
             if !by_order || self.overtaken(i, advanced).is_some() {
-                self.paths[i].reorder_timer = None;
+                self.paths[i].timers.reorder = None;
             }
         }
         true
@@ -96,7 +96,7 @@ impl Association {
         let newly = self.scratch.acks.get(path).and_then(|t| t.testimony(gaps_only));
         match self.paths.get(path) {
             // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
-            Some(p) if advanced && p.recovery_exit.is_some() => p.newest_acked_seq.or(newly),
+            Some(p) if advanced && p.congestion.recovery_exit.is_some() => p.progress.newest_acked_seq.or(newly),
             _ => newly,
         }
     }
@@ -105,7 +105,7 @@ impl Association {
     #[inline(never)]
     pub(in crate::association) fn lowest_moved(&mut self, path: usize) -> bool {
         let Some(p) = self.paths.get(path) else { return false };
-        let before = p.era.as_ref().and_then(|era| era.lowest_tsn);
+        let before = p.congestion.era.as_ref().and_then(|era| era.lowest_tsn);
         let here = |tsn: u64| {
             self.sender.board.get(tsn).is_some_and(|c| match c.state {
                 ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
@@ -119,7 +119,7 @@ impl Association {
         } else {
             (first..self.sender.board.sent_end()).find(|t| here(*t))
         };
-        if let Some(era) = self.paths.get_mut(path).and_then(|p| p.era.as_mut()) {
+        if let Some(era) = self.paths.get_mut(path).and_then(|p| p.congestion.era.as_mut()) {
             era.lowest_tsn = now;
         }
         now != before
@@ -130,7 +130,7 @@ impl Association {
         self.use_resumed_paths(now);
         self.look_for_black_holes(now);
         let by_tsn = self.config.quirks.t3_by_tsn;
-        let asks = self.asks;
+        let asks = self.policies.asks();
         let mut facts = None;
         for i in 0..self.paths.len() {
             let moved = if by_tsn {
@@ -144,9 +144,9 @@ impl Association {
             let (empty, rare) =
                 (p.flight.oldest_seq().is_none() && !held, asks.any(Asks::PROBE) || asks.any(Asks::SUSPECT));
             if empty && !rare && self.sender.board.reneged() == 0 {
-                p.t3 = None;
+                p.timers.t3 = None;
             }
-            if !rare && (empty && self.sender.board.reneged() == 0 || !empty && !moved && p.t3.is_some()) {
+            if !rare && (empty && self.sender.board.reneged() == 0 || !empty && !moved && p.timers.t3.is_some()) {
                 continue;
             }
             let cx = match facts {
@@ -158,25 +158,25 @@ impl Association {
             let (timer, max) = (self.policies.timer.as_ref(), self.config.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
                 // Without one is a path on which an acknowledgement was taken back (`stale_sacks_count`).
-                (Some(_), Some(oldest_sent)) if moved || p.t3.is_none() => {
-                    let why = Arm::Progress { oldest_sent, old_deadline: p.t3 };
-                    p.t3 = Some(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
+                (Some(_), Some(oldest_sent)) if moved || p.timers.t3.is_none() => {
+                    let why = Arm::Progress { oldest_sent, old_deadline: p.timers.t3 };
+                    p.timers.t3 = Some(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
                 }
                 (Some(_), _) => {}
                 _ if held => {
-                    if moved || p.t3.is_none() {
-                        p.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
+                    if moved || p.timers.t3.is_none() {
+                        p.timers.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
                     }
                 }
                 _ if self.sender.board.reneged() > 0 && p.id == PathId(0) => {
-                    if p.t3.is_none() {
-                        p.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
+                    if p.timers.t3.is_none() {
+                        p.timers.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
                     }
                 }
-                _ => p.t3 = None,
+                _ => p.timers.t3 = None,
             }
             if asks.any(Asks::PROBE) {
-                p.loss_timer = rto::probe(self.policies.loss_timer.as_ref(), max, &cx, v);
+                p.timers.loss = rto::probe(self.policies.loss_timer.as_ref(), max, &cx, v);
             }
             if asks.any(Asks::SUSPECT) {
                 p.suspect_at(self.policies.path_state.look_at(&cx, v));
@@ -190,12 +190,12 @@ impl Path {
     pub(in crate::association) fn flight_remove(&mut self, tx_seq: u64, len: u64, lost: bool) {
         if !lost
             && let Some(p) = self.flight.packet(tx_seq)
-            && (self.newest_removed.is_none_or(|n| tx_seq > n))
+            && (self.progress.newest_removed.is_none_or(|n| tx_seq > n))
         {
-            self.newest_at_send = p.at_send;
-            self.newest_removed = Some(tx_seq);
+            self.progress.newest_at_send = p.at_send;
+            self.progress.newest_removed = Some(tx_seq);
         }
-        if let Some(d) = &mut self.discovery
+        if let Some(d) = &mut self.mtu.discovery
             && let Some(p) = self.flight.packet(tx_seq).filter(|p| p.size > 0 && !p.counted_lost)
         {
             d.data_fate(p.sent_at, p.size.into(), lost);

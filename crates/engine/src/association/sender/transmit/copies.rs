@@ -36,7 +36,9 @@ impl Association {
     /// Redundancy into window that the scheduler left free.
     pub(in crate::association) fn transmit_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.redundancy_wakeup = None;
-        self.asks.any(Asks::EXTRA) && self.sender.board.outstanding_bytes() > 0 && self.transmit_wanted_extra(now, out)
+        self.policies.ask(Asks::EXTRA)
+            && self.sender.board.outstanding_bytes() > 0
+            && self.transmit_wanted_extra(now, out)
     }
 
     #[inline(never)]

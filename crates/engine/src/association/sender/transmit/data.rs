@@ -31,7 +31,7 @@ impl Association {
 
     #[inline]
     pub(in crate::association) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let nothing = !self.sender.board.has_marked() && self.paths.iter().all(|p| p.stalled_since.is_none());
+        let nothing = !self.sender.board.has_marked() && self.paths.iter().all(|p| p.health.stalled_since.is_none());
         if nothing || self.shuts_repairs() || !self.transmit_marked(now, out) {
             return false;
         }
@@ -142,9 +142,9 @@ impl Association {
     /// Asks the retransmission policy; gates the answer by window and free passes (baselines B3).
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
-        let pass = self.paths.iter().position(|p| p.free_pass);
+        let pass = self.paths.iter().position(|p| p.congestion.free_pass);
         let at_home = pass.is_some() && self.policies.recovery.pass(true) == Pass::OnItsPath;
-        let own = |p: &&crate::path::Path| p.free_pass && at_home;
+        let own = |p: &&crate::path::Path| p.congestion.free_pass && at_home;
         let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
         let bound =
             self.sender.board.get(self.sender.board.extend(chunk.tsn)).and_then(|c| c.bound).or(self.sender.repairs_on);
@@ -176,12 +176,14 @@ impl Association {
                 self.sender.repairs_on = Some(id);
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
-            let alone = p.consecutive_timeouts == 0 || p.flight.packets() <= p.spared || self.sender.gate != Gate::Open;
-            let passes = pass.is_some() && (p.free_pass || !at_home);
+            let alone = p.expiry.consecutive_timeouts == 0
+                || p.flight.packets() <= p.expiry.spared
+                || self.sender.gate != Gate::Open;
+            let passes = pass.is_some() && (p.congestion.free_pass || !at_home);
             if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
-                    self.paths[lossy].free_pass = false;
+                    self.paths[lossy].congestion.free_pass = false;
                 }
                 self.policies.retransmission.settle();
                 return Some(id);
@@ -220,7 +222,7 @@ impl Association {
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
-            self.paths.iter_mut().for_each(|p| p.expired_tsns.retain(|t| *t != tsn));
+            self.paths.iter_mut().for_each(|p| p.expiry.tsns.retain(|t| *t != tsn));
         }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let burst = p.capacity.on_sent(now, len);
@@ -234,24 +236,24 @@ impl Association {
         p.flight.add_copy(tsn, len);
         if again {
             let old = self.sender.board.get(tsn).and_then(|c| c.last_path);
-            if let Some(era) = old.and_then(|o| self.paths.get_mut(o.index())?.era.as_mut()) {
+            if let Some(era) = old.and_then(|o| self.paths.get_mut(o.index())?.congestion.era.as_mut()) {
                 era.timed = era.timed.filter(|t| *t != tsn);
                 era.pseudo.sent_again(old == Some(path));
             }
-            if let Some(era) = &mut self.paths[path.index()].era {
+            if let Some(era) = &mut self.paths[path.index()].congestion.era {
                 era.pseudo.repairs();
             }
-        } else if let Some(era) = &mut p.era {
+        } else if let Some(era) = &mut p.congestion.era {
             era.timed.get_or_insert(tsn);
         }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         if self.config.quirks.t3_by_tsn
-            && let Some(era) = p.era.as_mut().filter(|era| era.lowest_tsn.is_none_or(|l| tsn <= l))
+            && let Some(era) = p.congestion.era.as_mut().filter(|era| era.lowest_tsn.is_none_or(|l| tsn <= l))
         {
             era.lowest_tsn = Some(tsn);
             if again || !self.config.quirks.marked_are_outstanding {
                 // It is the earliest now: T3 starts anew with it.
-                p.t3 = None;
+                p.timers.t3 = None;
             }
         }
         p.counters.data_sent += len;
@@ -293,7 +295,7 @@ impl Association {
             self.bundle_forward_tsn(now, path, out, data_len);
             self.bundle_sack(now, path, out, data_len);
         }
-        let (mut payload, mut once, taps) = (0, true, self.asks.any(Asks::EXTRA));
+        let (mut payload, mut once, taps) = (0, true, self.policies.ask(Asks::EXTRA));
         let hurry = self.ends_with_this_packet() || self.asks_at_once(path);
         let last_of_all = if hurry { list.last() } else { None };
         for tsn in &list {
@@ -326,7 +328,7 @@ impl Association {
     /// Nothing is left to be sent before the end: an acknowledgement at once ends it sooner (RFC 7053 §5.1).
     fn ends_with_this_packet(&self) -> bool {
         // RFC 7053 §4: a peer that began to shut down acknowledges at once anyhow.
-        matches!(self.state, crate::association::State::ShutdownPending)
+        matches!(self.handshake.state(), crate::association::State::ShutdownPending)
             && self.sender.queue.is_empty()
             && self.sender.board.ahead().is_empty()
             && !self.sender.board.has_marked()
@@ -334,44 +336,44 @@ impl Association {
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.burst_left = p.burst_left.saturating_sub(1);
-        if self.asks.any(Asks::REPAIRED) && self.policies.recovery.bursts() == Bursts::AfterRepair {
-            let left = p.burst_left;
+        p.congestion.burst_left = p.congestion.burst_left.saturating_sub(1);
+        if self.policies.ask(Asks::REPAIRED) && self.policies.recovery.bursts() == Bursts::AfterRepair {
+            let left = p.congestion.burst_left;
             self.share_burst(left);
         }
         let Some(v) = self.views.paths.get(path.index()) else { return };
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.last_data_sent = Some(now);
-        p.probes = false;
-        if p.consecutive_timeouts > 0 {
+        p.pace.last_data_sent = Some(now);
+        p.expiry.probes = false;
+        if p.expiry.consecutive_timeouts > 0 {
             let at = self.next_probe(now, v);
             if let Some(p) = self.paths.get_mut(path.index()) {
-                p.probe_timer = at;
+                p.timers.probe = at;
             }
         }
         let (Some(p), Some(v)) = (self.paths.get_mut(path.index()), self.views.paths.get(path.index())) else { return };
-        p.window.on_sent(now, p.flight.next_seq() - 1, v);
-        if let Some(rate) = p.window.pace(v).filter(|r| *r > Rate::ZERO) {
-            p.next_paced = p.next_paced.max(now) + rate.time_for(payload);
-            p.pace_pending = true;
+        p.congestion.window.on_sent(now, p.flight.next_seq() - 1, v);
+        if let Some(rate) = p.congestion.window.pace(v).filter(|r| *r > Rate::ZERO) {
+            p.pace.next = p.pace.next.max(now) + rate.time_for(payload);
+            p.pace.pending = true;
         }
-        let asks = &self.asks;
-        if p.t3.is_some() && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
+        let asks = self.policies.asks();
+        if p.timers.t3.is_some() && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
             return;
         }
         let cx = facts.view(&self.views);
-        if p.t3.is_none() {
-            p.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.rto_max, &cx, v, Arm::Started));
+        if p.timers.t3.is_none() {
+            p.timers.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.rto_max, &cx, v, Arm::Started));
         }
-        if self.asks.any(Asks::PROBE) {
-            p.loss_timer = rto::probe(self.policies.loss_timer.as_ref(), self.config.rto_max, &cx, v);
+        if self.policies.ask(Asks::PROBE) {
+            p.timers.loss = rto::probe(self.policies.loss_timer.as_ref(), self.config.rto_max, &cx, v);
         }
-        if self.asks.any(Asks::SUSPECT) {
+        if self.policies.ask(Asks::SUSPECT) {
             p.suspect_at(self.policies.path_state.look_at(&cx, v));
         }
-        if self.asks.any(Asks::QUALITY) {
+        if self.policies.ask(Asks::QUALITY) {
             self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
-            p.released += payload;
+            p.pace.released += payload;
         }
     }
 }

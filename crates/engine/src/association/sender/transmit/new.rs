@@ -57,8 +57,9 @@ impl Association {
             return false;
         }
         let eligible = self.eligible(now);
-        let nothing_to_ask =
-            !self.asks.any(Asks::OUTCOMES) && !self.asks.any(Asks::LOOK_AHEAD) && !self.sender.board.ahead().is_empty();
+        let nothing_to_ask = !self.policies.ask(Asks::OUTCOMES)
+            && !self.policies.ask(Asks::LOOK_AHEAD)
+            && !self.sender.board.ahead().is_empty();
         if eligible.is_empty() && nothing_to_ask && !self.give_up_ahead(now) {
             self.sender.fresh_opportunity = false;
             self.scratch.packet.clear();
@@ -67,7 +68,7 @@ impl Association {
         // What was given up meanwhile may have made room.
         let eligible = if eligible.is_empty() { self.eligible(now) } else { eligible };
         let mut facts = self.facts_with(now, eligible);
-        if core::mem::take(&mut self.sender.fresh_opportunity) && self.asks.any(Asks::OUTCOMES) {
+        if core::mem::take(&mut self.sender.fresh_opportunity) && self.policies.ask(Asks::OUTCOMES) {
             let cx = facts.view(&self.views);
             let queue = QueueView { chunks: self.sender.board.ahead() };
             self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
@@ -78,7 +79,7 @@ impl Association {
             if packet.on.is_none() && self.give_up_ahead(now) {
                 facts = self.facts(now);
             }
-            if self.asks.any(Asks::PACKETS) {
+            if self.policies.ask(Asks::PACKETS) {
                 self.tell_room(&packet);
             }
             self.refill_look_ahead(&mut facts);
@@ -98,7 +99,7 @@ impl Association {
     fn waits_for_more(&self) -> bool {
         let little = self.sender.queue.bytes() + self.sender.board.ahead_bytes() < self.paths.mtu();
         little
-            && matches!(self.state, crate::association::State::Established)
+            && matches!(self.handshake.state(), crate::association::State::Established)
             && self.sender.board.outstanding_bytes() > 0
             && (self.config.nagle == Nagle::All || !self.has_begun_message())
     }
@@ -127,7 +128,7 @@ impl Association {
         // The only chunk there is would not fit: whatever the answer, the packet is complete.
         if let Some(path) = packet.on
             && shown == 1
-            && !self.asks.any(Asks::OUTCOMES)
+            && !self.policies.ask(Asks::OUTCOMES)
             && packet.size + self.chunk_len(next_len as usize) > self.packet_size(path)
         {
             return Step::Done;
@@ -180,7 +181,7 @@ impl Association {
         }
         // The first one leaves however small the path has become since it was cut (§6.9).
         let full = |p| p != path || packet.size + len > self.packet_size(path);
-        if packet.on.is_some_and(|p| full(p) || self.asks.any(Asks::PACKETS) && stream != packet.stream) {
+        if packet.on.is_some_and(|p| full(p) || self.policies.ask(Asks::PACKETS) && stream != packet.stream) {
             return Step::Done;
         }
         let tsn = self.sender.board.extend(chunk_tsn);
@@ -230,14 +231,14 @@ impl Association {
     }
 
     pub(in crate::association) fn settle_sent(&mut self, facts: &Facts, outcome: Settled) {
-        if self.asks.any(Asks::OUTCOMES) {
+        if self.policies.ask(Asks::OUTCOMES) {
             self.policies.path_scheduler.settle(&facts.view(&self.views), &outcome);
         }
     }
 
     #[inline]
     fn settle(&mut self, now: Instant, outcome: &Settled) {
-        if self.asks.any(Asks::OUTCOMES) {
+        if self.policies.ask(Asks::OUTCOMES) {
             self.tell_scheduler(now, outcome);
         }
     }
@@ -252,13 +253,13 @@ impl Association {
     /// Says for how much payload the packet has room, to a stream scheduler that fills packets.
     fn tell_room(&mut self, packet: &Building) {
         let room = |p| self.packet_size(p).saturating_sub(packet.size + self.chunk_len(0)) as u64;
-        let room = packet.on.filter(|_| !self.asks.any(Asks::LOOK_AHEAD)).map(room);
+        let room = packet.on.filter(|_| !self.policies.ask(Asks::LOOK_AHEAD)).map(room);
         self.policies.stream_scheduler.packet(room);
     }
 
     /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.
     fn refill_look_ahead(&mut self, facts: &mut Facts) {
-        let want = if self.asks.any(Asks::LOOK_AHEAD) {
+        let want = if self.policies.ask(Asks::LOOK_AHEAD) {
             let cx = facts.view(&self.views);
             self.policies.path_scheduler.look_ahead(&cx)
         } else {
@@ -280,7 +281,7 @@ impl Association {
         // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
         if self.sender.board.end() > before && want.bytes > 0 {
             self.facts_after_cutting(facts);
-            if self.asks.any(Asks::OUTCOMES) {
+            if self.policies.ask(Asks::OUTCOMES) {
                 let (cx, queue) = (facts.view(&self.views), QueueView { chunks: self.sender.board.ahead() });
                 self.policies.path_scheduler.observe(&cx, &queue, Occasion::Refilled);
             }
@@ -293,7 +294,8 @@ impl Association {
             return None;
         }
         let views = &self.views;
-        let abandon = &self.policies.abandon;
+        let policies = &mut *self.policies;
+        let abandon = &policies.abandon;
         let may_give_up = self.peer.forward_tsn;
         let (groups, abandoned) = (&mut self.sender.groups, &mut self.sender.abandoned);
         let (given_up, keeps, most) =
@@ -325,14 +327,14 @@ impl Association {
             why.is_some()
         };
         let max = self.paths.mtu() as usize;
-        let (f, given_up) = self.sender.queue.next(max, self.policies.stream_scheduler.as_mut(), expired);
+        let (f, given_up) = self.sender.queue.next(max, policies.stream_scheduler.as_mut(), expired);
         self.stats.abandoned_unsent += given_up;
         f
     }
 
     pub(in crate::association) fn note_app_limited(&mut self, now: Instant) {
         for p in self.paths.iter_mut() {
-            if has_window(p, now) || p.window.paces() && p.flight.bytes() < p.cwnd {
+            if has_window(p, now) || p.congestion.window.paces() && p.flight.bytes() < p.congestion.cwnd {
                 p.rate.app_limited(p.flight.bytes());
             }
         }

@@ -1,0 +1,79 @@
+//! The policies of an association, and what they want to be asked.
+
+use anabranch_base::{Duration, Instant};
+use anabranch_policy::Asks;
+use anabranch_policy::registry::PolicySet;
+use core::ops::{Deref, DerefMut};
+
+/// Least time between two ticks of the quality estimator.
+const QUALITY_TICK: Duration = Duration::from_millis(1);
+
+/// A set of policies. Most have no use for most questions, and asking costs.
+pub(in crate::association) struct Policies {
+    set: PolicySet,
+    asks: Asks,
+    /// Built by the user and not from the profile.
+    users_own: bool,
+    /// Least time of the quality estimator's next tick.
+    quality_floor: Instant,
+}
+
+impl Policies {
+    pub fn new(set: PolicySet) -> Policies {
+        Policies { asks: set.asks(), set, users_own: false, quality_floor: Instant::ZERO }
+    }
+
+    /// Does any policy want to be asked one of these?
+    #[inline]
+    pub fn ask(&self, what: Asks) -> bool {
+        self.asks.any(what)
+    }
+
+    /// What they want to be asked.
+    pub fn asks(&self) -> Asks {
+        self.asks
+    }
+
+    /// Were they built by the user, and not from the profile?
+    pub fn are_users_own(&self) -> bool {
+        self.users_own
+    }
+
+    pub fn set_users_own(&mut self, yes: bool) {
+        self.users_own = yes;
+    }
+
+    /// Policies of the set were exchanged.
+    pub fn exchange(&mut self, with: impl FnOnce(&mut PolicySet)) {
+        with(&mut self.set);
+        self.asks = self.set.asks();
+    }
+
+    /// The set, for an association that takes the place of this one.
+    pub fn into_set(self) -> PolicySet {
+        self.set
+    }
+
+    /// When the quality estimator ticks next. One that always asks for the past must not stop the time.
+    pub fn quality_wakeup(&self) -> Option<Instant> {
+        self.set.path_quality.wakeup().map(|t| t.max(self.quality_floor))
+    }
+
+    /// The quality estimator ticks now.
+    pub fn begin_quality_tick(&mut self, now: Instant) {
+        self.quality_floor = now + QUALITY_TICK;
+    }
+}
+
+impl Deref for Policies {
+    type Target = PolicySet;
+    fn deref(&self) -> &PolicySet {
+        &self.set
+    }
+}
+
+impl DerefMut for Policies {
+    fn deref_mut(&mut self) -> &mut PolicySet {
+        &mut self.set
+    }
+}

@@ -1,0 +1,134 @@
+//! What belongs together of a [`Path`](super::Path).
+
+use super::*;
+
+/// What an address may be used for.
+pub(crate) struct Access {
+    /// The peer knows this address: by the handshake or by an acknowledged ASCONF.
+    pub known_to_peer: bool,
+    /// One of its addresses was taken away and has not come back.
+    pub removed: bool,
+    /// Kept warm, and used only when its interface has no other (DESIGN decision 2).
+    pub standby: bool,
+    /// Its host says that it knows nothing of us: the peer listed an address that is not its own.
+    pub disowned: bool,
+    /// The driver said that the interface is down.
+    pub interface_down: bool,
+    /// Newest report of the link layer, from the driver.
+    pub frame_errors: Option<FrameErrors>,
+}
+
+/// How large packets may be.
+pub(crate) struct PathMtu {
+    /// Largest SCTP packet the path was found to carry, bytes; at most the association's.
+    pub packet_size: usize,
+    /// Looks for the largest packet, where that was asked for.
+    pub discovery: Option<Box<Discovery>>,
+    /// The user knows that it carries small packets only.
+    pub small_packets: bool,
+}
+
+/// The congestion window and what governs it (RFC 9260 §7).
+pub(crate) struct Congestion {
+    pub cwnd: u64,
+    pub ssthresh: u64,
+    pub partial_bytes_acked: u64,
+    /// Growth that coupling granted only in part, in millionths of a byte.
+    pub growth_carry: u64,
+    pub window: Box<dyn Window>,
+    pub reference_rtt: Duration,
+    /// Fast recovery ends when nothing sent at or before this serial is in flight.
+    pub recovery_exit: Option<u64>,
+    /// Highest TSN sent when the last recovery episode began.
+    pub recover_tsn: u64,
+    /// What only rules of older implementations ask for; none where none of them is on.
+    pub era: Option<Box<Era>>,
+    /// One packet may ignore the window (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
+    pub free_pass: bool,
+    pub burst_left: u16,
+    /// Until when the window's decay while idle is accounted for.
+    pub decayed_until: Instant,
+}
+
+/// What the path waits for.
+pub(crate) struct Timers {
+    pub t3: Option<Instant>,
+    pub loss: Option<Instant>,
+    /// When a packet may leave beyond the window, while an expiry is not answered; and whether one may now.
+    pub probe: Option<Instant>,
+    pub reorder: Option<Instant>,
+    /// When the path becomes suspected; while it is, when T3 would have expired.
+    pub suspect: Option<Instant>,
+    pub heartbeat: Option<Instant>,
+}
+
+/// Expiries of T3, and what came of them.
+pub(crate) struct Expiries {
+    pub backoff: u8,
+    pub consecutive_timeouts: u16,
+    pub last: Option<Instant>,
+    /// What its newest expiries were about, while a duplicate of that can only mean that one was needless.
+    pub tsns: Vec<u64>,
+    /// It answered after an expiry, and what that overtook has not been looked at yet.
+    pub resumed: Option<Resumed>,
+    /// Packets that the last expiry of T3 left in flight: one more may leave beside them until something is answered.
+    pub spared: u32,
+    pub probes: bool,
+}
+
+/// Whether the path answers.
+pub(crate) struct Health {
+    pub errors: u16,
+    /// Path.Max.Retrans and PF.Max.Retrans of its own.
+    pub limits: PathLimits,
+    pub last_heard: Option<Instant>,
+    /// Last time a chunk was acknowledged of which this path and another carried copies.
+    pub last_shared: Option<Instant>,
+    pub answers: AnswerGaps,
+    /// Newest arrival of any packet.
+    pub last_received: Option<Instant>,
+    /// Its last HEARTBEAT was not answered; what arrives by it shows that only the way back is dead.
+    pub answers_lost: bool,
+    /// When repetitions last made us ask whether it is.
+    pub doubted_at: Option<Instant>,
+    /// The first packet with DATA on an empty path of which nothing has been heard yet, or had not when it left.
+    pub unanswered_since: Option<Instant>,
+    /// The first packet with DATA after the newest news.
+    pub sent_since_heard: Option<Instant>,
+    /// Left with data outstanding: since when it delivers nothing. None again when all that has left elsewhere.
+    pub stalled_since: Option<Instant>,
+    /// When the last SACK left that answered data by this path.
+    pub sack_sent: Option<Instant>,
+}
+
+/// HEARTBEATs on the path (RFC 9260 §8.3).
+pub(crate) struct Probing {
+    pub pending: Option<PendingHeartbeat>,
+    pub setting: HeartbeatSetting,
+    /// Seldom needed.
+    pub earlier: Option<Box<Earlier>>,
+    /// Seldom asked for.
+    pub pair: Option<Box<HeartbeatPair>>,
+    /// Seldom asked for.
+    pub train: Option<Box<Train>>,
+}
+
+/// What was acknowledged last.
+pub(crate) struct Progress {
+    pub newest_acked_seq: Option<u64>,
+    /// Newest serial acknowledged, and the rate snapshot of its departure.
+    pub newest_removed: Option<u64>,
+    pub newest_at_send: rate::DeliveredAtSend,
+    /// Serial whose acknowledgement is the path's next progress (CUC): nothing that was taken back lowers it.
+    pub expected: u64,
+}
+
+/// When DATA may leave, and did.
+pub(crate) struct Pace {
+    pub next: Instant,
+    /// Something waits for `next_paced`.
+    pub pending: bool,
+    /// Payload bytes that left in the current sending opportunity.
+    pub released: u64,
+    pub last_data_sent: Option<Instant>,
+}
