@@ -20,23 +20,6 @@ pub struct Quirks {
     pub sticky_reports: bool,
     /// A chunk that was sent again, for whatever reason, is not fast-retransmitted any more.
     pub repaired_once: bool,
-    /// A recovery is one of all paths: until everything sent at its start is acknowledged cumulatively no window grows, and
-    /// only what has a higher TSN cuts one.
-    pub one_recovery: bool,
-    /// A SACK that gives something as lost, and an expiry of T3, lets just one packet of repairs leave, whatever the
-    /// windows say; the next one waits for another SACK, and after an expiry new data do too.
-    pub one_repair_per_loss: bool,
-    /// All repairs that leave at once go to the path that the first of them was given.
-    pub repairs_together: bool,
-    /// What was given as lost is outstanding on its path until it was sent again: it keeps T3 going, and the window full
-    /// as far as growth asks. Once it left by another path T3 goes on to the next SACK, and may expire with nothing there.
-    pub marked_are_outstanding: bool,
-    /// What is acknowledged cumulatively restarts T3 of the path it was last sent on, although gap blocks had
-    /// acknowledged it before.
-    pub cumulative_restarts_t3: bool,
-    /// A packet that brings nothing new while nothing is missing or waits is acknowledged at once and waits for its SACK as
-    /// well: the next one is the second.
-    pub repeats_wait_too: bool,
     /// A SACK sent by the delay timer counts no packet (DAC).
     pub timer_counts_none: bool,
     /// A SACK that was overtaken takes back what it does not know: those chunks are outstanding again.
@@ -51,9 +34,6 @@ pub struct Quirks {
     /// One chunk per path is timed at a time, none once it is sent again or the window was cut; only its answer gives
     /// an RTT sample and ends the back-off of T3.
     pub one_timed: bool,
-    /// A HEARTBEAT waits for its answer as long as T3 does, back-off included, which doubles when none came; the next one
-    /// then leaves at once, and else that much later than HB.interval. Only the path that had no RTT the longest is asked.
-    pub heartbeat_by_t3: bool,
     /// Only what gap blocks newly acknowledge reports that something of its path is missing, and makes a SACK one of
     /// several paths, which counts for one packet (DAC).
     pub gaps_testify: bool,
@@ -65,14 +45,7 @@ impl Quirks {
         Quirks {
             t3_by_tsn: true,
             sticky_reports: true,
-            one_recovery: true,
-            one_repair_per_loss: true,
-            repairs_together: true,
-            marked_are_outstanding: true,
-            cumulative_restarts_t3: true,
-            heartbeat_by_t3: true,
             stale_sacks_count: true,
-            repeats_wait_too: true,
             counted_when_full: true,
             one_timed: true,
             ..Quirks::default()
@@ -96,18 +69,11 @@ impl Quirks {
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 17] = [
+    pub const NAMES: [&'static str; 10] = [
         "t3_by_tsn",
         "cuc_by_tsn",
         "sticky_reports",
         "repaired_once",
-        "one_recovery",
-        "one_repair_per_loss",
-        "repairs_together",
-        "marked_are_outstanding",
-        "cumulative_restarts_t3",
-        "heartbeat_by_t3",
-        "repeats_wait_too",
         "timer_counts_none",
         "stale_sacks_count",
         "counted_once",
@@ -134,13 +100,6 @@ impl Quirks {
             "cuc_by_tsn" => &mut self.cuc_by_tsn,
             "sticky_reports" => &mut self.sticky_reports,
             "repaired_once" => &mut self.repaired_once,
-            "one_recovery" => &mut self.one_recovery,
-            "one_repair_per_loss" => &mut self.one_repair_per_loss,
-            "repairs_together" => &mut self.repairs_together,
-            "marked_are_outstanding" => &mut self.marked_are_outstanding,
-            "cumulative_restarts_t3" => &mut self.cumulative_restarts_t3,
-            "heartbeat_by_t3" => &mut self.heartbeat_by_t3,
-            "repeats_wait_too" => &mut self.repeats_wait_too,
             "timer_counts_none" => &mut self.timer_counts_none,
             "stale_sacks_count" => &mut self.stale_sacks_count,
             "counted_once" => &mut self.counted_once,

@@ -201,11 +201,6 @@ impl Association {
         };
         p.flight.bytes() == 0 || self.policies.buffer.allows(&share)
     }
-
-    /// Bytes of what was given as lost on this path, where they count as outstanding there.
-    pub(in crate::association) fn marked_outstanding(&self, path: PathId) -> u64 {
-        if self.config.quirks.marked_are_outstanding { self.sender.marked_bytes_on(path) } else { 0 }
-    }
 }
 
 /// The view of `p`, with the quality estimator's send rate when it has one.

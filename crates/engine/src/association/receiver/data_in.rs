@@ -144,8 +144,7 @@ impl Association {
             counted: self.peer.packet_count,
             last_sack: self.paths.get(path.index()).and_then(|p| p.health.sack_sent),
         };
-        let (delay, repeats_wait) = (self.config.sack_delay, self.config.quirks.repeats_wait_too);
-        self.acknowledger.after_packet(now, p, delay, repeats_wait, self.policies.acknowledge.as_ref());
+        self.acknowledger.after_packet(now, p, self.config.sack_delay, self.policies.acknowledge.as_ref());
         if matches!(self.handshake.state(), crate::association::State::ShutdownSent) {
             self.on_data_in_shutdown_sent();
         }

@@ -1,7 +1,6 @@
 //! Losses: verdicts over live copies, T3, messages given up.
 
 use crate::association::Association;
-use crate::association::sender::era::Gate;
 use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
@@ -64,16 +63,12 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         if lost > 0 {
-            if sack.cumulative_advanced && !self.config.quirks.one_recovery {
+            if sack.cumulative_advanced {
                 // A window about to be cut grows first by what the same SACK acknowledged (§7.2.4).
                 self.refresh_view(path);
                 self.grow_path(now, path, true);
             }
-            if self.config.quirks.one_recovery {
-                self.sender.era_losses.note(path, lost);
-            } else {
-                self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
-            }
+            self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
         }
     }
 
@@ -113,9 +108,6 @@ impl Association {
         let mut view =
             CopyView { chunk: chunk.view(), path, tx_seq: copy.tx_seq, sent_at: copy.sent_at, misses: copy.misses };
         view.misses = view.misses.saturating_add(self.policies.loss_count.reports(&cx, sack, &view));
-        if view.misses == copy.misses && copy.misses > 0 && self.all_holes_count(sack.cumulative_advanced) {
-            view.misses = view.misses.saturating_add(1);
-        }
         if view.misses == 0 {
             return Verdict::Waiting;
         }
@@ -197,9 +189,6 @@ impl Association {
                     p.congestion.recovery_exit.filter(|_| !self.policies.recovery.timeout_ends());
                 p.congestion.free_pass = true;
             }
-        }
-        if self.config.quirks.one_repair_per_loss {
-            self.sender.gate = Gate::OneRepair { new_data: kind == LossKind::FastRetransmit };
         }
         self.refresh_view(path);
         let facts = self.facts(now);

@@ -4,11 +4,10 @@
 //! then credit, growth, coupling; timers. Work is proportional to what the SACK changed.
 
 use crate::association::Association;
-use crate::association::sender::era::Gate;
 use crate::association::sender::sack::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
 use crate::event::CloseReason;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
-use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_base::{Instant, Tsn};
 use anabranch_policy::Asks;
 use anabranch_policy::recovery::{Bursts, Pass, Progress};
 use anabranch_policy::view::PathState;
@@ -108,7 +107,6 @@ impl Association {
         let least = u8::from(!self.config.quirks.timer_counts_none);
         self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
         self.end_passes();
-        self.sender.gate = Gate::Open;
         let advanced = cum > self.sender.board.cumulative();
         self.begin_tally();
         self.account_cumulative(now, cum);
@@ -172,7 +170,6 @@ impl Association {
         self.scratch.highest_acked = self.sender.highest_reported.filter(|_| self.config.quirks.sticky_reports);
         self.scratch.flight_before.clear();
         for i in 0..self.paths.len() {
-            let marked = self.marked_outstanding(PathId(i as u8));
             let Some(p) = self.paths.get_mut(i) else { continue };
             p.progress.expected = p.progress.expected.max(p.flight.expected_seq());
             if let Some(era) = &mut p.congestion.era {
@@ -180,7 +177,7 @@ impl Association {
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
-                fully_used: p.flight.bytes() + marked >= p.congestion.cwnd,
+                fully_used: p.flight.bytes() >= p.congestion.cwnd,
                 oldest_before: p.flight.oldest_seq(),
                 ..PathTally::default()
             });
@@ -191,12 +188,6 @@ impl Association {
         while self.sender.board.cumulative() < cum {
             let tsn = self.sender.board.cumulative() + 1;
             self.note_repair(tsn);
-            if self.config.quirks.cumulative_restarts_t3
-                && let Some(on) = self.sender.board.get(tsn).and_then(|c| c.last_path)
-                && let Some(era) = self.paths.get_mut(on.index()).and_then(|p| p.congestion.era.as_mut())
-            {
-                era.lowest_tsn = None;
-            }
             if self.acknowledge(now, tsn, true) && self.config.quirks.sticky_reports {
                 self.scratch.highest_acked = Some(tsn);
             }

@@ -42,11 +42,7 @@ impl Association {
     pub(in crate::association) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.scheduler_wakeup = None;
         let repairs_wait = self.sender.board.has_marked() && self.policies.recovery.repairs_first();
-        if self.sender.scheduler_blocked
-            || self.paths.is_confirming() && self.is_confirming()
-            || repairs_wait
-            || self.shuts_new_data()
-        {
+        if self.sender.scheduler_blocked || self.paths.is_confirming() && self.is_confirming() || repairs_wait {
             return false;
         }
         if self.sender.queue.is_empty() && self.sender.board.ahead().is_empty() {
