@@ -21,6 +21,14 @@ test *args:
 ci:
     bash .ci/run
 
+# Could the crates be published? package, msrv, deny, semver, or all of them
+publishable *checks:
+    scripts/publishable.sh {{checks}}
+
+# The program with manual pages and completions, packed as for a release
+bundle *target:
+    scripts/bundle.sh {{target}}
+
 # The documentation of all crates
 doc:
     RUSTDOCFLAGS="-D warnings" cargo doc --workspace --exclude anabranch --no-deps

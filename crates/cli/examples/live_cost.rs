@@ -12,7 +12,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-const CLIP: &[u8] = include_bytes!("../../media/clips/demo.ts");
 /// Bit rate of the clip, Mbit/s.
 const CLIP_RATE: u64 = 8;
 
@@ -250,7 +249,7 @@ fn main() {
         eprintln!("live_cost: {what}");
         std::process::exit(2);
     });
-    let clip = LoopedClip::new(CLIP).expect("the clip");
+    let clip = LoopedClip::new(anabranch_media::DEMO_CLIP).expect("the clip");
     let tools: Vec<&str> =
         ["anabranch", "srt"].into_iter().filter(|t| args.only.as_deref().is_none_or(|only| only == *t)).collect();
     println!("rate        tool       send     recv     delivered  CPU for 10^9 bytes  ratio to srt");

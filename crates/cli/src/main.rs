@@ -11,6 +11,7 @@ mod emulate;
 mod examples;
 mod exit;
 mod filemark;
+mod generate;
 mod input;
 mod interrupt;
 mod lab;
@@ -70,6 +71,7 @@ enum Command {
     Lab(Box<lab::LabArgs>),
     Trace(trace::TraceArgs),
     Policies(policies::PoliciesArgs),
+    Generate(generate::GenerateArgs),
 }
 
 impl Command {
@@ -98,9 +100,11 @@ fn main() -> ExitCode {
     log(cli.verbose, quiet);
     let carries = matches!(cli.command, Command::Send(_) | Command::Recv(_) | Command::Tunnel(_));
     let threads = if carries { Threads::of_a_stream() } else { Threads::of_a_tool() };
-    match threads {
-        Ok(threads) => threads.run(run(cli.command)),
-        Err(e) => exit::finish(Err(Failure::network(format!("the runtime cannot be started: {e}")))),
+    match (threads, cli.command) {
+        (Ok(threads), Command::Send(args)) => threads.run_task(async { end(send::run(*args).await) }),
+        (Ok(threads), Command::Recv(args)) => threads.run_task(async { end(recv::run(*args).await) }),
+        (Ok(threads), command) => threads.run(run(command)),
+        (Err(e), _) => exit::finish(Err(Failure::network(format!("the runtime cannot be started: {e}")))),
     }
 }
 
@@ -116,7 +120,12 @@ async fn run(command: Command) -> ExitCode {
         Command::Lab(args) => lab::run(*args).await,
         Command::Trace(args) => trace::run(&args),
         Command::Policies(args) => policies::run(&args),
+        Command::Generate(args) => generate::run(&args, Cli::command()),
     };
+    end(outcome)
+}
+
+fn end(outcome: Outcome) -> ExitCode {
     // What failed then failed because it was cut short.
     exit::finish(if interrupt::is_overdue() { Err(Failure::Interrupted) } else { outcome })
 }
@@ -132,7 +141,8 @@ fn refuse(e: &clap::Error) -> ExitCode {
             ExitCode::SUCCESS
         }
         K::DisplayHelpOnMissingArgumentOrSubcommand | K::MissingSubcommand => {
-            let names: Vec<String> = Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+            let cli = Cli::command();
+            let names: Vec<&str> = cli.get_subcommands().filter(|c| !c.is_hide_set()).map(|c| c.get_name()).collect();
             let what = format!("which command? there are {}; see `anabranch --help`", names.join(", "));
             exit::finish(Err(Failure::usage(what)))
         }

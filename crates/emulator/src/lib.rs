@@ -5,11 +5,12 @@
 //! behind any address translator. Both directions run through the very links, queues and loss models
 //! of [`anabranch_sim`], driven by the real clock.
 //!
-//! ```no_run
+//! ```
 //! use anabranch_emulator::{Emulator, EmulatorConfig};
 //!
-//! let wlan = "name wlan listen 127.0.0.1:9101 to 127.0.0.1:9899 rate 6mbit delay 30ms loss 0.1% limit 40";
-//! let umts = "name 3g listen 127.0.0.1:9102 to 127.0.0.1:9899 rate 4mbit delay 160ms down.delay 5ms at 7s down at 10s up";
+//! // Port 0 takes any that is free.
+//! let wlan = "name wlan listen 127.0.0.1:0 to 127.0.0.1:9899 rate 6mbit delay 30ms loss 0.1% limit 40";
+//! let umts = "name 3g listen 127.0.0.1:0 to 127.0.0.1:9899 rate 4mbit delay 160ms down.delay 5ms at 7s down at 10s up";
 //! let emulator = Emulator::start(EmulatorConfig::from_texts([wlan, umts])?)?;
 //! println!("{:?} {:?}", emulator.local_addrs(), emulator.stats());
 //! # Ok::<(), anabranch_emulator::EmulatorError>(())

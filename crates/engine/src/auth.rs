@@ -1,8 +1,8 @@
 //! Chunk authentication: its parameters, the association key, signing and verifying (RFC 4895).
 
+use crate::mac::{Key, Mac};
 use anabranch_base::Entropy;
 use anabranch_wire::{Encode, Parameter, kind, parameter_kind};
-use aws_lc_rs::hmac;
 use core::fmt;
 use smallvec::SmallVec;
 
@@ -158,17 +158,6 @@ fn in_order(a: &[u8], b: &[u8]) -> bool {
     rank(a) <= rank(b)
 }
 
-/// A computed MAC; dereferences to its 20 or 32 bytes.
-#[derive(Clone, Copy)]
-pub struct Mac(hmac::Tag);
-
-impl core::ops::Deref for Mac {
-    type Target = [u8];
-    fn deref(&self) -> &[u8] {
-        self.0.as_ref()
-    }
-}
-
 /// The association key. Its schedule is computed when it is used, which is seldom: ready to use it would take more
 /// memory than all the rest of an idle association.
 #[derive(Clone)]
@@ -215,10 +204,8 @@ impl AssociationKey {
         AssociationKey { hmac_id, material }
     }
 
-    fn key(&self, hmac_id: u16) -> hmac::Key {
-        let sha1 = hmac_id == HMAC_SHA1;
-        let algorithm = if sha1 { hmac::HMAC_SHA1_FOR_LEGACY_USE_ONLY } else { hmac::HMAC_SHA256 };
-        hmac::Key::new(algorithm, &self.material)
+    fn key(&self, hmac_id: u16) -> Key {
+        if hmac_id == HMAC_SHA1 { Key::sha1(&self.material) } else { Key::sha256(&self.material) }
     }
 
     /// HMAC identifier of what [`AssociationKey::sign`] makes.
@@ -233,13 +220,13 @@ impl AssociationKey {
     /// The MAC over `bytes`: the AUTH chunk with zeros for its MAC and all chunks behind it, padding included
     /// (RFC 4895 §6.2).
     pub fn sign(&self, bytes: &[u8]) -> Mac {
-        Mac(hmac::sign(&self.key(self.hmac_id), bytes))
+        self.key(self.hmac_id).sign(bytes)
     }
 
     /// Is `mac` the MAC over `bytes`, which are as for [`AssociationKey::sign`]? False for an HMAC that we did not
     /// list, see [`mac_len`]. The comparison takes the same time for every wrong MAC.
     pub fn verify(&self, hmac_id: u16, mac: &[u8], bytes: &[u8]) -> bool {
-        mac_len(hmac_id).is_some() && hmac::verify(&self.key(hmac_id), bytes, mac).is_ok()
+        mac_len(hmac_id).is_some() && self.key(hmac_id).verify(bytes, mac)
     }
 }
 

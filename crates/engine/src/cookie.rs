@@ -6,9 +6,9 @@
 
 pub use crate::auth::PeerAuth;
 use crate::auth::RANDOM_LEN;
+use crate::mac::Key;
 use crate::path::LocalId;
 use anabranch_base::{Duration, Entropy, Instant, Tsn};
-use aws_lc_rs::hmac;
 use core::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, SocketAddrV6};
 use thiserror::Error;
@@ -319,14 +319,14 @@ impl Cookie {
 struct Secret {
     /// Says which secret sealed a cookie, so that a forged one costs one MAC and not two.
     number: u8,
-    key: hmac::Key,
+    key: Key,
 }
 
 impl Secret {
     fn new(number: u8, entropy: &mut dyn Entropy) -> Self {
         let mut key = [0; 32];
         entropy.fill(&mut key);
-        Secret { number, key: hmac::Key::new(hmac::HMAC_SHA256, &key) }
+        Secret { number, key: Key::sha256(&key) }
     }
 }
 
@@ -350,12 +350,12 @@ impl CookieJar {
         CookieJar { current: Secret::new(0, entropy), previous: None, rotated: now }
     }
 
-    /// Bytes for another purpose that tell nothing of the secret, and that nobody knows who does not know it.
+    /// Bytes for another purpose that reveal nothing of the secret and cannot be guessed without it.
     pub(crate) fn derived(&self) -> [u8; 64] {
         let mut out = [0; 64];
         for (half, label) in out.chunks_exact_mut(MAC_LEN).zip([b"index of peers 0", b"index of peers 1"]) {
             // No cookie is as short as a label.
-            half.copy_from_slice(hmac::sign(&self.current.key, label).as_ref());
+            half.copy_from_slice(&self.current.key.sign(label));
         }
         out
     }
@@ -377,8 +377,8 @@ impl CookieJar {
         let start = out.len();
         out.extend_from_slice(&[VERSION, self.current.number]);
         cookie.encode(out);
-        let mac = hmac::sign(&self.current.key, out.get(start..).unwrap_or_default());
-        out.extend_from_slice(mac.as_ref());
+        let mac = self.current.key.sign(out.get(start..).unwrap_or_default());
+        out.extend_from_slice(&mac);
     }
 
     /// The cookie in `bytes`, if it is ours and fresh. Its ports and tags are still to be compared with the packet's
@@ -397,7 +397,9 @@ impl CookieJar {
             .flatten()
             .find(|s| s.number == *number)
             .ok_or(CookieError::BadMac)?;
-        hmac::verify(&secret.key, signed, mac).map_err(|_| CookieError::BadMac)?;
+        if !secret.key.verify(signed, mac) {
+            return Err(CookieError::BadMac);
+        }
         let cookie = Cookie::decode(fields).ok_or(CookieError::Malformed)?;
         let age = now.since(cookie.created);
         if age > cookie.lifespan {

@@ -1,15 +1,16 @@
-//! Unpredictable bytes from the operating system, through the buffered generator of the crypto library.
+//! Unpredictable bytes from the operating system.
 
 use anabranch_base::Entropy;
 
-/// Randomness for tags, cookies, nonces and keys, from the operating system.
+/// Randomness for tags, cookies, nonces and keys, from the operating system. Nothing is fetched ahead: after a `fork`
+/// both processes would have it.
 pub struct SystemEntropy;
 
 impl Entropy for SystemEntropy {
     fn fill(&mut self, dst: &mut [u8]) {
         // Fails only where the operating system has no random source at all. Going on with guessable tags and
         // keys would be worse than stopping.
-        if aws_lc_rs::rand::fill(dst).is_err() {
+        if getrandom::fill(dst).is_err() {
             panic!("the operating system gives no random bytes");
         }
     }

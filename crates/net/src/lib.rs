@@ -16,6 +16,23 @@
 //! # Ok(()) }
 //! ```
 //!
+//! Both ends in one process:
+//!
+//! ```
+//! # use anabranch_net::{AssocConfig, ClientConfig, ConnectOptions, Endpoint, Profile, SendOptions, ServerConfig};
+//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! # tokio::runtime::Runtime::new()?.block_on(async {
+//! let config = AssocConfig::new(Profile::named("low-latency")?);
+//! let server = Endpoint::server(ServerConfig::new("127.0.0.1:0".parse()?, config.clone()))?;
+//! let options = ConnectOptions::new(server.listening()[0], config);
+//! let client = Endpoint::client(ClientConfig::default())?.connect(options).await?;
+//! client.send(SendOptions::default(), "hello".into()).await?;
+//! let accepted = server.accept().await.expect("the client");
+//! let message = accepted.recv().await?.expect("what it sent");
+//! assert_eq!(message.payload.into_bytes(), "hello");
+//! # Ok(()) }) }
+//! ```
+//!
 //! # It comes back by itself
 //!
 //! A [`Connection`] is one association and ends with it: when the peer says so, when its host answers that it knows
@@ -78,6 +95,7 @@ mod reconnect;
 mod shared;
 mod socket;
 mod stats;
+mod wake;
 
 pub use alarm::Alarm;
 pub use bare::{Wire, claim, source_towards};

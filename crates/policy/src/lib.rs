@@ -2,6 +2,18 @@
 //!
 //! A policy sees views ([`view`]) and answers; it never sees the engine. The engine verifies each answer, so a
 //! bad policy can slow an association but not break the protocol. One folder per hook, one file per algorithm.
+//!
+//! ```
+//! use anabranch_policy::{Hook, Profile};
+//!
+//! let mut profile = Profile::named("cmt")?;
+//! profile.set(Hook::Retransmission, "rtx_csi:tau=10")?;
+//! assert_eq!(profile.get(Hook::Retransmission), "rtx_csi");
+//! // What does not fit is one line that says so.
+//! let wrong = profile.set(Hook::Retransmission, "rtx_csi:tau=0").unwrap_err();
+//! assert!(wrong.to_string().contains("tau=0 does not fit"));
+//! # Ok::<(), anabranch_policy::PolicyError>(())
+//! ```
 
 pub mod abandon;
 pub mod ack_credit;

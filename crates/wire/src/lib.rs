@@ -5,6 +5,27 @@
 //! reuses; [`PacketSlices`] assembles a whole packet whose payloads are shared, not copied.
 //!
 //! Where to look: one file per chunk under `chunk/`, parameters under `parameter/`, error causes in `cause.rs`.
+//!
+//! ```
+//! use anabranch_base::{Ssn, StreamId, Tsn};
+//! use anabranch_wire::{Chunk, CommonHeader, DataFlags, DataHeader, Packet, PacketSlices, Verify};
+//!
+//! let mut out = PacketSlices::default();
+//! out.start(CommonHeader { src_port: 5_000, dst_port: 9_899, vtag: 7 });
+//! let flags = DataFlags { begin: true, end: true, ..DataFlags::default() };
+//! let header = DataHeader { tsn: Tsn(1), stream: StreamId(0), ssn: Ssn(0), ppid: 0, flags };
+//! out.push_data(&header, "hello".into());
+//! let mut datagram = Vec::new();
+//! out.write_to(&mut datagram);
+//!
+//! let packet = Packet::parse(&datagram, Verify::Checksum)?;
+//! for chunk in packet.chunks() {
+//!     if let Chunk::Data(data) = chunk?.decode()? {
+//!         assert_eq!(data.payload, b"hello");
+//!     }
+//! }
+//! # Ok::<(), anabranch_wire::WireError>(())
+//! ```
 
 mod bits;
 mod cause;

@@ -8,10 +8,7 @@ use anabranch_base::{Duration, Instant};
 use anabranch_media::looping::{ClipError, LoopedClip};
 use anabranch_media::truth::FrameIndex;
 use anabranch_media::ts::Packet;
-use anabranch_media::{OutMessage, Packetiser, PacketiserConfig, StreamEnd};
-
-/// The shipped clip.
-const CLIP: &[u8] = include_bytes!(concat!(env!("CARGO_MANIFEST_DIR"), "/../media/clips/demo.ts"));
+use anabranch_media::{DEMO_CLIP as CLIP, OutMessage, Packetiser, PacketiserConfig, StreamEnd};
 
 /// Where the stream begins on the media clock; not at zero, so that nothing lies before it.
 pub const ORIGIN: Instant = Instant::from_millis(1_000);

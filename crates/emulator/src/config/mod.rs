@@ -2,7 +2,7 @@
 //!
 //! The grammar, for users and here:
 //!
-#![doc = include_str!("../../../../docs/EMULATE.md")]
+#![doc = include_str!("../../EMULATE.md")]
 
 mod file;
 mod relay;

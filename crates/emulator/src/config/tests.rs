@@ -255,7 +255,7 @@ proptest::proptest! {
 
 /// Blocks of the page in this language.
 fn blocks(language: &str) -> Vec<String> {
-    let page = include_str!("../../../../docs/EMULATE.md");
+    let page = include_str!("../../EMULATE.md");
     let fence = format!("```{language}\n");
     page.split(&fence).skip(1).filter_map(|rest| rest.split("```").next()).map(str::to_owned).collect()
 }
@@ -274,7 +274,7 @@ fn the_page_says_what_is_taken() {
     for file in files {
         assert_eq!(EmulatorConfig::from_toml(&file).map(drop), Ok(()), "{file}");
     }
-    let page = include_str!("../../../../docs/EMULATE.md");
+    let page = include_str!("../../EMULATE.md");
     for word in all_words() {
         assert!(page.contains(&format!("`{word}`")), "`{word}` is not on the page");
     }

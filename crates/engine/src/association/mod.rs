@@ -12,21 +12,21 @@ mod policies;
 pub(crate) mod receive;
 mod receiver;
 mod sender;
-mod status;
+mod settings;
 mod stream_reset;
 mod timers;
 mod transmit;
 
-pub(crate) use handshake::Birth;
+pub(crate) use handshake::Identity;
 pub(crate) use handshake::state::State;
 pub use handshake::state::{Phase, Stage};
 use path_table::PathTable;
-pub(crate) use policies::scratch::Bench;
+pub(crate) use policies::scratch::Workspace;
 use policies::set::Policies;
 use receiver::Receiver;
 use sender::Sender;
 pub use sender::undelivered::Undelivered;
-pub use status::Agreed;
+pub use settings::Agreed;
 pub use stream_reset::request::ReconfigError;
 
 use crate::config::AssocConfig;
@@ -147,7 +147,7 @@ impl Association {
         self.handshake.state().phase()
     }
 
-    /// The same by the names of the standard.
+    /// Where the association is in its life, by the names of RFC 9260 §4.
     pub fn stage(&self) -> Stage {
         self.handshake.state().stage()
     }
@@ -283,7 +283,7 @@ impl Association {
         self.acknowledger.is_due()
     }
 
-    /// Over, told, and nothing left to transmit.
+    /// Over; the user knows, and nothing is left to transmit.
     pub(crate) fn is_finished(&self) -> bool {
         self.handshake.state().phase() == Phase::Closed
             && self.control.is_empty()

@@ -4,7 +4,7 @@ use super::{AssocId, Endpoint, Slot};
 use crate::association::handshake::announced::ANNOUNCED_AS_OURS;
 use crate::association::handshake::restart::CookieAction;
 use crate::association::receive::Source;
-use crate::association::{Association, Birth, State};
+use crate::association::{Association, Identity, State};
 use crate::auth::AuthParams;
 use crate::cookie::{Cookie, CookieError};
 use crate::event::CloseReason;
@@ -99,8 +99,8 @@ impl Endpoint {
             Arc::make_mut(&mut config).error_detection = method;
         }
         let Ok(policies) = config.profile.build(config.seed) else { return };
-        let birth = birth(cookie, from);
-        let a = Association::new(config, policies, birth, self.entropy.as_mut(), State::Established);
+        let identity = identity(cookie, from);
+        let a = Association::new(config, policies, identity, self.entropy.as_mut(), State::Established);
         let mut slot = Slot::with(a);
         slot.association.accept(now, cookie);
         if !slot.association.admits_cookie(packet) {
@@ -132,15 +132,15 @@ impl Endpoint {
         let Some(mut slot) = self.slots.take(&id) else { return };
         self.by_tag.remove(self.keys.of_tag(slot.association.handshake.local_tag()), id.place());
         slot.hashes_of = None;
-        slot.association = slot.association.restarted(now, birth(cookie, from), cookie, self.entropy.as_mut());
+        slot.association = slot.association.restarted(now, identity(cookie, from), cookie, self.entropy.as_mut());
         self.slots.put(&id, slot);
         self.note_tag(cookie.local_tag, id);
         self.hand_over(now, id, from, packet, whole);
     }
 }
 
-fn birth(cookie: &Cookie, from: Source) -> Birth {
-    Birth {
+fn identity(cookie: &Cookie, from: Source) -> Identity {
+    Identity {
         local_port: cookie.local_port,
         peer_port: cookie.peer_port,
         local_tag: cookie.local_tag,

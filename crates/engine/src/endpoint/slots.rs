@@ -1,7 +1,7 @@
 //! The associations of an endpoint, found by id without a search.
 
 use super::{AssocId, Slot};
-use crate::association::Bench;
+use crate::association::Workspace;
 
 impl AssocId {
     /// Where its slot is.
@@ -22,9 +22,9 @@ struct Place {
 pub(super) struct Slots {
     places: Vec<Place>,
     free: Vec<u32>,
-    /// The bench of all associations while none has it, and the one that does.
-    bench: Option<Bench>,
-    bench_with: Option<AssocId>,
+    /// The workspace of all associations while none has it, and the one that does.
+    workspace: Option<Workspace>,
+    workspace_with: Option<AssocId>,
 }
 
 impl Slots {
@@ -63,45 +63,45 @@ impl Slots {
         place.slot.as_deref_mut().filter(|_| u64::from(place.generation) == id.0 >> 32)
     }
 
-    /// The same for work on the association itself, which may need the bench.
+    /// The slot for work on the association itself, which may need the workspace.
     #[inline]
     pub fn work_on(&mut self, id: &AssocId) -> Option<&mut Slot> {
-        if self.bench_with != Some(*id) {
-            self.lend_bench(id)?;
+        if self.workspace_with != Some(*id) {
+            self.lend_workspace(id)?;
         }
         self.get_mut(id)
     }
 
-    /// Gives the bench to another one.
+    /// Gives the workspace to another one.
     #[inline(never)]
-    fn lend_bench(&mut self, id: &AssocId) -> Option<()> {
+    fn lend_workspace(&mut self, id: &AssocId) -> Option<()> {
         self.get(id)?;
-        self.fetch_bench();
-        let bench = self.bench.take().unwrap_or_default();
-        self.bench_with = Some(*id);
-        self.get_mut(id)?.association.take_bench(bench);
+        self.fetch_workspace();
+        let workspace = self.workspace.take().unwrap_or_default();
+        self.workspace_with = Some(*id);
+        self.get_mut(id)?.association.take_workspace(workspace);
         Some(())
     }
 
-    /// Takes the bench back from whoever has it.
-    fn fetch_bench(&mut self) {
-        if let Some(with) = self.bench_with.take()
+    /// Takes the workspace back from whoever has it.
+    fn fetch_workspace(&mut self) {
+        if let Some(with) = self.workspace_with.take()
             && let Some(s) = self.get_mut(&with)
         {
-            self.bench = Some(s.association.give_bench());
+            self.workspace = Some(s.association.give_workspace());
         }
     }
 
     /// Before an association leaves its place.
-    fn keep_bench(&mut self, id: &AssocId) {
-        if self.bench_with == Some(*id) {
-            self.fetch_bench();
+    fn keep_workspace(&mut self, id: &AssocId) {
+        if self.workspace_with == Some(*id) {
+            self.fetch_workspace();
         }
     }
 
     pub fn remove(&mut self, id: &AssocId) -> Option<Box<Slot>> {
         self.get(id)?;
-        self.keep_bench(id);
+        self.keep_workspace(id);
         let at = id.place();
         let place = self.places.get_mut(at as usize)?;
         place.generation = place.generation.wrapping_add(1);
@@ -112,7 +112,7 @@ impl Slots {
     /// Takes the slot out while its place is kept for [`Slots::put`].
     pub fn take(&mut self, id: &AssocId) -> Option<Box<Slot>> {
         self.get(id)?;
-        self.keep_bench(id);
+        self.keep_workspace(id);
         self.places.get_mut(id.place() as usize)?.slot.take()
     }
 

@@ -1,7 +1,8 @@
 //! AUTH as a peer made by hand computes it (RFC 4895 §6.1, §6.2); shares no code with the engine.
 
 use anabranch_wire::{AuthOut, Encode, parameter_kind};
-use aws_lc_rs::hmac;
+use hmac::{Hmac, KeyInit, Mac};
+use sha2::Sha256;
 
 /// RANDOM, CHUNKS and HMAC-ALGO as they stand in parameters, without padding.
 pub fn key_vector(params: &[u8]) -> Vec<u8> {
@@ -28,8 +29,9 @@ pub fn signed(key_id: u16, key: &[u8], chunks: &[&[u8]]) -> Vec<u8> {
     let mut out = Vec::new();
     AuthOut { key_id, hmac_id: 3, mac_len: 32 }.encode(&mut out);
     chunks.iter().for_each(|c| out.extend_from_slice(c));
-    let mac = hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), &out);
+    let mac =
+        Hmac::<Sha256>::new_from_slice(key).expect("any length will do").chain_update(&out).finalize().into_bytes();
     let at = AuthOut::MAC_OFFSET;
-    out[at..at + 32].copy_from_slice(mac.as_ref());
+    out[at..at + 32].copy_from_slice(&mac);
     out
 }

@@ -5,8 +5,9 @@ mod shipped;
 
 pub use shipped::{SHIPPED, Shipped};
 
-use crate::claims::{Claim, ClaimFile, Shape};
-use crate::figures::{Figure, FigureFile};
+use crate::claims::{Claim, Shape};
+use crate::document::{self, Origin, Part, Problem};
+use crate::figures::Figure;
 use crate::report::{About, Overview};
 use crate::scenario::{Choice, Scenario, ScenarioError, check_name};
 use serde::Deserialize;
@@ -103,7 +104,12 @@ impl Experiment {
         };
         let e = Experiment { name: scenario.name.clone(), about, scenarios: vec![scenario] };
         let keys: Vec<_> = e.scenarios.iter().map(Scenario::keys).collect();
-        check(&e.about.claims, &e.about.figures, &shapes(&e.scenarios, &keys), &shown, &text)?;
+        let shapes = shapes(&e.scenarios, &keys);
+        for s in &e.scenarios {
+            check_claims(&e.about.claims, &s.claims_at, &shapes)?;
+            // Those that are drawn for want of others are right by themselves.
+            check_figures(&s.figures, &s.figures_at, &shapes)?;
+        }
         Ok(e)
     }
 
@@ -132,47 +138,41 @@ impl Experiment {
     }
 }
 
-/// Finds mistakes in the claims and figures of one file.
-fn check(
-    claims: &[Claim],
-    figures: &[Figure],
-    shapes: &[Shape<'_>],
-    file: &str,
-    text: &str,
-) -> Result<(), ScenarioError> {
-    let wrong = |table, key, name: &str, what| {
-        let line = line_of(text, table, key, name);
-        ScenarioError { file: file.to_owned(), line, what }
-    };
-    for (i, c) in claims.iter().enumerate() {
+/// Finds mistakes in the claims of one file; each stands at its place in `at`.
+fn check_claims(claims: &[Claim], at: &[Origin], shapes: &[Shape<'_>]) -> Result<(), Problem> {
+    for (i, (c, at)) in claims.iter().zip(at).enumerate() {
         if claims[..i].iter().any(|other| other.id == c.id) {
-            return Err(wrong("[[claim]]", "id", &c.id, format!("there are two claims `{}`", c.id)));
+            return Err(Problem::new(at, format!("there are two claims `{}`", c.id)));
         }
-        c.check(shapes).map_err(|e| wrong("[[claim]]", "id", &c.id, e.to_string()))?;
-    }
-    for (i, f) in figures.iter().enumerate() {
-        let named = check_name(&f.name).map_err(|e| format!("figure: {e}"));
-        named.map_err(|e| wrong("[[figure]]", "name", &f.name, e))?;
-        if figures[..i].iter().any(|other| other.name == f.name) {
-            return Err(wrong("[[figure]]", "name", &f.name, format!("there are two figures `{}`", f.name)));
-        }
-        f.check(shapes).map_err(|e| wrong("[[figure]]", "name", &f.name, e.to_string()))?;
+        c.check(shapes).map_err(|e| Problem::new(at, e.to_string()))?;
     }
     Ok(())
 }
 
-/// The line of `key = "name"` in one of the tables `table`.
-fn line_of(text: &str, table: &str, key: &str, name: &str) -> Option<usize> {
-    let mut inside = false;
-    let here = |line: &str| {
-        let value = line.strip_prefix(key).and_then(|l| l.trim_start().strip_prefix('=')).map(str::trim_start);
-        value.is_some_and(|v| ['"', '\''].iter().any(|q| v.starts_with(&format!("{q}{name}{q}"))))
-    };
-    let place = text.lines().map(str::trim).position(|line| {
-        inside = if line.starts_with('[') { line.starts_with(table) } else { inside };
-        inside && here(line)
-    });
-    place.map(|i| i + 1)
+/// And in its figures.
+fn check_figures(figures: &[Figure], at: &[Origin], shapes: &[Shape<'_>]) -> Result<(), Problem> {
+    for (i, (f, at)) in figures.iter().zip(at).enumerate() {
+        check_name(&f.name).map_err(|e| Problem::new(at, format!("figure: {e}")))?;
+        if figures[..i].iter().any(|other| other.name == f.name) {
+            return Err(Problem::new(at, format!("there are two figures `{}`", f.name)));
+        }
+        f.check(shapes).map_err(|e| Problem::new(at, e.to_string()))?;
+    }
+    Ok(())
+}
+
+/// Reads a file that has nothing but a list of tables, and where the `key` of each stands.
+fn list_of<T: DeserializeOwned>(
+    file: &str,
+    text: &str,
+    list: &str,
+    key: &str,
+) -> Result<(Vec<T>, Vec<Origin>), Problem> {
+    let table = document::parse(&Origin::of_file(file), text)?;
+    if let Some(other) = table.keys().find(|k| *k != list) {
+        return Err(Part::new("", &table).unknown(other, &[list]));
+    }
+    document::read_list(&table, list, key)
 }
 
 type Keys = Vec<(String, Vec<String>)>;
@@ -192,11 +192,13 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
     let head = format!("{before}experiment.toml");
     let wrong = |file: &str, what: String| ScenarioError { file: format!("{before}{file}"), line: None, what };
     let text = open("experiment.toml").map_err(|e| wrong("experiment.toml", e))?;
-    let f: File = toml_file(&head, &text)?;
-    check_name(&f.name).map_err(|e| wrong("experiment.toml", format!("`name`: {e}")))?;
+    let table = document::parse(&Origin::of_file(&head), &text)?;
+    let whole = Part::new("", &table);
+    let f: File = document::read(whole)?;
+    check_name(&f.name).map_err(|e| whole.at("name", e))?;
     let mut scenarios: Vec<Scenario> = Vec::new();
     for path in &f.scenarios {
-        let text = open(path).map_err(|e| wrong("experiment.toml", e))?;
+        let text = open(path).map_err(|e| whole.at("scenarios", e))?;
         let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
         let beside = |name: &str| open(&normal(folder, name));
         let scenario = Scenario::parse(&format!("{before}{path}"), &text, &beside)?;
@@ -212,15 +214,15 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
     let (mut claims, mut figures) = (Vec::new(), Vec::new());
     for s in &scenarios {
         let own: Vec<Figure> = s.figures.iter().map(|f| of_it(f, s)).collect();
-        check(&s.claims, &own, &shapes, s.file(), s.text())?;
+        check_claims(&s.claims, &s.claims_at, &shapes)?;
+        check_figures(&own, &s.figures_at, &shapes)?;
         claims.extend_from_slice(&s.claims);
         figures.extend(own);
     }
     for path in &f.claims {
-        let text = open(path).map_err(|e| wrong("experiment.toml", e))?;
-        let file = format!("{before}{path}");
-        let more = toml_file::<ClaimFile>(&file, &text)?.claims;
-        check(&more, &[], &shapes, &file, &text)?;
+        let text = open(path).map_err(|e| whole.at("claims", e))?;
+        let (more, at) = list_of::<Claim>(&format!("{before}{path}"), &text, "claim", "id")?;
+        check_claims(&more, &at, &shapes)?;
         claims.extend(more);
     }
     if f.figures.is_empty() {
@@ -229,18 +231,14 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
         pictures::number(&mut figures);
     }
     for path in &f.figures {
-        let text = open(path).map_err(|e| wrong("experiment.toml", e))?;
-        let file = format!("{before}{path}");
-        let more = toml_file::<FigureFile>(&file, &text)?.figures;
-        check(&[], &more, &shapes, &file, &text)?;
+        let text = open(path).map_err(|e| whole.at("figures", e))?;
+        let (more, at) = list_of::<Figure>(&format!("{before}{path}"), &text, "figure", "name")?;
+        check_figures(&more, &at, &shapes)?;
         figures.extend(more);
     }
-    twice(&claims, &figures).map_err(|what| wrong("experiment.toml", what))?;
-    for o in &f.overviews {
-        o.check(&shapes).map_err(|what| ScenarioError {
-            line: line_of(&text, "[[overview]]", "title", &o.title),
-            ..wrong("experiment.toml", what)
-        })?;
+    twice(&claims, &figures).map_err(|what| whole.wrong(what))?;
+    for (o, node) in f.overviews.iter().zip(table.list("overview")) {
+        o.check(&shapes).map_err(|what| Problem::new(&node.at, what))?;
     }
     let File { name, title, question, source, notes, overviews, .. } = f;
     let about = About { title, question, source, notes, claims, figures, overviews, ..About::default() };
@@ -279,26 +277,6 @@ fn normal(folder: &str, name: &str) -> String {
         }
     }
     parts.join("/")
-}
-
-fn toml_file<T: DeserializeOwned>(file: &str, text: &str) -> Result<T, ScenarioError> {
-    toml::from_str(text).map_err(|e| {
-        let before = e.span().and_then(|s| text.get(..s.start));
-        let line = before.map(|before| before.matches('\n').count() + 1);
-        let message = e.message().replace('\n', "; ").replace("expected a sequence", "expected a list");
-        let what = match before.and_then(key_of_value) {
-            Some(key) => format!("`{key}`: {message}"),
-            None => message,
-        };
-        ScenarioError { file: file.to_owned(), line, what }
-    })
-}
-
-/// The key whose value begins behind `before`; None where none stands in the same line.
-fn key_of_value(before: &str) -> Option<&str> {
-    let (key, _) = before.lines().last().filter(|_| !before.ends_with('\n'))?.rsplit_once('=')?;
-    let key = key.rsplit(['{', ',', '=']).next()?.trim();
-    (!key.is_empty()).then_some(key)
 }
 
 #[cfg(test)]
@@ -363,15 +341,19 @@ metric = "speed.goodput"
             let text = format!("name = \"e\"\ntitle = \"E\"\n{more}");
             of_folder("e/", &|_: &str| Ok(text.clone())).map(drop).expect_err("a mistake").to_string()
         };
-        let list = "invalid type: string \"claims.toml\", expected a list";
+        let list = "needs a list, not the text `claims.toml`";
         let claims = "scenarios = [\"one.toml\"]\nclaims = \"claims.toml\"\n";
         assert_eq!(wrong(claims), format!("e/experiment.toml:4: `claims`: {list}"));
-        assert!(wrong("scenarios = 3\n").starts_with("e/experiment.toml:3: `scenarios`: invalid type: integer `3`"));
+        assert!(
+            wrong("scenarios = 3\n").starts_with("e/experiment.toml:3: `scenarios`: needs a list, not the number 3")
+        );
         // Where the value is not at fault there is no key to name but the one in the message.
-        assert!(wrong("scenarios = []\nclaim = \"x\"\n").starts_with("e/experiment.toml:4: unknown field `claim`"));
-        assert!(wrong("").contains("missing field `scenarios`"), "{}", wrong(""));
+        let claim = "e/experiment.toml:4: unknown key `claim`; did you mean `claims`?";
+        assert_eq!(wrong("scenarios = []\nclaim = \"x\"\n"), claim);
+        assert_eq!(wrong(""), "e/experiment.toml: the key `scenarios` is missing");
         let claim = folder(SCENARIO, &CLAIMS.replacen("over = \"rbuf\"", "at = { rbuf = 3 }", 1), FIGURES);
-        assert!(claim.as_ref().is_err_and(|e| e.starts_with("e/claims.toml:7: `rbuf`: invalid type")), "{claim:?}");
+        let rbuf = "e/claims.toml:7: claim `A`: `at.rbuf`: needs a text, not the number 3";
+        assert_eq!(claim.unwrap_err(), rbuf);
     }
 
     #[test]

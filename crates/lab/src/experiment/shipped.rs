@@ -2,7 +2,8 @@
 
 use crate::scenario::{self, ScenarioError};
 
-/// A folder of `experiments/` in the repository.
+/// A folder of `experiments/`. The repository has them at its root; the link to there in this crate lets them travel
+/// with its package.
 #[derive(Debug)]
 pub struct Shipped {
     /// Its name.
@@ -64,7 +65,7 @@ macro_rules! shipped {
     ($($name:literal: $($file:literal),+;)*) => {
         &[$(Shipped {
             name: $name,
-            files: &[$(($file, include_str!(concat!("../../../../experiments/", $name, "/", $file)))),+],
+            files: &[$(($file, include_str!(concat!("../../experiments/", $name, "/", $file)))),+],
         }),*]
     };
 }

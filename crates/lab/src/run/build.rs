@@ -110,7 +110,7 @@ impl Scene {
         record: &SharedRecord,
     ) -> Result<(AgentId, AgentId), RunError> {
         let policies = RandomStream::named(seed, &format!("{}.policies", f.name)).u64();
-        let (association, _) = s.config(policies).map_err(RunError)?;
+        let (association, _) = s.config(policies).map_err(|e| RunError(e.to_string()))?;
         let receiver = self.network.next_id();
         let sender = AgentId(receiver.0 + 1);
         let config = |end, peer| SctpConfig {

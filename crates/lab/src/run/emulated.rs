@@ -52,7 +52,7 @@ impl Emulated {
         let live = scene.flows.first().ok_or_else(|| RunError("no flow".to_owned()))?;
         let paths = live.pairs.iter().map(|pair| path(plan, &scene, sctp, *pair));
         let paths = paths.collect::<Result<Vec<_>, _>>()?;
-        let (mut association, _) = sctp.config(seed).map_err(RunError)?;
+        let (mut association, _) = sctp.config(seed).map_err(|e| RunError(e.to_string()))?;
         // Relays are address translators: a further path joins as it does behind any of them.
         association.dynamic_addresses = true;
         // What watches the agents of the virtual network, which never run, now watches this.

@@ -187,7 +187,7 @@ fn of_sctp(to: &mut Below<'_>, s: &Sctp) -> Result<(), String> {
     to.put("paths", paths.map(|n| n as u64));
     to.put("overhead", *overhead);
     // What the limits of the scenario made of the profile's.
-    of_association(to, s.config(0)?.0);
+    of_association(to, s.config(0).map_err(|e| e.to_string())?.0);
     Ok(())
 }
 

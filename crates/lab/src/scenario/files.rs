@@ -2,54 +2,63 @@
 //! wanted. The text becomes part of the scenario, so a run is known by what was in the file.
 
 use super::Reader;
-use super::error::Problem;
-use toml::{Table, Value};
+use crate::document::{Node, Origin, Part, Problem, Table, Value};
 
 /// Reads every file that is named in `table`.
 pub(super) fn load(table: &mut Table, others: Reader<'_>) -> Result<(), Problem> {
-    load_table(&mut Vec::new(), table, others)
+    Loader { others, part: String::new(), keys: Vec::new() }.table(table)
 }
 
-/// `path` leads from the file to the table.
-fn load_table(path: &mut Vec<String>, table: &mut Table, others: Reader<'_>) -> Result<(), Problem> {
-    for (key, value) in table {
-        path.push(key.clone());
-        load_value(path, value, others)?;
-        path.pop();
-    }
-    Ok(())
+struct Loader<'r> {
+    others: Reader<'r>,
+    /// The part of the file with a name of its own: flow `main`.
+    part: String,
+    /// The keys that lead from there to the value.
+    keys: Vec<String>,
 }
 
-fn load_value(path: &mut Vec<String>, value: &mut Value, others: Reader<'_>) -> Result<(), Problem> {
-    match value {
-        Value::Array(list) => {
-            for one in list {
-                let name = one.get("name").and_then(Value::as_str);
-                // A part of the file with a name of its own: flow `main`.
-                let mut named = name.zip(path.last()).map(|(name, list)| vec![format!("{list} `{name}`")]);
-                load_value(named.as_mut().unwrap_or(path), one, others)?;
-            }
-            Ok(())
+impl Loader<'_> {
+    fn table(&mut self, table: &mut Table) -> Result<(), Problem> {
+        let keys: Vec<String> = table.keys().map(str::to_owned).collect();
+        for (key, node) in keys.into_iter().zip(table.values_mut()) {
+            self.keys.push(key);
+            self.value(node)?;
+            self.keys.pop();
         }
-        Value::Table(table) => {
-            if let Some(name) = table.get("file").and_then(Value::as_str).filter(|_| !table.contains_key("text")) {
-                let text = others(name).map_err(|e| wrong(path, e))?;
-                table.insert("text".to_owned(), Value::String(text));
-                return Ok(());
-            }
-            load_table(path, table, others)
-        }
-        _ => Ok(()),
+        Ok(())
     }
-}
 
-/// What is wrong with the key at the end of `path`.
-fn wrong(path: &[String], what: String) -> Problem {
-    match path {
-        [named, key @ ..] if named.ends_with('`') => Problem::at(named, &key.join("."), what),
-        [key] => Problem::at("", key, what),
-        [around @ .., key] => Problem::at(&format!("[{}]", around.join(".")), key, what),
-        [] => Problem::new("", what),
+    fn value(&mut self, node: &mut Node) -> Result<(), Problem> {
+        let at = node.at.clone();
+        match &mut node.value {
+            Value::List(list) => list.iter_mut().try_for_each(|one| self.element(one)),
+            Value::Table(table) => {
+                let Some(name) = table.text("file").filter(|_| !table.contains("text")) else {
+                    return self.table(table);
+                };
+                let text = (self.others)(name).map_err(|e| self.wrong(&at, e))?;
+                table.put("text", Node::text(&text, &at));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn element(&mut self, one: &mut Node) -> Result<(), Problem> {
+        let name = one.as_table().and_then(|t| t.text("name"));
+        let Some((name, list)) = name.zip(self.keys.last()) else { return self.value(one) };
+        let part = format!("{list} `{name}`");
+        let mut inner = Loader { others: self.others, part, keys: Vec::new() };
+        inner.value(one)
+    }
+
+    fn wrong(&self, at: &Origin, what: String) -> Problem {
+        match &self.keys[..] {
+            [] => Problem::new(at, what),
+            keys if !self.part.is_empty() => Problem::of_key(&self.part, &keys.join("."), at, what),
+            [key] => Problem::of_key("", key, at, what),
+            [around @ .., key] => Problem::of_key(&format!("[{}]", around.join(".")), key, at, what),
+        }
     }
 }
 
@@ -59,42 +68,42 @@ pub(super) struct Trace<'t> {
     pub name: &'t str,
     /// Its text.
     pub text: &'t str,
-    table: &'t Table,
+    beside: Part<'t>,
 }
 
 impl<'t> Trace<'t> {
     /// The file that the value of `key` names; beside it only the keys `beside` may stand.
-    pub fn of(place: &str, key: &str, value: &'t Value, beside: &[&str]) -> Result<Self, Problem> {
-        let wanted = || Problem::at(place, key, "needs a file, such as { file = \"cell.trace\" }");
-        let table = value.as_table().ok_or_else(wanted)?;
+    pub fn of(part: Part<'t>, key: &str, value: &'t Node, beside: &[&str]) -> Result<Self, Problem> {
+        let wanted = || part.at(key, "needs a file, such as { file = \"cell.trace\" }");
+        let inner = Part::new(part.name, value.as_table().ok_or_else(wanted)?);
         let known: Vec<&str> = ["file"].iter().chain(beside).copied().collect();
-        if let Some(other) = table.keys().find(|k| *k != "text" && !known.contains(&k.as_str())) {
-            return Err(Problem::unknown(place, other, &known));
+        if let Some(other) = inner.table.keys().find(|k| *k != "text" && !known.contains(k)) {
+            return Err(inner.unknown(other, &known));
         }
-        let get = |of: &str| table.get(of).and_then(Value::as_str).ok_or_else(wanted);
-        Ok(Trace { name: get("file")?, text: get("text")?, table })
+        let get = |of: &str| inner.table.text(of).ok_or_else(wanted);
+        Ok(Trace { name: get("file")?, text: get("text")?, beside: inner })
     }
 
     /// A switch beside it.
-    pub fn flag(&self, place: &str, key: &str, unless_said: bool) -> Result<bool, Problem> {
-        match self.table.get(key) {
+    pub fn flag(&self, key: &str, unless_said: bool) -> Result<bool, Problem> {
+        match self.beside.table.get(key).map(|node| &node.value) {
             None => Ok(unless_said),
             Some(Value::Boolean(b)) => Ok(*b),
-            Some(_) => Err(Problem::at(place, key, "is true or false")),
+            Some(_) => Err(self.beside.at(key, "is true or false")),
         }
     }
 
     /// A number of bytes beside it.
-    pub fn bytes(&self, place: &str, key: &str) -> Result<Option<u32>, Problem> {
-        match self.table.get(key) {
+    pub fn bytes(&self, key: &str) -> Result<Option<u32>, Problem> {
+        match self.beside.table.get(key).map(|node| &node.value) {
             None => Ok(None),
             Some(Value::Integer(n)) if (1..=1_000_000).contains(n) => Ok(u32::try_from(*n).ok()),
-            Some(_) => Err(Problem::at(place, key, "needs whole bytes from 1 to 1000000")),
+            Some(_) => Err(self.beside.at(key, "needs whole bytes from 1 to 1000000")),
         }
     }
 
     /// What is wrong with the text, naming the file.
-    pub fn wrong(&self, place: &str, key: &str, error: impl core::fmt::Display) -> Problem {
-        Problem::at(place, key, format!("{}: {error}", self.name))
+    pub fn wrong(&self, part: Part<'_>, key: &str, error: impl core::fmt::Display) -> Problem {
+        part.at(key, format!("{}: {error}", self.name))
     }
 }

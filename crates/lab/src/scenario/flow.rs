@@ -1,9 +1,9 @@
 //! `[[flow]]`: who talks to whom, and how.
 
-use super::error::{Problem, section};
 use super::others::{self, OF_TCP};
 use super::traffic::{self, Traffic};
 use super::units::{BitRate, ByClass, Names, Size, Time};
+use crate::document::{Node, Part, Problem, Table, Value, read as read_keys};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
 use anabranch_base::{Duration, Rate};
@@ -12,8 +12,8 @@ use anabranch_policy::registry::{Hook, Profile, Value as ParamValue};
 use anabranch_sim::traffic::{TrafficConfig, Video, VideoTrace};
 use anabranch_sim::transport::tcp::TcpConfig;
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
-use toml::{Table, Value};
 
 /// A flow, ready to run. Several of one name are a group.
 #[derive(Clone, PartialEq, Debug)]
@@ -153,7 +153,8 @@ struct Basic {
     to: Option<Names>,
     start: Option<Time>,
     start_within: Option<Time>,
-    traffic: Option<Value>,
+    #[serde(rename = "traffic")]
+    _traffic: Option<IgnoredAny>,
     playout: Option<Time>,
     follow_rate: Option<String>,
     least_rate: Option<BitRate>,
@@ -174,58 +175,54 @@ struct SctpKeys {
 }
 
 /// May a flow have this name?
-pub(super) fn may_be_called(name: &str) -> bool {
+fn may_be_called(name: &str) -> bool {
     !name.is_empty() && !name.contains(['.', '*', ',', '"'])
 }
 
 /// The name of the flow in `table`.
 pub(super) fn name(table: &Table) -> Result<&str, Problem> {
-    match table.get("name").and_then(Value::as_str) {
-        Some(name) if may_be_called(name) => Ok(name),
-        Some(_) => Err(Problem::at("[[flow]]", "name", "needs letters, without dots, stars, commas and quotes")),
-        None => Err(Problem::new("[[flow]]", "the key `name` is missing")),
-    }
+    let part = Part::new("[[flow]]", table);
+    let node = table.get("name").ok_or_else(|| part.wrong("the key `name` is missing"))?;
+    let wrong = || part.at("name", "needs letters, without dots, stars, commas and quotes");
+    node.as_text().filter(|name| may_be_called(name)).ok_or_else(wrong)
 }
 
 /// Reads a flow or a group of them; none when it is not enabled.
 pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     let group = name(table)?.to_owned();
     let place = format!("flow `{group}`");
-    let enabled = match table.get("enabled") {
+    let part = Part::new(&place, table);
+    let enabled = match table.get("enabled").map(|node| &node.value) {
         None => true,
         Some(Value::Boolean(b)) => *b,
-        Some(_) => return Err(Problem::at(&place, "enabled", "is true or false")),
+        Some(_) => return Err(part.at("enabled", "is true or false")),
     };
-    let (mut basic, mut own) = (Table::new(), Table::new());
-    for (key, value) in table {
-        match key.as_str() {
-            "name" | "enabled" | "note" => {}
-            k if BASIC.contains(&k) => drop(basic.insert(key.clone(), value.clone())),
-            _ => drop(own.insert(key.clone(), value.clone())),
-        }
-    }
-    let basic: Basic = section(&place, Value::Table(basic))?;
+    let mut own = table.clone();
+    own.split(|key| matches!(key, "name" | "enabled" | "note"));
+    let basic = own.split(|key| BASIC.contains(&key));
     let said = Said::of(&own);
+    let own = Part::new(&place, &own);
+    let basic: Basic = read_keys(Part::new(&place, &basic))?;
     let (mut transport, full) = match basic.transport.as_str() {
-        "sctp" => sctp(&place, own)?,
-        "tcp" => others::tcp(&place, own)?,
-        "udp" => others::udp(&place, own)?,
-        other => return Err(Problem::at(&place, "transport", format!("is sctp, tcp or udp, not `{other}`"))),
+        "sctp" => sctp(own)?,
+        "tcp" => others::tcp(own)?,
+        "udp" => others::udp(own)?,
+        other => return Err(part.at("transport", format!("is sctp, tcp or udp, not `{other}`"))),
     };
-    let traffic = basic.traffic.clone().map_or(Ok(Traffic::BULK), |t| traffic::read(&place, t))?;
+    let traffic = traffic::read(part)?;
     let clocked = !matches!(traffic, Traffic::Bulk { .. }) || !matches!(transport, Transport::Udp(_));
     if !clocked {
-        return Err(Problem::at(&place, "traffic", "bulk has no clock, which udp needs: choose cbr or another"));
+        return Err(part.at("traffic", "bulk has no clock, which udp needs: choose cbr or another"));
     }
-    let traffic = traffic.config(full).map_err(|e| Problem::at(&place, "traffic", e))?;
+    let traffic = traffic.config(full).map_err(|e| part.at("traffic", e))?;
     let playout = basic.playout.as_ref().map(|Time(after)| match &traffic {
         TrafficConfig::Video(Video { fps, .. }) | TrafficConfig::VideoTrace(VideoTrace { fps, .. }) => {
             Ok(Playout { after: *after, fps: *fps })
         }
-        _ => Err(Problem::at(&place, "playout", "is for traffic of kind video or video-trace: remove it")),
+        _ => Err(part.at("playout", "is for traffic of kind video or video-trace: remove it")),
     });
     let playout = playout.transpose()?;
-    let follow = follow(&place, &basic, &traffic, &transport)?;
+    let follow = follow(part, &basic, &traffic, &transport)?;
     let video = matches!(traffic, TrafficConfig::Video(_) | TrafficConfig::VideoTrace(_));
     let mut cut = playout.map(|_| Cut::plain(full));
     if let Transport::Sctp(s) = &mut transport {
@@ -233,15 +230,11 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
             cut = Some(Cut::media());
             s.delivery = said.of_video(s.delivery, playout);
         } else if let Some(key) = said.by_class {
-            return Err(Problem::at(
-                &place,
-                key,
-                "is a list by class of frames: traffic of other kinds takes one value",
-            ));
+            return Err(part.at(key, "is a list by class of frames: traffic of other kinds takes one value"));
         }
     }
     let (start, within) = (basic.start, basic.start_within);
-    let ends = ends(&place, basic.from.as_ref(), basic.to.as_ref())?;
+    let ends = ends(part, basic.from.as_ref(), basic.to.as_ref())?;
     let single = ends.len() == 1;
     let flow = |(i, (from, to)): (usize, (String, String))| Flow {
         name: if single { group.clone() } else { format!("{group}.{}", i + 1) },
@@ -262,12 +255,12 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
 
 /// How the encoder of a flow follows what its paths carry.
 fn follow(
-    place: &str,
+    part: Part<'_>,
     keys: &Basic,
     traffic: &TrafficConfig,
     transport: &Transport,
 ) -> Result<Option<Follow>, Problem> {
-    let wrong = |key: &str, what: &str| Err(Problem::at(place, key, what));
+    let wrong = |key: &str, what: &str| Err(part.at(key, what));
     let what = match keys.follow_rate.as_deref() {
         None | Some("none") if keys.least_rate.is_some() => {
             return wrong("least-rate", "is for a flow with `follow-rate`: remove it");
@@ -307,8 +300,8 @@ struct Said {
 
 impl Said {
     fn of(own: &Table) -> Self {
-        let has = |key| own.contains_key(key);
-        let listed = |key: &&str| own.get(*key).is_some_and(Value::is_array);
+        let has = |key| own.contains(key);
+        let listed = |key: &&str| own.get(key).is_some_and(|node| node.as_list().is_some());
         let by_class = ["lifetime", "max-retransmissions"].iter().find(|k| listed(k)).copied();
         Said { streams: has("streams"), unordered: has("unordered"), lifetime: has("lifetime"), by_class }
     }
@@ -326,61 +319,58 @@ impl Said {
 }
 
 /// Who talks to whom: two lists of one length, or one end for all.
-fn ends(place: &str, from: Option<&Names>, to: Option<&Names>) -> Result<Vec<(String, String)>, Problem> {
+fn ends(part: Part<'_>, from: Option<&Names>, to: Option<&Names>) -> Result<Vec<(String, String)>, Problem> {
     let list = |names: Option<&Names>, fallback: &str| names.map_or(vec![fallback.to_owned()], |n| n.all().to_vec());
     let (from, to) = (list(from, "sender"), list(to, "receiver"));
     let n = from.len().max(to.len());
     if from.is_empty() || to.is_empty() || [&from, &to].iter().any(|l| l.len() != 1 && l.len() != n) {
-        return Err(Problem::new(place, "`from` and `to` need lists of one length, or one name for all"));
+        return Err(part.wrong("`from` and `to` need lists of one length, or one name for all"));
     }
     let at = |list: &[String], i: usize| list.get(i).or(list.first()).cloned().unwrap_or_default();
     Ok((0..n).map(|i| (at(&from, i), at(&to, i))).collect())
 }
 
-pub(super) fn refuse_strangers(place: &str, own: &Table, transport: &str, known: &[&str]) -> Result<(), Problem> {
-    let Some(key) = own.keys().find(|k| !known.contains(&k.as_str())) else { return Ok(()) };
-    let elsewhere = OF_SCTP.iter().chain(&LIMITS).chain(&OF_TCP).any(|k| k == key) || key.parse::<Hook>().is_ok();
+pub(super) fn refuse_strangers(part: Part<'_>, transport: &str, known: &[&str]) -> Result<(), Problem> {
+    let Some(key) = part.table.keys().find(|k| !known.contains(k)) else { return Ok(()) };
+    let elsewhere = OF_SCTP.iter().chain(&LIMITS).chain(&OF_TCP).any(|k| *k == key) || key.parse::<Hook>().is_ok();
     if elsewhere {
-        return Err(Problem::at(place, key, format!("`{key}` says nothing in a flow over {transport}: remove it")));
+        return Err(part.named(key, format!("`{key}` says nothing in a flow over {transport}: remove it")));
     }
     let all: Vec<&str> = BASIC.iter().chain(known).copied().collect();
-    Err(Problem::unknown(place, key, &all))
+    Err(part.unknown(key, &all))
 }
 
-fn sctp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
-    let (mut keys, mut limits, mut hooks) = (Table::new(), Table::new(), BTreeMap::new());
-    for (key, value) in own {
-        match key.parse::<Hook>() {
-            Ok(hook) => drop(hooks.insert(hook, (key, value))),
-            Err(_) if LIMITS.contains(&key.as_str()) => drop(limits.insert(key, value)),
-            Err(_) => drop(keys.insert(key, value)),
-        }
-    }
+fn sctp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
+    let mut keys = part.table.clone();
+    let limits = keys.split(|key| LIMITS.contains(&key));
+    let hooks = keys.split(|key| key.parse::<Hook>().is_ok());
     let known: Vec<&str> = OF_SCTP.iter().chain(&["encapsulation"]).copied().collect();
     let mut all = known.clone();
     all.extend(LIMITS);
     let dashed: Vec<String> = Hook::ALL.iter().map(|h| h.name().replace('_', "-")).collect();
     all.extend(dashed.iter().map(String::as_str));
-    if keys.keys().any(|k| !known.contains(&k.as_str())) {
-        refuse_strangers(place, &keys, "sctp", &all)?;
+    if keys.keys().any(|k| !known.contains(&k)) {
+        refuse_strangers(Part::new(part.name, &keys), "sctp", &all)?;
     }
-    let keys: SctpKeys = section(place, Value::Table(keys))?;
-    let limits: Limits = section(place, Value::Table(limits))?;
-    let mut profile = Profile::named(keys.profile.as_deref().unwrap_or("cmt"))
-        .map_err(|e| Problem::at(place, "profile", e.to_string()))?;
-    for (hook, (key, value)) in hooks {
-        let spec =
-            value.as_str().ok_or_else(|| Problem::at(place, &key, "needs a policy, such as \"rtx_csi:tau=30\""))?;
-        profile.set(hook, spec).map_err(|e| Problem::at(place, &key, e.to_string()))?;
+    let keys: SctpKeys = read_keys(Part::new(part.name, &keys))?;
+    let limits: Limits = read_keys(Part::new(part.name, &limits))?;
+    let mut profile =
+        Profile::named(keys.profile.as_deref().unwrap_or("cmt")).map_err(|e| part.at("profile", e.to_string()))?;
+    // In the order of the hooks, not of their names.
+    let hooks: BTreeMap<Hook, (&str, &Node)> =
+        hooks.iter().filter_map(|(key, node)| Some((key.parse::<Hook>().ok()?, (key, node)))).collect();
+    for (hook, (key, node)) in hooks {
+        let spec = node.as_text().ok_or_else(|| part.at(key, "needs a policy, such as \"rtx_csi:tau=30\""))?;
+        profile.set(hook, spec).map_err(|e| part.at(key, e.to_string()))?;
     }
-    check_timer(place, &profile)?;
+    check_timer(part, &profile)?;
     let overhead = match keys.encapsulation.as_deref() {
         None | Some("none") => 20,
         Some("udp") => 28,
-        Some(other) => return Err(Problem::at(place, "encapsulation", format!("is none or udp, not `{other}`"))),
+        Some(other) => return Err(part.at("encapsulation", format!("is none or udp, not `{other}`"))),
     };
     if keys.streams == Some(0) {
-        return Err(Problem::at(place, "streams", "needs one stream or more"));
+        return Err(part.at("streams", "needs one stream or more"));
     }
     let delivery = Delivery {
         streams: Streams::InTurn(keys.streams.unwrap_or(1)),
@@ -390,14 +380,21 @@ fn sctp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
     };
     let read_rate = keys.read_rate.map(|r| r.0);
     let sctp = Sctp { profile, limits, delivery, read_rate, paths: keys.paths, overhead };
-    // The message begins with the key.
-    let wrong = |e: String| Problem::at(place, e.split('`').nth(1).unwrap_or_default(), e.as_str());
-    let full = sctp.config(0).map_err(wrong)?.1;
+    let full = sctp.config(0).map_err(|e| part.about(e.key, e.to_string()))?.1;
     Ok((Transport::Sctp(Box::new(sctp)), full))
 }
 
+/// A limit that cannot be.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[error("`{key}` {says}")]
+pub(crate) struct LimitError {
+    /// The key of the limit.
+    pub key: &'static str,
+    says: String,
+}
+
 /// A floor above the ceiling would be none.
-fn check_timer(place: &str, profile: &Profile) -> Result<(), Problem> {
+fn check_timer(part: Part<'_>, profile: &Profile) -> Result<(), Problem> {
     let value = |name: &str| match profile.value(Hook::Timer, name) {
         Some(ParamValue::Number(n)) => Some(n),
         _ => None,
@@ -406,7 +403,7 @@ fn check_timer(place: &str, profile: &Profile) -> Result<(), Problem> {
     for name in ["rto_min", "standard_min"] {
         if let Some(min) = value(name).filter(|min| *min > max) {
             let what = format!("{name}={min} must not be above rto_max={max}");
-            return Err(Problem::at(place, "timer", what));
+            return Err(part.at("timer", what));
         }
     }
     Ok(())
@@ -417,7 +414,8 @@ impl Sctp {
     ///
     /// # Errors
     /// A limit that cannot be.
-    pub(crate) fn config(&self, seed: u64) -> Result<(AssocConfig, u32), String> {
+    pub(crate) fn config(&self, seed: u64) -> Result<(AssocConfig, u32), LimitError> {
+        let wrong = |key, says: String| Err(LimitError { key, says });
         let mut a = AssocConfig::new(self.profile.clone());
         let l = &self.limits;
         a.seed = seed;
@@ -429,22 +427,20 @@ impl Sctp {
         let mtu = l.packet_size.map_or(1_500, |s| s.0);
         let smallest = (AssocConfig::MIN_PACKET_SIZE as u64) + u64::from(self.overhead);
         if !(smallest..=65_535).contains(&mtu) {
-            return Err(format!("`packet-size` is {mtu}, and must lie between {smallest} and 65535 bytes"));
+            return wrong("packet-size", format!("is {mtu}, and must lie between {smallest} and 65535 bytes"));
         }
         a.packet_size = (mtu - u64::from(self.overhead)) as usize;
         if let Some(Size(bytes)) = l.receive_buffer {
             if !(1_500..=1 << 32).contains(&bytes) {
-                return Err(format!("`receive-buffer` is {bytes}, and must lie between 1500 bytes and 4GB"));
+                return wrong("receive-buffer", format!("is {bytes}, and must lie between 1500 bytes and 4GB"));
             }
             a.receive_buffer = bytes as usize;
         }
         // As much again as may be outstanding, so that there is always more to send.
         a.send_buffer = l.send_buffer.map_or((4 * a.receive_buffer).max(256 << 10), |s| s.0 as usize);
         if a.send_buffer < a.packet_size {
-            return Err(format!(
-                "`send-buffer` is {}, and must hold a packet of {} bytes",
-                a.send_buffer, a.packet_size
-            ));
+            let (buffer, packet) = (a.send_buffer, a.packet_size);
+            return wrong("send-buffer", format!("is {buffer}, and must hold a packet of {packet} bytes"));
         }
         let set = |slot: &mut u16, value: Option<u16>| *slot = value.unwrap_or(*slot);
         set(&mut a.max_burst, l.max_burst);
@@ -464,7 +460,7 @@ impl Sctp {
             return Err(format!("`settings` has no `{name}`; there are {}", AssocConfig::SETTINGS.join(", ")));
         }
         if let Some((name, _)) = l.quirks.iter().find(|(name, on)| !a.quirks.set(name, **on)) {
-            return Err(format!("`quirks` has no `{name}`; there are {}", Quirks::NAMES.join(", ")));
+            return wrong("quirks", format!("has no `{name}`; there are {}", Quirks::NAMES.join(", ")));
         }
         let headers = anabranch_wire::COMMON_HEADER_LEN + anabranch_wire::DATA_HEADER_LEN;
         let full = (a.packet_size - headers) & !3;

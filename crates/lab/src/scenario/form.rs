@@ -1,8 +1,8 @@
 //! Which runs: all of them, a few, or a choice.
 
-use super::error::Problem;
-use super::sweep::{self, Sweep};
+use super::sweep::{self, Quick, Sweep};
 use super::{Plan, Scenario, ScenarioError};
+use crate::document::{By, Entry, Problem};
 use crate::metrics::Fingerprint;
 use crate::results::Form;
 use toml::Table;
@@ -39,20 +39,27 @@ impl Scenario {
         if choice.quick
             && let Some(quick) = &self.quick
         {
-            s.seeds = quick.seeds.unwrap_or(s.seeds);
-            for sweep in &mut s.sweeps {
-                if let Some(kept) = quick.sweep.get(&sweep.name) {
-                    let wrong = |name: &str, what| Problem::at("[quick.sweep]", name, what);
-                    let done = sweep.keep(kept).map_err(|what| wrong(&sweep.name, what));
-                    done.map_err(|p| p.inside(&self.file, &self.text))?;
-                }
-            }
-            for (key, value) in &quick.set {
-                let wrong = |what| super::ScenarioError { file: self.file.clone(), line: None, what };
-                sweep::set(&mut s.base, key, value).map_err(wrong)?;
-            }
+            s = self.quickened(quick)?;
         }
         s.seeds = choice.seeds.unwrap_or(s.seeds);
+        Ok(s)
+    }
+
+    /// The scenario as this quick form has it.
+    pub(super) fn quickened(&self, quick: &Quick) -> Result<Scenario, Problem> {
+        let mut s = self.clone();
+        s.seeds = quick.seeds.unwrap_or(s.seeds);
+        for sweep in &mut s.sweeps {
+            if let Some(kept) = quick.sweep.get(&sweep.name) {
+                let kept = kept.as_list().unwrap_or_default();
+                sweep.keep(kept).map_err(|what| quick.sweep_part().at(&sweep.name, what))?;
+            }
+        }
+        for (key, node) in quick.set.iter() {
+            let node = node.clone().put_by(By::Quick);
+            let entry = Entry { key: node.at.clone(), node };
+            sweep::set(&mut s.base, key, &entry).map_err(|what| quick.set_part().about(key, what))?;
+        }
         Ok(s)
     }
 
@@ -79,7 +86,7 @@ impl Scenario {
             let plan = self.plan(&at)?;
             let label = |(s, i): (&Sweep, &usize)| s.labels().get(*i).cloned().unwrap_or_default();
             let values = self.sweeps.iter().zip(&at).map(label).collect();
-            let keys = self.table(&at).map_err(|p| p.inside(&self.file, &self.text))?;
+            let keys = self.table(&at)?.plain();
             let hash = hash_of(
                 &keys,
                 self.measures.iter().map(|m| m.name.as_str()).chain(self.series.iter().map(|s| s.name.as_str())),

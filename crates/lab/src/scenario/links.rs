@@ -1,151 +1,146 @@
 //! Links of a topology: keys and values are netem's words; recorded deliveries and losses come from files.
 
-use super::error::Problem;
 use super::files::Trace;
+use crate::document::{Node, Part, Problem, Value};
 use anabranch_base::Duration;
 use anabranch_sim::loss::LossTrace;
-use anabranch_sim::netem::{LINK_WORDS, Links, NoGuest, canonical, is_word, nearest, read_links, split};
+use anabranch_sim::netem::{
+    LINK_WORDS, LinkReader, Mistake, NoGuest, ParseError, canonical, is_word, nearest, split, words_of_values,
+};
 use anabranch_sim::{DeliveryTrace, LinkConfig, LossConfig};
-use toml::{Table, Value};
 
-/// Reads the keys of `table` as the links of a cable, forward (`up`) and backward (`down`). `place` names the part of
-/// the file.
-pub(super) fn read(place: &str, table: &Table) -> Result<(LinkConfig, LinkConfig), Problem> {
-    let mut words = Vec::new();
+/// Reads the keys of the part as the links of a cable, forward (`up`) and backward (`down`).
+pub(super) fn read(part: Part<'_>) -> Result<(LinkConfig, LinkConfig), Problem> {
+    let mut guest = NoGuest;
+    let mut reader = LinkReader::new(&mut guest, None);
     // Traces from files, for up and down.
     let mut traces = [Vec::new(), Vec::new()];
-    for (key, value) in table.iter().filter(|(k, _)| !matches!(k.as_str(), "up" | "down" | "schedule" | "every")) {
+    for (key, value) in part.table.iter().filter(|(k, _)| !matches!(*k, "up" | "down" | "schedule" | "every")) {
         if is_trace(key, value) {
-            traces.iter_mut().for_each(|t| t.push((key, value)));
+            traces.iter_mut().for_each(|t| t.push((part, key, value)));
         } else {
-            word(place, "", key, value, &mut words)?;
+            word(part, "", key, value, &mut reader)?;
         }
     }
     for (direction, traces) in ["up", "down"].into_iter().zip(&mut traces) {
-        let Some(value) = table.get(direction) else { continue };
+        let Some(value) = part.table.get(direction) else { continue };
         let example = "a table of one direction, such as up.loss = \"1%\"";
-        let of = value.as_table().ok_or_else(|| Problem::at(place, direction, format!("needs {example}")))?;
-        for (key, value) in of {
+        let of = value.as_table().ok_or_else(|| part.at(direction, format!("needs {example}")))?;
+        let of = Part::new(part.name, of);
+        for (key, value) in of.table.iter() {
             if is_trace(key, value) {
-                traces.push((key, value));
+                traces.push((of, key, value));
                 continue;
             }
-            word(place, &format!("{direction}."), key, value, &mut words)?;
+            word(of, &format!("{direction}."), key, value, &mut reader)?;
         }
     }
-    if let Some(schedule) = table.get("schedule") {
-        let texts = schedule.as_array().and_then(|a| a.iter().map(Value::as_str).collect::<Option<Vec<_>>>());
-        let wrong = || Problem::at(place, "schedule", "needs a list of texts such as [\"7s down\"]");
-        let mut last = (Duration::ZERO, "");
-        for text in texts.ok_or_else(wrong)? {
-            let mut change = vec!["at".to_owned()];
-            change.extend(split(text, &[]));
-            let wrong = |e: String| Problem::at(place, "schedule", format!("`{text}`: {e}"));
-            for (at, _) in alone(&change).map_err(wrong)?.later() {
-                if *at < last.0 {
-                    let what =
-                        format!("`{text}` stands behind `{}`: write changes in the order of their times", last.1);
-                    return Err(Problem::at(place, "schedule", what));
-                }
-                last = (*at, text);
-            }
-            words.extend(change);
-        }
-    }
-    if let Some(every) = table.get("every") {
-        let every = every.as_str().ok_or_else(|| Problem::at(place, "every", "needs a time such as \"60s\""))?;
-        words.extend(["every".into(), every.into()]);
-    }
-    let links = read_links(&words, &mut NoGuest, None).map_err(|e| {
-        let text = e.to_string();
-        // The message begins with the word.
-        let key = text.split('`').nth(1).map(|w| w.split(' ').next().unwrap_or(w).to_owned());
-        match key {
-            Some(key) => Problem::at(place, &key, text),
-            None => Problem::new(place, text),
-        }
+    schedule(part, &mut reader)?;
+    let links = reader.finish().map_err(|e| {
+        let key = if part.table.contains("every") { "every" } else { "schedule" };
+        wrong(part, key, key, &e)
     })?;
     // Sizes of packets here count their headers already.
     let (mut forward, mut backward) = links.of(0);
     for (traces, link) in traces.into_iter().zip([&mut forward, &mut backward]) {
-        traces.into_iter().try_for_each(|(key, value)| trace(place, key, value, link))?;
+        traces.into_iter().try_for_each(|(part, key, value)| trace(part, key, value, link))?;
     }
     for (direction, link) in [("up", &forward), ("down", &backward)] {
         let wrong = |what: String| match link.deliveries {
-            Some(_) => Problem::at(place, DELIVERIES, what),
-            None => Problem::new(place, what),
+            Some(_) => part.at(DELIVERIES, what),
+            None => part.wrong(what),
         };
         link.check().map_err(|e| wrong(format!("{direction}: {e}")))?;
     }
     Ok((forward, backward))
 }
 
-/// The key of a recorded link; its value names a mahimahi trace.
-const DELIVERIES: &str = "deliveries";
-
-fn is_trace(key: &str, value: &Value) -> bool {
-    key == DELIVERIES || (key == "loss" && value.is_table())
-}
-
-/// `deliveries = { file = "cell.trace" }`, `loss = { file = "losses.txt", repeat = true }`.
-fn trace(place: &str, key: &str, value: &Value, link: &mut LinkConfig) -> Result<(), Problem> {
-    if key == DELIVERIES {
-        let of = Trace::of(place, key, value, &["size"])?;
-        let trace = DeliveryTrace::parse(of.text).map_err(|e| of.wrong(place, key, e))?;
-        let size = of.bytes(place, "size")?;
-        link.deliveries = Some(trace.with_size(size.unwrap_or(DeliveryTrace::SIZE)));
-    } else {
-        let of = Trace::of(place, key, value, &["repeat"])?;
-        let repeat = of.flag(place, "repeat", true)?;
-        link.loss = LossConfig::Trace(LossTrace::parse(of.text, repeat).map_err(|e| of.wrong(place, key, e))?);
+/// Changes in the order of their times, and after how long they start again.
+fn schedule(part: Part<'_>, reader: &mut LinkReader<'_>) -> Result<(), Problem> {
+    if let Some(schedule) = part.table.get("schedule") {
+        let wrong = || part.at("schedule", "needs a list of texts such as [\"7s down\"]");
+        let mut last = (Duration::ZERO, "");
+        for node in schedule.as_list().ok_or_else(wrong)? {
+            let text = node.as_text().ok_or_else(wrong)?;
+            let wrong = |what: String| Problem::of_key(part.name, "schedule", &node.at, format!("`{text}`{what}"));
+            let mut change = vec!["at".to_owned()];
+            change.extend(split(text, &[]));
+            let before = reader.later().len();
+            reader.read(&change).map_err(|e| wrong(format!(": {e}")))?;
+            for (at, _) in reader.later().iter().skip(before) {
+                if *at < last.0 {
+                    let what = format!(" stands behind `{}`: write changes in the order of their times", last.1);
+                    return Err(wrong(what));
+                }
+                last = (*at, text);
+            }
+        }
+    }
+    if let Some(every) = part.table.get("every") {
+        let every = every.as_text().ok_or_else(|| part.at("every", "needs a time such as \"60s\""))?;
+        reader.read(&["every".into(), every.into()]).map_err(|e| wrong(part, "every", "every", &e))?;
     }
     Ok(())
 }
 
-/// One key and its value as words.
-fn word(place: &str, prefix: &str, key: &str, value: &Value, words: &mut Vec<String>) -> Result<(), Problem> {
+/// The key of a recorded link; its value names a mahimahi trace.
+const DELIVERIES: &str = "deliveries";
+
+fn is_trace(key: &str, value: &Node) -> bool {
+    key == DELIVERIES || (key == "loss" && value.as_table().is_some())
+}
+
+/// `deliveries = { file = "cell.trace" }`, `loss = { file = "losses.txt", repeat = true }`.
+fn trace(part: Part<'_>, key: &str, value: &Node, link: &mut LinkConfig) -> Result<(), Problem> {
+    if key == DELIVERIES {
+        let of = Trace::of(part, key, value, &["size"])?;
+        let trace = DeliveryTrace::parse(of.text).map_err(|e| of.wrong(part, key, e))?;
+        let size = of.bytes("size")?;
+        link.deliveries = Some(trace.with_size(size.unwrap_or(DeliveryTrace::SIZE)));
+    } else {
+        let of = Trace::of(part, key, value, &["repeat"])?;
+        let repeat = of.flag("repeat", true)?;
+        link.loss = LossConfig::Trace(LossTrace::parse(of.text, repeat).map_err(|e| of.wrong(part, key, e))?);
+    }
+    Ok(())
+}
+
+/// Reads one key with its value; `prefix` is the direction that `part` speaks of.
+fn word(part: Part<'_>, prefix: &str, key: &str, value: &Node, reader: &mut LinkReader<'_>) -> Result<(), Problem> {
     let name = format!("{prefix}{}", canonical(key));
     if matches!(key, "at" | "every" | "cut" | "restore") || !is_word(&name, &[]) {
         let known = LINK_WORDS.iter().copied().filter(|w| !matches!(*w, "at" | "cut" | "restore"));
         let known: Vec<&str> = known.chain([DELIVERIES]).collect();
-        let unknown = Problem::unknown(place, key, &known);
-        return Err(match prefix.strip_suffix('.') {
-            Some(direction) => unknown.beneath(direction),
-            None => unknown,
-        });
+        return Err(part.unknown(key, &known));
     }
-    let wrong = |what: String| Problem::at(place, &format!("{prefix}{key}"), what);
     let mut own = vec![name];
-    match value {
+    let within = |p: Problem| match prefix.strip_suffix('.') {
+        Some(direction) => p.beneath(direction),
+        None => p,
+    };
+    match &value.value {
         Value::Integer(n) => own.push(n.to_string()),
-        Value::String(text) => own.extend(split(text, &[])),
-        _ => return Err(wrong("needs a text or a whole number".into())),
+        Value::Text(text) => own.extend(split(text, &[])),
+        _ => return Err(within(part.at(key, "needs a text or a whole number"))),
     }
-    alone(&own).map_err(|e| wrong(not_a_value(key, &own, e)))?;
-    words.extend(own);
-    Ok(())
+    reader.read(&own).map_err(|e| match (e.mistake(), e.word()) {
+        (Mistake::Unknown { word, .. }, Some(at)) => within(part.at(key, not_a_value(key, &own, word, at))),
+        _ => within(wrong(part, key, &own[0], &e)),
+    })
 }
 
-/// The words of one key, read by themselves, so that a mistake in them is known to be its own.
-fn alone(words: &[String]) -> Result<Links, String> {
-    read_links(words, &mut NoGuest, None).map_err(|e| e.to_string())
+/// What is wrong with the value of `key`, which netem calls `name`.
+fn wrong(part: Part<'_>, key: &str, name: &str, e: &ParseError) -> Problem {
+    match e.subject() == Some(name) {
+        true => part.about(key, e.to_string()),
+        false => part.at(key, e.to_string()),
+    }
 }
-
-/// Words that the value of a key may have.
-const IN_VALUES: [(&str, &[&str]); 5] = [
-    ("loss", &["burst", "none", "random", "gemodel", "timed", "pattern", "outages", "packets"]),
-    ("delay", &["distribution", "normal", "uniform", "exponential"]),
-    ("jitter", &["distribution", "normal", "uniform", "exponential"]),
-    ("limit", &["waiting"]),
-    ("limit-bytes", &["waiting"]),
-];
 
 /// What to say of a word that is no link's: it stands in the value of `key`, where those of links help nobody.
-fn not_a_value(key: &str, words: &[String], error: String) -> String {
-    let Some(word) = error.strip_prefix("unknown word `").and_then(|e| e.split('`').next()) else { return error };
-    let before = words.iter().take_while(|w| *w != word).skip(1).cloned().collect::<Vec<_>>().join(" ");
-    let key = canonical(key);
-    let known = IN_VALUES.iter().find(|k| k.0 == key).map_or(&[][..], |k| k.1);
+fn not_a_value(key: &str, words: &[String], word: &str, at: usize) -> String {
+    let before = words.iter().take(at).skip(1).cloned().collect::<Vec<_>>().join(" ");
+    let known = words_of_values(&canonical(key));
     match nearest(word, known.iter().copied()) {
         Some(near) => format!("unknown word `{word}`; did you mean `{near}`?"),
         None if known.is_empty() => format!("unknown word `{word}` after `{before}`: remove it"),

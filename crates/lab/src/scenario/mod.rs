@@ -3,12 +3,10 @@
 //! A scenario names a topology, flows over it, sweeps that change keys of both, and what is measured. Every mistake is
 //! found before anything runs, as one line with file and key.
 
-mod error;
 mod files;
 mod flow;
 mod form;
 mod lacks;
-mod lines;
 mod links;
 mod names;
 mod others;
@@ -25,7 +23,7 @@ mod tests;
 #[cfg(test)]
 mod tests_of_mistakes;
 
-pub use error::ScenarioError;
+pub use crate::document::ScenarioError;
 pub use flow::{Flow, LARGEST_DATAGRAM, Limits, Playout, Sctp, Transport};
 pub use form::{Choice, Point};
 pub use names::of_file as check_name;
@@ -33,12 +31,11 @@ pub use plan::{Measure, Of, Plan, covers};
 pub use series::{Noted, SeriesOf, unit_of};
 
 use crate::claims::Claim;
+use crate::document::{self, By, Entry, Node, Origin, Part, Problem, Table, Value};
 use crate::figures::Figure;
-use error::{Part, Problem, section};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use sweep::{Quick, Sweep};
-use toml::{Table, Value};
 
 /// A scenario as its file says it.
 #[derive(Clone, Debug)]
@@ -59,8 +56,13 @@ pub struct Scenario {
     pub measures: Vec<Measure>,
     /// What it notes over time.
     pub series: Vec<SeriesOf>,
+    /// Where each of its claims and figures has its name.
+    pub(crate) claims_at: Vec<Origin>,
+    pub(crate) figures_at: Vec<Origin>,
     file: String,
-    text: String,
+    /// What is asked: name, metrics, series.
+    head: Table,
+    /// The network.
     base: Table,
     sweeps: Vec<Sweep>,
     quick: Option<Quick>,
@@ -101,26 +103,24 @@ impl Scenario {
     /// # Errors
     /// The first mistake.
     pub fn parse(file: &str, text: &str, others: Reader<'_>) -> Result<Scenario, ScenarioError> {
-        let mut table = whole(file, text, others)?;
-        files::load(&mut table, others).map_err(|p| p.inside(file, text))?;
-        let s = read(file, text, table).map_err(|p| p.inside(file, text))?;
+        let mut table = whole(file, text, others)?.0;
+        files::load(&mut table, others)?;
+        let s = read(file, table)?;
         let empty = s.check()?.into_iter().zip(&s.measures).find_map(|(why, m)| Some((why?, m)));
         if let Some((why, m)) = empty {
-            let what = format!("`{}` would always be empty: {why}", m.name);
-            return Err(Problem::at("", "metrics", what).inside(file, text));
+            return Err(s.head().at("metrics", format!("`{}` would always be empty: {why}", m.name)).into());
         }
         s.check_quick()?;
         Ok(s)
     }
 
+    fn head(&self) -> Part<'_> {
+        Part::new("", &self.head)
+    }
+
     /// Its file, as named in messages.
     pub fn file(&self) -> &str {
         &self.file
-    }
-
-    /// What its file says.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
     }
 
     /// The sweep keys with their values.
@@ -138,23 +138,26 @@ impl Scenario {
     /// # Errors
     /// A key or value that cannot be.
     pub fn set(&mut self, key: &str, value: &str) -> Result<(), ScenarioError> {
-        let parsed = format!("x = {value}").parse::<Table>().ok().and_then(|mut t| t.remove("x"));
-        let value = parsed.unwrap_or_else(|| Value::String(value.to_owned()));
-        let wrong = |what: String| ScenarioError { file: "--set".to_owned(), line: None, what };
+        let outside = Origin::of_file("--set");
+        let parsed = document::parse(&outside, &format!("x = {value}")).ok().and_then(|mut t| t.remove("x"));
+        let node = parsed.unwrap_or_else(|| Node::text(value, &outside));
+        let wrong = |what: String| Problem::new(&outside, what);
         let first = key.split('.').next().unwrap_or_default();
         if !NETWORK.contains(&first) {
-            return Err(wrong(format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", "))));
+            let what = format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", "));
+            return Err(wrong(what).into());
         }
         if let Some(s) = self.sweeps.iter().find(|s| s.sets.all().iter().any(|k| k == key)) {
-            return Err(wrong(format!("`{key}` is swept by `{}`", s.name)));
+            return Err(wrong(format!("`{key}` is swept by `{}`", s.name)).into());
         }
-        sweep::set(&mut self.base, key, &value).map_err(wrong)?;
+        sweep::set(&mut self.base, key, &Entry { key: outside.clone(), node }).map_err(wrong)?;
         // What the file measures may have no value now.
-        self.check().map(drop).map_err(|e| wrong(format!("`{key}`: {}", e.what)))
+        let checked = self.check().map(drop);
+        checked.map_err(|p| wrong(format!("`{key}`: {}", ScenarioError::from(p).what)).into())
     }
 
     /// Every point must make a network that runs. Tells of each metric why it is empty, where it is at every point.
-    fn check(&self) -> Result<Vec<Option<String>>, ScenarioError> {
+    fn check(&self) -> Result<Vec<Option<String>>, Problem> {
         let mut empty: Vec<Option<String>> = vec![None; self.measures.len()];
         let mut open = vec![true; self.measures.len()];
         for at in sweep::product(&self.sweeps) {
@@ -170,34 +173,24 @@ impl Scenario {
     }
 
     /// Every point of the quick form must as well.
-    fn check_quick(&self) -> Result<(), ScenarioError> {
+    fn check_quick(&self) -> Result<(), Problem> {
         let Some(quick) = &self.quick else { return Ok(()) };
-        let wrong = |key: &str, what: String| Problem::at("[quick.set]", key, what).inside(&self.file, &self.text);
-        let of = |set: &Table| {
-            let s = Scenario { quick: Some(Quick { set: set.clone(), ..quick.clone() }), ..self.clone() };
-            s.chosen(Choice { quick: true, seeds: None })?.check().map(drop)
-        };
+        let part = quick.set_part();
         for key in quick.set.keys() {
             if !NETWORK.contains(&key.split('.').next().unwrap_or_default()) {
-                return Err(wrong(
-                    key,
-                    format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", ")),
-                ));
+                let what = format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", "));
+                return Err(part.named(key, what));
             }
             if let Some(s) = self.sweeps.iter().find(|s| s.sets.all().iter().any(|k| k == key)) {
-                return Err(wrong(key, format!("`{key}` is swept by `{}`: choose values in `sweep`", s.name)));
+                let what = format!("`{key}` is swept by `{}`: choose values in `sweep`", s.name);
+                return Err(part.named(key, what));
             }
         }
-        of(&quick.set).map_err(|e| {
-            // Which of them it is, unless it takes several.
-            let alone = |(key, value): &(&String, &Value)| {
-                let one = Table::from_iter([((*key).clone(), (*value).clone())]);
-                of(&one).is_err()
-            };
-            match quick.set.iter().find(alone) {
-                Some((key, _)) => wrong(key, e.what),
-                None => Problem::new("[quick.set]", e.what).inside(&self.file, &self.text),
-            }
+        let checked = self.quickened(quick)?.check().map(drop);
+        checked.map_err(|p| match p.origin().by {
+            By::Quick => p.inside(part.name),
+            // What it sets makes something else a mistake, which was none in the full form.
+            By::File | By::Sweep => p.with(" (in the quick form)"),
         })
     }
 
@@ -208,27 +201,17 @@ impl Scenario {
         Ok(t)
     }
 
-    fn plan(&self, at: &[usize]) -> Result<Plan, ScenarioError> {
-        let point = || {
+    fn plan(&self, at: &[usize]) -> Result<Plan, Problem> {
+        let made = self.table(at).and_then(|t| plan::read(&t, self.head(), &self.measures, &self.series));
+        made.map_err(|p| {
+            // A mistake at the first point is most likely one at all.
+            if p.origin().by != By::Sweep && at.iter().all(|i| *i == 0) {
+                return p;
+            }
             let one =
                 |(s, i): (&Sweep, &usize)| format!("{} = {}", s.name, s.labels().get(*i).cloned().unwrap_or_default());
-            self.sweeps.iter().zip(at).map(one).collect::<Vec<_>>().join(", ")
-        };
-        let made = self.table(at).and_then(|t| plan::read(&t, &self.measures, &self.series));
-        made.map_err(|p| {
-            let of = |(s, i): (&Sweep, &usize)| {
-                let part = s.sets.all().iter().find_map(|key| p.set_by(key))?;
-                let line = lines::of_sweep(&self.text, &s.name, (part == Part::Value).then_some(*i));
-                Some((part, line))
-            };
-            let swept = self.sweeps.iter().zip(at).rev().find_map(of);
-            let mut e = p.inside(&self.file, &self.text);
-            e.line = swept.and_then(|s| s.1).or(e.line);
-            // A mistake at the first point is most likely one at all.
-            if at.iter().any(|i| *i > 0) || swept.is_some_and(|s| s.0 == Part::Value) {
-                e.what = format!("{} (at {})", e.what, point());
-            }
-            e
+            let point: Vec<String> = self.sweeps.iter().zip(at).map(one).collect();
+            p.with(&format!(" (at {})", point.join(", ")))
         })
     }
 }
@@ -238,77 +221,84 @@ impl Scenario {
 /// # Errors
 /// It, or what it extends, cannot be read.
 pub fn merged(file: &str, text: &str, others: Reader<'_>) -> Result<String, ScenarioError> {
-    if !text.lines().any(|l| l.starts_with("extends")) {
+    let (table, extends) = whole(file, text, others)?;
+    if !extends {
         return Ok(text.to_owned());
     }
     let failed = |e: toml::ser::Error| ScenarioError { file: file.to_owned(), line: None, what: e.to_string() };
-    toml::to_string_pretty(&whole(file, text, others)?).map_err(failed)
+    toml::to_string_pretty(&table.plain()).map_err(failed)
 }
 
-/// The table of a file, with what it extends below it. Its flows come after those.
-fn whole(file: &str, text: &str, others: Reader<'_>) -> Result<Table, ScenarioError> {
-    let mut table: Table = text.parse().map_err(|e: toml::de::Error| {
-        let line = e.span().and_then(|s| text.get(..s.start)).map(|before| before.matches('\n').count() + 1);
-        ScenarioError { file: file.to_owned(), line, what: e.message().replace('\n', "; ") }
-    })?;
-    let Some(extends) = table.remove("extends") else { return Ok(table) };
-    let wrong = |what: String| Problem::at("", "extends", what).inside(file, text);
-    let other = extends.as_str().ok_or_else(|| wrong("needs the name of a file".into()))?;
+/// The table of a file, with what it extends below it, and whether it extends anything. Its flows come after those.
+fn whole(file: &str, text: &str, others: Reader<'_>) -> Result<(Table, bool), Problem> {
+    let mut table = document::parse(&Origin::of_file(file), text)?;
+    let Some(extends) = table.remove("extends") else { return Ok((table, false)) };
+    let wrong = |what: String| Problem::of_key("", "extends", &extends.at, what);
+    let other = extends.as_text().ok_or_else(|| wrong("needs the name of a file".into()))?;
     let below = others(other).map_err(wrong)?;
-    let mut base: Table = below.parse().map_err(|e: toml::de::Error| wrong(format!("{other}: {}", e.message())))?;
-    if base.contains_key("extends") {
+    let mut base = document::parse(&Origin::of_extended(&names::beside(file, other), &extends.at), &below)?;
+    if base.contains("extends") {
         return Err(wrong(format!("`{other}` extends another one itself")));
     }
-    if let Some(Value::Array(more)) = table.remove("flow") {
-        let flows = base.entry("flow").or_insert_with(|| Value::Array(Vec::new()));
-        flows.as_array_mut().into_iter().for_each(|f| f.extend(more.iter().cloned()));
+    let flows = base.get_mut("flow").map(|node| &mut node.value);
+    if let (Some(Value::List(flows)), Some(Value::List(more))) = (flows, table.get_mut("flow").map(|n| &mut n.value)) {
+        flows.append(more);
+        table.remove("flow");
     }
-    sweep::merge(&mut base, table);
-    Ok(base)
+    base.merge(table);
+    Ok((base, true))
 }
 
-fn read(file: &str, text: &str, mut table: Table) -> Result<Scenario, Problem> {
+fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
+    let whole = Part::new("", &table);
     let known: Vec<&str> = HEAD.into_iter().chain(NETWORK).chain(REST).collect();
-    if let Some(key) = table.keys().find(|k| !known.contains(&k.as_str())) {
-        return Err(Problem::unknown("", key, &known));
+    if let Some(key) = table.keys().find(|k| !known.contains(k)) {
+        return Err(whole.unknown(key, &known));
     }
-    let mut list = |key: &str| match table.remove(key) {
-        None => Ok(Vec::new()),
-        Some(Value::Array(list)) => Ok(list),
-        Some(_) => Err(Problem::at("", key, format!("needs [[{key}]]"))),
+    if table.get("sweep").is_some_and(|node| node.as_list().is_none()) {
+        return Err(whole.at("sweep", "needs [[sweep]]"));
+    }
+    let quick = match table.get("quick") {
+        Some(node) => Some(Quick::read(node.as_table().ok_or_else(|| whole.at("quick", "needs [quick]"))?)?),
+        None => None,
     };
-    let (sweeps, figures, claims) = (list("sweep")?, list("figure")?, list("claim")?);
-    let quick: Option<Quick> = table.remove("quick").map(|q| section("[quick]", q)).transpose()?;
-    let (mut head, mut base) = (Table::new(), Table::new());
-    for (key, value) in table {
-        let to = if HEAD.contains(&key.as_str()) { &mut head } else { &mut base };
-        to.insert(key, value);
+    let mut rest = table.clone();
+    let (head, base) = (rest.split(|key| HEAD.contains(&key)), rest.split(|key| NETWORK.contains(&key)));
+    let keys: Head = document::read(Part::new("", &head))?;
+    let sweeps = table.list("sweep").iter().map(Sweep::read).collect::<Result<Vec<Sweep>, Problem>>()?;
+    quick.iter().try_for_each(|q| q.seeds.map_or(Ok(()), |n| names::seeds(q.part(), n)))?;
+    let (claims, claims_at) = document::read_list::<Claim>(&table, "claim", "id")?;
+    let (figures, figures_at) = document::read_list::<Figure>(&table, "figure", "name")?;
+    let measures = plan::measures(whole, &base, &keys.metrics)?;
+    let series = series::read(whole, &plan::groups(&base)?, &plan::cables(&base)?, &keys.series)?;
+    let Head { name, title, source, seeds, .. } = keys;
+    names::of_file(&name).map_err(|e| whole.at("name", e))?;
+    names::seeds(whole, seeds)?;
+    names::of_sweeps(whole, &sweeps, &measures, !series.is_empty())?;
+    if let Some(q) = &quick {
+        for (key, values) in q.sweep.iter() {
+            let names: Vec<&str> = sweeps.iter().map(|s| s.name.as_str()).collect();
+            let of = sweeps.iter().find(|s| s.name == key).ok_or_else(|| q.sweep_part().unknown(key, &names))?;
+            let kept = values.as_list().unwrap_or_default();
+            of.clone().keep(kept).map_err(|what| q.sweep_part().at(key, what))?;
+        }
     }
-    let head: Head = section("", Value::Table(head))?;
-    let sweeps = sweeps.into_iter().map(|s| {
-        let name = s.get("name").and_then(Value::as_str).unwrap_or_default();
-        let sweep: Sweep = section(&format!("sweep `{name}`"), s.clone())?;
-        sweep.check().map(|()| sweep)
-    });
-    let sweeps = sweeps.collect::<Result<Vec<Sweep>, Problem>>()?;
-    quick.iter().filter_map(|q| q.seeds).try_for_each(|n| names::seeds("[quick]", n))?;
-    let named = |v: &Value, key: &str| v.get(key).and_then(Value::as_str).unwrap_or_default().to_owned();
-    let claims = claims.into_iter().map(|c| section(&format!("claim `{}`", named(&c, "id")), c));
-    let claims = claims.collect::<Result<Vec<Claim>, Problem>>()?;
-    let figures = figures.into_iter().map(|f| section(&format!("figure `{}`", named(&f, "name")), f));
-    let figures = figures.collect::<Result<Vec<Figure>, Problem>>()?;
-    let measures = plan::measures(&base, &head.metrics)?;
-    let series = series::read(&plan::groups(&base)?, &plan::cables(&base)?, &head.series)?;
-    let Head { name, title, source, seeds, .. } = head;
-    names::of_file(&name).map_err(|e| Problem::at("", "name", e))?;
-    names::seeds("", seeds)?;
-    names::of_sweeps(&sweeps, &measures, !series.is_empty())?;
-    for (key, values) in quick.iter().flat_map(|q| &q.sweep) {
-        let names: Vec<&str> = sweeps.iter().map(|s| s.name.as_str()).collect();
-        let of =
-            sweeps.iter().find(|s| s.name == *key).ok_or_else(|| Problem::unknown("[quick.sweep]", key, &names))?;
-        of.clone().keep(values).map_err(|what| Problem::at("[quick.sweep]", key, what))?;
-    }
-    let (file, text) = (file.to_owned(), text.to_owned());
-    Ok(Scenario { name, title, source, seeds, claims, figures, measures, series, file, text, base, sweeps, quick })
+    let file = file.to_owned();
+    Ok(Scenario {
+        name,
+        title,
+        source,
+        seeds,
+        claims,
+        figures,
+        measures,
+        series,
+        claims_at,
+        figures_at,
+        file,
+        head,
+        base,
+        sweeps,
+        quick,
+    })
 }

@@ -1,8 +1,8 @@
 //! Names that become columns and files, and how much may be asked for.
 
-use super::error::Problem;
 use super::plan::Measure;
 use super::sweep::Sweep;
+use crate::document::{Part, Problem};
 
 /// Most seeds of a scenario, as of `--seeds`.
 const SEEDS: u64 = 1_000_000;
@@ -26,24 +26,41 @@ pub fn of_file(name: &str) -> Result<(), String> {
     Ok(())
 }
 
-pub(super) fn seeds(place: &str, n: u64) -> Result<(), Problem> {
+/// How messages name a file that another one names: from the same place as that one.
+pub(super) fn beside(file: &str, other: &str) -> String {
+    if other.starts_with('/') {
+        return other.to_owned();
+    }
+    let mut parts: Vec<&str> = file.split('/').collect();
+    parts.pop();
+    for part in other.split('/') {
+        match part {
+            ".." if parts.last().is_some_and(|p| !matches!(*p, "" | "." | "..")) => drop(parts.pop()),
+            "." => {}
+            part => parts.push(part),
+        }
+    }
+    parts.join("/")
+}
+
+pub(super) fn seeds(part: Part<'_>, n: u64) -> Result<(), Problem> {
     if (1..=SEEDS).contains(&n) {
         return Ok(());
     }
-    Err(Problem::at(place, "seeds", format!("is {n}, and must lie between 1 and {SEEDS}")))
+    Err(part.at("seeds", format!("is {n}, and must lie between 1 and {SEEDS}")))
 }
 
 /// Sweeps must be told apart, from each other and from what stands beside them.
-pub(super) fn of_sweeps(sweeps: &[Sweep], measures: &[Measure], series: bool) -> Result<(), Problem> {
+pub(super) fn of_sweeps(whole: Part<'_>, sweeps: &[Sweep], measures: &[Measure], series: bool) -> Result<(), Problem> {
     let taken = |name: &str| COLUMNS.contains(&name) || series && OF_SERIES.contains(&name);
     for (i, s) in sweeps.iter().enumerate() {
-        let wrong = |key: &str, what: &str| Err(Problem::at(&s.place(), key, what));
+        let wrong = |key: &str, what: &str| Err(s.wrong(key, what));
         if s.name.is_empty() || taken(&s.name) || measures.iter().any(|m| m.name == s.name) {
             return wrong("name", "is a column of the results already: choose another one");
         }
         let before = &sweeps[..i];
         if before.iter().any(|b| b.name == s.name) {
-            return wrong("name", "there are two sweeps of this name").map_err(Problem::again);
+            return wrong("name", "there are two sweeps of this name");
         }
         for key in s.sets.all() {
             if key.starts_with("flow.") && key.ends_with(".name") {
@@ -57,7 +74,7 @@ pub(super) fn of_sweeps(sweeps: &[Sweep], measures: &[Measure], series: bool) ->
     }
     let points = sweeps.iter().try_fold(1_usize, |n, s| n.checked_mul(s.values.len()));
     if points.is_none_or(|n| n > POINTS) {
-        return Err(Problem::at("", "sweep", format!("makes more than {POINTS} points: choose fewer values")));
+        return Err(whole.at("sweep", format!("makes more than {POINTS} points: choose fewer values")));
     }
     Ok(())
 }

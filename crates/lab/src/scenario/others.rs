@@ -1,11 +1,10 @@
 //! Flows that are not the engine's: over TCP, and of datagrams.
 
-use super::error::{Problem, section};
 use super::flow::{LARGEST_DATAGRAM, Transport, refuse_strangers};
 use super::units::Time;
+use crate::document::{Part, Problem, read};
 use anabranch_sim::transport::tcp::{Recovery, SackRule, TcpConfig};
 use serde::Deserialize;
-use toml::{Table, Value};
 
 /// Bytes that a packet can have.
 const IP_PACKET: u64 = 65_535;
@@ -34,9 +33,9 @@ struct UdpKeys {
 }
 
 /// A flow over TCP, and the payload of a segment.
-pub(super) fn tcp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
-    refuse_strangers(place, &own, "tcp", &OF_TCP)?;
-    let keys: TcpKeys = section(place, Value::Table(own))?;
+pub(super) fn tcp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
+    refuse_strangers(part, "tcp", &OF_TCP)?;
+    let keys: TcpKeys = read(part)?;
     let recovery = match keys.recovery.as_deref().unwrap_or("newreno") {
         "tahoe" => Recovery::Tahoe,
         "reno" => Recovery::Reno,
@@ -45,13 +44,13 @@ pub(super) fn tcp(place: &str, own: Table) -> Result<(Transport, u32), Problem> 
         "sack-pipe" => Recovery::Sack(SackRule::Pipe),
         other => {
             let what = format!("is tahoe, reno, newreno, sack or sack-pipe, not `{other}`");
-            return Err(Problem::at(place, "recovery", what));
+            return Err(part.at("recovery", what));
         }
     };
     let mut c = match keys.rules.as_deref().unwrap_or("rfc") {
         "rfc" => TcpConfig::rfc(recovery),
         "ns2" => TcpConfig::ns2(recovery),
-        other => return Err(Problem::at(place, "rules", format!("is rfc or ns2, not `{other}`"))),
+        other => return Err(part.at("rules", format!("is rfc or ns2, not `{other}`"))),
     };
     let set = |slot: &mut u32, value: Option<u32>| *slot = value.unwrap_or(*slot);
     set(&mut c.segment, keys.segment);
@@ -68,7 +67,7 @@ pub(super) fn tcp(place: &str, own: Table) -> Result<(Transport, u32), Problem> 
         ("initial-window", c.initial_window, "segment"),
     ];
     if let Some((key, _, what)) = least.iter().find(|l| l.1 == 0) {
-        return Err(Problem::at(place, key, format!("needs one {what} or more")));
+        return Err(part.at(key, format!("needs one {what} or more")));
     }
     if u64::from(c.segment) + u64::from(c.header) > IP_PACKET {
         let key = if u64::from(c.header) < IP_PACKET { "segment" } else { "header" };
@@ -76,20 +75,20 @@ pub(super) fn tcp(place: &str, own: Table) -> Result<(Transport, u32), Problem> 
             "an IP packet holds {IP_PACKET} bytes, and this makes it one of {}",
             u64::from(c.segment) + u64::from(c.header)
         );
-        return Err(Problem::at(place, key, what));
+        return Err(part.at(key, what));
     }
-    c.check().map_err(|e| Problem::new(place, e))?;
+    c.check().map_err(|e| part.wrong(e))?;
     Ok((Transport::Tcp(c), c.segment))
 }
 
 /// A flow of datagrams, and the payload of a full one.
-pub(super) fn udp(place: &str, own: Table) -> Result<(Transport, u32), Problem> {
-    refuse_strangers(place, &own, "udp", &["header"])?;
-    let keys: UdpKeys = section(place, Value::Table(own))?;
+pub(super) fn udp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
+    refuse_strangers(part, "udp", &["header"])?;
+    let keys: UdpKeys = read(part)?;
     let header = keys.header.unwrap_or(28);
     // What counts as a stream's has longer ones (P1's mix).
     if u64::from(header) + u64::from(LARGEST_DATAGRAM) + 12 > IP_PACKET {
-        return Err(Problem::at(place, "header", format!("an IP packet holds {IP_PACKET} bytes")));
+        return Err(part.at("header", format!("an IP packet holds {IP_PACKET} bytes")));
     }
     Ok((Transport::Udp(header), LARGEST_DATAGRAM))
 }

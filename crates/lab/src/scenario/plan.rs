@@ -1,11 +1,11 @@
 //! A network at one point of a sweep, ready to run.
 
-use super::error::{Problem, section};
 use super::flow::{self, Flow, Sctp, Transport};
 use super::room;
 use super::series::SeriesOf;
 use super::topology;
 use super::units::{Span, Time};
+use crate::document::{Part, Problem, Table, read as read_keys};
 use crate::metrics::{FlowMetric, LinkMetric, parted};
 use crate::node::Pairs;
 use anabranch_base::Duration;
@@ -14,7 +14,6 @@ use anabranch_sim::network::Network;
 use anabranch_sim::topology::{Role, Topology};
 use serde::Deserialize;
 use std::cell::OnceCell;
-use toml::{Table, Value};
 
 /// A network and what is measured in it.
 #[derive(Clone, Debug)]
@@ -68,19 +67,18 @@ struct Times {
 }
 
 /// Finds what the names in `metrics` mean.
-pub(super) fn measures(base: &Table, metrics: &[String]) -> Result<Vec<Measure>, Problem> {
-    let place = "";
+pub(super) fn measures(head: Part<'_>, base: &Table, metrics: &[String]) -> Result<Vec<Measure>, Problem> {
     let flows = flows_of(base)?;
-    let groups = flows.iter().map(flow::name).collect::<Result<Vec<_>, _>>()?;
-    if let Some(twice) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
-        return Err(Problem::at(&format!("flow `{}`", twice.1), "name", "there are two flows of this name").again());
+    let groups = flows.iter().map(|t| flow::name(t)).collect::<Result<Vec<_>, _>>()?;
+    if let Some((i, twice)) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
+        return Err(Part::new(&format!("flow `{twice}`"), flows[i]).at("name", "there are two flows of this name"));
     }
     let cables = cables(base)?;
     if metrics.is_empty() {
-        return Err(Problem::at(place, "metrics", "needs one metric or more, such as \"main.goodput\""));
+        return Err(head.at("metrics", "needs one metric or more, such as \"main.goodput\""));
     }
     let one = |name: &String| {
-        let wrong = |what: String| Problem::at(place, "metrics", what);
+        let wrong = |what: String| head.at("metrics", what);
         let (of, metric) = parted(name).ok_or_else(|| wrong(format!("`{name}` is no FLOW.METRIC")))?;
         if groups.iter().any(|g| covers(of, g)) {
             let (m, unit) = FlowMetric::named(metric).map_err(wrong)?;
@@ -109,74 +107,76 @@ pub(super) fn groups(base: &Table) -> Result<Vec<String>, Problem> {
 
 /// The names of all cables.
 pub(super) fn cables(base: &Table) -> Result<Vec<String>, Problem> {
-    let topology = base.get("topology").and_then(Value::as_table).cloned().unwrap_or_default();
-    Ok(topology::read(&topology)?.cables.into_iter().map(|c| c.name).collect())
+    Ok(topology::read(topology_of(base)?)?.cables.into_iter().map(|c| c.name).collect())
 }
 
-fn flows_of(base: &Table) -> Result<Vec<Table>, Problem> {
-    let wrong = || Problem::at("", "flow", "needs [[flow]]");
+fn topology_of(base: &Table) -> Result<&Table, Problem> {
+    base.table("topology").ok_or_else(|| Part::new("", base).wrong("there is no [topology]"))
+}
+
+fn flows_of(base: &Table) -> Result<Vec<&Table>, Problem> {
+    let whole = Part::new("", base);
+    let wrong = || whole.at("flow", "needs [[flow]]");
     match base.get("flow") {
-        Some(Value::Array(a)) => a.iter().map(|v| v.as_table().cloned().ok_or_else(wrong)).collect(),
-        Some(_) => Err(wrong()),
-        None => Err(Problem::new("", "there is no [[flow]]")),
+        Some(node) => node.as_list().ok_or_else(wrong)?.iter().map(|v| v.as_table().ok_or_else(wrong)).collect(),
+        None => Err(whole.wrong("there is no [[flow]]")),
     }
 }
 
-/// Reads the keys of the network.
-pub(super) fn read(table: &Table, measures: &[Measure], series: &[SeriesOf]) -> Result<Plan, Problem> {
+/// Reads the keys of the network; `head` has the keys that say what is measured in it.
+pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: &[SeriesOf]) -> Result<Plan, Problem> {
     let mut times = table.clone();
-    let topology = times.remove("topology");
-    times.remove("flow");
-    let times: Times = section("", Value::Table(times))?;
-    let missing = || Problem::new("", "there is no [topology]");
-    let links = topology.as_ref().and_then(Value::as_table).ok_or_else(missing)?;
+    times.split(|key| matches!(key, "topology" | "flow"));
+    let whole = Part::new("", &times);
+    let times: Times = read_keys(whole)?;
+    let links = topology_of(table)?;
     let topology = topology::read(links)?;
-    let mut flows = Vec::new();
+    // Each with the table that it is read from.
+    let mut flows: Vec<(&Table, Flow)> = Vec::new();
     for t in flows_of(table)? {
-        flows.extend(flow::read(&t)?);
+        flows.extend(flow::read(t)?.into_iter().map(|f| (t, f)));
     }
     let duration = times.duration.0;
     if duration.is_zero() {
-        return Err(Problem::at("", "duration", "needs a time longer than zero"));
+        return Err(whole.at("duration", "needs a time longer than zero"));
     }
     let from = times.measure_from.map_or(Duration::ZERO, |t| t.0);
     if from >= duration {
-        return Err(Problem::at("", "measure-from", "must come before the end, `duration`"));
+        return Err(whole.at("measure-from", "must come before the end, `duration`"));
     }
     let bin = times.bin.map_or(Duration::from_millis(500), |t| t.0);
     if bin.is_zero() || duration.as_nanos() / bin.as_nanos() > 10_000_000 {
-        return Err(Problem::at("", "bin", "is too short for so long a run"));
+        return Err(whole.at("bin", "is too short for so long a run"));
     }
     let events: Vec<(Duration, Duration)> = times.events.iter().map(|s| (s.from, s.until)).collect();
     if let Some((i, e)) = events.iter().enumerate().find(|(i, e)| e.1 > duration || *i > 0 && e.0 < events[*i - 1].1) {
         let what = if e.1 > duration { "ends after the run" } else { "begins before the one before it has ended" };
-        return Err(Problem::at("", "events", format!("number {}: {what}", i + 1)));
+        return Err(whole.at("events", format!("number {}: {what}", i + 1)));
     }
-    let ways = OnceCell::new();
-    for f in &flows {
-        check_flow(&topology, f, duration)?;
+    let ways = Ways { part: Part::new(topology::PLACE, links), topology: &topology, network: OnceCell::new() };
+    for (t, f) in &flows {
+        let place = format!("flow `{}`", f.group);
+        let part = Part::new(&place, t);
+        check_flow(part, &topology, f, duration)?;
         if let Transport::Sctp(s) = &f.transport {
-            check_paths(&topology, &ways, f, s)?;
+            check_paths(part, &ways, f, s)?;
         }
         if room::counts_bytes(&topology) {
-            room::check(links, &topology, network(&topology, &ways)?, f)?;
+            room::check(links, &topology, ways.network()?, f)?;
         }
     }
     if !series.is_empty() && duration.as_nanos() / bin.as_nanos() > 100_000 {
-        return Err(Problem::at(
-            "",
-            "bin",
-            "is too short for a series of so long a run: it would have more than 100000 lines for each flow",
-        ));
+        let what = "is too short for a series of so long a run: it would have more than 100000 lines for each flow";
+        return Err(whole.at("bin", what));
     }
-    series.iter().try_for_each(|s| flows.iter().try_for_each(|f| s.check(f)))?;
+    series.iter().try_for_each(|s| flows.iter().try_for_each(|(_, f)| s.check(head, f)))?;
+    let flows = flows.into_iter().map(|(_, f)| f).collect();
     let measures = measures.to_vec();
     let series = series.to_vec();
     Ok(Plan { topology, flows, duration, from, bin, events, measures, series })
 }
 
-fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {
-    let place = format!("flow `{}`", f.group);
+fn check_flow(part: Part<'_>, t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {
     let mut ends = Vec::new();
     for (key, name) in [("from", &f.from), ("to", &f.to)] {
         let hosts = || t.nodes.iter().filter(|n| n.role == Role::Host).map(|n| n.name.as_str());
@@ -184,41 +184,47 @@ fn check_flow(t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem>
             let near = nearest(name, hosts()).map(|n| format!("did you mean `{n}`?"));
             let known = || format!("there are {}", hosts().collect::<Vec<_>>().join(", "));
             let what = format!("there is no host `{name}`; {}", near.unwrap_or_else(known));
-            return Err(Problem::at(&place, key, what));
+            return Err(part.at(key, what));
         };
         ends.push(node);
     }
     if f.from == f.to {
-        return Err(Problem::at(&place, "to", format!("`{}` cannot talk to itself", f.to)));
+        return Err(part.at("to", format!("`{}` cannot talk to itself", f.to)));
     }
     if let [from, to] = ends[..]
         && !t.leads(from, to)
     {
         let what = format!("no way leads from `{}` to `{}`; only routers pass packets on", f.from, f.to);
-        return Err(Problem::at(&place, "to", what));
+        return Err(part.at("to", what));
     }
     if f.start + f.start_within >= duration {
-        return Err(Problem::at(&place, "start", "must come before the end, `duration`"));
+        return Err(part.at("start", "must come before the end, `duration`"));
     }
     Ok(())
 }
 
-/// A network of this topology that carries nothing knows the ways; it is built for the first flow that asks.
-type Ways = OnceCell<Network<()>>;
-
-fn network<'w>(t: &Topology, ways: &'w Ways) -> Result<&'w Network<()>, Problem> {
-    if ways.get().is_none() {
-        let _ = ways.set(Network::new(t, 0).map_err(|e| Problem::new("[topology]", e.to_string()))?);
-    }
-    ways.get().ok_or_else(|| Problem::new("[topology]", "has no ways"))
+/// A network of the topology that carries nothing knows the ways; it is built for the first flow that asks.
+struct Ways<'t> {
+    part: Part<'t>,
+    topology: &'t Topology,
+    network: OnceCell<Network<()>>,
 }
 
-fn check_paths(t: &Topology, ways: &Ways, f: &Flow, s: &Sctp) -> Result<(), Problem> {
-    let place = format!("flow `{}`", f.group);
-    let there = Pairs::between(network(t, ways)?, &f.from, &f.to).iter().count();
+impl Ways<'_> {
+    fn network(&self) -> Result<&Network<()>, Problem> {
+        if self.network.get().is_none() {
+            let made = Network::new(self.topology, 0).map_err(|e| self.part.wrong(e.to_string()))?;
+            let _ = self.network.set(made);
+        }
+        self.network.get().ok_or_else(|| self.part.wrong("has no ways"))
+    }
+}
+
+fn check_paths(part: Part<'_>, ways: &Ways<'_>, f: &Flow, s: &Sctp) -> Result<(), Problem> {
+    let there = Pairs::between(ways.network()?, &f.from, &f.to).iter().count();
     if s.paths.is_some_and(|n| n == 0 || n > there) {
         let what = format!("must lie between 1 and {there}, the paths between its hosts");
-        return Err(Problem::at(&place, "paths", what));
+        return Err(part.at("paths", what));
     }
-    s.profile.check(s.paths.unwrap_or(there)).map_err(|e| Problem::at(&place, "profile", e.to_string()))
+    s.profile.check(s.paths.unwrap_or(there)).map_err(|e| part.at("profile", e.to_string()))
 }

@@ -1,12 +1,12 @@
 //! Queues that would hold no packet of what is sent over them.
 
-use super::error::Problem;
 use super::flow::{Flow, LARGEST_DATAGRAM, Transport};
+use super::topology::{PLACE, is_called};
+use crate::document::{Node, Part, Problem, Table};
 use crate::node::Pairs;
 use anabranch_sim::network::{Address, Network};
 use anabranch_sim::topology::Topology;
 use anabranch_sim::traffic::{Sizes, TrafficConfig};
-use toml::{Table, Value};
 
 /// Is there a queue that counts bytes?
 pub(super) fn counts_bytes(t: &Topology) -> bool {
@@ -26,34 +26,32 @@ pub(super) fn check(table: &Table, t: &Topology, ways: &Network<()>, f: &Flow) -
         let (config, way) = if link.0 % 2 == 0 { (&cable.forward, "up") } else { (&cable.backward, "down") };
         let charged = packet + u64::from(config.overhead);
         let Some(bytes) = config.limit.bytes.filter(|bytes| *bytes < charged) else { continue };
-        let (place, key) = set_at(table, &cable.name, way);
         let what = format!(
             "{bytes} bytes at cable `{}` hold no packet of flow `{}`, which has {charged}: use `down` to cut a path",
             cable.name, f.group
         );
-        return Err(Problem::at(&place, &key, what));
+        return Err(at_limit(table, &cable.name, way, &what));
     }
     Ok(())
 }
 
-/// Where the limit of a cable stands, in one direction: the nearest table that has it.
-fn set_at(table: &Table, cable: &str, way: &str) -> (String, String) {
-    let listed = table.get("cable").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_table);
-    let named = listed.filter(|t| t.get("name").and_then(Value::as_str) == Some(cable));
-    let own = table.get(cable).and_then(Value::as_table);
-    let places = named.map(|t| (format!("cable `{cable}`"), t));
-    let places = places.chain(own.map(|t| (format!("[topology.{cable}]"), t)));
-    for (place, t) in places.chain([("[topology]".to_owned(), table)]) {
-        let one_way = t.get(way).and_then(Value::as_table).map(|t| (format!("{way}."), t));
-        for (before, t) in one_way.into_iter().chain([(String::new(), t)]) {
-            if let Some(key) = ["limit", "limit-bytes"].into_iter().find(|key| t.contains_key(*key)) {
-                return (place, format!("{before}{key}"));
+/// Says it where the limit of a cable stands, in one direction: in the nearest table that has it.
+fn at_limit(table: &Table, cable: &str, way: &str, what: &str) -> Problem {
+    let listed = table.list("cable").iter().filter_map(Node::as_table).find(|t| is_called(t, cable));
+    let (named, own) = (format!("cable `{cable}`"), format!("[topology.{cable}]"));
+    let parts = [listed.map(|t| (named.as_str(), t)), table.table(cable).map(|t| (own.as_str(), t))];
+    let parts: Vec<Part<'_>> =
+        parts.into_iter().flatten().chain([(PLACE, table)]).map(|(name, t)| Part::new(name, t)).collect();
+    for part in &parts {
+        let one_way = part.table.table(way).map(|t| (format!("{way}."), t));
+        for (before, t) in one_way.into_iter().chain([(String::new(), part.table)]) {
+            if let Some(key) = ["limit", "limit-bytes"].into_iter().find(|key| t.contains(key)) {
+                return part.at(&format!("{before}{key}"), what);
             }
         }
     }
-    // A cable without a name of its own, or a limit among the words of a link.
-    let place = if table.contains_key("cable") { format!("cable `{cable}`") } else { "[topology]".to_owned() };
-    (place, "limit".to_owned())
+    // It stands among the words of another key.
+    parts.first().map_or_else(|| Part::new(PLACE, table).at("limit", what), |part| part.at("limit", what))
 }
 
 /// The bytes of the smallest full packet that the flow will send, headers included, if that is known.

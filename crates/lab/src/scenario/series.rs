@@ -1,8 +1,8 @@
 //! `series`: what is noted over time.
 
-use super::error::Problem;
 use super::flow::{Flow, Transport};
 use super::plan::covers;
+use crate::document::{Part, Problem};
 use anabranch_sim::netem::nearest;
 
 /// Something of a flow, a group or a cable over time.
@@ -95,7 +95,7 @@ impl SeriesOf {
     }
 
     /// Does this flow have it?
-    pub(super) fn check(&self, f: &Flow) -> Result<(), Problem> {
+    pub(super) fn check(&self, head: Part<'_>, f: &Flow) -> Result<(), Problem> {
         use Noted as N;
         let (carried, has) = match &f.transport {
             Transport::Sctp(_) => return Ok(()),
@@ -109,14 +109,19 @@ impl SeriesOf {
         }
         let what =
             format!("`{}`: flow `{}` is carried by {carried} and has no {}", self.name, f.group, self.what.name());
-        Err(Problem::at("", "series", what))
+        Err(head.at("series", what))
     }
 }
 
 /// Finds what the names in `series` mean.
-pub(super) fn read(groups: &[String], cables: &[String], names: &[String]) -> Result<Vec<SeriesOf>, Problem> {
+pub(super) fn read(
+    head: Part<'_>,
+    groups: &[String],
+    cables: &[String],
+    names: &[String],
+) -> Result<Vec<SeriesOf>, Problem> {
     let one = |name: &String| {
-        let wrong = |what: String| Problem::at("", "series", what);
+        let wrong = |what: String| head.at("series", what);
         let hint = |near: Option<&str>| near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
         let (of, what) = name.rsplit_once('.').ok_or_else(|| wrong(format!("`{name}` is no FLOW.SERIES")))?;
         let known: &[(&str, Noted, &str)] = if groups.iter().any(|g| covers(of, g)) {

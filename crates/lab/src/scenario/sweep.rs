@@ -1,65 +1,117 @@
 //! Sweeps: which keys take which values, and every point of their product.
 
-use super::error::Problem;
 use super::units::Names;
+use crate::document::{By, Entry, Node, Part, Problem, Table, Value, read};
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use std::collections::BTreeMap;
-use toml::{Table, Value};
 
 /// `[[sweep]]`.
-#[derive(Clone, PartialEq, Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub(super) struct Sweep {
     /// Name of the key in results.
     pub name: String,
     /// Keys of the scenario that take the value: `flow.main.receive-buffer`.
     pub sets: Names,
     /// The values, as they appear in results.
-    pub values: Vec<Value>,
+    pub values: Vec<Node>,
     /// What is set in their place, one for each.
+    meaning: Vec<Node>,
+    table: Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct SweepKeys {
+    name: String,
+    sets: Names,
+    #[serde(rename = "values")]
+    _values: Vec<IgnoredAny>,
     #[serde(rename = "as", default)]
-    pub meaning: Vec<Value>,
+    _as: Vec<IgnoredAny>,
 }
 
 /// `[quick]`.
-#[derive(Clone, PartialEq, Debug, Default, Deserialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Debug)]
 pub(super) struct Quick {
     pub seeds: Option<u64>,
-    #[serde(default)]
-    pub sweep: BTreeMap<String, Vec<Value>>,
+    /// Some of a sweep's values, by its name.
+    pub sweep: Table,
     /// Other keys that differ: `duration = "5s"`.
-    #[serde(default)]
     pub set: Table,
+    table: Table,
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct QuickKeys {
+    seeds: Option<u64>,
+    #[serde(default, rename = "sweep")]
+    _sweep: BTreeMap<String, Vec<IgnoredAny>>,
+    #[serde(default, rename = "set")]
+    _set: BTreeMap<String, IgnoredAny>,
+}
+
+impl Quick {
+    /// Reads the table.
+    pub fn read(table: &Table) -> Result<Quick, Problem> {
+        let QuickKeys { seeds, .. } = read(Part::new("[quick]", table))?;
+        let of = |key: &str| table.table(key).cloned().unwrap_or_else(|| Table::new(&table.at));
+        Ok(Quick { seeds, sweep: of("sweep"), set: of("set"), table: table.clone() })
+    }
+
+    pub fn part(&self) -> Part<'_> {
+        Part::new("[quick]", &self.table)
+    }
+
+    pub fn sweep_part(&self) -> Part<'_> {
+        Part::new("[quick.sweep]", &self.sweep)
+    }
+
+    pub fn set_part(&self) -> Part<'_> {
+        Part::new("[quick.set]", &self.set)
+    }
 }
 
 /// A value as it appears in results.
-pub(super) fn label(v: &Value) -> String {
-    match v {
-        Value::String(s) => s.clone(),
+pub(super) fn label(v: &Node) -> String {
+    match &v.value {
+        Value::Text(text) => text.clone(),
         // Not what is in the file.
-        Value::Table(t) if t.contains_key("file") => t["file"].as_str().unwrap_or_default().to_owned(),
-        other => other.to_string(),
+        Value::Table(t) if t.contains("file") => t.text("file").unwrap_or_default().to_owned(),
+        _ => v.plain().to_string(),
     }
 }
 
 impl Sweep {
-    pub fn place(&self) -> String {
-        format!("sweep `{}`", self.name)
+    /// Reads a table of the list.
+    pub fn read(node: &Node) -> Result<Sweep, Problem> {
+        let table = node.as_table().ok_or_else(|| Problem::of_key("", "sweep", &node.at, "needs [[sweep]]"))?;
+        let place = format!("sweep `{}`", table.text("name").unwrap_or_default());
+        let SweepKeys { name, sets, .. } = read(Part::new(&place, table))?;
+        let list = |key: &str| table.list(key).to_vec();
+        let sweep = Sweep { name, sets, values: list("values"), meaning: list("as"), table: table.clone() };
+        sweep.check()?;
+        Ok(sweep)
     }
 
-    pub fn check(&self) -> Result<(), Problem> {
-        let place = self.place();
+    /// What is wrong with the value of one of its keys.
+    pub fn wrong(&self, key: &str, what: impl Into<String>) -> Problem {
+        Part::new(&format!("sweep `{}`", self.name), &self.table).at(key, what)
+    }
+
+    fn check(&self) -> Result<(), Problem> {
         if self.values.is_empty() || self.sets.all().is_empty() {
-            return Err(Problem::new(&place, "needs a value and a key that it sets"));
+            let key = if self.values.is_empty() { "values" } else { "sets" };
+            return Err(self.wrong(key, "needs one or more"));
         }
         if !self.meaning.is_empty() && self.meaning.len() != self.values.len() {
-            return Err(Problem::at(&place, "as", "needs one entry for each of `values`"));
+            return Err(self.wrong("as", "needs one entry for each of `values`"));
         }
         let mut labels: Vec<String> = self.labels();
         labels.sort();
         match labels.windows(2).find(|w| w[0] == w[1]) {
-            Some(twice) => Err(Problem::at(&place, "values", format!("`{}` stands there twice", twice[0]))),
+            Some(twice) => Err(self.wrong("values", format!("`{}` stands there twice", twice[0]))),
             None => Ok(()),
         }
     }
@@ -69,9 +121,9 @@ impl Sweep {
     }
 
     /// Keeps these values only.
-    pub fn keep(&mut self, some: &[Value]) -> Result<(), String> {
+    pub fn keep(&mut self, some: &[Node]) -> Result<(), String> {
         let labels = self.labels();
-        let known = |v: &&Value| labels.contains(&label(v));
+        let known = |v: &&Node| labels.contains(&label(v));
         if let Some(lost) = some.iter().find(|v| !known(v)) {
             return Err(format!("`{}` is none of its values", label(lost)));
         }
@@ -89,11 +141,9 @@ impl Sweep {
     /// Puts value number `i` into the scenario.
     pub fn apply(&self, scenario: &mut Table, i: usize) -> Result<(), Problem> {
         let values = if self.meaning.is_empty() { &self.values } else { &self.meaning };
-        let Some(value) = values.get(i) else { return Ok(()) };
-        self.sets
-            .all()
-            .iter()
-            .try_for_each(|key| set(scenario, key, value).map_err(|e| Problem::at(&self.place(), "sets", e)))
+        let (Some(value), Some(sets)) = (values.get(i), self.table.get("sets")) else { return Ok(()) };
+        let entry = Entry { key: sets.at.clone(), node: value.clone().put_by(By::Sweep) };
+        self.sets.all().iter().try_for_each(|key| set(scenario, key, &entry).map_err(|e| self.wrong("sets", e)))
     }
 }
 
@@ -109,52 +159,32 @@ pub(super) fn product(sweeps: &[Sweep]) -> Vec<Vec<usize>> {
 }
 
 /// Sets the key at a dotted path; `flow.NAME` finds the flow of that name, and `flow.NAME*` all whose names begin so.
-pub(super) fn set(scenario: &mut Table, path: &str, value: &Value) -> Result<(), String> {
+pub(super) fn set(scenario: &mut Table, path: &str, entry: &Entry) -> Result<(), String> {
     let mut parts: Vec<&str> = path.split('.').collect();
-    let Some(last) = parts.pop().filter(|l| !l.is_empty()) else { return Err("an empty key".to_owned()) };
-    if parts.first() == Some(&"flow") {
-        // A flow itself takes keys, which go beside those it has.
-        let keys = value.as_table().filter(|_| parts.len() == 1);
-        let own = keys.map(|_| last);
-        let name = parts.get(1).copied().or(own);
-        let name = name.ok_or_else(|| format!("`{path}` names no flow: write flow.NAME.{last}"))?;
-        let flows = scenario.get_mut("flow").and_then(Value::as_array_mut);
-        let matches = |t: &Table| {
-            let own = t.get("name").and_then(Value::as_str).unwrap_or_default();
-            name.strip_suffix('*').map_or(own == name, |start| own.starts_with(start))
-        };
-        let mut any = false;
-        for table in flows.into_iter().flatten().filter_map(Value::as_table_mut).filter(|t| matches(t)) {
-            any = true;
-            if let Some(keys) = keys {
-                table.extend(keys.clone());
-                continue;
-            }
-            put(table, &parts[2..], last, value).map_err(|e| format!("`{path}`: {e}"))?;
+    let Some(last) = parts.pop().filter(|l| !l.is_empty()) else { return Err(format!("`{path}` ends without a key")) };
+    let has_none = |part: &str| format!("`{path}`: `{part}` has no keys of its own");
+    if parts.first() != Some(&"flow") {
+        scenario.beneath(&parts, &entry.key).map_err(has_none)?.insert(last, entry.clone());
+        return Ok(());
+    }
+    // A flow itself takes keys, which go beside those it has.
+    let keys = entry.node.as_table().filter(|_| parts.len() == 1);
+    let own = keys.map(|_| last);
+    let name = parts.get(1).copied().or(own);
+    let name = name.ok_or_else(|| format!("`{path}` names no flow: write flow.NAME.{last}"))?;
+    let flows = scenario.get_mut("flow").map(|node| &mut node.value);
+    let flows = if let Some(Value::List(flows)) = flows { &mut flows[..] } else { &mut [] };
+    let mut any = false;
+    for table in flows.iter_mut().filter_map(Node::as_table_mut) {
+        let own = table.text("name").unwrap_or_default();
+        if !name.strip_suffix('*').map_or(own == name, |start| own.starts_with(start)) {
+            continue;
         }
-        return if any { Ok(()) } else { Err(format!("`{path}`: there is no flow `{name}`")) };
-    }
-    put(scenario, &parts, last, value).map_err(|e| format!("`{path}`: {e}"))
-}
-
-fn put(mut at: &mut Table, parts: &[&str], last: &str, value: &Value) -> Result<(), String> {
-    for part in parts {
-        let inner = at.entry(*part).or_insert_with(|| Value::Table(Table::new()));
-        // A bare word such as traffic = "bulk" gives way to keys.
-        at = inner.as_table_mut().ok_or_else(|| format!("`{part}` has no keys of its own"))?;
-    }
-    at.insert(last.to_owned(), value.clone());
-    Ok(())
-}
-
-/// Puts `over` into `base`: tables key by key, anything else in place of what was there.
-pub(super) fn merge(base: &mut Table, over: Table) {
-    for (key, value) in over {
-        match (base.get_mut(&key), value) {
-            (Some(Value::Table(inner)), Value::Table(more)) => merge(inner, more),
-            (_, value) => {
-                base.insert(key, value);
-            }
+        any = true;
+        match keys {
+            Some(keys) => keys.clone().into_entries().for_each(|(key, entry)| table.insert(&key, entry)),
+            None => table.beneath(&parts[2..], &entry.key).map_err(has_none)?.insert(last, entry.clone()),
         }
     }
+    if any { Ok(()) } else { Err(format!("`{path}`: there is no flow `{name}`")) }
 }

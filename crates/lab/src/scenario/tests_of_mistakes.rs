@@ -91,8 +91,16 @@ fn tables_in_one_line_and_what_is_lent_are_found() {
     };
     let e = message(&text, "");
     assert!(e.starts_with("two.toml:8: [topology.path2]: `rate` needs a rate"), "{e}");
-    let e = message("name = \"own\"\nextends = \"two.toml\"\n[topology.path2]\ndelay = \"1ms\"\n", &text);
-    assert!(e.starts_with("two.toml:2: [topology.path2]: `rate` needs a rate"), "{e}");
+    // What is lent is wrong in the file that lends it.
+    let own = "name = \"own\"\nextends = \"../all/base.toml\"\n[topology.path2]\ndelay = \"1ms\"\n";
+    let parsed = |file: &str, below: &str| {
+        Scenario::parse(file, own, &|_| Ok(below.to_owned())).expect_err("a mistake").to_string()
+    };
+    let e = parsed("set/two.toml", &text);
+    assert!(e.starts_with("all/base.toml:8: [topology.path2]: `rate` needs a rate"), "{e}");
+    assert!(e.ends_with("not `5mb` (set/two.toml:2 extends it)"), "{e}");
+    let e = parsed("two.toml", &text.replace("limit = \"50p\"", "limit ="));
+    assert!(e.starts_with("../all/base.toml:6: ") && e.ends_with(" (two.toml:2 extends it)"), "{e}");
 }
 
 #[test]
@@ -107,17 +115,17 @@ fn keys_of_traffic_are_named() {
         ("{ kind = \"cbr\", rate = \"0mbit\", size = 9 }", "`traffic.rate`: `0mbit` sends nothing"),
         (
             "{ kind = \"cbr\", rate = \"1mbit\", size = 1.5 }",
-            "`traffic.size`: invalid type: floating point `1.5`, expected a number of bytes, such as \"64KB\" or 1500",
+            "`traffic.size`: needs a number of bytes, such as \"64KB\" or 1500, not the number 1.5",
         ),
         ("{ kind = \"cbr\", rate = \"1mbit\", sizes = 9 }", "unknown key `sizes`; did you mean `size`?"),
         (
             "{ kind = \"thin\", app = \"doom\" }",
-            "`traffic.app`: unknown variant `doom`, expected one of `anarchy-online`, `remote-desktop`, `ssh`, \
-             `world-of-warcraft`, `skype`, `casa`",
+            "`traffic.app`: unknown value `doom`; known are anarchy-online, remote-desktop, ssh, world-of-warcraft, \
+             skype, casa",
         ),
         (
             "{ kind = \"mix\", peak = \"1mbit\", stream-share = 0.9 }",
-            "`traffic.stream-share`: invalid type: floating point `0.9`, expected a share such as \"1%\"",
+            "`traffic.stream-share`: needs a share such as \"1%\", not the number 0.9",
         ),
         (
             "{ kind = \"mix\", peak = \"1mbit\", stream-share = \"150%\" }",
@@ -237,4 +245,145 @@ fn a_limit_set_by_a_sweep_is_told_with_its_value() {
         let e = parsed(&text).expect_err("the second value").to_string();
         assert!(e.starts_with("two.toml:26: ") && e.contains("100 bytes at cable"), "{sets}: {e}");
     }
+}
+
+/// A scenario with most kinds of keys, each on a line of its own.
+const MANY: &str = r#"name = "many"
+title = "All"
+source = "none"
+seeds = 2
+duration = "5s"
+measure-from = "1s"
+bin = "100ms"
+events = ["2s-3s"]
+metrics = ["main.goodput", "a.utilisation"]
+series = ["main.cwnd"]
+
+[topology]
+kind = "free"
+hosts = ["sender", "receiver"]
+routers = ["r"]
+
+[[topology.cable]]
+from = "sender"
+to = "r"
+name = "a"
+rate = "10mbit"
+delay = "20ms 2ms"
+jitter = "1ms"
+order = "kept"
+loss = "1% burst 3"
+loss-at = "entry"
+limit = "60p"
+limit-bytes = "100KB"
+queue = "codel target=5ms"
+overhead = 14
+mtu = 1500
+duplicate = "1%"
+reorder = "1%"
+up.delay = "9ms"
+down.loss = "1%"
+schedule = ["1s down", "2s up"]
+every = "4s"
+
+[[topology.cable]]
+from = "r"
+to = "receiver"
+
+[[flow]]
+name = "main"
+transport = "sctp"
+from = "sender"
+to = "receiver"
+start = "100ms"
+start-within = "10ms"
+enabled = true
+playout = "300ms"
+follow-rate = "low"
+least-rate = "100kbit"
+rate-lag = "1s"
+profile = "live"
+streams = 4
+unordered = true
+lifetime = "200ms"
+max-retransmissions = [1, 2, 3]
+read-rate = "5mbit"
+paths = 1
+encapsulation = "udp"
+packet-size = 1200
+receive-buffer = "1MB"
+send-buffer = "1MB"
+max-burst = 4
+sack-delay = "100ms"
+heartbeat-interval = "1s"
+path-max-retrans = 3
+association-max-retrans = 9
+initial-window = "4KB"
+initial-ssthresh = "64KB"
+receive-overhead = 0
+ecn = true
+retransmission = "rtx_csi:tau=10"
+[flow.traffic]
+kind = "video"
+rate = "1mbit"
+fps = 25.0
+group = 12
+anchor-every = 3
+sigma = 0.1
+
+[[flow]]
+name = "other"
+transport = "tcp"
+recovery = "reno"
+rules = "rfc"
+segment = 1000
+header = 40
+window = 20
+initial-window = 2
+initial-ssthresh = 8
+delayed-ack = "0"
+traffic = { kind = "bulk", total = "1MB" }
+
+[[flow]]
+name = "noise"
+transport = "udp"
+header = 28
+traffic = { kind = "cbr", rate = "100kbit", size = 200 }
+"#;
+
+/// The line of what is wrong when one line of MANY is another; none when it is fine.
+fn line_of(line: usize, by: &str) -> Option<(Option<usize>, String)> {
+    let mut lines: Vec<&str> = MANY.lines().collect();
+    lines[line - 1] = by;
+    let read = |name: &str| Err(format!("cannot read `{name}`"));
+    Scenario::parse("many.toml", &lines.join("\n"), &read).err().map(|e| (e.line, e.to_string()))
+}
+
+#[test]
+fn every_key_that_is_misspelt_and_every_value_of_another_kind_is_found_on_its_line() {
+    assert_eq!(line_of(1, "name = \"many\""), None);
+    let mut wrong = Vec::new();
+    let mut tried = 0;
+    for (i, text) in MANY.lines().enumerate() {
+        let Some((key, value)) = text.split_once(" = ") else { continue };
+        // Without a name or kind a table is no such table, and says so where it begins.
+        let named = matches!(key, "name" | "kind" | "from" | "to" | "transport" | "metrics" | "duration" | "hosts");
+        let spelt = format!("{key}x = {value}");
+        // What takes almost any text of a person.
+        let free = matches!(key, "title" | "source" | "name");
+        let listed = value.starts_with('[') && key != "max-retransmissions";
+        let typed = if listed || value.starts_with('{') { "3" } else { "[[]]" };
+        let tries = [(!named).then_some(spelt), Some(format!("{key} = {typed}"))];
+        let garbled = format!("{key} = \"~\"");
+        let tries = tries.into_iter().chain([(!free).then_some(garbled)]).flatten();
+        for by in tries {
+            tried += 1;
+            match line_of(i + 1, &by) {
+                Some((Some(line), e)) if line == i + 1 && !e.contains('\n') => {}
+                other => wrong.push(format!("{}: {by}: {other:?}", i + 1)),
+            }
+        }
+    }
+    assert!(tried > 200, "{tried}");
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }

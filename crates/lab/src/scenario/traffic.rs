@@ -1,39 +1,38 @@
 //! What a flow sends.
 
-use super::error::{Problem, section};
 use super::units::{BitRate, Share, Size, Time};
+use crate::document::{Part, Problem, ReadError, Table, Value};
 use anabranch_base::Duration;
 use anabranch_sim::netem::nearest;
 use anabranch_sim::traffic::{
     Bulk, Cbr, Mix, ParetoOnOff, Sizes, Thin, ThinApp, TrafficConfig, Vbr, Video, VideoTrace, Web,
 };
 use serde::Deserialize;
-use toml::{Table, Value};
 
-/// Reads `traffic = { kind = … }` or the kind alone.
-pub(super) fn read(place: &str, value: Value) -> Result<Traffic, Problem> {
-    let mut table = match value {
-        Value::String(kind) => Table::from_iter([("kind".to_owned(), kind.into())]),
-        Value::Table(table) => table,
-        _ => return Err(Problem::at(place, "traffic", "needs a kind, such as \"bulk\", or { kind = \"web\" }")),
+/// Reads the flow's `traffic = { kind = … }` or the kind alone.
+pub(super) fn read(flow: Part<'_>) -> Result<Traffic, Problem> {
+    let Some(node) = flow.table.get("traffic") else { return Ok(Traffic::BULK) };
+    let (kind, keys) = match &node.value {
+        Value::Text(kind) => (kind.clone(), Table::new(&node.at)),
+        Value::Table(table) => {
+            let mut keys = table.clone();
+            match keys.remove("kind").map(|node| node.value) {
+                Some(Value::Text(kind)) => (kind, keys),
+                Some(_) => return Err(flow.at("traffic.kind", "needs a text such as \"bulk\"")),
+                None => return Err(flow.at("traffic", "the key `kind` is missing")),
+            }
+        }
+        _ => return Err(flow.at("traffic", "needs a kind, such as \"bulk\", or { kind = \"web\" }")),
     };
-    let kind = match table.remove("kind") {
-        Some(Value::String(kind)) => kind,
-        Some(_) => return Err(Problem::at(place, "traffic.kind", "needs a text such as \"bulk\"")),
-        None => return Err(Problem::at(place, "traffic", "the key `kind` is missing")),
-    };
-    if !KINDS.contains(&kind.as_str()) {
-        let near = nearest(&kind, KINDS.iter().copied()).map(|n| format!("did you mean `{n}`?"));
-        let what = near.unwrap_or_else(|| format!("there are {}", KINDS.join(", ")));
-        return Err(Problem::at(place, "traffic.kind", format!("no kind is called `{kind}`; {what}")));
-    }
-    // The kind as the name of its table: a tag among the keys would make serde forget which of them is wrong.
-    let tagged = Table::from_iter([(kind.clone(), Value::Table(table))]);
-    section(place, Value::Table(tagged)).map_err(|p: Problem| p.without(&kind).beneath("traffic"))
+    Part::new(flow.name, &keys).read_variant(&kind).map_err(|e| match e {
+        ReadError::Kind(known) => {
+            let near = nearest(&kind, known.iter().copied()).map(|n| format!("did you mean `{n}`?"));
+            let what = near.unwrap_or_else(|| format!("there are {}", known.join(", ")));
+            flow.at("traffic.kind", format!("no kind is called `{kind}`; {what}"))
+        }
+        ReadError::Problem(p) => p.beneath("traffic"),
+    })
 }
-
-/// What `kind` may be.
-const KINDS: [&str; 9] = ["bulk", "cbr", "vbr", "pareto-on-off", "mix", "web", "thin", "video", "video-trace"];
 
 /// Its keys.
 #[derive(Clone, PartialEq, Debug, Deserialize)]

@@ -1,21 +1,16 @@
 //! Values with their units, as TOML texts.
 
 use anabranch_base::{Duration, Rate};
-use anabranch_sim::netem::{ParseError, units};
+use anabranch_sim::netem::units::{self, ValueError};
 use core::fmt;
-use serde::de::{DeserializeOwned, Visitor};
+use core::marker::PhantomData;
+use serde::de::{DeserializeOwned, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
-
-/// What to say of a wrong value; its key is named by who reads it.
-fn message<E: serde::de::Error>(e: &ParseError) -> E {
-    let message = e.to_string();
-    E::custom(message.strip_prefix("`value` ").unwrap_or(&message).replace("`value ", "`"))
-}
 
 /// A text that stands for a value.
 struct Text<F>(&'static str, F);
 
-impl<T, F: Fn(&str) -> Result<T, ParseError>> Visitor<'_> for Text<F> {
+impl<T, F: Fn(&str) -> Result<T, ValueError>> Visitor<'_> for Text<F> {
     type Value = T;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -23,7 +18,7 @@ impl<T, F: Fn(&str) -> Result<T, ParseError>> Visitor<'_> for Text<F> {
     }
 
     fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<T, E> {
-        (self.1)(text).map_err(|e| message(&e))
+        (self.1)(text).map_err(E::custom)
     }
 }
 
@@ -33,7 +28,7 @@ pub(super) struct Time(pub Duration);
 
 impl<'de> Deserialize<'de> for Time {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_str(Text("a time such as \"30ms\"", |t: &str| units::time("value", t))).map(Time)
+        d.deserialize_str(Text("a time such as \"30ms\"", units::time)).map(Time)
     }
 }
 
@@ -47,9 +42,9 @@ pub(super) struct Span {
 impl<'de> Deserialize<'de> for Span {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
         let read = |t: &str| {
-            let wrong = || ParseError::new(format!("`value` needs a span such as 8s-9.5s, not `{t}`"));
+            let wrong = || ValueError::needs("a span such as 8s-9.5s", t);
             let (from, until) = t.split_once('-').ok_or_else(wrong)?;
-            let (from, until) = (units::time("value", from)?, units::time("value", until)?);
+            let (from, until) = (units::time(from)?, units::time(until)?);
             if from <= until { Ok(Span { from, until }) } else { Err(wrong()) }
         };
         d.deserialize_str(Text("a span such as \"8s-9.5s\"", read))
@@ -62,14 +57,7 @@ pub(super) struct BitRate(pub Rate);
 
 impl<'de> Deserialize<'de> for BitRate {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        let needed = || ParseError::new("`value` needs a rate such as 10mbit".into());
-        // Advice for links helps nobody here.
-        let own =
-            |e: ParseError| ParseError::new(e.to_string().split("; use `down`").next().unwrap_or_default().into());
-        let read = |t: &str| match units::rate("value", t).map_err(own)? {
-            Some(rate) => Ok(rate),
-            None => Err(needed()),
-        };
+        let read = |t: &str| units::rate(t)?.ok_or_else(|| ValueError::needs("a rate such as 10mbit", t));
         d.deserialize_str(Text("a rate such as \"10mbit\"", read)).map(BitRate)
     }
 }
@@ -98,7 +86,7 @@ impl<'de> Deserialize<'de> for Size {
             }
 
             fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Size, E> {
-                units::bytes("value", text).map(Size).map_err(|e| message(&e))
+                units::bytes(text).map(Size).map_err(E::custom)
             }
         }
         d.deserialize_any(Bytes)
@@ -111,55 +99,84 @@ pub(super) struct Share(pub f64);
 
 impl<'de> Deserialize<'de> for Share {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        d.deserialize_str(Text("a share such as \"1%\"", |t: &str| units::share("value", t))).map(Share)
+        d.deserialize_str(Text("a share such as \"1%\"", units::share)).map(Share)
     }
 }
 
 /// One text or a list of them.
-#[derive(Clone, PartialEq, Eq, Debug, Deserialize)]
-#[serde(untagged)]
-pub(super) enum Names {
-    One(String),
-    Many(Vec<String>),
-}
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Names(Vec<String>);
 
 impl Names {
     pub fn all(&self) -> &[String] {
-        match self {
-            Names::One(one) => std::slice::from_ref(one),
-            Names::Many(many) => many,
-        }
+        &self.0
+    }
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        let names = d.deserialize_any(OneOrList { needed: "a text or a list of texts", of: PhantomData::<String> })?;
+        Ok(Names(match names {
+            One(one) => vec![one],
+            Listed(list) => list,
+        }))
     }
 }
 
 /// One value for all classes of frames, or a list of three for I, P and B.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum ByClass<T> {
-    All(T),
-    Each([T; 3]),
-}
+pub(super) struct ByClass<T>([T; 3]);
 
-impl<T: Copy> ByClass<T> {
+impl<T> ByClass<T> {
     /// For I, P and B.
     pub fn each(self) -> [T; 3] {
-        match self {
-            ByClass::All(t) => [t; 3],
-            ByClass::Each(each) => each,
+        self.0
+    }
+}
+
+impl<'de, T: DeserializeOwned + Copy> Deserialize<'de> for ByClass<T> {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        const NEEDED: &str = "one value, or a list of three for I, P and B";
+        let three = |_| serde::de::Error::custom(format_args!("needs {NEEDED}"));
+        match d.deserialize_any(OneOrList { needed: NEEDED, of: PhantomData::<T> })? {
+            One(one) => Ok(ByClass([one; 3])),
+            Listed(list) => list.try_into().map(ByClass).map_err(three),
         }
     }
 }
 
-impl<'de, T: DeserializeOwned> Deserialize<'de> for ByClass<T> {
-    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        // Not `untagged`, which would forget what is wrong with the value.
-        let wrong = |e: toml::de::Error| serde::de::Error::custom(e.message().to_owned());
-        match toml::Value::deserialize(d)? {
-            list @ toml::Value::Array(_) => {
-                let each: Vec<T> = list.try_into().map_err(wrong)?;
-                let three = |_| serde::de::Error::custom("needs one value, or a list of three for I, P and B");
-                each.try_into().map(ByClass::Each).map_err(three)
-            }
-            one => one.try_into().map(ByClass::All).map_err(wrong),
+/// Reads a single value or a list. Not by serde's `untagged`, which would forget what is wrong with the value.
+struct OneOrList<T> {
+    needed: &'static str,
+    of: PhantomData<T>,
+}
+
+enum OneOrListed<T> {
+    One(T),
+    Listed(Vec<T>),
+}
+use OneOrListed::{Listed, One};
+
+impl<'de, T: DeserializeOwned> Visitor<'de> for OneOrList<T> {
+    type Value = OneOrListed<T>;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.needed)
+    }
+
+    fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Self::Value, E> {
+        T::deserialize(n.into_deserializer()).map(One)
+    }
+
+    fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Self::Value, E> {
+        T::deserialize(text.into_deserializer()).map(One)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Self::Value, A::Error> {
+        let mut all = Vec::new();
+        while let Some(one) = list.next_element()? {
+            all.push(one);
         }
+        Ok(Listed(all))
     }
 }

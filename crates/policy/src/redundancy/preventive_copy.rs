@@ -5,8 +5,8 @@
 //! A chunk is copied when it has one live copy, on another path, and is older there than SRTT + 4 RTTVAR; or when
 //! the send buffer is half full; or when only the copy can make its deadline. Copies pay from this path's window.
 //! `mode=always` copies whatever the other paths have outstanding. Nothing is copied that would be late here too.
-//! Deviation: the late ones go oldest first on every path; only `always` follows the scheduler's direction, from the
-//! top where this path descends.
+//! Deviations: 4 RTTVAR are a millisecond at least; the late ones go oldest first on every path, and only `always`
+//! follows the scheduler's direction, from the top where this path descends.
 //! Parameters: `mode`; `fill`, share of the send buffer from which everything may be copied.
 
 use super::{Extra, Redundancy};
@@ -71,9 +71,13 @@ impl PreventiveCopy {
     }
 }
 
+/// What answers differ by at least, however steady a path has been: one packet in front, a HEARTBEAT, or a thread that
+/// wakes up (the clock granularity of RFC 6298 §2.3). Without it a path without jitter is copied for microseconds.
+const LEAST_SPREAD: Duration = Duration::from_millis(1);
+
 /// How long an answer of `p` may take.
 fn patience(p: &PathView) -> Duration {
-    p.srtt + p.rttvar * 4
+    p.srtt + (p.rttvar * 4).max(LEAST_SPREAD)
 }
 
 /// Overdue on `p`, or not to be there in time.
@@ -137,6 +141,19 @@ mod tests {
         assert_eq!(ask(&s, false, 1), None, "60 is not more than 60");
         s.now += ms(1);
         assert_eq!(ask(&s, false, 1), Some(41));
+    }
+
+    #[test]
+    fn a_path_without_jitter_is_not_late_for_microseconds() {
+        for rtt in [2, 20, 100, 300] {
+            let mut s = scene();
+            s.rtt(0, rtt).rttvar = Duration::ZERO;
+            s.chunks.truncate(1);
+            for (micros_more, copied) in [(4, false), (900, false), (1_001, true)] {
+                s.chunks[0].last_sent = Some(s.now - ms(rtt) - Duration::from_micros(micros_more));
+                assert_eq!(ask(&s, false, 1).is_some(), copied, "round trip {rtt} ms, {micros_more} us more");
+            }
+        }
     }
 
     #[test]

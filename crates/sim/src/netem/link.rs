@@ -1,7 +1,8 @@
 //! Links in netem's words; the grammar stands in the parent module.
 
+use super::units::{self, ValueError};
 use super::words::{self, Cursor, canonical};
-use super::{ParseError, loss, queue, units};
+use super::{ParseError, loss, queue};
 use crate::Direction;
 use crate::link::{Change, Jitter, LinkConfig, LossPoint, Schedule, Setting};
 use crate::queue::Limit;
@@ -107,7 +108,9 @@ impl Links {
 /// # Errors
 /// The first word that makes no sense, and what to do.
 pub fn read_link(words: &[String], guest: &mut dyn Guest) -> Result<Links, ParseError> {
-    Reader::new(guest, false, None).finish(words)
+    let mut reader = LinkReader { directions: false, ..LinkReader::new(guest, None) };
+    reader.read(words)?;
+    reader.finish()
 }
 
 /// Reads the words of both directions, where `up.` and `down.` before a word make it hold for one. With `from` all of
@@ -116,10 +119,14 @@ pub fn read_link(words: &[String], guest: &mut dyn Guest) -> Result<Links, Parse
 /// # Errors
 /// The first word that makes no sense, and what to do.
 pub fn read_links(words: &[String], guest: &mut dyn Guest, from: Option<Duration>) -> Result<Links, ParseError> {
-    Reader::new(guest, true, from).finish(words)
+    let mut reader = LinkReader::new(guest, from);
+    reader.read(words)?;
+    reader.finish()
 }
 
-struct Reader<'g> {
+/// Reads links in pieces, for who has each word with its values in a place of its own and wants to know in which one a
+/// mistake is. A piece ends its last word: values do not run on into the next.
+pub struct LinkReader<'g> {
     guest: &'g mut dyn Guest,
     directions: bool,
     /// After `at`: when.
@@ -127,40 +134,61 @@ struct Reader<'g> {
     links: Links,
 }
 
-impl<'g> Reader<'g> {
-    fn new(guest: &'g mut dyn Guest, directions: bool, time: Option<Duration>) -> Self {
+impl<'g> LinkReader<'g> {
+    /// Nothing read yet; with `from`, what comes before any `at` happens at this time.
+    pub fn new(guest: &'g mut dyn Guest, from: Option<Duration>) -> Self {
         let links = Links { up: Draft::new(), down: Draft::new(), every: None, scheduled: false, later: Vec::new() };
-        Reader { guest, directions, time, links }
+        LinkReader { guest, directions: true, time: from, links }
     }
 
-    fn finish(mut self, words: &[String]) -> Result<Links, ParseError> {
-        self.read(&mut Cursor::new(words))?;
+    /// Everything after an `at` so far, in the order read.
+    pub fn later(&self) -> &[(Duration, Later)] {
+        &self.links.later
+    }
+
+    /// The links, when all is read.
+    ///
+    /// # Errors
+    /// A schedule that starts again before it has ended.
+    pub fn finish(self) -> Result<Links, ParseError> {
+        self.check_period()?;
         Ok(self.links)
     }
 
-    fn read(&mut self, words: &mut Cursor<'_>) -> Result<(), ParseError> {
-        while let Some(word) = words.next() {
-            let word = canonical(word);
-            let (direction, bare) = self.direction(&word)?;
-            match bare {
-                "at" if direction.is_none() => {
-                    self.time = Some(units::time("at", words.value("at", "a time such as 7s")?)?);
-                    self.links.scheduled = true;
-                }
-                "every" if direction.is_none() => {
-                    self.links.every = Some(units::time("every", words.value("every", "a time such as 60s")?)?);
-                    self.links.scheduled = true;
-                }
-                _ if direction.is_none() && self.guest.words().contains(&bare) => {
-                    if self.guest.read(bare, self.time, words)? {
-                        self.links.later.push((self.time.unwrap_or_default(), Later::Guest));
-                    }
-                }
-                "order" | "loss-at" | "overhead" | "queue" => self.fixed_word(direction, bare, words)?,
-                _ => self.setting(direction, bare, &word, words)?,
-            }
+    /// Reads words with their values.
+    ///
+    /// # Errors
+    /// The first word that makes no sense, and what to do.
+    pub fn read(&mut self, words: &[String]) -> Result<(), ParseError> {
+        let mut cursor = Cursor::new(words);
+        loop {
+            let at = cursor.position();
+            let Some(word) = cursor.next() else { return Ok(()) };
+            self.word(word, &mut cursor).map_err(|e| e.at_word(at))?;
         }
-        self.check_period()
+    }
+
+    fn word(&mut self, word: &str, words: &mut Cursor<'_>) -> Result<(), ParseError> {
+        let word = canonical(word);
+        let (direction, bare) = self.direction(&word)?;
+        match bare {
+            "at" if direction.is_none() => {
+                self.time = Some(words.read("at", "a time such as 7s", units::time)?);
+                self.links.scheduled = true;
+            }
+            "every" if direction.is_none() => {
+                self.links.every = Some(words.read("every", "a time such as 60s", units::time)?);
+                self.links.scheduled = true;
+            }
+            _ if direction.is_none() && self.guest.words().contains(&bare) => {
+                if self.guest.read(bare, self.time, words)? {
+                    self.links.later.push((self.time.unwrap_or_default(), Later::Guest));
+                }
+            }
+            "order" | "loss-at" | "overhead" | "queue" => self.fixed_word(direction, bare, words)?,
+            _ => self.setting(direction, bare, &word, words)?,
+        }
+        Ok(())
     }
 
     /// Takes the prefix of a direction off a word.
@@ -190,9 +218,8 @@ impl<'g> Reader<'g> {
         words: &mut Cursor<'_>,
     ) -> Result<(), ParseError> {
         if self.time.is_some() {
-            return Err(ParseError::new(format!(
-                "`{word}` cannot change while a path runs; give it at the start, before any `at`"
-            )));
+            let says = "cannot change while a path runs; give it at the start, before any `at`";
+            return Err(ParseError::about(word, says));
         }
         if word == "queue" {
             let discipline = queue::value(words)?;
@@ -200,7 +227,7 @@ impl<'g> Reader<'g> {
             return Ok(());
         }
         let value = words.value(word, "a value")?;
-        let wrong = |choices: &str| ParseError::new(format!("`{word}` is {choices}, not `{value}`"));
+        let wrong = |choices: &str| ParseError::about(word, format!("is {choices}, not `{value}`"));
         match (word, value) {
             ("order", "kept") => self.drafts(direction).for_each(|d| d.config.jitter_reorders = false),
             ("order", "free") => self.drafts(direction).for_each(|d| d.config.jitter_reorders = true),
@@ -209,9 +236,8 @@ impl<'g> Reader<'g> {
             ("loss-at", "entry") => self.drafts(direction).for_each(|d| d.config.loss_point = LossPoint::Entry),
             ("loss-at", _) => return Err(wrong("`wire` or `entry`")),
             _ => {
-                let bytes = value
-                    .parse()
-                    .map_err(|_| ParseError::new(format!("`overhead` needs a whole number of bytes, not `{value}`")))?;
+                let bytes = units::count(value, "bytes").ok().and_then(|n| n.try_into().ok());
+                let bytes = bytes.ok_or_else(|| ValueError::needs("a whole number of bytes", value).of(word))?;
                 self.drafts(direction).for_each(|d| d.overhead = Some(bytes));
             }
         }
@@ -228,19 +254,19 @@ impl<'g> Reader<'g> {
     ) -> Result<(), ParseError> {
         let sets = match bare {
             "limit" | "limit-bytes" => return self.limit(direction, bare, words),
-            "rate" => vec![Setting::Rate(units::rate(word, words.value(word, "a rate such as 6mbit")?)?)],
+            "rate" => vec![Setting::Rate(words.read(word, "a rate such as 6mbit", units::rate)?)],
             "delay" => delay(word, words)?,
             "jitter" => {
-                let span = units::time(word, words.value(word, "a time such as 4ms")?)?;
+                let span = words.read(word, "a time such as 4ms", units::time)?;
                 vec![Setting::Jitter(distribution(span, words)?)]
             }
             "loss" => vec![Setting::Loss(loss::value(words)?)],
             "mtu" => vec![Setting::Mtu(match words.value(word, "a size in bytes")? {
                 "none" => None,
-                size => Some(units::count(word, size, "bytes")?.try_into().unwrap_or(u32::MAX)),
+                size => Some(units::count(size, "bytes").map_err(|e| e.of(word))?.try_into().unwrap_or(u32::MAX)),
             })],
-            "duplicate" => vec![Setting::Duplicate(units::share(word, words.value(word, "a share such as 1%")?)?)],
-            "reorder" => vec![Setting::Reorder(units::share(word, words.value(word, "a share such as 5%")?)?)],
+            "duplicate" => vec![Setting::Duplicate(words.read(word, "a share such as 1%", units::share)?)],
+            "reorder" => vec![Setting::Reorder(words.read(word, "a share such as 5%", units::share)?)],
             "down" | "cut" => vec![Setting::Down],
             "up" | "restore" => vec![Setting::Up],
             _ => return Err(words::unknown(word, self.guest.words())),
@@ -257,8 +283,8 @@ impl<'g> Reader<'g> {
         let in_bytes = word == "limit-bytes" || size.ends_with('b');
         let value = match text {
             "none" => None,
-            n if in_bytes => Some(units::bytes(word, n)?),
-            n => Some(units::count(word, n.strip_suffix('p').unwrap_or(n), "packets")?),
+            n if in_bytes => Some(units::bytes(n).map_err(|e| e.of(word))?),
+            n => Some(units::count(n.strip_suffix('p').unwrap_or(n), "packets").map_err(|e| e.of(word))?),
         };
         let waiting_only = words.take_if("waiting");
         if value == Some(0) {
@@ -303,9 +329,9 @@ impl<'g> Reader<'g> {
         let last = [&self.links.up, &self.links.down].into_iter().flat_map(|d| &d.changes).map(|c| c.at);
         let last = last.chain(self.links.later.iter().map(|(at, _)| *at)).max();
         match (self.links.every, last) {
-            (Some(_), None) => Err(ParseError::new("`every` repeats a schedule, but there is no `at`".into())),
+            (Some(_), None) => Err(ParseError::about("every", "repeats a schedule, but there is no `at`")),
             (Some(every), Some(last)) if every <= last => {
-                Err(ParseError::new(format!("`every` must be longer than the last `at` ({last})")))
+                Err(ParseError::about("every", format!("must be longer than the last `at` ({last})")))
             }
             _ => Ok(()),
         }
@@ -328,10 +354,10 @@ fn initial(draft: &mut Draft, set: Setting) {
 
 /// `delay 30ms`, `delay 30ms 4ms`, `delay 30ms 4ms distribution normal`.
 fn delay(word: &str, words: &mut Cursor<'_>) -> Result<Vec<Setting>, ParseError> {
-    let mut sets = vec![Setting::Delay(units::time(word, words.value(word, "a time such as 30ms")?)?)];
+    let mut sets = vec![Setting::Delay(words.read(word, "a time such as 30ms", units::time)?)];
     if let Some(next) = words.peek().filter(|w| w.starts_with(|c: char| c.is_ascii_digit())) {
         words.skip();
-        let span = units::time("jitter", next)?;
+        let span = units::time(next).map_err(|e| e.of("jitter"))?;
         sets.push(Setting::Jitter(distribution(span, words)?));
     }
     Ok(sets)
@@ -349,7 +375,7 @@ fn distribution(span: Duration, words: &mut Cursor<'_>) -> Result<Jitter, ParseE
     } else {
         let other = words.peek().filter(|w| w.starts_with("pareto"));
         let other = other.map_or(String::new(), |w| format!("; netem's `{w}` is not supported"));
-        return Err(ParseError::new(format!("`distribution` is `exponential`, `normal` or `uniform`{other}")));
+        return Err(ParseError::about("distribution", format!("is `exponential`, `normal` or `uniform`{other}")));
     };
     Ok(if span.is_zero() { Jitter::None } else { jitter })
 }

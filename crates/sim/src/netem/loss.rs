@@ -28,14 +28,14 @@ pub(super) fn value(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
 }
 
 fn share_and_burst(share: &str, words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
-    let p = units::share("loss", share)?;
+    let p = units::share(share).map_err(|e| e.of("loss"))?;
     if !words.take_if("burst") {
         return Ok(LossConfig::bernoulli(p));
     }
     let text = words.value("burst", "a mean number of packets such as 5")?;
     let burst = text.parse::<f64>().ok().filter(|b| b.is_finite() && *b >= 1.0);
-    let burst = burst
-        .ok_or_else(|| ParseError::new(format!("`burst` needs a mean number of packets of 1 or more, not `{text}`")))?;
+    let burst =
+        burst.ok_or_else(|| units::ValueError::needs("a mean number of packets of 1 or more", text).of("burst"))?;
     if p >= 1.0 {
         return Err(ParseError::new("`loss 100%` leaves nothing between the bursts; leave out `burst`".into()));
     }
@@ -62,7 +62,7 @@ fn gemodel(words: &mut Cursor<'_>) -> Result<GilbertElliottParams, ParseError> {
             return Err(ParseError::new(format!("`loss gemodel` takes p=, r=, 1-h= and 1-k=, not `{word}`")));
         };
         if let Some(slot) = values.get_mut(index) {
-            *slot = Some(units::share("loss gemodel", share)?);
+            *slot = Some(units::share(share).map_err(|e| e.of("loss gemodel"))?);
         }
         place = index + 1;
         words.skip();
@@ -79,8 +79,8 @@ fn timed(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
     let (mut good, mut bad): (Option<Duration>, Option<Duration>) = (None, None);
     while let Some((name, value)) = words.peek().and_then(|w| w.split_once('=')) {
         match name {
-            "good" => good = Some(units::time("good", value)?),
-            "bad" => bad = Some(units::time("bad", value)?),
+            "good" => good = Some(units::time(value).map_err(|e| e.of("good"))?),
+            "bad" => bad = Some(units::time(value).map_err(|e| e.of("bad"))?),
             _ => return Err(ParseError::new(format!("`loss timed` takes good= and bad=, not `{name}=`"))),
         }
         words.skip();
@@ -94,8 +94,8 @@ fn timed(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
 }
 
 fn packets(list: &str) -> Result<LossConfig, ParseError> {
-    let numbers = list.split(',').map(|n| units::count("loss packets", n, "packets, separated by commas"));
-    Ok(LossConfig::Packets(numbers.collect::<Result<_, _>>()?))
+    let numbers = list.split(',').map(|n| units::count(n, "packets, separated by commas"));
+    Ok(LossConfig::Packets(numbers.collect::<Result<_, _>>().map_err(|e: units::ValueError| e.of("loss packets"))?))
 }
 
 /// `00100`, over and over.
@@ -108,13 +108,14 @@ fn pattern(signs: &str) -> Result<LossConfig, ParseError> {
 fn outages(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
     let what = "times such as 2s-4s,7s-8s";
     let list = words.value("loss outages", what)?;
+    let time = |text: &str| units::time(text).map_err(|e| e.of("loss outages"));
     let one = |span: &str| match span.split_once('-') {
-        Some((from, until)) => Ok((units::time("loss outages", from)?, units::time("loss outages", until)?)),
+        Some((from, until)) => Ok((time(from)?, time(until)?)),
         None => Err(ParseError::new(format!("`loss outages` needs {what}, not `{span}`"))),
     };
     let times = list.split(',').map(one).collect::<Result<_, _>>()?;
     let period = words.peek().and_then(|w| w.strip_prefix("period="));
-    let period = period.map(|t| units::time("period", t)).transpose()?;
+    let period = period.map(|t| units::time(t).map_err(|e| e.of("period"))).transpose()?;
     if period.is_some() {
         words.skip();
     }

@@ -11,7 +11,7 @@ pub(super) fn value(words: &mut Cursor<'_>) -> Result<Discipline, ParseError> {
         "drop-tail" | "droptail" => drop_tail(words)?,
         "red" => red(words)?,
         "codel" => codel(words)?,
-        _ => return Err(ParseError::new(format!("`queue` is `drop-tail`, `red` or `codel`, not `{name}`"))),
+        _ => return Err(ParseError::about("queue", format!("is `drop-tail`, `red` or `codel`, not `{name}`"))),
     };
     discipline.check().map_err(|e| ParseError::new(format!("`queue {name}`: {e}")))?;
     Ok(discipline)
@@ -52,8 +52,8 @@ fn codel(words: &mut Cursor<'_>) -> Result<Discipline, ParseError> {
     let mut params = CoDelParams::default();
     for (name, value) in pairs(words) {
         match name {
-            "target" => params.target = units::time("target", value)?,
-            "interval" => params.interval = units::time("interval", value)?,
+            "target" => params.target = units::time(value).map_err(|e| e.of("target"))?,
+            "interval" => params.interval = units::time(value).map_err(|e| e.of("interval"))?,
             "ecn" => params.ecn = switch("codel", name, value)?,
             _ => {
                 let known = "target=, interval= and ecn=";
@@ -80,7 +80,10 @@ fn red(words: &mut Cursor<'_>) -> Result<Discipline, ParseError> {
             "gentle" => p.gentle = switch()?,
             "bytes" => p.bytes = switch()?,
             "queue_in_bytes" => p.queue_in_bytes = switch()?,
-            "mean_pktsize" => p.mean_pktsize = units::bytes("mean_pktsize", value)?.try_into().unwrap_or(u32::MAX),
+            "mean_pktsize" => {
+                let bytes = units::bytes(value).map_err(|e| e.of("mean_pktsize"))?;
+                p.mean_pktsize = bytes.try_into().unwrap_or(u32::MAX);
+            }
             "wait" => p.wait = switch()?,
             "ecn" => p.ecn = switch()?,
             _ => {

@@ -1,6 +1,8 @@
 //! Words of a text, one after another, and what to say about one that nobody knows.
 
 use super::ParseError;
+use super::units::ValueError;
+use core::fmt;
 
 /// Words of a link.
 pub const LINK_WORDS: &[&str] = &[
@@ -59,20 +61,25 @@ pub fn canonical(word: &str) -> String {
 #[derive(Debug)]
 pub struct Cursor<'a> {
     words: &'a [String],
+    position: usize,
 }
 
 impl<'a> Cursor<'a> {
     /// The beginning of `words`.
     pub fn new(words: &'a [String]) -> Self {
-        Cursor { words }
+        Cursor { words, position: 0 }
     }
     /// The next word.
     pub fn peek(&self) -> Option<&'a str> {
-        self.words.first().map(String::as_str)
+        self.words.get(self.position).map(String::as_str)
+    }
+    /// How many words it has gone past.
+    pub fn position(&self) -> usize {
+        self.position
     }
     /// Goes past the next word.
     pub fn skip(&mut self) {
-        self.words = self.words.get(1..).unwrap_or(&[]);
+        self.position = (self.position + 1).min(self.words.len());
     }
     /// Takes the next word.
     #[expect(clippy::should_implement_trait, reason = "a cursor is more than an iterator")]
@@ -86,7 +93,19 @@ impl<'a> Cursor<'a> {
     /// # Errors
     /// There is none.
     pub fn value(&mut self, word: &str, what: &str) -> Result<&'a str, ParseError> {
-        self.next().ok_or_else(|| ParseError::new(format!("`{word}` needs {what}")))
+        self.next().ok_or_else(|| ParseError::about(word, format!("needs {what}")))
+    }
+    /// The value of `word`, of which `what` gives the kind, as `read` understands it.
+    ///
+    /// # Errors
+    /// There is none, or it is not of the kind.
+    pub fn read<T>(
+        &mut self,
+        word: &str,
+        what: &str,
+        read: impl FnOnce(&str) -> Result<T, ValueError>,
+    ) -> Result<T, ParseError> {
+        read(self.value(word, what)?).map_err(|e| e.of(word))
     }
     /// Goes past the next word if it is this one.
     pub fn take_if(&mut self, word: &str) -> bool {
@@ -99,18 +118,28 @@ impl<'a> Cursor<'a> {
 }
 
 /// An error for a word that has no meaning here, with the nearest one that has; `guests` are known too.
-pub fn unknown(word: &str, guests: &[&str]) -> ParseError {
-    if let Some(e) = unsupported(word) {
-        return e;
-    }
-    let known = LINK_WORDS.iter().chain(guests).copied();
+pub fn unknown(word: &str, guests: &[&'static str]) -> ParseError {
+    unsupported(word).unwrap_or_else(|| ParseError::unknown(word, LINK_WORDS.iter().chain(guests).copied().collect()))
+}
+
+/// What to say of a word that is none of these.
+pub(super) fn show_unknown(word: &str, known: &[&'static str], f: &mut fmt::Formatter<'_>) -> fmt::Result {
     let bare = word.rsplit('.').next().unwrap_or(word);
-    let near = nearest(bare, known.clone());
-    ParseError::new(match near {
-        Some(near) if near == bare => format!("`{word}`: `{near}` holds for both directions; leave out the prefix"),
-        Some(near) => format!("unknown word `{word}`; did you mean `{near}`?"),
-        None => format!("unknown word `{word}`; known are {}", known.collect::<Vec<_>>().join(", ")),
-    })
+    match nearest(bare, known.iter().copied()) {
+        Some(near) if near == bare => write!(f, "`{word}`: `{near}` holds for both directions; leave out the prefix"),
+        Some(near) => write!(f, "unknown word `{word}`; did you mean `{near}`?"),
+        None => write!(f, "unknown word `{word}`; known are {}", known.join(", ")),
+    }
+}
+
+/// Words that may stand in the value of a link's word.
+pub fn words_of_values(word: &str) -> &'static [&'static str] {
+    match word {
+        "loss" => &["burst", "none", "random", "gemodel", "timed", "pattern", "outages", "packets"],
+        "delay" | "jitter" => &["distribution", "normal", "uniform", "exponential"],
+        "limit" | "limit-bytes" => &["waiting"],
+        _ => &[],
+    }
 }
 
 /// The known word that is at most two edits away.

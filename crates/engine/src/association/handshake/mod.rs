@@ -2,8 +2,8 @@
 
 pub(crate) mod announced;
 pub(in crate::association) mod authentication;
-pub(in crate::association) mod birth;
 pub(in crate::association) mod control_timer;
+pub(in crate::association) mod create;
 pub(in crate::association) mod init;
 pub(crate) mod restart;
 pub(in crate::association) mod shutdown;
@@ -18,7 +18,7 @@ use state::State;
 use std::net::SocketAddr;
 
 /// What an association starts from: both ways into life, connecting and accepting, end here.
-pub(crate) struct Birth {
+pub(crate) struct Identity {
     pub local_port: u16,
     pub peer_port: u16,
     pub local_tag: u32,
@@ -62,15 +62,15 @@ pub(crate) struct Handshake {
 }
 
 impl Handshake {
-    fn new(birth: Birth, state: State, entropy: &mut dyn Entropy) -> Handshake {
+    fn new(identity: Identity, state: State, entropy: &mut dyn Entropy) -> Handshake {
         Handshake {
             state,
-            local_port: birth.local_port,
-            peer_port: birth.peer_port,
-            local_tag: birth.local_tag,
-            peer_tag: birth.peer_tag,
-            local_initial: birth.local_initial,
-            local_auth: birth.local_auth,
+            local_port: identity.local_port,
+            peer_port: identity.peer_port,
+            local_tag: identity.local_tag,
+            peer_tag: identity.peer_tag,
+            local_initial: identity.local_initial,
+            local_auth: identity.local_auth,
             auth: Authentication::default(),
             ties: (entropy.u32().max(1), entropy.u32().max(1)),
             path: PathId(0),

@@ -4,7 +4,7 @@
 use crate::association::control::{What, causes};
 use crate::association::handshake::announced::Announced;
 use crate::association::receive::Source;
-use crate::association::{Association, Birth, State};
+use crate::association::{Association, Identity, State};
 use crate::cookie::Cookie;
 use crate::event::Event;
 use crate::path::{LocalId, Origin};
@@ -111,10 +111,16 @@ impl Association {
         true
     }
 
-    /// A: as if the peer had sent ABORT and begun anew, but under the same id, and the user is told of a restart.
+    /// A: as if the peer had sent ABORT and begun anew, but under the same id, and the user learns of a restart.
     /// Messages that wait to be read stay; what was on its way to the peer is lost with the peer's memory. The user
     /// knows the association by then: cookies with Tie-Tags and a new tag are made for connected ones only.
-    pub(crate) fn restarted(mut self, now: Instant, birth: Birth, cookie: &Cookie, entropy: &mut dyn Entropy) -> Self {
+    pub(crate) fn restarted(
+        mut self,
+        now: Instant,
+        identity: Identity,
+        cookie: &Cookie,
+        entropy: &mut dyn Entropy,
+    ) -> Self {
         let ours: Vec<(LocalId, SocketAddr)> = self
             .paths
             .iter()
@@ -128,7 +134,7 @@ impl Association {
         };
         let own_policies = self.policies.are_users_own();
         let policies = policies.unwrap_or(self.policies.into_set());
-        let mut a = Association::new(self.config, policies, birth, entropy, State::Established);
+        let mut a = Association::new(self.config, policies, identity, entropy, State::Established);
         a.policies.set_users_own(own_policies);
         a.stats = self.stats;
         a.events = core::mem::take(&mut self.events);

@@ -1,7 +1,7 @@
-//! Numbers of an association that nobody outside may guess, and others that only have to scatter.
+//! Numbers of an association that must be unpredictable, and others that only have to scatter.
 
 use anabranch_base::Entropy;
-use aws_lc_rs::digest;
+use sha2::{Digest, Sha256};
 
 /// Nonces of HEARTBEATs (RFC 9260 §5.4: 64 bits, unpredictable), and jitter.
 pub(crate) struct Nonces {
@@ -25,8 +25,7 @@ impl Nonces {
         let (secret, count) = input.split_at_mut(16);
         secret.copy_from_slice(&self.secret);
         count.copy_from_slice(&self.counter.to_be_bytes());
-        let hash = digest::digest(&digest::SHA256, &input);
-        hash.as_ref().iter().take(8).fold(0, |n, &b| n << 8 | u64::from(b))
+        Sha256::digest(input).iter().take(8).fold(0, |n, &b| n << 8 | u64::from(b))
     }
 
     /// Uniform in `0..n`, for jitter: whoever watches the wire sees it anyway, so it comes from no secret (SplitMix64).

@@ -12,12 +12,17 @@ use anabranch_wire::{COMMON_HEADER_LEN, Pad, kind};
 const UDP_HEADER_LEN: usize = 8;
 
 impl Association {
+    /// Bytes of a message that leaves in one packet, whatever path it takes now.
+    pub fn max_payload(&self) -> usize {
+        self.paths.mtu as usize
+    }
+
     /// Largest packet for `path`, bytes.
     pub(in crate::association) fn packet_size(&self, path: PathId) -> usize {
         self.whole_packet(path) - self.handshake.auth().room()
     }
 
-    /// The same with the AUTH chunk that every packet may get.
+    /// Packet size with the AUTH chunk that every packet may get.
     fn whole_packet(&self, path: PathId) -> usize {
         let Some(p) = self.paths.get(path.index()) else { return self.config.packet_size };
         p.mtu.discovery.as_ref().map_or(self.config.packet_size, |d| d.size()).min(p.mtu.packet_size)

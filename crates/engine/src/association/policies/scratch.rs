@@ -8,12 +8,12 @@ use core::ops::{Deref, DerefMut};
 
 /// Buffers, and the views of the paths.
 #[derive(Default)]
-pub(crate) struct Bench {
+pub(crate) struct Workspace {
     scratch: Lent,
     views: Vec<PathView>,
 }
 
-/// The buffers while they are here; made anew when somebody needs them and nobody lent any.
+/// The buffers while they are here; made anew when they are needed and none were lent.
 #[derive(Default)]
 pub(in crate::association) struct Lent(Option<Box<Scratch>>);
 
@@ -32,16 +32,16 @@ impl DerefMut for Lent {
 }
 
 impl Association {
-    /// Takes the bench over: from now on the views of the paths are there, and fresh.
-    pub(crate) fn take_bench(&mut self, bench: Bench) {
-        self.scratch = bench.scratch;
-        self.views.paths = bench.views;
+    /// Takes the workspace over: from now on the views of the paths are there, and fresh.
+    pub(crate) fn take_workspace(&mut self, workspace: Workspace) {
+        self.scratch = workspace.scratch;
+        self.views.paths = workspace.views;
         self.refresh_views();
     }
 
-    /// Gives the bench to another association.
-    pub(crate) fn give_bench(&mut self) -> Bench {
+    /// Gives the workspace to another association.
+    pub(crate) fn give_workspace(&mut self) -> Workspace {
         self.views.stale = true;
-        Bench { scratch: core::mem::take(&mut self.scratch), views: core::mem::take(&mut self.views.paths) }
+        Workspace { scratch: core::mem::take(&mut self.scratch), views: core::mem::take(&mut self.views.paths) }
     }
 }

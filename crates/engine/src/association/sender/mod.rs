@@ -49,7 +49,7 @@ pub(in crate::association) struct Sender {
     highest_reported: Option<u64>,
     /// The packet that was built last took what room there was for new data, on the paths or at the peer.
     window_spent: bool,
-    /// A sending opportunity began that the scheduler has not been told of.
+    /// A sending opportunity began that the scheduler does not know of.
     fresh_opportunity: bool,
     forward_timer: Option<Instant>,
     forward_due: bool,
@@ -65,7 +65,7 @@ pub(in crate::association) struct Sender {
     refused: u64,
     abandoned: LazyBox<give_up::Abandoned>,
     given_up: LazyBox<undelivered::GivenUp>,
-    abandoned_told: u64,
+    abandoned_reported: u64,
     /// The user has sent something, or said that it will.
     sends: bool,
     outbound_streams: u16,
@@ -103,7 +103,7 @@ impl Sender {
             refused: 0,
             abandoned: LazyBox::empty(),
             given_up: LazyBox::empty(),
-            abandoned_told: 0,
+            abandoned_reported: 0,
             sends: false,
             outbound_streams: config.outbound_streams,
             user_data_at: None,
@@ -346,18 +346,18 @@ impl Sender {
 
     /// Messages given up since this was asked last, of `all` so far.
     pub fn newly_abandoned(&mut self, all: u64) -> Option<u64> {
-        let before = core::mem::replace(&mut self.abandoned_told, all);
+        let before = core::mem::replace(&mut self.abandoned_reported, all);
         (all > before).then(|| all - before)
     }
 
     /// Were more given up than the user knows of?
     pub fn has_newly_abandoned(&self, all: u64) -> bool {
-        all > self.abandoned_told
+        all > self.abandoned_reported
     }
 
     /// The peer restarted: what the user knows of messages handed over stays.
     pub fn keep_account(&mut self, before: &mut Sender) {
-        self.abandoned_told = before.abandoned_told;
+        self.abandoned_reported = before.abandoned_reported;
         self.abandoned = core::mem::replace(&mut before.abandoned, LazyBox::empty());
         (self.want_writable, self.refused) = (before.want_writable, before.refused);
     }

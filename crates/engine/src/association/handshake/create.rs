@@ -3,9 +3,9 @@
 use crate::association::acknowledger::Acknowledger;
 use crate::association::addresses::asconf::Addresses;
 use crate::association::control::ControlOut;
-use crate::association::handshake::{Birth, Handshake};
+use crate::association::handshake::{Handshake, Identity};
 use crate::association::path_table::PathTable;
-use crate::association::policies::scratch as bench;
+use crate::association::policies::scratch;
 use crate::association::policies::set::Policies;
 use crate::association::policies::views::Views;
 use crate::association::receiver::Receiver;
@@ -25,13 +25,13 @@ impl Association {
     pub(crate) fn new(
         config: Arc<AssocConfig>,
         policies: PolicySet,
-        birth: Birth,
+        identity: Identity,
         entropy: &mut dyn Entropy,
         state: State,
     ) -> Self {
         let mtu = config.max_payload() as u64;
-        let (initial, local, remote) = (birth.local_initial, birth.local, birth.remote);
-        let handshake = Handshake::new(birth, state, entropy);
+        let (initial, local, remote) = (identity.local_initial, identity.local, identity.remote);
+        let handshake = Handshake::new(identity, state, entropy);
         let paths = PathTable::new(mtu, config.initial_window, remote, entropy);
         let mut a = Association {
             peer: PeerFeatures::default(),
@@ -50,7 +50,7 @@ impl Association {
             },
             events: VecDeque::new(),
             stats: Tally::default(),
-            scratch: bench::Lent::default(),
+            scratch: scratch::Lent::default(),
             config,
         };
         a.new_path(local, remote, Origin::Handshake);
