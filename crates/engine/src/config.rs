@@ -5,6 +5,7 @@ use crate::path::LocalId;
 use crate::path::discovery::PathMtuDiscovery;
 use crate::quirks::Quirks;
 use crate::rx::reassembly::CHUNK_CHARGE;
+use crate::settings::Nagle;
 use anabranch_base::Duration;
 use anabranch_policy::registry::{Hook, PolicyError, Profile};
 use anabranch_wire::kind;
@@ -144,6 +145,30 @@ pub struct AssocConfig {
     pub receive_overhead: usize,
     /// Bytes that an outstanding chunk is taken to cost the peer's buffer beside its payload: 0 as in RFC 9260 §6.2.1.
     pub peer_chunk_overhead: u64,
+    /// What less than a packet waits for while something is outstanding.
+    pub nagle: Nagle,
+    /// One chunk may be in flight to a peer whose window is closed, and leaves at once (RFC 4960 §6.1 A). Otherwise the
+    /// first one waits for an RTO (RFC 9260 §6.1 A).
+    pub probe_at_once: bool,
+    /// What left while the peer's window was closed is sent again when it opens.
+    pub resend_probes: bool,
+    /// What is sent again before a SHUTDOWN asks for an immediate SACK (RFC 7053 §4).
+    pub retransmissions_ask: bool,
+    /// A chunk whose lifetime is over is given up as soon as a gap block shows that it is missing, and not only when it
+    /// would be sent again.
+    pub give_up_late_holes: bool,
+    /// Gap blocks count each for itself: one that is the wrong way round says nothing, and order and overlaps do not
+    /// matter. Otherwise a SACK with such blocks is dropped.
+    pub gap_blocks_alone: bool,
+    /// The first DATA of the association may wait for its SACK as any other (against RFC 9260 §5.1).
+    pub first_data_waits: bool,
+    /// The peer learns by a SACK of its own that the receive window opened.
+    pub window_updates: bool,
+    /// A SACK goes back the way its packet came, whether anything was heard of that path lately or not.
+    pub sacks_follow_data: bool,
+    /// No DATA before a HEARTBEAT was answered on every path, the handshake's own included, and no RTT sample from the
+    /// handshake.
+    pub confirm_first: bool,
     /// Rules of older implementations; all off. The profiles `ns2-era` and `ns2-era-cmt` bring theirs, with the limits
     /// that belong to them.
     pub quirks: Quirks,
@@ -232,6 +257,16 @@ impl AssocConfig {
             initial_ssthresh: u64::from(u32::MAX),
             receive_overhead: CHUNK_CHARGE,
             peer_chunk_overhead: 0,
+            nagle: Nagle::Off,
+            probe_at_once: false,
+            resend_probes: true,
+            retransmissions_ask: true,
+            give_up_late_holes: false,
+            gap_blocks_alone: false,
+            first_data_waits: false,
+            window_updates: true,
+            sacks_follow_data: false,
+            confirm_first: false,
             quirks: Quirks::default(),
             partial_reliability: true,
             return_given_up: false,
@@ -251,6 +286,9 @@ impl AssocConfig {
             abort_when_given_up: false,
             addresses: Vec::new(),
         };
+        for (name, value) in config.profile.settings() {
+            config.set(name, value);
+        }
         config.adopt_era();
         config
     }

@@ -5,35 +5,13 @@
 //! and checked by `experiments/crosscheck-ns2`. The profiles `ns2-era` and `ns2-era-cmt` choose what each agent has.
 
 use crate::config::AssocConfig;
-use anabranch_base::Duration;
-
-/// When Max.Burst applies.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum BurstRule {
-    /// At every sending opportunity (RFC 9260 §6.1 D).
-    #[default]
-    Always,
-    /// From a SACK that acknowledges what was sent again until the limit was met once, for all paths together
-    /// (`Agent/SCTP`).
-    AfterRepair,
-    /// Always, once such a SACK has come (`Agent/SCTP/CMT`).
-    OnceRepaired,
-}
 
 /// The switches. All off is RFC 9260.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// When Max.Burst applies.
-    pub burst: BurstRule,
-    /// No DATA before a HEARTBEAT was answered on every path, the handshake's own included, and no RTT sample from
-    /// the handshake.
-    pub confirm_first: bool,
     /// T3 follows the lowest TSN outstanding on a path and not the packet that left first. So a fast retransmission
     /// restarts it, and nothing later does until that chunk is acknowledged (RFC 9260 §6.3.2 R3, §7.2.4 4 by the letter).
     pub t3_by_tsn: bool,
-    /// Fast recovery ends when everything up to the highest TSN sent at its start is acknowledged cumulatively; a timeout
-    /// does not end it. Only what has a higher TSN begins another one.
-    pub recover_by_tsn: bool,
     /// CUC expects the lowest TSN of a path and not the packet that left first: one that was lost and sent again on the
     /// same path holds the window until it arrives.
     pub cuc_by_tsn: bool,
@@ -42,35 +20,6 @@ pub struct Quirks {
     pub sticky_reports: bool,
     /// A chunk that was sent again, for whatever reason, is not fast-retransmitted any more.
     pub repaired_once: bool,
-    /// Each SACK that gives something as lost, and not only the first of an episode, lets one packet leave whatever
-    /// the window says.
-    pub pass_every_mark: bool,
-    /// That packet goes to the path that lost it or not at all.
-    pub pass_on_lossy_path: bool,
-    /// With [`recover_by_tsn`](Self::recover_by_tsn), a recovery is one of all paths: until everything sent at its start is acknowledged cumulatively no window grows, and
-    /// only what has a higher TSN cuts one.
-    pub one_recovery: bool,
-    /// A SACK that gives something as lost, and an expiry of T3, lets just one packet of repairs leave, whatever the
-    /// windows say; the next one waits for another SACK, and after an expiry new data do too.
-    pub one_repair_per_loss: bool,
-    /// All repairs that leave at once go to the path that the first of them was given.
-    pub repairs_together: bool,
-    /// What was given as lost is outstanding on its path until it was sent again: it keeps T3 going, and the window full
-    /// as far as growth asks. Once it left by another path T3 goes on to the next SACK, and may expire with nothing there.
-    pub marked_are_outstanding: bool,
-    /// What is acknowledged cumulatively restarts T3 of the path it was last sent on, although gap blocks had
-    /// acknowledged it before.
-    pub cumulative_restarts_t3: bool,
-    /// What was given as lost keeps its place in the window of its path and in the peer's until it was sent again, as
-    /// far as new data are concerned.
-    pub marked_hold_window: bool,
-    /// No new data on any path while something waits to be sent again.
-    pub repairs_first: bool,
-    /// The first DATA of the association may wait for its SACK like any other (against RFC 4960 §5.1).
-    pub first_data_waits: bool,
-    /// A packet that brings nothing new while nothing is missing or waits is acknowledged at once and waits for its SACK as
-    /// well: the next one is the second.
-    pub repeats_wait_too: bool,
     /// A SACK sent by the delay timer counts no packet (DAC).
     pub timer_counts_none: bool,
     /// A SACK that was overtaken takes back what it does not know: those chunks are outstanding again.
@@ -85,34 +34,6 @@ pub struct Quirks {
     /// One chunk per path is timed at a time, none once it is sent again or the window was cut; only its answer gives
     /// an RTT sample and ends the back-off of T3.
     pub one_timed: bool,
-    /// The decay of an idle window leaves the threshold alone (RFC 4960 §7.2.1).
-    pub decay_keeps_threshold: bool,
-    /// Chunks that left while the peer's window was closed are not sent again when it opens.
-    pub no_probe_repair: bool,
-    /// The receiver tells nobody that its window opened.
-    pub no_window_updates: bool,
-    /// One chunk may be in flight to a peer whose window is closed, and leaves at once (RFC 4960 §6.1 A), where RFC 9260
-    /// has the first one wait for an RTO. Both kernels do that.
-    pub probe_at_once: bool,
-    /// What is sent again before a SHUTDOWN does not ask for an immediate SACK (RFC 7053 §4), as in both kernels.
-    pub repairs_never_ask: bool,
-    /// A chunk whose lifetime is over is given up as soon as a gap block shows that it is missing, as in FreeBSD, and not
-    /// only when it would be sent again.
-    pub late_holes_end: bool,
-    /// Gap blocks count each for itself: one that is the wrong way round says nothing, and order and overlaps do not
-    /// matter, as in FreeBSD. Otherwise a SACK with such blocks is dropped.
-    pub each_gap_alone: bool,
-    /// What the user sends while something is outstanding waits when it fills no packet, until more of it or anything
-    /// else comes (Nagle's algorithm; RFC 6458 §8.1.5).
-    pub nagle: bool,
-    /// With [`nagle`](Self::nagle), the end of a message that takes several packets waits too, as in FreeBSD and not in
-    /// Linux.
-    pub ends_wait: bool,
-    /// A HEARTBEAT waits for its answer as long as T3 does, back-off included, which doubles when none came; the next one
-    /// then leaves at once, and else that much later than HB.interval. Only the path that had no RTT the longest is asked.
-    pub heartbeat_by_t3: bool,
-    /// A SACK goes back the way its packet came, whether anything was heard of that path lately or not.
-    pub sacks_follow_data: bool,
     /// Only what gap blocks newly acknowledge reports that something of its path is missing, and makes a SACK one of
     /// several paths, which counts for one packet (DAC).
     pub gaps_testify: bool,
@@ -122,27 +43,11 @@ impl Quirks {
     /// What `Agent/SCTP` does.
     pub fn ns2() -> Self {
         Quirks {
-            burst: BurstRule::AfterRepair,
-            confirm_first: true,
             t3_by_tsn: true,
-            recover_by_tsn: true,
             sticky_reports: true,
-            pass_every_mark: true,
-            one_recovery: true,
-            one_repair_per_loss: true,
-            repairs_together: true,
-            marked_are_outstanding: true,
-            cumulative_restarts_t3: true,
-            heartbeat_by_t3: true,
             stale_sacks_count: true,
-            repeats_wait_too: true,
-            repairs_first: true,
             counted_when_full: true,
             one_timed: true,
-            decay_keeps_threshold: true,
-            no_probe_repair: true,
-            no_window_updates: true,
-            sacks_follow_data: true,
             ..Quirks::default()
         }
     }
@@ -150,65 +55,30 @@ impl Quirks {
     /// What `Agent/SCTP/CMT` does.
     pub fn ns2_cmt() -> Self {
         Quirks {
-            burst: BurstRule::OnceRepaired,
-            confirm_first: true,
             t3_by_tsn: true,
-            recover_by_tsn: true,
             cuc_by_tsn: true,
             repaired_once: true,
-            pass_every_mark: true,
-            pass_on_lossy_path: true,
-            marked_hold_window: true,
-            first_data_waits: true,
             timer_counts_none: true,
             stale_sacks_count: true,
             counted_once: true,
             counted_when_full: true,
             one_timed: true,
-            decay_keeps_threshold: true,
-            no_probe_repair: true,
-            no_window_updates: true,
-            sacks_follow_data: true,
             gaps_testify: true,
             ..Quirks::default()
         }
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 34] = [
-        "confirm_first",
+    pub const NAMES: [&'static str; 10] = [
         "t3_by_tsn",
-        "recover_by_tsn",
         "cuc_by_tsn",
         "sticky_reports",
         "repaired_once",
-        "pass_every_mark",
-        "pass_on_lossy_path",
-        "one_recovery",
-        "one_repair_per_loss",
-        "repairs_together",
-        "marked_are_outstanding",
-        "cumulative_restarts_t3",
-        "heartbeat_by_t3",
-        "repeats_wait_too",
-        "marked_hold_window",
-        "repairs_first",
-        "first_data_waits",
         "timer_counts_none",
         "stale_sacks_count",
         "counted_once",
         "counted_when_full",
         "one_timed",
-        "decay_keeps_threshold",
-        "no_probe_repair",
-        "no_window_updates",
-        "probe_at_once",
-        "repairs_never_ask",
-        "late_holes_end",
-        "each_gap_alone",
-        "nagle",
-        "ends_wait",
-        "sacks_follow_data",
         "gaps_testify",
     ];
 
@@ -226,72 +96,29 @@ impl Quirks {
 
     fn switch(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
-            "confirm_first" => &mut self.confirm_first,
             "t3_by_tsn" => &mut self.t3_by_tsn,
-            "recover_by_tsn" => &mut self.recover_by_tsn,
             "cuc_by_tsn" => &mut self.cuc_by_tsn,
             "sticky_reports" => &mut self.sticky_reports,
             "repaired_once" => &mut self.repaired_once,
-            "pass_every_mark" => &mut self.pass_every_mark,
-            "pass_on_lossy_path" => &mut self.pass_on_lossy_path,
-            "one_recovery" => &mut self.one_recovery,
-            "one_repair_per_loss" => &mut self.one_repair_per_loss,
-            "repairs_together" => &mut self.repairs_together,
-            "marked_are_outstanding" => &mut self.marked_are_outstanding,
-            "cumulative_restarts_t3" => &mut self.cumulative_restarts_t3,
-            "heartbeat_by_t3" => &mut self.heartbeat_by_t3,
-            "repeats_wait_too" => &mut self.repeats_wait_too,
-            "marked_hold_window" => &mut self.marked_hold_window,
-            "repairs_first" => &mut self.repairs_first,
-            "first_data_waits" => &mut self.first_data_waits,
             "timer_counts_none" => &mut self.timer_counts_none,
             "stale_sacks_count" => &mut self.stale_sacks_count,
             "counted_once" => &mut self.counted_once,
             "counted_when_full" => &mut self.counted_when_full,
             "one_timed" => &mut self.one_timed,
-            "decay_keeps_threshold" => &mut self.decay_keeps_threshold,
-            "no_probe_repair" => &mut self.no_probe_repair,
-            "no_window_updates" => &mut self.no_window_updates,
-            "probe_at_once" => &mut self.probe_at_once,
-            "repairs_never_ask" => &mut self.repairs_never_ask,
-            "late_holes_end" => &mut self.late_holes_end,
-            "each_gap_alone" => &mut self.each_gap_alone,
-            "nagle" => &mut self.nagle,
-            "ends_wait" => &mut self.ends_wait,
-            "sacks_follow_data" => &mut self.sacks_follow_data,
             "gaps_testify" => &mut self.gaps_testify,
             _ => return None,
         })
     }
 }
 
-/// Bytes of a DATA chunk's header, which ns-2 counts in every window.
-const CHUNK_HEADER: u64 = 16;
-/// Payload of its only packet size: 1500 less 20 for IP, 12 for SCTP and the chunk's header.
-const PAYLOAD: u64 = 1_452;
-
-/// Its windows count chunks with their headers; ours count payload. All its chunks have one size, so that scaling by
-/// it makes both the same.
-fn without_headers(bytes: u64) -> u64 {
-    bytes * PAYLOAD / (PAYLOAD + CHUNK_HEADER)
-}
-
 impl AssocConfig {
-    /// The limits and rules that go with the profiles of ns-2's time; nothing for other profiles.
+    /// The rules that go with the profiles of ns-2's time; none for other profiles.
     pub(crate) fn adopt_era(&mut self) {
         self.quirks = match self.profile.name() {
             "ns2-era" => Quirks::ns2(),
             "ns2-era-cmt" => Quirks::ns2_cmt(),
             _ => return,
         };
-        self.packet_size = 1_480;
-        self.receive_overhead = CHUNK_HEADER as usize;
-        self.peer_chunk_overhead = CHUNK_HEADER;
-        self.initial_window = Some(without_headers(4_380));
-        self.initial_ssthresh = without_headers(65_536);
-        self.rto_initial = Duration::from_secs(3);
-        self.outbound_streams = 1;
-        self.partial_reliability = false;
     }
 }
 

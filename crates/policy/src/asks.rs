@@ -35,6 +35,8 @@ impl Asks {
     pub const SHARE: Asks = Asks(1 << 11);
     /// `StreamScheduler::packet` and `goes_on`: messages of different streams never share a packet.
     pub const PACKETS: Asks = Asks(1 << 12);
+    /// `Recovery::bursts`: Max.Burst depends on whether what was sent again has been acknowledged.
+    pub const REPAIRED: Asks = Asks(1 << 13);
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 

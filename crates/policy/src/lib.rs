@@ -29,6 +29,7 @@ pub mod path_quality;
 pub mod path_scheduler;
 pub mod path_state;
 mod predict;
+pub mod recovery;
 pub mod redundancy;
 pub mod registry;
 pub mod retransmission;

@@ -40,7 +40,7 @@ use acknowledger::Acknowledger;
 use addresses::asconf::Addresses;
 pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId};
-use anabranch_policy::asks::Counter;
+use anabranch_policy::asks::{Asks, Counter};
 use anabranch_policy::registry::Hook;
 use control::ControlOut;
 use handshake::Handshake;
@@ -303,7 +303,7 @@ impl Association {
 
     /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
     pub(crate) fn opportunity(&mut self) {
-        let applies = self.config.quirks.burst == crate::BurstRule::Always || self.sender.is_burst_armed();
+        let applies = !self.policies.ask(Asks::REPAIRED) || self.sender.is_burst_armed();
         let burst = if self.config.max_burst == 0 || !applies { u16::MAX } else { self.config.max_burst };
         for p in self.paths.iter_mut() {
             p.congestion.burst_left = burst;
@@ -322,7 +322,7 @@ impl Association {
 
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
-        let tells = self.acknowledger.has_any_data() && !self.config.quirks.no_window_updates;
+        let tells = self.acknowledger.has_any_data() && self.config.window_updates;
         if tells && self.handshake.state().is_connected() && self.receiver.has_opened(self.paths.mtu()) {
             self.acknowledger.request();
         }

@@ -3,6 +3,7 @@
 use super::Association;
 use crate::config::AssocConfig;
 use crate::path::{HeartbeatSetting, PathLimits};
+use crate::settings::Nagle;
 use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
 use anabranch_policy::registry::{PolicyError, Profile};
 use std::sync::Arc;
@@ -81,9 +82,9 @@ impl Association {
         Ok(())
     }
 
-    /// Whether less than a packet waits while something is outstanding ([`crate::Quirks::nagle`]), from now on.
-    pub fn set_nagle(&mut self, on: bool) {
-        Arc::make_mut(&mut self.config).quirks.nagle = on;
+    /// Whether less than a packet waits while something is outstanding , from now on.
+    pub fn set_nagle(&mut self, nagle: Nagle) {
+        Arc::make_mut(&mut self.config).nagle = nagle;
     }
 
     /// Another stream scheduler from now on, that of `profile` (RFC 8260 §4.3.2). What has a TSN keeps its place, and

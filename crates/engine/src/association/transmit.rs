@@ -183,7 +183,7 @@ impl Association {
             if self.paths[i].may_decay(now, self.paths.mtu()) {
                 let rto = self.rto(PathId(i as u8));
                 let mtu = self.paths.mtu();
-                self.paths[i].decay_while_idle(now, rto, mtu, self.config.quirks.decay_keeps_threshold);
+                self.paths[i].decay_while_idle(now, rto, mtu);
                 self.views.stale = true;
             }
         }

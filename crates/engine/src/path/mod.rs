@@ -102,8 +102,6 @@ pub(crate) enum Origin {
 /// Of a path, for [`crate::Quirks`].
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Era {
-    /// Highest TSN sent when the last recovery began (`recover_by_tsn`).
-    pub recover_tsn: u64,
     /// For `cuc_by_tsn`.
     pub pseudo: PseudoCumulative,
     /// Lowest TSN in flight (`t3_by_tsn`).
@@ -190,6 +188,7 @@ impl Path {
                 window,
                 reference_rtt: Duration::ZERO,
                 recovery_exit: None,
+                recover_tsn: 0,
                 era: None,
                 free_pass: false,
                 burst_left: 0,
@@ -307,7 +306,7 @@ impl Path {
 
     /// An idle path knows less and less about its network: half the window for each `rto` without DATA, down to four
     /// packets, and a threshold that remembers where it was (RFC 9260 §7.2.1).
-    pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64, keeps_threshold: bool) {
+    pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64) {
         let Some(last) = self.pace.last_data_sent else { return };
         let first = self.congestion.decayed_until <= last;
         let since = self.congestion.decayed_until.max(last);
@@ -316,9 +315,9 @@ impl Path {
             return;
         }
         self.congestion.decayed_until = since + rto * rounds;
-        if first && !keeps_threshold {
-            let kept = if self.congestion.window.keeps_threshold() { self.congestion.ssthresh } else { 0 };
-            self.congestion.ssthresh = self.congestion.cwnd.max(kept);
+        if first {
+            let c = &mut self.congestion;
+            c.ssthresh = c.window.idle_threshold(c.cwnd, c.ssthresh);
         }
         self.congestion.cwnd = (self.congestion.cwnd >> rounds.min(63)).max(4 * mtu);
         self.congestion.partial_bytes_acked = 0;

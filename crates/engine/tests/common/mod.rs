@@ -139,6 +139,16 @@ pub fn assoc_config(profile: &str) -> AssocConfig {
     c
 }
 
+/// Turns a rule on or off: a policy with a parameter (`window=rfc9260:idle_keeps=1`), which stays as it is for off, or the
+/// name of a setting or a switch.
+pub fn choose(c: &mut AssocConfig, rule: &str, on: bool) {
+    match rule.split_once('=') {
+        Some((hook, spec)) if on => c.profile.set(hook.parse().expect("a hook"), spec).expect("registered"),
+        Some(_) => {}
+        None => assert!(c.quirks.set(rule, on) || c.set(rule, on.into()), "{rule}"),
+    }
+}
+
 impl Bench {
     pub fn new(seed: u64, config: &AssocConfig) -> Bench {
         Bench::pair(seed, config, config)

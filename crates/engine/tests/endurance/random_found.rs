@@ -13,7 +13,7 @@ use anabranch_wire::{Chunk, GapBlock, NrSackOut, Parameter, SackOut, kind};
 fn what_the_peer_keeps_is_not_taken_back() {
     for profile in ["ns2-era", "ns2-era-cmt"] {
         let mut config = AssocConfig { nr_sack: true, ..assoc_config(profile) };
-        config.quirks.confirm_first = false;
+        config.confirm_first = false;
         let mut r = Raw::with(&config, |_| {});
         r.handshake(PEER_TAG, &bytes(&Parameter::SupportedExtensions(&[kind::NR_SACK])));
         let id = r.only();

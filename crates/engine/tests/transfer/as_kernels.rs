@@ -2,7 +2,7 @@
 
 use crate::common::raw::*;
 use crate::common::*;
-use anabranch_engine::{AssocConfig, AssocId, CloseReason, Phase, SendOptions};
+use anabranch_engine::{AssocConfig, AssocId, CloseReason, Nagle, Phase, SendOptions};
 use anabranch_wire::{Encode, GapBlock, InitFields, Parameter, Params, SackOut, kind, parameter_kind};
 
 fn config(change: impl FnOnce(&mut AssocConfig)) -> AssocConfig {
@@ -15,7 +15,7 @@ fn config(change: impl FnOnce(&mut AssocConfig)) -> AssocConfig {
 #[test]
 fn a_closed_window_is_probed_at_once_or_after_an_rto() {
     for at_once in [false, true] {
-        let (mut r, id) = Raw::connected(&config(|c| c.quirks.probe_at_once = at_once));
+        let (mut r, id) = Raw::connected(&config(|c| c.probe_at_once = at_once));
         r.send(id, &[1; 500]);
         let first = r.take_one();
         assert_eq!(first.kinds(), [kind::DATA]);
@@ -114,7 +114,7 @@ fn sack_with(r: &Raw, cum: u32, blocks: &[(u16, u16)]) -> Vec<u8> {
 #[test]
 fn gap_blocks_may_count_each_for_itself() {
     for alone in [false, true] {
-        let (mut r, id) = Raw::connected(&config(|c| c.quirks.each_gap_alone = alone));
+        let (mut r, id) = Raw::connected(&config(|c| c.gap_blocks_alone = alone));
         for _ in 0..4 {
             r.send(id, &[1; 1_000]);
         }
@@ -142,13 +142,14 @@ fn a_little_may_wait_for_more_or_for_an_answer() {
         |r, id| r.send(id, &[3; 1_100]),
         |r, id| r.shutdown(id),
         |r, id| {
-            r.endpoint.association_mut(id).expect("alive").set_nagle(false);
+            r.endpoint.association_mut(id).expect("alive").set_nagle(Nagle::Off);
             r.drain();
         },
     ];
     for (n, end) in ends.into_iter().enumerate() {
         for on in [false, true] {
-            let (mut r, id) = Raw::connected(&config(|c| c.quirks.nagle = on));
+            let (mut r, id) =
+                Raw::connected(&config(|c| c.nagle = if on { Nagle::NotLastFragment } else { Nagle::Off }));
             r.send(id, &[1; 100]);
             r.send(id, &[2; 100]);
             assert_eq!(r.take().len(), if on { 1 } else { 2 }, "{n}");
@@ -158,7 +159,7 @@ fn a_little_may_wait_for_more_or_for_an_answer() {
         }
     }
     // With nothing outstanding it does not wait.
-    let (mut r, id) = Raw::connected(&config(|c| c.quirks.nagle = true));
+    let (mut r, id) = Raw::connected(&config(|c| c.nagle = Nagle::NotLastFragment));
     for n in 0..3 {
         r.send(id, &[1; 100]);
         assert_eq!(r.take().len(), 1);
@@ -170,13 +171,13 @@ fn a_little_may_wait_for_more_or_for_an_answer() {
 /// Linux sends the end of a message that takes several packets, FreeBSD keeps it for the answer.
 #[test]
 fn the_end_of_a_message_may_wait_as_well() {
-    for (nagle, ends_wait) in [(false, true), (true, false), (true, true)] {
-        let (mut r, id) = Raw::connected(&config(|c| (c.quirks.nagle, c.quirks.ends_wait) = (nagle, ends_wait)));
+    for nagle in [Nagle::Off, Nagle::NotLastFragment, Nagle::All] {
+        let (mut r, id) = Raw::connected(&config(|c| c.nagle = nagle));
         r.send(id, &[1; 1_500]);
-        assert_eq!(r.take().len(), if nagle && ends_wait { 1 } else { 2 }, "{nagle} {ends_wait}");
+        assert_eq!(r.take().len(), if nagle == Nagle::All { 1 } else { 2 }, "{nagle:?}");
         let chunk = sack(r.first_tsn);
         r.give(&[&chunk]);
-        assert_eq!(r.take().len(), usize::from(nagle && ends_wait), "{nagle} {ends_wait}");
+        assert_eq!(r.take().len(), usize::from(nagle == Nagle::All), "{nagle:?}");
     }
 }
 
@@ -184,7 +185,7 @@ fn the_end_of_a_message_may_wait_as_well() {
 #[test]
 fn what_is_late_may_be_given_up_as_soon_as_it_is_missing() {
     for (at_once, wait) in [(false, 150), (true, 150), (true, 50)] {
-        let mut r = Raw::with(&config(|c| c.quirks.late_holes_end = at_once), |_| {});
+        let mut r = Raw::with(&config(|c| c.give_up_late_holes = at_once), |_| {});
         r.handshake(PEER_TAG, &bytes(&Parameter::ForwardTsnSupported));
         let id = r.only();
         let now = r.now;
@@ -211,7 +212,7 @@ fn what_is_late_may_be_given_up_as_soon_as_it_is_missing() {
 #[test]
 fn what_is_sent_again_may_ask_for_nothing() {
     for silent in [false, true] {
-        let (mut r, id) = Raw::connected(&config(|c| c.quirks.repairs_never_ask = silent));
+        let (mut r, id) = Raw::connected(&config(|c| c.retransmissions_ask = !silent));
         r.send(id, b"lost");
         r.take();
         r.shutdown(id);

@@ -2,12 +2,13 @@
 
 use crate::common::manual::*;
 use crate::common::*;
-use anabranch_engine::{AssocConfig, BurstRule};
+use anabranch_engine::AssocConfig;
+use anabranch_policy::registry::Hook;
 use anabranch_wire::kind;
 
 fn config(quirk: &str, on: bool) -> AssocConfig {
     let mut c = AssocConfig { max_burst: 0, ..assoc_config("sctp") };
-    assert!(c.quirks.set(quirk, on), "{quirk}");
+    choose(&mut c, quirk, on);
     c
 }
 
@@ -41,7 +42,7 @@ fn t3_of_a_fast_retransmission_is_not_put_off() {
 #[test]
 fn a_timeout_does_not_end_a_recovery_that_follows_tsns() {
     for on in [false, true] {
-        let mut m = with("recover_by_tsn", on);
+        let mut m = with("recovery=ns2_sctp", on);
         let next = ten_in_flight(&mut m);
         (1..=3).for_each(|i| m.sack(next, &[(1, i)]));
         m.during(ms(1_100));
@@ -68,7 +69,7 @@ fn reports_that_stick() {
 #[test]
 fn a_pass_for_each_report() {
     for on in [false, true] {
-        let mut m = with("pass_every_mark", on);
+        let mut m = with("recovery=ns2_sctp", on);
         let next = m.open_window(20 * FULL as u64);
         m.send(20, FULL);
         m.sent();
@@ -99,7 +100,7 @@ fn what_an_older_sack_does_not_know_is_outstanding_again() {
 #[test]
 fn the_threshold_of_an_idle_path() {
     for on in [false, true] {
-        let mut m = with("decay_keeps_threshold", on);
+        let mut m = with("window=rfc9260:idle_keeps=1", on);
         m.open_window(10 * FULL as u64);
         let before = m.path(0).ssthresh;
         m.during(ms(5_000));
@@ -142,19 +143,19 @@ fn data_waits_until_every_path_has_answered() {
 
 #[test]
 fn bursts_are_limited_from_the_first_repair_on() {
-    for (rule, first, repaired) in [(BurstRule::Always, 4, 4), (BurstRule::OnceRepaired, 10, 4)] {
+    for (rule, first, repaired) in [("rfc9260", 4, 4), ("ns2_cmt", 10, 4)] {
         let mut c = assoc_config("sctp");
-        c.quirks.burst = rule;
+        c.profile.set(Hook::Recovery, rule).expect("registered");
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         let next = m.open_window(12 * FULL as u64);
         m.send(40, FULL);
         let sent = m.sent();
-        assert!(if first == 4 { sent.len() == 4 } else { sent.len() >= 10 }, "{rule:?}: {}", sent.len());
+        assert!(if first == 4 { sent.len() == 4 } else { sent.len() >= 10 }, "{rule}: {}", sent.len());
         let last = *sent.last().expect("some");
         (1..=3).for_each(|i| m.sack(next, &[(1, i)]));
         m.sent();
         m.sack(last + 1, &[]);
-        assert!(m.sent().len() <= repaired, "{rule:?}");
+        assert!(m.sent().len() <= repaired, "{rule}");
     }
 }
 
@@ -221,7 +222,7 @@ fn one_chunk_is_timed() {
 #[test]
 fn what_left_while_the_window_was_closed() {
     for on in [false, true] {
-        let mut m = with("no_probe_repair", on);
+        let mut m = with("resend_probes", !on);
         let next = m.open_window(10 * FULL as u64);
         m.send(5, FULL);
         m.sent();
@@ -241,7 +242,7 @@ fn what_left_while_the_window_was_closed() {
 #[test]
 fn nobody_is_told_that_the_window_opened() {
     for on in [false, true] {
-        let mut c = config("no_window_updates", on);
+        let mut c = config("window_updates", !on);
         c.receive_buffer = 10_000;
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         m.b.auto_read = false;
@@ -259,7 +260,7 @@ fn nobody_is_told_that_the_window_opened() {
 #[test]
 fn a_burst_is_limited_once_after_each_repair() {
     let mut c = assoc_config("sctp");
-    c.quirks.burst = BurstRule::AfterRepair;
+    c.profile.set(Hook::Recovery, "ns2_sctp").expect("registered");
     let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
     let next = m.open_window(16 * FULL as u64);
     m.send(60, FULL);

@@ -2,7 +2,7 @@
 
 use crate::metrics::Fingerprint;
 use anabranch_base::{Duration, Rate};
-use anabranch_engine::{BurstRule, PathMtuDiscovery};
+use anabranch_engine::{Nagle, PathMtuDiscovery};
 use anabranch_sim::link::{Change, DeliveryTrace, Jitter, LossPoint, Schedule, Setting};
 use anabranch_sim::loss::{GilbertElliottParams, LossConfig, LossTrace, Outages};
 use anabranch_sim::queue::{CoDelParams, Discipline, Limit, RedParams};
@@ -239,11 +239,11 @@ pub(super) fn recovery(r: Recovery) -> &'static str {
     }
 }
 
-pub(super) fn burst_rule(r: BurstRule) -> &'static str {
-    match r {
-        BurstRule::Always => "always",
-        BurstRule::AfterRepair => "after-repair",
-        BurstRule::OnceRepaired => "once-repaired",
+pub(super) fn nagle(n: Nagle) -> &'static str {
+    match n {
+        Nagle::Off => "off",
+        Nagle::All => "all",
+        Nagle::NotLastFragment => "not-last-fragment",
     }
 }
 

@@ -222,6 +222,16 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
         initial_ssthresh,
         receive_overhead,
         peer_chunk_overhead,
+        nagle,
+        probe_at_once,
+        resend_probes,
+        retransmissions_ask,
+        give_up_late_holes,
+        gap_blocks_alone,
+        first_data_waits,
+        window_updates,
+        sacks_follow_data,
+        confirm_first,
         quirks,
         partial_reliability,
         return_given_up,
@@ -268,7 +278,16 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("initial-ssthresh", initial_ssthresh);
     to.put("receive-overhead", receive_overhead);
     to.put("peer-chunk-overhead", peer_chunk_overhead);
-    to.put("max-burst-rule", models::burst_rule(quirks.burst));
+    to.put("nagle", models::nagle(nagle));
+    to.put("probe-at-once", probe_at_once);
+    to.put("resend-probes", resend_probes);
+    to.put("retransmissions-ask", retransmissions_ask);
+    to.put("give-up-late-holes", give_up_late_holes);
+    to.put("gap-blocks-alone", gap_blocks_alone);
+    to.put("first-data-waits", first_data_waits);
+    to.put("window-updates", window_updates);
+    to.put("sacks-follow-data", sacks_follow_data);
+    to.put("confirm-first", confirm_first);
     of_quirks(&mut to.below("quirks"), quirks);
     to.put("partial-reliability", partial_reliability);
     to.put("return-given-up", return_given_up);
@@ -392,8 +411,7 @@ as = [true, false]
         is("flow.tcp.start-within", 2.0.into());
         is("flow.tcp.window", 16_000.into());
         is("flow.tcp.recovery", "newreno".into());
-        is("flow.main.max-burst-rule", "once-repaired".into());
-        assert!(!first.contains_key("flow.main.quirks.burst"), "the file knows no such quirk");
+        is("flow.main.recovery", "ns2_cmt".into());
     }
 
     #[test]

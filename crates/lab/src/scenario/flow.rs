@@ -107,6 +107,8 @@ pub struct Limits {
     receive_overhead: Option<Size>,
     ecn: Option<bool>,
     #[serde(default)]
+    settings: BTreeMap<String, u64>,
+    #[serde(default)]
     quirks: BTreeMap<String, bool>,
 }
 
@@ -126,7 +128,7 @@ const BASIC: [&str; 13] = [
     "note",
 ];
 const OF_SCTP: [&str; 7] = ["profile", "streams", "unordered", "lifetime", "max-retransmissions", "read-rate", "paths"];
-const LIMITS: [&str; 13] = [
+const LIMITS: [&str; 14] = [
     "packet-size",
     "receive-buffer",
     "send-buffer",
@@ -139,6 +141,7 @@ const LIMITS: [&str; 13] = [
     "initial-ssthresh",
     "receive-overhead",
     "ecn",
+    "settings",
     "quirks",
 ];
 
@@ -453,6 +456,9 @@ impl Sctp {
         a.initial_ssthresh = l.initial_ssthresh.map_or(a.initial_ssthresh, |s| s.0);
         a.receive_overhead = l.receive_overhead.map_or(a.receive_overhead, |s| s.0 as usize);
         a.ecn = l.ecn.unwrap_or(a.ecn);
+        if let Some((name, _)) = l.settings.iter().find(|(name, value)| !a.set(name, **value)) {
+            return wrong("settings", format!("has no `{name}`; there are {}", AssocConfig::SETTINGS.join(", ")));
+        }
         if let Some((name, _)) = l.quirks.iter().find(|(name, on)| !a.quirks.set(name, **on)) {
             return wrong("quirks", format!("has no `{name}`; there are {}", Quirks::NAMES.join(", ")));
         }

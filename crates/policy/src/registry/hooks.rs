@@ -3,6 +3,7 @@
 
 use super::{Params, PolicyError, PolicyInfo, Profile};
 use crate::asks::{Asks, Counter};
+use crate::recovery::Recovery;
 use crate::{abandon::Abandon, ack_credit::AckCredit, acknowledge::Acknowledge, buffer::Buffer, coupling::Coupling};
 use crate::{loss_cause::LossCause, loss_count::LossCount, loss_threshold::LossThreshold, loss_timer::LossTimer};
 use crate::{path_quality::PathQuality, path_scheduler::PathScheduler, path_state::PathStatePolicy};
@@ -101,6 +102,8 @@ hooks! {
         "how many reports, or how much time, make a copy lost";
     LossTimer: loss_timer, one dyn LossTimer, "none", "probes before the retransmission timer";
     LossCause: loss_cause, one dyn LossCause, "always_congestion", "why a copy was lost";
+    Recovery: recovery, one dyn Recovery, "rfc9260",
+        "when a recovery episode begins and ends, and what may leave during it";
     Window: window, each dyn Window, "rfc9260", "congestion window and threshold of a path";
     Coupling: coupling, one dyn Coupling, "uncoupled", "limits and grants over the windows of all paths";
     AckCredit: ack_credit, one dyn AckCredit, "sack_bytes", "which acknowledged bytes open which window";

@@ -15,6 +15,38 @@ pub(super) const OURS: &[&str] = &["cmt", "thin", "media", "low-latency", "live"
 /// Profiles that find out by themselves how large a packet each path carries (RFC 8899).
 pub(super) const FIND_PACKET_SIZE: &[&str] = &["live"];
 
+/// Bytes of a DATA chunk's header, which ns-2 counts in every window. Its windows count chunks with their headers, ours
+/// count payload; all its chunks have one size, 1500 bytes less 20 for IP and 12 for SCTP, so that scaling by it makes
+/// both the same.
+const NS2_HEADER: u64 = 16;
+
+const fn without_headers(bytes: u64) -> u64 {
+    const CHUNK: u64 = 1_468;
+    bytes * (CHUNK - NS2_HEADER) / CHUNK
+}
+
+/// What `Agent/SCTP` has as its limits, whichever of its kinds it is.
+const NS2: [(&str, u64); 13] = [
+    ("packet_size", 1_480),
+    ("receive_overhead", NS2_HEADER),
+    ("peer_chunk_overhead", NS2_HEADER),
+    ("initial_window", without_headers(4_380)),
+    ("initial_ssthresh", without_headers(65_536)),
+    ("rto_initial", 3_000),
+    ("outbound_streams", 1),
+    ("partial_reliability", 0),
+    ("confirm_first", 1),
+    ("resend_probes", 0),
+    ("window_updates", 0),
+    ("sacks_follow_data", 1),
+    // The first DATA of its CMT may wait for a SACK, that of its plain agent may not.
+    ("first_data_waits", 0),
+];
+
+/// Limits and settings of the association that belong to a profile, by name; `AssocConfig::set` of the engine knows them.
+pub(super) const SETTINGS: &[(&str, &[(&str, u64)])] =
+    &[("ns2-era", &NS2), ("ns2-era-cmt", &NS2), ("ns2-era-cmt", &[("first_data_waits", 1)])];
+
 /// All profiles.
 pub(super) const PRESETS: &[Preset] = &[
     Preset { name: "sctp", summary: "RFC 9260: one primary path, the others in reserve.", choices: &[] },
@@ -39,7 +71,8 @@ pub(super) const PRESETS: &[Preset] = &[
         summary: "Agent/SCTP of ns-2.35, with its constants, rules and bugs, for comparison with its results.",
         choices: &[
             (Hook::Retransmission, "rfc9260:reports_move=1"),
-            (Hook::Window, "rfc9260:cut_one=0"),
+            (Hook::Recovery, "ns2_sctp"),
+            (Hook::Window, "rfc9260:cut_one=0,idle_keeps=1"),
             (Hook::AckCredit, "cumulative"),
             (Hook::Timer, "rfc9260:rto_initial=3000"),
             (Hook::Acknowledge, "rfc9260:hurry_fill=0"),
@@ -52,7 +85,8 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::PathScheduler, "round_robin"),
             (Hook::Retransmission, "rtx_cwnd"),
             (Hook::LossCount, "delayed_ack_cmt:recovery=0"),
-            (Hook::Window, "rfc9260:floor=2,in_recovery=1"),
+            (Hook::Recovery, "ns2_cmt"),
+            (Hook::Window, "rfc9260:floor=2,in_recovery=1,idle_keeps=1"),
             (Hook::AckCredit, "cuc"),
             (Hook::Timer, "rfc9260:rto_initial=3000"),
             (Hook::Acknowledge, "delayed_ack_cmt"),

@@ -1,6 +1,6 @@
 //! A named set of policies with their parameters, and the set of policies built from it.
 
-use super::presets::{FIND_PACKET_SIZE, OURS, PRESETS};
+use super::presets::{FIND_PACKET_SIZE, OURS, PRESETS, SETTINGS};
 use super::{Hook, ParamInfo, Params, Policy, PolicyError, PolicyInfo, PolicySet, Value, rules};
 use std::sync::Arc;
 
@@ -52,6 +52,11 @@ impl Profile {
     /// Is it one of ours, rather than that of a standard, a paper or an old implementation?
     pub fn is_ours(&self) -> bool {
         OURS.contains(&self.name)
+    }
+    /// Limits and settings of the association that come with it, by name; a later value of one name replaces an earlier.
+    pub fn settings(&self) -> impl Iterator<Item = (&'static str, u64)> + use<> {
+        let name = self.name;
+        SETTINGS.iter().filter(move |(of, _)| *of == name).flat_map(|(_, settings)| settings.iter().copied())
     }
     /// Does the profile find out by itself how large a packet each path carries (RFC 8899)?
     pub fn finds_packet_size(&self) -> bool {

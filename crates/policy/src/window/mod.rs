@@ -67,10 +67,10 @@ pub trait Window: Send {
     fn decays_while_idle(&self) -> bool {
         true
     }
-    /// Does that decay leave a threshold alone that is above the window? RFC 9260 §7.2.1 sets it to the window, which
-    /// on a path that never lost anything only says how little was sent there.
-    fn keeps_threshold(&self) -> bool {
-        false
+    /// Threshold after that decay, where it was `ssthresh` and the window `cwnd` before: RFC 9260 §7.2.1 sets it to the
+    /// window.
+    fn idle_threshold(&self, cwnd: u64, _ssthresh: u64) -> u64 {
+        cwnd
     }
     /// Does it want to know what a path carries before it sends on it, by a train of padded HEARTBEATs?
     fn wants_train(&self) -> bool {

@@ -27,6 +27,11 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
             ParamInfo::count("floor", 4, "packets", 1, 64, "least threshold after a loss"),
             ParamInfo::flag("in_recovery", false, "the window grows in fast recovery too"),
             ParamInfo::flag("cut_one", true, "a timeout with a window of one packet cuts the threshold again"),
+            ParamInfo::flag(
+                "idle_keeps",
+                false,
+                "the decay of an idle window leaves the threshold alone (RFC 4960 §7.2.1)",
+            ),
             ParamInfo::count("headers", 0, "bytes", 0, 200, "what a packet is longer than its payload in that window"),
         ],
     },
@@ -37,13 +42,19 @@ struct Rfc9260 {
     floor: u64,
     in_recovery: bool,
     cut_one: bool,
+    idle_keeps: bool,
     headers: u64,
 }
 
 impl Rfc9260 {
     fn new(p: &Params) -> Self {
-        let (in_recovery, cut_one) = (p.flag("in_recovery"), p.flag("cut_one"));
-        Rfc9260 { floor: p.count("floor"), in_recovery, cut_one, headers: p.count("headers") }
+        Rfc9260 {
+            floor: p.count("floor"),
+            in_recovery: p.flag("in_recovery"),
+            cut_one: p.flag("cut_one"),
+            idle_keeps: p.flag("idle_keeps"),
+            headers: p.count("headers"),
+        }
     }
 }
 
@@ -66,6 +77,9 @@ impl Window for Rfc9260 {
     }
     fn grows_in_recovery(&self) -> bool {
         self.in_recovery
+    }
+    fn idle_threshold(&self, cwnd: u64, ssthresh: u64) -> u64 {
+        if self.idle_keeps { ssthresh } else { cwnd }
     }
 }
 

@@ -86,9 +86,9 @@ impl Window for Westwood {
         }
         standard_growth(p, ack)
     }
-    fn keeps_threshold(&self) -> bool {
+    fn idle_threshold(&self, cwnd: u64, ssthresh: u64) -> u64 {
         // It stands for a measured rate, or for a path that never lost anything.
-        true
+        cwnd.max(ssthresh)
     }
     fn on_loss(&mut self, cx: &AssocView<'_>, me: PathId, e: &LossEvent, cause: Cause) -> WindowState {
         let Some(p) = cx.path(me) else { return WindowState::default() };

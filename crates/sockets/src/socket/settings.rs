@@ -2,6 +2,7 @@
 
 use super::options::SHORTEST_PROBE_INTERVAL;
 use anabranch_base::Duration;
+use anabranch_engine::Nagle;
 
 /// Defaults of all sockets.
 #[derive(Clone, Debug, PartialEq)]
@@ -134,6 +135,15 @@ impl Default for Settings {
 const UDP_PORT: u16 = 9_899;
 
 impl Settings {
+    /// What less than a packet waits for, where the user has not switched that off.
+    pub(super) fn nagle(&self, on: bool) -> Nagle {
+        match (on, self.as_kernels) {
+            (false, _) => Nagle::Off,
+            (true, true) => Nagle::All,
+            (true, false) => Nagle::NotLastFragment,
+        }
+    }
+
     /// The defaults where packets are real: what the engine's other users have, over UDP, which needs no right.
     pub fn outward() -> Settings {
         Settings {

@@ -46,8 +46,6 @@ pub(in crate::association) struct Acknowledger {
     took_detour: bool,
     /// Packets with DATA since the last SACK.
     packets: u32,
-    /// The SACK that is due leaves the packet at hand the first of two (`repeats_wait_too`).
-    still_first: bool,
     /// The delay timer sends the next SACK, and that one counts nothing (`timer_counts_none`).
     count_lost: bool,
     first_data: Option<Instant>,
@@ -112,16 +110,8 @@ impl Acknowledger {
         self.count_lost = !counts;
     }
 
-    /// All chunks of a packet with DATA are read: a SACK is due now or by some time. `repeats_wait`: what brings
-    /// nothing new does not count as the first of two packets.
-    pub fn after_packet(
-        &mut self,
-        now: Instant,
-        p: PacketOfData,
-        delay: Duration,
-        repeats_wait: bool,
-        policy: &dyn Acknowledge,
-    ) {
+    /// All chunks of a packet with DATA are read: a SACK is due now or by some time.
+    pub fn after_packet(&mut self, now: Instant, p: PacketOfData, delay: Duration, policy: &dyn Acknowledge) {
         self.packets += 1;
         let view = ReceiveView {
             now,
@@ -135,10 +125,6 @@ impl Acknowledger {
             first_data: Some(*self.first_data.get_or_insert(now)),
             delay: delay.min(MOST_DELAY),
         };
-        self.still_first = repeats_wait && !p.new && !view.gap && self.packets == 1;
-        if self.still_first {
-            self.timer = Some(now + view.delay);
-        }
         match policy.decide(&view) {
             AckWhen::Now => {
                 self.due = true;
@@ -165,10 +151,8 @@ impl Acknowledger {
         let packets = if counted { self.packets.min(3) as u8 } else { 0 };
         self.detour = None;
         self.due = false;
-        if !core::mem::take(&mut self.still_first) {
-            self.timer = None;
-            self.packets = 0;
-        }
+        self.timer = None;
+        self.packets = 0;
         packets
     }
 }
@@ -200,10 +184,10 @@ mod tests {
     fn every_second_packet_is_answered_at_once_and_a_single_one_after_the_delay() {
         let mut a = Acknowledger::default();
         a.note_path(PathId(1));
-        a.after_packet(at(0), plain(true), DELAY, false, &Delayed);
+        a.after_packet(at(0), plain(true), DELAY, &Delayed);
         assert_eq!((a.is_due(), a.deadline(), a.path()), (false, Some(at(200)), PathId(1)));
         a.note_path(PathId(0));
-        a.after_packet(at(5), plain(true), DELAY, false, &Delayed);
+        a.after_packet(at(5), plain(true), DELAY, &Delayed);
         assert_eq!((a.is_due(), a.path()), (true, PathId(0)));
         assert_eq!(a.sent(true), 2);
         assert!(!a.is_pending());
@@ -213,7 +197,7 @@ mod tests {
     fn no_sack_is_delayed_by_more_than_half_a_second() {
         let mut a = Acknowledger::default();
         a.note_path(PathId(0));
-        a.after_packet(at(0), plain(true), Duration::from_secs(3), false, &Delayed);
+        a.after_packet(at(0), plain(true), Duration::from_secs(3), &Delayed);
         assert_eq!(a.deadline(), Some(at(500)));
     }
 
@@ -222,7 +206,7 @@ mod tests {
         for earlier in [50, 350] {
             let mut a = Acknowledger::default();
             a.note_path(PathId(0));
-            a.after_packet(at(0), plain(true), Duration::from_millis(earlier), false, &Delayed);
+            a.after_packet(at(0), plain(true), Duration::from_millis(earlier), &Delayed);
             a.after_forward_tsn(at(0), Duration::from_millis(20), false);
             assert_eq!((a.is_due(), a.deadline()), (false, Some(at(earlier.min(200)))));
         }
@@ -233,7 +217,7 @@ mod tests {
         for counts in [true, false] {
             let mut a = Acknowledger::default();
             a.note_path(PathId(0));
-            a.after_packet(at(0), plain(true), DELAY, false, &Delayed);
+            a.after_packet(at(0), plain(true), DELAY, &Delayed);
             a.on_timer(counts);
             assert!(a.is_due() && a.deadline().is_none());
             assert_eq!(a.sent(true), u8::from(counts));

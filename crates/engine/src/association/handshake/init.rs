@@ -56,7 +56,7 @@ impl Association {
         self.begin_on_answer(from, &mut a.addresses);
         self.adopt_peer(f, &a, &a.addresses);
         let path = self.handshake.path;
-        let sample = sample.filter(|_| !self.config.quirks.confirm_first);
+        let sample = sample.filter(|_| !self.config.confirm_first);
         if let (Some(rtt), Some(p)) = (sample, self.paths.get_mut(path.index())) {
             p.sample_own_round_trip(now, rtt);
         }

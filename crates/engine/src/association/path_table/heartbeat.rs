@@ -44,7 +44,7 @@ impl Association {
     /// The handshake's path is in use: its next HEARTBEAT is due when it has been idle, or at once where every path has
     /// to answer one before data leave ([`crate::Quirks::confirm_first`]).
     pub(in crate::association) fn begin_confirming(&mut self, now: Instant, id: PathId) {
-        self.paths.confirming = self.config.quirks.confirm_first;
+        self.paths.confirming = self.config.confirm_first;
         if self.paths.confirming {
             self.send_heartbeat(now, id);
         } else {
@@ -105,9 +105,6 @@ impl Association {
     /// policy that looks after a lost path more often is asked.
     pub(in crate::association) fn probe_timeout(&self, id: PathId) -> Duration {
         let Some(p) = self.paths.get(id.index()) else { return self.config.rto_initial };
-        if self.config.quirks.heartbeat_by_t3 {
-            return self.rto(id);
-        }
         let base = if p.rtt.srtt().is_zero() {
             self.config.rto_initial
         } else {
@@ -139,11 +136,7 @@ impl Association {
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
             // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
             let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
-            if self.config.quirks.heartbeat_by_t3
-                && let Some(p) = self.paths.list.get_mut(id.index())
-            {
-                p.expiry.backoff = p.expiry.backoff.saturating_add(1).min(16);
-            } else if active && !self.paths.confirming && h.sent_at + delay > now {
+            if active && !self.paths.confirming && h.sent_at + delay > now {
                 let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
                 if let Some(p) = self.paths.list.get_mut(id.index()) {
                     p.timers.heartbeat = Some((h.sent_at + delay + jitter - waited / 2).max(now));
@@ -175,14 +168,7 @@ impl Association {
         // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
         let interval = self.heartbeat_interval(p).unwrap_or(self.config.heartbeat_interval);
         let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < interval);
-        let asked = |o: &Path| o.state == PathState::Active && self.heartbeat_interval(o).is_some();
-        let others = || self.paths.iter().filter(|o| asked(o) && o.access.known_to_peer && !o.access.interface_down);
-        let first = |p: &Path| others().all(|o| o.rtt.sampled_at() >= p.rtt.sampled_at());
-        let by_t3 = self.config.quirks.heartbeat_by_t3;
-        let needless = recent && p.flight.bytes() > 0 || by_t3 && !first(p);
-        // One that was lost is followed by another at once, whosever turn it is (`heartbeat_by_t3`).
-        let again = by_t3 && lost.is_some();
-        if p.state == PathState::Active && needless && !again {
+        if p.state == PathState::Active && recent && p.flight.bytes() > 0 {
             self.schedule_heartbeat(now, id);
             return;
         }
@@ -198,7 +184,7 @@ impl Association {
             (doubted || p.state == PathState::Unconfirmed) && p.access.known_to_peer && !p.access.interface_down;
         let least = p.rtt.srtt().max(MIN_PROBE);
         let waits = p.probing.pending.is_some_and(|h| now.since(h.sent_at) < least) || p.timers.heartbeat == Some(now);
-        if self.handshake.state().is_connected() && out_of_use && !waits && !self.config.quirks.heartbeat_by_t3 {
+        if self.handshake.state().is_connected() && out_of_use && !waits {
             self.send_heartbeat(now, id);
         }
     }
@@ -214,7 +200,7 @@ impl Association {
             p.health.answers_lost = true;
             // Data went by this path since, and it answered: it is not silent.
             let since = |t: Option<Instant>| t > Some(lost.sent_at);
-            if since(p.pace.last_data_sent) && since(p.health.last_heard) && !self.config.quirks.heartbeat_by_t3 {
+            if since(p.pace.last_data_sent) && since(p.health.last_heard) {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).
@@ -316,9 +302,6 @@ impl Association {
             (Some(newer), Some(p)) => p.timers.heartbeat = Some(newer.deadline),
             _ => self.schedule_heartbeat(now, id),
         }
-        if let Some(h) = asked.filter(|_| self.config.quirks.heartbeat_by_t3) {
-            self.schedule_as_asked(id, &h);
-        }
         self.is_confirming();
     }
 
@@ -330,16 +313,6 @@ impl Association {
         self.settle_standby(id);
         self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
         self.send_train(now, id);
-    }
-
-    /// The next HEARTBEAT as its predecessor's RTO had it, which may have been long (`heartbeat_by_t3`).
-    fn schedule_as_asked(&mut self, id: PathId, asked: &PendingHeartbeat) {
-        let rto = asked.deadline.since(asked.sent_at);
-        let jitter = Duration::from_nanos(self.paths.nonces.jitter(rto.as_nanos().max(1)));
-        let interval = self.paths.get(id.index()).and_then(|p| self.heartbeat_interval(p));
-        if let Some(p) = self.paths.list.get_mut(id.index()) {
-            p.timers.heartbeat = interval.map(|i| asked.sent_at + i + rto + jitter - rto / 2);
-        }
     }
 
     /// Two HEARTBEATs back to back, asked for by the quality estimator.

@@ -335,7 +335,6 @@ impl Association {
         let was_active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
         self.set_path_state(now, id, to, reason);
         self.empty_path(now, id);
-        self.sender.reopen_gate();
         if self.paths.iter().all(|p| p.timers.t3.is_none()) {
             // The timer that watched over withdrawn acknowledgements is gone with the path.
             self.mark_reneged(now);

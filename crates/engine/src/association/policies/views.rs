@@ -165,7 +165,7 @@ impl Association {
     #[inline]
     pub(in crate::association) fn eligible(&self, now: Instant) -> PathSet {
         let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
-        let holds = self.config.quirks.marked_hold_window;
+        let holds = self.holds_place();
         for p in self.paths.iter().filter(|p| p.state.usable() && !p.access.interface_down) {
             (active, standby) = (true, standby | p.access.standby);
             if has_window(p, now) && (!holds && !self.policies.ask(Asks::SHARE) || self.has_room(p, now)) {
@@ -181,7 +181,7 @@ impl Association {
 
     /// One more packet of new data may leave on this path.
     fn has_room(&self, p: &Path, now: Instant) -> bool {
-        let held = if self.config.quirks.marked_hold_window { self.sender.marked_bytes_on(p.id) } else { 0 };
+        let held = if self.holds_place() { self.sender.marked_bytes_on(p.id) } else { 0 };
         has_window(p, now)
             && (p.expiry.probes || p.flight.bytes() + held < p.congestion.cwnd)
             && (!self.policies.ask(Asks::SHARE) || self.has_share(p))
@@ -200,11 +200,6 @@ impl Association {
             peer_rwnd: self.peer_rwnd(),
         };
         p.flight.bytes() == 0 || self.policies.buffer.allows(&share)
-    }
-
-    /// Bytes of what was given as lost on this path, where they count as outstanding there.
-    pub(in crate::association) fn marked_outstanding(&self, path: PathId) -> u64 {
-        if self.config.quirks.marked_are_outstanding { self.sender.marked_bytes_on(path) } else { 0 }
     }
 }
 

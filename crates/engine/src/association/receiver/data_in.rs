@@ -71,7 +71,7 @@ impl Association {
             seen.lowest = Some(header.tsn);
         }
         let first = self.acknowledger.note_data();
-        seen.immediate |= header.flags.immediate || first && !self.config.quirks.first_data_waits;
+        seen.immediate |= header.flags.immediate || first && !self.config.first_data_waits;
         // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
         seen.gap |= self.receiver.has_gap();
         let (tsn, next) = match self.receiver.admit(header.tsn, payload.len()) {
@@ -144,8 +144,7 @@ impl Association {
             counted: self.peer.packet_count,
             last_sack: self.paths.get(path.index()).and_then(|p| p.health.sack_sent),
         };
-        let (delay, repeats_wait) = (self.config.sack_delay, self.config.quirks.repeats_wait_too);
-        self.acknowledger.after_packet(now, p, delay, repeats_wait, self.policies.acknowledge.as_ref());
+        self.acknowledger.after_packet(now, p, self.config.sack_delay, self.policies.acknowledge.as_ref());
         if matches!(self.handshake.state(), crate::association::State::ShutdownSent) {
             self.on_data_in_shutdown_sent();
         }

@@ -5,7 +5,7 @@ use crate::lazy_box::Empty;
 use crate::message::SendOptions;
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
-use anabranch_base::{Duration, Instant, PathId, StreamId};
+use anabranch_base::{Duration, Instant, StreamId};
 use anabranch_policy::abandon::Reason;
 use anabranch_policy::view::ChunkView;
 use std::collections::BTreeMap;
@@ -211,8 +211,7 @@ impl Association {
                 self.sender.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
         }
         for i in 0..self.paths.len() {
-            let held = self.marked_outstanding(PathId(i as u8));
-            if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() + held == 0)
+            if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0)
                 && self.sender.board.reneged() == 0
             {
                 p.timers.t3 = None;

@@ -3,6 +3,7 @@
 use crate::association::{Association, SendError};
 use crate::message::SendOptions;
 use anabranch_base::Instant;
+use anabranch_policy::Asks;
 use bytes::Bytes;
 
 /// What a message or a chunk of one takes of the send buffer at least, in the mean of all that are in it, bytes: without
@@ -50,7 +51,7 @@ impl Association {
         }
         self.sender.queue.push(now, options, payload);
         self.sender.user_sends = true;
-        if self.config.quirks.burst == crate::BurstRule::Always {
+        if !self.policies.ask(Asks::REPAIRED) {
             self.opportunity();
         } else {
             self.sender.scheduler_blocked = false;

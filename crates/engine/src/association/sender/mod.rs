@@ -1,12 +1,12 @@
 //! Everything about the DATA that we send: waiting, in flight, acknowledged, lost, given up.
 
 pub(in crate::association) mod carried;
-pub(in crate::association) mod era;
 pub(in crate::association) mod give_up;
 pub(in crate::association) mod intake;
 pub(in crate::association) mod invariants;
 pub(in crate::association) mod loss;
 pub(in crate::association) mod peer_window;
+pub(in crate::association) mod recovery;
 pub(in crate::association) mod sack;
 pub(in crate::association) mod transmit;
 pub(in crate::association) mod undelivered;
@@ -38,16 +38,10 @@ pub(in crate::association) struct Sender {
     scheduler_wakeup: Option<Instant>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
-    /// What may leave before the next SACK (`one_repair_per_loss`).
-    gate: era::Gate,
-    /// Where all repairs of this opportunity go (`repairs_together`).
-    repairs_on: Option<PathId>,
-    /// What the SACK at hand gave as lost (`one_recovery`).
-    era_losses: era::Losses,
     load: crate::tx::load::Load,
     /// What the paths carry within the deadline.
     carried: crate::tx::carried::Carried,
-    /// Nothing came and no timer fired since the user sent something, see [`crate::Quirks::nagle`].
+    /// Nothing came and no timer fired since the user sent something, see [`crate::Nagle`].
     user_sends: bool,
     /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.
     burst_armed: bool,
@@ -92,9 +86,6 @@ impl Sender {
             scheduler_wakeup: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
-            gate: era::Gate::Open,
-            repairs_on: None,
-            era_losses: era::Losses::default(),
             load: crate::tx::load::Load::default(),
             carried: crate::tx::carried::Carried::default(),
             user_sends: false,
@@ -291,7 +282,6 @@ impl Sender {
     pub fn begin_opportunity(&mut self) {
         self.scheduler_blocked = false;
         self.fresh_opportunity = true;
-        self.repairs_on = None;
     }
 
     /// Does Max.Burst apply where repairs decide about that?
@@ -317,11 +307,6 @@ impl Sender {
     /// Are the lists due to be searched for what is late?
     pub fn is_sweep_due(&self, now: Instant) -> bool {
         self.swept_ahead.is_none_or(|t| now.since(t) >= give_up::SWEEP)
-    }
-
-    /// A path came or went: what may leave before the next SACK is decided anew.
-    pub fn reopen_gate(&mut self) {
-        self.gate.reopen();
     }
 
     /// The user sends, or will; answers whether that is news.

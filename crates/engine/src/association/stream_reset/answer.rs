@@ -212,7 +212,7 @@ impl Association {
 
     fn settle_after_reset(&mut self) {
         for p in self.paths.iter_mut() {
-            p.timers.t3 = None;
+            (p.timers.t3, p.congestion.recover_tsn) = (None, 0);
             if let Some(era) = &mut p.congestion.era {
                 (era.timed, era.lowest_tsn) = (None, None);
             }

@@ -216,13 +216,12 @@ impl Options {
         c.interleaving = self.interleaving;
         c.error_detection = Some(self.zero_checksum).filter(|method| *method != 0);
         c.abort_when_given_up = s.as_kernels;
-        c.quirks.probe_at_once = s.as_kernels;
-        c.quirks.no_probe_repair = s.as_kernels;
-        c.quirks.repairs_never_ask = s.as_kernels;
-        c.quirks.late_holes_end = s.as_kernels;
-        c.quirks.each_gap_alone = s.as_kernels;
-        c.quirks.nagle = !self.no_delay;
-        c.quirks.ends_wait = s.as_kernels;
+        c.probe_at_once = s.as_kernels;
+        c.resend_probes = !s.as_kernels;
+        c.retransmissions_ask = !s.as_kernels;
+        c.give_up_late_holes = s.as_kernels;
+        c.gap_blocks_alone = s.as_kernels;
+        c.nagle = s.nagle(!self.no_delay);
         c.announce_unasked = s.as_kernels;
         c.address_types = if v6 { vec![IPV6, IPV4] } else { vec![IPV4] };
         if s.initial_window > 0 {

@@ -23,9 +23,10 @@ impl Stack {
         let on = value != 0;
         match option {
             name::NODELAY => {
+                let nagle = self.settings.nagle(!on);
                 for a in self.get(id)?.associations.clone() {
                     if let Some(mut e) = self.engine_mut(a) {
-                        e.set_nagle(!on);
+                        e.set_nagle(nagle);
                     }
                 }
             }

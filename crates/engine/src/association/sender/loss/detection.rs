@@ -1,7 +1,6 @@
 //! Losses: verdicts over live copies, T3, messages given up.
 
 use crate::association::Association;
-use crate::association::sender::era::Gate;
 use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
@@ -11,6 +10,7 @@ use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
+use anabranch_policy::recovery::{Loss, Pass};
 use anabranch_policy::view::{CopyView, SackView};
 
 /// Which copies of a path may be missing.
@@ -63,16 +63,12 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         if lost > 0 {
-            if sack.cumulative_advanced && !self.config.quirks.one_recovery {
+            if sack.cumulative_advanced {
                 // A window about to be cut grows first by what the same SACK acknowledged (§7.2.4).
                 self.refresh_view(path);
                 self.grow_path(now, path, true);
             }
-            if self.config.quirks.one_recovery {
-                self.sender.era_losses.note(path, lost);
-            } else {
-                self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
-            }
+            self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
         }
     }
 
@@ -112,13 +108,10 @@ impl Association {
         let mut view =
             CopyView { chunk: chunk.view(), path, tx_seq: copy.tx_seq, sent_at: copy.sent_at, misses: copy.misses };
         view.misses = view.misses.saturating_add(self.policies.loss_count.reports(&cx, sack, &view));
-        if view.misses == copy.misses && copy.misses > 0 && self.all_holes_count(sack.cumulative_advanced) {
-            view.misses = view.misses.saturating_add(1);
-        }
         if view.misses == 0 {
             return Verdict::Waiting;
         }
-        if late && self.config.quirks.late_holes_end {
+        if late && self.config.give_up_late_holes {
             // Waiting for more reports would only keep the peer waiting. It is a loss for the window (RFC 3758 §3.5 F5).
             return Verdict::Lost;
         }
@@ -168,12 +161,9 @@ impl Association {
         let cx = facts.view(&self.views);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        let by_tsn = self.config.quirks.recover_by_tsn;
-        let beyond = match &p.congestion.era {
-            Some(era) if by_tsn => highest > era.recover_tsn,
-            _ => p.congestion.recovery_exit.is_none(),
-        };
-        let new_episode = kind == LossKind::Timeout || beyond;
+        let c = &p.congestion;
+        let loss = Loss { in_episode: c.recovery_exit.is_some(), beyond: highest > c.recover_tsn };
+        let new_episode = kind == LossKind::Timeout || self.policies.recovery.begins(&loss);
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
         let to = p.congestion.window.on_loss(&cx, path, &e, cause);
@@ -190,17 +180,15 @@ impl Association {
         match kind {
             LossKind::FastRetransmit if new_episode => {
                 p.congestion.recovery_exit = p.flight.next_seq().checked_sub(1);
-                p.congestion.free_pass = true;
+                p.congestion.free_pass = self.policies.recovery.pass(true) != Pass::No;
                 self.note_recovery(path);
             }
-            LossKind::FastRetransmit => p.congestion.free_pass |= self.config.quirks.pass_every_mark,
+            LossKind::FastRetransmit => p.congestion.free_pass |= self.policies.recovery.pass(false) != Pass::No,
             LossKind::Timeout => {
-                p.congestion.recovery_exit = p.congestion.recovery_exit.filter(|_| by_tsn);
+                p.congestion.recovery_exit =
+                    p.congestion.recovery_exit.filter(|_| !self.policies.recovery.timeout_ends());
                 p.congestion.free_pass = true;
             }
-        }
-        if self.config.quirks.one_repair_per_loss {
-            self.sender.gate = Gate::OneRepair { new_data: kind == LossKind::FastRetransmit };
         }
         self.refresh_view(path);
         let facts = self.facts(now);

@@ -17,8 +17,6 @@ pub(crate) struct GapMemory {
     counted: VecDeque<u64>,
     /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
     pub withdrawn: Vec<(u64, u8)>,
-    /// Reports of what waits to be sent again, TSNs rising, for [`crate::Quirks::one_recovery`] only.
-    pub waiting: Vec<(u64, u8)>,
 }
 
 /// Copies by TSN, rising. What comes is nearly always the highest, and what goes the lowest.

@@ -4,13 +4,12 @@
 //! then credit, growth, coupling; timers. Work is proportional to what the SACK changed.
 
 use crate::association::Association;
-use crate::association::sender::era::Gate;
 use crate::association::sender::sack::gap_memory::{GapsRead, MAX_WITHDRAWN, join, read_blocks, subtract};
 use crate::event::CloseReason;
-use crate::quirks::BurstRule;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
-use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_base::{Instant, Tsn};
 use anabranch_policy::Asks;
+use anabranch_policy::recovery::{Bursts, Pass, Progress};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, NrSack, Sack};
 
@@ -107,11 +106,7 @@ impl Association {
         self.stats.gap_blocks_received += sack.map_or(0, |s| s.gaps().len() as u64);
         let least = u8::from(!self.config.quirks.timer_counts_none);
         self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
-        if self.config.quirks.pass_every_mark {
-            // A pass that the SACK before gave has had its chance.
-            self.paths.iter_mut().for_each(|p| p.congestion.free_pass = false);
-        }
-        self.sender.gate = Gate::Open;
+        self.end_passes();
         let advanced = cum > self.sender.board.cumulative();
         self.begin_tally();
         self.account_cumulative(now, cum);
@@ -148,7 +143,7 @@ impl Association {
     /// Reads gap blocks into extended ranges.
     fn read_gaps(&mut self, cum: u64, s: &Sack<'_>, nr: Option<&NrSack<'_>>) -> GapsRead {
         let g = &mut self.scratch.gap_ranges;
-        let (span, alone) = ((cum, self.sender.board.sent_end()), self.config.quirks.each_gap_alone);
+        let (span, alone) = ((cum, self.sender.board.sent_end()), self.config.gap_blocks_alone);
         let read = read_blocks(span, alone, s.gaps(), &mut g.next);
         let Some(nr) = nr.filter(|_| read == GapsRead::Fine) else { return read };
         let read = read_blocks(span, alone, nr.kept(), &mut g.kept);
@@ -175,7 +170,6 @@ impl Association {
         self.scratch.highest_acked = self.sender.highest_reported.filter(|_| self.config.quirks.sticky_reports);
         self.scratch.flight_before.clear();
         for i in 0..self.paths.len() {
-            let marked = self.marked_outstanding(PathId(i as u8));
             let Some(p) = self.paths.get_mut(i) else { continue };
             p.progress.expected = p.progress.expected.max(p.flight.expected_seq());
             if let Some(era) = &mut p.congestion.era {
@@ -183,7 +177,7 @@ impl Association {
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
-                fully_used: p.flight.bytes() + marked >= p.congestion.cwnd,
+                fully_used: p.flight.bytes() >= p.congestion.cwnd,
                 oldest_before: p.flight.oldest_seq(),
                 ..PathTally::default()
             });
@@ -194,12 +188,6 @@ impl Association {
         while self.sender.board.cumulative() < cum {
             let tsn = self.sender.board.cumulative() + 1;
             self.note_repair(tsn);
-            if self.config.quirks.cumulative_restarts_t3
-                && let Some(on) = self.sender.board.get(tsn).and_then(|c| c.last_path)
-                && let Some(era) = self.paths.get_mut(on.index()).and_then(|p| p.congestion.era.as_mut())
-            {
-                era.lowest_tsn = None;
-            }
             if self.acknowledge(now, tsn, true) && self.config.quirks.sticky_reports {
                 self.scratch.highest_acked = Some(tsn);
             }
@@ -300,15 +288,22 @@ impl Association {
         }
     }
 
+    /// A pass that the SACK before gave has had its chance, where it is only good until the next one.
+    fn end_passes(&mut self) {
+        if self.paths.iter().any(|p| p.congestion.free_pass)
+            && matches!(self.policies.recovery.pass(true), Pass::BeforeNextSack | Pass::OnItsPath)
+        {
+            self.paths.iter_mut().for_each(|p| p.congestion.free_pass = false);
+        }
+    }
+
     /// What was sent again is acknowledged: from here on Max.Burst applies, where that is the rule.
     fn note_repair(&mut self, tsn: u64) {
-        let q = &self.config.quirks;
-        if q.burst == BurstRule::Always || self.sender.burst_armed {
+        if !self.policies.ask(Asks::REPAIRED) || self.sender.burst_armed {
             return;
         }
-        let repaired = |c: &crate::tx::scoreboard::Chunk| {
-            c.fast_retransmitted || q.burst == BurstRule::OnceRepaired && c.transmissions > 1
-        };
+        let any = self.policies.recovery.bursts() == Bursts::OnceRepaired;
+        let repaired = |c: &crate::tx::scoreboard::Chunk| c.fast_retransmitted || any && c.transmissions > 1;
         if self.sender.board.get(tsn).is_some_and(repaired) {
             self.sender.burst_armed = true;
             self.opportunity();
@@ -454,9 +449,10 @@ impl Association {
             if t.touched {
                 p.expiry.consecutive_timeouts = 0;
             }
-            let over = |exit: u64| match self.config.quirks.recover_by_tsn {
-                true => self.sender.board.cumulative() >= p.congestion.era.as_ref().map_or(0, |era| era.recover_tsn),
-                false => p.flight.oldest_seq().is_none_or(|s| s > exit),
+            let over = |exit: u64| {
+                let own = p.flight.oldest_seq().is_none_or(|s| s > exit);
+                let all = self.sender.board.cumulative() >= p.congestion.recover_tsn;
+                self.policies.recovery.over(&Progress { own, all })
             };
             if p.congestion.recovery_exit.is_some_and(over) {
                 p.congestion.recovery_exit = None;

@@ -31,9 +31,6 @@ impl Association {
         if !self.nothing_to_judge(advanced) {
             self.judge_all(now, advanced);
         }
-        if self.config.quirks.one_recovery {
-            self.recover_as_one(now, advanced);
-        }
     }
 
     #[inline(never)]
@@ -114,11 +111,7 @@ impl Association {
             })
         };
         let first = before.unwrap_or(0).max(self.sender.board.cumulative() + 1);
-        let now = if p.flight.bytes() + self.marked_outstanding(p.id) == 0 {
-            None
-        } else {
-            (first..self.sender.board.sent_end()).find(|t| here(*t))
-        };
+        let now = if p.flight.bytes() == 0 { None } else { (first..self.sender.board.sent_end()).find(|t| here(*t)) };
         if let Some(era) = self.paths.get_mut(path).and_then(|p| p.congestion.era.as_mut()) {
             era.lowest_tsn = now;
         }
@@ -139,10 +132,8 @@ impl Association {
                 let oldest = self.paths.get(i).and_then(|p| p.flight.oldest_seq());
                 oldest != self.scratch.acks.get(i).and_then(|t| t.oldest_before)
             };
-            let held = self.marked_outstanding(PathId(i as u8)) > 0;
             let Some(p) = self.paths.get_mut(i) else { continue };
-            let (empty, rare) =
-                (p.flight.oldest_seq().is_none() && !held, asks.any(Asks::PROBE) || asks.any(Asks::SUSPECT));
+            let (empty, rare) = (p.flight.oldest_seq().is_none(), asks.any(Asks::PROBE) || asks.any(Asks::SUSPECT));
             if empty && !rare && self.sender.board.reneged() == 0 {
                 p.timers.t3 = None;
             }
@@ -163,11 +154,6 @@ impl Association {
                     p.timers.t3 = Some(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
                 }
                 (Some(_), _) => {}
-                _ if held => {
-                    if moved || p.timers.t3.is_none() {
-                        p.timers.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
-                    }
-                }
                 _ if self.sender.board.reneged() > 0 && p.id == PathId(0) => {
                     if p.timers.t3.is_none() {
                         p.timers.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));

@@ -3,7 +3,6 @@
 use crate::association::Association;
 use crate::association::path_table::rto;
 use crate::association::policies::views::{Facts, has_window};
-use crate::association::sender::era::Gate;
 use crate::association::transmit::start_packet;
 use crate::path::rate::DeliveredAtSend;
 use crate::transmit::Transmit;
@@ -12,6 +11,7 @@ use anabranch_base::{Instant, PathId, PathSet, Rate};
 use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::path_scheduler::Settled;
+use anabranch_policy::recovery::{Bursts, Pass};
 use anabranch_policy::redundancy::SentPayload;
 use anabranch_policy::retransmission::{Binding, Retransmit, Target};
 use anabranch_policy::timer::Arm;
@@ -31,10 +31,9 @@ impl Association {
     #[inline]
     pub(in crate::association) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let nothing = !self.sender.board.has_marked() && self.paths.iter().all(|p| p.health.stalled_since.is_none());
-        if nothing || self.shuts_repairs() || !self.transmit_marked(now, out) {
+        if nothing || !self.transmit_marked(now, out) {
             return false;
         }
-        self.sender.gate.repaired();
         true
     }
 
@@ -142,10 +141,10 @@ impl Association {
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
         let pass = self.paths.iter().position(|p| p.congestion.free_pass);
-        let own = |p: &&crate::path::Path| p.congestion.free_pass && self.config.quirks.pass_on_lossy_path;
+        let at_home = pass.is_some() && self.policies.recovery.pass(true) == Pass::OnItsPath;
+        let own = |p: &&crate::path::Path| p.congestion.free_pass && at_home;
         let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
-        let bound =
-            self.sender.board.get(self.sender.board.extend(chunk.tsn)).and_then(|c| c.bound).or(self.sender.repairs_on);
+        let bound = self.sender.board.get(self.sender.board.extend(chunk.tsn)).and_then(|c| c.bound);
         let bound = bound.filter(|b| candidates.has(*b));
         for _ in 0..PathSet::CAPACITY {
             if candidates.is_empty() {
@@ -170,14 +169,9 @@ impl Association {
             {
                 c.bound = Some(id);
             }
-            if self.config.quirks.repairs_together {
-                self.sender.repairs_on = Some(id);
-            }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
-            let alone = p.expiry.consecutive_timeouts == 0
-                || p.flight.packets() <= p.expiry.spared
-                || self.sender.gate != Gate::Open;
-            let passes = pass.is_some() && (p.congestion.free_pass || !self.config.quirks.pass_on_lossy_path);
+            let alone = p.expiry.consecutive_timeouts == 0 || p.flight.packets() <= p.expiry.spared;
+            let passes = pass.is_some() && (p.congestion.free_pass || !at_home);
             if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
@@ -215,7 +209,6 @@ impl Association {
 
     /// Books one chunk of a packet: flight, scoreboard, board of views.
     pub(in crate::association) fn account(&mut self, now: Instant, tsn: u64, path: PathId, first: bool) {
-        let moved = self.config.quirks.marked_are_outstanding.then(|| self.left_its_path(now, tsn, path)).flatten();
         let Some(chunk) = self.sender.board.get(tsn) else { return };
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
@@ -249,10 +242,8 @@ impl Association {
             && let Some(era) = p.congestion.era.as_mut().filter(|era| era.lowest_tsn.is_none_or(|l| tsn <= l))
         {
             era.lowest_tsn = Some(tsn);
-            if again || !self.config.quirks.marked_are_outstanding {
-                // It is the earliest now: T3 starts anew with it.
-                p.timers.t3 = None;
-            }
+            // It is the earliest now: T3 starts anew with it.
+            p.timers.t3 = None;
         }
         p.counters.data_sent += len;
         self.sender.user_data_at = Some(now);
@@ -264,9 +255,6 @@ impl Association {
         }
         let in_flight = p.flight.bytes();
         self.sender.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
-        if let Some(old) = moved {
-            self.lowest_moved(old.index());
-        }
         match self.views.paths.get_mut(path.index()).filter(|_| !first) {
             // Of what a path shows, a further chunk of the same packet changes no more.
             Some(v) => v.in_flight = in_flight,
@@ -301,7 +289,7 @@ impl Association {
             payload += c.len();
             once &= c.transmissions == 1;
             let mut header = c.header;
-            let asks = c.transmissions == 0 || !self.config.quirks.repairs_never_ask;
+            let asks = c.transmissions == 0 || self.config.retransmissions_ask;
             header.flags.immediate |= last_of_all == Some(tsn) && asks;
             if self.peer.interleaving {
                 out.packet.push_i_data(&c.interleaved(header.flags), c.payload.clone());
@@ -335,7 +323,7 @@ impl Association {
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.congestion.burst_left = p.congestion.burst_left.saturating_sub(1);
-        if self.config.quirks.burst == crate::BurstRule::AfterRepair {
+        if self.policies.ask(Asks::REPAIRED) && self.policies.recovery.bursts() == Bursts::AfterRepair {
             let left = p.congestion.burst_left;
             self.share_burst(left);
         }

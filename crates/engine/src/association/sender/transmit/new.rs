@@ -5,6 +5,7 @@ use crate::association::policies::views::{Facts, has_window};
 use crate::association::sender::give_up::is_partial;
 use crate::association::{Association, Undelivered};
 use crate::message::SendOptions;
+use crate::settings::Nagle;
 use crate::transmit::Transmit;
 use crate::tx::send_queue::Fragment;
 use anabranch_base::{Duration, Instant, PathId, PathSet, StreamId, Tsn};
@@ -40,19 +41,15 @@ struct Building {
 impl Association {
     pub(in crate::association) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.scheduler_wakeup = None;
-        let repairs_wait = self.config.quirks.repairs_first && self.sender.board.has_marked();
-        if self.sender.scheduler_blocked
-            || self.paths.is_confirming() && self.is_confirming()
-            || repairs_wait
-            || self.shuts_new_data()
-        {
+        let repairs_wait = self.sender.board.has_marked() && self.policies.recovery.repairs_first();
+        if self.sender.scheduler_blocked || self.paths.is_confirming() && self.is_confirming() || repairs_wait {
             return false;
         }
         if self.sender.queue.is_empty() && self.sender.board.ahead().is_empty() {
             self.note_app_limited(now);
             return false;
         }
-        if self.sender.user_sends && self.config.quirks.nagle && self.waits_for_more() {
+        if self.sender.user_sends && self.config.nagle != Nagle::Off && self.waits_for_more() {
             return false;
         }
         let eligible = self.eligible(now);
@@ -100,7 +97,7 @@ impl Association {
         little
             && matches!(self.handshake.state(), crate::association::State::Established)
             && self.sender.board.outstanding_bytes() > 0
-            && (self.config.quirks.ends_wait || !self.has_begun_message())
+            && (self.config.nagle == Nagle::All || !self.has_begun_message())
     }
 
     /// Does the next chunk belong to a message of which something has left?
