@@ -1,4 +1,4 @@
-//! What an endpoint and an association are told at identity.
+//! The configuration of an endpoint and of an association.
 
 use crate::auth::ChunkTypes;
 use crate::path::LocalId;
@@ -127,7 +127,7 @@ pub struct AssocConfig {
     pub rto_initial: Duration,
     /// RTO.Max: the longest that any timer waits for an answer, T3 included, whatever the timer policy has as its own.
     pub rto_max: Duration,
-    /// The same for INIT and COOKIE ECHO (RFC 6458 §8.1.3, `sinit_max_init_timeo`); none is `rto_max`.
+    /// The largest timeout of INIT and COOKIE ECHO (RFC 6458 §8.1.3, `sinit_max_init_timeo`); none is `rto_max`.
     pub max_init_timeout: Option<Duration>,
     /// Paths the association may hold; older inactive ones make room.
     pub max_paths: usize,
@@ -200,7 +200,7 @@ impl AssocConfig {
         Self::with(profile, constants)
     }
 
-    /// The same with constants of another purpose, to compare profiles under equal ones.
+    /// The defaults with the constants of another purpose, to compare profiles under equal ones.
     pub fn with(profile: Profile, constants: Constants) -> Self {
         let finds_size = profile.finds_packet_size();
         let mut config = AssocConfig {
@@ -308,14 +308,14 @@ impl AssocConfig {
         Self::payload_of(self.packet_size)
     }
 
-    /// The same for packets of `size` bytes.
+    /// The largest DATA payload of a packet of `size` bytes.
     pub(crate) fn payload_of(size: usize) -> usize {
         let room = size.max(Self::MIN_PACKET_SIZE);
         (room - anabranch_wire::COMMON_HEADER_LEN - anabranch_wire::DATA_HEADER_LEN) & !3
     }
 }
 
-/// What an endpoint is told.
+/// The configuration of an endpoint.
 #[derive(Clone, Debug)]
 pub struct EndpointConfig {
     /// Our SCTP port, never 0.
@@ -326,7 +326,7 @@ pub struct EndpointConfig {
     pub association: AssocConfig,
     /// Valid.Cookie.Life.
     pub cookie_life: Duration,
-    /// A peer that restarts (RFC 9260 §5.2.4 A) keeps its association's id, and the user is told by
+    /// A peer that restarts (RFC 9260 §5.2.4 A) keeps its association's id, and the user learns of it by
     /// [`Event::Restarted`](crate::Event::Restarted). False ends the old one with
     /// [`CloseReason::PeerRestarted`](crate::CloseReason::PeerRestarted) and begins another, for users to whom an
     /// association is a session.
@@ -335,7 +335,7 @@ pub struct EndpointConfig {
     pub max_associations: usize,
     /// Packets without a checksum that belong to no association are answered too (RFC 9653 §5.3).
     pub unsummed_strangers: bool,
-    /// Packets to any port are answered, from that port: for one endpoint that stands for all ports that nobody has. It
+    /// Packets to any port are answered, from that port: for an endpoint that answers for all ports without an owner. It
     /// must neither accept nor begin associations.
     pub any_port: bool,
 }

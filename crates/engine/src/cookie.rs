@@ -350,7 +350,7 @@ impl CookieJar {
         CookieJar { current: Secret::new(0, entropy), previous: None, rotated: now }
     }
 
-    /// Bytes for another purpose that tell nothing of the secret, and that nobody knows who does not know it.
+    /// Bytes for another purpose that reveal nothing of the secret and cannot be guessed without it.
     pub(crate) fn derived(&self) -> [u8; 64] {
         let mut out = [0; 64];
         for (half, label) in out.chunks_exact_mut(MAC_LEN).zip([b"index of peers 0", b"index of peers 1"]) {

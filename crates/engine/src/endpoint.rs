@@ -74,7 +74,7 @@ impl Slot {
         Box::write(Box::new_uninit(), slot)
     }
 
-    /// There may be something to be sent and to be told.
+    /// There may be something to send, and an event.
     fn wake(&mut self, id: AssocId, ready: &mut VecDeque<AssocId>, eventful: &mut VecDeque<AssocId>) {
         self.association.settle_views();
         if !self.ready {
@@ -84,7 +84,7 @@ impl Slot {
         self.announce(id, eventful);
     }
 
-    /// There may be something to be told.
+    /// There may be an event.
     fn announce(&mut self, id: AssocId, eventful: &mut VecDeque<AssocId>) {
         if !self.eventful && self.association.has_event() {
             self.eventful = true;
@@ -190,7 +190,7 @@ impl Endpoint {
         Ok(id)
     }
 
-    /// The same with policies that were built elsewhere; the profile of `config` is not looked at.
+    /// Connects with policies that were built elsewhere; the profile of `config` is not looked at.
     pub fn connect_with(
         &mut self,
         now: Instant,
@@ -247,7 +247,7 @@ impl Endpoint {
     }
 
     /// Makes an association known under the addresses of all its paths, and one that is over under none: what still
-    /// comes for it is out of the blue. What another holds stays with it: a peer that lists somebody else's address
+    /// comes for it is out of the blue. What another holds stays with it: a peer that lists the address of another
     /// gains nothing.
     #[cold]
     fn index_addresses(&mut self, id: AssocId) {
@@ -312,7 +312,7 @@ impl Endpoint {
         self.wake(id);
     }
 
-    /// The same after something that the association itself keeps its views true for.
+    /// Keeps the indices true after something that the association itself keeps its views true for.
     fn wake(&mut self, id: AssocId) {
         let Some(s) = self.slots.get_mut(&id) else { return };
         s.wake(id, &mut self.ready, &mut self.eventful);
@@ -406,7 +406,7 @@ impl Endpoint {
 
     /// Reads up to `most` messages of an association in delivery order; how many there were.
     ///
-    /// The same as [`Association::recv`] through [`Endpoint::association_mut`], but that there is something to
+    /// Like [`Association::recv`] through [`Endpoint::association_mut`], but that there is something to
     /// transmit afterwards only when the window has to be announced or the association may be over.
     pub fn read(&mut self, id: AssocId, most: usize, mut take: impl FnMut(Message)) -> usize {
         let Some(s) = self.slots.get_mut(&id) else { return 0 };

@@ -78,18 +78,18 @@ pub enum Event {
     Restarted,
     /// A path was added (ours or the peer's); not confirmed yet.
     PathAdded {
-        /// Which.
+        /// The new path.
         path: PathId,
     },
     /// A path's state changed.
     PathChanged {
-        /// Which.
+        /// The path that changed.
         path: PathId,
-        /// Before.
+        /// Its state before.
         from: PathState,
-        /// After.
+        /// Its state now.
         to: PathState,
-        /// Why.
+        /// What caused the change.
         reason: PathReason,
     },
     /// Everything that was outstanding on a path that fell silent or failed has been sent again elsewhere.
@@ -117,14 +117,14 @@ pub enum Event {
         /// How many since the last such event.
         messages: u64,
     },
-    /// The peer asked to be sent to there by preference, and it is the primary path now (RFC 5061 §4.2.4).
+    /// The peer prefers to be sent to there, and it is the primary path now (RFC 5061 §4.2.4).
     PrimaryWanted {
-        /// Which.
+        /// The new primary path.
         path: PathId,
     },
     /// The primary path failed, and the one used in its place is the primary path now (RFC 7829 §5).
     PrimarySwitched {
-        /// Which.
+        /// The new primary path.
         path: PathId,
     },
     /// A key that was deactivated signs nothing any more and may be deleted (RFC 6458 §6.1.8).

@@ -136,7 +136,7 @@ pub struct AssocStats {
     pub abandoned_unsent: u64,
     /// Messages given up after a part left.
     pub abandoned_sent: u64,
-    /// The same by policy.
+    /// Messages given up, by policy.
     pub abandoned: AbandonedStats,
     /// Chunks sent again.
     pub retransmissions: u64,

@@ -147,7 +147,7 @@ impl Association {
         self.handshake.state().phase()
     }
 
-    /// The same by the names of the standard.
+    /// Where the association is in its life, by the names of RFC 9260 §4.
     pub fn stage(&self) -> Stage {
         self.handshake.state().stage()
     }
@@ -283,7 +283,7 @@ impl Association {
         self.acknowledger.is_due()
     }
 
-    /// Over, told, and nothing left to transmit.
+    /// Over; the user knows, and nothing is left to transmit.
     pub(crate) fn is_finished(&self) -> bool {
         self.handshake.state().phase() == Phase::Closed
             && self.control.is_empty()

@@ -238,13 +238,13 @@ impl Association {
             | Chunk::PacketDrop(_)
             | Chunk::TimeStamp(_)
             | Chunk::Unknown(_) => return self.on_unknown(path, raw),
-            // INIT and COOKIE ECHO are the endpoint's, PAD is for nobody (RFC 4820 §3); the rest has no meaning in this state.
+            // INIT and COOKIE ECHO are the endpoint's, PAD is to be ignored (RFC 4820 §3); the rest has no meaning in this state.
             _ => {}
         }
         Next::Continue
     }
 
-    /// From an address nobody told us about: ASCONF may introduce it, ABORT needs the tag only (§8.5.1), and an INIT
+    /// From an address that is no path: ASCONF may introduce it, ABORT needs the tag only (§8.5.1), and an INIT
     /// ACK may come from any address of the peer (§5.1.2).
     fn on_chunk_from_elsewhere(&mut self, now: Instant, from: Source, chunk: Chunk<'_>, alone: bool) -> Next {
         match chunk {
@@ -315,7 +315,7 @@ impl Association {
         self.close(why);
     }
 
-    /// The same to a peer that gave no tag to abort with (§3.3.3).
+    /// Aborts towards a peer that gave no tag to do so with (§3.3.3).
     pub(super) fn abort_reflected(&mut self, causes: Bytes, why: crate::event::CloseReason) {
         self.control.clear();
         self.control.push(self.handshake.path(), What::AbortReflected(causes));

@@ -37,7 +37,7 @@ impl Association {
         }
     }
 
-    /// What it was told at identity, and since.
+    /// Its configuration, with what was set since.
     pub fn config(&self) -> &AssocConfig {
         &self.config
     }
@@ -133,7 +133,7 @@ impl Association {
         self.paths.get(path.index()).map(|p| p.health.limits)
     }
 
-    /// The same from now on. False when there is no such path.
+    /// Limits that a path has of its own from now on. False when there is no such path.
     pub fn set_path_limits(&mut self, path: PathId, limits: PathLimits) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
         p.health.limits = limits;

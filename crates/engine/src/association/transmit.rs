@@ -119,7 +119,7 @@ impl Association {
         self.has_nothing_but_data() && !self.has_data_work() && self.paths.iter().all(|p| !has_unfilled_window(p, now))
     }
 
-    /// The same right after a packet: nothing may follow it at this moment.
+    /// Right after a packet: may nothing follow it at this moment?
     pub(crate) fn is_spent(&mut self, now: Instant) -> bool {
         let spent = self.sender.take_window_spent();
         if !self.has_nothing_but_data() || !spent {

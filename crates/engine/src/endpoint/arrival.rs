@@ -1,4 +1,4 @@
-//! A datagram that arrives: its owner by verification tag and addresses, or nobody (§8.4, §8.5).
+//! A datagram that arrives: its association by verification tag and addresses, or none (§8.4, §8.5).
 
 use super::peer_key::PeerKey;
 use super::{AssocId, Endpoint};
@@ -18,7 +18,7 @@ impl Endpoint {
         self.handle_bytes(now, Source { local, remote }, datagram, Some(datagram), verify);
     }
 
-    /// The same for a datagram in a buffer that is used again: payloads are copied, each once, and nothing else is.
+    /// Handles a datagram in a buffer that is used again: payloads are copied, each once, and nothing else is.
     pub fn handle_borrowed(&mut self, now: Instant, local: LocalId, remote: SocketAddr, datagram: &[u8], v: Verify) {
         self.handle_bytes(now, Source { local, remote }, datagram, None, v);
     }
@@ -70,7 +70,7 @@ impl Endpoint {
         owner.map_or(self.config.unsummed_strangers, |s| s.association.config.error_detection.is_some())
     }
 
-    /// The same for a packet as another endpoint of this program made it ([`Transmit::packet`](crate::Transmit)): a
+    /// Handles a packet as another endpoint of this program made it ([`Transmit::packet`](crate::Transmit)): a
     /// simulated link need neither write nor sum it, and payloads are shared with the sender's messages. What comes of
     /// it is what [`Endpoint::handle`] would make of the bytes that
     /// [`PacketSlices::write_to`](anabranch_wire::PacketSlices::write_to) writes.
@@ -215,7 +215,7 @@ fn is_reflected(kind: u8, flags: u8) -> bool {
     matches!(kind, kind::ABORT | kind::SHUTDOWN_COMPLETE) && flags & REFLECTED != 0
 }
 
-/// Packets from addresses that stand for many or nobody are dropped without a word (§8.4).
+/// Packets from addresses that mean many hosts or none are dropped without an answer (§8.4).
 fn is_unicast(ip: IpAddr) -> bool {
     !(ip.is_unspecified() || ip.is_multicast() || ip == IpAddr::V4(Ipv4Addr::BROADCAST))
 }

@@ -14,7 +14,7 @@ const WORDS: usize = 7;
 pub(super) struct Keys([u64; WORDS + 1]);
 
 impl Keys {
-    /// From 64 bytes that nobody outside knows.
+    /// From 64 secret bytes.
     pub fn new(secret: &[u8; 8 * (WORDS + 1)]) -> Keys {
         let (words, _) = secret.as_chunks::<8>();
         let mut words = words.iter().map(|w| u64::from_le_bytes(*w));

@@ -17,7 +17,7 @@ struct Ourselves {
     initial_tsn: Tsn,
     auth: AuthParams,
     ties: (u32, u32),
-    /// The association whose settings are told; none for a new one.
+    /// The association whose settings are announced; none for a new one.
     of: Option<AssocId>,
 }
 

@@ -63,7 +63,7 @@ impl Slots {
         place.slot.as_deref_mut().filter(|_| u64::from(place.generation) == id.0 >> 32)
     }
 
-    /// The same for work on the association itself, which may need the workspace.
+    /// The slot for work on the association itself, which may need the workspace.
     #[inline]
     pub fn work_on(&mut self, id: &AssocId) -> Option<&mut Slot> {
         if self.workspace_with != Some(*id) {

@@ -47,7 +47,7 @@ impl Replies {
         self.push_as(to, header, chunk, false);
     }
 
-    /// The same, without a checksum where the peer takes that.
+    /// Queues a reply; without a checksum where the peer takes that.
     pub fn push_as(&mut self, to: Source, header: CommonHeader, chunk: &impl Encode, unsummed: bool) {
         if self.queue.len() < MAX_REPLIES {
             let mut p = self.spare.pop().unwrap_or_default();
@@ -68,7 +68,7 @@ impl Replies {
         self.push(to, header, &ErrorOut { causes: &encoded(causes) });
     }
 
-    /// A packet for nobody, which is neither INIT nor COOKIE ECHO (§8.4).
+    /// A packet that belongs to no association, and is neither INIT nor COOKIE ECHO (§8.4).
     pub fn out_of_the_blue(&mut self, from: Source, packet: &Packet<'_>) {
         let h = packet.header;
         let back = CommonHeader { src_port: h.dst_port, dst_port: h.src_port, vtag: h.vtag };

@@ -237,7 +237,7 @@ impl Capacity {
             return;
         }
         if self.drain.is_none_or(|d| d > rate) {
-            // What stands in the queue has to leave at that rate.
+            // What is in the queue has to leave at that rate.
             self.free_at = self.free_at.max(now + now.since(self.total.sent).saturating_sub(rtt));
         }
         self.drain = Some(rate);

@@ -1,6 +1,6 @@
 //! The largest packet a path carries, found by packets of that size (RFC 8899; probes as RFC 4820 §4 has them).
 //!
-//! A machine of states without I/O: it says which size to probe when, and is told what became of it. ICMP is not asked
+//! A machine of states without I/O: it says which size to probe when, and learns what became of it. ICMP is not asked
 //! (RFC 6951 §5.5). Probes are HEARTBEATs filled up by a PAD chunk, so their loss says nothing about congestion and
 //! nothing about the health of the path.
 //!

@@ -152,7 +152,7 @@ impl Flight {
     pub fn oldest_seq(&self) -> Option<u64> {
         (!self.packets.is_empty()).then_some(self.first_seq)
     }
-    /// The same, or the next one to leave.
+    /// Serial of the oldest packet in flight, or of the next one to leave.
     pub fn expected_seq(&self) -> u64 {
         if self.packets.is_empty() { self.next_seq() } else { self.first_seq }
     }

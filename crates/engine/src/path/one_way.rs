@@ -18,7 +18,7 @@ const RECENT: Duration = Duration::from_millis(50);
 const CLOSE: Duration = Duration::from_millis(2);
 /// By so much at least ways back vary by themselves.
 const VARIES: Duration = Duration::from_millis(20);
-/// Differences of clocks are told as so much more: they may be negative.
+/// Added to differences of clocks, which may be negative.
 const BIAS: Duration = Duration::from_secs(1 << 20);
 
 #[derive(Clone, Copy, Debug, Default)]
@@ -40,7 +40,7 @@ pub(crate) struct OneWay {
 pub(crate) struct Clocks {
     /// Our time less the peer's at the first stamp, microseconds modulo 2^32.
     first: Option<u32>,
-    /// A way back of this length, as told by both clocks, counts as none, and since when.
+    /// A way back of this length by both clocks counts as none, and since when.
     base: Duration,
     base_at: Instant,
 }
@@ -57,7 +57,7 @@ impl Clocks {
         Duration::from_micros(micros as u64)
     }
 
-    /// When something had arrived at the peer that told so at once and took so long to come back, but for a time that is
+    /// When something had arrived at the peer that said so at once and took so long to come back, but for a time that is
     /// the same for all. It may lie ahead.
     fn arrival(&mut self, now: Instant, took: Duration, shortest: Duration) -> Instant {
         let most = now.since(self.base_at) / FOLLOWS;

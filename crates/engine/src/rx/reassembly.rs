@@ -122,7 +122,7 @@ pub struct Reassembly {
     partial: Option<Partial>,
     /// Messages in I-DATA; empty where DATA is used.
     interleaved: Interleaved,
-    /// First TSN and number of chunks of what became ready since it was last asked for; none when nobody asks.
+    /// First TSN and number of chunks of what became ready since it was last asked for; none where that is not wanted.
     handed_on: Option<Vec<(Tsn, u32)>>,
 }
 

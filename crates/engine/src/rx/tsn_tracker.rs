@@ -52,7 +52,7 @@ impl TsnTracker {
     pub fn cum(&self) -> Tsn {
         Tsn(self.cum as u32)
     }
-    /// The same, extended.
+    /// The cumulative TSN, extended.
     pub fn cum_extended(&self) -> u64 {
         self.cum
     }

@@ -27,7 +27,7 @@ impl<T: Default> ByStream<T> {
         Some(&mut page[usize::from(stream) % PAGE])
     }
 
-    /// The same with a default where there was nothing.
+    /// The value of a stream; a default where there was none.
     #[inline]
     pub fn of(&mut self, stream: u16) -> &mut T {
         let page = usize::from(stream) / PAGE;

@@ -12,7 +12,7 @@
 
 use anabranch_base::{Duration, Instant, Rate};
 
-/// Least time between two updates, and between two changes that are told.
+/// Least time between two updates, and between two changes that are published.
 pub(crate) const TICK: Duration = Duration::from_millis(50);
 const APART: Duration = Duration::from_millis(100);
 /// A change of less is none, a part of a thousand.
@@ -118,7 +118,7 @@ impl Carried {
         now.since(self.updated) >= TICK
     }
 
-    /// The rate as it was told last.
+    /// The rate as it was published last.
     pub fn told(&self) -> UsableRate {
         self.told
     }
@@ -266,7 +266,7 @@ mod tests {
         offers: u64,
         /// What arrives, bytes a second, where that is not what the paths seem to carry.
         arrive: Option<u64>,
-        /// All rates told, bytes a second.
+        /// All rates published, bytes a second.
         told: Vec<UsableRate>,
     }
 

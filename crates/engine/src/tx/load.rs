@@ -4,7 +4,7 @@ use anabranch_base::{Duration, Instant, Rate};
 
 /// Time over which rates are averaged: groups of pictures are a second or two long.
 const OVER: Duration = Duration::from_secs(2);
-/// Classes told apart; higher ones count as the last.
+/// Classes that are distinguished; higher ones count as the last.
 pub(crate) const CLASSES: usize = 3;
 
 #[derive(Clone, Copy, Debug, Default)]

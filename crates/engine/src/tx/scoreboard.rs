@@ -345,7 +345,7 @@ impl Scoreboard {
         copies
     }
 
-    /// The same for a caller that took note of the copies.
+    /// Settles a chunk of which the caller knows the live copies.
     #[inline]
     pub fn settle_whose_copies_are_known(&mut self, tsn: u64, to: ChunkState) {
         let Some(c) = self.get_mut(tsn) else { return };

@@ -20,7 +20,7 @@ struct Queued {
 #[derive(Debug, Default)]
 struct OutStream {
     next_ssn: Ssn,
-    /// The same of I-DATA, ordered and unordered messages apart.
+    /// Next MID where I-DATA is used, of ordered and of unordered messages.
     next_mid: [Mid; 2],
     queue: VecDeque<Queued>,
     /// Its priority or weight, where the user gave one.
@@ -201,7 +201,7 @@ impl SendQueue {
         self.cutting.is_some() || self.interleaved.as_ref().is_some_and(|c| !c.is_empty())
     }
 
-    /// Messages of different streams may be cut at the same time (RFC 8260 §2.2.2). To be told before the first.
+    /// Messages of different streams may be cut at the same time (RFC 8260 §2.2.2). To be called before the first.
     pub fn interleave(&mut self, on: bool) {
         self.interleaved = on.then(BTreeMap::new);
     }
@@ -364,7 +364,7 @@ impl SendQueue {
         Some(fragment)
     }
 
-    /// The same with I-DATA: the scheduler is asked for each piece, whatever is half cut.
+    /// The next piece where I-DATA is used: the scheduler is asked for each piece, whatever is half cut.
     #[inline(never)]
     fn next_interleaved(
         &mut self,
@@ -469,7 +469,7 @@ impl SendQueue {
         true
     }
 
-    /// Drops what waits on `stream`; a message that is being cut goes on. Each is told to `dropped` with its length.
+    /// Drops what waits on `stream`; a message that is being cut goes on. `dropped` gets each with its length.
     pub fn discard(&mut self, stream: StreamId, dropped: &mut dyn FnMut(&SendOptions, u64)) {
         let Some(s) = self.streams.get_mut(stream.0) else { return };
         for m in s.queue.drain(..) {

@@ -16,9 +16,9 @@ use std::collections::BinaryHeap;
 pub(super) struct Standing {
     /// It has something to send.
     waits: bool,
-    /// It has no place yet, and stands in the list of those.
+    /// It has no place yet, and is in the list of those.
     listed: bool,
-    /// It stands in the list of streams that may have fallen silent.
+    /// It is in the list of streams that may have fallen silent.
     hushed: bool,
     /// Counts what it showed: a place that was given to something else is not its place any more.
     serial: u32,

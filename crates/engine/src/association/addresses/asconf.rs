@@ -22,7 +22,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// An interface that is gone may come back, and a network that was dead may carry: a request is repeated at least this often.
 const MAX_BACKOFF: Duration = Duration::from_secs(8);
-/// The same while the peer answers on other paths: it costs next to nothing beside the data.
+/// While the peer answers on other paths requests are repeated more often: they cost next to nothing beside the data.
 const MAX_BACKOFF_BESIDE: Duration = Duration::from_secs(2);
 
 /// Wishes that may wait.
@@ -176,7 +176,7 @@ impl Association {
         }
     }
 
-    /// The same, whatever the peer may know already.
+    /// The peer should learn the address this path has now, whatever it may know already.
     pub(in crate::association) fn request_learning(&mut self, now: Instant, id: PathId) {
         let removed = self.paths.get(id.index()).is_none_or(|p| p.access.removed);
         if !self.peer.asconf || !self.may_ask() || removed {

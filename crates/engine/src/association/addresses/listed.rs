@@ -13,7 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 
 impl Association {
     /// Takes the peer's addresses as paths from each of our interfaces that the peer knows and whose family fits;
-    /// those of another family cannot be used and are nobody's error (§5.1.2).
+    /// those of another family cannot be used and are no error (§5.1.2).
     pub(in crate::association) fn learn_addresses(&mut self, listed: &[IpAddr]) {
         let Some(first) = self.paths.get(self.handshake.path().index()) else { return };
         let (first_local, source) = (first.local, first.remote);

@@ -42,7 +42,7 @@ impl Association {
         list.push(named);
     }
 
-    /// Adds an address of ours with a path from it to `remote`. The peer is told the address itself, by a path that it
+    /// Adds an address of ours with a path from it to `remote`. The peer gets the address itself, by a path that it
     /// knows (RFC 5061 §4.2.1, §5.3 F1 to F3); the path is probed once it agrees. Not for an address behind a NAT, of
     /// which the peer sees another: [`add_path`](Self::add_path). Linux finds an association by addresses only, so it
     /// takes this way and not that one.
@@ -87,7 +87,7 @@ impl Association {
     }
 
     /// Takes an address of ours, one of [`crate::AssocConfig::addresses`], away from the association: nothing leaves
-    /// from it any more, and the peer is told (RFC 5061 §4.2.2, §5.3 F4 to F6).
+    /// from it any more, and the peer is informed (RFC 5061 §4.2.2, §5.3 F4 to F6).
     ///
     /// # Errors
     /// See [`AddressError`].

@@ -136,7 +136,7 @@ impl<'a> Announced<'a> {
         }
     }
 
-    /// Takes an address, unless packets to it could reach nobody or many (§8.4).
+    /// Takes an address, unless packets to it could reach no host or many (§8.4).
     fn address(&mut self, ip: IpAddr) {
         let broadcast = ip == IpAddr::V4(std::net::Ipv4Addr::BROADCAST);
         let unusable = ip.is_unspecified() || ip.is_multicast() || broadcast;
@@ -162,7 +162,7 @@ impl<'a> Announced<'a> {
         a.report
     }
 
-    /// Its own parameter of PR-SCTP is one that we do not know (RFC 3758 §3.3.1). Only an INIT ACK is told so: ours is to
+    /// Its own parameter of PR-SCTP is one that we do not know (RFC 3758 §3.3.1). Only an INIT ACK is answered so: ours is to
     /// be small, and does not name PR-SCTP.
     pub fn report_forward_tsn(&mut self) {
         if self.forward_tsn_named {
@@ -178,7 +178,7 @@ impl<'a> Announced<'a> {
         }
     }
 
-    /// May the peer be told this address of ours? A family that it uses itself counts as supported (§5.1.2).
+    /// May this address of ours be announced to the peer? A family that it uses itself counts as supported (§5.1.2).
     pub fn supports(&self, ours: IpAddr, source: IpAddr) -> bool {
         let Some(types) = &self.families else { return true };
         let of = |a: &IpAddr| if a.is_ipv4() { parameter_kind::IPV4 } else { parameter_kind::IPV6 };

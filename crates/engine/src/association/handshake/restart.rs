@@ -111,7 +111,7 @@ impl Association {
         true
     }
 
-    /// A: as if the peer had sent ABORT and begun anew, but under the same id, and the user is told of a restart.
+    /// A: as if the peer had sent ABORT and begun anew, but under the same id, and the user learns of a restart.
     /// Messages that wait to be read stay; what was on its way to the peer is lost with the peer's memory. The user
     /// knows the association by then: cookies with Tie-Tags and a new tag are made for connected ones only.
     pub(crate) fn restarted(

@@ -16,7 +16,7 @@ impl Association {
                 self.continue_shutdown(now);
             }
             State::CookieWait => self.close(CloseReason::Aborted),
-            // The peer may have what it needs for an association: it is told that none will be.
+            // The peer may have what it needs for an association: it learns that none will be.
             State::CookieEchoed { .. } => self.abort(now, b""),
             _ => {}
         }

@@ -196,7 +196,7 @@ impl Association {
 
     /// A probe of a path on trial was answered as one that belongs to no association. Whoever sent that knows nothing
     /// of this address: a peer that says it learnt ours and did not (usrsctp takes the wildcard of RFC 5061 §4.2.1 for
-    /// an address unless told otherwise), one to which our address has changed, or a stranger at an address that the
+    /// an address unless it names others), one to which our address has changed, or a stranger at an address that the
     /// peer lists. The association lives on its other paths; were the peer really gone, those would say so.
     pub(in crate::association) fn unknown_there(&mut self, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
@@ -372,7 +372,7 @@ impl Association {
         }
     }
 
-    /// The peer knows both addresses. Those of a path that was removed have to be confirmed again, for somebody else may
+    /// The peer knows both addresses. Those of a path that was removed have to be confirmed again, for another host may
     /// have them by now (RFC 5061 §5.3 F14).
     pub(in crate::association) fn know_path(&mut self, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };

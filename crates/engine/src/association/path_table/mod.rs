@@ -159,7 +159,7 @@ impl PathTable {
         self.errors.clear();
     }
 
-    /// A number that nobody can guess, for a HEARTBEAT.
+    /// An unpredictable number for a HEARTBEAT.
     pub fn next_nonce(&mut self) -> u64 {
         self.nonces.next()
     }

@@ -1,4 +1,4 @@
-//! Numbers of an association that nobody outside may guess, and others that only have to scatter.
+//! Numbers of an association that must be unpredictable, and others that only have to scatter.
 
 use anabranch_base::Entropy;
 use sha2::{Digest, Sha256};

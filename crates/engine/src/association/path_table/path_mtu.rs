@@ -17,7 +17,7 @@ impl Association {
         self.whole_packet(path) - self.handshake.auth().room()
     }
 
-    /// The same with the AUTH chunk that every packet may get.
+    /// Packet size with the AUTH chunk that every packet may get.
     fn whole_packet(&self, path: PathId) -> usize {
         let Some(p) = self.paths.get(path.index()) else { return self.config.packet_size };
         p.mtu.discovery.as_ref().map_or(self.config.packet_size, |d| d.size()).min(p.mtu.packet_size)

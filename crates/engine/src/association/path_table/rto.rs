@@ -27,7 +27,7 @@ impl Association {
         d.min(self.config.rto_max)
     }
 
-    /// The same for the chunk that the control timer repeats: INIT and COOKIE ECHO may have a ceiling of their own.
+    /// `base` doubled for the chunk that the control timer repeats: INIT and COOKIE ECHO may have a ceiling of their own.
     pub(in crate::association) fn doubled_for_control(&self, base: Duration, times: u32) -> Duration {
         let setup = matches!(self.handshake.state(), State::CookieWait | State::CookieEchoed { .. });
         let most = self.config.max_init_timeout.filter(|_| setup).unwrap_or(self.config.rto_max);

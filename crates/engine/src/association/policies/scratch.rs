@@ -13,7 +13,7 @@ pub(crate) struct Workspace {
     views: Vec<PathView>,
 }
 
-/// The buffers while they are here; made anew when somebody needs them and nobody lent any.
+/// The buffers while they are here; made anew when they are needed and none were lent.
 #[derive(Default)]
 pub(in crate::association) struct Lent(Option<Box<Scratch>>);
 

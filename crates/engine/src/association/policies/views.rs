@@ -8,8 +8,8 @@ use anabranch_policy::buffer::Share;
 use anabranch_policy::path_quality::{Board, PathQuality};
 use anabranch_policy::view::{AssocView, PathView, Signals, TimeoutLog};
 
-/// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as somebody
-/// wrote.
+/// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as a policy
+/// wrote them.
 pub(crate) struct Views {
     pub paths: Vec<PathView>,
     pub timeouts: Vec<TimeoutLog>,
@@ -273,7 +273,7 @@ impl Association {
         self.facts_with(now, self.eligible(now))
     }
 
-    /// The same where the eligible paths are known.
+    /// Facts where the eligible paths are known.
     #[inline]
     pub(in crate::association) fn facts_with(&self, now: Instant, eligible: PathSet) -> Facts {
         let (unsent, send_buffer_fill) = self.unsent_and_fill();

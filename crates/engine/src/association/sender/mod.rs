@@ -55,7 +55,7 @@ pub(in crate::association) struct Sender {
     highest_reported: Option<u64>,
     /// The packet that was built last took what room there was for new data, on the paths or at the peer.
     window_spent: bool,
-    /// A sending opportunity began that the scheduler has not been told of.
+    /// A sending opportunity began that the scheduler does not know of.
     fresh_opportunity: bool,
     forward_timer: Option<Instant>,
     forward_due: bool,

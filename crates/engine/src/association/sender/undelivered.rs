@@ -34,7 +34,7 @@ pub(in crate::association) struct GivenUp {
 }
 
 impl GivenUp {
-    /// Keeps a message, up to `most` bytes of them: beyond nobody is reading them.
+    /// Keeps a message, up to `most` bytes of them: beyond that the user does not read them.
     pub fn keep(&mut self, m: Undelivered, most: u64) {
         let len = m.payload.len() as u64;
         if self.bytes + len <= most {

@@ -1,7 +1,7 @@
 //! What the peer refuses as "request already in progress" (RFC 6525 §4.4): asked for again later, with the next
 //! numbers. The answer ends the request (§5.2.7 H1, H3), so that none is in flight and nothing counts as an error
 //! meanwhile. The pauses are those of the re-configuration timer (§5.1.1), and there are at most Association.Max.Retrans
-//! of them: then the user is told.
+//! of them: then the user learns of it.
 
 use crate::association::Association;
 use crate::association::stream_reset::request::{Part, StreamReset, Wish};

@@ -108,7 +108,7 @@ impl StreamReset {
     pub fn new(initial: Tsn) -> Self {
         StreamReset { next_request: initial.0, ..StreamReset::default() }
     }
-    /// The same of the peer.
+    /// The peer's numbers begin at its Initial TSN.
     pub fn peer_starts_at(&mut self, initial: Tsn) {
         self.peer_next = initial.0;
     }

@@ -80,20 +80,20 @@ impl Reassembly {
         Ok(())
     }
 
-    /// What is half delivered has no end: the user is told, and what waits for it need not wait.
+    /// What is half delivered has no end: the user learns of that, and what waits for it need not wait.
     fn end_part(&mut self, shared: Shared) {
         self.abandon_part(u64::MAX);
         self.pass(shared);
     }
 
-    /// The same when it is of one of these streams, which begin again.
+    /// Ends what is half delivered when it is of one of these streams, which begin again.
     pub(super) fn reset_part(&mut self, chosen: &dyn Fn(StreamId) -> bool) {
         if self.partial.as_ref().is_some_and(|p| chosen(p.shared.stream)) {
             self.abandon_part(u64::MAX);
         }
     }
 
-    /// The same when it is this message.
+    /// Ends what is half delivered when it is this message.
     pub(super) fn pass_part(&mut self, of: Shared) {
         if of.ssn.is_some() && self.partial.as_ref().is_some_and(|p| p.shared == of) {
             self.abandon_part(u64::MAX);
@@ -101,7 +101,7 @@ impl Reassembly {
     }
 
     /// The peer gave up everything to `new_cum_extended`; when the rest of a half delivered message is among it, the
-    /// user is told that no more will come.
+    /// user learns that no more will come.
     pub(super) fn abandon_part(&mut self, new_cum_extended: u64) {
         if let Some(p) = self.partial.take_if(|p| p.next <= new_cum_extended) {
             let notice = part(p.shared, p.next, p.ppid, VecDeque::new(), Part::Abandoned);

@@ -149,7 +149,7 @@ impl Association {
         len
     }
 
-    /// The same when no TSN is asked for: whatever was lost may begin an episode.
+    /// [`react_to`](Self::react_to) where no TSN matters: whatever was lost may begin an episode.
     pub(in crate::association) fn react(&mut self, now: Instant, path: PathId, kind: LossKind, bytes: u64) {
         self.react_to(now, path, kind, bytes, u64::MAX);
     }

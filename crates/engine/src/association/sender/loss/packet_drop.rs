@@ -9,7 +9,7 @@
 //!
 //! What arrives damaged is reported to a peer that announced the same. Nothing of such a packet is believed: its tag and
 //! ports say whom it is for, and the report goes to the confirmed address that it came from. It is never longer than
-//! the packet, and there are few of them, so that forging damage gains nobody anything.
+//! the packet, and there are few of them, so that nothing is gained by forging damage.
 
 use crate::association::Association;
 use crate::association::control::What;

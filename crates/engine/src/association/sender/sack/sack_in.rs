@@ -53,7 +53,7 @@ impl PathTally {
 
 /// What was in flight of a chunk that arrived.
 struct Arrived {
-    /// The first copy by time, which gets the credit; a chunk already marked credits nobody (it was counted as lost).
+    /// The first copy by time, which gets the credit; a chunk already marked credits no path (it was counted as lost).
     credited: Option<LiveCopy>,
     /// The newest copy that the answer can be meant for.
     latest: Option<LiveCopy>,

@@ -31,7 +31,7 @@ impl Association {
         true
     }
 
-    /// The same in front of data that leave now, where it fits: the peer then has the place for them (RFC 3758 §3.5 C3).
+    /// FORWARD-TSN in front of data that leave now, where it fits: the peer then has room for them (RFC 3758 §3.5 C3).
     pub(in crate::association) fn bundle_forward_tsn(
         &mut self,
         now: Instant,
@@ -72,7 +72,7 @@ impl Association {
         self.sender.forward_sent = Some((self.sender.board.advance_ack_point(now), now, path));
     }
 
-    /// The same for I-FORWARD-TSN: ordered and unordered messages of a stream each once with the largest MID (RFC 8260
+    /// What I-FORWARD-TSN lists: ordered and unordered messages of a stream, each once with the largest MID (RFC 8260
     /// §2.3.1), and the point up to which they fit.
     fn collect_skipped_interleaved(&self, point: u64) -> (u64, Vec<Skipped>) {
         let room = (self.paths.mtu() as usize - 8) / 8;
