@@ -100,9 +100,11 @@ fn main() -> ExitCode {
     log(cli.verbose, quiet);
     let carries = matches!(cli.command, Command::Send(_) | Command::Recv(_) | Command::Tunnel(_));
     let threads = if carries { Threads::of_a_stream() } else { Threads::of_a_tool() };
-    match threads {
-        Ok(threads) => threads.run(run(cli.command)),
-        Err(e) => exit::finish(Err(Failure::network(format!("the runtime cannot be started: {e}")))),
+    match (threads, cli.command) {
+        (Ok(threads), Command::Send(args)) => threads.run_task(async { end(send::run(*args).await) }),
+        (Ok(threads), Command::Recv(args)) => threads.run_task(async { end(recv::run(*args).await) }),
+        (Ok(threads), command) => threads.run(run(command)),
+        (Err(e), _) => exit::finish(Err(Failure::network(format!("the runtime cannot be started: {e}")))),
     }
 }
 
@@ -120,6 +122,10 @@ async fn run(command: Command) -> ExitCode {
         Command::Policies(args) => policies::run(&args),
         Command::Generate(args) => generate::run(&args, Cli::command()),
     };
+    end(outcome)
+}
+
+fn end(outcome: Outcome) -> ExitCode {
     // What failed then failed because it was cut short.
     exit::finish(if interrupt::is_overdue() { Err(Failure::Interrupted) } else { outcome })
 }

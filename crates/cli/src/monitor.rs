@@ -36,6 +36,9 @@ pub type SharedReporter = Arc<Mutex<Reporter>>;
 /// After so long without a packet the user is told, once: silence may last longer before the peer counts as gone.
 const WORRY: Duration = Duration::from_secs(5);
 
+/// Pause between two samples that count for the totals only.
+const TOTALS_ONLY: Duration = Duration::from_millis(250);
+
 /// Notices a peer that is gone, as long as it lives.
 pub struct Watchdog(JoinHandle<()>);
 
@@ -162,6 +165,7 @@ impl Monitor {
 impl Watched {
     async fn run(self, mut links: watch::Receiver<Link>, interval: Duration) {
         let every = (interval / 20).clamp(Duration::from_millis(10), Duration::from_millis(100));
+        let every = if lock(&self.reporter).has_rows() { every } else { TOTALS_ONLY };
         let mut tick = tokio::time::interval(every);
         tick.set_missed_tick_behavior(MissedTickBehavior::Delay);
         let mut next_row = Instant::now() + interval;

@@ -15,10 +15,8 @@ use std::collections::hash_map::RandomState;
 use std::fs::{File, OpenOptions};
 use std::hash::BuildHasher;
 use std::io::{self, BufWriter, Write};
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use tokio::net::UdpSocket;
 use tokio::sync::{mpsc, oneshot};
 
 /// Pieces that may wait for the writer.
@@ -32,11 +30,13 @@ pub struct Output {
     /// A file whose earlier content is still there.
     old: Option<File>,
     file: Option<FileMark>,
+    /// The network takes several datagrams by one call.
+    bursts: bool,
 }
 
 enum Sink {
-    Udp { socket: UdpSocket, to: SocketAddr },
-    Rtp { socket: UdpSocket, to: SocketAddr, sender: Box<RtpSender> },
+    Udp(udp::Sender),
+    Rtp { socket: udp::Sender, sender: Box<RtpSender> },
     Writer(Writer),
 }
 
@@ -57,12 +57,12 @@ impl Output {
         let (name, sink) = match uri {
             OutputUri::Udp { address, ttl, interface } => {
                 let socket = udp::sender(*address, *ttl, interface.as_deref())?;
-                (format!("udp://{address}"), Sink::Udp { socket, to: *address })
+                (format!("udp://{address}"), Sink::Udp(socket))
             }
             OutputUri::Rtp { address, ttl, interface, payload_type, ssrc } => {
                 let socket = udp::sender(*address, *ttl, interface.as_deref())?;
                 let sender = Box::new(RtpSender::new(rtp_config(*payload_type, *ssrc)));
-                (format!("rtp://{address}"), Sink::Rtp { socket, to: *address, sender })
+                (format!("rtp://{address}"), Sink::Rtp { socket, sender })
             }
             OutputUri::File(path) => {
                 let name = path.display().to_string();
@@ -77,7 +77,7 @@ impl Output {
             }
             OutputUri::Stdout => ("standard output".into(), start(io::stdout())?),
         };
-        Ok(Output { name, sink, bytes: 0, old, file: mark })
+        Ok(Output { name, sink, bytes: 0, old, file: mark, bursts: true })
     }
 
     /// Another stream begins. A file keeps what it holds until something is written.
@@ -122,12 +122,12 @@ impl Output {
 
     /// Puts out the next piece of a stream, which was due at this instant.
     pub async fn play(&mut self, due: Instant, bytes: Bytes) -> Result<(), Failure> {
-        let Sink::Rtp { socket, to, sender } = &mut self.sink else { return self.write(bytes).await };
+        let Sink::Rtp { socket, sender } = &mut self.sink else { return self.write(bytes).await };
         self.bytes += bytes.len() as u64;
         sender.push(due, &bytes);
         while let Some(packet) = sender.poll() {
-            if let Err(error) = socket.send_to(packet, *to).await {
-                tracing::debug!(%error, %to, "a packet was not taken");
+            if let Err(error) = socket.send(packet).await {
+                tracing::debug!(%error, to = self.name, "a packet was not taken");
             }
         }
         Ok(())
@@ -142,12 +142,12 @@ impl Output {
         self.replace()?;
         match &self.sink {
             Sink::Rtp { .. } => Ok(()),
-            Sink::Udp { socket, to } => {
-                if let Err(error) = socket.send_to(&bytes, to).await {
+            Sink::Udp(socket) => {
+                if let Err(error) = socket.send(&bytes).await {
                     if is_too_long(&error) {
                         return self.datagrams(&bytes).await;
                     }
-                    tracing::debug!(%error, %to, "a datagram was not taken");
+                    tracing::debug!(%error, to = self.name, "a datagram was not taken");
                 }
                 Ok(())
             }
@@ -159,12 +159,46 @@ impl Output {
         }
     }
 
+    /// Puts out what is due together, in order; the list is empty afterwards.
+    pub async fn play_all(&mut self, items: &mut Vec<(Instant, Bytes)>) -> Result<(), Failure> {
+        if let Sink::Udp(socket) = &self.sink
+            && items.len() > 1
+        {
+            let mut left = items.as_slice();
+            while let Some((_, first)) = left.first().filter(|_| self.bursts) {
+                let (run, rest) = left.split_at(udp::burst(left.iter().map(|(_, b)| b.len())));
+                if run.len() > 1 {
+                    let list: Vec<&[u8]> = run.iter().map(|(_, b)| b.as_ref()).collect();
+                    if let Err(error) = socket.send_burst(&list).await {
+                        tracing::debug!(%error, to = self.name, "datagrams go one by one from now on");
+                        self.bursts = false;
+                        break;
+                    }
+                } else if let Err(error) = socket.send(first).await {
+                    if is_too_long(&error) {
+                        self.datagrams(first).await?;
+                    } else {
+                        tracing::debug!(%error, to = self.name, "a datagram was not taken");
+                    }
+                }
+                self.bytes += run.iter().map(|(_, b)| b.len() as u64).sum::<u64>();
+                left = rest;
+            }
+            let sent = items.len() - left.len();
+            items.drain(..sent);
+        }
+        for (due, bytes) in items.drain(..) {
+            self.play(due, bytes).await?;
+        }
+        Ok(())
+    }
+
     /// A piece that is too long for one datagram, as several.
     async fn datagrams(&self, bytes: &[u8]) -> Result<(), Failure> {
-        let Sink::Udp { socket, to } = &self.sink else { return Ok(()) };
+        let Sink::Udp(socket) = &self.sink else { return Ok(()) };
         for piece in bytes.chunks(7 * 188) {
-            if let Err(error) = socket.send_to(piece, to).await {
-                tracing::debug!(%error, %to, "a datagram was not taken");
+            if let Err(error) = socket.send(piece).await {
+                tracing::debug!(%error, to = self.name, "a datagram was not taken");
             }
         }
         Ok(())
@@ -258,8 +292,14 @@ mod tests {
 
     #[tokio::test]
     async fn a_full_disk_is_told() {
-        let mut out =
-            Output { name: "x".into(), sink: start(Full(600 << 10)).unwrap(), bytes: 0, old: None, file: None };
+        let mut out = Output {
+            name: "x".into(),
+            sink: start(Full(600 << 10)).unwrap(),
+            bytes: 0,
+            old: None,
+            file: None,
+            bursts: true,
+        };
         out.write(Bytes::from(vec![1; 500 << 10])).await.unwrap();
         out.flush().await.unwrap();
         let full = Failure::Usage("cannot write x: no space is left".into());

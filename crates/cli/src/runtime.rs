@@ -32,6 +32,22 @@ impl Threads {
         Ok(Threads { main: Builder::new_multi_thread().enable_all().build()?, aside: None })
     }
 
+    /// Runs a command to its end as a task: unlike what `run` waits for, tasks of one thread wake each other without a
+    /// system call.
+    pub fn run_task<T: Send + 'static>(self, command: impl Future<Output = T> + Send + 'static) -> T {
+        let task = self.main.spawn(command);
+        self.run(async {
+            match task.await {
+                Ok(result) => result,
+                Err(error) => match error.try_into_panic() {
+                    Ok(panic) => std::panic::resume_unwind(panic),
+                    // Nobody aborts it, and the runtime lives as long as it.
+                    Err(error) => unreachable!("{error}"),
+                },
+            }
+        })
+    }
+
     /// Runs a command to its end. Threads that wait for input do not hold the program.
     pub fn run<T>(self, command: impl Future<Output = T>) -> T {
         let result = self.main.block_on(command);

@@ -301,6 +301,11 @@ impl Link {
         self.connection.rate_changed(last).await
     }
 
+    /// See [`Connection::max_payload`].
+    pub fn max_payload(&self) -> usize {
+        self.connection.max_payload()
+    }
+
     /// See [`Connection::warm_up`].
     pub async fn warm_up(&self, limit: Duration) -> bool {
         self.connection.warm_up(limit).await

@@ -2,10 +2,14 @@
 
 use crate::exit::Failure;
 use crate::input::plain;
+use anabranch_net::{Alarm, from_std, now};
+use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg, setsockopt, sockopt};
 use quinn_udp::{BATCH_SIZE, RecvMeta, UdpSocketState};
 use socket2::{Domain, InterfaceIndexOrAddress, Protocol, Socket, Type};
-use std::io::{self, IoSliceMut};
+use std::io::{self, IoSlice, IoSliceMut};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::os::fd::AsRawFd;
+use std::time::{Duration, Instant};
 use tokio::io::Interest;
 use tokio::net::UdpSocket;
 
@@ -45,7 +49,7 @@ pub fn connected(address: SocketAddr) -> Result<UdpSocket, Failure> {
 
 /// A socket to send to an address or a group. It is not connected, so that a receiver that is not there yet
 /// does not show as an error.
-pub fn sender(address: SocketAddr, ttl: Option<u32>, interface: Option<&str>) -> Result<UdpSocket, Failure> {
+pub fn sender(address: SocketAddr, ttl: Option<u32>, interface: Option<&str>) -> Result<Sender, Failure> {
     let wrong = |e: io::Error| Failure::network(format!("cannot send to udp://{address}: {}", plain(&e)));
     let socket = open(address).map_err(wrong)?;
     if address.ip().is_multicast() {
@@ -67,19 +71,26 @@ pub fn sender(address: SocketAddr, ttl: Option<u32>, interface: Option<&str>) ->
     }
     let any: IpAddr = if address.is_ipv4() { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     socket.bind(&SocketAddr::new(any, 0).into()).map_err(wrong)?;
-    into_tokio(socket).map_err(wrong)
+    socket.set_nonblocking(true).map_err(wrong)?;
+    Ok(Sender { socket: socket.into(), to: address })
 }
 
 fn open(address: SocketAddr) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::DGRAM, Some(Protocol::UDP))?;
-    for (which, result) in
-        [("receive", socket.set_recv_buffer_size(BUFFER)), ("send", socket.set_send_buffer_size(BUFFER))]
-    {
+    for (which, result) in [("receive", widen(&socket)), ("send", socket.set_send_buffer_size(BUFFER))] {
         if let Err(error) = result {
             tracing::debug!(%error, which, "the kernel gives no larger buffer");
         }
     }
     Ok(socket)
+}
+
+/// Beyond the system's limit where that is allowed, else up to it.
+fn widen(socket: &Socket) -> io::Result<()> {
+    match setsockopt(socket, sockopt::RcvBufForce, &BUFFER) {
+        Ok(()) => Ok(()),
+        Err(_) => socket.set_recv_buffer_size(BUFFER),
+    }
 }
 
 fn into_tokio(socket: Socket) -> io::Result<UdpSocket> {
@@ -131,12 +142,109 @@ fn bind_hint(e: &io::Error) -> String {
     }
 }
 
+/// Datagrams and bytes of one call: the kernel's limits (UDP_MAX_SEGMENTS, and one IP datagram).
+const BURST: usize = 64;
+const BURST_BYTES: usize = 65_000;
+
+/// How many datagrams of these lengths, from the first on, can leave by one call: they are equal but for a shorter last.
+pub fn burst(lengths: impl IntoIterator<Item = usize>) -> usize {
+    let (mut count, mut bytes, mut equal) = (0, 0, None);
+    for len in lengths {
+        let segment = *equal.get_or_insert(len);
+        bytes += len;
+        if count == BURST || len == 0 || len > segment || count > 0 && bytes > BURST_BYTES {
+            break;
+        }
+        count += 1;
+        if len < segment {
+            break;
+        }
+    }
+    count.max(1)
+}
+
+/// A socket that only sends, to one place. The runtime does not know it: the kernel tells of room to write after each
+/// datagram that left, and each time that would wake a thread.
+pub struct Sender {
+    socket: std::net::UdpSocket,
+    to: SocketAddr,
+}
+
+/// Pause before a datagram for which there was no room is tried again.
+const NO_ROOM: Duration = Duration::from_millis(1);
+
+impl Sender {
+    /// Sends one datagram.
+    pub async fn send(&self, datagram: &[u8]) -> io::Result<()> {
+        self.once_there_is_room(|| self.socket.send_to(datagram, self.to).map(drop)).await
+    }
+
+    /// Sends several by one call, as many as [`burst`] says.
+    pub async fn send_burst(&self, datagrams: &[&[u8]]) -> io::Result<()> {
+        let segment = datagrams.first().and_then(|d| u16::try_from(d.len()).ok()).ok_or(io::ErrorKind::InvalidInput)?;
+        let slices: Vec<IoSlice<'_>> = datagrams.iter().map(|d| IoSlice::new(d)).collect();
+        let (to, how) = (SockaddrStorage::from(self.to), [ControlMessage::UdpGsoSegments(&segment)]);
+        let send = || Ok(sendmsg(self.socket.as_raw_fd(), &slices, &how, MsgFlags::empty(), Some(&to)).map(drop)?);
+        self.once_there_is_room(send).await
+    }
+
+    async fn once_there_is_room(&self, send: impl Fn() -> io::Result<()>) -> io::Result<()> {
+        loop {
+            match send() {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => tokio::time::sleep(NO_ROOM).await,
+                done => return done,
+            }
+        }
+    }
+}
+
+/// How short the pause becomes where many datagrams come in it, and by how much it grows again.
+const SHORTEST: Duration = Duration::from_micros(500);
+
+/// So many datagrams in a row that come faster than they may gather make a steady stream; so many looks in vain, beyond
+/// those that others saved, end it.
+const STEADY: u32 = 8;
+const IN_VAIN: u32 = 12;
+
 /// Reads what waits on a socket in one call.
 pub struct Many {
-    socket: UdpSocket,
+    socket: Watched,
     state: UdpSocketState,
     bytes: Vec<u8>,
     metas: [RecvMeta; BATCH_SIZE],
+    /// Datagrams in a row that came soon after the one before.
+    dense: u32,
+    /// Looks in vain, less those that were saved.
+    in_vain: u32,
+    alarm: Alarm,
+    /// How long datagrams gather now, at most as long as they may.
+    pause: Duration,
+    /// The last call brought as much as it could: more may wait.
+    full: bool,
+    /// When the last look was.
+    looked: Instant,
+}
+
+/// Who says that something came.
+enum Watched {
+    /// The kernel, for each datagram.
+    Told(UdpSocket),
+    /// Nobody: we look from time to time.
+    Looked(std::net::UdpSocket),
+    /// Between the two.
+    Neither,
+}
+
+impl Watched {
+    /// The same socket, watched in the other way.
+    fn turn(&mut self) -> io::Result<()> {
+        *self = match std::mem::replace(self, Watched::Neither) {
+            Watched::Told(socket) => Watched::Looked(socket.into_std()?),
+            Watched::Looked(socket) => Watched::Told(UdpSocket::from_std(socket)?),
+            Watched::Neither => return Err(io::ErrorKind::NotConnected.into()),
+        };
+        Ok(())
+    }
 }
 
 impl Many {
@@ -144,31 +252,104 @@ impl Many {
     pub fn new(socket: UdpSocket) -> io::Result<Self> {
         let state = UdpSocketState::new((&socket).into())?;
         // Only what is used of it becomes memory.
-        Ok(Many { socket, state, bytes: vec![0; DATAGRAM_MAX * BATCH_SIZE], metas: [RecvMeta::default(); BATCH_SIZE] })
+        Ok(Many {
+            socket: Watched::Told(socket),
+            state,
+            bytes: vec![0; DATAGRAM_MAX * BATCH_SIZE],
+            metas: [RecvMeta::default(); BATCH_SIZE],
+            dense: 0,
+            in_vain: 0,
+            alarm: Alarm::new()?,
+            pause: SHORTEST,
+            full: false,
+            looked: Instant::now(),
+        })
     }
 
-    /// Waits for datagrams and gives each to `take`.
-    pub async fn recv(&mut self, mut take: impl FnMut(&[u8])) -> io::Result<()> {
-        let filled = loop {
-            self.socket.readable().await?;
-            let read = self.socket.try_io(Interest::READABLE, || {
-                let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
-                for (slice, chunk) in slices.iter_mut().zip(self.bytes.chunks_mut(DATAGRAM_MAX)) {
-                    *slice = IoSliceMut::new(chunk);
+    /// Waits for datagrams, gives each to `take`, and says since when the first of them may have waited. With `pause`
+    /// datagrams of a steady stream gather that long before they are read: to be woken for each costs more than to read
+    /// it. Then it returns without any, too, while it is looked whether the stream goes on. May be dropped at any time.
+    pub async fn recv(&mut self, pause: Duration, mut take: impl FnMut(&[u8])) -> io::Result<Instant> {
+        let (since, filled) = loop {
+            let before = self.looked;
+            match &self.socket {
+                Watched::Told(socket) => socket.readable().await?,
+                Watched::Looked(_) if self.full => tokio::task::yield_now().await,
+                Watched::Looked(_) => {
+                    // The runtime's own timer would wake the runtime for each time that is set.
+                    self.alarm.set(Some(from_std(before + self.pause.min(pause))), now());
+                    self.alarm.rung().await;
                 }
-                self.state.recv((&self.socket).into(), &mut slices, &mut self.metas)
-            });
-            match read {
-                Ok(n) => break n,
-                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
-                Err(e) => return Err(e),
+                Watched::Neither => {}
+            }
+            let filled = self.read()?;
+            self.full = filled == Some(BATCH_SIZE);
+            if self.gathers() {
+                self.look_on(filled.unwrap_or(0), pause)?;
+                break (before, filled);
+            }
+            if let Some(filled) = filled {
+                self.dense = if self.looked - before < pause { self.dense + 1 } else { 0 };
+                if self.dense >= STEADY {
+                    (self.in_vain, self.pause) = (0, SHORTEST);
+                    self.socket.turn()?;
+                }
+                break (self.looked, Some(filled));
             }
         };
-        if filled < BATCH_SIZE {
-            // The call ended because nothing was left: another one would only say so. What comes later calls again.
-            let nothing_left = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
-            let _ = self.socket.try_io(Interest::READABLE, nothing_left);
+        self.give(filled.unwrap_or(0), &mut take);
+        Ok(since)
+    }
+
+    /// Do datagrams gather now?
+    pub fn gathers(&self) -> bool {
+        matches!(self.socket, Watched::Looked(_))
+    }
+
+    /// A look brought so much.
+    fn look_on(&mut self, filled: usize, most: Duration) -> io::Result<()> {
+        let saved = filled.saturating_sub(1) as u32;
+        self.in_vain = if filled == 0 { self.in_vain + 1 } else { self.in_vain.saturating_sub(saved) };
+        if self.in_vain >= IN_VAIN || most.is_zero() {
+            self.dense = 0;
+            return self.socket.turn();
         }
+        // What gathers has to find room.
+        let few = filled < BATCH_SIZE / 2;
+        self.pause = if few { (self.pause + SHORTEST).min(most) } else { (self.pause / 2).max(SHORTEST) };
+        Ok(())
+    }
+
+    /// One call; none when nothing waits.
+    fn read(&mut self) -> io::Result<Option<usize>> {
+        let Many { socket, state, bytes, metas, .. } = self;
+        let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
+        for (slice, chunk) in slices.iter_mut().zip(bytes.chunks_mut(DATAGRAM_MAX)) {
+            *slice = IoSliceMut::new(chunk);
+        }
+        self.looked = Instant::now();
+        let read = match socket {
+            Watched::Looked(socket) => state.recv((&*socket).into(), &mut slices, metas),
+            Watched::Told(socket) => {
+                let read = socket.try_io(Interest::READABLE, || state.recv((&*socket).into(), &mut slices, metas));
+                if read.as_ref().is_ok_and(|n| *n < BATCH_SIZE) {
+                    // The call ended because nothing was left: another one would only say so. What comes later calls again.
+                    let nothing_left = || Err::<(), _>(io::ErrorKind::WouldBlock.into());
+                    let _ = socket.try_io(Interest::READABLE, nothing_left);
+                }
+                read
+            }
+            Watched::Neither => return Err(io::ErrorKind::NotConnected.into()),
+        };
+        match read {
+            Ok(n) => Ok(Some(n)),
+            Err(e) if e.kind() == io::ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(e),
+        }
+    }
+
+    /// What the last call brought.
+    fn give(&self, filled: usize, mut take: impl FnMut(&[u8])) {
         for (meta, buffer) in self.metas.iter().zip(self.bytes.chunks(DATAGRAM_MAX)).take(filled) {
             let used = buffer.get(..meta.len).unwrap_or(buffer);
             if used.is_empty() {
@@ -176,6 +357,71 @@ impl Many {
             }
             used.chunks(meta.stride.max(1)).for_each(&mut take);
         }
-        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_is_equal_datagrams_and_a_shorter_last() {
+        for (lengths, wanted) in [
+            (vec![7], 1),
+            (vec![0, 0], 1),
+            (vec![1_316; 5], 5),
+            (vec![1_316, 1_316, 500, 1_316], 3),
+            (vec![500, 1_316], 1),
+            (vec![100; 80], BURST),
+            (vec![1_316; 60], BURST_BYTES / 1_316),
+            (vec![9_000; 9], BURST_BYTES / 9_000),
+            (vec![5, 0, 5], 1),
+        ] {
+            assert_eq!(burst(lengths.iter().copied()), wanted, "{lengths:?}");
+        }
+    }
+
+    #[tokio::test]
+    async fn what_leaves_by_one_call_arrives_as_single_datagrams() {
+        let receiver = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let sender = sender(receiver.local_addr().unwrap(), None, None).unwrap();
+        let all: Vec<Vec<u8>> = (0..6u8).map(|n| vec![n; if n == 5 { 40 } else { 1_316 }]).collect();
+        let list: Vec<&[u8]> = all.iter().map(Vec::as_slice).collect();
+        assert_eq!(burst(list.iter().map(|d| d.len())), 6);
+        sender.send_burst(&list).await.unwrap();
+        let mut buffer = [0; 9_000];
+        for datagram in &all {
+            let n = receiver.recv(&mut buffer).unwrap();
+            assert_eq!(&buffer[..n], datagram.as_slice());
+        }
+    }
+
+    /// All that is sent is read, in order, whether datagrams gather or not, while the stream pauses and goes on.
+    #[tokio::test]
+    async fn nothing_is_lost_however_datagrams_are_watched() {
+        let socket = listen("127.0.0.1:0".parse().unwrap(), None).unwrap();
+        let to = socket.local_addr().unwrap();
+        let mut many = Many::new(socket).unwrap();
+        let source = std::thread::spawn(move || {
+            let socket = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            for n in 0..400u32 {
+                socket.send_to(&n.to_be_bytes(), to).unwrap();
+                let pause = if n % 100 == 99 { 120 } else { u64::from(n % 2) };
+                std::thread::sleep(Duration::from_millis(pause));
+            }
+        });
+        let (mut got, mut gathered) = (Vec::new(), false);
+        while got.len() < 400 {
+            let before = got.len();
+            let since = many.recv(Duration::from_millis(4), |d| got.push(d.to_vec())).await.unwrap();
+            assert!(since <= Instant::now());
+            gathered |= many.gathers();
+            assert!(got.len() > before || gathered, "it waits for something to come");
+        }
+        source.join().unwrap();
+        assert!(gathered, "a steady stream gathers");
+        assert!(got.iter().zip(0u32..).all(|(d, n)| d[..] == n.to_be_bytes()));
+        let quiet = many.recv(Duration::ZERO, |_| {}).await.unwrap();
+        assert!(quiet <= Instant::now() && !many.gathers(), "no pause, no gathering");
     }
 }

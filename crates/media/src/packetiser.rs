@@ -182,6 +182,11 @@ impl Packetiser {
         }
     }
 
+    /// Messages that begin from now on are at most so long, header included.
+    pub fn set_max_message(&mut self, bytes: usize) {
+        self.config.max_message = bytes;
+    }
+
     /// The next message to send, in source order.
     pub fn poll_message(&mut self) -> Option<OutMessage> {
         self.out.pop_front()
@@ -242,6 +247,9 @@ impl Packetiser {
                 if self.group.buf.len() == HEADER_LEN + self.payload_max {
                     self.emit(now, false);
                 }
+                if self.group.buf.is_empty() {
+                    self.payload_max = self.config.payload_max();
+                }
                 let used = self.group.buf.len().saturating_sub(HEADER_LEN);
                 let (head, tail) = rest.split_at(rest.len().min(self.payload_max - used));
                 self.append(now, head, true);
@@ -271,6 +279,7 @@ impl Packetiser {
     fn append(&mut self, now: Instant, bytes: &[u8], raise: bool) {
         let group = &mut self.group;
         if group.buf.is_empty() {
+            self.payload_max = self.config.payload_max();
             group.buf.reserve(HEADER_LEN + self.payload_max);
             group.buf.extend_from_slice(&[0; HEADER_LEN]);
             group.since = now;

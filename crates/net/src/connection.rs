@@ -18,7 +18,7 @@ use std::time::Duration;
 const RETRY: Duration = Duration::from_millis(1);
 
 /// Pause between two looks for another rate, which the engine has at most every 100 ms.
-const RATE_LOOK: Duration = Duration::from_millis(20);
+const RATE_LOOK: Duration = Duration::from_millis(50);
 
 /// One association with a peer. Clones are handles of the same one; when the last goes it is aborted, unless it has
 /// been shut down.
@@ -256,6 +256,12 @@ impl Connection {
                 .get(&self.inner.id)
                 .map_or(UsableRate::default(), |e| e.last_stats.association.usable_rate),
         }
+    }
+
+    /// Bytes of a message that leaves in one packet, whatever path it takes now; 0 when it is over.
+    pub fn max_payload(&self) -> usize {
+        let core = self.inner.shared.lock();
+        core.engine.association(self.inner.id).map_or(0, |a| a.max_payload())
     }
 
     /// Waits until [`rate`](Self::rate) is another one than `last`, which was answered before (or is

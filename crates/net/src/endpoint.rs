@@ -238,7 +238,7 @@ fn start(mut b: Beginning) -> Result<Endpoint, Error> {
         b.engine.association.addresses = locals.listed(ours);
     }
     let engine = Engine::new(b.engine, Box::new(SystemEntropy), clock::now());
-    let shared = Arc::new(Shared::new(transport, engine, locals));
+    let shared = Arc::new(Shared::new(transport, engine, locals).map_err(Error::Driver)?);
     let listening = {
         let mut core = shared.lock();
         let listening: Vec<SocketAddr> = addresses.into_iter().map(|a| core.shown(a, core.engine.port())).collect();

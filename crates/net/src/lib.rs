@@ -95,6 +95,7 @@ mod reconnect;
 mod shared;
 mod socket;
 mod stats;
+mod wake;
 
 pub use alarm::Alarm;
 pub use bare::{Wire, claim, source_towards};

@@ -9,13 +9,16 @@ use crate::batch::{Batch, Batches};
 use crate::driver::{Sent, send};
 use crate::shared::{Core, Shared};
 use crate::socket::Io;
-use anabranch_base::Instant;
+use anabranch_base::{Duration, Instant};
 use anabranch_engine::Transmit;
 use std::sync::Arc;
 use std::task::Poll;
 
 /// Packets that leave at once; the driver sends what is beyond.
 const LIMIT: usize = 64;
+
+/// Less than what timers are set to that each packet sets: the least of them is for the tail of a burst, 15 ms.
+const LOOKS_EVERY: Duration = Duration::from_millis(8);
 
 /// What it takes.
 #[derive(Default)]
@@ -25,7 +28,9 @@ pub(crate) struct Outlets {
     /// What did not leave as it should: the driver goes on with it.
     pub left_over: Vec<(Batch, Poll<Sent>)>,
     /// When the driver will look again without being called.
-    pub driver_wakes: Option<Instant>,
+    driver_wakes: Option<Instant>,
+    /// Packets have left here since the driver last looked.
+    used: bool,
     /// Every packet has to go through the driver, which captures them.
     pub closed: bool,
     transmit: Transmit,
@@ -36,6 +41,15 @@ impl Outlets {
     /// Closed until the driver shows what may be used.
     pub fn closed() -> Self {
         Outlets { closed: true, ..Outlets::default() }
+    }
+
+    /// When the driver has to look again, whose next timer is at `next`; it will. A stream that leaves here sets a timer
+    /// with each piece, sooner than what the driver knows of: instead of calling it each time it looks by itself for as
+    /// long as the stream goes on.
+    pub fn promise(&mut self, now: Instant, next: Option<Instant>) -> Option<Instant> {
+        let soon = std::mem::take(&mut self.used).then(|| now + LOOKS_EVERY);
+        self.driver_wakes = [next, soon].into_iter().flatten().min();
+        self.driver_wakes
     }
 }
 
@@ -67,6 +81,7 @@ impl Core {
             }
         }
         self.outlets.batches.give_back(list);
+        self.outlets.used |= built > 0;
         self.dispatch(now, shared);
         let later = match (self.engine.poll_timeout(), self.outlets.driver_wakes) {
             (Some(next), Some(promised)) => next >= promised,

@@ -7,6 +7,7 @@ use crate::events::EventLog;
 use crate::locals::Locals;
 use crate::outlets::Outlets;
 use crate::stats::{ConnectionStats, DriverStats, PathReport};
+use crate::wake::Wake;
 use anabranch_base::Instant;
 use anabranch_engine::{AssocId, CloseReason, Endpoint as Engine, Event, Phase};
 use ipnet::IpNet;
@@ -111,8 +112,8 @@ pub(crate) struct Core {
 /// See the module's description.
 pub(crate) struct Shared {
     core: Mutex<Core>,
-    /// Wakes the driver.
-    pub wake: Notify,
+    /// Calls the driver.
+    pub wake: Wake,
     /// A connection waits, or none will come any more.
     pub accept: Notify,
     /// The driver became idle or ended.
@@ -120,8 +121,8 @@ pub(crate) struct Shared {
 }
 
 impl Shared {
-    pub fn new(transport: Transport, engine: Engine, locals: Locals) -> Self {
-        Shared {
+    pub fn new(transport: Transport, engine: Engine, locals: Locals) -> io::Result<Self> {
+        Ok(Shared {
             core: Mutex::new(Core {
                 transport,
                 udp_port: 0,
@@ -139,10 +140,10 @@ impl Shared {
                 idle: false,
                 stopped: false,
             }),
-            wake: Notify::new(),
+            wake: Wake::new()?,
             accept: Notify::new(),
             idle: Notify::new(),
-        }
+        })
     }
 
     /// The core. A thread that panicked while it held the lock does not take the others with it.

@@ -1,7 +1,6 @@
 //! Sockets, of UDP or raw ones of SCTP's protocol number: bound, widened, never blocking.
 
 use crate::config::Transport;
-use crate::driver::descriptor::{Steady, register};
 use crate::error::Error;
 use crate::interface::Binding;
 use nix::sys::socket::{setsockopt, sockopt};
@@ -12,7 +11,6 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::UnixDatagram;
-use tokio::io::unix::AsyncFd;
 
 /// Wished size of socket buffers, bytes: a tenth of a second at 320 Mbit/s.
 const BUFFER: usize = 4 << 20;
@@ -172,19 +170,16 @@ impl Manner {
     }
 }
 
-/// A socket known to the runtime, with its offloads.
+/// A socket with its offloads.
 pub(crate) struct Io {
-    /// The runtime is asked about reading only: the kernel tells of room to write after each packet that left, and
-    /// that would wake the driver every time.
-    pub socket: AsyncFd<Steady<UdpSocket>>,
+    pub socket: UdpSocket,
     pub manner: Manner,
 }
 
 impl Io {
-    /// Registers a socket with the runtime of the calling task.
     pub fn new(transport: Transport, socket: UdpSocket) -> io::Result<Self> {
         let manner = Manner::of(transport, &socket)?;
-        Ok(Io { socket: register(socket)?, manner })
+        Ok(Io { socket, manner })
     }
 }
 

@@ -26,6 +26,10 @@ const QUEUE: usize = 256;
 /// Datagrams that may: what waits here has the time of its arrival, what waits in the socket has not.
 const DATAGRAMS: usize = 2_048;
 
+/// Datagrams of media gather for this part of their latency, and no longer than this, before they are read.
+const GATHER_PART: u32 = 75;
+const GATHER_MOST: Duration = Duration::from_millis(4);
+
 /// Bytes that came in: a datagram, or as much of a stream as was read.
 #[derive(Clone, Debug)]
 pub struct Chunk {
@@ -46,6 +50,8 @@ pub struct Input {
     rtp: Option<Box<rtp::Rtp>>,
     /// It runs at its own pace, whoever takes it.
     paced: bool,
+    /// Of a network source.
+    pause: udp::Pause,
 }
 
 impl Input {
@@ -53,13 +59,14 @@ impl Input {
     pub fn open(uri: &InputUri) -> Result<Self, Failure> {
         let waiting = if uri.is_datagrams() { DATAGRAMS } else { QUEUE };
         let (tx, rx) = mpsc::channel(waiting);
+        let pause = udp::Pause::default();
         let (name, file) = match uri {
             InputUri::Udp { address, interface } => {
-                udp::start(*address, interface.as_deref(), tx)?;
+                udp::start(*address, interface.as_deref(), pause.clone(), tx)?;
                 (format!("udp://{address}"), None)
             }
             InputUri::Rtp { address, interface, .. } => {
-                udp::start(*address, interface.as_deref(), tx)?;
+                udp::start(*address, interface.as_deref(), pause.clone(), tx)?;
                 (format!("rtp://{address}"), None)
             }
             InputUri::File(path) => (path.display().to_string(), stream::start_file(path, tx)?),
@@ -69,11 +76,22 @@ impl Input {
             InputUri::Rtp { reorder, .. } => Some(Box::new(rtp::Rtp::new(*reorder))),
             _ => None,
         };
-        Ok(Input { rtp, ..Input::of(name, uri.clone(), file, rx) })
+        Ok(Input { rtp, pause, ..Input::of(name, uri.clone(), file, rx) })
     }
 
     fn of(name: String, uri: InputUri, file: Option<FileMark>, rx: mpsc::Receiver<Result<Chunk, Failure>>) -> Self {
-        Input { name, uri, file, pieces: Pieces::new(rx), rtp: None, paced: false }
+        Input { name, uri, file, pieces: Pieces::new(rx), rtp: None, paced: false, pause: udp::Pause::default() }
+    }
+
+    /// Media that are played so much later: a small part of that is no loss, and saves most of what reading costs.
+    pub fn gather(&self, latency: Duration) {
+        self.pause.set(if self.rtp.is_some() { Duration::ZERO } else { (latency / GATHER_PART).min(GATHER_MOST) });
+    }
+
+    /// Do datagrams gather? Then pieces come every few milliseconds, empty ones if need be, and one when they gather no
+    /// more.
+    pub fn gathers(&self) -> bool {
+        self.pause.gathers()
     }
 
     /// Tells its file from all others of this machine.

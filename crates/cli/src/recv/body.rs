@@ -29,6 +29,8 @@ pub(super) struct Media {
     /// What is left has to be out by then, whatever its time stamps say.
     ends: Option<Instant>,
     damaged: u64,
+    /// Room for what goes out together.
+    due: Vec<(Instant, Bytes)>,
 }
 
 /// Datagrams or a file.
@@ -43,16 +45,17 @@ impl Body {
     pub fn new(mode: Mode, latency: Duration) -> Self {
         if mode == Mode::Media {
             let playout = PlayoutBuffer::new(PlayoutConfig::new(latency.into()));
-            Body::Media(Box::new(Media { playout, latency, over: None, ends: None, damaged: 0 }))
+            Body::Media(Box::new(Media { playout, latency, over: None, ends: None, damaged: 0, due: Vec::new() }))
         } else {
             Body::Plain(Plain { is_file: mode == Mode::File, ..Plain::default() })
         }
     }
 
-    /// False for a message that belongs to no such stream.
+    /// False for a message that belongs to no such stream. What is due is put out by [`Body::on_timeout`], after all that
+    /// came together.
     pub async fn take(&mut self, message: Message, output: &mut Output) -> Result<bool, Failure> {
         match self {
-            Body::Media(m) => m.take(message, output).await,
+            Body::Media(m) => Ok(m.take(message)),
             Body::Plain(p) => p.take(message, output).await,
         }
     }
@@ -187,9 +190,9 @@ impl Media {
         fits.then_some(StreamEnd { messages: end.messages, frames: end.frames })
     }
 
-    async fn take(&mut self, message: Message, output: &mut Output) -> Result<bool, Failure> {
+    fn take(&mut self, message: Message) -> bool {
         if message.ppid != ppid::MEDIA {
-            return Ok(false);
+            return false;
         }
         let bytes = message.payload.into_bytes();
         let header = MediaHeader::decode(&bytes);
@@ -205,8 +208,7 @@ impl Media {
                 self.damaged += 1;
             }
         }
-        self.play(output).await?;
-        Ok(counts)
+        counts
     }
 
     async fn play(&mut self, output: &mut Output) -> Result<(), Failure> {
@@ -218,7 +220,10 @@ impl Media {
             self.playout.finish(end);
         }
         while let Some(item) = self.playout.poll(now + EARLY.into()) {
-            output.play(item.due, item.payload).await?;
+            self.due.push((item.due, item.payload));
+        }
+        if !self.due.is_empty() {
+            output.play_all(&mut self.due).await?;
         }
         while let Some(frame) = self.playout.poll_frame() {
             tracing::trace!(?frame);

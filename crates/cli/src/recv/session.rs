@@ -32,7 +32,7 @@ const QUIET: Duration = Duration::from_secs(3);
 const TOGETHER: usize = 64;
 
 /// What arrives so long before something is to be played waits unread until then.
-const SOON: Duration = Duration::from_millis(3);
+const SOON: Duration = Duration::from_millis(5);
 
 /// What the user of the receiver wants.
 #[derive(Clone)]
@@ -207,12 +207,11 @@ impl Session {
                     }
                 }
                 () = alarm.rung() => {
+                    self.slot.play_leftover().await?;
                     self.link.recv_now(&mut arrived, TOGETHER);
                     if let Err(failure) = self.take_all(&mut arrived).await? {
                         return Ok(Finish::Gone(Some(failure)));
                     }
-                    self.slot.play_leftover().await?;
-                    self.body.on_timeout(&mut self.slot.output).await?;
                     self.count();
                     if until.is_some_and(|t| t <= Instant::now()) {
                         return Ok(Finish::Gone(None));
@@ -254,6 +253,11 @@ impl Session {
                 return Ok(Err(failure));
             }
         }
+        self.body.on_timeout(&mut self.slot.output).await?;
+        if self.body.has_put_out() {
+            // What an earlier sender left would come between.
+            self.slot.leftover = None;
+        }
         Ok(Ok(()))
     }
 
@@ -263,10 +267,6 @@ impl Session {
         if message.ppid != ppid::CONTROL {
             if self.body.take(message, &mut self.slot.output).await? {
                 self.seat.heard();
-            }
-            if self.body.has_put_out() {
-                // What an earlier sender left would come between.
-                self.slot.leftover = None;
             }
             return Ok(Ok(()));
         }

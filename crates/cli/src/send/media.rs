@@ -5,8 +5,8 @@ use crate::exit::{Failure, warning};
 use crate::input::{Chunk, Input};
 use crate::session::{End, ppid};
 use crate::stop::Cause;
-use anabranch_media::{Packetiser, PacketiserConfig, Submission};
-use anabranch_net::{Alarm, SendOptions, now};
+use anabranch_media::{HEADER_LEN, Packetiser, PacketiserConfig, Submission};
+use anabranch_net::{Alarm, Duration, Instant, SendOptions, now};
 use bytes::Bytes;
 use std::collections::VecDeque;
 use std::future::Future;
@@ -16,15 +16,36 @@ use std::task::{Context, Poll, Waker};
 /// Pieces of the input that are sent in one go.
 const TOGETHER: usize = 64;
 
+/// Pause between two looks at how large a packet the paths carry.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// What a datagram of MPEG-TS usually holds, which fits an Ethernet's packets.
+const USUAL: usize = HEADER_LEN + 7 * 188;
+
+/// Bytes of a message where a packet carries so many: as many as players expect, if that is possible everywhere.
+fn message_size(room: usize) -> usize {
+    if room >= USUAL { USUAL } else { PacketiserConfig::default().max_message }
+}
+
 /// Sends until the input ends or the session is to end.
 pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure> {
     let config = PacketiserConfig { strip_null: pump.strip_null, ..PacketiserConfig::default() };
-    let mut sender =
-        Sender { packetiser: Packetiser::new(config), pump, waiting: VecDeque::new(), warned: false, bytes: 0 };
+    let mut sender = Sender {
+        packetiser: Packetiser::new(config),
+        pump,
+        waiting: VecDeque::new(),
+        warned: false,
+        bytes: 0,
+        sized: Instant::ZERO,
+    };
     let mut failed = None;
     let mut alarm = Alarm::new().map_err(Failure::network)?;
+    input.gather(pump.latency);
     let cause = loop {
-        alarm.set(sender.packetiser.deadline(), now());
+        // Pieces of a stream that gathers tell the time.
+        if !input.gathers() {
+            alarm.set(sender.packetiser.deadline(), now());
+        }
         tokio::select! {
             biased;
             cause = pump.stop.wait() => break Some(cause),
@@ -42,6 +63,7 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
                             Some(Ok(None)) | None => break,
                         }
                     }
+                    sender.packetiser.on_timeout(now());
                     sender.send_all().await?;
                     if failed.is_some() {
                         break None;
@@ -90,10 +112,16 @@ struct Sender<'a> {
     waiting: VecDeque<(SendOptions, Bytes)>,
     warned: bool,
     bytes: u64,
+    /// When it was last looked what the paths carry in one packet.
+    sized: Instant,
 }
 
 impl Sender<'_> {
     fn take(&mut self, chunk: &Chunk) {
+        if chunk.at.since(self.sized) >= LOOK {
+            self.sized = chunk.at;
+            self.packetiser.set_max_message(message_size(self.pump.link.max_payload()));
+        }
         self.packetiser.push(chunk.at, &chunk.bytes);
         let stats = self.packetiser.stats();
         if stats.raw_bytes > 0 && !self.warned {
@@ -134,7 +162,14 @@ mod tests {
     use super::*;
     use anabranch_lab::node::Delivery;
     use anabranch_media::Class;
-    use anabranch_net::{Duration, Instant};
+
+    #[test]
+    fn messages_are_as_large_as_datagrams_usually_are_where_packets_carry_them() {
+        for (room, packets) in [(300, 6), (1_172, 6), (1_333, 6), (1_334, 7), (1_424, 7), (8_900, 7)] {
+            let config = PacketiserConfig { max_message: message_size(room), ..PacketiserConfig::default() };
+            assert_eq!(config.full_payload(), packets * 188, "{room}");
+        }
+    }
 
     /// What is measured in virtual time is what the program does.
     #[test]

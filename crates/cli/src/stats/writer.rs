@@ -106,6 +106,11 @@ impl Reporter {
         })
     }
 
+    /// Are rows written from time to time, or only the totals?
+    pub fn has_rows(&self) -> bool {
+        self.intervals.is_some()
+    }
+
     /// One more that writes to the same place, for a session at the same time.
     pub fn another(&self) -> Self {
         Reporter {

@@ -4,7 +4,8 @@
 //! last spans is the estimate while the path holds no queue. Where a queue stands (round trips exceed the smallest
 //! by more than their usual variation), what comes out of it is the rate of the bottleneck, whatever was believed: the
 //! estimate is at most that while the queue lasts, and is replaced by it when that goes on. A path that became longer
-//! looks alike, and must not: what came as fast as it was sent, apart from a single jump, stood in no queue.
+//! looks alike, and must not: what came as fast as it was sent, apart from a single jump, stood in no queue, unless the
+//! sender paused meanwhile and the path did not.
 //! Silence says nothing of the rate: without acknowledgements the estimate stays what it was.
 
 use super::jumps::Jumps;
@@ -44,16 +45,38 @@ struct Mark {
     jumps: Jumps,
 }
 
-#[derive(Clone, Copy, Debug, Default)]
+/// The newest marks. They take no memory before there is one: most paths of a server never carry data from it.
+#[derive(Clone, Debug, Default)]
+struct Marks {
+    all: Option<Box<[Mark; MARKS]>>,
+    next: usize,
+}
+
+impl Marks {
+    /// The newest but `i`.
+    fn before(&self, i: usize) -> Mark {
+        let at = (self.next + MARKS - 1 - i % MARKS) % MARKS;
+        self.all.as_deref().and_then(|all| all.get(at)).copied().unwrap_or_default()
+    }
+
+    /// Takes the place of the oldest.
+    fn push(&mut self, mark: Mark) {
+        if let Some(m) = self.all.get_or_insert_default().get_mut(self.next) {
+            *m = mark;
+        }
+        self.next = (self.next + 1) % MARKS;
+    }
+}
+
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Capacity {
     /// Largest samples of the current and the previous span.
     best: [Rate; 2],
     /// Was there a sample in them that the source did not limit?
     filled: [bool; 2],
     span_began: Instant,
-    /// What was delivered up to points in the past, oldest first from `next` on.
-    marks: [Mark; MARKS],
-    next: usize,
+    /// What was delivered up to points in the past.
+    marks: Marks,
     total: Mark,
     /// When all that has left will have passed the bottleneck, at the rate that is believed; and when the first left of
     /// what has kept it busy since.
@@ -63,6 +86,8 @@ pub(crate) struct Capacity {
     heard: Option<(Instant, Mark)>,
     /// Of the steps of that burst.
     burst_jumps: Jumps,
+    /// Of the pauses between bursts.
+    pauses: Pauses,
     /// Bursts in a row that came slower than they left, and the largest rate at which one did.
     slower: (u8, Rate),
     /// Since when a queue stands without a break.
@@ -72,6 +97,25 @@ pub(crate) struct Capacity {
     drain: Option<Rate>,
     /// What a train of packets showed, and until when that counts.
     guess: Option<(Rate, Instant)>,
+}
+
+/// Pauses between bursts, as they left and as they came, newer ones counting twice as much as the one before.
+///
+/// A bottleneck that still works on the burst before closes the pause; a path that became longer leaves it as it was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Pauses {
+    left: Duration,
+    came: Duration,
+}
+
+impl Pauses {
+    fn add(&mut self, left: Duration, came: Duration) {
+        self.left = self.left / 2 + left;
+        self.came = self.came / 2 + came.min(left * 2);
+    }
+    fn close(self) -> bool {
+        self.came * 2 < self.left
+    }
 }
 
 /// What an acknowledgement says was delivered.
@@ -133,6 +177,24 @@ impl Capacity {
         self.burst
     }
 
+    /// Before [`Self::delivered`]: what the pause says, if this is the first that is heard of another burst.
+    pub fn hear_pause(&mut self, arrived: Instant, sent_at: Instant, burst: Instant, bytes: u64) {
+        let last = self.total;
+        if last.packets == 0 || self.heard.is_none_or(|(b, _)| b == burst) {
+            return;
+        }
+        let busy = self.rate().time_for(bytes);
+        let left = sent_at.since(last.sent).saturating_sub(busy);
+        if left >= IDLE {
+            self.pauses.add(left, arrived.since(last.at).saturating_sub(busy));
+        }
+    }
+
+    /// The sender paused between bursts, and the path did not: it still had the burst before to carry.
+    pub fn closes_pauses(&self) -> bool {
+        self.pauses.close()
+    }
+
     /// What was acknowledged; `rtt` is the smallest round trip.
     ///
     /// True when the estimate was far too high for a while: what was concluded from it is void.
@@ -161,10 +223,8 @@ impl Capacity {
             Some(since) => self.measure(now, since, rtt),
             None => self.slow_since = None,
         }
-        let newest = self.marks[(self.next + MARKS - 1) % MARKS];
-        if now.since(newest.at) >= LONGEST / MARKS as u64 {
-            self.marks[self.next] = self.total;
-            self.next = (self.next + 1) % MARKS;
+        if now.since(self.marks.before(0).at) >= LONGEST / MARKS as u64 {
+            self.marks.push(self.total);
             self.total.jumps = Jumps::default();
         }
         mistaken
@@ -217,7 +277,7 @@ impl Capacity {
         let mut found = None;
         let begun = since;
         for i in 0..MARKS {
-            let m = self.marks[(self.next + MARKS - 1 - i) % MARKS];
+            let m = self.marks.before(i);
             let enough = self.total.packets.wrapping_sub(m.packets) >= ENOUGH;
             if now.since(m.at) >= MEASURE && enough && m.at >= begun {
                 found = Some(m);
@@ -231,7 +291,7 @@ impl Capacity {
         let (bytes, packets) = (self.total.delivered - from.delivered, self.total.packets.wrapping_sub(from.packets));
         let (arrived, left) = (now.since(from.at).saturating_sub(jumps.sum()), self.total.sent.since(from.sent));
         let rate = Rate::of(jumps.without(bytes, packets), arrived.max(Duration::from_millis(1)));
-        if !is_spread(left, arrived) {
+        if !is_spread(left, arrived) && !self.pauses.close() {
             self.drain = self.drain.map(|d| d.max(rate));
             self.slow_since = None;
             return;
@@ -402,6 +462,68 @@ mod tests {
         }
         assert_eq!(mistaken.iter().filter(|m| **m).count(), 1, "once");
         assert!((240_000..=260_000).contains(&r.rate()), "{}", r.rate());
+    }
+
+    /// Frames of `load` bytes a second each 40 ms, paced at what is believed, over a link of `rate` with a FIFO, whose way
+    /// takes `longer` of the time in milliseconds since the start more than 50 ms. Answers when the estimate was first at
+    /// most a tenth above `rate`, milliseconds after the start, and for how many answers pauses seemed closed.
+    fn frames(r: &mut Run, load: u64, rate: u64, longer: impl Fn(u64) -> u64) -> (Option<u64>, usize) {
+        let start = r.at + MS(100);
+        let (mut free, mut found, mut closed) = (start, None, 0);
+        let mut pending = std::collections::VecDeque::new();
+        for tick in 0..20_000 {
+            let now = start + MS(tick) / 10;
+            if tick % 400 == 0 {
+                let (packets, gap) = (load.div_ceil(25_000), r.c.rate().time_for(1_000));
+                pending.extend((0..packets).map(|i| (now + gap * i, None)));
+            }
+            for (sent, arrives) in pending.iter_mut().filter(|(sent, arrives)| arrives.is_none() && *sent <= now) {
+                free = free.max(*sent) + Rate::from_bytes_per_sec(rate).time_for(1_000);
+                let there = free + MS(50) + MS(longer(sent.since(start).as_millis()));
+                *arrives = Some((there, r.c.on_sent(*sent, 1_000)));
+            }
+            while let Some((sent_at, Some((at, burst)))) =
+                pending.front().copied().filter(|p| p.1.is_some_and(|a| a.0 <= now))
+            {
+                pending.pop_front();
+                r.c.hear_pause(at, sent_at, burst, 1_000);
+                let queued = at.since(sent_at).saturating_sub(MS(60));
+                let queued = (queued > Duration::ZERO).then_some(queued);
+                r.c.delivered(at, Delivered { bytes: 1_000, packets: 1, sent_at, burst, queued }, MS(50));
+                closed += usize::from(r.c.closes_pauses());
+                if found.is_none() && r.c.rate().bytes_per_sec() <= rate + rate / 10 {
+                    found = Some(now.since(start).as_millis());
+                }
+            }
+        }
+        (found, closed)
+    }
+
+    #[test]
+    fn a_rate_a_little_below_what_is_sent_is_noticed_though_the_source_pauses() {
+        for rate in [800_000, 750_000, 700_000, 600_000, 400_000, 200_000] {
+            let mut r = Run::new();
+            r.go(2_000, 1, false);
+            let (found, closed) = frames(&mut r, 850_000.min(rate + rate / 10), rate, |_| 0);
+            assert!(found.is_some_and(|t| t < 1_500), "{rate}: {found:?}, closed {closed}, {}", r.rate());
+        }
+    }
+
+    #[test]
+    fn pauses_on_a_path_that_becomes_longer_stay() {
+        for (what, longer) in [
+            ("jump", (|t| if t > 500 { 100 } else { 0 }) as fn(u64) -> u64),
+            ("slow ramp", |t| t / 10),
+            ("ramp", |t| t / 2),
+        ] {
+            for load in [300_000, 600_000, 800_000] {
+                let mut r = Run::new();
+                r.go(2_000, 1, false);
+                let (_, closed) = frames(&mut r, load, 1_000_000, longer);
+                assert!(closed < 10, "{what}, {load}: {closed}");
+                assert!(r.is_near(1_000_000), "{what}, {load}: {}", r.rate());
+            }
+        }
     }
 
     #[test]

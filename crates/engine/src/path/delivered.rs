@@ -19,10 +19,11 @@ impl Path {
         sample: Option<RateSample>,
     ) {
         let at_send = self.progress.newest_at_send;
+        self.capacity.hear_pause(arrived, now - rtt, at_send.burst, bytes);
         let held = self.capacity.rate().bytes_in(self.rtt.min_rtt());
         if at_send.in_flight <= held {
             self.rtt.was_unloaded(now);
-        } else if at_send.burst == now - rtt && self.capacity.is_sound() {
+        } else if at_send.burst == now - rtt && self.capacity.is_sound() && !self.capacity.closes_pauses() {
             // More was in flight than the path held, but what had left before was through: the path became longer.
             self.rtt.was_longer(now);
         }

@@ -1,16 +1,14 @@
 //! Descriptors made known to the runtime, for reading.
 
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
 /// Owners of a descriptor that return one and the same for as long as they live.
 pub(crate) trait Owner: AsFd {}
 
-impl Owner for OwnedFd {}
 impl Owner for nix::sys::timerfd::TimerFd {}
-impl Owner for std::net::UdpSocket {}
 
 /// A descriptor that stays what it is until it is dropped.
 #[derive(Debug)]

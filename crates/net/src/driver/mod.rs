@@ -1,7 +1,7 @@
 //! The driver: one task that owns the sockets, moves packets between them and the engine, and keeps its timers.
 //!
 //! It runs on a thread of its own, so that whatever the program does on its runtime never delays a timer or an
-//! acknowledgement. Each turn does bounded work: at most one batch of datagrams from each socket, then what the
+//! acknowledgement. There it waits by one system call for its sockets, its timers and whoever calls. Each turn does bounded work: at most one batch of datagrams from each socket, then what the
 //! engine has to send.
 
 pub(crate) mod descriptor;
@@ -16,22 +16,21 @@ pub(crate) use port::{Sent, send, send_by};
 pub use receive::Buffers;
 pub(crate) use watch::Watch;
 
-use crate::alarm::Alarm;
 use crate::batch::Batches;
 use crate::capture::Capture;
 use crate::clock;
 use crate::error::Error;
 use crate::locals::Slot;
 use crate::shared::{Call, Core, Shared};
+use crate::wake::Wake;
 use anabranch_base::{Duration, Instant};
 use anabranch_engine::{LocalId, Transmit};
 use monitor::Monitor;
 use port::Port;
-use std::future::poll_fn;
-use std::io;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use std::net::UdpSocket;
+use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::task::{Context, Poll};
 
 /// Packets sent in one turn before the sockets are read again.
 const SEND_LIMIT: usize = 1_024;
@@ -56,15 +55,10 @@ pub(crate) struct Command {
 
 /// Starts the driver on a thread of its own.
 pub(crate) fn spawn(shared: Arc<Shared>, capture: Option<Capture>) -> Result<(), Error> {
-    let runtime =
-        tokio::runtime::Builder::new_current_thread().enable_io().enable_time().build().map_err(Error::Driver)?;
-    let mut driver = {
-        let _inside = runtime.enter();
-        Driver::new(shared.clone(), capture).map_err(Error::Driver)?
-    };
+    let mut driver = Driver::new(shared.clone(), capture);
     let run = move || {
         let _stop = StopGuard(shared);
-        runtime.block_on(async move { driver.run().await });
+        driver.run();
     };
     std::thread::Builder::new().name("anabranch-net".into()).spawn(run).map_err(Error::Driver)?;
     Ok(())
@@ -90,7 +84,6 @@ struct Driver {
     calls: Vec<Call>,
     capture: Option<Capture>,
     monitor: Monitor,
-    alarm: Alarm,
     next_watch: Option<Instant>,
     last_housekeeping: Instant,
     /// Work was left over: do not wait.
@@ -98,9 +91,8 @@ struct Driver {
 }
 
 impl Driver {
-    /// Must be called within the driver's runtime.
-    fn new(shared: Arc<Shared>, capture: Option<Capture>) -> io::Result<Self> {
-        Ok(Driver {
+    fn new(shared: Arc<Shared>, capture: Option<Capture>) -> Self {
+        Driver {
             shared,
             ports: Vec::new(),
             buffers: Buffers::new(),
@@ -109,14 +101,13 @@ impl Driver {
             calls: Vec::new(),
             capture,
             monitor: Monitor::new(),
-            alarm: Alarm::new()?,
             next_watch: None,
             last_housekeeping: clock::now(),
             more: false,
-        })
+        }
     }
 
-    async fn run(&mut self) {
+    fn run(&mut self) {
         loop {
             self.take_commands();
             self.receive();
@@ -125,7 +116,7 @@ impl Driver {
             if self.finished() {
                 return;
             }
-            self.wait(next).await;
+            self.wait(next);
         }
     }
 
@@ -143,25 +134,21 @@ impl Driver {
         }
     }
 
-    /// Waits until a socket is ready, the alarm rings, or somebody calls.
-    async fn wait(&mut self, next: Option<Instant>) {
+    /// Waits until a socket is ready, a timer is due, or somebody calls.
+    fn wait(&mut self, next: Option<Instant>) {
         // Whoever is woken wants the lock: not before everything here is done that needs it.
         self.calls.drain(..).for_each(Call::make);
         let now = clock::now();
         let retry = self.ports.iter().any(|p| !p.outbox.is_empty()).then_some(now + RETRY);
         let next = [next, self.next_watch, retry].into_iter().flatten().min();
-        if std::mem::take(&mut self.more) || next.is_some_and(|at| at <= now) {
-            tokio::task::yield_now().await;
-            return;
-        }
-        self.alarm.set(next, now);
-        let Driver { shared, ports, alarm, monitor, .. } = self;
-        tokio::select! {
-            biased;
-            () = poll_fn(|cx| poll_ports(ports, cx)) => {}
-            () = shared.wake.notified() => {}
-            () = alarm.rung() => {}
-            () = monitor.changed() => self.next_watch = Some(Instant::ZERO),
+        // Sockets are asked even when there is no time to wait for them.
+        let sleeps = !std::mem::take(&mut self.more) && self.shared.wake.may_sleep();
+        let left = if sleeps { next.map(|at| at.since(now)) } else { Some(Duration::ZERO) };
+        let [called, news] = poll_all(&self.shared.wake, &self.monitor, &mut self.ports, left);
+        self.shared.wake.awake(called);
+        if news {
+            self.monitor.read();
+            self.next_watch = Some(Instant::ZERO);
         }
     }
 
@@ -186,13 +173,35 @@ impl Driver {
     }
 }
 
-/// Ready when any socket has something to read.
-fn poll_ports(ports: &[Port], cx: &mut Context<'_>) -> Poll<()> {
-    let mut ready = Poll::Pending;
-    for p in ports {
-        if p.poll_ready(cx).is_ready() {
-            ready = Poll::Ready(());
+/// Waits, but no longer than `left`, and notes which sockets have something to read. Did somebody call, are there news of
+/// interfaces?
+fn poll_all(wake: &Wake, monitor: &Monitor, ports: &mut [Port], left: Option<Duration>) -> [bool; 2] {
+    let left = left.map(|d| Timespec {
+        tv_sec: (d.as_nanos() / 1_000_000_000) as i64,
+        tv_nsec: (d.as_nanos() % 1_000_000_000) as _,
+    });
+    let mut fds = Vec::with_capacity(2 + ports.len());
+    fds.push(PollFd::from_borrowed_fd(wake.as_fd(), PollFlags::IN));
+    let news = monitor.fd().map(|fd| fds.push(PollFd::from_borrowed_fd(fd, PollFlags::IN))).is_some();
+    let first = fds.len();
+    let sockets = ports.iter().filter_map(|p| p.io.as_ref());
+    fds.extend(sockets.map(|io| PollFd::new(&io.socket, PollFlags::IN)));
+    let found = match poll(&mut fds, left.as_ref()) {
+        Ok(found) => found,
+        Err(rustix::io::Errno::INTR) => 0,
+        Err(error) => {
+            tracing::error!(%error, "sockets cannot be waited for");
+            std::thread::sleep(std::time::Duration::from_nanos(RETRY.as_nanos()));
+            0
         }
+    };
+    // An error counts too: reading tells which.
+    let rung = |i: usize| found > 0 && fds.get(i).is_some_and(|fd| !fd.revents().is_empty());
+    let told = [rung(0), news && rung(1)];
+    let ready: Vec<bool> = (first..fds.len()).map(rung).collect();
+    drop(fds);
+    for (port, ready) in ports.iter_mut().filter(|p| p.io.is_some()).zip(ready) {
+        port.ready = ready;
     }
-    ready
+    told
 }

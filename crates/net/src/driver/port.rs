@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::UdpSocket;
 use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::task::Poll;
 
 /// Bytes that may wait for a socket that takes no more. Beyond it packets are dropped, as at any full queue:
 /// congestion control sees it, and other paths go on meanwhile.
@@ -40,10 +40,11 @@ pub(super) struct Port {
     pub watched: Option<Watched>,
     failures: u32,
     pub told_too_big: bool,
+    /// Something may wait to be read.
+    pub ready: bool,
 }
 
 impl Port {
-    /// Must be called within the driver's runtime.
     pub fn new(transport: Transport, local: LocalId, socket: Option<UdpSocket>, watch: Option<Watch>) -> Self {
         let mut port = Port {
             local,
@@ -54,6 +55,7 @@ impl Port {
             watched: watch.map(Watched::new),
             failures: 0,
             told_too_big: false,
+            ready: true,
         };
         if let Some(s) = socket
             && let Err(error) = port.attach(s)
@@ -68,16 +70,12 @@ impl Port {
         self.io = Some(Arc::new(Io::new(self.transport, socket)?));
         self.failures = 0;
         self.told_too_big = false;
+        self.ready = true;
         Ok(())
     }
 
     pub fn nothing_waits(&self) -> bool {
         self.outbox.is_empty() || self.io.is_none()
-    }
-
-    pub fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
-        let Some(io) = &self.io else { return Poll::Pending };
-        io.socket.poll_read_ready(cx).map(|_| ())
     }
 
     /// Notes whether reading worked; true when the socket should be given up.
@@ -120,7 +118,7 @@ impl Port {
 
 /// Sends a batch, or says that the socket takes nothing now. From any thread.
 pub(crate) fn send(io: &Io, batch: &Batch) -> Poll<Sent> {
-    send_by(io.socket.get_ref().get(), &io.manner, batch)
+    send_by(&io.socket, &io.manner, batch)
 }
 
 /// The same on a socket that no runtime knows.
@@ -231,8 +229,8 @@ mod tests {
         assert!(port.keep(batch(to(99), 50)).is_ok());
     }
 
-    #[tokio::test]
-    async fn a_batch_arrives_as_single_packets() {
+    #[test]
+    fn a_batch_arrives_as_single_packets() {
         let receiver = UdpSocket::bind("127.0.0.1:0").unwrap();
         let sender = crate::socket::listen(Transport::Udp, "127.0.0.1:0".parse().unwrap()).unwrap();
         let port = Port::new(Transport::Udp, LocalId(0), Some(sender), None);
@@ -244,8 +242,8 @@ mod tests {
         }
     }
 
-    #[tokio::test]
-    async fn errors_are_of_the_interface() {
+    #[test]
+    fn errors_are_of_the_interface() {
         let to = "127.0.0.1:9".parse().unwrap();
         let gone = Port::new(Transport::Udp, LocalId(0), None, None).send(&batch(to, 3));
         let Poll::Ready(Sent { packets: 0, errors: 3, errno: Some(e), .. }) = gone else { panic!("{gone:?}") };

@@ -3,13 +3,12 @@
 use super::Driver;
 use crate::clock;
 use crate::locals::Slot;
-use crate::socket::{self, Io, Manner};
+use crate::socket::{self, Manner};
 use anabranch_engine::LocalId;
 use anabranch_wire::{Direction, Verify};
 use quinn_udp::{BATCH_SIZE, EcnCodepoint, RecvMeta};
 use std::io::{self, IoSliceMut};
 use std::net::{SocketAddr, UdpSocket};
-use tokio::io::Interest;
 
 /// Bytes of one buffer: what receive offload can join.
 const BUFFER: usize = 65_535;
@@ -30,17 +29,6 @@ impl Buffers {
     }
 
     /// One call; how many buffers were filled.
-    fn fill(&mut self, io: &Io) -> io::Result<usize> {
-        let n = io.socket.try_io(Interest::READABLE, |s| self.fill_from(s.get(), &io.manner))?;
-        if n < BATCH_SIZE {
-            // The call ended because nothing was left: another one would only say so. What comes later calls again.
-            let nothing_left = |_: &_| Err::<(), _>(io::ErrorKind::WouldBlock.into());
-            let _ = io.socket.try_io(Interest::READABLE, nothing_left);
-        }
-        Ok(n)
-    }
-
-    /// The same from a socket that no runtime knows.
     pub(crate) fn fill_from(&mut self, socket: &UdpSocket, manner: &Manner) -> io::Result<usize> {
         let mut slices: [IoSliceMut<'_>; BATCH_SIZE] = std::array::from_fn(|_| IoSliceMut::new(&mut []));
         for (slice, chunk) in slices.iter_mut().zip(self.bytes.chunks_mut(BUFFER)) {
@@ -65,12 +53,15 @@ impl Default for Buffers {
 }
 
 impl Driver {
-    /// One batch from each socket.
+    /// One batch from each socket that has something.
     pub(super) fn receive(&mut self) {
         for slot in 0..self.ports.len() {
             let Some(port) = self.ports.get_mut(slot) else { continue };
+            if !std::mem::take(&mut port.ready) {
+                continue;
+            }
             let Some(io) = &port.io else { continue };
-            match self.buffers.fill(io) {
+            match self.buffers.fill_from(&io.socket, &io.manner) {
                 Ok(n) => {
                     port.read_failed(false);
                     self.hand_over(Slot(slot), n);

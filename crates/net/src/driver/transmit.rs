@@ -35,8 +35,8 @@ impl Driver {
             core.dispatch(now, &shared);
             let built = self.build(&mut core, now);
             core.dispatch(now, &shared);
-            let next = core.engine.poll_timeout();
-            core.outlets.driver_wakes = next;
+            let due_next = core.engine.poll_timeout();
+            let next = core.outlets.promise(now, due_next);
             self.publish(&mut core);
             self.calls.append(&mut core.calls);
             drop(core);

@@ -5,10 +5,12 @@
 //! data; one in a few milliseconds says as much to a sender that paces and judges losses by time. The first packet after
 //! an interval is answered at once, so the newest packet of most SACKs has not waited: round trips, and the rate between
 //! two SACKs, stay exact. Only where no such packet comes does the last one wait, for another half of an interval; what
-//! says that something is missing waits no longer than it has to.
+//! says that something is missing waits no longer than it has to. Where nothing is missing, few packets in an interval are few
+//! bytes beside a SACK, which then waits for company, but not for long.
 //!
 //! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the same while something
-//! is missing; `quick` ms from the first DATA in which each packet is answered: the sender finds out what the paths carry.
+//! is missing; `packets` that are worth a SACK where nothing is: with fewer it leaves `longest` ms after the last one;
+//! `quick` ms from the first DATA in which each packet is answered: the sender finds out what the paths carry.
 
 use super::{AckWhen, Acknowledge, ReceiveView};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -24,6 +26,8 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
         params: &[
             ParamInfo::millis("interval", 4, 0, 100, "least time between two SACKs for data by a path"),
             ParamInfo::millis("gap_interval", 3, 0, 100, "the same while something is missing"),
+            ParamInfo::count("packets", 10, "packets", 1, 1_000, "are worth a SACK where nothing is missing"),
+            ParamInfo::millis("longest", 10, 0, 100, "time between two SACKs with fewer"),
             ParamInfo::millis("quick", 2_000, 0, 60_000, "time from the first DATA in which all is answered at once"),
         ],
     },
@@ -33,12 +37,20 @@ pub(super) const POLICY: Policy<dyn Acknowledge> = Policy {
 struct AtIntervals {
     interval: Duration,
     gap_interval: Duration,
+    packets: u64,
+    longest: Duration,
     quick: Duration,
 }
 
 impl AtIntervals {
     fn new(p: &Params) -> Self {
-        AtIntervals { interval: p.millis("interval"), gap_interval: p.millis("gap_interval"), quick: p.millis("quick") }
+        AtIntervals {
+            interval: p.millis("interval"),
+            gap_interval: p.millis("gap_interval"),
+            packets: p.count("packets"),
+            longest: p.millis("longest"),
+            quick: p.millis("quick"),
+        }
     }
 }
 
@@ -48,7 +60,8 @@ impl Acknowledge for AtIntervals {
         let (interval, slack) = if v.gap {
             (self.gap_interval.min(self.interval), Duration::ZERO)
         } else {
-            (self.interval, self.interval / 2)
+            let few = u64::from(v.packets_since_sack) < self.packets;
+            (if few { self.interval.max(self.longest) } else { self.interval }, self.interval / 2)
         };
         match v.last_sack.map(|at| at + interval).filter(|next| *next > v.now) {
             Some(next) if !v.duplicates_only && !v.immediate && !quick => AckWhen::By(next + slack),
@@ -67,24 +80,31 @@ mod tests {
         AtIntervals::new(&Params::defaults(&POLICY.info, 0))
     }
 
+    /// SACKs for 1,000 packets, one in so many microseconds.
+    fn sacks(every: u64) -> u64 {
+        let (mut sacks, mut last_sack, mut due, mut packets) = (0, None, None, 0);
+        for i in 0..1_000 {
+            let now = Instant::from_nanos(i * every * 1_000);
+            if let Some(at) = due.filter(|at| *at < now) {
+                (sacks, last_sack, packets) = (sacks + 1, Some(at), 0);
+            }
+            packets += 1;
+            match policy().decide(&ReceiveView { now, last_sack, ..received(packets) }) {
+                AckWhen::Now => (sacks, last_sack, due, packets) = (sacks + 1, Some(now), None, 0),
+                AckWhen::By(at) => due = Some(at),
+            }
+        }
+        sacks
+    }
+
     #[test]
     fn sparse_packets_are_answered_at_once_and_dense_ones_in_groups() {
-        for every in [1, 2, 3, 4, 7, 50] {
-            let (mut sacks, mut last_sack, mut due) = (0, None, None);
-            for i in 0..1_000 {
-                let now = Instant::from_millis(i * every);
-                if let Some(at) = due.filter(|at| *at < now) {
-                    (sacks, last_sack) = (sacks + 1, Some(at));
-                }
-                match policy().decide(&ReceiveView { now, last_sack, ..received(1) }) {
-                    AckWhen::Now => (sacks, last_sack, due) = (sacks + 1, Some(now), None),
-                    AckWhen::By(at) => due = Some(at),
-                }
-            }
-            let most = if every >= 4 { 1_000 } else { 1_000 * every / 4 + 1 };
-            // None later than the interval and its slack.
-            let least = (1_000 * every / 6).min(1_000) - 1;
-            assert!((least..=most).contains(&sacks), "every {every} ms: {sacks} of {least} to {most}");
+        for every in [10, 100, 300, 500, 1_000, 1_500, 2_000, 3_000, 4_000, 7_000, 12_000, 50_000] {
+            let (sacks, span) = (sacks(every), 1_000 * every);
+            // Ten packets, but no sooner than 4 ms; or 10 ms, and none later than 12.
+            let most = (span / 4_000).min((1_000 / 10).max(span / 10_000)).min(1_000) + 2;
+            let least = (span / 12_000).min(1_000).min(span / 4_000).saturating_sub(2);
+            assert!((least..=most).contains(&sacks), "every {every} us: {sacks} of {least} to {most}");
         }
     }
 
@@ -93,7 +113,11 @@ mod tests {
         let (p, v) = (policy(), ReceiveView { now: Instant::from_millis(9_000), ..received(1) });
         let soon = ReceiveView { last_sack: Some(v.now), ..v };
         assert_eq!(p.decide(&ReceiveView { last_sack: None, ..v }), AckWhen::Now, "the first");
-        assert_eq!(p.decide(&soon), AckWhen::By(v.now + Duration::from_millis(6)));
+        assert_eq!(p.decide(&soon), AckWhen::By(v.now + Duration::from_millis(12)));
+        assert_eq!(
+            p.decide(&ReceiveView { packets_since_sack: 10, ..soon }),
+            AckWhen::By(v.now + Duration::from_millis(6))
+        );
         assert_eq!(p.decide(&ReceiveView { gap: true, ..soon }), AckWhen::By(v.now + Duration::from_millis(3)));
         assert_eq!(p.decide(&ReceiveView { immediate: true, ..soon }), AckWhen::Now);
         let first = |ms| Some(v.now - Duration::from_millis(ms));

@@ -12,6 +12,11 @@ use anabranch_wire::{COMMON_HEADER_LEN, Pad, kind};
 const UDP_HEADER_LEN: usize = 8;
 
 impl Association {
+    /// Bytes of a message that leaves in one packet, whatever path it takes now.
+    pub fn max_payload(&self) -> usize {
+        self.paths.mtu as usize
+    }
+
     /// Largest packet for `path`, bytes.
     pub(in crate::association) fn packet_size(&self, path: PathId) -> usize {
         self.whole_packet(path) - self.handshake.auth().room()

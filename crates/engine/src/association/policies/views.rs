@@ -219,16 +219,20 @@ fn shown(p: &Path, mtu: u64, signals: Signals, quality: Option<&dyn PathQuality>
 }
 
 /// Packets that are paced leave together where they are due within this time: a timer for each costs more than it
-/// smooths.
+/// smooths. On a fast path a timer each millisecond does too, and its queue takes more.
 const PACED_TOGETHER: Duration = Duration::from_millis(1);
+const FAST_TOGETHER: Duration = Duration::from_millis(3);
+const FAST: Rate = Rate::from_bits_per_sec(30_000_000);
 
 /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
 /// acknowledged, however small it is (RFC 9260 §7.2.1); or a probe, see [`Association::on_probe_timer`].
 pub(in crate::association) fn has_window(p: &Path, now: Instant) -> bool {
     let proven = p.expiry.consecutive_timeouts == 0 || p.flight.packets() <= p.expiry.spared;
-    (p.expiry.probes || proven && p.flight.bytes() < p.congestion.cwnd)
-        && p.congestion.burst_left > 0
-        && p.pace.next <= now + PACED_TOGETHER
+    let known = p.capacity.rate();
+    let together = if known >= FAST { FAST_TOGETHER } else { PACED_TOGETHER };
+    // Where packets are paced at a known rate that bounds bursts, to less than a count would on a slow path.
+    let burst = p.congestion.burst_left > 0 || known > Rate::ZERO && p.congestion.window.paces();
+    (p.expiry.probes || proven && p.flight.bytes() < p.congestion.cwnd) && burst && p.pace.next <= now + together
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.
