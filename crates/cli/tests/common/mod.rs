@@ -5,6 +5,9 @@
 use std::fs::File;
 use std::io::Read;
 use std::net::UdpSocket;
+use std::ops::Range;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr as UnixAddress, UnixListener};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::sync::{Arc, Mutex};
@@ -16,6 +19,9 @@ pub const CLIP: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../media/clips/demo
 
 /// Longest time anything may take here.
 pub const LIMIT: Duration = Duration::from_secs(60);
+
+/// Ports of tests, below those that the system gives away by itself.
+const PORTS: Range<u16> = 21_000..27_000;
 
 /// A running `anabranch`.
 pub struct Run {
@@ -174,9 +180,22 @@ pub fn run(args: &[&str]) -> Ended {
     start(args).wait()
 }
 
-/// A UDP port that is free now.
+/// A UDP port that is this test's until its process ends. It lies below those that the system gives to sockets without
+/// one, and an abstract socket of its name keeps every other test, in any process, from taking it as well.
 pub fn port() -> u16 {
-    UdpSocket::bind("127.0.0.1:0").expect("a socket").local_addr().expect("its address").port()
+    static CLAIMED: Mutex<Vec<UnixListener>> = Mutex::new(Vec::new());
+    // Processes that start together look in different places first.
+    let start = std::process::id() as usize % PORTS.len();
+    for port in PORTS.skip(start).chain(PORTS.take(start)) {
+        let name = UnixAddress::from_abstract_name(format!("anabranch-test-port-{port}")).expect("a short name");
+        let Ok(claim) = UnixListener::bind_addr(&name) else { continue };
+        // Other programs do not know of claims.
+        if UdpSocket::bind(("0.0.0.0", port)).is_ok() {
+            CLAIMED.lock().expect("no test panics here").push(claim);
+            return port;
+        }
+    }
+    panic!("no port from {PORTS:?} is free");
 }
 
 /// Waits until somebody listens on a UDP port of 127.0.0.1. Trying to bind it would take it away for a moment.

@@ -124,8 +124,8 @@ fn silent() {
 #[test]
 fn silent_under_more() {
     for p in PROFILES {
-        twenty("silent, 30 ms, 100/s", Death::Silent, p, &twins(), 2 * rate(p));
-        twenty("silent, 35 ms, 100/s", Death::Silent, p, &lopsided(), 4 * rate(p));
+        twenty("silent, 30 ms, 50 to 100/s", Death::Silent, p, &twins(), 2 * rate(p));
+        twenty("silent, 35 ms, 100 to 200/s", Death::Silent, p, &lopsided(), 4 * rate(p));
     }
 }
 
@@ -141,9 +141,9 @@ fn one_way() {
 /// by those, and it goes on delivering: so do copies of `low-latency` where the round trip is long.
 #[test]
 fn reverse_only() {
-    twenty("reverse only, 35 ms", Death::Reverse, "low-latency", &lopsided(), 25);
+    twenty("only the way back, 35 ms", Death::Reverse, "low-latency", &lopsided(), 25);
     for p in ["media", "live", "thin"] {
-        twenty("reverse only, 35 ms", Death::Reverse, p, &lopsided(), rate(p));
-        twenty("reverse only, 200 ms", Death::Reverse, p, &far(), rate(p));
+        twenty("only the way back, 35 ms", Death::Reverse, p, &lopsided(), rate(p));
+        twenty("only the way back, 200 ms", Death::Reverse, p, &far(), rate(p));
     }
 }

@@ -1,5 +1,6 @@
 //! The measurement: one flow, one path that dies, what the wire shows.
 
+use super::table;
 use crate::common::*;
 use anabranch_base::{Duration, Instant};
 use anabranch_sim::LinkConfig;
@@ -143,11 +144,12 @@ pub fn spread(times: &mut [Duration]) -> (Duration, Duration) {
     (times[times.len() / 2], times[times.len() - 1])
 }
 
-/// Prints a row and holds it against the bound.
+/// Prints a row and holds it against the bound and the page.
 pub fn judge(what: &str, profile: &str, bound: Duration, times: &mut [Duration]) {
     let (median, worst) = spread(times);
     println!("{what:28} {profile:12} median {median:>12} worst {worst:>12} bound {bound}");
     assert!(times.len() >= 20, "{what}, {profile}: only {} deaths", times.len());
     assert!(median <= bound, "{what}, {profile}: median {median} above {bound}: {times:?}");
     assert!(worst <= bound * 2, "{what}, {profile}: worst {worst} above twice {bound}: {times:?}");
+    table::cell(what, profile, median, worst);
 }

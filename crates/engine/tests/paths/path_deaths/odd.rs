@@ -65,7 +65,7 @@ fn flapping() {
         let (sent, got) = (run.flow.sent, run.flow.got - before);
         let share = f64::from(got) / (rate(profile) as f64 * run.b.now.since(began).as_secs_f64());
         println!("flapping {profile:12} {got} of {sent} messages came in time, {:.1} %", share * 100.0);
-        assert!(share > 0.9, "{profile}: {share}");
+        assert!(share >= 0.99, "{profile}: {share}");
         run.settle();
     }
 }
@@ -108,7 +108,7 @@ fn first_path_dead() {
         let took = b.now.since(began);
         println!("first path dead {profile:12} connected after {took}");
         // T1 is RTO.Initial, a second (RFC 9260 §16), then a round trip for INIT and one for the cookie.
-        assert!(took <= ms(1_250), "{profile}: {took}: {:?}", b.client_events);
+        assert!(took <= ms(1_145), "{profile}: {took}: {:?}", b.client_events);
         let mut run = Run::of(b, rate(profile));
         run.go(ms(3_000));
         assert_eq!(run.packets_on(0), 0, "{profile}: data on a path that never answered");
@@ -148,7 +148,7 @@ fn address_change() {
             assert_eq!(state, PathState::Active, "{profile}: the new address was not learnt");
             run.settle();
         }
-        judge("address change, 35 ms", profile, bound, &mut times);
+        judge("another address behind the NAT", profile, bound, &mut times);
     }
 }
 
@@ -165,6 +165,7 @@ fn loss_of_thirty_per_cent() {
         let n = run.b.client_events.iter().filter(silent).count();
         let late = run.flow.sent - run.flow.got;
         println!("loss 30 % {profile:12} suspected {n} times in a minute, {late} messages on their way at its end");
+        assert!((9..=72).contains(&n), "{profile}: suspected {n} times");
         assert!(late <= 10 * rate(profile) as u32, "{profile}: {late} messages behind");
         run.settle();
     }
@@ -190,7 +191,8 @@ fn both_then_one_back() {
             }
             let took = run.b.now.since(restored);
             println!("both dead, path {back} back {profile:12} first message after {took}");
-            assert!(took <= ms(2_500), "{profile}: {took}");
+            let most = if profile == "thin" { 2_350 } else { 1_350 };
+            assert!((ms(130)..=ms(most)).contains(&took), "{profile}: {took}");
             run.go(ms(5_000));
             assert_eq!(run.b.path(Side::Client, back).state, PathState::Active, "{profile}");
             run.settle();
