@@ -457,7 +457,7 @@ impl Sctp {
         a.receive_overhead = l.receive_overhead.map_or(a.receive_overhead, |s| s.0 as usize);
         a.ecn = l.ecn.unwrap_or(a.ecn);
         if let Some((name, _)) = l.settings.iter().find(|(name, value)| !a.set(name, **value)) {
-            return Err(format!("`settings` has no `{name}`; there are {}", AssocConfig::SETTINGS.join(", ")));
+            return wrong("settings", format!("has no `{name}`; there are {}", AssocConfig::SETTINGS.join(", ")));
         }
         if let Some((name, _)) = l.quirks.iter().find(|(name, on)| !a.quirks.set(name, **on)) {
             return wrong("quirks", format!("has no `{name}`; there are {}", Quirks::NAMES.join(", ")));
