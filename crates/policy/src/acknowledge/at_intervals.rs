@@ -86,7 +86,7 @@ mod tests {
         for i in 0..1_000 {
             let now = Instant::from_nanos(i * every * 1_000);
             if let Some(at) = due.filter(|at| *at < now) {
-                (sacks, last_sack, due, packets) = (sacks + 1, Some(at), None, 0);
+                (sacks, last_sack, packets) = (sacks + 1, Some(at), 0);
             }
             packets += 1;
             match policy().decide(&ReceiveView { now, last_sack, ..received(packets) }) {
