@@ -225,23 +225,23 @@ pub struct Many {
     looked: Instant,
 }
 
-/// Who says that something came.
+/// How it is noticed that something came.
 enum Watched {
-    /// The kernel, for each datagram.
-    Told(UdpSocket),
-    /// Nobody: we look from time to time.
-    Looked(std::net::UdpSocket),
-    /// Between the two.
-    Neither,
+    /// The kernel wakes the runtime for each datagram.
+    ByRuntime(UdpSocket),
+    /// A timer looks from time to time, and the runtime does not know the socket.
+    ByTimer(std::net::UdpSocket),
+    /// On the way from one to the other.
+    Between,
 }
 
 impl Watched {
     /// The same socket, watched in the other way.
     fn turn(&mut self) -> io::Result<()> {
-        *self = match std::mem::replace(self, Watched::Neither) {
-            Watched::Told(socket) => Watched::Looked(socket.into_std()?),
-            Watched::Looked(socket) => Watched::Told(UdpSocket::from_std(socket)?),
-            Watched::Neither => return Err(io::ErrorKind::NotConnected.into()),
+        *self = match std::mem::replace(self, Watched::Between) {
+            Watched::ByRuntime(socket) => Watched::ByTimer(socket.into_std()?),
+            Watched::ByTimer(socket) => Watched::ByRuntime(UdpSocket::from_std(socket)?),
+            Watched::Between => return Err(io::ErrorKind::NotConnected.into()),
         };
         Ok(())
     }
@@ -253,7 +253,7 @@ impl Many {
         let state = UdpSocketState::new((&socket).into())?;
         // Only what is used of it becomes memory.
         Ok(Many {
-            socket: Watched::Told(socket),
+            socket: Watched::ByRuntime(socket),
             state,
             bytes: vec![0; DATAGRAM_MAX * BATCH_SIZE],
             metas: [RecvMeta::default(); BATCH_SIZE],
@@ -273,14 +273,14 @@ impl Many {
         let (since, filled) = loop {
             let before = self.looked;
             match &self.socket {
-                Watched::Told(socket) => socket.readable().await?,
-                Watched::Looked(_) if self.full => tokio::task::yield_now().await,
-                Watched::Looked(_) => {
+                Watched::ByRuntime(socket) => socket.readable().await?,
+                Watched::ByTimer(_) if self.full => tokio::task::yield_now().await,
+                Watched::ByTimer(_) => {
                     // The runtime's own timer would wake the runtime for each time that is set.
                     self.alarm.set(Some(from_std(before + self.pause.min(pause))), now());
                     self.alarm.rung().await;
                 }
-                Watched::Neither => {}
+                Watched::Between => {}
             }
             let filled = self.read()?;
             self.full = filled == Some(BATCH_SIZE);
@@ -303,7 +303,7 @@ impl Many {
 
     /// Do datagrams gather now?
     pub fn gathers(&self) -> bool {
-        matches!(self.socket, Watched::Looked(_))
+        matches!(self.socket, Watched::ByTimer(_))
     }
 
     /// A look brought so much.
@@ -329,8 +329,8 @@ impl Many {
         }
         self.looked = Instant::now();
         let read = match socket {
-            Watched::Looked(socket) => state.recv((&*socket).into(), &mut slices, metas),
-            Watched::Told(socket) => {
+            Watched::ByTimer(socket) => state.recv((&*socket).into(), &mut slices, metas),
+            Watched::ByRuntime(socket) => {
                 let read = socket.try_io(Interest::READABLE, || state.recv((&*socket).into(), &mut slices, metas));
                 if read.as_ref().is_ok_and(|n| *n < BATCH_SIZE) {
                     // The call ended because nothing was left: another one would only say so. What comes later calls again.
@@ -339,7 +339,7 @@ impl Many {
                 }
                 read
             }
-            Watched::Neither => return Err(io::ErrorKind::NotConnected.into()),
+            Watched::Between => return Err(io::ErrorKind::NotConnected.into()),
         };
         match read {
             Ok(n) => Ok(Some(n)),

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 /// The driver is at work, and looks at everything before it sleeps.
 const AWAKE: u8 = 0;
 const ASLEEP: u8 = 1;
-/// Somebody has called since it last looked.
+/// Another thread has called since it last looked.
 const CALLED: u8 = 2;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Wake {
         }
     }
 
-    /// The driver is about to sleep; false when somebody has called and it must not.
+    /// The driver is about to sleep; false when another thread has called, so that it must not.
     pub fn may_sleep(&self) -> bool {
         self.state.compare_exchange(AWAKE, ASLEEP, Ordering::AcqRel, Ordering::Acquire).is_ok()
     }
@@ -63,7 +63,7 @@ mod tests {
     use std::sync::Arc;
     use std::sync::atomic::AtomicU64;
 
-    /// Whatever the order, what was done before a call is seen after it: nobody sleeps through one.
+    /// Whatever the order, what was done before a call is seen after it: the driver sleeps through none.
     #[test]
     fn no_call_is_lost() {
         const CALLS: u64 = 20_000;

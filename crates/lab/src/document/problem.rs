@@ -11,7 +11,7 @@ pub struct ScenarioError {
     pub file: String,
     /// Its line, counted from 1, where it could be found.
     pub line: Option<usize>,
-    /// What is wrong.
+    /// The mistake, in words for the author of the scenario.
     pub what: String,
 }
 
@@ -118,7 +118,7 @@ impl Problem {
         Problem { place, ..self }
     }
 
-    /// Where it is.
+    /// The file and line of the value that is wrong, or who set it.
     pub fn origin(&self) -> &Origin {
         &self.at
     }

@@ -52,7 +52,7 @@ pub(crate) enum ReadError {
     Problem(Problem),
 }
 
-/// What serde found.
+/// A value that does not fit the type it is read as, with the way to it.
 #[derive(Debug)]
 pub(crate) struct Fault {
     wrong: Wrong,

@@ -16,7 +16,7 @@ const OF_SERIES: [&str; 4] = ["time", "series", "path", "value"];
 /// May this be the name of a file? Of a scenario, of an experiment, of a figure.
 ///
 /// # Errors
-/// What it needs.
+/// The name has another form; the error says which form a name needs.
 pub fn of_file(name: &str) -> Result<(), String> {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.' | ' ' | '+' | '%');
     if name.is_empty() || name.starts_with('.') || !name.chars().all(plain) {

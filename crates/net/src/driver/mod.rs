@@ -1,8 +1,8 @@
 //! The driver: one task that owns the sockets, moves packets between them and the engine, and keeps its timers.
 //!
 //! It runs on a thread of its own, so that whatever the program does on its runtime never delays a timer or an
-//! acknowledgement. There it waits by one system call for its sockets, its timers and whoever calls. Each turn does bounded work: at most one batch of datagrams from each socket, then what the
-//! engine has to send.
+//! acknowledgement. There it waits by one system call for its sockets, its timers and calls from other threads. Each turn
+//! does bounded work: at most one batch of datagrams from each socket, then what the engine has to send.
 
 pub(crate) mod descriptor;
 mod many;
@@ -173,8 +173,8 @@ impl Driver {
     }
 }
 
-/// Waits, but no longer than `left`, and notes which sockets have something to read. Did somebody call, are there news of
-/// interfaces?
+/// Waits, but no longer than `left`, and notes which sockets have something to read. Answers whether another thread called,
+/// and whether there are news of interfaces.
 fn poll_all(wake: &Wake, monitor: &Monitor, ports: &mut [Port], left: Option<Duration>) -> [bool; 2] {
     let left = left.map(|d| Timespec {
         tv_sec: (d.as_nanos() / 1_000_000_000) as i64,
@@ -197,11 +197,11 @@ fn poll_all(wake: &Wake, monitor: &Monitor, ports: &mut [Port], left: Option<Dur
     };
     // An error counts too: reading tells which.
     let rung = |i: usize| found > 0 && fds.get(i).is_some_and(|fd| !fd.revents().is_empty());
-    let told = [rung(0), news && rung(1)];
+    let called_and_news = [rung(0), news && rung(1)];
     let ready: Vec<bool> = (first..fds.len()).map(rung).collect();
     drop(fds);
     for (port, ready) in ports.iter_mut().filter(|p| p.io.is_some()).zip(ready) {
         port.ready = ready;
     }
-    told
+    called_and_news
 }

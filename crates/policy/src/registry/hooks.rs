@@ -28,7 +28,7 @@ macro_rules! hooks {
             pub const fn name(self) -> &'static str {
                 match self { $(Hook::$hook => stringify!($folder),)* }
             }
-            /// What it decides.
+            /// The question that policies of the hook answer, as `anabranch policies` prints it.
             pub const fn decides(self) -> &'static str {
                 match self { $(Hook::$hook => $decides,)* }
             }

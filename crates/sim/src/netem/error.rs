@@ -16,7 +16,7 @@ struct Inside {
     mistake: Mistake,
 }
 
-/// What is wrong.
+/// A kind of mistake in the words of a link.
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub enum Mistake {
@@ -76,13 +76,13 @@ impl ParseError {
         self
     }
 
-    /// The same, of the word at this place in the list of words.
+    /// The error, as one of the word at this place in the list of words.
     pub(super) fn at_word(mut self, word: usize) -> Self {
         self.0.word = Some(word);
         self
     }
 
-    /// What is wrong.
+    /// The kind of mistake.
     pub fn mistake(&self) -> &Mistake {
         &self.0.mistake
     }

@@ -92,7 +92,7 @@ fn number_and_unit(text: &str) -> Option<(f64, &str)> {
 /// A span such as `30ms`, `0.5s`, `200us`.
 ///
 /// # Errors
-/// What it needs.
+/// The text has another form; the error says which form a value needs.
 pub fn time(text: &str) -> Result<Duration, ValueError> {
     let wrong = || ValueError::needs("a time with its unit, such as 30ms or 1.5s", text);
     let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
@@ -111,7 +111,7 @@ pub fn time(text: &str) -> Result<Duration, ValueError> {
 /// A rate such as `6mbit`; `unlimited` is none.
 ///
 /// # Errors
-/// What it needs.
+/// The text has another form; the error says which form a value needs.
 pub fn rate(text: &str) -> Result<Option<Rate>, ValueError> {
     let lower = text.to_ascii_lowercase();
     if lower == "unlimited" || lower == "none" {
@@ -147,7 +147,7 @@ pub fn rate(text: &str) -> Result<Option<Rate>, ValueError> {
 /// A share such as `0.1%`, as a fraction of one.
 ///
 /// # Errors
-/// What it needs.
+/// The text has another form; the error says which form a value needs.
 pub fn share(text: &str) -> Result<f64, ValueError> {
     let wrong = || ValueError::needs("a share in percent, such as 0.1%", text);
     let number = match text.strip_suffix('%') {
@@ -166,7 +166,7 @@ pub fn share(text: &str) -> Result<f64, ValueError> {
 /// counted in powers of two.
 ///
 /// # Errors
-/// What it needs.
+/// The text has another form; the error says which form a value needs.
 pub fn bytes(text: &str) -> Result<u64, ValueError> {
     let wrong = || ValueError::needs("a number of bytes, such as 64KB or 1500", text);
     let (number, unit) = number_and_unit(text).ok_or_else(wrong)?;
@@ -188,7 +188,7 @@ pub fn bytes(text: &str) -> Result<u64, ValueError> {
 /// A whole number.
 ///
 /// # Errors
-/// What it needs.
+/// The text has another form; the error says which form a value needs.
 pub fn count(text: &str, of: &str) -> Result<u64, ValueError> {
     text.parse().map_err(|_| ValueError::needs(format!("a whole number of {of}"), text))
 }
