@@ -98,7 +98,7 @@ impl Listener {
     /// Listens on an address, or on all.
     pub fn open(at: &PeerUri, policies: &PolicyArgs, limits: Limits) -> Result<Self, Failure> {
         let mut association = policies.association(at)?;
-        let receive_buffer = std::mem::replace(&mut association.receive_buffer, STRANGERS);
+        let receive_buffer = std::mem::replace(&mut association.limits.receive_buffer, STRANGERS);
         let mut config = match &at.host {
             Some(host) => ServerConfig::new(uri::resolve(host, at.port)?, association),
             None => ServerConfig::everywhere(at.port, association),

@@ -26,7 +26,7 @@ async fn serve(at: SocketAddr, association: AssocConfig) -> Result<(), Box<dyn s
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut association = AssocConfig::new(Profile::named("low-latency")?);
     // How long all networks may be silent before the server counts as gone.
-    association.peer_timeout = Some(Duration::from_secs(60));
+    association.failure.peer_timeout = Some(Duration::from_secs(60));
     let at = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
     let server = serve(at, association.clone());
 

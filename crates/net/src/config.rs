@@ -219,8 +219,12 @@ impl ConnectOptions {
         if self.paths.is_empty() {
             return wrong("a connection needs at least one path".into());
         }
-        if self.paths.len() > self.association.max_paths {
-            return wrong(format!("{} paths, but at most {} allowed", self.paths.len(), self.association.max_paths));
+        if self.paths.len() > self.association.limits.max_paths {
+            return wrong(format!(
+                "{} paths, but at most {} allowed",
+                self.paths.len(),
+                self.association.limits.max_paths
+            ));
         }
         for (i, p) in self.paths.iter().enumerate() {
             check_path(transport, p)?;

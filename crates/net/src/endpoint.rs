@@ -235,7 +235,7 @@ fn start(mut b: Beginning) -> Result<Endpoint, Error> {
         let machine: Vec<IpAddr> =
             interface::list().map_err(Error::Driver)?.into_iter().flat_map(|i| i.addresses).collect();
         let ours: Vec<LocalId> = commands.iter().flat_map(|c| locals.of_server(c.slot, &machine)).collect();
-        b.engine.association.addresses = locals.listed(ours);
+        b.engine.association.addresses.listed = locals.listed(ours);
     }
     let engine = Engine::new(b.engine, Box::new(SystemEntropy), clock::now());
     let shared = Arc::new(Shared::new(transport, engine, locals).map_err(Error::Driver)?);

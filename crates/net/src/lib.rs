@@ -36,8 +36,9 @@
 //! # It comes back by itself
 //!
 //! A [`Connection`] is one association and ends with it: when the peer says so, when its host answers that it knows
-//! nothing of it (the peer was started anew), or when nothing was answered for [`AssocConfig::peer_timeout`]. Until then
-//! it survives the silence of all paths. [`Reconnecting`] begins the next one as soon as there is a peer again:
+//! nothing of it (the peer was started anew), or when nothing was answered for
+//! [`peer_timeout`](anabranch_engine::config::Failure::peer_timeout). Until then it survives the silence of all paths.
+//! [`Reconnecting`] begins the next one as soon as there is a peer again:
 //!
 //! ```no_run
 //! # use anabranch_net::{AssocConfig, ClientConfig, ConnectOptions, Endpoint, Profile, Reconnecting, SendOptions};

@@ -98,7 +98,7 @@ struct Now {
 /// [`recv`](Self::recv).
 ///
 /// A peer that was killed and started again is noticed at once, for its host answers that it knows nothing of us; one
-/// that is silent after [`AssocConfig::peer_timeout`](crate::AssocConfig::peer_timeout). Until then the association
+/// that is silent after [`peer_timeout`](anabranch_engine::config::Failure::peer_timeout). Until then the association
 /// stays, and goes on as soon as any path returns.
 #[derive(Clone)]
 pub struct Reconnecting {
@@ -301,7 +301,7 @@ async fn keep(
 /// The options of one try.
 fn once_more(mut options: ConnectOptions, first: bool) -> ConnectOptions {
     options.allow_missing |= !first;
-    options.association.max_init_timeout.get_or_insert(INIT_EVERY.into());
+    options.association.timers.max_init_timeout.get_or_insert(INIT_EVERY.into());
     options
 }
 

@@ -138,8 +138,8 @@ async fn a_peer_that_falls_silent_is_gone() {
     let (relay, silent) = relay(server.listening()[0]);
     let client = client();
     let mut association = config("sctp");
-    association.max_association_retrans = 2;
-    association.heartbeat_interval = Span::from_millis(200);
+    association.failure.max_association_retrans = 2;
+    association.timers.heartbeat_interval = Span::from_millis(200);
     let options = ConnectOptions::new(relay, association);
     let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
     let (near, far) = (near.unwrap(), far.unwrap());

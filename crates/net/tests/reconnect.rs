@@ -102,9 +102,9 @@ async fn a_silent_peer_is_given_up_by_time() {
     let (relay, silent) = relay(server.listening()[0]);
     let client = client();
     let mut config = config("cmt");
-    config.peer_timeout = Some(anabranch_net::Duration::from_millis(2_500));
+    config.failure.peer_timeout = Some(anabranch_net::Duration::from_millis(2_500));
     // Messages that are given up before they leave ask for no answer.
-    config.heartbeat_interval = anabranch_net::Duration::from_millis(500);
+    config.timers.heartbeat_interval = anabranch_net::Duration::from_millis(500);
     let options = ConnectOptions::new(relay, config);
     let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
     let (near, far) = (near.expect("connected"), far.expect("accepted"));

@@ -133,9 +133,15 @@ pub fn assoc_config(profile: &str) -> AssocConfig {
         Profile::named(profile).expect("a profile that is registered"),
         anabranch_engine::Constants::RFC,
     );
-    if let Some(d) = &mut c.path_mtu_discovery {
-        d.max = c.packet_size;
+    if let Some(d) = &mut c.mtu.discovery {
+        d.max = c.mtu.packet_size;
     }
+    c
+}
+
+/// A configuration with changes.
+pub fn changed(mut c: AssocConfig, change: impl FnOnce(&mut AssocConfig)) -> AssocConfig {
+    change(&mut c);
     c
 }
 

@@ -69,12 +69,11 @@ fn endpoint(name: &str, life: u64, accept: bool, config: &AssocConfig, now: Inst
 
 impl Day {
     fn new(profile: &str, seed: u64) -> Day {
-        let config = AssocConfig {
-            heartbeat_interval: ms(5_000),
+        let config = changed(assoc_config(profile), |c| {
+            c.timers.heartbeat_interval = ms(5_000);
             // While one path is down, a burst of losses on the other may hold ten probes in a row: a day must not end so.
-            max_association_retrans: 60,
-            ..assoc_config(profile)
-        };
+            c.failure.max_association_retrans = 60;
+        });
         let b = Bench::connected(seed, &config, &[(link(10, 15), link(10, 15)), (link(4, 40), link(4, 40))]);
         let now = b.now;
         let mut d = Day {

@@ -3,7 +3,7 @@
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_base::{PathId, RandomStream};
-use anabranch_engine::{AssocConfig, CloseReason, Endpoint, EndpointConfig, Event, LocalId};
+use anabranch_engine::{CloseReason, Endpoint, EndpointConfig, Event, LocalId};
 use anabranch_policy::view::PathState;
 use anabranch_sim::Direction;
 use anabranch_wire::kind;
@@ -67,7 +67,7 @@ fn one_alternate_stands_in_while_the_primary_is_inactive() {
 /// Shows: 9260/H6.
 #[test]
 fn more_errors_than_the_limit_end_it_and_nothing_is_sent_any_more() {
-    let config = AssocConfig { max_association_retrans: 4, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.failure.max_association_retrans = 4);
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     m.send(3, 1_000);
     m.b.run_for(ms(14_999));
@@ -98,7 +98,7 @@ fn probes_of_a_silent_path_count_no_faster_than_its_timer() {
 /// Shows: 9260/H7.
 #[test]
 fn each_acknowledgement_of_data_begins_the_count_again() {
-    let config = AssocConfig { max_association_retrans: 4, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.failure.max_association_retrans = 4);
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     for round in 0..5 {
         m.send(1, 1_000);

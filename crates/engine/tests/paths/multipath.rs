@@ -107,7 +107,7 @@ fn the_handshake_names_no_address() {
 #[test]
 fn a_peer_without_address_changes_keeps_one_path_and_never_hears_from_another() {
     let config = assoc_config("cmt");
-    let server = AssocConfig { dynamic_addresses: false, ..config.clone() };
+    let server = changed(config.clone(), |c| c.extensions.dynamic_addresses = false);
     let mut b = Bench::pair(5, &config, &server);
     for (f, r) in two() {
         b.paths.add(&format!("path{}", b.paths.len()), f, r);

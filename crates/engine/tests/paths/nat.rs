@@ -241,7 +241,7 @@ fn two_paths_behind_one_address_keep_apart_when_a_port_changes() {
 #[test]
 fn an_idle_path_whose_port_changes_is_found_again_by_its_heartbeats() {
     let mut config = assoc_config("cmt");
-    config.heartbeat_interval = ms(1_000);
+    config.timers.heartbeat_interval = ms(1_000);
     let mut b = Bench::connected(5, &config, &two()[..1]);
     b.nat[0].set_port(60_001);
     b.run_for(ms(5_000));
@@ -296,7 +296,7 @@ fn two_clients_behind_one_address_are_two_associations() {
 #[test]
 fn a_peer_without_address_changes_keeps_its_association_and_one_path() {
     let config = assoc_config("cmt");
-    let server = AssocConfig { dynamic_addresses: false, ..config.clone() };
+    let server = changed(config.clone(), |c| c.extensions.dynamic_addresses = false);
     let mut b = bench(&config, &server);
     b.connect(&config);
     b.run_for(ms(3_000));
@@ -326,7 +326,7 @@ fn a_path_that_could_not_join_is_used_as_the_others_die() {
     for profile in ["live", "low-latency"] {
         for dead in [500, 1_000, 3_000, 7_000, 16_000, 45_000] {
             for paths in [2, 3] {
-                let config = AssocConfig { max_association_retrans: 100, ..assoc_config(profile) };
+                let config = changed(assoc_config(profile), |c| c.failure.max_association_retrans = 100);
                 let mut b = bench(&config, &config);
                 for _ in 2..paths {
                     b.paths.add("path2", link(10, 40), link(10, 40));

@@ -5,7 +5,7 @@ use crate::common::raw::*;
 use crate::common::signed::*;
 use crate::common::*;
 use anabranch_base::Tsn;
-use anabranch_engine::{AddressError, AssocConfig, Association, ListedAddress, LocalId};
+use anabranch_engine::{AddressError, Association, ListedAddress, LocalId};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, InitFields, Parameter, Params, kind};
 use std::net::IpAddr;
@@ -254,7 +254,7 @@ fn what_the_peer_adds_is_not_reached_from_what_goes() {
 #[test]
 fn too_many_wishes_are_refused() {
     let addresses = (0..40).map(|i| ListedAddress { local: LocalId(i), ip: ours(i) }).collect();
-    let mut s = Signed::with(&AssocConfig { addresses, ..assoc_config("sctp") }, &[]);
+    let mut s = Signed::with(&changed(assoc_config("sctp"), |c| c.addresses.listed = addresses), &[]);
     let taken = (0..40).take_while(|i| act(&mut s, |a, now| a.prefer_address(now, ours(*i))).is_ok()).count();
     assert_eq!(taken, 33, "one that is asked, and 32 that wait");
     let more = act(&mut s, |a, now| a.add_address(now, LocalId(50), ours(50), peer(1)));
@@ -266,7 +266,13 @@ fn too_many_wishes_are_refused() {
 #[test]
 fn a_request_does_not_move_to_the_path_that_takes_the_number() {
     let addresses = (0..2).map(|i| ListedAddress { local: LocalId(i), ip: ours(i) }).collect();
-    let mut s = Signed::with(&AssocConfig { addresses, max_paths: 2, ..assoc_config("sctp") }, &[]);
+    let mut s = Signed::with(
+        &changed(assoc_config("sctp"), |c| {
+            c.addresses.listed = addresses;
+            c.limits.max_paths = 2;
+        }),
+        &[],
+    );
     act(&mut s, |a, now| {
         a.interface_down(now, LocalId(1));
         a.interface_up(now, LocalId(1));

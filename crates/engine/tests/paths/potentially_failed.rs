@@ -12,7 +12,7 @@ use anabranch_wire::kind;
 fn config(pfmr: u16, pmr: u16) -> AssocConfig {
     let mut c = assoc_config("sctp");
     c.profile.set(Hook::PathState, &format!("potentially_failed:pfmr={pfmr}")).expect("a policy");
-    c.max_path_retrans = pmr;
+    c.failure.max_path_retrans = pmr;
     c
 }
 
@@ -175,7 +175,7 @@ fn only_what_left_on_one_path_alone_speaks_for_it() {
 /// Shows: ext/Q9.
 #[test]
 fn an_acknowledgement_that_was_only_late_restores_the_path() {
-    let mut m = manual(&AssocConfig { max_burst: 0, ..config(0, 5) });
+    let mut m = manual(&changed(config(0, 5), |c| c.sending.max_burst = 0));
     let next = m.open_window(12 * FULL as u64);
     m.send(10, FULL);
     assert_eq!(m.sent().len(), 10);
@@ -191,7 +191,7 @@ fn an_acknowledgement_that_was_only_late_restores_the_path() {
 /// Shows: ext/Q11.
 #[test]
 fn with_every_path_inactive_the_one_with_fewest_errors_is_tried_and_stays_inactive() {
-    let mut b = two(&AssocConfig { max_association_retrans: 100, ..config(0, 1) });
+    let mut b = two(&changed(config(0, 1), |c| c.failure.max_association_retrans = 100));
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.stream(&mut b, ms(10), ms(500));
     b.cut(0);
@@ -222,7 +222,7 @@ fn with_every_path_inactive_the_one_with_fewest_errors_is_tried_and_stays_inacti
 /// Shows: ext/Q10.
 #[test]
 fn users_who_want_no_doubt_see_none() {
-    let mut b = two(&AssocConfig { shows_doubt: false, ..config(0, 2) });
+    let mut b = two(&changed(config(0, 2), |c| c.failure.shows_doubt = false));
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.stream(&mut b, ms(10), ms(500));
     b.cut(0);
@@ -242,7 +242,7 @@ fn users_who_want_no_doubt_see_none() {
 #[test]
 fn the_path_in_use_becomes_the_primary_above_the_switchover_limit() {
     for (switchover, stays) in [(None, false), (Some(0), true), (Some(2), true), (Some(3), true)] {
-        let mut b = two(&AssocConfig { primary_switchover: switchover, ..config(0, 5) });
+        let mut b = two(&changed(config(0, 5), |c| c.failure.primary_switchover = switchover));
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         flow.stream(&mut b, ms(10), ms(500));
         b.cut(0);
@@ -268,8 +268,8 @@ fn the_path_in_use_becomes_the_primary_above_the_switchover_limit() {
 /// Shows: ext/Q12.
 #[test]
 fn a_switchover_before_data_leaves_the_path_is_refused() {
-    let plain = |n| AssocConfig { primary_switchover: Some(n), ..assoc_config("sctp") };
-    let doubting = |n| AssocConfig { primary_switchover: Some(n), ..config(2, 5) };
+    let plain = |n| changed(assoc_config("sctp"), |c| c.failure.primary_switchover = Some(n));
+    let doubting = |n| changed(config(2, 5), |c| c.failure.primary_switchover = Some(n));
     assert!(plain(5).check().is_ok() && doubting(2).check().is_ok() && doubting(9).check().is_ok());
     for refused in [plain(4), doubting(1)] {
         let why = refused.check().expect_err("too low").to_string();
@@ -281,7 +281,7 @@ fn a_switchover_before_data_leaves_the_path_is_refused() {
     let mut b = two(&assoc_config("sctp"));
     let mut a = b.assoc(Side::Client);
     assert!(a.set_path_thresholds(config(3, 5).profile, Some(2)).is_err());
-    assert_eq!(a.config().primary_switchover, None, "nothing changed");
+    assert_eq!(a.config().failure.primary_switchover, None, "nothing changed");
     assert!(a.set_path_thresholds(config(0, 5).profile, Some(0)).is_ok(), "while it lives");
     drop(a);
     let mut flow = Flow::new(Side::Client, 0, 1_000);

@@ -88,7 +88,7 @@ fn a_path_that_was_idle_is_measured_from_what_it_did_not_deliver() {
 #[test]
 fn what_held_nothing_is_not_taken_over() {
     let mut config = assoc_config("live");
-    config.heartbeat_interval = ms(1_000);
+    config.timers.heartbeat_interval = ms(1_000);
     let mut b = Bench::connected(3, &config, &[(link(6, 30), link(6, 5)), (link(6, 60), link(6, 5))]);
     stream(&mut b, ms(1_000));
     b.run_for(ms(1_000));

@@ -4,7 +4,7 @@ use crate::common::keys::{association_key, key_vector, signed};
 use crate::common::raw::*;
 use crate::common::signed::{accepted_with_keys, offer_of};
 use crate::common::*;
-use anabranch_engine::{AssocConfig, AssocId, AuthConfig, AuthKeyError, CloseReason, Event, Phase};
+use anabranch_engine::{AssocConfig, AssocId, AuthKeyError, CloseReason, Event, Phase};
 use anabranch_wire::{Cause, Chunk, CookieEcho, Parameter, Params, cause_code, kind, parameter_kind};
 use bytes::Bytes;
 
@@ -13,8 +13,11 @@ fn offer(chunks: &[u8]) -> Vec<u8> {
 }
 
 fn wanting(chunks: &[u8], keys: &[(u16, &'static [u8])], active_key: u16) -> AssocConfig {
-    let keys = keys.iter().map(|(id, k)| (*id, Bytes::from_static(k))).collect();
-    AssocConfig { auth: AuthConfig { chunks: chunks.to_vec(), keys, active_key }, ..assoc_config("sctp") }
+    changed(assoc_config("sctp"), |c| {
+        c.auth.chunks = chunks.to_vec();
+        c.auth.keys = keys.iter().map(|(id, k)| (*id, Bytes::from_static(k))).collect();
+        c.auth.active_key = active_key;
+    })
 }
 
 /// An accepted association, and the key of both ends without a shared one.
@@ -277,7 +280,7 @@ fn an_abort_without_a_signature_ends_nothing() {
 #[test]
 fn two_that_sign_everything() {
     let all = [kind::DATA, kind::SACK, kind::HEARTBEAT, kind::HEARTBEAT_ACK, kind::COOKIE_ECHO, kind::COOKIE_ACK];
-    let config = AssocConfig { profile: assoc_config("cmt").profile, ..wanting(&all, &[(7, b"seven")], 7) };
+    let config = changed(wanting(&all, &[(7, b"seven")], 7), |c| c.profile = assoc_config("cmt").profile);
     let mut b = Bench::connected(4, &config, &[(link(10, 20), link(10, 20)), (link(10, 30), link(10, 30))]);
     b.strict = true;
     b.tap = Some(vec![]);

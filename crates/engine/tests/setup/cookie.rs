@@ -96,11 +96,10 @@ fn cookies_differ_and_say_nothing_that_the_handshake_did_not() {
     assert!(one.len() <= 128, "{} bytes", one.len());
     // The same moment of another endpoint has another secret: its cookies are nobody's here.
     let mut other = Raw::new();
+    let mut config = anabranch_engine::EndpointConfig::new(PORT, assoc_config("sctp"));
+    config.accept = true;
     other.endpoint = anabranch_engine::Endpoint::new(
-        anabranch_engine::EndpointConfig {
-            accept: true,
-            ..anabranch_engine::EndpointConfig::new(PORT, assoc_config("sctp"))
-        },
+        config,
         Box::new(anabranch_base::RandomStream::named(99, "another")),
         other.now,
     );

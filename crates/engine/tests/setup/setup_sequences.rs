@@ -2,7 +2,7 @@
 //! between calls of the user. Nothing panics, nothing piles up, and what is told to the user makes sense.
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
+use crate::common::{assoc_config, changed, ms};
 use anabranch_base::{RandomStream, Tsn};
 use anabranch_engine::{AssocConfig, AssocId, Association, Event, ListedAddress, LocalId, SendOptions};
 use anabranch_wire::{
@@ -28,7 +28,8 @@ impl World {
     fn new(seed: u64) -> World {
         let addresses =
             (0..2).map(|i| ListedAddress { local: LocalId(i), ip: [198, 51, 100, i as u8].into() }).collect();
-        let config = AssocConfig { addresses, ..assoc_config(["sctp", "cmt", "live"][(seed % 3) as usize]) };
+        let config =
+            changed(assoc_config(["sctp", "cmt", "live"][(seed % 3) as usize]), |c| c.addresses.listed = addresses);
         World {
             r: Raw::with(&config, |_| {}),
             random: RandomStream::named(seed, "setup"),
@@ -198,7 +199,7 @@ fn any_order_is_survived() {
     let mut ends = 0;
     for seed in 0..600 {
         let mut w = World::new(seed);
-        let config = AssocConfig { addresses: vec![], ..assoc_config("sctp") };
+        let config = changed(assoc_config("sctp"), |c| c.addresses.listed = vec![]);
         for _ in 0..300 {
             w.step(&config);
         }

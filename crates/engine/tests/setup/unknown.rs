@@ -2,8 +2,8 @@
 //! HEARTBEATs carry (§3.3.5).
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
-use anabranch_engine::{AssocConfig, Phase};
+use crate::common::{assoc_config, changed, ms};
+use anabranch_engine::Phase;
 use anabranch_wire::{Parameter, Params, cause_code, kind};
 
 /// A type for each meaning of the two high bits: goes on, reports.
@@ -311,7 +311,7 @@ fn what_an_init_ack_had_is_reported_padded_in_between() {
 #[test]
 fn pr_sctp_that_is_switched_off_is_reported_to_who_announces_it() {
     for on in [false, true] {
-        let c = AssocConfig { partial_reliability: on, ..assoc_config("sctp") };
+        let c = changed(assoc_config("sctp"), |c| c.extensions.partial_reliability = on);
         let mut r = Raw::with(&c, |_| {});
         r.connect(&c);
         let ours = r.take_one();

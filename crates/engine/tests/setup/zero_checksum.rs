@@ -9,7 +9,7 @@ use anabranch_wire::{CommonHeader, Parameter, Params, kind};
 const DTLS: u32 = 1;
 
 fn config(method: Option<u32>) -> AssocConfig {
-    AssocConfig { error_detection: method, ..assoc_config("sctp") }
+    changed(assoc_config("sctp"), |c| c.extensions.error_detection = method)
 }
 
 fn announces(method: u32) -> Vec<u8> {

@@ -5,7 +5,7 @@ use crate::common::*;
 use anabranch_engine::AssocConfig;
 
 fn unlimited(profile: &str) -> AssocConfig {
-    AssocConfig { max_burst: 0, ..assoc_config(profile) }
+    changed(assoc_config(profile), |c| c.sending.max_burst = 0)
 }
 
 fn single() -> Manual {

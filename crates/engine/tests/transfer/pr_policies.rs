@@ -57,7 +57,7 @@ fn one_fragment_over_the_limit_takes_its_message_along_and_others_stay() {
 /// Shows: ext/F16.
 #[test]
 fn what_is_less_important_makes_room() {
-    let config = AssocConfig { send_buffer: 20_000, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.limits.send_buffer = 20_000);
     let mut m = single(&config);
     let with = |p| SendOptions { discard_priority: Some(p), ..on(2) };
     let mut taken = 0;
@@ -99,7 +99,7 @@ fn each_policy_alone_does_its_part_only() {
     for (spec, again, makes_room) in
         [("retransmissions", 0, false), ("priority", 3, true), ("lifetime", 3, false), ("never", 3, false)]
     {
-        let mut config = AssocConfig { send_buffer: 6_000, ..assoc_config("sctp") };
+        let mut config = changed(assoc_config("sctp"), |c| c.limits.send_buffer = 6_000);
         config.profile.set(Hook::Abandon, spec).expect("registered");
         let mut m = single(&config);
         let o = SendOptions { max_retransmissions: Some(0), ..on(1) };

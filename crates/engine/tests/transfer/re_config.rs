@@ -12,7 +12,10 @@ use anabranch_wire::{
 };
 
 fn config() -> AssocConfig {
-    AssocConfig { stream_reconfiguration: true, max_streams: 40, ..assoc_config("sctp") }
+    changed(assoc_config("sctp"), |c| {
+        c.extensions.stream_reconfiguration = true;
+        c.limits.max_streams = 40;
+    })
 }
 
 fn offer() -> Vec<u8> {
@@ -441,7 +444,7 @@ fn the_peer_may_have_more_streams_up_to_the_limit() {
 /// Two of us, with loss: everything is reset again and again while data flows both ways.
 #[test]
 fn resets_under_loss_lose_nothing() {
-    let config = AssocConfig { stream_reconfiguration: true, ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| c.extensions.stream_reconfiguration = true);
     let mut b = Bench::connected(6, &config, &[(link(10, 20), link(10, 20)), (link(5, 40), link(5, 40))]);
     b.strict = true;
     let mut n = 0u32;

@@ -40,7 +40,7 @@ fn every_second_packet_or_after_the_delay() {
 /// Shows: 9260/S2.
 #[test]
 fn no_setting_delays_a_sack_beyond_half_a_second() {
-    let config = AssocConfig { sack_delay: Duration::from_secs(30), ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.timers.sack_delay = Duration::from_secs(30));
     let mut m = begun(&config);
     m.message(1, 100);
     assert_eq!(sacks(&m.during(ms(500))).len(), 1);
@@ -161,7 +161,7 @@ fn as_many_gap_blocks_as_fit_the_lowest_first() {
 /// Shows: 9260/S8, 9260/S9.
 #[test]
 fn a_full_buffer_drops_what_is_new_at_the_top_and_keeps_what_it_acknowledged() {
-    let config = AssocConfig { receive_buffer: 20_000, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.limits.receive_buffer = 20_000);
     let mut m = begun(&config);
     m.b.auto_read = false;
     m.read();

@@ -137,7 +137,10 @@ fn a_skip_shows_that_a_message_has_no_end() {
 
 #[test]
 fn a_half_delivered_message_ends_with_a_word() {
-    let config = AssocConfig { partial_delivery: true, receive_buffer: 5_000, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| {
+        c.messages.partial_delivery = true;
+        c.limits.receive_buffer = 5_000;
+    });
     let (mut r, id) = accepted_with(&config);
     let middle = DataFlags { begin: false, end: false, ..WHOLE };
     let mut n = 0;

@@ -45,7 +45,7 @@ fn what_is_neither_acknowledged_nor_given_up_comes_back_whole() {
 #[test]
 fn what_was_given_up_is_kept_for_who_asks_for_it() {
     for asks in [true, false] {
-        let config = AssocConfig { return_given_up: asks, ..assoc_config("sctp") };
+        let config = changed(assoc_config("sctp"), |c| c.messages.return_given_up = asks);
         let (mut r, id) = accepted(&config);
         send(&mut r, id, 0, Some(100), vec![1; 900]);
         send(&mut r, id, 0, None, vec![2; 900]);

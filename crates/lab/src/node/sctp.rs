@@ -187,10 +187,10 @@ impl SctpAgent {
     fn open(&mut self, now: Instant) {
         let mut association = self.config.association.clone();
         // The paths are the pairs and no others: elsewhere the network may lead nowhere.
-        association.max_paths = self.config.pairs.iter().count().max(1);
+        association.limits.max_paths = self.config.pairs.iter().count().max(1);
         if self.config.end == End::Client && self.interfaces.len() > 1 {
             let listed = |(i, a): (usize, &Address)| ListedAddress { local: LocalId(i as u16), ip: ip(*a) };
-            association.addresses = self.interfaces.iter().enumerate().map(listed).collect();
+            association.addresses.listed = self.interfaces.iter().enumerate().map(listed).collect();
         }
         let mut config = EndpointConfig::new(PORT, association.clone());
         config.accept = self.config.end == End::Server;

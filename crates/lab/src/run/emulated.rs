@@ -54,7 +54,7 @@ impl Emulated {
         let paths = paths.collect::<Result<Vec<_>, _>>()?;
         let (mut association, _) = sctp.config(seed).map_err(|e| RunError(e.to_string()))?;
         // Relays are address translators: a further path joins as it does behind any of them.
-        association.dynamic_addresses = true;
+        association.extensions.dynamic_addresses = true;
         // What watches the agents of the virtual network, which never run, now watches this.
         let mut application = Application::new(traffic(flow, seed, &live.record), sctp.delivery);
         application.start(live.start);

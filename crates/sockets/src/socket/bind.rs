@@ -164,7 +164,7 @@ impl Stack {
         let listed = self.listed(&bound, None);
         let s = self.get(id)?;
         let mut config = s.options.association(&self.settings, bound.addresses.iter().any(IpAddr::is_ipv6));
-        config.addresses = listed;
+        config.addresses.listed = listed;
         if let Some(p) = self.ports.get_mut(&bound.port) {
             p.listener = Some(id);
             p.endpoint.set_accept(Some(config));

@@ -105,7 +105,7 @@ impl Sender {
             given_up: LazyBox::empty(),
             abandoned_reported: 0,
             sends: false,
-            outbound_streams: config.outbound_streams,
+            outbound_streams: config.limits.outbound_streams,
             user_data_at: None,
         }
     }

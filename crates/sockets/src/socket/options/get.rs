@@ -234,7 +234,7 @@ impl Stack {
             if let Some(e) = self.engine(a) {
                 heartbeat = e.heartbeat_setting(path).unwrap_or(heartbeat);
                 let own = e.path_limits(path).and_then(|l| l.max_retrans);
-                retrans = own.unwrap_or(e.config().max_path_retrans);
+                retrans = own.unwrap_or(e.config().failure.max_path_retrans);
             }
         }
         match heartbeat {

@@ -143,7 +143,7 @@ impl Association {
     /// Reads gap blocks into extended ranges.
     fn read_gaps(&mut self, cum: u64, s: &Sack<'_>, nr: Option<&NrSack<'_>>) -> GapsRead {
         let g = &mut self.scratch.gap_ranges;
-        let (span, alone) = ((cum, self.sender.board.sent_end()), self.config.gap_blocks_alone);
+        let (span, alone) = ((cum, self.sender.board.sent_end()), self.config.compatibility.gap_blocks_alone);
         let read = read_blocks(span, alone, s.gaps(), &mut g.next);
         let Some(nr) = nr.filter(|_| read == GapsRead::Fine) else { return read };
         let read = read_blocks(span, alone, nr.kept(), &mut g.kept);

@@ -146,7 +146,7 @@ impl Association {
             };
             let cx = cx.view(&self.views);
             let (Some(p), Some(v)) = (self.paths.get_mut(i), self.views.paths.get(i)) else { continue };
-            let (timer, max) = (self.policies.timer.as_ref(), self.config.rto_max);
+            let (timer, max) = (self.policies.timer.as_ref(), self.config.timers.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
                 // Without one is a path on which an acknowledgement was taken back (`stale_sacks_count`).
                 (Some(_), Some(oldest_sent)) if moved || p.timers.t3.is_none() => {
