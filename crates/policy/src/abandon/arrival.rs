@@ -11,7 +11,7 @@
 //! the paths' rates are known, of which more important classes take their part. Rates are only known from what leaves: where
 //! all groups went for want of one for five times `trickle`, it is not asked about for one. Limits of retransmissions and
 //! priorities hold as in `rfc7496`.
-//! Parameters: as said; times in ms.
+//! Parameters: as described; times in ms.
 
 use super::{Abandon, Reason};
 use crate::predict::{Forecast, newest_rtt, rate, uncertainty};
@@ -40,11 +40,11 @@ pub(super) const POLICY: Policy<dyn Abandon> = Policy {
 
 /// Time to spare that schedulers want on a path that is not the fastest, and a little more.
 const SPARE: Duration = Duration::from_millis(30);
-/// Packets that wait where the paths cannot keep up.
+/// Packets waiting on a path, from which on it counts as one where the paths cannot keep up.
 const BACKLOG: u64 = 8;
-/// Times `trickle` in which no group passes, after which the rates are in doubt, and those of a round of doubt.
+/// Times `trickle` in which no group passes, after which the rates are in doubt, and for how long they then stay so.
 const DOUBT: (u64, u64) = (5, 6);
-/// What more important classes leave, at the least: one part in so many.
+/// Least part of the rate that more important classes leave to the others: one in so many.
 const LEAST_LEFT: u64 = 10;
 
 struct Arrival {
@@ -53,7 +53,7 @@ struct Arrival {
     risk: Ppm,
     margin: Duration,
     trickle: Duration,
-    /// Since when no group passed that could have been in time at a higher rate.
+    /// Since when no group has passed that could have been in time at a higher rate.
     none_drained: Cell<Option<Instant>>,
 }
 
@@ -68,14 +68,14 @@ impl Arrival {
             none_drained: Cell::new(None),
         }
     }
-    /// When it would be there over `p`, if its flight takes so long at the least. A path without a sample might be fast.
+    /// Arrival of `c` over `p` if its flight takes at least `flight`. A path without a sample might be fast.
     fn over(&self, cx: &AssocView<'_>, c: &ChunkView, p: &PathView, flight: Duration) -> Option<Instant> {
         let takes = || {
             Forecast::of(cx.now, p).at_least(flight).arrival(c.len) + uncertainty(cx.now, p, self.risk) + self.margin
         };
         (!p.min_rtt.is_zero()).then(|| cx.now + takes())
     }
-    /// When it would be there at the earliest; none while not all paths are known: then nothing is given up early.
+    /// Earliest arrival over all paths; `None` while some are not known yet: then nothing is given up early.
     fn arrival(&self, cx: &AssocView<'_>, c: &ChunkView, flight: impl Fn(&PathView) -> Duration) -> Option<Instant> {
         let mut fastest = None;
         for p in cx.active() {
@@ -93,11 +93,11 @@ impl Arrival {
         }
         newest_rtt(cx.now, p).min(longest_flight(c, deadline))
     }
-    /// Nothing has left for so long that one message leaves whatever is predicted.
+    /// Has nothing left for so long that one message leaves whatever is predicted?
     fn starves(&self, cx: &AssocView<'_>, c: &ChunkView) -> bool {
         c.transmissions == 0 && cx.data_sent_at.is_none_or(|t| cx.now.since(t) >= self.trickle)
     }
-    /// Time until the rest of the group has left, at the rate of all paths together; nothing while that still doubles.
+    /// Time until the rest of the group has left, at the rate of all paths together; zero while that still doubles.
     fn rest(&self, cx: &AssocView<'_>, c: &ChunkView) -> Duration {
         let settled = cx.active().all(|p| !p.in_slow_start());
         if !self.drain || !settled || c.group_unsent <= c.len {
@@ -113,8 +113,8 @@ impl Arrival {
         let left = rate.saturating_sub(above).max(rate / LEAST_LEFT);
         if left == 0 { Duration::ZERO } else { Rate::from_bytes_per_sec(left).time_for(c.group_unsent - c.len) }
     }
-    /// It would be late itself, or its group be late with it: of a rate that once was low nothing would ever be heard
-    /// again if all groups went because of it.
+    /// Would it be late itself, or its group with it? Once a rate was measured low, nothing would ever correct it again
+    /// if all groups were given up because of it.
     fn drains_late(&self, cx: &AssocView<'_>, c: &ChunkView, deadline: Instant) -> bool {
         let Some(there) = self.arrival(cx, c, |_| Duration::ZERO) else { return false };
         let rest = self.rest(cx, c);
@@ -160,7 +160,7 @@ impl Arrival {
     }
 }
 
-/// The part of a message's time that its flight may take: the rest is for waiting.
+/// The part of a message's time that its flight may take; the rest is for waiting.
 fn longest_flight(c: &ChunkView, deadline: Instant) -> Duration {
     (deadline - c.queued_at) * 3 / 5
 }

@@ -8,9 +8,10 @@
 //! says that something is missing waits no longer than it has to. Where nothing is missing, few packets in an interval are few
 //! bytes beside a SACK, which then waits for company, but not for long.
 //!
-//! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the same while something
-//! is missing; `packets` that are worth a SACK where nothing is: with fewer it leaves `longest` ms after the last one;
-//! `quick` ms from the first DATA in which each packet is answered: the sender finds out what the paths carry.
+//! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the least time while
+//! something is missing; `packets` that are worth a SACK where nothing is: with fewer it leaves `longest` ms after the
+//! last one;
+//! `quick` ms from the first DATA in which each packet is answered, while the sender finds out what the paths carry.
 
 use super::{AckWhen, Acknowledge, ReceiveView};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};

@@ -12,8 +12,8 @@
 //! A suspected path gets no new data and quick probes, its window and error count stay. One answer restores it. T3, at
 //! its time, counts the first error; RFC 7829's states follow after `pfmr` errors: a failed path starts again from a
 //! small window, which a short silence does not deserve.
-//! Only while another path is active that is idle or was heard of since: with nowhere better to go, leaving helps
-//! nobody, and acknowledgements of one path may have been lost on their way by another.
+//! Only while another path is active that is idle or was heard of since: with nowhere better to go, leaving is no use,
+//! and acknowledgements of one path may have been lost on their way by another.
 //! What a path leaves behind should not wait for the others' windows to grow: they have room for `takeover` packets, the
 //! first window of RFC 6928, in use no further than their threshold. Max.Burst still spreads them.
 //! Parameters: times in ms; `few`, `takeover` and `pfmr`.
@@ -102,7 +102,7 @@ impl PathTruth {
             rtt + (p.rtt_deviation * self.deviations).min(most).max(self.margin)
         }
     }
-    /// The silence that says something.
+    /// The silence from which on a path is suspected.
     fn silence(&self, p: &PathView) -> Duration {
         let usual = p.answer_gap * 2 + p.answer_gap_var * self.deviations;
         if p.srtt.is_zero() {

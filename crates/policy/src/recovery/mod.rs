@@ -24,7 +24,7 @@ pub struct Progress {
 /// The one packet that may leave whatever the window says (RFC 9260 §7.2.4 step 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// None.
+    /// No packet.
     No,
     /// On any path, until it was used.
     Anywhere,
