@@ -1,12 +1,12 @@
-//! What a policy wants to be asked, and what it counts: the questions that every hook has.
+//! Which optional callbacks a policy implements, and what it counts.
 
-/// A set of questions that cost something and that most policies have no use for. The engine reads the set of an
-/// association's policies once and never asks what is not in it.
+/// A set of optional callbacks that cost something and that most policies do not implement. The engine reads the sets of
+/// an association's policies once, and hot paths skip what is not in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asks(u16);
 
 impl Asks {
-    /// No such question.
+    /// No optional callback.
     pub const NOTHING: Asks = Asks(0);
     /// `PathScheduler::look_ahead`; one chunk at a time without.
     pub const LOOK_AHEAD: Asks = Asks(1);
