@@ -1,16 +1,17 @@
 //! A message is given up when it can no longer arrive by its deadline.
 //!
-//! Source: ours, on top of RFC 3758 §4.1 and RFC 7496 §3, whose deadlines say until when a message may leave. Under
-//! overload those deliver nearly everything just too late. Here a message goes as soon as no active path could deliver
-//! it in time: what is in flight there leaves first, then it flies for up to a round trip (see `predict`), and `risk`
-//! mean deviations of the round trip are to spare. Giving up early leaves the capacity to what can still be in time.
-//! What is predicted must not stop what would correct the prediction: where nothing has left for `trickle`, one message
-//! leaves although it may be late; where a path never was measured, nothing is predicted for it.
-//! A message may belong to a group that is only useful whole (a video frame): with `whole`, what is left of a group of
-//! which something was given up goes too, and with `drain` the time the rest of the group needs to leave counts, once
-//! the paths' rates are known, of which more important classes take their part. Rates are only known from what leaves: where
-//! all groups went for want of one for five times `trickle`, it is not asked about for one. Limits of retransmissions and
-//! priorities hold as in `rfc7496`.
+//! Source: ours, on top of RFC 3758 §4.1 and RFC 7496 §3, whose deadlines limit when a message may leave. Under
+//! overload those rules deliver nearly everything just too late. This policy gives a message up as soon as no active
+//! path could deliver it in time, which leaves the capacity to messages that can still be in time.
+//! The arrival on a path is the time to send what is queued there, the flight (see `predict`), `risk` mean deviations
+//! of the round trip, and `margin`. Three rules keep a wrong prediction from stopping the traffic that would correct
+//! it: when nothing has left for `trickle`, one message leaves although it may be late; on a path without a round-trip
+//! sample nothing is predicted; and when for five times `trickle` every group would have been given up for want of rate
+//! alone, `drain` is suspended for one `trickle`.
+//! A message may belong to a group that is only useful whole, such as a video frame. With `whole`, the rest of a group
+//! is given up once part of it was. With `drain`, the time that the rest of the group needs at the paths' rates counts
+//! too, less what more important classes take of these rates. Limits of retransmissions and priorities hold as in
+//! `rfc7496`.
 //! Parameters: as described; times in ms.
 
 use super::{Abandon, Reason};
