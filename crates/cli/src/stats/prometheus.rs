@@ -78,8 +78,8 @@ const METRICS: &[(&str, &str, &str)] = &[
     ("anabranch_path_data_retransmitted_bytes_total", COUNTER, "Payload sent again."),
     ("anabranch_path_packets_received_total", COUNTER, "Packets received."),
     ("anabranch_path_bytes_received_total", COUNTER, "Bytes received, with SCTP headers."),
-    ("anabranch_path_lost_by_report_total", COUNTER, "Chunks taken as lost by the peer's reports."),
-    ("anabranch_path_lost_by_timeout_total", COUNTER, "Chunks taken as lost by T3."),
+    ("anabranch_path_lost_by_report_total", COUNTER, "Chunks declared lost by the peer's reports."),
+    ("anabranch_path_lost_by_timeout_total", COUNTER, "Chunks declared lost by T3."),
     ("anabranch_path_timeouts_total", COUNTER, "T3 expiries."),
 ];
 

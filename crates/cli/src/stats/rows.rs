@@ -56,9 +56,9 @@ pub struct PathCounts {
     pub packets_received: u64,
     /// Their bytes.
     pub bytes_received: u64,
-    /// Chunks taken as lost after reports.
+    /// Chunks declared lost after reports.
     pub lost_by_report: u64,
-    /// Chunks taken as lost after a timeout.
+    /// Chunks declared lost after a timeout.
     pub lost_by_timeout: u64,
     /// Number of timeouts.
     pub timeouts: u64,

@@ -170,7 +170,7 @@ fn only_what_left_on_one_path_alone_speaks_for_it() {
     assert_eq!(other.state, PotentiallyFailed);
 }
 
-/// The timer was too quick: what it gave as lost is acknowledged before it was sent again.
+/// The timer was too quick: what it declared lost is acknowledged before it was sent again.
 ///
 /// Shows: ext/Q9.
 #[test]

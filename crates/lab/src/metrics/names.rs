@@ -20,7 +20,7 @@ pub enum FlowMetric {
     Convergence,
     /// Messages or segments handed over.
     Messages,
-    /// Chunks given as lost.
+    /// Chunks declared lost.
     Losses,
     /// Chunks sent again.
     Retransmissions,
