@@ -1,7 +1,7 @@
 //! What a run allocates once it is under way: in one link transmission of fifteen at most, of fifty on one path.
 //!
 //! On one path an allocation comes with each refill of the send buffer and with losses. On several paths the messages
-//! that wait for an earlier one stand in the engine's ordered map, whose nodes come and go.
+//! that wait for an earlier one are in the engine's ordered map, whose nodes come and go.
 
 use anabranch_base::{Duration, Instant, Rate};
 use anabranch_engine::AssocConfig;

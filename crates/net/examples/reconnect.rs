@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let work = async {
         for n in 0..20 {
-            // Worth something for 150 ms, so nothing piles up while there is nobody.
+            // Worth something for 150 ms, so nothing piles up without a server.
             let deadline = Some(anabranch_net::now() + Duration::from_millis(150));
             match client.send(SendOptions { deadline, ..SendOptions::default() }, format!("{n}").into()).await {
                 Ok(()) => {}

@@ -63,7 +63,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, mut options: ConnectOptions) -
                 return Err(refused.unwrap_or_else(|| unreachable(shared, &options, &candidates)));
             }
         }
-        // Somebody said no and nobody said yes.
+        // One address refused and none accepted.
         if let Some(e) = refused {
             return Err(e);
         }

@@ -115,7 +115,7 @@ impl Endpoint {
     /// Paths that could not join within that time go on trying.
     ///
     /// # Errors
-    /// A path that cannot be bound, nobody who answers in time, a peer that refuses.
+    /// A path that cannot be bound, no answer in time, a peer that refuses.
     pub async fn connect(&self, options: ConnectOptions) -> Result<Connection, Error> {
         crate::connect::connect(&self.inner.shared, options).await
     }

@@ -70,9 +70,9 @@
 //!
 //! # A second connection to the same server
 //!
-//! Two associations between the same SCTP ports cannot be told apart (RFC 9260 §1.3), and an endpoint has one port, so
-//! [`Endpoint::connect`] refuses the second with [`Error::AlreadyConnected`]. Use streams of the one there is, or another
-//! [`Endpoint`]: each draws a port of its own.
+//! Two associations between the same SCTP ports cannot be distinguished (RFC 9260 §1.3), and an endpoint has one port,
+//! so [`Endpoint::connect`] refuses the second with [`Error::AlreadyConnected`]. Use streams of the one there is, or
+//! another [`Endpoint`]: each draws a port of its own.
 //!
 //! Time: deadlines are [`Instant`]s on the scale of [`now`], one for the whole process.
 

@@ -72,7 +72,7 @@ impl fmt::Display for Trouble {
 pub enum ReconnectState {
     /// It looks for the peer; why, if something went wrong before.
     Connecting(Option<Trouble>),
-    /// There is a connection, the so-manyth, from 1.
+    /// There is a connection; its number, counted from 1.
     Connected(u64),
     /// It was closed, or what was asked for can never work.
     Over(Option<Trouble>),
@@ -180,7 +180,7 @@ impl Reconnecting {
         ReconnectStates { rx: self.inner.now.subscribe(), begun: false }
     }
 
-    /// Hands a message to the connection, waiting for one, but no longer than the message's deadline.
+    /// Gives a message to the connection, waiting for one, but no longer than the message's deadline.
     ///
     /// A message that was taken is lost when its connection is: what must not get lost needs an answer from the peer.
     ///

@@ -1,4 +1,4 @@
-//! Addresses told in the handshake, towards peers that could not learn them later.
+//! Addresses listed in the handshake, towards peers that could not learn them later.
 
 mod common;
 

@@ -97,7 +97,7 @@ fn marking_relay(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Seen>>>) {
             let mut idle = true;
             if let Some((n, from, ecn)) = read(&front, &states[0], &mut buffer) {
                 (client, idle) = (Some(from), false);
-                // Receive offload joins equal packets: they are told apart by nothing here, so only lone ones are noted.
+                // Receive offload joins equal packets: they cannot be distinguished here, so only lone ones are noted.
                 if let Ok(p) = Packet::parse(&buffer[..n], Verify::Checksum) {
                     log.lock().unwrap().push((p.chunks().flatten().map(|c| c.kind).collect(), ecn));
                 }

@@ -11,7 +11,7 @@ use anabranch_wire::Verify;
 use bytes::Bytes;
 use std::net::SocketAddr;
 
-/// SCTP port of all ends: that of WebRTC, which sctp-proto uses unless told.
+/// SCTP port of all ends: that of WebRTC, which sctp-proto uses by default.
 pub const PORT: u16 = 5_000;
 /// DTLS below SCTP (RFC 9653 §6).
 const DTLS: u32 = 1;

@@ -15,7 +15,7 @@ pub(super) const PORT: u16 = 9_899;
 /// Packets written into one buffer.
 const PACKETS_PER_BUFFER: usize = 16;
 
-/// What both ends are told.
+/// Configuration of both ends.
 pub(super) fn config(profile: &str, window: usize) -> Result<AssocConfig, String> {
     let profile = Profile::named(profile).map_err(|e| e.to_string())?;
     let mut c = AssocConfig::new(profile);

@@ -276,7 +276,7 @@ impl Association {
         self.couple_changed_paths(now);
     }
 
-    /// HEARTBEAT: returned as it is (§8.3), with a word about what else stood in it (§3.2.2).
+    /// HEARTBEAT: returned as it is (§8.3), with a report of what else it contained (§3.2.2).
     fn on_heartbeat(&mut self, now: Instant, path: PathId, params: &[u8]) {
         self.control.push(path, What::HeartbeatAck(Bytes::copy_from_slice(params)));
         self.ask_back(now, path);

@@ -137,7 +137,7 @@ fn a_cookie_again_and_again() {
     assert!(s.ids().len() == 1 && elsewhere == 0 && home <= echo.len() * 100_000 && memory.bytes_current < 10_000);
     s.check();
 
-    // After its end a cookie that is still fresh opens one association, which nobody keeps alive; a stale one none.
+    // After its end a cookie that is still fresh opens one association, which is not kept alive; a stale one none.
     let abort = p.packet(&[&[kind::ABORT, 0, 0, 4]]);
     assert_eq!(s.answers(HOME, &abort), []);
     assert!(s.ids().is_empty());
@@ -157,7 +157,7 @@ fn a_cookie_again_and_again() {
     assert_eq!((chunks_of(&late), s.ids().len()), (vec![vec![kind::ERROR]], 0));
 }
 
-/// The victims of RFC 5062 §5 and §6: addresses that somebody else lists, and keeps the association alive.
+/// The victims of RFC 5062 §5 and §6: addresses that an attacker lists, and keeps the association alive.
 #[test]
 fn an_init_with_eight_thousand_addresses() {
     let mut params = Vec::new();

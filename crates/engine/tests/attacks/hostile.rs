@@ -1,4 +1,4 @@
-//! A peer, or somebody between, who breaks the rules: no panic, no memory, no answer that amplifies, and an
+//! A peer, or an attacker in between, that breaks the rules: no panic, no memory, no answer that amplifies, and an
 //! association that did nothing wrong goes on.
 
 use crate::common::*;

@@ -158,7 +158,7 @@ fn acknowledgements_kept_and_taken_back() {
     assert_eq!(r.phase(id), Phase::Established);
 }
 
-/// Filler and what nobody agreed on says nothing and changes nothing.
+/// Filler and what was not agreed on says nothing and changes nothing.
 #[test]
 fn filler_and_marks_nobody_asked_for() {
     let (mut r, id) = accepted();

@@ -206,7 +206,7 @@ impl Bench {
         Bench::connected_pair(seed, config, config, links)
     }
 
-    /// The same with two ends that differ.
+    /// A connected pair whose two ends differ.
     pub fn connected_pair(
         seed: u64,
         config: &AssocConfig,
@@ -421,7 +421,7 @@ impl Bench {
         }
     }
 
-    /// The same, its checksum looked at.
+    /// Injects a packet whose checksum is verified.
     pub fn inject_summed(&mut self, side: Side, path: usize, bytes: &[u8]) {
         let (now, bytes) = (self.now, Bytes::copy_from_slice(bytes));
         match side {

@@ -21,7 +21,7 @@ const REST: u64 = 40_000;
 /// What both ends and the bench with its ledgers may hold at rest, bytes: buffers keep the room that they once needed
 /// until their association ends.
 const AT_REST: i64 = 1 << 20;
-/// The same while data flows and paths fail.
+/// Most bytes held while data flows and paths fail.
 const PEAK: u64 = 4 << 20;
 /// How much more the second half of a long run may hold at rest than the first, on average, bytes.
 const GROWTH: i64 = 64 << 10;
@@ -323,7 +323,7 @@ impl Day {
         while self.b.now < end {
             self.tick(false);
         }
-        assert!(!self.orphaned && !self.forgotten, "a restart nobody noticed");
+        assert!(!self.orphaned && !self.forgotten, "a restart that was not noticed");
         self.to_server.settle();
         self.to_client.settle();
         self.b.check();

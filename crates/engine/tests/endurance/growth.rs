@@ -477,15 +477,18 @@ fn messages_given_up() {
                 let work = steps(|| {
                     r.drain();
                     r.run_for(ms(3_000));
-                    // The peer skips what it is told, FORWARD-TSN by FORWARD-TSN.
+                    // The peer skips what each FORWARD-TSN names.
                     for _ in 0..1_000 {
-                        let told = |c: &Chunk<'_>| match c {
+                        let skipped = |c: &Chunk<'_>| match c {
                             Chunk::ForwardTsn(f) => Some(f.new_cum),
                             Chunk::IForwardTsn(f) => Some(f.new_cum),
                             _ => None,
                         };
-                        let point =
-                            r.take().iter().flat_map(|s| s.chunks().iter().filter_map(told).collect::<Vec<_>>()).last();
+                        let point = r
+                            .take()
+                            .iter()
+                            .flat_map(|s| s.chunks().iter().filter_map(skipped).collect::<Vec<_>>())
+                            .last();
                         if let Some(point) = point {
                             r.give(&[&sack_of(point, &[], &[])]);
                             if point == first.plus(n - 1) {

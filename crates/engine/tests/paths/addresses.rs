@@ -1,4 +1,4 @@
-//! Addresses that INIT and INIT ACK list: told, taken as paths, probed (RFC 9260 §5.1.2, §5.4).
+//! Addresses that INIT and INIT ACK list: listed, taken as paths, probed (RFC 9260 §5.1.2, §5.4).
 
 use crate::common::raw::*;
 use crate::common::{assoc_config, changed, ms};
@@ -57,13 +57,13 @@ fn no_address_is_listed_unless_the_user_names_it() {
     assert_eq!(addresses_in(&r.take_one()), Vec::<IpAddr>::new());
 
     let config = changed(config, |c| c.addresses.listed = ours(2));
-    let told = [ip("198.51.100.0"), ip("198.51.100.1")];
+    let named = [ip("198.51.100.0"), ip("198.51.100.1")];
     let mut r = Raw::with(&config, |_| {});
     r.connect(&config);
-    assert_eq!(addresses_in(&r.take_one()), told);
+    assert_eq!(addresses_in(&r.take_one()), named);
     r.from = peer(9);
     r.give_tagged(0, &[&init(init_fields(1), &[])]);
-    assert_eq!(addresses_in(&r.take_one()), told);
+    assert_eq!(addresses_in(&r.take_one()), named);
 }
 
 /// Shows: 9260/A11.
@@ -221,19 +221,19 @@ fn a_family_that_the_peer_uses_is_supported_whatever_it_says() {
         c.addresses.listed = [ours(1), vec![ListedAddress { local: LocalId(1), ip: v6 }]].concat()
     });
     let only = |family: u16| bytes(&Parameter::SupportedAddressTypes(&family.to_be_bytes()));
-    let told = |params: &[u8]| {
+    let named = |params: &[u8]| {
         let mut r = Raw::with(&both, |_| {});
         r.give_tagged(0, &[&init(init_fields(1), params)]);
         addresses_in(&r.take_one())
     };
     let v4 = ip("198.51.100.0");
     // It sends from IPv4, and claims to know only IPv6, or only IPv4, or nothing.
-    assert_eq!(told(&only(6)), [v4, v6]);
-    assert_eq!(told(&only(5)), [v4]);
-    assert_eq!(told(&[]), [v4, v6]);
+    assert_eq!(named(&only(6)), [v4, v6]);
+    assert_eq!(named(&only(5)), [v4]);
+    assert_eq!(named(&[]), [v4, v6]);
     // Or lists an address of the family that it does not name.
     let list = [only(5), listing(&[ip("2001:db8::1")])].concat();
-    assert_eq!(told(&list), [v4, v6]);
+    assert_eq!(named(&list), [v4, v6]);
 }
 
 #[test]

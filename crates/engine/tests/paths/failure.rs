@@ -31,7 +31,7 @@ fn new_data_takes_the_primary_path_and_the_user_chooses_it() {
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     b.tap = Some(vec![]);
     flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
-    assert_eq!(carried(&mut b), [0], "the first one unless told otherwise");
+    assert_eq!(carried(&mut b), [0], "the first one by default");
     for path in [2, 1, 0] {
         assert!(b.assoc(Side::Client).set_primary(PathId(path)));
         flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
@@ -211,7 +211,7 @@ fn the_cascade_of_rtx_csi_tells_where_its_decisions_fell() {
 }
 
 /// A server that forgot its client while one way of the client was on its way to become known: AUTH and ASCONF of
-/// nobody's are dropped silently (RFC 5061 §4.1.1), so that something else has to notice.
+/// those of no association are dropped silently (RFC 5061 §4.1.1), so that something else has to notice.
 #[test]
 fn an_interface_that_comes_back_during_the_handshake_hides_no_dead_peer() {
     // Down until before and until after the COOKIE ACK has come.

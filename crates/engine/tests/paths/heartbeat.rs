@@ -52,7 +52,7 @@ fn an_unanswered_one_backs_off_and_an_inactive_path_is_still_probed() {
             Event::PathChanged { path: PathId(1), to: PathState::Inactive, reason: PathReason::HeartbeatLost, .. }
         )
     };
-    assert_eq!(b.client_events.iter().filter(|e| inactive(e)).count(), 1, "told once: {:?}", b.client_events);
+    assert_eq!(b.client_events.iter().filter(|e| inactive(e)).count(), 1, "reported once: {:?}", b.client_events);
     assert!(b.path(Side::Client, 1).errors > 5);
     assert!(list.len() > 8 && list.iter().all(|g| *g <= 125_000), "it goes on: {list:?}");
     b.restore(1);

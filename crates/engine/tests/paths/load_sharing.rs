@@ -84,7 +84,7 @@ fn a_window_grows_when_the_earliest_of_its_own_path_is_acknowledged() {
         assert_eq!((m.path(0).cwnd, m.path(1).cwnd), (before.0, before.1 + grown));
         first = by_path[0].clone();
     }
-    // The same where the earliest has been sent again, after its timer: then it is what the path waits for.
+    // Likewise where the earliest has been sent again, after its timer: then it is what the path waits for.
     let mut m = two(&cmt(&[]));
     let [first_again, _] = sent_by_path(&mut m, 20);
     assert_eq!(first_again, first);

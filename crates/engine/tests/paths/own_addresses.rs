@@ -160,7 +160,7 @@ fn an_address_that_the_peer_does_not_know_is_gone() {
     }
 }
 
-/// Neither when the interface comes back nor when the peer does: but others are told of it, as configured.
+/// Neither when the interface comes back nor when the peer does; but other peers learn of it, as configured.
 #[test]
 fn what_is_deleted_stays_away() {
     let mut s = Signed::new(&[]);
@@ -175,7 +175,7 @@ fn what_is_deleted_stays_away() {
     assert!(!speaks(&mut s, 1), "the interface is not the address");
     assert_eq!(listed_at_restart(&mut s), [ours(0)]);
     assert!(!speaks(&mut s, 1), "the peer has not heard of it");
-    // Somebody else begins an association.
+    // Another peer begins an association.
     s.r.from = peer(77);
     s.r.give_tagged(0, &[&init(init_fields(PEER_TAG + 7), &offer(&[]))]);
     let params = init_of(&s.r.take_one()).1;
@@ -201,7 +201,7 @@ fn a_learnt_address_that_was_deleted_does_not_come_back_with_the_peer() {
     assert!(!speaks(&mut s, 2));
 }
 
-/// The user takes back what the peer has not been told yet.
+/// The user takes back what the peer does not know yet.
 #[test]
 fn a_path_from_an_address_that_was_to_go_keeps_it() {
     let mut s = Signed::new(&[]);

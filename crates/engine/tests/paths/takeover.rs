@@ -47,7 +47,7 @@ fn cut(config: anabranch_engine::AssocConfig, cut_path: usize) -> (Bench, Option
 fn live_leaves_a_silent_path_within_its_bound_and_returns() {
     // The faster path carries the whole flow, so it is the one that hurts.
     let (b, taken) = cut(assoc_config("live"), 0);
-    // DESIGN: max(200 ms, 2 x the larger SRTT).
+    // max(200 ms, 2 x the larger SRTT).
     let taken = taken.expect("taken over");
     assert!(taken <= ms(200), "{taken}");
     let back = |e: &Event| matches!(e, Event::PathChanged { path: PathId(0), to: PathState::Active, .. });

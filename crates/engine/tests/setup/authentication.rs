@@ -141,7 +141,7 @@ fn what_we_want_signed_counts_behind_an_auth_only() {
     wrong[20] ^= 1;
     b.r.give(&[&wrong]);
     b.r.give(&[&signed(9, &key, &[&d])]);
-    assert!(b.r.read(b.id).is_empty() && b.r.take().is_empty(), "a wrong MAC and a key that nobody has");
+    assert!(b.r.read(b.id).is_empty() && b.r.take().is_empty(), "a wrong MAC and an unknown key");
     b.r.give(&[&signed(0, &key, &[&d])]);
     assert_eq!(b.r.read(b.id), [b"hello"]);
 }
@@ -202,8 +202,8 @@ fn shared_keys_come_go_and_change() {
     assert_eq!(a.activate_auth_key(4), Err(AuthKeyError::Retired(4)));
     drop(a);
     assert!(heard(&mut b, 4, b"four"));
-    let told = b.r.events_of(id).iter().filter(|e| **e == Event::AuthKeyFree { id: 4 }).count();
-    assert_eq!(told, 1, "once");
+    let freed = b.r.events_of(id).iter().filter(|e| **e == Event::AuthKeyFree { id: 4 }).count();
+    assert_eq!(freed, 1, "once");
     let mut a = b.r.endpoint.association_mut(id).expect("alive");
     a.set_auth_key(4, b"anew");
     assert_eq!((a.activate_auth_key(4), a.deactivate_auth_key(4)), (Ok(()), Err(AuthKeyError::Active(4))));

@@ -245,7 +245,7 @@ fn an_init_ack_from_another_address_makes_that_one_the_peer() {
     r.from = peer(5);
     r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &[]);
     let echo = r.take_one();
-    // Nobody has confirmed it: the cookie brings a nonce.
+    // It is not confirmed: the cookie brings a nonce.
     assert_eq!((echo.remote, echo.kinds()), (peer(5), vec![kind::COOKIE_ECHO, kind::HEARTBEAT]));
     r.answer_heartbeat(&echo);
     r.give(&[&chunk(kind::COOKIE_ACK, 0, &[])]);

@@ -221,8 +221,9 @@ fn gaps_and_duplicates_need_a_sack_beside_it() {
     r.give(&[&data(PEER_TSN, 0, b"the gap")]);
     let sent = r.take();
     assert_eq!(sent.iter().flat_map(Sent::kinds).collect::<Vec<_>>(), [kind::SHUTDOWN, kind::SACK]);
-    let told = |c: &Chunk<'_>| if let Chunk::Sack(s) = c { s.duplicates().collect() } else { vec![] };
-    let duplicates: Vec<Tsn> = sent.iter().flat_map(|s| s.chunks().iter().flat_map(told).collect::<Vec<_>>()).collect();
+    let duplicates_of = |c: &Chunk<'_>| if let Chunk::Sack(s) = c { s.duplicates().collect() } else { vec![] };
+    let duplicates: Vec<Tsn> =
+        sent.iter().flat_map(|s| s.chunks().iter().flat_map(duplicates_of).collect::<Vec<_>>()).collect();
     assert_eq!(duplicates, [PEER_TSN]);
 }
 
@@ -325,7 +326,7 @@ fn a_lost_shutdown_complete_is_made_up_for() {
     r.give(&[&shutdown_ack()]);
     assert_eq!(r.take_kinds(), [[kind::SHUTDOWN_COMPLETE]]);
     assert!(closed(&r, id).is_some());
-    // The peer repeats itself to somebody who has forgotten everything.
+    // The peer repeats itself to a host that has forgotten everything.
     r.give(&[&shutdown_ack()]);
     let sent = r.take_one();
     assert_eq!((sent.kinds(), sent.vtag(), sent.flags() & 1), (vec![kind::SHUTDOWN_COMPLETE], r.tag, 1));

@@ -83,7 +83,7 @@ fn repetitions_go_round_the_peers_addresses() {
     let sent = r.take();
     assert!(!sent.is_empty() && sent.iter().all(|s| (s.local.0, s.remote) == two), "the first was never learnt");
 
-    // The cookie goes round what the INIT ACK listed, with a probe where nobody has confirmed the address (§5.4).
+    // The cookie goes round what the INIT ACK listed, with a probe where the address is not confirmed (§5.4).
     let (mut r, _, ours) = waiting();
     r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &listing(&[peer(1).ip(), peer(2).ip()]));
     r.run_for(ms(8_000));

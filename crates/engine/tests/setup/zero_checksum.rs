@@ -214,7 +214,7 @@ fn two_of_us_do_without() {
     assert!(tap.len() > 50);
 }
 
-/// RFC 9653 §5.3 lets packets for nobody be answered too.
+/// RFC 9653 §5.3 lets packets without an association be answered too.
 #[test]
 fn strangers_without_a_checksum_are_answered_where_that_is_wanted() {
     for answered in [false, true] {

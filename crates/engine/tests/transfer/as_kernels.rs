@@ -40,18 +40,18 @@ fn data_tsn(sent: &Sent) -> anabranch_base::Tsn {
     sent.chunks().iter().find_map(of).expect("a DATA chunk")
 }
 
-/// RFC 9260 §8.1 leaves open whether the peer is told.
+/// RFC 9260 §8.1 leaves open whether the peer gets an ABORT.
 #[test]
 fn a_peer_that_is_given_up_may_be_told() {
-    for told in [false, true] {
+    for aborts in [false, true] {
         let few = |c: &mut AssocConfig| {
             c.failure.max_association_retrans = 2;
-            c.failure.abort_when_given_up = told;
+            c.failure.abort_when_given_up = aborts;
         };
         let (mut r, id) = Raw::connected(&config(few));
         r.send(id, b"into the void");
         let abort = r.run_until_sent(kind::ABORT, ms(60_000));
-        assert_eq!(abort.is_some(), told);
+        assert_eq!(abort.is_some(), aborts);
         assert_eq!(closed(&r, id), Some(CloseReason::PeerGone));
     }
 }

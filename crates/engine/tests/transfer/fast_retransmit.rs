@@ -31,7 +31,7 @@ fn only_news_above_it_is_a_report() {
     let mut m = single();
     m.send(20, 1_000);
     m.sent();
-    // The same blocks again and again acknowledge nothing new.
+    // Equal blocks again and again acknowledge nothing new.
     for _ in 0..5 {
         m.sack(0, &[(2, 2)]);
     }

@@ -142,7 +142,7 @@ fn another_may_begin_where_messages_may_be_given_up() {
     }
 }
 
-/// The same when what it had last comes behind the beginning of the next one, or behind all of it.
+/// Likewise when what it had last comes behind the beginning of the next one, or behind all of it.
 #[test]
 fn another_may_have_begun_before_what_is_given_up_was_here() {
     let strict = changed(config(), |c| c.extensions.partial_reliability = false);

@@ -278,7 +278,7 @@ fn what_the_peer_gave_up_is_passed() {
     r.give(&[&i_data(6, piece(2, 0, 0, false), b"is ")]);
     assert_eq!(r.read(id), [b"is kept"]);
     assert_eq!(r.endpoint.association(id).expect("alive").held_for_reading(), 0);
-    // Late arrivals of what was skipped are nobody's.
+    // Late arrivals of what was skipped belong to no message.
     r.give(&[&i_data(7, piece(1, 0, 1, true), b"late"), &i_data(8, piece(1, 2, 0, true), b"next")]);
     assert_eq!(r.read(id), [b"next"]);
 }

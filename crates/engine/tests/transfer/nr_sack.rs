@@ -92,7 +92,7 @@ fn it_is_used_throughout_when_both_announced_it_and_never_else() {
 #[test]
 fn what_arrived_is_told_for_good_and_stays_told() {
     let (mut r, _) = accepted(&config(), &offer());
-    let mut told = vec![];
+    let mut reported = vec![];
     for n in [0, 2, 3, 5, 7, 5] {
         r.give(&[&data(PEER_TSN.plus(n), n as u16, b"x")]);
         for s in r.take() {
@@ -100,13 +100,13 @@ fn what_arrived_is_told_for_good_and_stays_told() {
                 let Chunk::NrSack(n) = c else { panic!("{c:?}") };
                 let of = |b: GapBlock| (b.start, b.end);
                 assert_eq!(n.sack.gaps().len(), 0);
-                told.push((n.sack.cum_tsn, n.kept().map(of).collect::<Vec<_>>(), n.sack.duplicates().len()));
+                reported.push((n.sack.cum_tsn, n.kept().map(of).collect::<Vec<_>>(), n.sack.duplicates().len()));
             }
         }
     }
-    let last = told.last().cloned();
+    let last = reported.last().cloned();
     assert_eq!(last, Some((PEER_TSN, vec![(2, 3), (5, 5), (7, 7)], 1)));
-    // With more holes than fit a packet the lowest are told, and duplicates only beside them.
+    // With more holes than fit a packet the lowest are reported, and duplicates only beside them.
     for n in 0..700 {
         r.give(&[&data(PEER_TSN.plus(10 + 2 * n), 10 + n as u16, b"x"), &data(PEER_TSN, 0, b"x")]);
     }

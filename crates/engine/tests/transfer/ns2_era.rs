@@ -257,9 +257,9 @@ fn nobody_is_told_that_the_window_opened() {
         }
         m.during(ms(300));
         let got = core::iter::from_fn(|| m.b.assoc(Side::Client).recv()).count();
-        let told: Vec<_> = m.during(ms(300)).into_iter().filter_map(|p| p.sack).collect();
+        let answers: Vec<_> = m.during(ms(300)).into_iter().filter_map(|p| p.sack).collect();
         assert_eq!(got, 8);
-        assert_eq!(told.len(), usize::from(!on), "{told:?}");
+        assert_eq!(answers.len(), usize::from(!on), "{answers:?}");
     }
 }
 

@@ -25,7 +25,7 @@ fn a_message_is_sent_again_as_often_as_it_is_worth() {
         let seen = m.during(ms(20_000));
         let times = m.offsets(&seen).iter().filter(|o| **o == 0).count();
         assert_eq!(times, usize::from(most));
-        assert!(seen.iter().any(|p| p.has(anabranch_wire::kind::FORWARD_TSN)), "the peer is told to skip it");
+        assert!(seen.iter().any(|p| p.has(anabranch_wire::kind::FORWARD_TSN)), "the peer has to skip it");
         // A timeout is congestion and backs off whatever became of the message.
         assert!(m.path(0).cwnd <= FULL as u64 && m.path(0).counters.timeouts > u64::from(most));
         let s = m.b.assoc(Side::Client).stats();

@@ -196,7 +196,7 @@ fn without_an_answer_the_same_comes_again_later_and_later_and_counts() {
     let times: Vec<u64> =
         sent.iter().filter(|s| s.kinds().contains(&kind::RE_CONFIG)).map(|s| s.at.since(start).as_millis()).collect();
     assert_eq!(times[..4], [0, 1_000, 3_000, 7_000]);
-    // Nobody answers anything at all: the association ends as it does without acknowledgements.
+    // Nothing is answered at all: the association ends as it does without acknowledgements.
     r.run_for(ms(2_000_000));
     assert_eq!(r.phase(id), Phase::Closed);
 }
@@ -257,7 +257,7 @@ fn the_peers_streams_begin_again() {
     assert!(r.events_of(id).contains(&Event::StreamsReset { streams: vec![StreamId(1)], incoming: true }));
     r.give(&[&peer_data(t.plus(2), 1, 0, b"b"), &peer_data(t.plus(3), 2, 1, b"b")]);
     assert_eq!(r.read(id).len(), 4);
-    // The same request: the same answer, and nothing is done twice.
+    // A repeated request gets an equal answer, and nothing is done twice.
     r.give(&[&ask]);
     assert_eq!(responses(&r.take()), [(n, result::PERFORMED)]);
     r.give(&[&peer_data(t.plus(4), 1, 1, b"c")]);

@@ -72,7 +72,7 @@ fn one_sample_for_each_round_trip_and_none_from_what_was_sent_twice() {
     let before = m.path(0);
     m.send(2, 100);
     m.packets();
-    // Lost, sent again, acknowledged: of which transmission nobody knows.
+    // Lost, sent again, acknowledged: of which transmission is not known.
     let again = m.during(before.rto + ms(1));
     assert_eq!(m.offsets(&again), [next, next + 1]);
     m.b.run_for(ms(5));

@@ -121,7 +121,7 @@ fn what_waited_is_released_and_what_misses_a_piece_is_gone() {
     r.give(&[&piece(6, 2, 0, WHOLE, b"first")]);
     assert_eq!(r.read(id), [b"first".to_vec(), b"other".to_vec()]);
     assert_eq!(r.endpoint.association(id).expect("alive").held_for_reading(), 0);
-    // The end of what is gone is nobody's message.
+    // The end of what is gone is no one's message.
     r.give(&[&piece(7, 1, 9, BEGIN, b"a"), &skip(7, &[(1, 9)]), &piece(8, 1, 9, END, b"b")]);
     assert!(r.read(id).is_empty());
 }

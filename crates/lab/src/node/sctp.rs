@@ -30,10 +30,10 @@ pub enum End {
     Server,
 }
 
-/// What an agent is told.
+/// Configuration of an agent.
 #[derive(Clone, Debug)]
 pub struct SctpConfig {
-    /// Which end.
+    /// End of the association.
     pub end: End,
     /// The association.
     pub association: AssocConfig,
@@ -101,28 +101,28 @@ impl SctpAgent {
         }
     }
 
-    /// The same with what the link layer of its addresses reports when the association begins.
+    /// This agent with what the link layer of its addresses reports when the association begins.
     #[must_use]
-    pub fn told(mut self, reports: Vec<(Address, FrameErrors)>) -> Self {
+    pub fn with_reports(mut self, reports: Vec<(Address, FrameErrors)>) -> Self {
         self.reports = reports;
         self
     }
 
-    /// The same with something to send.
+    /// This agent with something to send.
     #[must_use]
     pub fn sending(mut self, application: Application) -> Self {
         self.application = Some(application);
         self
     }
 
-    /// The same with an encoder that reads there what the paths carry.
+    /// This agent with an encoder that reads from `dial` what the paths carry.
     #[must_use]
     pub fn telling(mut self, dial: Option<Dial>) -> Self {
         self.dial = dial;
         self
     }
 
-    /// The same with this reader.
+    /// This agent with this reader.
     #[must_use]
     pub fn reading(mut self, reader: Reader) -> Self {
         self.reader = reader;

@@ -61,7 +61,7 @@ impl Emulated {
         Ok(Emulated { plan: plan.clone(), seed, application, association, paths, scene })
     }
 
-    /// What both ends are told.
+    /// The association of both ends.
     pub fn association(&self) -> &AssocConfig {
         &self.association
     }
@@ -123,7 +123,7 @@ fn path(plan: &Plan, scene: &Scene, sctp: &Sctp, pair: (Address, Address)) -> Re
     Ok(EmulatedPath { name: cable, up: beneath(up, sctp.overhead), down: beneath(down, sctp.overhead) })
 }
 
-/// The same link for packets that come without their headers of IP and UDP.
+/// This link for packets that come without their headers of IP and UDP.
 fn beneath(link: LinkConfig, headers: u32) -> LinkConfig {
     let less = |mtu: Option<u32>| mtu.map(|m| m.saturating_sub(headers));
     let schedule = link.schedule.map(|set| match set {

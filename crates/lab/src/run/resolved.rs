@@ -39,7 +39,7 @@ pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
     Ok(all)
 }
 
-/// What differs at a point from the first one; null stands for what it has not.
+/// What differs at a point from the first one; null for what it does not have.
 pub fn changes(first: &Resolved, here: &Resolved) -> Resolved {
     let gone = first.keys().filter(|k| !here.contains_key(*k)).map(|k| (k.clone(), Value::Null));
     let other = here.iter().filter(|(k, v)| first.get(*k) != Some(v)).map(|(k, v)| (k.clone(), v.clone()));
@@ -387,7 +387,7 @@ as = [true, false]
     }
 
     #[test]
-    fn a_point_is_told_by_what_differs() {
+    fn a_point_is_shown_by_what_differs() {
         let all = points();
         assert!(changes(&all[0], &all[0]).is_empty());
         let other = changes(&all[0], &all[2]);

@@ -1,6 +1,6 @@
 //! `[[flow]]`: who talks to whom, and how.
 
-use super::others::{self, OF_TCP};
+use super::tcp_udp::{self, OF_TCP};
 use super::traffic::{self, Traffic};
 use super::units::{BitRate, ByClass, Names, Size, Time};
 use crate::document::{Node, Part, Problem, Table, Value, read as read_keys};
@@ -32,7 +32,7 @@ pub struct Flow {
     pub start_within: Duration,
     /// What it sends.
     pub traffic: TrafficConfig,
-    /// How.
+    /// How it is carried.
     pub transport: Transport,
     /// How its frames are watched.
     pub playout: Option<Playout>,
@@ -68,7 +68,7 @@ pub enum Transport {
 /// How the engine carries a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sctp {
-    /// Policies.
+    /// Policies of the association.
     pub profile: Profile,
     /// What differs from the profile's limits.
     pub limits: Limits,
@@ -83,8 +83,8 @@ pub struct Sctp {
 }
 
 impl Sctp {
-    /// Its retransmission policy is told the true loss rates of its paths (RTX-LOSSRATE's `oracle`).
-    pub fn loss_is_told(&self) -> bool {
+    /// Does its retransmission policy read the true loss rates of its paths (RTX-LOSSRATE's `oracle`)?
+    pub fn reads_true_loss(&self) -> bool {
         let oracle = self.profile.value(Hook::Retransmission, "oracle");
         matches!(oracle, Some(ParamValue::Number(n)) if n != 0.0)
     }
@@ -205,8 +205,8 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     let basic: Basic = read_keys(Part::new(&place, &basic))?;
     let (mut transport, full) = match basic.transport.as_str() {
         "sctp" => sctp(own)?,
-        "tcp" => others::tcp(own)?,
-        "udp" => others::udp(own)?,
+        "tcp" => tcp_udp::tcp(own)?,
+        "udp" => tcp_udp::udp(own)?,
         other => return Err(part.at("transport", format!("is sctp, tcp or udp, not `{other}`"))),
     };
     let traffic = traffic::read(part)?;
@@ -419,7 +419,7 @@ impl Sctp {
         let mut a = AssocConfig::new(self.profile.clone());
         let l = &self.limits;
         a.seed = seed;
-        // Nobody needs to learn addresses that INIT lists.
+        // Addresses that INIT lists need not be learnt.
         a.extensions.dynamic_addresses = false;
         // A frame or a transfer may be larger than the receiver's buffer; who reads it takes what there is.
         a.messages.partial_delivery = true;

@@ -56,7 +56,7 @@ impl Association {
     }
 
     /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
-    /// (RFC 9260 §6.4; DESIGN decision 2).
+    /// (RFC 9260 §6.4; ARCHITECTURE decision 2).
     pub(in crate::association) fn sack_target(&self) -> Option<PathId> {
         // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
         let is_peers = |p: &Path| {

@@ -1,5 +1,5 @@
 //! Addresses that INIT and INIT ACK list: which pairs become paths, and how they are probed (RFC 9260 §5.1.2, §5.4;
-//! DESIGN decision 2).
+//! ARCHITECTURE decision 2).
 //!
 //! With one local interface every address of the peer is a path. With several, each interface is given one pair, the
 //! first that confirms; its other pairs are confirmed and kept warm, and used when it has no better one.

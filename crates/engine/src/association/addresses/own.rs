@@ -19,7 +19,7 @@ pub enum AddressError {
     #[error("the association is not open")]
     Closed,
     /// None of the addresses that we listed.
-    #[error("not an address that the peer was told of")]
+    #[error("not an address that the peer knows")]
     Unknown,
     /// There would be no address left that the peer has confirmed.
     #[error("it is the last confirmed address")]

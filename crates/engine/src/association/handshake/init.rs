@@ -108,7 +108,7 @@ impl Association {
             // It answers from another of its addresses (§5.1.2 C).
             listed.push(from.remote.ip());
         } else if let Some(p) = self.paths.get_mut(self.handshake.path.index()) {
-            // The source is the only address there is (§5.1.2 A). Nobody has named it: it is to be confirmed.
+            // The source is the only address there is (§5.1.2 A). It was not listed: it is to be confirmed.
             (p.local, p.remote, p.origin) = (from.local, from.remote, Origin::Listed);
             self.paths.note_new_address();
         }

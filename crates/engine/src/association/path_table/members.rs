@@ -64,7 +64,7 @@ impl Association {
     }
 
     /// Adds one of our own interfaces as a further path to `remote`. It joins by ASCONF under AUTH and is used once
-    /// its nonce came back; towards a peer without these extensions nothing is sent from it (DESIGN decision 2).
+    /// its nonce came back; towards a peer without these extensions nothing is sent from it (ARCHITECTURE decision 2).
     /// None when the association has no room for another path.
     pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
         self.touch_views();
@@ -148,7 +148,7 @@ impl Association {
             if p.local == local && p.access.interface_down {
                 p.access.interface_down = false;
                 let id = p.id;
-                // From an address the peer has not learnt nothing but the request may leave (DESIGN decision 2).
+                // From an address the peer has not learnt nothing but the request may leave (ARCHITECTURE decision 2).
                 p.access.known_to_peer &= !self.peer.asconf;
                 let start = FirstWindow {
                     cwnd: initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote),

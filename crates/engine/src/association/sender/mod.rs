@@ -336,7 +336,7 @@ impl Sender {
 
     /// What the paths carry within the deadlines of messages; zero until something is known.
     pub fn usable_rate(&self) -> UsableRate {
-        self.carried.told()
+        self.carried.published()
     }
 
     /// Messages that were given up, by policy.

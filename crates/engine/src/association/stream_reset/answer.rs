@@ -47,8 +47,8 @@ impl Association {
         }
         let all: Vec<Parameter<'_>> = chunk.params.iter().take(3).filter_map(Result::ok).collect();
         if !fit_together(&all) {
-            let told = causes(&[Cause::ProtocolViolation(b"parameters of RE-CONFIG")]);
-            return self.control.push(path, What::Error(told));
+            let error = causes(&[Cause::ProtocolViolation(b"parameters of RE-CONFIG")]);
+            return self.control.push(path, What::Error(error));
         }
         for p in &all {
             if let Parameter::ReconfigResponse { response, result, tsns } = *p {

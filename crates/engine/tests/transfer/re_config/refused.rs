@@ -9,7 +9,7 @@ use anabranch_wire::{Parameter, Params, kind, reconfig_result as result};
 
 const REFUSED: Event = Event::ReconfigFailed { result: result::ALREADY_IN_PROGRESS };
 
-/// No HEARTBEATs, which nobody would answer.
+/// No HEARTBEATs, which would not be answered.
 fn quiet() -> (Raw, AssocId) {
     accepted_with(&changed(config(), |c| c.timers.heartbeat_interval = Duration::from_secs(100_000)))
 }
@@ -215,7 +215,7 @@ fn tsns_begin_anew_after_a_refusal_and_data_waits_until_then() {
 /// Shows: ext/R14, ext/R8.
 #[test]
 fn what_the_peer_waits_for_itself_does_not_wait_for_it() {
-    // The same streams: the next request of ours does it.
+    // For these streams the next request of ours does it.
     let (mut r, id) = asking_for_stream_1();
     let (first, n) = (r.first_tsn, PEER_TSN.0);
     refuse(&mut r, first.0);
@@ -225,7 +225,7 @@ fn what_the_peer_waits_for_itself_does_not_wait_for_it() {
     assert_eq!(outgoing(&next_request(&mut r).1).0, first.0.wrapping_add(1));
     assert_eq!(count(&r, id, &REFUSED), 0);
 
-    // Others: it gets them, and the user is told that ours will not be.
+    // Others: it gets them, and the user learns that ours will not be.
     let (mut r, id) = asking_for_stream_1();
     let first = r.first_tsn;
     refuse(&mut r, first.0);

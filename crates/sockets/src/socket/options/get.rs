@@ -16,8 +16,8 @@ use std::net::SocketAddr;
 use zerocopy::{FromZeros, IntoBytes};
 
 impl Stack {
-    /// An option's value. `given` is what the program's buffer holds: where an option is one of an association or an
-    /// address, they stand there.
+    /// An option's value. `given` is the content of the program's buffer: where an option is one of an association or
+    /// an address, it has them.
     ///
     /// # Errors
     /// Not known, too short, or about something that is not there.

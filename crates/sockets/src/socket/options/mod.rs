@@ -149,7 +149,7 @@ impl Options {
         }
     }
 
-    /// Wants the program to be told of `kind`?
+    /// Does the program want notifications of `kind`?
     pub fn tells(&self, kind: u16) -> bool {
         self.events.get(usize::from(kind & 0xff)).copied().unwrap_or(false)
     }

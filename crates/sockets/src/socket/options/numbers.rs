@@ -76,7 +76,7 @@ impl Stack {
         let s = self.get(id)?;
         let o = &s.options;
         let plain = |v: u32| Ok(v.to_ne_bytes().to_vec());
-        // Those that stand behind an association's id when there is room for it.
+        // Those that follow an association's id when there is room for it.
         let numbered = |v: u32| match room >= 8 {
             true => Ok(AssocValue { id: which.into(), value: v.into() }.as_bytes().to_vec()),
             false => plain(v),

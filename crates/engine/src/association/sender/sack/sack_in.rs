@@ -1,4 +1,4 @@
-//! What a SACK does, in the fixed order of DESIGN decision 7.
+//! What a SACK does, in the fixed order of ARCHITECTURE decision 7.
 //!
 //! Accounting and estimators, recovery exit; detection over live copies; losses before growth, in path order;
 //! then credit, growth, coupling; timers. Work is proportional to what the SACK changed.
@@ -151,7 +151,7 @@ impl Association {
             g.kept.clear();
             return read;
         }
-        // Both kinds together are what a SACK would say; one TSN may stand in both.
+        // Both kinds together are what a SACK would say; one TSN may be in both.
         g.next.extend_from_slice(&g.kept);
         join(&mut g.next);
         GapsRead::Fine

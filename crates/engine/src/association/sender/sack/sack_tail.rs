@@ -1,4 +1,4 @@
-//! The second half of what a SACK does: verdicts over what it overtook, and timers (DESIGN decision 7).
+//! The second half of what a SACK does: verdicts over what it overtook, and timers (ARCHITECTURE decision 7).
 
 use crate::association::Association;
 use crate::association::path_table::rto;

@@ -137,7 +137,7 @@ impl Association {
         }
     }
 
-    /// Asks the retransmission policy; gates the answer by window and free passes (baselines B3).
+    /// Asks the retransmission policy; gates the answer by window and free passes.
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
         let pass = self.paths.iter().position(|p| p.congestion.free_pass);

@@ -1,5 +1,5 @@
 //! New data: the path scheduler proposes a chunk and a path, again and again until a packet is full; each answer is
-//! checked here and carried out or refused (DESIGN decision 4).
+//! checked here and carried out or refused (ARCHITECTURE decision 4).
 
 use crate::association::policies::views::{Facts, has_window};
 use crate::association::sender::give_up::is_partial;
