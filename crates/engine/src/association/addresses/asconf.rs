@@ -469,3 +469,7 @@ fn wildcard(like: IpAddr) -> IpAddr {
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     }
 }
+
+#[cfg(test)]
+#[path = "asconf_tests.rs"]
+mod tests;
