@@ -35,11 +35,11 @@ impl Path {
         v.delivery_rate = self.rate.delivery_rate();
         v.loss = self.flight.loss();
         v.oldest_sent = self.flight.oldest_sent();
-        v.last_heard = self.health.last_heard;
-        v.last_shared = self.health.last_shared;
+        v.last_heard = self.health.contact.last_heard();
+        v.last_shared = self.health.contact.last_shared();
         v.rtt_deviation = self.rtt.deviation();
         v.second_sent = self.flight.second_sent();
-        v.unanswered_since = self.unanswered();
+        v.unanswered_since = self.health.contact.unanswered();
         v.asked_at = self.probing.pending.map(|h| h.sent_at);
         v.answer_gap = self.health.answers.mean();
         v.answer_gap_var = self.health.answers.deviation();
@@ -85,10 +85,10 @@ impl Path {
             last_timeout: self.expiry.last,
             oldest_sent: self.flight.oldest_sent(),
             second_sent: self.flight.second_sent(),
-            unanswered_since: self.unanswered(),
+            unanswered_since: self.health.contact.unanswered(),
             asked_at: self.probing.pending.map(|h| h.sent_at),
-            last_heard: self.health.last_heard,
-            last_shared: self.health.last_shared,
+            last_heard: self.health.contact.last_heard(),
+            last_shared: self.health.contact.last_shared(),
             answer_gap: self.health.answers.mean(),
             answer_gap_var: self.health.answers.deviation(),
             frame_errors: self.access.frame_errors,

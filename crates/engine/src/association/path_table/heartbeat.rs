@@ -200,7 +200,7 @@ impl Association {
             p.health.answers_lost = true;
             // Data went by this path since, and it answered: it is not silent.
             let since = |t: Option<Instant>| t > Some(lost.sent_at);
-            if since(p.pace.last_data_sent) && since(p.health.last_heard) {
+            if since(p.pace.last_data_sent) && since(p.health.contact.last_heard()) {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).
@@ -226,7 +226,7 @@ impl Association {
         let least = self.config.timers.rto_initial;
         let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.paths.errors.count().min(16)));
         let silent = |t: Option<Instant>, d: Duration| t.is_none_or(|t| now.since(t) >= d);
-        let heard = self.paths.get(id.index()).and_then(|p| p.health.last_heard);
+        let heard = self.paths.get(id.index()).and_then(|p| p.health.contact.last_heard());
         waited >= least
             || silent(heard, least)
                 && silent(self.paths.errors.last(), doubled.min(self.config.timers.rto_max).max(least))
@@ -310,7 +310,7 @@ impl Association {
     pub(in crate::association) fn confirm(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.health.errors = 0;
-        p.health.last_heard = Some(now);
+        p.health.contact.hear(now);
         self.settle_standby(id);
         self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
         self.send_train(now, id);

@@ -252,7 +252,7 @@ impl Association {
     /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
     pub(in crate::association) fn path_answered(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.health.last_heard = Some(now);
+        p.health.contact.hear(now);
         p.health.errors = 0;
         p.health.answers_lost = false;
         p.health.stalled_since = None;
@@ -349,7 +349,7 @@ impl Association {
         }
         if let Some(p) = self.paths.list.get_mut(id.index()) {
             if was_active && holds {
-                p.health.stalled_since = Some(p.health.unanswered_since.max(p.health.last_heard).unwrap_or(now));
+                p.health.stalled_since = Some(p.health.contact.newest().unwrap_or(now));
             }
             if p.probing.pending.is_none() {
                 self.probe_soon(now, id);
@@ -400,6 +400,6 @@ impl Association {
         let first = self.paths.errors.first()?;
         let limit = self.config.failure.peer_timeout?;
         // One that never answered anything but the handshake is silent since the first error.
-        Some(self.paths.iter().filter_map(|p| p.health.last_heard).max().unwrap_or(first) + limit)
+        Some(self.paths.iter().filter_map(|p| p.health.contact.last_heard()).max().unwrap_or(first) + limit)
     }
 }

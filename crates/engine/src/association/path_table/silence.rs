@@ -37,7 +37,7 @@ impl Association {
 
     /// Nothing is on its way there, so there is time: a HEARTBEAT may get lost, two in a row hardly.
     fn may_ask_again(&self, id: PathId) -> bool {
-        let lost = |p: &Path| p.probing.earlier.as_ref().map_or(0, |e| e.given_up_since(p.health.last_heard));
+        let lost = |p: &Path| p.probing.earlier.as_ref().map_or(0, |e| e.given_up_since(p.health.contact.last_heard()));
         self.paths.get(id.index()).is_some_and(|p| p.flight.bytes() == 0 && lost(p) < 2)
     }
 
@@ -57,7 +57,10 @@ impl Association {
 
     /// A probe of a path in use was not answered: true when that is all the path was silent about, and it is left.
     pub(in crate::association) fn probe_confirms_silence(&mut self, now: Instant, id: PathId) -> bool {
-        let due = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active && p.unanswered().is_some());
+        let due = self
+            .paths
+            .get(id.index())
+            .is_some_and(|p| p.state == PathState::Active && p.health.contact.unanswered().is_some());
         if !due || !self.others_active(id) {
             return false;
         }
@@ -79,7 +82,7 @@ impl Association {
         let Some(copies) = self.sender.copies_of(tsn) else { return };
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
-            let quiet = p.state == PathState::Active && p.health.last_heard.is_none_or(|h| h <= c.sent_at);
+            let quiet = p.state == PathState::Active && p.health.contact.last_heard().is_none_or(|h| h <= c.sent_at);
             if quiet && p.probing.pending.is_none() && self.heartbeat_interval(p).is_some() {
                 self.send_heartbeat(now, c.path);
                 self.refresh_view(c.path);

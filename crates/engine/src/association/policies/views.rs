@@ -147,7 +147,7 @@ impl Association {
                 v.oldest_sent = p.flight.oldest_sent();
                 v.second_sent = p.flight.second_sent();
             }
-            v.unanswered_since = p.unanswered();
+            v.unanswered_since = p.health.contact.unanswered();
             v.send_rate = p.rate.send_rate();
         }
     }

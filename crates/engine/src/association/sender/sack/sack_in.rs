@@ -361,7 +361,7 @@ impl Association {
                 let failed = matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive);
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
-                    p.health.answers.sample(now, p.health.last_heard, owed_since);
+                    p.health.answers.sample(now, p.health.contact.last_heard(), owed_since);
                     self.path_answered(now, copy.path);
                 }
             }
@@ -396,7 +396,9 @@ impl Association {
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.flight_remove(copy.tx_seq, len, false);
-                p.health.last_shared = if on_one_path { p.health.last_shared } else { Some(now) };
+                if !on_one_path {
+                    p.health.contact.hear_shared(now);
+                }
             }
         }
         let latest = copies.iter().filter(|c| self.can_be_meant(now, c)).max_by_key(|c| c.sent_at).copied();

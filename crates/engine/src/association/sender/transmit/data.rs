@@ -213,7 +213,7 @@ impl Association {
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
-            self.paths.iter_mut().for_each(|p| p.expiry.tsns.retain(|t| *t != tsn));
+            self.paths.iter_mut().for_each(|p| p.expiry.about.forget(tsn));
         }
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let burst = p.capacity.on_sent(now, len);
