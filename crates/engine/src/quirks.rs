@@ -142,11 +142,15 @@ mod tests {
         let config = |name: &str| AssocConfig::new(Profile::named(name).expect("a profile"));
         let era = config("ns2-era");
         assert_eq!((era.quirks, era.max_payload()), (Quirks::ns2(), 1_452));
-        assert_eq!((era.initial_window, era.initial_ssthresh), (Some(4_332), 64_821));
+        assert_eq!((era.sending.initial_window, era.sending.initial_ssthresh), (Some(4_332), 64_821));
         assert_eq!(config("ns2-era-cmt").quirks, Quirks::ns2_cmt());
         for name in Profile::names().into_iter().filter(|n| !n.starts_with("ns2-era")) {
             let c = config(name);
-            assert_eq!((c.quirks, c.initial_window, c.peer_chunk_overhead), (Quirks::default(), None, 0), "{name}");
+            assert_eq!(
+                (c.quirks, c.sending.initial_window, c.limits.peer_chunk_overhead),
+                (Quirks::default(), None, 0),
+                "{name}"
+            );
         }
     }
 }

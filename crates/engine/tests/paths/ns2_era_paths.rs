@@ -2,7 +2,6 @@
 
 use crate::common::manual::*;
 use crate::common::*;
-use anabranch_engine::AssocConfig;
 use anabranch_policy::registry::Hook;
 use anabranch_wire::{CountedSack, GapBlock, Packet, SackOut, Verify, kind};
 
@@ -15,7 +14,7 @@ struct Loss {
 
 /// Two full windows. What is sent again goes to the path with the larger window, which is path 1 once path 0 lost.
 fn loss(quirk: &str, on: bool) -> Loss {
-    let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+    let mut c = changed(assoc_config("cmt"), |c| c.sending.max_burst = 0);
     c.profile.set(Hook::Retransmission, "rtx_cwnd").expect("registered");
     choose(&mut c, quirk, on);
     let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
@@ -129,7 +128,7 @@ fn a_sack_goes_back_the_way_its_packet_came() {
 #[test]
 fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
     for on in [false, true] {
-        let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+        let mut c = changed(assoc_config("cmt"), |c| c.sending.max_burst = 0);
         c.profile.set(Hook::LossCount, "delayed_ack_cmt").expect("registered");
         c.profile.set(Hook::Acknowledge, "delayed_ack_cmt").expect("registered");
         choose(&mut c, "gaps_testify", on);
@@ -161,7 +160,10 @@ fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
 #[test]
 fn what_is_taken_back_counts_once_beyond_the_threshold() {
     for on in [false, true] {
-        let mut c = AssocConfig { max_burst: 0, initial_ssthresh: 2 * FULL as u64, ..assoc_config("cmt") };
+        let mut c = changed(assoc_config("cmt"), |c| {
+            c.sending.max_burst = 0;
+            c.sending.initial_ssthresh = 2 * FULL as u64;
+        });
         c.profile.set(Hook::AckCredit, "cuc").expect("registered");
         for (quirk, on) in [("stale_sacks_count", true), ("cuc_by_tsn", true), ("counted_once", on)] {
             choose(&mut c, quirk, on);

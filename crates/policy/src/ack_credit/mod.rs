@@ -8,7 +8,7 @@ use anabranch_base::PathId;
 /// What a SACK acknowledged on one path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathAck {
-    /// Where.
+    /// Path the acknowledged bytes were sent on.
     pub path: PathId,
     /// Payload bytes newly acknowledged.
     pub bytes: u64,
@@ -23,7 +23,7 @@ pub trait AckCredit: Send {
     every_policy!();
     /// Bytes credited to the path's window.
     fn credit(&self, cx: &AssocView<'_>, ack: &PathAck) -> u64;
-    /// Needs TSNs that leave in order.
+    /// Does it need TSNs that leave in order?
     fn needs_order(&self) -> bool {
         false
     }

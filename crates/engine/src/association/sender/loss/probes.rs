@@ -49,7 +49,7 @@ impl Association {
             return;
         }
         let v = self.views.path(&mut self.paths, &self.policies, id);
-        let at = v.and_then(|v| next(now, v, self.policies.timer.as_ref(), self.config.rto_max));
+        let at = v.and_then(|v| next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max));
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.timers.probe = at;
         }
@@ -81,7 +81,7 @@ impl Association {
     pub(in crate::association) fn pause_in_the_dark(&self, id: PathId) -> Option<Duration> {
         let p = self.paths.get(id.index())?;
         let as_silent = PathView { state: PathState::Suspected, ..p.view(self.paths.mtu(), self.views.signals(id)) };
-        let (rto, configured) = (self.probe_timeout(id), self.config.heartbeat_interval);
+        let (rto, configured) = (self.probe_timeout(id), self.config.timers.heartbeat_interval);
         self.policies.path_state.heartbeat(&as_silent, rto, configured)
     }
 

@@ -1,4 +1,4 @@
-//! The second half of what a SACK does: verdicts over what it overtook, and timers (DESIGN decision 7).
+//! The second half of what a SACK does: verdicts over what it overtook, and timers (ARCHITECTURE decision 7).
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
@@ -149,7 +149,7 @@ impl Association {
             let (Some(p), Some(v)) = (self.paths.get_for(i, Shown::Nothing), cx.path(PathId(i as u8))) else {
                 continue;
             };
-            let (timer, max) = (self.policies.timer.as_ref(), self.config.rto_max);
+            let (timer, max) = (self.policies.timer.as_ref(), self.config.timers.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
                 // Without one is a path on which an acknowledgement was taken back (`stale_sacks_count`).
                 (Some(_), Some(oldest_sent)) if moved || p.timers.t3.is_none() => {
