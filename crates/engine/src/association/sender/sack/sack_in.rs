@@ -119,7 +119,6 @@ impl Association {
         self.note_answered_forward(cum);
         self.sender.highest_reported = self.scratch.highest_acked;
         self.finish_tally(now);
-        self.refresh_acknowledged();
         self.notify_acked(now);
         self.detect(now, advanced);
         self.judge_withdrawn(now);
@@ -131,8 +130,6 @@ impl Association {
         }
         self.after_abandon(now);
         self.note_carried(now);
-        // All that changed since they were made was shown at once, but for what the policies put on the board.
-        self.views.stale = self.policies.ask(Asks::BOARD);
     }
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.
