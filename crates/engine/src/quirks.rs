@@ -9,17 +9,6 @@ use crate::config::AssocConfig;
 /// The switches. All off is RFC 9260.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Quirks {
-    /// T3 follows the lowest TSN outstanding on a path and not the packet that left first. So a fast retransmission
-    /// restarts it, and nothing later does until that chunk is acknowledged (RFC 9260 §6.3.2 R3, §7.2.4 4 by the letter).
-    pub t3_by_tsn: bool,
-    /// CUC expects the lowest TSN of a path and not the packet that left first: one that was lost and sent again on the
-    /// same path holds the window until it arrives.
-    pub cuc_by_tsn: bool,
-    /// The highest TSN newly acknowledged is remembered from SACK to SACK: one that only fills a hole reports the
-    /// other holes too. SACKs without gap blocks report nothing.
-    pub sticky_reports: bool,
-    /// A chunk that was sent again, for whatever reason, is not fast-retransmitted any more.
-    pub repaired_once: bool,
     /// A SACK sent by the delay timer counts no packet (DAC).
     pub timer_counts_none: bool,
     /// A SACK that was overtaken takes back what it does not know: those chunks are outstanding again.
@@ -28,59 +17,21 @@ pub struct Quirks {
     /// taken back and came again (`stale_sacks_count`), and of what gap blocks acknowledge only what follows the chunk
     /// that CUC expected.
     pub counted_once: bool,
-    /// Beyond the threshold what is acknowledged cumulatively counts only when the window was full before; what gap
-    /// blocks acknowledge counts always, and adds up beyond one window.
-    pub counted_when_full: bool,
-    /// One chunk per path is timed at a time, none once it is sent again or the window was cut; only its answer gives
-    /// an RTT sample and ends the back-off of T3.
-    pub one_timed: bool,
-    /// Only what gap blocks newly acknowledge reports that something of its path is missing, and makes a SACK one of
-    /// several paths, which counts for one packet (DAC).
-    pub gaps_testify: bool,
 }
 
 impl Quirks {
     /// What `Agent/SCTP` does.
     pub fn ns2() -> Self {
-        Quirks {
-            t3_by_tsn: true,
-            sticky_reports: true,
-            stale_sacks_count: true,
-            counted_when_full: true,
-            one_timed: true,
-            ..Quirks::default()
-        }
+        Quirks { stale_sacks_count: true, ..Quirks::default() }
     }
 
     /// What `Agent/SCTP/CMT` does.
     pub fn ns2_cmt() -> Self {
-        Quirks {
-            t3_by_tsn: true,
-            cuc_by_tsn: true,
-            repaired_once: true,
-            timer_counts_none: true,
-            stale_sacks_count: true,
-            counted_once: true,
-            counted_when_full: true,
-            one_timed: true,
-            gaps_testify: true,
-            ..Quirks::default()
-        }
+        Quirks { timer_counts_none: true, stale_sacks_count: true, counted_once: true, ..Quirks::default() }
     }
 
     /// Names of the switches that [`Quirks::set`] knows.
-    pub const NAMES: [&'static str; 10] = [
-        "t3_by_tsn",
-        "cuc_by_tsn",
-        "sticky_reports",
-        "repaired_once",
-        "timer_counts_none",
-        "stale_sacks_count",
-        "counted_once",
-        "counted_when_full",
-        "one_timed",
-        "gaps_testify",
-    ];
+    pub const NAMES: [&'static str; 3] = ["timer_counts_none", "stale_sacks_count", "counted_once"];
 
     /// Turns the switch called `name` on or off. False when there is none of that name.
     pub fn set(&mut self, name: &str, on: bool) -> bool {
@@ -96,16 +47,9 @@ impl Quirks {
 
     fn switch(&mut self, name: &str) -> Option<&mut bool> {
         Some(match name {
-            "t3_by_tsn" => &mut self.t3_by_tsn,
-            "cuc_by_tsn" => &mut self.cuc_by_tsn,
-            "sticky_reports" => &mut self.sticky_reports,
-            "repaired_once" => &mut self.repaired_once,
             "timer_counts_none" => &mut self.timer_counts_none,
             "stale_sacks_count" => &mut self.stale_sacks_count,
             "counted_once" => &mut self.counted_once,
-            "counted_when_full" => &mut self.counted_when_full,
-            "one_timed" => &mut self.one_timed,
-            "gaps_testify" => &mut self.gaps_testify,
             _ => return None,
         })
     }

@@ -14,10 +14,10 @@ struct Loss {
 }
 
 /// Two full windows. What is sent again goes to the path with the larger window, which is path 1 once path 0 lost.
-fn loss(quirk: &str, on: bool) -> Loss {
+fn loss(rule: &str, on: bool) -> Loss {
     let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
     c.profile.set(Hook::Retransmission, "rtx_cwnd").expect("registered");
-    choose(&mut c, quirk, on);
+    choose(&mut c, rule, on);
     let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
     let next = m.open_window(20 * FULL as u64);
     m.send(90, FULL);
@@ -38,8 +38,8 @@ impl Loss {
 
 /// Three SACKs that report everything of path 0 but its first `lost` chunks; answers what leaves after the third: what
 /// is sent again, and what is new on path 0 and on path 1.
-fn reported(quirk: &str, on: bool, lost: usize) -> (Vec<u32>, [usize; 2]) {
-    let mut l = loss(quirk, on);
+fn reported(rule: &str, on: bool, lost: usize) -> (Vec<u32>, [usize; 2]) {
+    let mut l = loss(rule, on);
     let first = l.on[0].clone();
     l.report(&first[lost..lost + 1]);
     l.report(&first[lost..lost + 2]);
@@ -132,7 +132,7 @@ fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
         let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
         c.profile.set(Hook::LossCount, "delayed_ack_cmt").expect("registered");
         c.profile.set(Hook::Acknowledge, "delayed_ack_cmt").expect("registered");
-        choose(&mut c, "gaps_testify", on);
+        choose(&mut c, "loss_count=delayed_ack_cmt:gaps=1", on);
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
         m.open_window(10 * FULL as u64);
         m.send(40, FULL);
@@ -162,8 +162,7 @@ fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
 fn what_is_taken_back_counts_once_beyond_the_threshold() {
     for on in [false, true] {
         let mut c = AssocConfig { max_burst: 0, initial_ssthresh: 2 * FULL as u64, ..assoc_config("cmt") };
-        c.profile.set(Hook::AckCredit, "cuc").expect("registered");
-        for (quirk, on) in [("stale_sacks_count", true), ("cuc_by_tsn", true), ("counted_once", on)] {
+        for (quirk, on) in [("stale_sacks_count", true), ("ack_credit=cuc:by_tsn=1", true), ("counted_once", on)] {
             choose(&mut c, quirk, on);
         }
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);

@@ -6,14 +6,14 @@ use anabranch_engine::AssocConfig;
 use anabranch_policy::registry::Hook;
 use anabranch_wire::kind;
 
-fn config(quirk: &str, on: bool) -> AssocConfig {
+fn config(rule: &str, on: bool) -> AssocConfig {
     let mut c = AssocConfig { max_burst: 0, ..assoc_config("sctp") };
-    choose(&mut c, quirk, on);
+    choose(&mut c, rule, on);
     c
 }
 
-fn with(quirk: &str, on: bool) -> Manual {
-    Manual::new(&config(quirk, on), &[(link(10, 20), link(10, 20))])
+fn with(rule: &str, on: bool) -> Manual {
+    Manual::new(&config(rule, on), &[(link(10, 20), link(10, 20))])
 }
 
 /// Ten packets in flight from an offset on, which is answered.
@@ -27,7 +27,7 @@ fn ten_in_flight(m: &mut Manual) -> u32 {
 #[test]
 fn t3_of_a_fast_retransmission_is_not_put_off() {
     for on in [false, true] {
-        let mut m = with("t3_by_tsn", on);
+        let mut m = with("timer=rfc9260:by_tsn=1", on);
         let next = ten_in_flight(&mut m);
         (1..=3).for_each(|i| m.sack(next, &[(1, i)]));
         assert!(m.sent().contains(&next));
@@ -56,7 +56,7 @@ fn a_timeout_does_not_end_a_recovery_that_follows_tsns() {
 #[test]
 fn reports_that_stick() {
     for on in [false, true] {
-        let mut m = with("sticky_reports", on);
+        let mut m = with("loss_count=tsn:remember=1", on);
         m.send(20, FULL);
         m.sent();
         for _ in 0..5 {
@@ -181,7 +181,7 @@ fn what_a_chunk_costs_the_peer_beside_its_payload() {
 #[test]
 fn what_was_sent_again_is_not_fast_retransmitted() {
     for on in [false, true] {
-        let mut m = with("repaired_once", on);
+        let mut m = with("loss_threshold=three:once=1", on);
         m.open_window(10 * FULL as u64);
         m.send(10, FULL);
         m.sent();
@@ -205,7 +205,7 @@ fn what_was_sent_again_is_not_fast_retransmitted() {
 #[test]
 fn one_chunk_is_timed() {
     for on in [false, true] {
-        let mut m = with("one_timed", on);
+        let mut m = with("timer=rfc9260:one_timed=1", on);
         let next = m.open_window(4 * FULL as u64);
         let before = m.path(0).last_rtt;
         m.send(3, FULL);
@@ -279,7 +279,7 @@ fn a_burst_is_limited_once_after_each_repair() {
 #[test]
 fn what_leaves_the_window_half_used_may_count_for_nothing() {
     for on in [false, true] {
-        let c = AssocConfig { initial_ssthresh: 2 * FULL as u64, ..config("counted_when_full", on) };
+        let c = AssocConfig { initial_ssthresh: 2 * FULL as u64, ..config("ack_credit=cumulative:when_full=1", on) };
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         m.send(2, FULL);
         m.sent();

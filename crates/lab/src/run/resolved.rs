@@ -404,8 +404,7 @@ as = [true, false]
         is("topology.path2.up.rate", 1232.into());
         is("flow.main.receive-buffer", 16_000.into());
         is("flow.main.retransmission", "rtx_csi:tau=10,scope=tied,on_full=wait".into());
-        is("flow.main.quirks.cuc_by_tsn", true.into());
-        is("flow.main.quirks.sticky_reports", false.into());
+        is("flow.main.ack-credit", "cuc:by_tsn=1,when_full=1".into());
         is("flow.main.rto-initial", 3.0.into());
         is("flow.tcp.traffic", json!({ "kind": "bulk", "size": 1448, "total": null }));
         is("flow.tcp.start-within", 2.0.into());

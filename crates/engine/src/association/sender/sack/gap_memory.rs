@@ -101,7 +101,7 @@ pub(in crate::association) enum GapsRead {
 }
 
 /// Gap blocks as extended ranges in order; `end` is above all that was sent. `alone`: see
-/// [`crate::Quirks::each_gap_alone`].
+/// [`crate::AssocConfig::gap_blocks_alone`].
 pub(in crate::association) fn read_blocks(
     (cum, end): (u64, u64),
     alone: bool,

@@ -43,13 +43,6 @@ pub(crate) struct PathTally {
     pub gapped: bool,
 }
 
-impl PathTally {
-    /// The newest serial that says something of those before it.
-    pub fn testimony(&self, gaps_only: bool) -> Option<u64> {
-        self.proven.filter(|_| self.gapped || !gaps_only)
-    }
-}
-
 /// What was in flight of a chunk that arrived.
 struct Arrived {
     /// The first copy by time, which gets the credit; a chunk already marked credits no path (it was counted as lost).
@@ -117,7 +110,8 @@ impl Association {
         }
         let progress = self.scratch.acks.iter().any(|t| t.touched);
         self.note_answered_forward(cum);
-        self.sender.highest_reported = self.scratch.highest_acked;
+        let before = self.sender.highest_since_advance.filter(|_| !advanced);
+        self.sender.highest_since_advance = before.max(self.scratch.highest_acked);
         self.finish_tally(now);
         self.refresh_acknowledged();
         self.notify_acked(now);
@@ -167,13 +161,13 @@ impl Association {
 
     fn begin_tally(&mut self) {
         self.scratch.acks.clear();
-        self.scratch.highest_acked = self.sender.highest_reported.filter(|_| self.config.quirks.sticky_reports);
+        self.scratch.highest_acked = None;
         self.scratch.flight_before.clear();
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
             p.progress.expected = p.progress.expected.max(p.flight.expected_seq());
-            if let Some(era) = &mut p.congestion.era {
-                era.pseudo.progress = false;
+            if let Some(followed) = &mut p.congestion.followed {
+                followed.pseudo.progress = false;
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
@@ -188,9 +182,7 @@ impl Association {
         while self.sender.board.cumulative() < cum {
             let tsn = self.sender.board.cumulative() + 1;
             self.note_repair(tsn);
-            if self.acknowledge(now, tsn, true) && self.config.quirks.sticky_reports {
-                self.scratch.highest_acked = Some(tsn);
-            }
+            self.acknowledge(now, tsn, true);
             self.sender.board.pop_front();
         }
     }
@@ -245,7 +237,7 @@ impl Association {
     /// What CUC expects on each path, where it follows TSNs.
     #[inline]
     fn find_expected(&mut self) {
-        if self.config.quirks.cuc_by_tsn {
+        if self.policies.expects_lowest_tsn() {
             self.search_expected();
         }
     }
@@ -254,8 +246,8 @@ impl Association {
     fn search_expected(&mut self) {
         for p in self.paths.iter_mut() {
             let (board, id) = (&self.sender.board, p.id);
-            if let Some(era) = &mut p.congestion.era {
-                era.pseudo.search(|from, again| board.lowest_on(id, from, again));
+            if let Some(followed) = &mut p.congestion.followed {
+                followed.pseudo.search(|from, again| board.lowest_on(id, from, again));
             }
         }
     }
@@ -268,9 +260,9 @@ impl Association {
             return;
         };
         p.flight.restore_copy(copy.tx_seq, tsn, len, copy.sent_at);
-        if let Some(era) = &mut p.congestion.era {
-            era.lowest_tsn = era.lowest_tsn.map(|l| l.min(tsn));
-            era.pseudo.taken_back(tsn);
+        if let Some(followed) = &mut p.congestion.followed {
+            followed.lowest = followed.lowest.map(|l| l.min(tsn));
+            followed.pseudo.taken_back(tsn);
         }
     }
 
@@ -279,7 +271,7 @@ impl Association {
         let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.congestion.cwnd > p.congestion.ssthresh) else {
             return;
         };
-        let progress = p.congestion.era.as_ref().is_none_or(|era| era.pseudo.progress);
+        let progress = p.congestion.followed.as_ref().is_none_or(|f| f.pseudo.progress);
         if self.config.quirks.counted_once
             && !(progress && self.sender.gaps.count(tsn))
             && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.sender.board.get(tsn))
@@ -310,12 +302,11 @@ impl Association {
         }
     }
 
-    /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3). False
-    /// when that is no news.
-    fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) -> bool {
-        let Some(c) = self.sender.board.get(tsn) else { return false };
+    /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3).
+    fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) {
+        let Some(c) = self.sender.board.get(tsn) else { return };
         if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
-            return false;
+            return;
         }
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
         let (once, several) = (sent == 1, c.on_several_paths);
@@ -323,8 +314,8 @@ impl Association {
             // The late arrival of what was given as lost says nothing about what left after that.
             self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
         }
-        if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.congestion.era.as_mut()) {
-            era.pseudo.acknowledged(tsn, cumulatively);
+        if let Some(followed) = last_path.and_then(|p| self.paths.get_mut(p.index())?.congestion.followed.as_mut()) {
+            followed.pseudo.acknowledged(tsn, cumulatively);
         }
         let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
         if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
@@ -334,9 +325,9 @@ impl Association {
             t.touched = true;
             t.gapped |= !cumulatively;
             t.cumulative += if cumulatively { len } else { 0 };
-            let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.congestion.era.as_mut());
-            if let Some(era) = era.filter(|era| era.timed == Some(tsn)) {
-                era.timed = None;
+            let followed = self.paths.get_mut(copy.path.index()).and_then(|p| p.congestion.followed.as_mut());
+            if let Some(followed) = followed.filter(|f| f.timed == Some(tsn)) {
+                followed.timed = None;
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
             }
             // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.
@@ -377,7 +368,6 @@ impl Association {
                 self.path_answered(now, p.id);
             }
         }
-        true
     }
 
     /// Settles a chunk and takes its copies off their paths.
@@ -424,7 +414,7 @@ impl Association {
                 p.rate.on_delivered(arrived, t.own_bytes);
             }
             let own = back.is_some_and(|(on, _)| on == p.id);
-            let timed = if self.config.quirks.one_timed { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
+            let timed = if self.policies.times_one() { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
             if let Some(sent_at) = timed {
                 let rtt = now.since(sent_at);
                 if resumes {

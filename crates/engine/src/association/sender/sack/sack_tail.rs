@@ -5,7 +5,7 @@ use crate::association::path_table::rto;
 use crate::association::sender::loss::detection::Suspects;
 use crate::path::Path;
 use crate::tx::scoreboard::ChunkState;
-use anabranch_base::{Duration, Instant, PathId, Tsn};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
 use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::timer::Arm;
@@ -38,10 +38,11 @@ impl Association {
         let s = &mut *self.scratch;
         s.newest.clear();
         s.oldest.clear();
-        let gaps_only = self.config.quirks.gaps_testify;
-        s.newest.extend(s.acks.iter().map(|t| t.testimony(gaps_only)));
+        s.newest.extend(s.acks.iter().map(|t| t.proven));
         s.oldest.extend(s.acks.iter().map(|t| t.lowest));
+        let gapped: PathSet = (0..).zip(&s.acks).filter(|(_, t)| t.gapped).map(|(i, _)| PathId(i)).collect();
         let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
+        let since_advance = self.sender.highest_since_advance.map(|t| Tsn(t as u32));
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);
             let suspects = if !self.policies.ask(Asks::ALL_COPIES) {
@@ -57,6 +58,8 @@ impl Association {
                     newest_seq: &newest,
                     oldest_seq: &oldest,
                     highest_newly_acked: highest,
+                    highest_since_advance: since_advance,
+                    gapped,
                     cumulative_advanced: advanced,
                     flight_before: &flight,
                     packets_reported: self.scratch.packets_reported,
@@ -89,8 +92,7 @@ impl Association {
 
     /// Copies sent on a path before this serial may be missing.
     fn overtaken(&self, path: usize, advanced: bool) -> Option<u64> {
-        let gaps_only = self.config.quirks.gaps_testify;
-        let newly = self.scratch.acks.get(path).and_then(|t| t.testimony(gaps_only));
+        let newly = self.scratch.acks.get(path).and_then(|t| t.proven);
         match self.paths.get(path) {
             // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
             Some(p) if advanced && p.congestion.recovery_exit.is_some() => p.progress.newest_acked_seq.or(newly),
@@ -102,7 +104,7 @@ impl Association {
     #[inline(never)]
     pub(in crate::association) fn lowest_moved(&mut self, path: usize) -> bool {
         let Some(p) = self.paths.get(path) else { return false };
-        let before = p.congestion.era.as_ref().and_then(|era| era.lowest_tsn);
+        let before = p.congestion.followed.as_ref().and_then(|f| f.lowest);
         let here = |tsn: u64| {
             self.sender.board.get(tsn).is_some_and(|c| match c.state {
                 ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
@@ -112,8 +114,8 @@ impl Association {
         };
         let first = before.unwrap_or(0).max(self.sender.board.cumulative() + 1);
         let now = if p.flight.bytes() == 0 { None } else { (first..self.sender.board.sent_end()).find(|t| here(*t)) };
-        if let Some(era) = self.paths.get_mut(path).and_then(|p| p.congestion.era.as_mut()) {
-            era.lowest_tsn = now;
+        if let Some(followed) = self.paths.get_mut(path).and_then(|p| p.congestion.followed.as_mut()) {
+            followed.lowest = now;
         }
         now != before
     }
@@ -122,7 +124,7 @@ impl Association {
     pub(in crate::association) fn rearm_timers(&mut self, now: Instant) {
         self.use_resumed_paths(now);
         self.look_for_black_holes(now);
-        let by_tsn = self.config.quirks.t3_by_tsn;
+        let by_tsn = self.policies.times_lowest_tsn();
         let asks = self.policies.asks();
         let mut facts = None;
         for i in 0..self.paths.len() {
