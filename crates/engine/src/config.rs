@@ -3,7 +3,6 @@
 use crate::auth::ChunkTypes;
 use crate::path::LocalId;
 use crate::path::discovery::PathMtuDiscovery;
-use crate::quirks::Quirks;
 use crate::rx::reassembly::CHUNK_CHARGE;
 use crate::settings::Nagle;
 use anabranch_base::Duration;
@@ -169,9 +168,6 @@ pub struct AssocConfig {
     /// No DATA before a HEARTBEAT was answered on every path, the handshake's own included, and no RTT sample from the
     /// handshake.
     pub confirm_first: bool,
-    /// Rules of older implementations; all off. The profiles `ns2-era` and `ns2-era-cmt` bring theirs, with the limits
-    /// that belong to them.
-    pub quirks: Quirks,
     /// Announce and use PR-SCTP (RFC 3758).
     pub partial_reliability: bool,
     /// Messages that were given up after their first fragment got its TSN are kept for
@@ -267,7 +263,6 @@ impl AssocConfig {
             window_updates: true,
             sacks_follow_data: false,
             confirm_first: false,
-            quirks: Quirks::default(),
             partial_reliability: true,
             return_given_up: false,
             dynamic_addresses: true,
@@ -289,7 +284,6 @@ impl AssocConfig {
         for (name, value) in config.profile.settings() {
             config.set(name, value);
         }
-        config.adopt_era();
         config
     }
 

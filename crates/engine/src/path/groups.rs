@@ -119,8 +119,6 @@ pub(crate) struct Progress {
     /// Newest serial acknowledged, and the rate snapshot of its departure.
     pub newest_removed: Option<u64>,
     pub newest_at_send: rate::DeliveredAtSend,
-    /// Serial whose acknowledgement is the path's next progress (CUC): nothing that was taken back lowers it.
-    pub expected: u64,
 }
 
 /// When DATA may leave, and did.

@@ -229,7 +229,6 @@ impl Path {
                 newest_acked_seq: None,
                 newest_removed: None,
                 newest_at_send: rate::DeliveredAtSend::default(),
-                expected: 0,
             },
             pace: Pace { next: Instant::ZERO, pending: false, released: 0, last_data_sent: None },
         }

@@ -43,13 +43,6 @@ impl PseudoCumulative {
         self.find_again |= self.again.is_none();
     }
 
-    /// An acknowledgement was taken back: the search must not begin above it.
-    pub fn taken_back(&mut self, tsn: u64) {
-        if self.find_once {
-            self.once = self.once.map(|o| o.min(tsn));
-        }
-    }
-
     /// Looks for what is to be expected. `lowest` answers the lowest outstanding TSN of the path from one on, of those
     /// sent again or of those sent once.
     pub fn search(&mut self, lowest: impl Fn(u64, bool) -> Option<u64>) {

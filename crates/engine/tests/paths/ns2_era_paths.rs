@@ -1,10 +1,10 @@
-//! The switches of older implementations that matter with several paths, each beside what happens without it.
+//! Rules of older implementations that matter with several paths, each beside what happens without it.
 
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_engine::AssocConfig;
 use anabranch_policy::registry::Hook;
-use anabranch_wire::{CountedSack, GapBlock, Packet, SackOut, Verify, kind};
+use anabranch_wire::{CountedSack, GapBlock, SackOut, kind};
 
 /// What is in flight when path 0 loses its first chunks: offsets on each path.
 struct Loss {
@@ -84,30 +84,6 @@ fn no_new_data_on_any_path_while_something_waits_to_be_sent_again() {
 }
 
 #[test]
-fn a_sack_of_the_delay_timer_counts_no_packet() {
-    for on in [false, true] {
-        let mut c = assoc_config("cmt");
-        c.profile.set(Hook::LossCount, "delayed_ack_cmt").expect("registered");
-        c.profile.set(Hook::Acknowledge, "delayed_ack_cmt").expect("registered");
-        choose(&mut c, "timer_counts_none", on);
-        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
-        let mut counts = |messages: core::ops::Range<u32>| {
-            messages.for_each(|i| m.message(i, 100));
-            m.b.run_for(ms(300));
-            let tap = m.b.tap.replace(vec![]).expect("tapped");
-            let count = |bytes: &bytes::Bytes| {
-                let p = Packet::parse(bytes, Verify::Checksum).expect("a packet");
-                p.chunks().flatten().find_map(|c| (c.kind == kind::SACK).then_some(c.flags))
-            };
-            tap.iter().filter_map(|t| count(&t.3)).collect::<Vec<u8>>()
-        };
-        assert_eq!(counts(0..1), [1], "the first DATA is acknowledged at once");
-        assert_eq!(counts(1..2), [u8::from(!on)], "this one waits for the timer");
-        assert_eq!(counts(2..4), [2], "and the count begins anew");
-    }
-}
-
-#[test]
 fn a_sack_goes_back_the_way_its_packet_came() {
     for on in [false, true] {
         let mut c = assoc_config("cmt");
@@ -155,32 +131,5 @@ fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
         sack(lost - 1, &[], 2);
         assert!(!sack(lost, &later[..1], 2), "two reports, or one of two paths");
         assert_eq!(sack(lost, &later[..2], 1), on, "and one more");
-    }
-}
-
-#[test]
-fn what_is_taken_back_counts_once_beyond_the_threshold() {
-    for on in [false, true] {
-        let mut c = AssocConfig { max_burst: 0, initial_ssthresh: 2 * FULL as u64, ..assoc_config("cmt") };
-        for (quirk, on) in [("stale_sacks_count", true), ("ack_credit=cuc:by_tsn=1", true), ("counted_once", on)] {
-            choose(&mut c, quirk, on);
-        }
-        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
-        m.send(60, FULL);
-        let before = m.path(1).cwnd;
-        assert!(before > 2 * FULL as u64, "avoidance");
-        let mut mine = Vec::new();
-        for arrived in 1..=8 {
-            let seen = m.packets();
-            mine.extend(m.offsets(&seen.into_iter().filter(|p| p.path == 1).collect::<Vec<_>>()));
-            // The first chunk of all, on path 0, is missing. This SACK is overtaken by one that knows of one chunk.
-            let gaps: Vec<(u16, u16)> = mine[..arrived].iter().map(|o| (*o as u16, *o as u16)).collect();
-            m.sack(0, &gaps);
-            let seen = m.packets();
-            mine.extend(m.offsets(&seen.into_iter().filter(|p| p.path == 1).collect::<Vec<_>>()));
-            m.sack(0, &gaps[..1]);
-        }
-        let grown = (m.path(1).cwnd - before) / FULL as u64;
-        assert!(if on { grown <= 2 } else { grown >= 4 }, "{on}: {grown} packets by eight chunks");
     }
 }

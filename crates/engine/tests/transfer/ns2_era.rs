@@ -1,10 +1,21 @@
-//! The switches of older implementations, each beside what happens without it.
+//! Rules of older implementations, each beside what happens without it.
 
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_engine::AssocConfig;
-use anabranch_policy::registry::Hook;
+use anabranch_policy::registry::{Hook, Profile};
 use anabranch_wire::kind;
+
+#[test]
+fn limits_come_with_their_profile_and_with_no_other() {
+    for name in Profile::names() {
+        let c = AssocConfig::new(Profile::named(name).expect("a profile"));
+        let limits = (c.initial_window, c.initial_ssthresh, c.packet_size, c.peer_chunk_overhead);
+        let era = name.starts_with("ns2-era");
+        assert_eq!(limits == (Some(4_332), 64_821, 1_480, 16), era, "{name}");
+        assert_eq!(c.initial_window.is_some(), era, "{name}");
+    }
+}
 
 fn config(rule: &str, on: bool) -> AssocConfig {
     let mut c = AssocConfig { max_burst: 0, ..assoc_config("sctp") };
@@ -79,21 +90,6 @@ fn a_pass_for_each_report() {
         assert_eq!(m.sent()[0], next, "the first of the episode");
         m.sack(next, &[(1, 1), (3, 5)]);
         assert_eq!(m.sent().contains(&(next + 2)), on, "the window is full");
-    }
-}
-
-#[test]
-fn what_an_older_sack_does_not_know_is_outstanding_again() {
-    for on in [false, true] {
-        let mut m = with("stale_sacks_count", on);
-        let next = ten_in_flight(&mut m);
-        m.sack(next, &[(1, 3)]);
-        let before = m.path(0).in_flight;
-        m.sack(next, &[(1, 1)]);
-        let back = if on { 2 * FULL as u64 } else { 0 };
-        assert_eq!(m.path(0).in_flight, before + back);
-        m.sack(next, &[(1, 3)]);
-        assert_eq!(m.path(0).in_flight, before);
     }
 }
 

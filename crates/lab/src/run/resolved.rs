@@ -4,7 +4,7 @@ use super::models::{self, rate, time};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
 use crate::scenario::{Flow, Plan, Playout, Sctp, Transport};
-use anabranch_engine::{AssocConfig, AuthConfig, Quirks};
+use anabranch_engine::{AssocConfig, AuthConfig};
 use anabranch_media::HEADER_LEN;
 use anabranch_policy::registry::Hook;
 use anabranch_sim::link::LinkConfig;
@@ -232,7 +232,6 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
         window_updates,
         sacks_follow_data,
         confirm_first,
-        quirks,
         partial_reliability,
         return_given_up,
         dynamic_addresses,
@@ -288,7 +287,6 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("window-updates", window_updates);
     to.put("sacks-follow-data", sacks_follow_data);
     to.put("confirm-first", confirm_first);
-    of_quirks(&mut to.below("quirks"), quirks);
     to.put("partial-reliability", partial_reliability);
     to.put("return-given-up", return_given_up);
     to.put("dynamic-addresses", dynamic_addresses);
@@ -307,12 +305,6 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("address-types", address_types);
     to.put("announce-unasked", announce_unasked);
     to.put("abort-when-given-up", abort_when_given_up);
-}
-
-fn of_quirks(to: &mut Below<'_>, quirks: Quirks) {
-    for name in Quirks::NAMES {
-        to.put(name, quirks.get(name));
-    }
 }
 
 fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {

@@ -43,7 +43,7 @@ pub(in crate::association) struct Sender {
     carried: crate::tx::carried::Carried,
     /// Nothing came and no timer fired since the user sent something, see [`crate::Nagle`].
     user_sends: bool,
-    /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.
+    /// Max.Burst applies, where the recovery policy makes it depend on repairs.
     burst_armed: bool,
     /// Highest TSN acknowledged since the cumulative one advanced last.
     highest_since_advance: Option<u64>,

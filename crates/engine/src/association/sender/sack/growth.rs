@@ -29,16 +29,13 @@ impl Association {
             fully_used: t.fully_used,
             oldest_advanced: match self.policies.expects_lowest_tsn() {
                 true => p.congestion.followed.as_ref().is_some_and(|f| f.pseudo.progress),
-                false => p.flight.expected_seq() > p.progress.expected,
+                false => p.flight.expected_seq() > t.expected,
             },
             cumulative_advanced: advanced,
         };
         let facts = self.facts(now);
         let cx = facts.view(&self.views);
-        let mut credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
-        if p.congestion.cwnd > p.congestion.ssthresh {
-            credited = credited.saturating_sub(t.uncounted);
-        }
+        let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
         let on_path = AckOnPath {
             bytes: credited,
             acked: t.bytes,

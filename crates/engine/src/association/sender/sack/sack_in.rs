@@ -20,8 +20,6 @@ pub(crate) struct PathTally {
     /// Those of them that came by this path for certain: what was sent again here may have come by the path that it was
     /// sent on before.
     pub own_bytes: u64,
-    /// Those of them that count only in slow start.
-    pub uncounted: u64,
     /// Those that were acknowledged cumulatively.
     pub cumulative: u64,
     pub packets: u32,
@@ -33,6 +31,8 @@ pub(crate) struct PathTally {
     pub lowest: Option<u64>,
     pub oldest_sent: Option<Instant>,
     pub oldest_before: Option<u64>,
+    /// Smallest serial in flight before it, or the next one: whose acknowledgement is the path's next progress (CUC).
+    pub expected: u64,
     /// The chunk that is timed was among it, sent then.
     pub timed_sent: Option<Instant>,
     pub fully_used: bool,
@@ -97,8 +97,7 @@ impl Association {
             self.note_duplicates(s.duplicates());
         }
         self.stats.gap_blocks_received += sack.map_or(0, |s| s.gaps().len() as u64);
-        let least = u8::from(!self.config.quirks.timer_counts_none);
-        self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
+        self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(1));
         self.end_passes();
         let advanced = cum > self.sender.board.cumulative();
         self.begin_tally();
@@ -165,7 +164,6 @@ impl Association {
         self.scratch.flight_before.clear();
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
-            p.progress.expected = p.progress.expected.max(p.flight.expected_seq());
             if let Some(followed) = &mut p.congestion.followed {
                 followed.pseudo.progress = false;
             }
@@ -173,6 +171,7 @@ impl Association {
             self.scratch.acks.push(PathTally {
                 fully_used: p.flight.bytes() >= p.congestion.cwnd,
                 oldest_before: p.flight.oldest_seq(),
+                expected: p.flight.expected_seq(),
                 ..PathTally::default()
             });
         }
@@ -190,7 +189,7 @@ impl Association {
     fn account_gaps(&mut self, now: Instant) {
         self.find_expected();
         if self.sender.gaps.ranges.is_empty() && self.scratch.gap_ranges.next.is_empty() {
-            return self.sender.gaps.forget_settled(self.sender.board.cumulative());
+            return;
         }
         self.account_changed_gaps(now);
     }
@@ -202,15 +201,7 @@ impl Association {
         subtract(&self.sender.gaps.ranges, &g.next, &mut g.gone);
         for &(from, to) in &g.added {
             for tsn in from..=to {
-                let copy = match self.config.quirks.stale_sacks_count {
-                    true => self.sender.board.get(tsn).and_then(|c| c.copies.iter().last().copied()),
-                    false => None,
-                };
                 self.acknowledge(now, tsn, false);
-                if let Some(copy) = copy {
-                    self.sender.gaps.settled.insert(tsn, copy);
-                    self.count_once(tsn, copy);
-                }
                 self.sender.board.set_reneged(tsn, false);
             }
         }
@@ -218,10 +209,6 @@ impl Association {
         let cum = self.sender.board.cumulative();
         for &(from, to) in &g.gone {
             for tsn in from.max(cum + 1)..=to {
-                if let Some(copy) = self.sender.gaps.settled.remove(tsn) {
-                    self.take_back(tsn, copy);
-                    continue;
-                }
                 self.sender.board.set_reneged(tsn, true);
                 if self.sender.gaps.withdrawn.len() < MAX_WITHDRAWN {
                     self.sender.gaps.withdrawn.push((tsn, 0));
@@ -230,7 +217,6 @@ impl Association {
         }
         core::mem::swap(&mut self.sender.gaps.ranges, &mut g.next);
         self.scratch.gap_ranges = g;
-        self.sender.gaps.forget_settled(cum);
         self.find_expected();
     }
 
@@ -249,34 +235,6 @@ impl Association {
             if let Some(followed) = &mut p.congestion.followed {
                 followed.pseudo.search(|from, again| board.lowest_on(id, from, again));
             }
-        }
-    }
-
-    /// An acknowledgement is gone that an older SACK does not know of.
-    #[inline(never)]
-    fn take_back(&mut self, tsn: u64, copy: LiveCopy) {
-        let (Some(len), Some(p)) = (self.sender.board.unsettle(tsn, copy), self.paths.get_mut(copy.path.index()))
-        else {
-            return;
-        };
-        p.flight.restore_copy(copy.tx_seq, tsn, len, copy.sent_at);
-        if let Some(followed) = &mut p.congestion.followed {
-            followed.lowest = followed.lowest.map(|l| l.min(tsn));
-            followed.pseudo.taken_back(tsn);
-        }
-    }
-
-    /// What a gap block acknowledged counts beyond the threshold, or does not.
-    fn count_once(&mut self, tsn: u64, copy: LiveCopy) {
-        let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.congestion.cwnd > p.congestion.ssthresh) else {
-            return;
-        };
-        let progress = p.congestion.followed.as_ref().is_none_or(|f| f.pseudo.progress);
-        if self.config.quirks.counted_once
-            && !(progress && self.sender.gaps.count(tsn))
-            && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.sender.board.get(tsn))
-        {
-            t.uncounted += c.len();
         }
     }
 

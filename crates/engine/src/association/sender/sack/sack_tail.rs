@@ -150,7 +150,6 @@ impl Association {
             let (Some(p), Some(v)) = (self.paths.get_mut(i), self.views.paths.get(i)) else { continue };
             let (timer, max) = (self.policies.timer.as_ref(), self.config.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
-                // Without one is a path on which an acknowledgement was taken back (`stale_sacks_count`).
                 (Some(_), Some(oldest_sent)) if moved || p.timers.t3.is_none() => {
                     let why = Arm::Progress { oldest_sent, old_deadline: p.timers.t3 };
                     p.timers.t3 = Some(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
