@@ -3,6 +3,7 @@
 # What to run first: format and lints
 check:
     cargo fmt --all --check
+    scripts/words.sh
     cargo clippy --workspace --all-targets -- -D warnings
 
 # Format everything
@@ -93,8 +94,6 @@ live:
 restarts *args:
     scripts/restarts.sh {{args}}
 
-# The same as live through network namespaces; needs root, ffmpeg, iproute2
-
 # A real x264 over two emulated paths that follows what they carry, beside one that does not; needs ffmpeg and GStreamer
 encoder-follow seconds="45":
     scripts/encoder/follow.sh {{seconds}}
@@ -103,7 +102,7 @@ encoder-follow seconds="45":
 encoder-scripts:
     python3 scripts/encoder/test_follow.py
 
-# The same as `live` through network namespaces; needs root, ffmpeg, iproute2
+# `live` through network namespaces instead of relays; needs root, ffmpeg, iproute2
 netns:
     scripts/netns.sh
 

@@ -25,7 +25,7 @@ for stack in sctp-proto quinn limit; do
     wrapper "$stack" "$out/plain/release/peers" "$stack"
 done
 
-# dcsctp formats a hex dump of every packet although nobody logs, which costs sixteen times its real work. A copy that
+# dcsctp formats a hex dump of every packet although nothing is logged, which costs sixteen times its real work. A copy that
 # asks first is the fair one to compare with.
 crate=$(find "${CARGO_HOME:-$HOME/.cargo}/registry/src" -maxdepth 2 -type d -name dcsctp-0.1.16 | head -1)
 rm -rf "$out/dcsctp" "$out/patched-src"

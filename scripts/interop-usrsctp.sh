@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Associations with usrsctp, a stack nobody here wrote. Every message says what it is, so both sides know what was
+# Associations with usrsctp, a foreign stack. Every message says what it is, so both sides know what was
 # lost, doubled, out of order or damaged. Prints a table; fails when anything of that happened.
 #
 #   scripts/interop-usrsctp.sh [PATTERN]     runs the cases whose names contain PATTERN
@@ -150,7 +150,7 @@ over_udp "udp, they send without retransmissions" client "delay 5ms loss 5%" "${
     near:"--messages 100 --gaps" far:"--messages 1000 --pr rtx:0" -- near=100 far=1000 gives_up=far
 over_udp "udp, they know no PR-SCTP" client "delay 5ms loss 2%" "${few[@]}" near:"--pr ttl:50" far:"--no-pr" \
     -- messages=1000
-# The same network, and the wire must show what was agreed on.
+# Over this network too, and the wire must show what was agreed on.
 traffic[1]=3000
 over_udp "udp, we open, I-DATA, loss" client "$bad" "${traffic[@]}" --extensions idata -- messages=3000 wire=I-DATA
 over_udp "udp, they open, NR-SACK, loss" server "$bad" "${traffic[@]}" --extensions nrsack -- messages=3000 wire=NR-SACK

@@ -8,7 +8,7 @@ NEAR is our side, FAR the foreign peer's; each ends with a JSON line (interop/us
   near=N far=N the same with numbers of their own
   gives_up=near|far|both   that side sent with partial reliability: something must be given up, nothing else go wrong
   least=N      of what is given up so many arrive nevertheless (a fifth)
-  tosses=near|far          that side throws away ordered messages that had arrived when it is told to skip others, so
+  tosses=near|far          that side throws away ordered messages that had arrived when it has to skip others, so
                            what is missing there cannot be accounted for to the last one
   untold=near|far          that side gives up more than it tells its user of
   end=shutdown|abort       how both ends saw the end
@@ -16,7 +16,7 @@ NEAR is our side, FAR the foreign peer's; each ends with a JSON line (interop/us
   back=N       paths that our side saw return, at least
   paths=N      paths that our side knew in the end, at least
   resets=N     times that the streams of each side began anew, at least: usrsctp resets some at a time
-  restarts=near|far        that side was told that the other one lost its memory and began anew
+  restarts=near|far        that side reported that the other one lost its memory and began anew
   swaps=near|far           that side added an address of its own and removed another by ASCONF under AUTH, and the other
                            agreed: then DATA flows to and from the new one, and none to and from the old one
   unheard=near|far         that side asked for such a change and got no answer
@@ -128,7 +128,7 @@ def judge_swap(all_packets, side, expect):
     asked, agreed, unsigned = changes(all_packets, side)
     expect(unsigned == 0, f"{unsigned} ASCONF or ASCONF-ACK without AUTH")
     times = {asked[serial]: at for serial, at in agreed.items()}
-    # The wildcard stands for the source of a path that joins.
+    # The wildcard means the source of a path that joins.
     added = [(at, address) for (kind, address), at in times.items() if kind == ADD and address != "0.0.0.0"]
     gone = [(at, address) for (kind, address), at in times.items() if kind == DELETE]
     expect(added and gone, f"{side} asked for {sorted(asked.values())}, agreed to were {sorted(times)}")
@@ -218,8 +218,8 @@ def main():
             got = (r.get("resets", 0), r.get("peer_resets", 0))
             expect(min(got) >= int(want["resets"]), f"{side} saw resets {got}")
     if "restarts" in want:
-        told = {side: r.get("restarts") for side, r in sides.items()}
-        expect(told[want["restarts"]] == 1 and sum(told.values()) == 1, f"told of a restart: {told}")
+        restarts = {side: r.get("restarts") for side, r in sides.items()}
+        expect(restarts[want["restarts"]] == 1 and sum(restarts.values()) == 1, f"reported a restart: {restarts}")
     files = want["pcap"].split(",") if "pcap" in want else []
     seen = sorted((p for file in files for p in packets(file)), key=lambda p: p.at)
     if "swaps" in want:

@@ -83,7 +83,7 @@ interrupt() {
     die "$1 ended too early"
 }
 
-# finish NAME PID SECONDS [CODE...]: waits for a child and checks how it ended (0 unless told otherwise).
+# finish NAME PID SECONDS [CODE...]: waits for a child and checks how it ended (0 by default).
 finish() {
     local name=$1 pid=$2 seconds=$3 code=0 waited=0 fine
     shift 3
@@ -103,7 +103,7 @@ finish() {
     die "$name ended with exit code $code"
 }
 
-# A UDP port that nobody uses now; $1 keeps several in one script apart.
+# A UDP port that is free now; $1 keeps several in one script apart.
 free_port() {
     python3 - "$1" <<'PY'
 import os, socket, sys

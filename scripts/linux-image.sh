@@ -13,7 +13,7 @@ folder=${1:-${LINUX_IMAGE:-${CARGO_TARGET_DIR:-$repo/target}/linux-image}}
 need linux-image apt-get apt-cache dpkg-deb
 rm -rf "$folder"
 mkdir -p "$folder"
-# The kernel that Debian's name for the newest one stands for.
+# The kernel that Debian's name for the newest one refers to.
 fetch() {
     package=$(apt-cache depends linux-image-cloud-amd64 | sed -n 's/^ *Depends: \(linux-image-[0-9].*\)/\1/p' | head -n 1)
     [ -n "$package" ] && (cd "$folder" && apt-get download -qq "$package") >"$folder/apt.log" 2>&1

@@ -5,7 +5,7 @@
 #   scripts/path-mtu.sh
 #
 # `anabranch send` takes a steady stream of bytes over two paths to `anabranch recv`. Beyond its first hop, which has an
-# MTU of 1,500, path 1 takes packets of 1,300 bytes, and nobody is told: ICMP is dropped. In the middle path 2 shrinks
+# MTU of 1,500, path 1 takes packets of 1,300 bytes, without a report: ICMP is dropped. In the middle path 2 shrinks
 # from 1,500 to 1,260 in the same way. What came must be what was sent, and it must have come all the time. With
 # `--mtu none` (the control) no packet is larger than the program's own size. Needs root, iproute2, nftables, tcpdump and
 # python3; KEEP=1 keeps captures and logs.

@@ -53,7 +53,7 @@ def feed(clip, rate, to, start, log):
         try:
             out.sendto(data[at : at + DATAGRAM], to)
         except OSError:
-            # Nobody listens just now: what is lost by that is the tool's loss.
+            # The port is closed just now: what is lost by that is the tool's loss.
             pass
     with open(log, "wb") as file:
         file.write(struct.pack(f"<{len(sent)}d", *sent))

@@ -77,7 +77,7 @@ def way_of(row):
 
 
 def ours(program, point, folder, lost, extra):
-    """The same of anabranch; numbers of SACKs are not told."""
+    """The packets of anabranch; numbers of SACKs are not shown."""
     # Our receiver asks with HEARTBEATs of its own before the first DATA. Nothing is lost of the answers, and what follows
     # keeps its number.
     rows = run_ours(program, {**point, "time": "6"}, folder, lost, extra)
@@ -103,7 +103,7 @@ def ours(program, point, folder, lost, extra):
 
 
 def same(a, b, offset):
-    """Are these one packet? A SACK's number is not told, but its size tells its blocks."""
+    """Are these one packet? A SACK's number is not shown, but its size says how many blocks it has."""
     number = a[3] == b[3] if b[3] is not None else a[4] == b[4]
     return abs(a[0] + offset - b[0]) < 1e-3 and a[1:3] == b[1:3] and number
 

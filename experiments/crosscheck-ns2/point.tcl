@@ -110,7 +110,7 @@ if {$two} {
     $ns connect $tx $rx
     $tx set-primary-destination $r(0)
     if {$a(proto) eq "cmt"} {
-        # What RTX-LOSSRATE is told.
+        # The loss rates that RTX-LOSSRATE reads.
         $tx set-destination-lossrate $r(0) [expr {$a(loss) / 100.0}]
         $tx set-destination-lossrate $r(1) [expr {$a(loss2) / 100.0}]
     }

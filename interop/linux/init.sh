@@ -18,7 +18,7 @@ for name in $names; do
     own=$(word own$i)
     ip addr add "${own:-10.89.$i.2/24}" dev $name
     if [ -z "$own" ] && [ -e /proc/sys/net/ipv6/conf/$name ]; then
-        # Nobody else has it: it may be used at once.
+        # No other host has it: it may be used at once.
         echo 0 >/proc/sys/net/ipv6/conf/$name/accept_dad
         ip addr add fd89:$i::2/64 dev $name
     fi
@@ -32,7 +32,7 @@ echo 0 >/proc/sys/net/ipv4/conf/all/rp_filter
 echo 1 >/proc/sys/net/ipv4/conf/all/arp_ignore
 echo 2 >/proc/sys/net/ipv4/conf/all/arp_announce
 
-# serve PORT: its jobs, for ever; a read ends when nobody is there.
+# serve PORT: its jobs, for ever; a read ends when the other side is closed.
 serve() {
     exec 3<>"$1"
     while :; do

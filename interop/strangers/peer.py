@@ -112,7 +112,7 @@ class Peer:
             pass
 
     def connect(self, seconds=2.0):
-        """The four packets of the handshake; false when nobody answers or the peer refuses."""
+        """The four packets of the handshake; false without an answer or when the peer refuses."""
         first = struct.pack("!IIHHI", self.tag, 1 << 20, 16, 16, self.tsn)
         # Forward-TSN is supported.
         first += struct.pack("!HH", 0xC000, 4)
@@ -326,7 +326,7 @@ def flows(host, port, stop, strangers=5, count=400):
 
 
 def damaged(host, port, stop):
-    """Control messages without meaning, and a stream nobody asked for, from peers without end."""
+    """Control messages without meaning, and a stream that was not asked for, from peers without end."""
     times = 0
     while not stop():
         peer = Peer(host, port)
@@ -339,7 +339,7 @@ def damaged(host, port, stop):
 
 
 def flood(host, port, stop):
-    """INITs, forged cookies and packets for nobody, as fast as this goes."""
+    """INITs, forged cookies and packets without an association, as fast as this goes."""
     udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     udp.connect((host, port))
     udp.setblocking(False)

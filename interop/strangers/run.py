@@ -86,7 +86,7 @@ def listening(port, seconds=10):
             if any(wanted in line.split(":", 1)[1][:20] + " " for line in f.readlines()[1:]):
                 return
         time.sleep(0.01)
-    sys.exit(f"strangers: nobody listens on port {port}")
+    sys.exit(f"strangers: no socket listens on port {port}")
 
 
 class Sender:
@@ -150,7 +150,7 @@ class Attack:
 # Name, attacks with their arguments, whether the real sender is there before them, and flags. A stranger that sends a
 # stream of its own and ends it is a sender like others: only --keep, --from or stream ids keep a file from ending by it.
 ROWS = [
-    ("nobody", [], False, []),
+    ("none", [], False, []),
     ("64 silent associations from one address", [("silent", {})], False, []),
     ("10 silent from each of nine addresses", [("silent", {"count": 10, "source": f"127.0.0.{n}"}) for n in range(2, 11)], False, []),
     ("20 that are here for ever", [("here_for_ever", {})], False, []),

@@ -172,10 +172,10 @@ class Obs:
 
 
 class Follower:
-    """When OBS is told what."""
+    """Decides when OBS gets another rate."""
 
     def __init__(self, args):
-        self.args, self.told, self.runs_at, self.restarted = args, None, None, None
+        self.args, self.set_to, self.runs_at, self.restarted = args, None, None, None
 
     def wanted(self, line):
         """kbit/s for a line; none where it is not one of ours."""
@@ -189,9 +189,9 @@ class Follower:
         return int(min(max(rate / 1000 * MUX - self.args.audio, self.args.least), self.args.most))
 
     def act(self, obs, kbit, now):
-        if self.told is None or abs(kbit - self.told) > self.told * 0.03:
+        if self.set_to is None or abs(kbit - self.set_to) > self.set_to * 0.03:
             obs.set_rate(self.args.output, kbit)
-            self.told = kbit
+            self.set_to = kbit
         runs = self.runs_at or self.args.most
         far = kbit * 3 < runs * 2 or kbit * 2 > runs * 3
         rested = self.restarted is None or now - self.restarted >= self.args.apart
@@ -234,7 +234,7 @@ def main():
             continue
         try:
             if obs is None:
-                obs, follower.told = Obs(host or "127.0.0.1", int(port), password), None
+                obs, follower.set_to = Obs(host or "127.0.0.1", int(port), password), None
             follower.act(obs, kbit, now)
             said = None
         except (Lost, KeyError, OSError) as error:

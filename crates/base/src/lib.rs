@@ -10,7 +10,7 @@
 //! assert_eq!(sent, Instant::from_millis(6));
 //! // Serial numbers wrap (RFC 1982).
 //! assert!(Tsn(u32::MAX).before(Tsn(u32::MAX).next()));
-//! // The same seed and name draw the same numbers on any machine.
+//! // One seed and name draw the same numbers on any machine.
 //! let draw = |name| RandomStream::named(1, name).u64();
 //! assert_eq!(draw("loss"), draw("loss"));
 //! assert_ne!(draw("loss"), draw("delay"));

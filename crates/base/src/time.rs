@@ -7,7 +7,7 @@ use core::ops::{Add, AddAssign, Div, Mul, Sub};
 /// A point in time: nanoseconds since an epoch the driver chooses (process start, or 0 in the simulator).
 ///
 /// One more than that is what it holds, so that an `Option` of it takes 8 bytes and not 16: an association keeps
-/// dozens of timers that are mostly off. The last nanosecond of the 584 years is not told from the one before.
+/// Representable are 584 years; the last nanosecond of them coincides with the one before.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Instant(NonZeroU64);
 
@@ -75,7 +75,7 @@ impl Duration {
     pub fn from_secs_f64(s: f64) -> Self {
         Duration((s * 1e9) as u64)
     }
-    /// Nanoseconds.
+    /// Number of nanoseconds.
     pub const fn as_nanos(self) -> u64 {
         self.0
     }

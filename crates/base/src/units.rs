@@ -7,7 +7,7 @@ use core::fmt;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Hash)]
 pub struct Rate(u64);
 
-/// `10^9 n / d`, by the short division wherever it will do.
+/// `10^9 n / d`, by 64-bit division where that is enough.
 const fn nano_share(n: u64, d: u64) -> u64 {
     match n.checked_mul(1_000_000_000) {
         Some(n) => n / d,

@@ -107,7 +107,7 @@ impl Iterator for Stream {
     }
 }
 
-/// Sends at a constant rate until told to stop.
+/// Sends at a constant rate until it is stopped.
 fn source(to: SocketAddr, rate: u64, clip: LoopedClip, stop: Arc<AtomicBool>, sent: Arc<AtomicU64>) {
     let socket = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     let mut stream = Stream::new(&clip, rate / CLIP_RATE);

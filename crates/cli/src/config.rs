@@ -10,7 +10,7 @@ use std::ffi::OsString;
 use std::path::Path;
 use toml::{Table, Value};
 
-/// Commands whose flags may stand in a file. `emulate` reads a file of its own kind.
+/// Commands whose flags may be set in a file. `emulate` reads a file of its own kind.
 const COMMANDS: [&str; 3] = ["send", "recv", "tunnel"];
 
 /// The arguments with those of the file put in.
@@ -138,7 +138,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_the_file() {
+    fn what_is_wrong_is_reported_with_the_file() {
         for (toml, needle) in [
             ("frob = 1", "`frob` is no flag of `send`"),
             ("config = \"x\"", "`config` is no flag"),

@@ -21,7 +21,7 @@ pub struct Control {
     pub packets: u64,
     /// Packets that never came.
     pub packets_lost: u64,
-    /// The same as a share of one.
+    /// Packets that never came, as a share of one.
     pub machine_loss: f64,
     /// Half of the delays were off by no more than this, in ms.
     pub delay_error_p50_ms: f64,
@@ -74,15 +74,15 @@ pub async fn beside(length: Duration) -> Result<Control, Failure> {
 }
 
 async fn measure(length: Duration, per_second: u32) -> Result<Control, Failure> {
-    let (tell, told) = tokio::sync::oneshot::channel::<Result<ControlReport, EmulatorError>>();
+    let (tell, result) = tokio::sync::oneshot::channel::<Result<ControlReport, EmulatorError>>();
     // A thread of its own, not one of the runtime's: a demo that is interrupted does not wait for it.
     std::thread::Builder::new()
         .name("control".into())
         .spawn(move || {
-            // Nobody listens any more when the demo was interrupted.
+            // The receiver is gone when the demo was interrupted.
             let _ = tell.send(measure_control(length, per_second));
         })
         .map_err(|e| Failure::network(format!("no thread for the control: {e}")))?;
-    let report = told.await.map_err(|_| Failure::network("the control stopped without a result"))?;
+    let report = result.await.map_err(|_| Failure::network("the control stopped without a result"))?;
     report.map(|report| Control::from(&report)).map_err(|e| Failure::network(format!("the control: {e}")))
 }

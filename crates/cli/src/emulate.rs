@@ -83,7 +83,7 @@ pub enum EmulateFormat {
     Json,
     /// For people.
     Text,
-    /// Nothing.
+    /// No statistics.
     None,
 }
 

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 pub struct FileMark(pub NonZeroU64);
 
 impl FileMark {
-    /// None for pipes and devices, and where the machine cannot be told from others.
+    /// None for pipes and devices, and where the machine cannot be identified.
     pub fn of(file: &File) -> Option<Self> {
         let meta = file.metadata().ok().filter(std::fs::Metadata::is_file)?;
         let machine = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").ok()?;

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 /// After a signal `send`, `recv` and `tunnel` have so long for goodbyes; then connections are aborted.
 const OVERDUE: Duration = Duration::from_millis(1_500);
 
-/// And so long until the process ends, whatever it still waits for, such as an output that nobody reads.
+/// And so long until the process ends, whatever it still waits for, such as an output that is not read.
 const HARD: Duration = Duration::from_millis(350);
 
 /// True once goodbyes take too long.
@@ -26,12 +26,12 @@ impl Interrupt {
         Self::listening(true, false)
     }
 
-    /// The same for a program that ends within two seconds, whatever its peers and its output do.
+    /// Interrupts of a program that ends within two seconds, whatever its peers and its output do.
     pub fn prompt() -> Self {
         Self::listening(true, true)
     }
 
-    /// The same without SIGHUP when that reads the file of `--config` anew.
+    /// [`prompt`](Self::prompt) without SIGHUP when that reads the file of `--config` anew.
     pub fn beside_reload(config: Option<&Path>) -> Self {
         Self::listening(config.is_none(), true)
     }
@@ -39,7 +39,7 @@ impl Interrupt {
     fn listening(hangups: bool, prompt: bool) -> Self {
         let (tx, rx) = watch::channel(false);
         let (installed, ready) = std::sync::mpsc::channel();
-        // A thread of its own: all others may stand still at an output that nobody reads.
+        // A thread of its own: all others may be blocked by an output that is not read.
         let thread = std::thread::Builder::new().name("signals".into()).spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
             match runtime {

@@ -150,7 +150,7 @@ impl Place {
 pub struct Outage {
     since: Option<Instant>,
     said: Vec<String>,
-    /// Nobody reads: the first loss is the end.
+    /// Nothing is printed: the first loss is the end.
     silent: bool,
 }
 
@@ -170,7 +170,7 @@ impl Outage {
         }
     }
 
-    /// The same unless anything was said.
+    /// [`because`](Self::because), unless something was said already.
     pub fn unless_said(&mut self, why: &str) {
         if self.said.is_empty() {
             self.because(&Failure::network(why));

@@ -33,7 +33,7 @@ impl Progress {
 /// Statistics that several sessions may write to, one after another or at once.
 pub type SharedReporter = Arc<Mutex<Reporter>>;
 
-/// After so long without a packet the user is told, once: silence may last longer before the peer counts as gone.
+/// After so long without a packet the user is warned, once: silence may last longer before the peer counts as gone.
 const WORRY: Duration = Duration::from_secs(5);
 
 /// Pause between two samples that count for the totals only.
@@ -43,7 +43,7 @@ const TOTALS_ONLY: Duration = Duration::from_millis(250);
 pub struct Watchdog(JoinHandle<()>);
 
 impl Watchdog {
-    /// A peer from whom nothing came for `limit` is lost, and `stop` is told.
+    /// A peer from whom nothing came for `limit` is lost, which sets `stop`.
     pub fn start(link: &Link, limit: Duration, stop: &Stop) -> Self {
         let (link, stop) = (link.clone(), stop.clone());
         Watchdog(tokio::spawn(async move {

@@ -113,12 +113,12 @@ impl PolicyArgs {
     pub fn association(&self, uri: &PeerUri) -> Result<AssocConfig, Failure> {
         let mut config = AssocConfig::new(self.profile(uri)?);
         // Whatever the profile: paths and peers that die are noticed by HEARTBEATs, and silence is no bad sign before.
-        config.heartbeat_interval = config.heartbeat_interval.min(Constants::OURS.heartbeat_interval);
+        config.timers.heartbeat_interval = config.timers.heartbeat_interval.min(Constants::OURS.heartbeat_interval);
         // The peer is given up by time (--peer-timeout), not by count.
-        config.peer_timeout = Some(self.peer_timeout.into());
-        config.max_init_retrans = u16::MAX;
-        config.path_mtu_discovery = match self.mtu {
-            None => config.path_mtu_discovery,
+        config.failure.peer_timeout = Some(self.peer_timeout.into());
+        config.failure.max_init_retrans = u16::MAX;
+        config.mtu.discovery = match self.mtu {
+            None => config.mtu.discovery,
             Some(Mtu::None) => None,
             Some(Mtu::UpTo(m)) => Some(PathMtuDiscovery::up_to(usize::from(m) - HEADERS)),
         };
@@ -195,10 +195,14 @@ mod tests {
         for name in Profile::names() {
             let ours = args(Some(name), None, &[]).association(&uri).unwrap();
             let default = AssocConfig::new(Profile::named(name).unwrap());
-            assert_eq!((ours.sack_delay, ours.rto_max), (default.sack_delay, default.rto_max), "{name}");
-            assert_eq!(ours.heartbeat_interval, Constants::OURS.heartbeat_interval, "{name}");
+            assert_eq!(
+                (ours.timers.sack_delay, ours.timers.rto_max),
+                (default.timers.sack_delay, default.timers.rto_max),
+                "{name}"
+            );
+            assert_eq!(ours.timers.heartbeat_interval, Constants::OURS.heartbeat_interval, "{name}");
             let is_ours = default.profile.is_ours();
-            assert_eq!(default.heartbeat_interval == Constants::OURS.heartbeat_interval, is_ours, "{name}");
+            assert_eq!(default.timers.heartbeat_interval == Constants::OURS.heartbeat_interval, is_ours, "{name}");
         }
     }
 
@@ -206,7 +210,7 @@ mod tests {
     fn sizes_to_look_for() {
         let uri = PeerUri::parse("h").unwrap();
         let by = |profile, mtu| {
-            PolicyArgs { mtu, ..args(Some(profile), None, &[]) }.association(&uri).unwrap().path_mtu_discovery
+            PolicyArgs { mtu, ..args(Some(profile), None, &[]) }.association(&uri).unwrap().mtu.discovery
         };
         let looks = |mtu| by("cmt", mtu);
         assert_eq!(looks(None), None, "off unless asked for");

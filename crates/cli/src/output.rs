@@ -51,7 +51,7 @@ enum Job {
 }
 
 impl Output {
-    /// Opens a sink; what cannot be opened is told at once. A file keeps what it holds until something is written.
+    /// Opens a sink; what cannot be opened is an error at once. A file keeps what it holds until something is written.
     pub fn open(uri: &OutputUri) -> Result<Self, Failure> {
         let (mut old, mut mark) = (None, None);
         let (name, sink) = match uri {
@@ -236,17 +236,17 @@ fn is_too_long(e: &io::Error) -> bool {
 fn start(to: impl Write + Send + 'static) -> Result<Sink, Failure> {
     let (jobs, rx) = mpsc::channel(QUEUE);
     let failed = Arc::new(AtomicBool::new(false));
-    let told = failed.clone();
+    let flag = failed.clone();
     std::thread::Builder::new()
         .name("output".into())
-        .spawn(move || write_all(BufWriter::with_capacity(256 << 10, to), rx, &told))
+        .spawn(move || write_all(BufWriter::with_capacity(256 << 10, to), rx, &flag))
         .map_err(|e| Failure::network(format!("cannot start a thread for the output: {e}")))?;
     Ok(Sink::Writer(Writer { jobs, failed }))
 }
 
 /// Writes what comes until the other end goes. After an error nothing is written any more, and every flush
-/// tells the error.
-fn write_all(mut to: impl Write, mut jobs: mpsc::Receiver<Job>, told: &AtomicBool) {
+/// returns the error.
+fn write_all(mut to: impl Write, mut jobs: mpsc::Receiver<Job>, flag: &AtomicBool) {
     let mut failed: Option<io::ErrorKind> = None;
     let mut text = String::new();
     while let Some(job) = jobs.blocking_recv() {
@@ -264,7 +264,7 @@ fn write_all(mut to: impl Write, mut jobs: mpsc::Receiver<Job>, told: &AtomicBoo
         };
         if let (Err(e), None) = (&result, failed) {
             failed = Some(e.kind());
-            told.store(true, Ordering::Relaxed);
+            flag.store(true, Ordering::Relaxed);
             text = plain(e);
         }
         if let Some(answer) = answer {
@@ -291,7 +291,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_full_disk_is_told() {
+    async fn a_full_disk_is_reported() {
         let mut out = Output {
             name: "x".into(),
             sink: start(Full(600 << 10)).unwrap(),
@@ -309,7 +309,7 @@ mod tests {
         }
         let failure = out.flush().await.unwrap_err();
         assert_eq!(failure, full);
-        assert_eq!(out.flush().await.unwrap_err(), failure, "told again");
+        assert_eq!(out.flush().await.unwrap_err(), failure, "reported again");
     }
 
     #[tokio::test]

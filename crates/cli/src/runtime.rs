@@ -41,7 +41,7 @@ impl Threads {
                 Ok(result) => result,
                 Err(error) => match error.try_into_panic() {
                     Ok(panic) => std::panic::resume_unwind(panic),
-                    // Nobody aborts it, and the runtime lives as long as it.
+                    // It is never aborted, and the runtime lives as long as it.
                     Err(error) => unreachable!("{error}"),
                 },
             }

@@ -55,7 +55,7 @@ const TEXT_MAX: usize = 200;
 pub const LATENCY_MAX: Duration = Duration::from_secs(60);
 
 /// Name of one stream among several at one receiver: up to 64 letters, digits, dots, dashes and underscores, the first
-/// a letter or a digit. So it may stand in the name of a file.
+/// a letter or a digit. So it can be part of a file name.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct StreamName(String);
 
@@ -185,7 +185,7 @@ pub enum Control {
     Stop {
         /// It failed; otherwise its user ended it.
         failed: bool,
-        /// Why.
+        /// Why it wants to end.
         why: String,
     },
     /// Sender: that was all.

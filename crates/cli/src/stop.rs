@@ -41,7 +41,7 @@ impl Stop {
     /// Goes on until something happens, at the latest when the user interrupts or `duration` is over.
     pub fn new(interrupt: &Interrupt, duration: Option<Duration>) -> Self {
         let cause = watch::Sender::new(None);
-        let (interrupt, told) = (interrupt.clone(), cause.clone());
+        let (interrupt, sender) = (interrupt.clone(), cause.clone());
         let listener = tokio::spawn(async move {
             let timer = async {
                 match duration {
@@ -53,7 +53,7 @@ impl Stop {
                 () = interrupt.wait() => Cause::Interrupted,
                 () = timer => Cause::Time,
             };
-            set(&told, cause);
+            set(&sender, cause);
         });
         Stop(Arc::new(Inner { cause, listener: listener.abort_handle() }))
     }
@@ -92,8 +92,8 @@ impl Stop {
     }
 }
 
-fn set(told: &watch::Sender<Option<Cause>>, cause: Cause) {
-    told.send_if_modified(|now| {
+fn set(sender: &watch::Sender<Option<Cause>>, cause: Cause) {
+    sender.send_if_modified(|now| {
         let replaces = match now {
             None => true,
             Some(Cause::Lost(_)) => false,

@@ -32,7 +32,7 @@ pub struct TraceArgs {
     /// To this time of the run, seconds [default: the end]
     #[arg(long, value_name = "SECONDS")]
     to: Option<f64>,
-    /// Where to: .html (all that can be told), .svg or .png (the drawing) [default: FILE with .html]
+    /// Where to: .html (everything), .svg or .png (the drawing) [default: FILE with .html]
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

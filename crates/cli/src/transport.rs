@@ -15,7 +15,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::Mutex;
 use std::time::Duration;
 
-/// What the other side is told when our user ends a session that cannot end gracefully in time.
+/// Reason that the peer gets when our user ends a session that cannot end gracefully in time.
 const INTERRUPTED: &str = "interrupted by the user";
 
 /// A capture on disk is complete up to this long ago.
@@ -24,7 +24,7 @@ const CAPTURE_LAG: Duration = Duration::from_millis(700);
 /// Receive buffer of a peer that has not been let in: it has nothing to say but who it is.
 const STRANGERS: usize = 16 << 10;
 
-/// Associations beyond those that a listener has places for: they are told to go, or will be.
+/// Associations beyond those that a listener has places for: they have been refused, or will be.
 const SPARE: usize = 64;
 
 /// Endpoints that are there. They say goodbye when an end takes too long.
@@ -98,7 +98,7 @@ impl Listener {
     /// Listens on an address, or on all.
     pub fn open(at: &PeerUri, policies: &PolicyArgs, limits: Limits) -> Result<Self, Failure> {
         let mut association = policies.association(at)?;
-        let receive_buffer = std::mem::replace(&mut association.receive_buffer, STRANGERS);
+        let receive_buffer = std::mem::replace(&mut association.limits.receive_buffer, STRANGERS);
         let mut config = match &at.host {
             Some(host) => ServerConfig::new(uri::resolve(host, at.port)?, association),
             None => ServerConfig::everywhere(at.port, association),
@@ -291,7 +291,7 @@ impl Link {
         self.connection.events()
     }
 
-    /// Counters.
+    /// Current counters.
     pub fn stats(&self) -> ConnectionStats {
         self.connection.stats()
     }
@@ -317,7 +317,7 @@ impl Link {
         self.sockets.settle().await;
     }
 
-    /// The same, when others use the endpoint afterwards.
+    /// Ends gracefully, or at once after `limit`, when others use the endpoint afterwards.
     pub async fn leave(&self, limit: Duration) {
         if tokio::time::timeout(limit, self.connection.shutdown()).await.is_err() {
             self.abort(INTERRUPTED);

@@ -236,7 +236,7 @@ enum Watched {
 }
 
 impl Watched {
-    /// The same socket, watched in the other way.
+    /// Watches the socket in the other way.
     fn turn(&mut self) -> io::Result<()> {
         *self = match std::mem::replace(self, Watched::Between) {
             Watched::ByRuntime(socket) => Watched::ByTimer(socket.into_std()?),

@@ -177,7 +177,7 @@ impl InputUri {
 }
 
 impl OutputUri {
-    /// Does it go to somebody who watches now? Files and pipes wait.
+    /// Is it played while it arrives? Files and pipes wait.
     pub fn is_live(&self) -> bool {
         !matches!(self, OutputUri::File(_) | OutputUri::Stdout)
     }
@@ -240,7 +240,7 @@ fn scheme(text: &str) -> Result<Place<'_>, Failure> {
     Ok(Place::File(path.into()))
 }
 
-/// What may stand in an address of datagrams.
+/// What may be part of an address of datagrams.
 struct Scheme {
     /// The port unless one is named.
     port: Option<u16>,

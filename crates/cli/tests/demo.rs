@@ -51,8 +51,8 @@ fn without_impairments_every_file_is_the_sent_one() {
     let out = scratch.path().join("out");
     let args = ["--seconds", "3", "--no-impairments", "--format", "json", "--out", path(&out)];
     let output = run(demo(&args), Duration::from_secs(90));
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert_eq!(output.status.code(), Some(0), "{told}");
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(0), "{text}");
     let expected = ["received-3g.ts", "received-best.ts", "received-round_robin.ts", "received-wlan.ts"];
     let mut expected: Vec<&str> = expected.into_iter().chain(["report.html", "sent.ts", "summary.json"]).collect();
     expected.sort_unstable();
@@ -124,9 +124,9 @@ fn mistakes_are_one_line_and_code_2() {
     ];
     for (args, word) in cases {
         let output = run(demo(&args), Duration::from_secs(20));
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert_eq!(output.status.code(), Some(2), "{args:?}: {told}");
-        assert!(told.contains(word) && told.trim_end().lines().count() == 1, "{args:?}: {told}");
+        let text = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args:?}: {text}");
+        assert!(text.contains(word) && text.trim_end().lines().count() == 1, "{args:?}: {text}");
         assert!(output.stdout.is_empty());
     }
     assert_eq!(names(scratch.path()), ["file"], "nothing was made");

@@ -101,7 +101,7 @@ fn unreachable_peer() {
 }
 
 #[test]
-fn another_sender_is_told_to_wait() {
+fn another_sender_is_asked_to_wait() {
     let (dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
@@ -149,7 +149,7 @@ fn a_killed_receiver_is_noticed() {
 }
 
 #[test]
-fn a_silent_peer_is_told_before_it_counts_as_gone() {
+fn a_silent_peer_is_reported_before_it_counts_as_gone() {
     let (_dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
@@ -168,7 +168,7 @@ fn a_silent_peer_is_told_before_it_counts_as_gone() {
 }
 
 #[test]
-fn a_full_disk_is_told_to_both() {
+fn a_full_disk_is_reported_to_both() {
     let Ok(_) = std::fs::metadata("/dev/full") else {
         eprintln!("SKIPPED full disk: this machine has no /dev/full");
         return;

@@ -149,7 +149,7 @@ fn a_file_cut_short_by_time_is_no_success() {
 const PROMPT: Duration = Duration::from_millis(3_500);
 
 #[test]
-fn an_output_that_nobody_reads_holds_nobody_up() {
+fn an_output_that_is_not_read_holds_nothing_up() {
     let port = port();
     let (reader, writer) = std::io::pipe().unwrap();
     let listen = format!("anabranch://127.0.0.1:{port}");
@@ -171,12 +171,12 @@ fn an_output_that_nobody_reads_holds_nobody_up() {
     let code = r.wait().unwrap().code();
     assert!(began.elapsed() < PROMPT, "{:?}", began.elapsed());
     assert_eq!(code, Some(130));
-    assert_eq!(s.wait().code(), Some(1), "the sender is told");
+    assert_eq!(s.wait().code(), Some(1), "the sender learns of it");
     drop(reader);
 }
 
 #[test]
-fn a_peer_that_does_not_answer_holds_nobody_up() {
+fn a_peer_that_does_not_answer_holds_nothing_up() {
     let (_dir, out) = scratch();
     for which in ["send", "recv"] {
         let (s, r) = pair(&out, &[]);

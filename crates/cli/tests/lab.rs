@@ -52,8 +52,8 @@ fn mistakes_are_one_line_and_code_2() {
         (SCENARIO.replace("seeds", "seedz"), "small.toml:4: unknown key `seedz`; did you mean `seeds`?"),
         (SCENARIO.replace("\"16KB\"", "\"1KB\""), "`receive-buffer` is 1024, and must lie between 1500 bytes and 4GB"),
         (
-            SCENARIO.replace("\"main\"\n", "\"main\"\nto = \"nobody\"\n"),
-            "there is no host `nobody`; there are sender, receiver",
+            SCENARIO.replace("\"main\"\n", "\"main\"\nto = \"absent\"\n"),
+            "there is no host `absent`; there are sender, receiver",
         ),
         (SCENARIO.replace("\"sctp\"\n", "\"sctp\"\nstreams = 0\n"), "`streams`: needs one stream or more"),
         (
@@ -165,7 +165,7 @@ fn files(folder: &Path) -> Vec<String> {
 }
 
 #[test]
-fn other_results_in_a_folder_are_told_of_and_leave_nothing_beside_the_new() {
+fn other_results_in_a_folder_are_reported_and_leave_nothing_beside_the_new() {
     let dir = tempfile::tempdir().expect("a folder");
     let out = |part: &str| dir.path().join("out").join(part);
     let text =
@@ -183,7 +183,7 @@ fn other_results_in_a_folder_are_told_of_and_leave_nothing_beside_the_new() {
     }
     let all = ["trace", "figures", "series"].map(|f| files(&out(f)));
     assert_eq!((all[0].len(), all[2].len()), (2 * 4 + 1, 2), "{all:?}");
-    // The same again, and with more seeds: nothing goes.
+    // Once more, and with more seeds: nothing goes.
     assert_eq!(run(&noting, &[]), [""; 0]);
     assert_eq!(run(&noting, &["--seeds", "3"]), [""; 0]);
     assert_eq!(["trace", "figures", "series"].map(|f| files(&out(f))), all);
@@ -286,7 +286,7 @@ fn a_manifest_says_what_was_run_and_by_what() {
     let text = std::fs::read_to_string(dir.path().join("r/manifest.json")).expect("a manifest");
     let manifest: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let run = &manifest["scenarios"][0];
-    // What nobody wrote: it comes from the profile.
+    // What the file does not set comes from the profile.
     assert_eq!(run["resolved"]["flow.main.window"], "westwood:floor=2,round=50", "{run}");
     assert_eq!(run["points"][1]["changes"]["flow.main.receive-buffer"], 65_536, "{run}");
     assert_eq!(run["resolved"]["flow.main.traffic"]["kind"], "bulk", "{run}");

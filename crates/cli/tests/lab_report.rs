@@ -95,7 +95,7 @@ fn complaints(log: &str) -> Vec<&str> {
 fn a_browser_that_complains_is_heard() {
     let folder = tempfile::tempdir().unwrap();
     let page = folder.path().join("wrong.html");
-    for wrong in ["console.error('loud');", "nobody.knows(this);"] {
+    for wrong in ["console.error('loud');", "unknown.to(this);"] {
         std::fs::write(&page, format!("<!doctype html><title>x</title><script>{wrong}</script>")).unwrap();
         let Some((_, log)) = browse(&page) else {
             eprintln!("skipped: no chromium here to open {}", page.display());
@@ -159,7 +159,7 @@ fn the_page_of_a_folder_of_results_opens_in_a_browser() {
     opens(&page, plots, &["l", "e", "p", "f"]);
 }
 
-/// Nobody reads what a command prints, or nobody can: the files are there all the same.
+/// The output of a command is not read, or cannot be: the files are there all the same.
 #[test]
 fn a_reader_that_is_gone_is_no_failure_and_a_full_device_is_one_line() {
     let folder = tempfile::tempdir().unwrap();

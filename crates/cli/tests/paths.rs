@@ -65,7 +65,7 @@ fn a_file_over_lossy_paths() {
 }
 
 #[test]
-fn a_path_that_is_cut_is_left_and_the_reason_told() {
+fn a_path_that_is_cut_is_left_and_the_reason_given() {
     let (_dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);
@@ -93,8 +93,8 @@ fn came_to(stats: &std::path::Path, path: u8, state: &str) {
     loop {
         let text = std::fs::read_to_string(stats).unwrap_or_default();
         let whole = text.rfind('\n').map_or("", |end| &text[..end]);
-        let told = rows(whole).into_iter().rev().find(|r| r["event"] == "path" && r["path"] == path);
-        if told.is_some_and(|r| r["to"] == state) {
+        let last = rows(whole).into_iter().rev().find(|r| r["event"] == "path" && r["path"] == path);
+        if last.is_some_and(|r| r["to"] == state) {
             return;
         }
         assert!(Instant::now() < until, "path {path} does not come to {state}: {text}");

@@ -65,7 +65,7 @@ fn a_sender_that_waits_for_its_input_holds_the_place() {
 }
 
 #[test]
-fn a_sender_that_waits_is_told_when_the_receiver_ends() {
+fn a_sender_that_waits_learns_when_the_receiver_ends() {
     let (_dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &[]);

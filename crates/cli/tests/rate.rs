@@ -44,7 +44,7 @@ fn a_program_and_a_file_hear_what_a_path_carries() {
     let s = sent(&dir, "4mbit", "5s", &["--on-rate", &program, "--rate-file", newest.to_str().unwrap()]);
     assert_eq!(s.code(), Some(0), "{}", s.stderr);
     let all = lines(&heard);
-    assert!(!all.is_empty(), "nothing was told");
+    assert!(!all.is_empty(), "nothing was reported");
     for pair in all.windows(2) {
         assert!(pair[1].2 - pair[0].2 > 0.05, "ten a second at most: {pair:?}");
     }

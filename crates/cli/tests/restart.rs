@@ -30,19 +30,19 @@ struct Encoder {
 impl Encoder {
     fn start(port: u16) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
-        let told = stop.clone();
+        let stopped = stop.clone();
         let thread = spawn(move || {
             let (socket, clip) = (UdpSocket::bind("127.0.0.1:0").unwrap(), clip());
             let pieces: Vec<_> = clip.chunks(7 * 188).collect();
             let (began, each) = (Instant::now(), CLIP_LASTS / pieces.len() as u32);
             for (i, piece) in pieces.iter().cycle().enumerate() {
-                if told.load(Ordering::Relaxed) {
+                if stopped.load(Ordering::Relaxed) {
                     return;
                 }
                 if let Some(early) = (began + each * i as u32).checked_duration_since(Instant::now()) {
                     sleep(early);
                 }
-                // Nobody may listen.
+                // The port may be closed.
                 let _ = socket.send_to(piece, ("127.0.0.1", port));
             }
         });
@@ -66,14 +66,14 @@ fn keeper(port: u16, out: &Path, stats: &Path) -> Run {
 }
 
 /// What a statistics file holds so far.
-fn told(stats: &Path) -> Vec<Value> {
+fn so_far(stats: &Path) -> Vec<Value> {
     let text = std::fs::read_to_string(stats).unwrap_or_default();
     rows(text.rfind('\n').map_or("", |end| &text[..end]))
 }
 
 /// The newest counters of the stream.
 fn stream(stats: &Path) -> Option<Value> {
-    told(stats).into_iter().rev().find(|r| r["event"] == "stream")
+    so_far(stats).into_iter().rev().find(|r| r["event"] == "stream")
 }
 
 /// Waits until a stream has come to so many frames.
@@ -102,7 +102,7 @@ fn totals(s: Run, stats: &Path) -> (Value, String) {
     s.signal("INT");
     let s = s.wait();
     assert_eq!(s.code(), Some(130), "{}", s.stderr);
-    let last = told(stats).pop().unwrap();
+    let last = so_far(stats).pop().unwrap();
     assert_eq!(last["event"], "totals", "{last}");
     (last, s.stderr)
 }
@@ -168,10 +168,10 @@ fn receiver_restarts(signal: &str, pause: Duration) {
     // Half a second of latency, up to a second until the next try, and a busy machine.
     assert!(back < Duration::from_secs(6), "{back:?}");
     assert_eq!(totals["stream"]["reconnects"], 1, "{totals}");
-    let links: Vec<_> = told(&stats[0]).into_iter().filter(|r| r["event"] == "link").collect();
+    let links: Vec<_> = so_far(&stats[0]).into_iter().filter(|r| r["event"] == "link").collect();
     let states: Vec<_> = links.iter().map(|r| r["state"].as_str().unwrap()).collect();
     assert_eq!(states, ["lost", "connected"], "{links:?}");
-    // A line when it was lost, perhaps one when nobody answers, one when it is back.
+    // A line when it was lost, perhaps one when there is no answer, one when it is back.
     assert!((2..=4).contains(&said.lines().count()), "{said}");
     assert!(said.lines().last().unwrap().contains("connected with"), "{said}");
     drop(r);

@@ -67,7 +67,7 @@ fn runtime() -> tokio::runtime::Runtime {
 }
 
 #[test]
-fn silent_ones_are_sent_away_and_lock_nobody_out() {
+fn silent_ones_are_sent_away_and_lock_no_one_out() {
     let (_dir, out) = scratch();
     let port = port();
     let r = receiver(port, out.to_str().unwrap(), &["--keep"]);

@@ -81,7 +81,7 @@ fn datagrams_with_their_edges() {
 }
 
 #[test]
-fn a_file_as_datagrams_may_be_scrambled_and_that_is_told() {
+fn a_file_as_datagrams_may_be_scrambled_and_that_is_reported() {
     let (dir, out) = scratch();
     let input = file(&dir, "in", &noise(200_000, 6));
     let port = port();
@@ -168,7 +168,7 @@ fn a_transport_stream_from_a_pipe_is_held_to_its_own_pace() {
 }
 
 #[test]
-fn a_stream_that_is_mostly_given_up_is_told() {
+fn a_stream_that_is_mostly_given_up_is_reported() {
     let (_dir, out) = scratch();
     let (port, relay) = (port(), port());
     let path = format!("listen 127.0.0.1:{relay} to 127.0.0.1:{port} rate 1mbit delay 20ms");

@@ -79,7 +79,7 @@ fn the_far_side_ends() {
         "--once",
     ]);
     listening(entry);
-    // Nobody listens at the target; that ends nothing.
+    // The target's port is closed; that ends nothing.
     let c = client(entry);
     for _ in 0..5 {
         c.send(b"lost").unwrap();

@@ -139,7 +139,7 @@ fn send(socket: &UdpSocket, epoch: std::time::Instant, duration: Duration, per_s
     }
 }
 
-/// How far each delay was off, in nanoseconds, until told that no more will come.
+/// How far each delay was off, in nanoseconds, until `done` says that no more will come.
 fn receive(socket: &UdpSocket, epoch: std::time::Instant, done: &AtomicBool) -> io::Result<Histogram<u64>> {
     let mut errors = Histogram::new_with_bounds(1, 60_000_000_000, 3).map_err(io::Error::other)?;
     let mut packet = [0u8; SIZE + 1];

@@ -51,7 +51,7 @@ pub struct MachineStats {
     /// How late datagrams were handed to the system, against the time their link said.
     pub lateness: Lateness,
     /// Datagrams the kernel dropped at the relays' open sockets because they were not read in time.
-    /// `None` where the system does not tell.
+    /// `None` where the system does not report it.
     pub receive_drops: Option<u64>,
     /// Datagrams the system did not take for sending.
     pub send_errors: u64,
@@ -62,7 +62,7 @@ pub struct MachineStats {
 /// A distribution of delays in short.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Lateness {
-    /// Datagrams.
+    /// Datagrams counted.
     pub count: u64,
     /// Half were not later than this.
     pub p50: Duration,

@@ -119,7 +119,8 @@ fn a_target_that_is_not_there_yet() {
     let emulator = start(&[format!("listen 127.0.0.1:0 to {to}")]);
     let (sender, _) = socket();
     sender.connect(emulator.local_addrs()[0]).unwrap();
-    // Nobody listens: the system answers so, which must neither reach the sender nor stop the relay.
+    // The port is closed: the system answers with an ICMP error, which must neither reach the sender nor stop the
+    // relay.
     for _ in 0..5 {
         sender.send(b"lost").unwrap();
         sleep(Duration::from_millis(5));

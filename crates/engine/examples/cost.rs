@@ -42,9 +42,10 @@ impl World {
     fn connected(profile: &str, delay: Duration) -> World {
         let now = Instant::from_millis(1_000);
         let mut config = AssocConfig::new(Profile::named(profile).expect("the name of a profile"));
-        config.packet_size = 1_480;
+        config.mtu.packet_size = 1_480;
         let end = |accept, name| {
-            let c = EndpointConfig { accept, ..EndpointConfig::new(PORT, config.clone()) };
+            let mut c = EndpointConfig::new(PORT, config.clone());
+            c.accept = accept;
             Endpoint::new(c, Box::new(RandomStream::named(1, name)), now)
         };
         let mut w = World {

@@ -61,7 +61,7 @@ impl AuthParams {
         AuthParams { random }
     }
 
-    /// Appends the three parameters, padded, as they stand in an INIT or INIT ACK. `chunks`: what the peer has to
+    /// Appends the three parameters, padded, as in an INIT or INIT ACK. `chunks`: what the peer has to
     /// authenticate.
     pub fn encode(&self, chunks: &[u8], out: &mut Vec<u8>) {
         Parameter::Random(&self.random).encode(out);
@@ -83,7 +83,7 @@ struct Lists<'a> {
 }
 
 impl Lists<'_> {
-    /// Appends its part of the key: the parameters as they stood in INIT or INIT ACK, an absent one left out.
+    /// Appends its part of the key: the parameters as in INIT or INIT ACK, an absent one left out.
     fn put_vector(&self, out: &mut Vec<u8>) {
         put_unpadded(out, parameter_kind::RANDOM, self.random);
         if let Some(chunks) = self.chunks {

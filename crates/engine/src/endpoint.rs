@@ -411,7 +411,7 @@ impl Endpoint {
     pub fn read(&mut self, id: AssocId, most: usize, mut take: impl FnMut(Message)) -> usize {
         let Some(s) = self.slots.get_mut(&id) else { return 0 };
         let a = &mut s.association;
-        let told = a.owes_sack();
+        let owed = a.owes_sack();
         let mut n = 0;
         while n < most
             && let Some(m) = a.recv()
@@ -419,7 +419,7 @@ impl Endpoint {
             take(m);
             n += 1;
         }
-        if a.owes_sack() != told || a.phase() == Phase::Closed {
+        if a.owes_sack() != owed || a.phase() == Phase::Closed {
             self.wake(id);
         }
         n

@@ -14,7 +14,8 @@
 //! let mut now = Instant::from_millis(1);
 //! let config = AssocConfig::new(Profile::named("cmt")?);
 //! let mut ends = ["client", "server"].map(|name| {
-//!     let config = EndpointConfig { accept: name == "server", ..EndpointConfig::new(9_899, config.clone()) };
+//!     let mut config = EndpointConfig::new(9_899, config.clone());
+//!     config.accept = name == "server";
 //!     Endpoint::new(config, Box::new(RandomStream::named(1, name)), now)
 //! });
 //! let address = |side: usize| ([10, 0, 0, side as u8 + 1], 9_899).into();
@@ -46,7 +47,7 @@
 
 pub mod association;
 mod auth;
-mod config;
+pub mod config;
 mod cookie;
 mod endpoint;
 mod event;

@@ -42,16 +42,16 @@ impl AssocConfig {
     /// is none of that name.
     pub fn set(&mut self, name: &str, value: u64) -> bool {
         let switch = match name {
-            "partial_reliability" => &mut self.partial_reliability,
-            "probe_at_once" => &mut self.probe_at_once,
-            "resend_probes" => &mut self.resend_probes,
-            "retransmissions_ask" => &mut self.retransmissions_ask,
-            "give_up_late_holes" => &mut self.give_up_late_holes,
-            "gap_blocks_alone" => &mut self.gap_blocks_alone,
-            "first_data_waits" => &mut self.first_data_waits,
-            "window_updates" => &mut self.window_updates,
-            "sacks_follow_data" => &mut self.sacks_follow_data,
-            "confirm_first" => &mut self.confirm_first,
+            "partial_reliability" => &mut self.extensions.partial_reliability,
+            "probe_at_once" => &mut self.compatibility.probe_at_once,
+            "resend_probes" => &mut self.compatibility.resend_probes,
+            "retransmissions_ask" => &mut self.compatibility.retransmissions_ask,
+            "give_up_late_holes" => &mut self.compatibility.give_up_late_holes,
+            "gap_blocks_alone" => &mut self.compatibility.gap_blocks_alone,
+            "first_data_waits" => &mut self.compatibility.first_data_waits,
+            "window_updates" => &mut self.compatibility.window_updates,
+            "sacks_follow_data" => &mut self.compatibility.sacks_follow_data,
+            "confirm_first" => &mut self.compatibility.confirm_first,
             _ => return self.set_number(name, value),
         };
         *switch = value != 0;
@@ -60,13 +60,13 @@ impl AssocConfig {
 
     fn set_number(&mut self, name: &str, value: u64) -> bool {
         match name {
-            "packet_size" => self.packet_size = value as usize,
-            "receive_overhead" => self.receive_overhead = value as usize,
-            "peer_chunk_overhead" => self.peer_chunk_overhead = value,
-            "initial_window" => self.initial_window = Some(value),
-            "initial_ssthresh" => self.initial_ssthresh = value,
-            "rto_initial" => self.rto_initial = Duration::from_millis(value),
-            "outbound_streams" => self.outbound_streams = u16::try_from(value).unwrap_or(u16::MAX),
+            "packet_size" => self.mtu.packet_size = value as usize,
+            "receive_overhead" => self.limits.receive_overhead = value as usize,
+            "peer_chunk_overhead" => self.limits.peer_chunk_overhead = value,
+            "initial_window" => self.sending.initial_window = Some(value),
+            "initial_ssthresh" => self.sending.initial_ssthresh = value,
+            "rto_initial" => self.timers.rto_initial = Duration::from_millis(value),
+            "outbound_streams" => self.limits.outbound_streams = u16::try_from(value).unwrap_or(u16::MAX),
             _ => return false,
         }
         true
@@ -102,6 +102,6 @@ mod tests {
             let mut c = config("sctp");
             assert!(profile.settings().all(|(setting, value)| c.set(setting, value)), "{name}");
         }
-        assert_eq!((config("cmt").initial_window, config("cmt").peer_chunk_overhead), (None, 0));
+        assert_eq!((config("cmt").sending.initial_window, config("cmt").limits.peer_chunk_overhead), (None, 0));
     }
 }

@@ -47,7 +47,7 @@ pub struct PathStats {
     pub local: u16,
     /// Peer's address and, over UDP, port.
     pub remote: SocketAddr,
-    /// Health.
+    /// State of the path.
     pub state: PathState,
     /// Confirmed and kept warm, but its interface uses another pair.
     pub standby: bool,
@@ -81,7 +81,7 @@ pub struct PathStats {
     pub jitter: Duration,
     /// Errors in a row.
     pub errors: u16,
-    /// Counters.
+    /// Counters of the path.
     pub counters: PathCounters,
 }
 

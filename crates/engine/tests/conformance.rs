@@ -77,7 +77,7 @@ fn marks_in_rust(name: &str, text: &str) -> Vec<(String, Vec<String>)> {
     out
 }
 
-/// The same in a script: the mark stands above a function, or speaks for the whole file.
+/// In a script the mark is above a function, or holds for the whole file.
 fn marks_in_script(name: &str, text: &str) -> Vec<(String, Vec<String>)> {
     let lines: Vec<&str> = text.lines().map(str::trim).collect();
     let mut out = vec![];
@@ -182,7 +182,7 @@ fn part(
 
 const INTRODUCTION: &str = "# Conformance\n\nEvery row of the checklists with the tests that observe it, written from \
     their marks by a test (`UPDATE=1 cargo test -p anabranch-engine --test conformance`). M is a MUST, S a SHOULD, R a \
-    recommendation. What has a reason instead of a test stands in \
+    recommendation. What has a reason instead of a test is in \
     [conformance/reasons.toml](../conformance/reasons.toml).\n";
 
 #[test]

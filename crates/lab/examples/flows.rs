@@ -55,12 +55,10 @@ fn network(flows: u64) -> Network<SctpPacket> {
     });
     let pairs = Pairs::of(&hosts[0], &hosts[1]);
     let profile = Profile::named("sctp").expect("a profile of the program");
-    let association = AssocConfig {
-        packet_size: 1_480,
-        receive_buffer: 64 << 10,
-        dynamic_addresses: false,
-        ..AssocConfig::new(profile)
-    };
+    let mut association = AssocConfig::new(profile);
+    association.mtu.packet_size = 1_480;
+    association.limits.receive_buffer = 64 << 10;
+    association.extensions.dynamic_addresses = false;
     for i in 0..flows {
         let flow = format!("flow{i}");
         let first = network.next_id();

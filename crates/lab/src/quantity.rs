@@ -19,7 +19,7 @@ pub struct Compare {
     pub a: String,
     /// The other one.
     pub b: String,
-    /// How.
+    /// How they are compared.
     #[serde(rename = "as")]
     pub how: How,
 }
@@ -48,7 +48,7 @@ impl How {
 /// What a claim or a figure speaks about.
 #[derive(Clone, Copy, Debug)]
 pub struct Quantity<'a> {
-    /// Metric.
+    /// Name of the metric.
     pub metric: &'a str,
     /// Keys over whose values the mean is taken first, within each seed.
     pub average: &'a [String],

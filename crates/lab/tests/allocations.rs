@@ -1,7 +1,7 @@
 //! What a run allocates once it is under way: in one link transmission of fifteen at most, of fifty on one path.
 //!
 //! On one path an allocation comes with each refill of the send buffer and with losses. On several paths the messages
-//! that wait for an earlier one stand in the engine's ordered map, whose nodes come and go.
+//! that wait for an earlier one are in the engine's ordered map, whose nodes come and go.
 
 use anabranch_base::{Duration, Instant, Rate};
 use anabranch_engine::AssocConfig;
@@ -26,12 +26,10 @@ fn network(profile: &str, paths: usize, loss: &LossConfig, wanted: Wanted) -> Ne
     }
     let mut network = Network::new(&t, 1).expect("a topology");
     let pairs = Pairs::of(network.addresses(a), network.addresses(b));
-    let association = AssocConfig {
-        packet_size: 1_480,
-        receive_buffer: 256 << 10,
-        dynamic_addresses: false,
-        ..AssocConfig::new(Profile::named(profile).expect("registered"))
-    };
+    let mut association = AssocConfig::new(Profile::named(profile).expect("registered"));
+    association.mtu.packet_size = 1_480;
+    association.limits.receive_buffer = 256 << 10;
+    association.extensions.dynamic_addresses = false;
     let config = |end, peer| SctpConfig {
         end,
         association: association.clone(),

@@ -74,7 +74,7 @@ fn examples_run_and_measure_what_they_name() {
     for e in &all {
         for t in &run(e, 2).tables {
             for (i, m) in t.metrics.iter().enumerate() {
-                assert!(t.rows.iter().any(|r| r.values[i].is_some()), "{}: nobody measured {}", e.name, m.name);
+                assert!(t.rows.iter().any(|r| r.values[i].is_some()), "{}: no run measured {}", e.name, m.name);
             }
         }
     }

@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-/// Importance class. The order is the order of importance, most important first (P4 table of §2.2).
+/// Importance class. The order is the order of importance, most important first (Cheng et al. 2011 §III).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
 pub enum Class {
     /// Pictures that need no other; also audio, tables and everything that is not understood.
@@ -18,7 +18,7 @@ impl Class {
     /// All classes, most important first.
     pub const ALL: [Class; 3] = [Class::I, Class::P, Class::B];
 
-    /// Number of the class: 0, 1 or 2. Also the stream it is sent on (P4 §2.2).
+    /// Number of the class: 0, 1 or 2. Also the stream it is sent on (Cheng et al. 2011 §III).
     pub const fn index(self) -> usize {
         self as usize
     }

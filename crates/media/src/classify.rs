@@ -9,7 +9,7 @@
 //! | MPEG-1, MPEG-2 | I | P | B |
 //!
 //! A B picture that others refer to is put with P because losing it costs as much as losing a P. A P picture
-//! that nobody refers to stays P: its slice header says P, and that is what users compare with.
+//! without references to it stays P: its slice header says P, and that is what users compare with.
 
 use crate::Class;
 use crate::ts::{PES_START_LEN, VideoCodec};
@@ -103,7 +103,7 @@ fn reader(codec: VideoCodec) -> AnnexBReader<Pictures> {
     AnnexBReader::for_fragment_handler(Pictures { codec, nal: Vec::with_capacity(NAL_PREFIX), class: None })
 }
 
-/// Collects the first bytes of each NAL unit (or MPEG-2 start code) until one tells the class.
+/// Collects the first bytes of each NAL unit (or MPEG-2 start code) until one shows the class.
 struct Pictures {
     codec: VideoCodec,
     nal: Vec<u8>,
@@ -134,7 +134,7 @@ impl NalFragmentHandler for Pictures {
     }
 }
 
-/// The class a (possibly cut) H.264 NAL unit tells.
+/// The class that a (possibly cut) H.264 NAL unit shows.
 fn h264_class(nal: &[u8], complete: bool) -> Option<Class> {
     if nal.is_empty() {
         return None;
@@ -156,7 +156,7 @@ fn h264_class(nal: &[u8], complete: bool) -> Option<Class> {
     }
 }
 
-/// The class an H.265 NAL unit tells by its type alone.
+/// The class that an H.265 NAL unit shows by its type alone.
 fn h265_class(nal: &[u8]) -> Option<Class> {
     match nal.first()? >> 1 & 0x3f {
         16..=23 => Some(Class::I),
@@ -166,7 +166,7 @@ fn h265_class(nal: &[u8]) -> Option<Class> {
     }
 }
 
-/// The class an MPEG-1 or MPEG-2 picture header tells (ISO/IEC 13818-2 §6.2.3).
+/// The class that an MPEG-1 or MPEG-2 picture header shows (ISO/IEC 13818-2 §6.2.3).
 fn mpeg2_class(unit: &[u8]) -> Option<Class> {
     match unit {
         [0, _, b, ..] => match b >> 3 & 7 {
@@ -197,7 +197,7 @@ mod tests {
         c.start();
         let pes = pes(10, es);
         let found: Vec<Class> = pes.chunks(step).filter_map(|p| c.push(p)).collect();
-        assert!(found.len() <= 1, "told once");
+        assert!(found.len() <= 1, "found once");
         found.first().copied()
     }
 

@@ -5,14 +5,14 @@
 //! nothing until the next clock reference: it gives each byte at once, with an instant that follows from the last
 //! reference and the rate between the last two. The next reference corrects it.
 //!
-//! Which references count is told as in [`crate::pacing`]. Bytes in front of the second reference, and a stream
-//! without any, are due at once.
+//! [`crate::pacing`] says which references count. Bytes in front of the second reference, and a stream without any, are
+//! due at once.
 
 use crate::pacing::{Pace, Paced, PacerConfig};
 use crate::ts::{PCR_CYCLE, Packet, Piece, Splitter};
 use anabranch_base::Duration;
 
-/// Tells from when on each piece may go. Feed it with [`push`](PcrGate::push), take with [`poll`](PcrGate::poll),
+/// Says from when on each piece may leave. Feed it with [`push`](PcrGate::push), take with [`poll`](PcrGate::poll),
 /// and at the end of the input take what [`finish`](PcrGate::finish) gives too.
 #[derive(Default)]
 pub struct PcrGate {
@@ -37,7 +37,7 @@ impl PcrGate {
         Some(self.pass(piece))
     }
 
-    /// The same for what is left at the end of the stream.
+    /// What is left at the end of the stream, and when it is due.
     pub fn finish(&mut self) -> Option<Paced> {
         let piece = self.splitter.finish()?;
         Some(self.pass(piece))

@@ -229,7 +229,7 @@ impl Packetiser {
         self.next
     }
 
-    /// Counters.
+    /// Current counters.
     pub fn stats(&self) -> PacketiserStats {
         self.stats
     }

@@ -1,4 +1,4 @@
-//! What a transport is to know of a message, so that it can tell what matters and until when.
+//! What a transport needs to know of a message: how important it is, and until when it is of use.
 
 use crate::{Class, OutMessage};
 use anabranch_base::{Duration, Instant, StreamId};
@@ -7,15 +7,15 @@ use anabranch_base::{Duration, Instant, StreamId};
 /// in virtual time is what a stream meets.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Submission {
-    /// Its stream: the number of its class (P4 §2.2).
+    /// Its stream: the number of its class (Cheng et al. 2011 §III).
     pub stream: StreamId,
     /// Delivered whatever came before: the play-out buffer puts messages in order, and a lost one delays no other.
     pub unordered: bool,
-    /// Of no use later.
+    /// Time after which it is of no use.
     pub deadline: Option<Instant>,
     /// Importance, 0 first.
     pub class: u8,
-    /// Its frame: the messages of one are only useful together.
+    /// Its frame: the messages of a frame are useful only together.
     pub group: u32,
 }
 

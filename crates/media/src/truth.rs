@@ -7,7 +7,7 @@ use anabranch_base::Instant;
 /// One frame as it was sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct SentFrame {
-    /// Class, if the pictures told it.
+    /// Class, if it was read from the pictures.
     pub class: Option<Class>,
     /// Source sequence number of its first message, without wrapping.
     pub first: u64,
@@ -73,10 +73,10 @@ pub struct FrameReport {
 
 /// All frames of a stream in the order sent.
 ///
-/// Pictures stand in decoding order, so every picture refers back: a P picture needs the anchor (I or P) before
+/// Pictures are in decoding order, so every picture refers back: a P picture needs the anchor (I or P) before
 /// it, a B picture the last two anchors before it; in a closed group both are its neighbours in time, and the B
-/// pictures of an open group, which follow the next I, get that I and the anchor before it (P4 §2.2). Streams
-/// that refer further are simplified by this. Frames of unknown class need nothing and nothing needs them.
+/// pictures of an open group, which follow the next I, get that I and the anchor before it (Cheng et al. 2011 §II.B).
+/// Streams that refer further are simplified by this. Frames of unknown class need nothing and nothing needs them.
 #[derive(Clone, Debug, Default)]
 pub struct FrameIndex {
     frames: Vec<SentFrame>,

@@ -9,7 +9,7 @@ use anabranch_net::{
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let profile = Profile::named("cmt")?;
     let mut small = AssocConfig::new(profile.clone());
-    small.receive_buffer = 16_000;
+    small.limits.receive_buffer = 16_000;
     let server = Endpoint::server(ServerConfig::new("127.0.0.1:0".parse()?, small))?;
     let client = Endpoint::client(ClientConfig::default())?;
     let options = ConnectOptions::new(server.listening()[0], AssocConfig::new(profile));

@@ -26,7 +26,7 @@ async fn serve(at: SocketAddr, association: AssocConfig) -> Result<(), Box<dyn s
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut association = AssocConfig::new(Profile::named("low-latency")?);
     // How long all networks may be silent before the server counts as gone.
-    association.peer_timeout = Some(Duration::from_secs(60));
+    association.failure.peer_timeout = Some(Duration::from_secs(60));
     let at = std::net::UdpSocket::bind("127.0.0.1:0")?.local_addr()?;
     let server = serve(at, association.clone());
 
@@ -43,7 +43,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     let work = async {
         for n in 0..20 {
-            // Worth something for 150 ms, so nothing piles up while there is nobody.
+            // Worth something for 150 ms, so nothing piles up without a server.
             let deadline = Some(anabranch_net::now() + Duration::from_millis(150));
             match client.send(SendOptions { deadline, ..SendOptions::default() }, format!("{n}").into()).await {
                 Ok(()) => {}

@@ -10,7 +10,7 @@ use std::io;
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
 
-/// A timer that is armed anew only when it would ring too late; that it rings early now and then does no harm.
+/// A timer that is set again only when it would expire too late; that it expires early now and then does no harm.
 pub struct Alarm {
     timer: AsyncFd<Steady<TimerFd>>,
     armed: Option<Instant>,
@@ -26,7 +26,7 @@ impl Alarm {
         Ok(Alarm { timer: register(TimerFd::new(ClockId::CLOCK_MONOTONIC, flags)?)?, armed: None })
     }
 
-    /// Rings at `at` at the latest.
+    /// Expires at `at` at the latest.
     pub fn set(&mut self, at: Option<Instant>, now: Instant) {
         let Some(at) = at else { return };
         if self.armed.is_some_and(|armed| armed <= at) {
@@ -45,7 +45,7 @@ impl Alarm {
         }
     }
 
-    /// Waits until it rings; for ever when nothing is set.
+    /// Waits until it expires; for ever when nothing is set.
     pub async fn rung(&mut self) {
         loop {
             let Ok(mut ready) = self.timer.readable().await else { return std::future::pending().await };

@@ -63,7 +63,7 @@ impl Wire {
         Ok(Wire { socket, manner, transport, address })
     }
 
-    /// The same with another descriptor of its socket, for who cares about its number.
+    /// This socket with another descriptor, for callers to which its number matters.
     pub fn with(self, another: impl FnOnce(UdpSocket) -> UdpSocket) -> Wire {
         Wire { socket: another(self.socket), ..self }
     }
@@ -100,7 +100,7 @@ impl Wire {
         let n = buffers.fill_from(&self.socket, &self.manner)?;
         for (meta, datagrams) in buffers.filled(n) {
             let to = meta.dst_ip.filter(|d| !d.is_multicast() && !matches!(d, IpAddr::V4(d) if d.is_broadcast()));
-            // RFC 9260 §8.4 item 1; one that is bound to an address need not be told.
+            // RFC 9260 §8.4 item 1; for one that is bound to an address the kernel checks this.
             if meta.dst_ip.is_some() && to.is_none() {
                 continue;
             }

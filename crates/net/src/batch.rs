@@ -48,7 +48,7 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// The socket it leaves by, as [`Batches::push_by`] was told.
+    /// The socket it leaves by, as given to [`Batches::push_by`].
     pub fn slot(&self) -> usize {
         self.slot.0
     }

@@ -1,4 +1,4 @@
-//! What endpoints and connections are told at birth.
+//! Configuration of endpoints and connections.
 
 use crate::error::Error;
 use anabranch_engine::AssocConfig;
@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// UDP port registered for SCTP over UDP (RFC 6951 §5.1), and our SCTP port too unless told otherwise.
+/// UDP port registered for SCTP over UDP (RFC 6951 §5.1), and our SCTP port too by default.
 pub const DEFAULT_PORT: u16 = 9_899;
 
 /// What carries SCTP packets.
@@ -119,7 +119,7 @@ pub struct ServerConfig {
     pub listen: Vec<SocketAddr>,
     /// Our SCTP port.
     pub port: u16,
-    /// Tell peers in the handshake all addresses that we listen on (RFC 9260 §5.1.2); a wildcard stands for those the
+    /// List in the handshake all addresses that we listen on (RFC 9260 §5.1.2); a wildcard means those the
     /// machine has now. Otherwise a peer knows those that it asked. Not for a server behind a NAT.
     pub list_addresses: bool,
     /// For accepted associations.
@@ -185,13 +185,13 @@ pub struct ConnectOptions {
     pub timeout: Duration,
     /// Begin although some of the interfaces are not there (not all); they join when they appear.
     pub allow_missing: bool,
-    /// Tell the peer in the handshake the addresses that the paths leave from (RFC 9260 §5.1.2), for peers that know
-    /// no ASCONF. Not behind a NAT, where they mean nothing outside.
+    /// List in the handshake the addresses that the paths leave from (RFC 9260 §5.1.2), for peers that know no ASCONF.
+    /// Not behind a NAT, where they mean nothing outside.
     pub list_addresses: bool,
 }
 
 impl ConnectOptions {
-    /// The time a peer has to answer unless told otherwise.
+    /// Default time that a peer has to answer.
     pub const DEFAULT_TIMEOUT: Duration = Duration::from_secs(10);
 
     /// A connection over one path that leaves wherever the routing table says.
@@ -219,8 +219,12 @@ impl ConnectOptions {
         if self.paths.is_empty() {
             return wrong("a connection needs at least one path".into());
         }
-        if self.paths.len() > self.association.max_paths {
-            return wrong(format!("{} paths, but at most {} allowed", self.paths.len(), self.association.max_paths));
+        if self.paths.len() > self.association.limits.max_paths {
+            return wrong(format!(
+                "{} paths, but at most {} allowed",
+                self.paths.len(),
+                self.association.limits.max_paths
+            ));
         }
         for (i, p) in self.paths.iter().enumerate() {
             check_path(transport, p)?;

@@ -63,7 +63,7 @@ pub(crate) async fn connect(shared: &Arc<Shared>, mut options: ConnectOptions) -
                 return Err(refused.unwrap_or_else(|| unreachable(shared, &options, &candidates)));
             }
         }
-        // Somebody said no and nobody said yes.
+        // One address refused and none accepted.
         if let Some(e) = refused {
             return Err(e);
         }
@@ -155,7 +155,7 @@ fn begin(
     let mut config = options.association.clone();
     let begun = shared.act(|core| {
         if options.list_addresses {
-            config.addresses = core.locals.listed(candidates.iter().filter(|c| c.present).map(|c| c.local));
+            config.addresses.listed = core.locals.listed(candidates.iter().filter(|c| c.present).map(|c| c.local));
         }
         let id = core.engine.connect(clock::now(), config, over.local, over.remote, options.peer_port).map_err(
             |e| match e {

@@ -240,7 +240,7 @@ impl Connection {
         Events::new(self.inner.shared.clone(), self.inner.id)
     }
 
-    /// Counters; those of its last moment when it is over.
+    /// Counters; the last ones when it is over.
     pub fn stats(&self) -> ConnectionStats {
         self.inner.shared.lock().connection_stats(self.inner.id)
     }
@@ -308,10 +308,10 @@ impl Connection {
         })
     }
 
-    /// Adds an address of this machine with one path from it: the peer is told the address by a path that it knows
+    /// Adds an address of this machine with one path from it: the peer learns the address by a path that it knows
     /// already, so it must see the same address (no NAT between), and the connection must have listed those that it
-    /// began with. For peers that know ASCONF, but not that of [`add_path`](Self::add_path) from an address that they
-    /// do not know, as Linux. The path is used once the peer has confirmed it ([`Events`] tell).
+    /// began with. For peers that know ASCONF but not the kind of [`add_path`](Self::add_path) from an address that
+    /// they do not know, such as Linux. The path is used once the peer has confirmed it ([`Events`] tell).
     ///
     /// # Errors
     /// A path that cannot be bound or has no address of its own; see [`AddressError`] for the rest.
@@ -332,7 +332,7 @@ impl Connection {
         })
     }
 
-    /// Takes an address away that the peer was told of: nothing leaves from it any more, and the peer forgets it.
+    /// Removes an address that the peer knows: nothing leaves from it any more, and the peer forgets it.
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -399,7 +399,7 @@ impl Connection {
         })
     }
 
-    /// Ends at once; what was not delivered is lost. The peer is told `reason`.
+    /// Ends at once; what was not delivered is lost. The peer receives `reason`.
     pub fn abort(&self, reason: &str) {
         let i = &*self.inner;
         i.shared.act(|core| {
@@ -436,7 +436,7 @@ impl Connection {
         closed(&self.inner.shared.lock(), self.inner.id)
     }
 
-    /// True from the handshake until somebody begins to end it.
+    /// True from the handshake until either side begins to end it.
     pub fn is_established(&self) -> bool {
         let core = self.inner.shared.lock();
         core.engine.association(self.inner.id).is_some_and(|a| a.phase() == Phase::Established)

@@ -115,7 +115,7 @@ impl Endpoint {
     /// Paths that could not join within that time go on trying.
     ///
     /// # Errors
-    /// A path that cannot be bound, nobody who answers in time, a peer that refuses.
+    /// A path that cannot be bound, no answer in time, a peer that refuses.
     pub async fn connect(&self, options: ConnectOptions) -> Result<Connection, Error> {
         crate::connect::connect(&self.inner.shared, options).await
     }
@@ -235,7 +235,7 @@ fn start(mut b: Beginning) -> Result<Endpoint, Error> {
         let machine: Vec<IpAddr> =
             interface::list().map_err(Error::Driver)?.into_iter().flat_map(|i| i.addresses).collect();
         let ours: Vec<LocalId> = commands.iter().flat_map(|c| locals.of_server(c.slot, &machine)).collect();
-        b.engine.association.addresses = locals.listed(ours);
+        b.engine.association.addresses.listed = locals.listed(ours);
     }
     let engine = Engine::new(b.engine, Box::new(SystemEntropy), clock::now());
     let shared = Arc::new(Shared::new(transport, engine, locals).map_err(Error::Driver)?);

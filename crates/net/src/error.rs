@@ -62,7 +62,7 @@ pub enum Error {
     /// No interface has the address.
     #[error("no interface of this machine has the address {0}")]
     NoSuchAddress(IpAddr),
-    /// Nobody answered in time.
+    /// No answer in time.
     #[error("{peer} does not answer within {} s{detail}", timeout.as_secs_f64())]
     Unreachable {
         /// The addresses tried.
@@ -83,9 +83,9 @@ pub enum Error {
     /// The connection is over.
     #[error("the connection is over: {0}")]
     Closed(CloseReason),
-    /// Two associations between the same ports of two endpoints cannot be told apart.
+    /// Two associations between the same ports of two endpoints cannot be distinguished.
     #[error(
-        "this endpoint has a connection with {0} already, and two between the same SCTP ports cannot be told apart: use \
+        "this endpoint has a connection with {0} already, and two between the same SCTP ports cannot be distinguished: use \
          streams of that one, or another endpoint, which has a port of its own"
     )]
     AlreadyConnected(SocketAddr),
@@ -138,7 +138,7 @@ impl Error {
     }
 }
 
-/// Why a message was not taken.
+/// Why a message was not accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError {

@@ -1,4 +1,4 @@
-//! What happened to a connection, kept so that nobody who asks late misses the beginning.
+//! What happened to a connection, kept so that a late reader does not miss the beginning.
 
 use crate::shared::Shared;
 use anabranch_base::{Duration, Instant};
@@ -9,15 +9,15 @@ use std::sync::Arc;
 /// Events that are kept for each connection; older ones are forgotten.
 const KEPT: usize = 1_024;
 
-/// Messages given up are told so often at most, or with whatever else happens.
+/// Shortest time between two events for messages given up, unless another event is due.
 const GIVEN_UP_EVERY: Duration = Duration::from_secs(1);
 
 /// An event and when it was seen.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimedEvent {
-    /// When, on the scale of [`now`](crate::now).
+    /// Time of the event, on the scale of [`now`](crate::now).
     pub at: Instant,
-    /// What.
+    /// The event itself.
     pub event: Event,
 }
 
@@ -27,8 +27,8 @@ pub(crate) struct EventLog {
     /// Number of the oldest event kept.
     first: u64,
     events: VecDeque<TimedEvent>,
-    /// When messages given up were last told, and how many have been since.
-    told: Option<Instant>,
+    /// When messages given up were last reported, and how many have been since.
+    reported: Option<Instant>,
     given_up: u64,
 }
 
@@ -37,23 +37,23 @@ impl EventLog {
     pub fn note(&mut self, at: Instant, event: Event) -> bool {
         if let Event::Abandoned { messages } = event {
             self.given_up += messages;
-            // A silent network makes each message one that is given up.
-            if self.told.is_some_and(|told| at.since(told) < GIVEN_UP_EVERY) {
+            // On a silent network every message is given up.
+            if self.reported.is_some_and(|last| at.since(last) < GIVEN_UP_EVERY) {
                 return false;
             }
-            self.tell_given_up(at);
+            self.report_given_up(at);
             return true;
         }
         if self.given_up > 0 {
-            self.tell_given_up(at);
+            self.report_given_up(at);
         }
         self.push(at, event);
         true
     }
 
-    fn tell_given_up(&mut self, at: Instant) {
+    fn report_given_up(&mut self, at: Instant) {
         let messages = std::mem::take(&mut self.given_up);
-        self.told = Some(at);
+        self.reported = Some(at);
         self.push(at, Event::Abandoned { messages });
     }
 
@@ -140,8 +140,8 @@ mod tests {
     fn messages_given_up_are_summed() {
         let mut log = EventLog::default();
         let at = Instant::from_millis;
-        let told: Vec<bool> = (0..2_500).map(|ms| log.note(at(ms), Event::Abandoned { messages: 2 })).collect();
-        assert_eq!(told.iter().filter(|t| **t).count(), 3, "one a second");
+        let noted: Vec<bool> = (0..2_500).map(|ms| log.note(at(ms), Event::Abandoned { messages: 2 })).collect();
+        assert_eq!(noted.iter().filter(|t| **t).count(), 3, "one a second");
         assert!(log.note(at(2_501), Event::PeerShutdown));
         let mut next = 0;
         let all: Vec<Event> = std::iter::from_fn(|| log.read(&mut next)).map(|e| e.event).collect();

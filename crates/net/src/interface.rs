@@ -13,7 +13,7 @@ pub(crate) struct Interface {
     pub name: String,
     /// Switched on.
     pub up: bool,
-    /// Has a carrier, as far as the device can tell.
+    /// Has a carrier, as far as the device reports it.
     pub running: bool,
     pub loopback: bool,
     pub addresses: Vec<IpAddr>,

@@ -36,8 +36,9 @@
 //! # It comes back by itself
 //!
 //! A [`Connection`] is one association and ends with it: when the peer says so, when its host answers that it knows
-//! nothing of it (the peer was started anew), or when nothing was answered for [`AssocConfig::peer_timeout`]. Until then
-//! it survives the silence of all paths. [`Reconnecting`] begins the next one as soon as there is a peer again:
+//! nothing of it (the peer was started anew), or when nothing was answered for
+//! [`peer_timeout`](anabranch_engine::config::Failure::peer_timeout). Until then it survives the silence of all paths.
+//! [`Reconnecting`] begins the next one as soon as there is a peer again:
 //!
 //! ```no_run
 //! # use anabranch_net::{AssocConfig, ClientConfig, ConnectOptions, Endpoint, Profile, Reconnecting, SendOptions};
@@ -69,9 +70,9 @@
 //!
 //! # A second connection to the same server
 //!
-//! Two associations between the same SCTP ports cannot be told apart (RFC 9260 §1.3), and an endpoint has one port, so
-//! [`Endpoint::connect`] refuses the second with [`Error::AlreadyConnected`]. Use streams of the one there is, or another
-//! [`Endpoint`]: each draws a port of its own.
+//! Two associations between the same SCTP ports cannot be distinguished (RFC 9260 §1.3), and an endpoint has one port,
+//! so [`Endpoint::connect`] refuses the second with [`Error::AlreadyConnected`]. Use streams of the one there is, or
+//! another [`Endpoint`]: each draws a port of its own.
 //!
 //! Time: deadlines are [`Instant`]s on the scale of [`now`], one for the whole process.
 

@@ -5,7 +5,7 @@ use anabranch_engine::{ListedAddress, LocalId};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 
-/// Source addresses told apart on one wildcard socket. A machine with more answers from the socket's default.
+/// Source addresses distinguished on one wildcard socket. A machine with more answers from the socket's default.
 const MAX_SOURCES: usize = 64;
 
 /// Index of a socket in the driver.
@@ -91,7 +91,8 @@ impl Locals {
         self.sides.get_mut(usize::from(id.0))
     }
 
-    /// What a peer may be told of these sides: the addresses they are bound to, that a peer elsewhere can reach.
+    /// Addresses of these sides that may be listed to a peer: those they are bound to and that a peer elsewhere can
+    /// reach.
     pub fn listed(&self, of: impl IntoIterator<Item = LocalId>) -> Vec<ListedAddress> {
         let mut all: Vec<ListedAddress> = Vec::new();
         for local in of {
@@ -126,7 +127,7 @@ impl Locals {
         self.transport == Transport::RawIp && bound != Bound::Address && self.of_slot.iter().any(has)
     }
 
-    /// The side that a packet to `destination` on a socket belongs to; none when it is for nobody.
+    /// The side that a packet to `destination` on a socket belongs to; `None` when it is for none of them.
     pub fn arrival(&mut self, slot: Slot, destination: Option<IpAddr>) -> Option<LocalId> {
         let sides = self.of_slot.get(slot.0)?;
         let default = sides.default;
@@ -203,7 +204,7 @@ mod tests {
     }
 
     #[test]
-    fn peers_are_told_what_is_bound_and_can_be_reached() {
+    fn what_is_bound_and_can_be_reached_is_listed_to_peers() {
         let mut l = Locals::new(Transport::Udp);
         let (any, default) = l.add("*".into(), "0.0.0.0:9899".parse().unwrap(), Bound::Everything, true).unwrap();
         let (one, fixed) = l.add("eth0".into(), "[2001:db8::1]:9".parse().unwrap(), Bound::Address, true).unwrap();
@@ -214,8 +215,8 @@ mod tests {
         all.extend(l.of_server(one, &machine));
         assert!(!all.contains(&default) && all.contains(&fixed));
         all.extend([near, client, fixed]);
-        let told: Vec<_> = l.listed(all).iter().map(|a| a.ip.to_string()).collect();
-        assert_eq!(told, ["10.0.0.1", "10.0.0.2", "2001:db8::1"]);
+        let listed: Vec<_> = l.listed(all).iter().map(|a| a.ip.to_string()).collect();
+        assert_eq!(listed, ["10.0.0.1", "10.0.0.2", "2001:db8::1"]);
     }
 
     #[test]
@@ -229,7 +230,7 @@ mod tests {
         let (mut l, any, one, id) = sockets(Transport::RawIp);
         assert_eq!(l.arrival(any, ip("10.0.0.1")), None);
         assert!(l.arrival(one, ip("10.0.0.1")).is_some());
-        assert_eq!(l.arrival(any, ip("10.0.0.9")), Some(id), "its own address is bound by nobody");
+        assert_eq!(l.arrival(any, ip("10.0.0.9")), Some(id), "no other socket is bound to its address");
         assert_eq!(l.arrival(any, ip("224.0.0.1")), None);
         assert_eq!(l.arrival(any, ip("255.255.255.255")), None);
         let (mut l, any, _, id) = sockets(Transport::Udp);

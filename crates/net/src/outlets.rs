@@ -1,6 +1,6 @@
-//! Sending right from the thread of the user.
+//! Sending directly from the user's thread.
 //!
-//! A message of an association that has nothing else on its way waits for nobody: handing it to the driver's thread
+//! A message of an association that has nothing else on its way does not wait: handing it to the driver's thread
 //! would only add two changes of threads to its delay. With anything on its way the driver sends: it gathers what
 //! comes meanwhile into full packets and large batches. Messages that are handed over together are gathered already, and
 //! leave from the thread that brought them.
@@ -17,7 +17,7 @@ use std::task::Poll;
 /// Packets that leave at once; the driver sends what is beyond.
 const LIMIT: usize = 64;
 
-/// Less than what timers are set to that each packet sets: the least of them is for the tail of a burst, 15 ms.
+/// Timers that each packet sets are longer than this: the shortest, 15 ms, is for the tail of a burst.
 const LOOKS_EVERY: Duration = Duration::from_millis(8);
 
 /// What it takes.

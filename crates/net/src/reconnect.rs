@@ -72,7 +72,7 @@ impl fmt::Display for Trouble {
 pub enum ReconnectState {
     /// It looks for the peer; why, if something went wrong before.
     Connecting(Option<Trouble>),
-    /// There is a connection, the so-manyth, from 1.
+    /// There is a connection; its number, counted from 1.
     Connected(u64),
     /// It was closed, or what was asked for can never work.
     Over(Option<Trouble>),
@@ -98,7 +98,7 @@ struct Now {
 /// [`recv`](Self::recv).
 ///
 /// A peer that was killed and started again is noticed at once, for its host answers that it knows nothing of us; one
-/// that is silent after [`AssocConfig::peer_timeout`](crate::AssocConfig::peer_timeout). Until then the association
+/// that is silent after [`peer_timeout`](anabranch_engine::config::Failure::peer_timeout). Until then the association
 /// stays, and goes on as soon as any path returns.
 #[derive(Clone)]
 pub struct Reconnecting {
@@ -180,7 +180,7 @@ impl Reconnecting {
         ReconnectStates { rx: self.inner.now.subscribe(), begun: false }
     }
 
-    /// Hands a message to the connection, waiting for one, but no longer than the message's deadline.
+    /// Gives a message to the connection, waiting for one, but no longer than the message's deadline.
     ///
     /// A message that was taken is lost when its connection is: what must not get lost needs an answer from the peer.
     ///
@@ -301,7 +301,7 @@ async fn keep(
 /// The options of one try.
 fn once_more(mut options: ConnectOptions, first: bool) -> ConnectOptions {
     options.allow_missing |= !first;
-    options.association.max_init_timeout.get_or_insert(INIT_EVERY.into());
+    options.association.timers.max_init_timeout.get_or_insert(INIT_EVERY.into());
     options
 }
 

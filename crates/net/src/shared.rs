@@ -45,15 +45,15 @@ impl Call {
     }
 }
 
-/// Who answers for a connection.
+/// Who owns a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
     /// Waits for `accept`.
     Queue,
     /// A handle.
     Handle,
-    /// Nobody: it is only kept until it has ended.
-    Nobody,
+    /// None: it is only kept until it has ended.
+    None,
 }
 
 /// A connection, from its first event until its handle is gone and it has ended.
@@ -160,7 +160,7 @@ impl Shared {
 }
 
 impl Core {
-    /// An address for people: on raw IP the SCTP port stands where UDP has its own.
+    /// An address for people: on raw IP the SCTP port takes the place of UDP's.
     pub fn shown(&self, mut address: SocketAddr, sctp_port: u16) -> SocketAddr {
         if self.transport == Transport::RawIp {
             address.set_port(sctp_port);
@@ -177,10 +177,10 @@ impl Core {
                 self.drain(id);
                 continue;
             }
-            let entry = self.connections.entry(id).or_insert_with(|| Entry::new(Owner::Nobody));
+            let entry = self.connections.entry(id).or_insert_with(|| Entry::new(Owner::None));
             match &event {
                 Event::Readable => {
-                    if entry.owner == Owner::Nobody {
+                    if entry.owner == Owner::None {
                         self.drain(id);
                     } else {
                         self.calls.push(Call::Readable(entry.signals.clone()));
@@ -193,7 +193,7 @@ impl Core {
                 }
                 Event::Connected => {
                     entry.connected = true;
-                    if entry.owner == Owner::Nobody {
+                    if entry.owner == Owner::None {
                         self.incoming(now, id, shared);
                     }
                 }
@@ -218,7 +218,7 @@ impl Core {
         if ended {
             entry.signals.readable.notify_waiters();
             entry.signals.writable.notify_waiters();
-            if entry.owner == Owner::Nobody {
+            if entry.owner == Owner::None {
                 self.drain(id);
                 self.connections.remove(&id);
             }
@@ -239,7 +239,7 @@ impl Core {
         shared.accept.notify_waiters();
     }
 
-    /// Throws away what nobody will read, so that the association can end.
+    /// Discards what no handle will read, so that the association can end.
     fn drain(&mut self, id: AssocId) {
         if let Some(mut a) = self.engine.association_mut(id) {
             while a.recv().is_some() {}
@@ -255,7 +255,7 @@ impl Core {
             a.abort(now, b"the connection was dropped");
         }
         let Some(entry) = self.connections.get_mut(&id) else { return };
-        entry.owner = Owner::Nobody;
+        entry.owner = Owner::None;
         if entry.closed.is_some() {
             self.connections.remove(&id);
         }
@@ -273,7 +273,7 @@ impl Core {
         self.disown_queue();
     }
 
-    /// Nobody will accept what waits.
+    /// No `accept` will take what waits in the queue.
     pub fn disown_queue(&mut self) {
         for id in std::mem::take(&mut self.accepted) {
             self.release(crate::clock::now(), id);
@@ -321,7 +321,7 @@ impl Core {
         }
     }
 
-    /// An error when the driver has ended.
+    /// An error if the driver has ended.
     pub fn check_running(&self) -> Result<(), Error> {
         if self.stopped {
             return Err(Error::Driver(io::Error::other("it has ended")));
@@ -329,7 +329,7 @@ impl Core {
         Ok(())
     }
 
-    /// The driver ends: nobody may wait for it.
+    /// The driver ends: wakes everything that waits for it.
     pub fn stop(&mut self, shared: &Shared) {
         self.stopped = true;
         self.closing = true;

@@ -183,7 +183,7 @@ impl Io {
     }
 }
 
-/// What stands behind the IPv4 header of a datagram; none when that is none of SCTP.
+/// What follows the IPv4 header of a datagram; `None` when that is not SCTP.
 pub(crate) fn behind_ipv4_header(datagram: &[u8]) -> Option<&[u8]> {
     let header = datagram.first_chunk::<20>()?;
     let words = usize::from(header[0] & 0xf);

@@ -8,11 +8,11 @@ use std::net::SocketAddr;
 /// A connection's counters.
 #[derive(Clone, Debug, Default)]
 pub struct ConnectionStats {
-    /// Of the whole.
+    /// Counters of the association as a whole.
     pub association: AssocStats,
     /// What its policies count, by their hooks and by name.
     pub policies: Vec<(Hook, Counter)>,
-    /// Of each path, in the order of their ids.
+    /// Counters of each path, in the order of their ids.
     pub paths: Vec<PathReport>,
 }
 

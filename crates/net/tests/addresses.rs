@@ -1,4 +1,4 @@
-//! Addresses told in the handshake, towards peers that could not learn them later.
+//! Addresses listed in the handshake, towards peers that could not learn them later.
 
 mod common;
 
@@ -11,7 +11,10 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 fn without_asconf() -> AssocConfig {
-    AssocConfig { dynamic_addresses: false, heartbeat_max_burst: 8, ..config("cmt") }
+    let mut config = config("cmt");
+    config.extensions.dynamic_addresses = false;
+    config.timers.heartbeat_max_burst = 8;
+    config
 }
 
 /// Paths of the client between two addresses of each side; the server lists its addresses when `listed`.
@@ -82,7 +85,7 @@ async fn an_address_in_another_network_costs_no_path() {
         return;
     }
     let mut association = without_asconf();
-    association.addresses =
+    association.addresses.listed =
         ["::1", "2001:db8::1"].map(|ip| ListedAddress { local: LocalId(0), ip: ip.parse().unwrap() }).into();
     let server = Endpoint::server(ServerConfig::new("[::1]:0".parse().unwrap(), association)).expect("a server");
     let to = server.listening()[0];

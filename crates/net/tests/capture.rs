@@ -1,4 +1,4 @@
-//! Captures of real transfers, read by a dissector nobody here wrote.
+//! Captures of real transfers, read by an independent dissector.
 
 mod common;
 

@@ -97,7 +97,7 @@ fn marking_relay(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Seen>>>) {
             let mut idle = true;
             if let Some((n, from, ecn)) = read(&front, &states[0], &mut buffer) {
                 (client, idle) = (Some(from), false);
-                // Receive offload joins equal packets: they are told apart by nothing here, so only lone ones are noted.
+                // Receive offload joins equal packets: they cannot be distinguished here, so only lone ones are noted.
                 if let Ok(p) = Packet::parse(&buffer[..n], Verify::Checksum) {
                     log.lock().unwrap().push((p.chunks().flatten().map(|c| c.kind).collect(), ecn));
                 }
@@ -121,7 +121,11 @@ fn marking_relay(server: SocketAddr) -> (SocketAddr, Arc<Mutex<Vec<Seen>>>) {
 /// Shows: ext/E8.
 #[tokio::test]
 async fn the_bits_of_ecn_pass_unchanged_between_ip_and_sctp() {
-    let ecn = || AssocConfig { ecn: true, ..config("sctp") };
+    let ecn = || {
+        let mut config = config("sctp");
+        config.extensions.ecn = true;
+        config
+    };
     let server = Endpoint::server(ServerConfig::new("127.0.0.1:0".parse().unwrap(), ecn())).unwrap();
     let (through, seen) = marking_relay(server.listening()[0]);
     let client = client();
@@ -146,7 +150,11 @@ async fn the_bits_of_ecn_pass_unchanged_between_ip_and_sctp() {
 /// Loopback carries far more than 1,200 bytes: two probes find it.
 #[tokio::test]
 async fn packets_grow_to_what_the_path_carries() {
-    let large = || AssocConfig { path_mtu_discovery: Some(PathMtuDiscovery::up_to(9_000)), ..config("sctp") };
+    let large = || {
+        let mut config = config("sctp");
+        config.mtu.discovery = Some(PathMtuDiscovery::up_to(9_000));
+        config
+    };
     let server = Endpoint::server(ServerConfig::new("127.0.0.1:0".parse().unwrap(), large())).unwrap();
     let client = client();
     let (near, far) = connected(&client, &server, server.listening()[0], large()).await;

@@ -27,13 +27,13 @@ async fn a_port_in_use_is_named() {
 }
 
 #[tokio::test]
-async fn nobody_answers() {
+async fn no_peer_answers() {
     let silent = UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = silent.local_addr().unwrap();
     let mut options = ConnectOptions::new(to, config("sctp"));
     options.timeout = Duration::from_millis(1_200);
     let began = Instant::now();
-    let e = within(5, client().connect(options)).await.err().expect("nobody is there");
+    let e = within(5, client().connect(options)).await.err().expect("no peer is there");
     assert!((1_200..2_500).contains(&began.elapsed().as_millis()), "{:?}", began.elapsed());
     assert_eq!(e.to_string(), format!("{to} does not answer within 1.2 s"));
     assert_eq!(e.kind(), ErrorKind::Network);
@@ -138,8 +138,8 @@ async fn a_peer_that_falls_silent_is_gone() {
     let (relay, silent) = relay(server.listening()[0]);
     let client = client();
     let mut association = config("sctp");
-    association.max_association_retrans = 2;
-    association.heartbeat_interval = Span::from_millis(200);
+    association.failure.max_association_retrans = 2;
+    association.timers.heartbeat_interval = Span::from_millis(200);
     let options = ConnectOptions::new(relay, association);
     let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
     let (near, far) = (near.unwrap(), far.unwrap());
@@ -184,7 +184,7 @@ async fn a_full_buffer_holds_senders_until_their_deadline() {
     let deadline = Some(p.near.now() + Span::from_millis(100));
     let late = p.near.send(SendOptions { deadline, ..SendOptions::default() }, big.clone());
     assert_eq!(within(2, late).await, Err(SendError::Expired));
-    // Once somebody reads there is room again.
+    // Once the receiver reads there is room again.
     let far = p.far.clone();
     tokio::spawn(async move { while let Ok(Some(_)) = far.recv().await {} });
     within(20, p.near.send(SendOptions::default(), big)).await.unwrap();
@@ -201,7 +201,7 @@ async fn a_closed_endpoint_ends_everything() {
     within(5, p.server.wait_idle()).await;
 }
 
-/// Nobody accepts: the connection waits, and the endpoint's end is its end.
+/// The connection is never accepted: it waits, and the endpoint's end is its end.
 #[tokio::test]
 async fn what_was_never_accepted_is_aborted_with_the_endpoint() {
     let server = server_at("127.0.0.1:0");

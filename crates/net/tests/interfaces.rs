@@ -1,4 +1,4 @@
-//! Interfaces of a network namespace: packets leave where they are told to whatever the routing table prefers, and
+//! Interfaces of a network namespace: packets leave by the configured interface whatever the routing table prefers, and
 //! paths survive interfaces that vanish and return. Needs root and `ip`; skipped by name otherwise.
 
 mod common;
@@ -167,7 +167,7 @@ async fn talk(near: &Connection, far: &Connection, messages: u32) {
 }
 
 #[tokio::test]
-async fn packets_leave_where_they_are_told_to() {
+async fn packets_leave_by_the_configured_interface() {
     let Some(w) = World::new("bind") else { return };
     // One by its name, one by its address; the routing table knows the first only.
     let (_c, _s, near, far) = w.connect(&["w0", "10.71.0.2"]).await;
@@ -200,7 +200,7 @@ async fn an_interface_vanishes_and_returns_with_another_address() {
     assert_eq!(address.ip().to_string(), "10.71.0.9");
 }
 
-/// The same for the interface that carried the handshake.
+/// Likewise for the interface that carried the handshake.
 #[tokio::test]
 async fn the_first_interface_gets_another_address() {
     let Some(w) = World::new("first") else { return };
@@ -261,6 +261,6 @@ async fn without_a_route_the_error_says_so() {
         client.connect(options).await.err().map(|e| e.to_string())
     });
     assert!(ip(&format!("-n {} route del default", w.client)));
-    let text = within(10, connect).await.expect("nobody is there");
+    let text = within(10, connect).await.expect("no peer is there");
     assert_eq!(text, "203.0.113.1:9899 does not answer within 1 s (*: Network is unreachable)");
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// The same address again: the driver of the one before may need a moment to let go of it.
+/// A server on the address of an earlier one, whose driver may need a moment to let go of it.
 async fn server_again(at: SocketAddr) -> Endpoint {
     loop {
         match Endpoint::server(ServerConfig::new(at, config("cmt"))) {
@@ -69,7 +69,7 @@ async fn a_message_waits_for_the_peer_no_longer_than_its_deadline() {
 
 /// Each try asks anew where to go; a mistake ends it at the first try alone.
 #[tokio::test]
-async fn options_are_asked_for_before_each_try_and_mistakes_are_told() {
+async fn options_are_asked_for_before_each_try_and_mistakes_are_reported() {
     let server = server_at("127.0.0.1:0");
     let at = server.listening()[0];
     let asked = Arc::new(AtomicUsize::new(0));
@@ -95,16 +95,16 @@ async fn options_are_asked_for_before_each_try_and_mistakes_are_told() {
     }
 }
 
-/// Nobody is left behind a relay that is gone: the peer is given up by time, and events do not pile up meanwhile.
+/// The relay to the peer is gone: the peer is given up by time, and events do not pile up meanwhile.
 #[tokio::test]
 async fn a_silent_peer_is_given_up_by_time() {
     let server = server_at("127.0.0.1:0");
     let (relay, silent) = relay(server.listening()[0]);
     let client = client();
     let mut config = config("cmt");
-    config.peer_timeout = Some(anabranch_net::Duration::from_millis(2_500));
+    config.failure.peer_timeout = Some(anabranch_net::Duration::from_millis(2_500));
     // Messages that are given up before they leave ask for no answer.
-    config.heartbeat_interval = anabranch_net::Duration::from_millis(500);
+    config.timers.heartbeat_interval = anabranch_net::Duration::from_millis(500);
     let options = ConnectOptions::new(relay, config);
     let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
     let (near, far) = (near.expect("connected"), far.expect("accepted"));
@@ -128,8 +128,8 @@ async fn a_silent_peer_is_given_up_by_time() {
     assert!((2_000..6_000).contains(&took.as_millis()), "{took:?}");
     let mut events = near.events();
     let all: Vec<Event> = std::iter::from_fn(|| events.try_next()).map(|e| e.event).collect();
-    let told = all.iter().filter(|e| matches!(e, Event::Abandoned { .. })).count();
-    assert!(sent > 50 && told as u128 <= took.as_millis() / 1_000 + 2, "{told} events for {sent} messages");
+    let events = all.iter().filter(|e| matches!(e, Event::Abandoned { .. })).count();
+    assert!(sent > 50 && events as u128 <= took.as_millis() / 1_000 + 2, "{events} events for {sent} messages");
 }
 
 /// Why a second connection from one endpoint to one server is refused, and what to do instead.

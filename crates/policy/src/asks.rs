@@ -1,12 +1,12 @@
-//! What a policy wants to be asked, and what it counts: the questions that every hook has.
+//! Which optional callbacks a policy implements, and what it counts.
 
-/// A set of questions that cost something and that most policies have no use for. The engine reads the set of an
-/// association's policies once and never asks what is not in it.
+/// A set of optional callbacks that cost something and that most policies do not implement. The engine reads the sets of
+/// an association's policies once, and hot paths skip what is not in them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Asks(u16);
 
 impl Asks {
-    /// No such question.
+    /// No optional callback.
     pub const NOTHING: Asks = Asks(0);
     /// `PathScheduler::look_ahead`; one chunk at a time without.
     pub const LOOK_AHEAD: Asks = Asks(1);
@@ -18,13 +18,13 @@ impl Asks {
     pub const ADJUST: Asks = Asks(1 << 3);
     /// `Coupling::publish` and `aggregate_window`, for the board.
     pub const PUBLISH: Asks = Asks(1 << 4);
-    /// `LossTimer`, all of it.
+    /// All of `LossTimer`.
     pub const PROBE: Asks = Asks(1 << 5);
     /// `PathStatePolicy::suspect_at` and what follows from it.
     pub const SUSPECT: Asks = Asks(1 << 6);
-    /// `PathQuality`, all of it.
+    /// All of `PathQuality`.
     pub const QUALITY: Asks = Asks(1 << 7);
-    /// `Redundancy`, all of it.
+    /// All of `Redundancy`.
     pub const EXTRA: Asks = Asks(1 << 8);
     /// `Redundancy::extra` also before new data leaves, when what it adds has more time left.
     pub const EXTRA_FIRST: Asks = Asks(1 << 9);
@@ -40,7 +40,7 @@ impl Asks {
     /// Something to write on the board of facts.
     pub const BOARD: Asks = Asks::BOUND.and(Asks::PUBLISH).and(Asks::QUALITY);
 
-    /// Both sets.
+    /// Union of both sets.
     #[must_use]
     pub const fn and(self, other: Asks) -> Asks {
         Asks(self.0 | other.0)
@@ -59,7 +59,7 @@ pub type Counter = (&'static str, u64);
 /// says otherwise.
 macro_rules! every_policy {
     ($($asks:ident),*) => {
-        /// The costly questions of this hook that the policy wants to be asked; the same whenever it is read.
+        /// The costly questions of this hook that the policy wants to be asked; constant for the life of the policy.
         fn asks(&self) -> $crate::asks::Asks {
             $crate::asks::Asks::NOTHING$(.and($crate::asks::Asks::$asks))*
         }

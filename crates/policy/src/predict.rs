@@ -1,7 +1,7 @@
 //! When would a chunk handed to a path now arrive?
 //!
 //! The prediction splits a path into a flight time and a queue. What is in flight beyond the bytes the empty path
-//! holds (rate times smallest round trip) stands in a queue and leaves it at the path's rate; a full window waits in
+//! holds (rate times smallest round trip) waits in a queue and leaves it at the path's rate; a full window waits in
 //! the sender for the same rate, so one formula serves open and closed paths.
 //!
 //! The flight time is the smallest of the last one to two round trips: what it includes of a standing queue, the bytes
@@ -61,7 +61,7 @@ impl Forecast {
             queued: p.in_flight.saturating_sub(held),
         }
     }
-    /// The same with a flight that takes so long at least.
+    /// This forecast with a flight time of at least `flight`.
     pub fn at_least(self, flight: Duration) -> Self {
         Forecast { flight: self.flight.max(flight), ..self }
     }
@@ -117,7 +117,7 @@ mod tests {
         (p.cwnd, p.ssthresh, p.in_flight) = (20_000, 10_000, 20_000);
         assert_eq!(arrival(&s), ms(55));
         s.paths[0].capacity = Rate::from_bytes_per_sec(100_000);
-        assert_eq!(arrival(&s), ms(160), "10000 of the 20000 in flight stand in a queue");
+        assert_eq!(arrival(&s), ms(160), "10000 of the 20000 in flight wait in a queue");
         s.paths[0].capacity_may_be_more = true;
         assert_eq!(arrival(&s), ms(55), "a source that offered less has shown no more");
         s.paths[0].capacity_may_be_more = false;

@@ -1,8 +1,8 @@
 //! Shares of the paths in new data, and the credits that realise them.
 //!
-//! Becke et al. 2013 (P3), §2.1 of our specification: a path weighs one less its part in the sum of all smoothed
-//! round trips. The weights of n paths add up to n - 1, so the share is the weight divided by that. A path without a
-//! sample counts with the largest known round trip; without any, and for one path, shares are equal.
+//! Becke et al. 2013 §IV: a path weighs one less its part in the sum of all smoothed round trips. The weights of n
+//! paths add up to n - 1, so the share is the weight divided by that. A path without a sample counts with the largest
+//! known round trip; without any, and for one path, shares are equal.
 
 use crate::view::{AssocView, PathView};
 use anabranch_base::{PathId, Ppm};
@@ -10,9 +10,9 @@ use anabranch_base::{PathId, Ppm};
 /// What shares follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Weights {
-    /// Smoothed round trips, the formula of P3.
+    /// Smoothed round trips, as in Becke et al. 2013 §IV.
     Srtt,
-    /// All alike.
+    /// Equal weights.
     Equal,
     /// The rate that each path's window or acknowledgements show.
     Rate,

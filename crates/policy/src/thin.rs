@@ -1,6 +1,6 @@
 //! The thin test: too few packets in flight for a fast retransmit.
 //!
-//! Petlund et al. 2009 (P2), §2.3 of our specification; used by the loss threshold and the timer of that name.
+//! Petlund et al. 2009 §5.1 and fig. 3; used by the loss threshold and the timer of that name.
 
 use anabranch_base::Ppm;
 
@@ -38,7 +38,7 @@ mod tests {
 
     #[test]
     fn limits_rise_with_the_loss_rate() {
-        // Limits 4.0, 4.21, 4.44 and 8.0 at 0, 5, 10 and 50 % loss (THIN-C31).
+        // Limits 4.0, 4.21, 4.44 and 8.0 at 0, 5, 10 and 50 % loss|.
         let lt = ThinTest { or_equal: false };
         assert_eq!([0, 50_000, 100_000, 500_000].map(|l| most(lt, l)), [3, 4, 4, 7]);
         assert!(!lt.holds(4, Ppm(0)) && ThinTest { or_equal: true }.holds(4, Ppm(0)));

@@ -28,7 +28,7 @@ impl PathState {
     }
 }
 
-/// Which end of the look-ahead a path works on (P3).
+/// Which end of the look-ahead a path works on (Becke et al. 2013 §III.A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
     /// From the lowest TSN upwards.
@@ -41,25 +41,26 @@ pub enum Direction {
 /// holds a fact (a value, a counter, an instant), never a flag that a reader would have to clear.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Signals {
-    /// Writer: path_quality. Residual capacity of the current period, bytes/s, negative when overused (P1 R_c).
+    /// Writer: path_quality. Residual capacity of the current period, bytes/s, negative when overused (Xu et al. 2014
+    /// eq. 10).
     pub spare_rate: Option<i64>,
-    /// Writer: path_quality. Rate the path has handled (P1 R_e, CMT-QA h); zero when unknown.
+    /// Writer: path_quality. Rate the path has handled (Xu et al. 2014 eq. 6); zero when unknown.
     pub handling_rate: Rate,
     /// Writer: path_quality. Takes no part in distribution. Not a path failure.
     pub sidelined: bool,
-    /// Writer: coupling. Current penalties (P1 fcount); may fall.
+    /// Writer: coupling. Current penalties (Xu et al. 2014 §V, fcount); may fall.
     pub penalties: u32,
-    /// Writer: coupling. Penalties ever; readers take differences (P1 dfcount).
+    /// Writer: coupling. Penalties ever; readers take differences (Xu et al. 2014 §VI.A, Δfcount).
     pub penalty_events: u32,
     /// Writer: coupling. Last penalty; the path is blocked this period iff it is not before the period's start.
     pub penalised_at: Option<Instant>,
-    /// Writer: path_scheduler. Side of a confluent walk (P3).
+    /// Writer: path_scheduler. Direction of a confluent walk.
     pub direction: Option<Direction>,
     /// Writer: path_scheduler. Bytes bound to this path and not sent yet.
     pub bound_bytes: u64,
 }
 
-/// Frames a link layer sent in the last interval, and how many of them needed a repetition (P1 §2.2).
+/// Frames a link layer sent in the last interval, and how many of them needed a repetition (Xu et al. 2014 §IV.A).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FrameErrors {
     /// Frames with at least one link-layer retransmission.
@@ -77,7 +78,7 @@ pub struct PathView {
     pub local: u16,
     /// The peer's address; none in a test that does not care.
     pub remote: Option<core::net::IpAddr>,
-    /// Health.
+    /// State of the path.
     pub state: PathState,
     /// Largest DATA payload of one packet, bytes (RFC 9260 §7.3's PMDCS less headers).
     pub mtu: u64,
@@ -123,7 +124,7 @@ pub struct PathView {
     pub one_way: Duration,
     /// Smallest such time of the last one to two round trips before `sampled_at`.
     pub recent_one_way: Duration,
-    /// Smaller RTT of the newest heartbeat pair (P1 RTT_ref); zero without one.
+    /// Smaller RTT of the newest heartbeat pair (Xu et al. 2014 eq. 5); zero without one.
     pub reference_rtt: Duration,
     /// Back-off exponent of the retransmission timer.
     pub backoff: u8,
@@ -131,7 +132,7 @@ pub struct PathView {
     pub consecutive_timeouts: u16,
     /// Error count of RFC 9260 §8.2.
     pub errors: u16,
-    /// Rate at which the sender emits (P1 eq. 5 to 8).
+    /// Rate at which the sender emits (Xu et al. 2014 §IV.B, algorithm 1).
     pub send_rate: Rate,
     /// Acknowledged bytes per second, over about one RTT.
     pub delivery_rate: Rate,
@@ -140,7 +141,7 @@ pub struct PathView {
     pub capacity: Rate,
     /// `capacity` is what a source needed that never filled the path.
     pub capacity_may_be_more: bool,
-    /// Lost packets among the last 128 (P2 §2.2), at most one half.
+    /// Lost packets among the last 128 (Petlund et al. 2009 §5.1), at most one half.
     pub loss: Ppm,
     /// Last T3 expiry.
     pub last_timeout: Option<Instant>,
@@ -218,7 +219,7 @@ impl PathView {
             signals: Signals::default(),
         }
     }
-    /// Less than a window in flight, so one more packet may leave (RFC 9260 §6.1 B).
+    /// Less than a window is in flight, so one more packet may leave (RFC 9260 §6.1 B).
     pub fn has_room(&self) -> bool {
         self.in_flight < self.cwnd
     }
@@ -231,7 +232,7 @@ impl PathView {
     pub fn without_queue(&self) -> UnqueuedRtt {
         UnqueuedRtt { least: self.min_rtt, mean: self.unloaded_rtt, deviation: self.unloaded_deviation }
     }
-    /// A queue stands on the path: `rtt` exceeds those without one.
+    /// A queue has built up on the path: `rtt` exceeds those without one.
     pub fn is_queued(&self, rtt: Duration) -> bool {
         self.without_queue().is_exceeded(rtt)
     }
@@ -253,7 +254,7 @@ pub struct UnqueuedRtt {
 }
 
 impl UnqueuedRtt {
-    /// As it usually is.
+    /// Usual round trip without a queue: the longer of the smallest and the mean one.
     pub fn usual(&self) -> Duration {
         self.least.max(self.mean)
     }
@@ -264,7 +265,7 @@ impl UnqueuedRtt {
     }
 }
 
-/// A distribution period, set by path_quality (P1 §2.7).
+/// A distribution period, set by path_quality (Xu et al. 2014 §VI.B).
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Period {
     /// Counts periods.
@@ -278,7 +279,7 @@ pub struct Period {
 /// The association as its policies see it.
 #[derive(Clone, Copy)]
 pub struct AssocView<'a> {
-    /// Now.
+    /// Current time.
     pub now: Instant,
     /// All paths, indexed by id.
     pub paths: &'a [PathView],
@@ -297,7 +298,7 @@ pub struct AssocView<'a> {
     pub initial_cwnd: u64,
     /// Current distribution period.
     pub period: Period,
-    /// Association-wide window, published by coupling (P1 fwnd).
+    /// Association-wide window, published by coupling (Xu et al. 2014 §V, fwnd).
     pub aggregate_window: Option<u64>,
     /// Fill of the send buffer.
     pub send_buffer_fill: Ppm,
@@ -346,7 +347,7 @@ impl<'a> AssocView<'a> {
         let eligible = self.eligible;
         self.paths.iter().filter(move |p| eligible.has(p.id))
     }
-    /// The same view with fewer eligible paths.
+    /// This view with fewer eligible paths.
     #[must_use]
     pub fn narrowed(&self, eligible: PathSet) -> AssocView<'a> {
         AssocView { eligible: eligible.and(self.eligible), ..*self }
@@ -372,7 +373,7 @@ pub struct ChunkView {
     pub message: u64,
     /// Payload bytes.
     pub len: u64,
-    /// Importance: 0 first (P4: I frames, audio, tables), 1, 2 and everything else.
+    /// Importance: 0 first (Cheng et al. 2011 §III: I frames; also audio and tables), 1, 2 and everything else.
     pub class: u8,
     /// After this instant it is worthless.
     pub deadline: Option<Instant>,
@@ -444,17 +445,17 @@ pub struct QueueView<'a> {
 pub struct CopyView {
     /// The chunk.
     pub chunk: ChunkView,
-    /// Where this copy went.
+    /// Path this copy was sent on.
     pub path: PathId,
     /// Serial of its packet on that path.
     pub tx_seq: u64,
-    /// When.
+    /// Time it was sent.
     pub sent_at: Instant,
     /// Reports that it is missing, this one included.
     pub misses: u8,
 }
 
-/// What a SACK told, before detection.
+/// What a SACK says, before losses are detected.
 #[derive(Clone, Copy)]
 pub struct SackView<'a> {
     /// Per path: largest packet serial newly acknowledged by unambiguous evidence.
@@ -478,7 +479,7 @@ pub struct SackView<'a> {
 /// The head of one stream with something to send.
 #[derive(Clone, Copy, Debug)]
 pub struct StreamView {
-    /// Which stream.
+    /// Number of the stream.
     pub id: StreamId,
     /// Priority (0 is the best) or weight that the user gave it (RFC 8260 §4.3.3).
     pub value: Option<u16>,

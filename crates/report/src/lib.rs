@@ -1,8 +1,8 @@
 //! Tables, plots and one self-contained HTML page from measured numbers.
 //!
 //! Everything is a pure function of its input: the same numbers give the same bytes. Nothing here asks for the time,
-//! runs a script or refers to the network, so a report opens from disk years later as it does today. What stands in a
-//! name or a label is data from outside and is escaped; a number that cannot be drawn (NaN, infinite) is left out and
+//! runs a script or refers to the network, so a report opens from disk years later as it does today. Text in a
+//! name or a label comes from outside and is escaped; a number that cannot be drawn (NaN, infinite) is left out and
 //! shows as a gap.
 //!
 //! ```

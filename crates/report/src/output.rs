@@ -38,7 +38,7 @@ pub fn write_together(files: &[(&Path, &[u8])]) -> Result<(), ReportError> {
         })
     });
     if renamed.is_err() {
-        // The first error is the one to tell; a leftover that cannot be removed changes nothing about it.
+        // The first error is the one to report; a leftover that cannot be removed changes nothing about it.
         temporaries.iter().for_each(|t| drop(fs::remove_file(t)));
     }
     renamed

@@ -4,10 +4,10 @@ use crate::Verdict;
 use crate::text::{MISSING, escape, fixed, plain, printable};
 use std::fmt::Write as _;
 
-/// What stands in one place of a table.
+/// The content of one cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Cell {
-    /// Words.
+    /// Text, left aligned.
     Text(String),
     /// A number, shown with the decimals of its column.
     Number(f64),
@@ -22,7 +22,7 @@ pub enum Cell {
     },
     /// A judgement.
     Verdict(Verdict),
-    /// Nothing to tell; shown as a dash.
+    /// No value; shown as a dash.
     Empty,
 }
 
@@ -122,7 +122,7 @@ pub struct Table {
     columns: Vec<Column>,
     rows: Vec<Vec<Cell>>,
     highlighted: Vec<usize>,
-    /// Row and what stands below it.
+    /// Row and the remark below it.
     notes: Vec<(usize, String)>,
 }
 

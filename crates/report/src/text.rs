@@ -1,6 +1,6 @@
 //! Escaping, numbers as text, and how wide a text will be.
 
-/// Stands where a number is missing or cannot be shown.
+/// Shown where a number is missing or cannot be shown.
 pub(crate) const MISSING: &str = "\u{2013}";
 
 /// `text` made safe inside HTML and XML, as content or as an attribute value. Characters that XML does not allow become

@@ -1,4 +1,4 @@
-//! The page as a whole: well formed, self-contained, safe against what stands in names, the same every time.
+//! The page as a whole: well formed, self-contained, safe against what names contain, the same every time.
 
 mod common;
 

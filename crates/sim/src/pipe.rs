@@ -13,7 +13,7 @@ pub enum Direction {
 }
 
 impl Direction {
-    /// Both.
+    /// Both directions.
     pub const BOTH: [Direction; 2] = [Direction::Forward, Direction::Backward];
 
     /// The other way.
@@ -115,8 +115,8 @@ impl<P: Clone + Send + 'static> Paths<P> {
         Paths { paths: Vec::new(), seed }
     }
 
-    /// Adds a path and returns its index. Its random streams follow its name, so it shifts nobody's
-    /// numbers; two paths of one name see the same fate.
+    /// Adds a path and returns its index. Its random streams follow its name, so it shifts no other's numbers; two
+    /// paths of one name see the same fate.
     pub fn add(&mut self, name: &str, forward: LinkConfig, backward: LinkConfig) -> usize {
         self.paths.push(DuplexPath::new(name, self.seed, forward, backward));
         self.paths.len() - 1
@@ -184,7 +184,7 @@ mod tests {
         assert_eq!((path.poll(late), path.next_event()), (None, None));
     }
 
-    /// Whoever polls when told to gets past packets that are lost on the wire.
+    /// Polling at each [`next_event`](Paths::next_event) gets past packets that are lost on the wire.
     #[test]
     fn a_lost_packet_is_no_event_for_ever() {
         let lossy = delay(30).with_loss(LossConfig::Packets(vec![0, 1, 3]));
@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn a_new_path_shifts_nobodys_numbers() {
+    fn a_new_path_shifts_no_other_numbers() {
         let run = |names: &[&str]| {
             let mut paths = Paths::new(7);
             for name in names {

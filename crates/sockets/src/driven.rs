@@ -1,8 +1,8 @@
 //! A host whose programs, packets and clock are read from bytes: the fuzz target `sockets` and the tests of what it
 //! found share it.
 //!
-//! Programs open sockets of both styles on four addresses of one host, connect them to each other and to nobody, set
-//! every option to anything; the network between them loses, repeats, delays and forges packets.
+//! Programs open sockets of both styles on four addresses of one host, connect them to each other and to unused
+//! addresses, set every option to anything; the network between them loses, repeats, delays and forges packets.
 
 use crate::socket::{Departure, Errno, Reliability, SendRequest, Settings, SocketId, Stack, Style};
 use anabranch_base::{Duration, Instant, RandomStream};
@@ -11,7 +11,7 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 use std::net::SocketAddr;
 
-/// Addresses of the host, and one of nobody.
+/// Addresses of the host, and one that no host has.
 const ADDRESSES: [&str; 6] = ["127.0.0.1", "10.0.0.1", "10.0.0.2", "::1", "0.0.0.0", "192.0.2.9"];
 const PORTS: [u16; 4] = [5_001, 5_002, 0, 7];
 const SETTINGS: [&str; 16] = [
@@ -72,7 +72,7 @@ struct Driven {
     wire: VecDeque<Departure>,
     /// Packets of before, to be changed and sent again.
     kept: VecDeque<Departure>,
-    /// Nobody forged a packet or changed a timer: what is closed must come to its end.
+    /// No packet was forged and no timer changed: what is closed must come to its end.
     orderly: bool,
     /// Bytes of messages that programs got.
     received: usize,
@@ -285,7 +285,7 @@ impl Driven {
         }
     }
 
-    /// Everybody goes home; nothing may be left.
+    /// Closes everything; nothing may be left.
     fn end(mut self) {
         for id in std::mem::take(&mut self.sockets) {
             self.stack.close(self.now, id).expect("it is ours");

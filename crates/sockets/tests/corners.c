@@ -96,7 +96,7 @@ static void edges(void)
 	CHECK(close(c) == 0 && close(a) == 0 && close(e) == 0);
 }
 
-/* The same for room to send. */
+/* Likewise for room to send. */
 static void room(void)
 {
 	int c, a, e = epoll_create1(0);
@@ -239,7 +239,7 @@ static void *counts_several(void *fd)
 	return NULL;
 }
 
-/* The same for those that a call has read while it waits for more. */
+/* Likewise for those that a call has read while it waits for more. */
 static void lost_of_several(void)
 {
 	int c, a, one = 1, sent = 0;
@@ -398,7 +398,7 @@ static void connects(void)
 	CHECK(close(s) == 0);
 }
 
-/* That an association is over is nothing to read where nobody asked to be told. */
+/* That an association is over is nothing to read unless the program asked for notifications. */
 static void ended(void)
 {
 	struct sockaddr_in at = loopback(6009);
@@ -543,7 +543,7 @@ static void several(void)
 	CHECK(sendmmsg(c, m, 0, 0) == 0 && recvmmsg(a, m, 4, 0, &wrong) == -1 && errno == EINVAL);
 	CHECK(send(c, "x", 1, 0) == 1 && send(c, "y", 1, 0) == 1);
 	CHECK(recvmmsg(a, m, 4, 0, &none) == 1 && recvmmsg(a, m, 1, 0, &more) == 1 && more.tv_sec == 4);
-	/* An error after messages is told by the next call. */
+	/* An error after messages is reported by the next call. */
 	struct linger at_once = { 1, 0 };
 	CHECK(send(c, "x", 1, 0) == 1);
 	nap(200);
@@ -651,7 +651,7 @@ static void answer(int udp, const struct sockaddr_in *to, const unsigned char *g
 	CHECK(sendto(udp, p, 12 + n, 0, (struct sockaddr *)to, sizeof *to) == (ssize_t)(12 + n));
 }
 
-/* What a peer reports is told, cause by cause, as it stands on the wire. */
+/* What a peer reports is delivered, cause by cause, as it is on the wire. */
 static void reported(void)
 {
 	static const unsigned char init_ack[28] = { 2, 0, 0, 28, 1, 2, 3, 4, 0, 1, 0, 0, 0, 10, 0, 10, 0, 0, 0, 1,
@@ -683,17 +683,17 @@ static void reported(void)
 	}
 	answer(udp, &from, got, tag, error, sizeof error);
 	for (int i = 0; i < 2; i++) {
-		union sctp_notification *told = (void *)buffer;
+		union sctp_notification *reported = (void *)buffer;
 		struct iovec v = { buffer, sizeof buffer };
 		struct msghdr m = { .msg_iov = &v, .msg_iovlen = 1 };
 		struct pollfd p = { c, POLLIN, 0 };
 		size_t value = i * 4, whole = sizeof(struct sctp_remote_error) + value;
 		CHECK(poll(&p, 1, 10000) == 1 && recvmsg(c, &m, 0) == (ssize_t)whole && m.msg_flags & MSG_NOTIFICATION);
-		CHECK(told->sn_header.sn_type == SCTP_REMOTE_ERROR && told->sn_remote_error.sre_length == whole);
-		CHECK(told->sn_remote_error.sre_error == htons(i ? 0xabcd : 4));
-		CHECK(memcmp(told->sn_remote_error.sre_data, "\1\2\3\4", value) == 0);
+		CHECK(reported->sn_header.sn_type == SCTP_REMOTE_ERROR && reported->sn_remote_error.sre_length == whole);
+		CHECK(reported->sn_remote_error.sre_error == htons(i ? 0xabcd : 4));
+		CHECK(memcmp(reported->sn_remote_error.sre_data, "\1\2\3\4", value) == 0);
 	}
-	/* Nobody would answer a SHUTDOWN. */
+	/* No peer would answer a SHUTDOWN. */
 	struct linger at_once = { 1, 0 };
 	CHECK(setsockopt(c, SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once) == 0 && close(c) == 0 && close(udp) == 0);
 }

@@ -28,7 +28,7 @@ corners! {
     what_comes_between_a_vain_call_and_a_wait_is_an_edge: "edges",
     room_that_comes_between_a_vain_call_and_a_wait_is_an_edge: "room",
     waiting_for_room_for_a_large_message_takes_no_time_of_the_processor: "idle",
-    a_thread_can_be_cancelled_whatever_it_is_told_meanwhile: "cancel",
+    a_thread_can_be_cancelled_whatever_wakes_it_meanwhile: "cancel",
     select_reads_no_more_of_a_set_than_the_kernel: "select",
     children_end_no_socket_of_their_parent: "children",
     a_program_cannot_close_what_is_not_its_own: "closes",
@@ -45,5 +45,5 @@ corners! {
     a_cancelled_thread_takes_none_of_several_messages_with_it: "lost-of-several",
     a_child_of_a_thread_that_used_a_socket_uses_its_own: "forked",
     what_the_kernel_refuses_ends_no_socket: "refused",
-    errors_that_a_peer_reports_are_told: "reported",
+    errors_that_a_peer_reports_are_notified: "reported",
 }

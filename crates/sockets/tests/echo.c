@@ -122,7 +122,7 @@ static void server(const char *port)
 	no_waiting(a);
 	while ((n = get(a, buffer, sizeof buffer)) > 0) {
 		served++;
-		/* An answer that nobody reads would make the close an abort. */
+		/* An answer that is not read would make the close an abort. */
 		if (n != 14 || memcmp(buffer, "the last words", 14))
 			put(a, buffer, n);
 	}
@@ -165,7 +165,7 @@ static void client(const char *port)
 		CHECK(again >= 0 && close(c) == 0);
 		c = again;
 	}
-	/* More than the buffers of both ends take while nobody reads would stop both: eight at a time. */
+	/* More than the buffers of both ends take while neither reads would stop both: eight at a time. */
 	for (int i = 0; i < MESSAGES; i += 8) {
 		int last = i + 8 < MESSAGES ? i + 8 : MESSAGES;
 		for (int k = i; k < last; k++) {
@@ -225,7 +225,7 @@ static void cancelled(const char *port)
 	CHECK(recv(c, buffer, sizeof buffer, 0) == -1 && errno == EINTR);
 	put(c, "still here", 10);
 	CHECK(get(c, buffer, sizeof buffer) == 10 && close(c) == 0);
-	puts("nobody hangs");
+	puts("no call hangs");
 }
 
 int main(int n, char **arguments)

@@ -103,7 +103,7 @@ static void dry(void)
 	int c, s;
 	ssize_t n;
 	couple(6001, &c, &s);
-	/* Nothing is on its way: told at once. */
+	/* Nothing is on its way: reported at once. */
 	want(c, SCTP_SENDER_DRY_EVENT);
 	heard(c, SCTP_SENDER_DRY_EVENT, &n);
 	CHECK(put(c, "one", 3, 0, 0) == 3 && put(c, "two", 3, 0, 0) == 3);
@@ -115,7 +115,7 @@ static void dry(void)
 static void failed(void)
 {
 	static char message[50000];
-	int c, s, sent = 0, told = 0;
+	int c, s, sent = 0, reported = 0;
 	ssize_t n;
 	couple(6002, &c, &s);
 	want(c, SCTP_SEND_FAILED_EVENT);
@@ -136,15 +136,15 @@ static void failed(void)
 		struct sctp_send_failed_event *f = (void *)buffer;
 		CHECK(m.msg_flags & MSG_NOTIFICATION && f->ssf_type == SCTP_SEND_FAILED_EVENT && f->ssf_length == n);
 		CHECK(f->ssfe_info.snd_sid == 1 && f->ssfe_info.snd_ppid == htonl(42) && f->ssf_assoc_id != 0);
-		if (!told++)
+		if (!reported++)
 			first = f->ssfe_info.snd_context - 1000;
-		CHECK(f->ssfe_info.snd_context == 1000u + first + told - 1);
+		CHECK(f->ssfe_info.snd_context == 1000u + first + reported - 1);
 		/* All of one that never left, and of any the bytes that were sent. */
 		unsent += f->ssf_flags == SCTP_DATA_UNSENT;
 		CHECK(f->ssf_flags == SCTP_DATA_SENT || n == (ssize_t)(sizeof *f + sizeof message));
-		CHECK(f->ssf_data[0] == 'a' + (first + told - 1) % 26);
+		CHECK(f->ssf_data[0] == 'a' + (first + reported - 1) % 26);
 	}
-	CHECK(n == -1 && errno == ECONNRESET && told > 0 && first + told == sent && unsent > 0);
+	CHECK(n == -1 && errno == ECONNRESET && reported > 0 && first + reported == sent && unsent > 0);
 	CHECK(close(c) == 0);
 }
 
@@ -240,10 +240,10 @@ static void keys(void)
 
 static void states(void)
 {
-	int c, s, nobody = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_SCTP);
+	int c, s, absent = socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, IPPROTO_SCTP);
 	struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(9), .sin_addr.s_addr = htonl(0x7f000009) };
-	CHECK(connect(nobody, (struct sockaddr *)&a, sizeof a) == -1 && errno == EINPROGRESS);
-	CHECK(state_of(nobody) == SCTP_COOKIE_WAIT && close(nobody) == 0);
+	CHECK(connect(absent, (struct sockaddr *)&a, sizeof a) == -1 && errno == EINPROGRESS);
+	CHECK(state_of(absent) == SCTP_COOKIE_WAIT && close(absent) == 0);
 	couple(6006, &c, &s);
 	CHECK(state_of(c) == SCTP_ESTABLISHED);
 	/* The peer's primary address, and ours of a socket that was bound to any. */
@@ -267,7 +267,7 @@ static int addresses_of_peer(int fd)
 	return list.g.addr_num;
 }
 
-/* A further address joins a living association, is told, and leaves it again. */
+/* A further address joins a living association, is reported, and leaves it again. */
 static void moving(void)
 {
 	struct sockaddr_in here = at(0), more = at(0), there = at(6007);

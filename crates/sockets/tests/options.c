@@ -155,9 +155,9 @@ static void structures(void)
 	memset(&t, 0, sizeof t);
 	CHECK(get(c, SCTP_PEER_ADDR_THLDS_V2, &t, sizeof t) == 0);
 	CHECK(t.spt_pathmaxrxt == 7 && t.spt_pathpfthld == 2 && t.spt_pathcpthld == 3);
-	struct sockaddr_in *nobody = (void *)&t.spt_address;
-	*nobody = at(6103);
-	nobody->sin_addr.s_addr = htonl(0x0a000001);
+	struct sockaddr_in *unused = (void *)&t.spt_address;
+	*unused = at(6103);
+	unused->sin_addr.s_addr = htonl(0x0a000001);
 	CHECK(REFUSED(SET(c, SCTP_PEER_ADDR_THLDS_V2, &t), ENOENT));
 
 	put(c, 0, 500);

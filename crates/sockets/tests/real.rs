@@ -27,9 +27,9 @@ fn both(client: &str, client_way: &str, server_way: &str) -> Option<(String, Str
     let mut rest = String::new();
     said.read_to_string(&mut rest).expect("it is text");
     let ended = child.wait().expect("it ends");
-    let told = String::from_utf8_lossy(&run.stdout).into_owned();
-    assert!(run.status.success() && ended.success(), "client: {told}server: {rest}");
-    Some((told, rest))
+    let output = String::from_utf8_lossy(&run.stdout).into_owned();
+    assert!(run.status.success() && ended.success(), "client: {output}server: {rest}");
+    Some((output, rest))
 }
 
 fn check(name: &str, client: &str, ways: (&str, &str), said: (&str, &str)) {
@@ -59,7 +59,7 @@ fn a_child_of_fork_has_no_part_in_its_parents_sockets() {
 
 #[test]
 fn a_thread_that_waits_can_be_cancelled_and_interrupted() {
-    let said = ("nobody hangs\n", "served 1\n");
+    let said = ("no call hangs\n", "served 1\n");
     check("a_thread_that_waits_can_be_cancelled_and_interrupted", "cancel", ("-", "block"), said);
 }
 

@@ -159,8 +159,8 @@ static void one_to_many(void)
 	CHECK(close(peel.sd) == 0 && close(c) == 0 && close(s) == 0);
 }
 
-/* Nobody answers: the time until that is known passes at once where time is virtual. */
-static void nobody(void)
+/* No peer answers: the time until that is known passes at once where time is virtual. */
+static void no_peer(void)
 {
 	struct sockaddr_in at = loopback(5003);
 	struct timespec before, after;
@@ -182,7 +182,7 @@ int main(void)
 {
 	one_to_one();
 	one_to_many();
-	nobody();
+	no_peer();
 	puts("all as it should be");
 	return 0;
 }

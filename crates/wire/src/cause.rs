@@ -58,7 +58,7 @@ pub enum Cause<'a> {
     MissingParameters(&'a [u8]),
     /// The cookie was good but too old.
     StaleCookie {
-        /// How long ago it ended, in microseconds; 0 when not told.
+        /// How long ago it expired, in microseconds; 0 when the peer does not say.
         staleness_us: u32,
     },
     /// No resources for the association.
@@ -77,7 +77,7 @@ pub enum Cause<'a> {
     CookieWhileShuttingDown,
     /// The complete address parameters that a restart tried to add.
     RestartNewAddresses(&'a [u8]),
-    /// The peer's user ended it; the reason it gave.
+    /// The peer's user aborted the association; the reason it gave.
     UserAbort(&'a [u8]),
     /// Something else against the rules; additional information.
     ProtocolViolation(&'a [u8]),

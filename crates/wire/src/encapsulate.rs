@@ -17,8 +17,8 @@ pub enum IpPair {
 }
 
 impl IpPair {
-    /// The pair; IPv4 also when an address is an IPv4 one mapped into IPv6. Of two families, the IPv4 address is
-    /// mapped.
+    /// The pair; IPv4 also when an address is an IPv4 one mapped into IPv6. Of two families, the IPv4 address becomes a
+    /// mapped one.
     pub fn new(source: IpAddr, destination: IpAddr) -> Self {
         match (source.to_canonical(), destination.to_canonical()) {
             (IpAddr::V4(s), IpAddr::V4(d)) => IpPair::V4(s, d),
@@ -37,9 +37,9 @@ fn mapped(a: IpAddr) -> Ipv6Addr {
 /// The headers to put before an SCTP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Encapsulation {
-    /// Addresses.
+    /// Source and destination address.
     pub addresses: IpPair,
-    /// Source and destination port of a UDP header; none for SCTP right on IP (protocol 132).
+    /// Source and destination port of a UDP header; `None` for SCTP directly over IP (protocol 132).
     pub udp_ports: Option<(u16, u16)>,
     /// DSCP and ECN bits.
     pub traffic_class: u8,

@@ -26,7 +26,7 @@ pub const COOKIE_ECHO: u8 = 10;
 pub const COOKIE_ACK: u8 = 11;
 /// ECN echo (draft-stewart-tsvwg-sctpecn; the number is set aside by RFC 9260 §3.2).
 pub const ECNE: u8 = 12;
-/// "Congestion window reduced" (the same).
+/// "Congestion window reduced" (draft-stewart-tsvwg-sctpecn; the number is set aside by RFC 9260 §3.2).
 pub const CWR: u8 = 13;
 /// Shutdown complete (RFC 9260 §3.3.13).
 pub const SHUTDOWN_COMPLETE: u8 = 14;

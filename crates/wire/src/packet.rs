@@ -63,7 +63,7 @@ pub struct Packet<'a> {
 }
 
 impl<'a> Packet<'a> {
-    /// Reads the common header, and checks the ports and (unless told not to) the checksum.
+    /// Reads the common header, and checks the ports and (with [`Verify::Checksum`]) the checksum.
     ///
     /// # Errors
     /// [`WireError::Packet`], [`WireError::ZeroPort`], [`WireError::Checksum`].
@@ -108,8 +108,8 @@ impl<'a> Packet<'a> {
         Chunks { rest: self.body, at: COMMON_HEADER_LEN, parts: self.parts }
     }
 
-    /// Is it framed soundly, and are all of its chunks of such types? Looks at no more than the frames; a packet without
-    /// chunks is not.
+    /// Is it framed soundly, and does `such` hold for the types of all its chunks? Looks only at the frames. False for
+    /// a packet without chunks.
     #[inline]
     pub fn has_only(&self, such: impl Fn(u8) -> bool) -> bool {
         let mut all = true;
@@ -120,12 +120,12 @@ impl<'a> Packet<'a> {
         others == Walked::End && !self.body.is_empty()
     }
 
-    /// Has it a chunk whose type and flags are such? Looks at no more than the frames.
+    /// Does `such` hold for type and flags of one of its chunks? Looks only at the frames.
     pub fn any(&self, such: impl FnMut(u8, u8) -> bool) -> bool {
         self.walk(such) == Walked::Found
     }
 
-    /// Frame by frame, until one is such, or is broken.
+    /// Goes frame by frame until `such` holds for one, or one is broken.
     #[inline]
     fn walk(&self, mut such: impl FnMut(u8, u8) -> bool) -> Walked {
         let (mut rest, mut at, mut parts) = (self.body, COMMON_HEADER_LEN, self.parts);

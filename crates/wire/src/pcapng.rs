@@ -35,11 +35,11 @@ impl LinkType {
 /// Which way a captured packet went.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Direction {
-    /// Towards the one who captures.
+    /// Received by the capturing host.
     In,
-    /// Away from it.
+    /// Sent by the capturing host.
     Out,
-    /// Not told.
+    /// Direction not known.
     Unknown,
 }
 
@@ -69,7 +69,7 @@ impl<W: Write> PcapngWriter<W> {
             put32(b, BYTE_ORDER_MAGIC);
             put16(b, 1); // major version
             put16(b, 0); // minor version
-            b.extend_from_slice(&u64::MAX.to_le_bytes()); // section length not told
+            b.extend_from_slice(&u64::MAX.to_le_bytes()); // section length not given
             put_option(b, option::APPLICATION, application.as_bytes());
             put_option(b, option::END, &[]);
         })?;

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 
 /// A packet under construction, and later on its way to the driver.
 ///
-/// Everything but payload stands in one buffer; a payload is a shared [`Bytes`] with the place where it belongs. The
+/// Everything but payload is in one buffer; a payload is a shared [`Bytes`] with the place where it belongs. The
 /// checksum is left to [`write_to`](Self::write_to). One value serves for every packet: after the first few nothing
 /// is allocated.
 #[derive(Clone, Debug, Default)]
@@ -38,7 +38,7 @@ impl PacketSlices {
     /// Drops what is there and starts a packet with header `h`.
     #[inline]
     pub fn start(&mut self, h: CommonHeader) {
-        // Nothing stands without a header.
+        // With an empty head there is nothing else to drop.
         if !self.head.is_empty() || self.unsummed {
             self.clear();
         }
@@ -62,7 +62,7 @@ impl PacketSlices {
         self.push_payload(kind::DATA, payload);
     }
 
-    /// The same for I-DATA, with a payload of at most 65,515 bytes.
+    /// Appends an I-DATA chunk without copying its payload, which is at most 65,515 bytes.
     pub fn push_i_data(&mut self, h: &IDataHeader, mut payload: Bytes) {
         payload.truncate(IDataHeader::MAX_PAYLOAD);
         h.encode_for(payload.len(), &mut self.head);
@@ -94,7 +94,7 @@ impl PacketSlices {
     pub fn insert_auth(&mut self, index: usize, auth: &AuthOut) -> Option<usize> {
         let whole = crate::packet::Packet::of_slices(self).ok()?;
         let heads = whole.chunks().take(index).try_fold(0, |sum, c| c.ok().map(|c| sum + c.whole.len()));
-        // Of a chunk whose payload stands elsewhere `whole` is the header; its padding is in the head.
+        // Of a chunk whose payload is elsewhere `whole` is the header; its padding is in the head.
         let padding: usize =
             whole.chunks().take(index).flatten().filter_map(|c| c.payload).map(|p| padding(p.len())).sum();
         let start = COMMON_HEADER_LEN + heads? + padding;
@@ -163,7 +163,7 @@ impl PacketSlices {
         (&self.head, &self.parts)
     }
 
-    /// The packet in wire order, its checksum field as it stands in the head (zero).
+    /// The packet in wire order, its checksum field as in the head (zero).
     pub fn slices(&self) -> Slices<'_> {
         Slices { head: &self.head, parts: &self.parts, at: 0, pending: None }
     }

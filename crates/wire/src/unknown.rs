@@ -1,6 +1,6 @@
 //! What to do with something unknown (RFC 9260 §3.2 table 2, §3.2.1 table 3).
 
-/// Treatment of an unknown chunk or parameter, told by the top two bits of its type.
+/// Treatment of an unknown chunk or parameter, given by the top two bits of its type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum UnknownAction {
     /// 00: drop it and everything behind it (in the packet, or in the chunk for a parameter).
@@ -31,7 +31,7 @@ impl UnknownAction {
     pub const fn stops(self) -> bool {
         matches!(self, UnknownAction::Stop | UnknownAction::StopReport)
     }
-    /// Is the sender to be told?
+    /// Is it to be reported to the sender?
     pub const fn reports(self) -> bool {
         matches!(self, UnknownAction::StopReport | UnknownAction::SkipReport)
     }

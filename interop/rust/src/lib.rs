@@ -1,4 +1,4 @@
-//! Associations of our engine with two Rust stacks that nobody here wrote: `dcsctp` (Google's, for WebRTC) and
+//! Associations of our engine with two foreign Rust stacks: `dcsctp` (Google's, for WebRTC) and
 //! `sctp-proto` (str0m's). All three keep no clock and no socket, so both ends run in one process, in virtual time,
 //! over a network with seeded loss, duplicates and reordering. Each message says what it is ([`content`]), so both
 //! ends know what was lost, doubled, out of order or changed; the network notes which chunks it saw ([`network`]), so

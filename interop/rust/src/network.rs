@@ -58,7 +58,7 @@ impl Network {
         Network { loss: 0.03, duplicate: 0.02, reorder: 0.05, ..Network::good(seed) }
     }
 
-    /// The same with another loss.
+    /// A bad network with another loss.
     pub fn lossy(seed: u64, loss: f64) -> Self {
         Network { loss, ..Network::bad(seed) }
     }

@@ -11,7 +11,7 @@ use anabranch_wire::Verify;
 use bytes::Bytes;
 use std::net::SocketAddr;
 
-/// SCTP port of all ends: that of WebRTC, which sctp-proto uses unless told.
+/// SCTP port of all ends: that of WebRTC, which sctp-proto uses by default.
 pub const PORT: u16 = 5_000;
 /// DTLS below SCTP (RFC 9653 §6).
 const DTLS: u32 = 1;
@@ -31,10 +31,10 @@ fn remote() -> SocketAddr {
 impl Ours {
     pub fn config(setup: &Setup) -> AssocConfig {
         let mut c = AssocConfig::new(Profile::named(setup.profile).expect("registered"));
-        c.interleaving = setup.interleaving;
-        c.error_detection = setup.zero_checksum.then_some(DTLS);
-        c.receive_buffer = setup.receive_buffer;
-        c.stream_reconfiguration = true;
+        c.extensions.interleaving = setup.interleaving;
+        c.extensions.error_detection = setup.zero_checksum.then_some(DTLS);
+        c.limits.receive_buffer = setup.receive_buffer;
+        c.extensions.stream_reconfiguration = true;
         c
     }
 

@@ -3,7 +3,7 @@
 use anabranch_base::{Duration, Instant};
 use bytes::Bytes;
 
-/// What both ends are told.
+/// Configuration of both ends.
 #[derive(Clone, Debug)]
 pub struct Setup {
     /// Messages of different streams may interleave (RFC 8260).
@@ -36,7 +36,7 @@ pub struct Outgoing {
     pub retransmissions: Option<u16>,
 }
 
-/// Something a stack told its user.
+/// Something a stack reported to its user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
     Connected,

@@ -120,7 +120,7 @@ impl<T: Peer> World<T> {
         self.sending[end] = Sending { flow: Some(flow), next: 0, due: Some(self.now) };
     }
 
-    /// Each of both ends was told something such.
+    /// Did each of both ends report such a thing?
     pub fn both(&self, such: impl Fn(&Note) -> bool) -> bool {
         self.notes.iter().all(|n| n.iter().any(&such))
     }

@@ -37,7 +37,7 @@ fn graceful<T: Peer>(we_shut_down: bool, network: Network) {
     assert!(sent(asks, kind::SHUTDOWN) && sent(answers, kind::SHUTDOWN_ACK) && sent(asks, kind::SHUTDOWN_COMPLETE));
 }
 
-/// The same with nothing on its way.
+/// A graceful end with nothing on its way.
 fn graceful_and_idle<T: Peer>(we_shut_down: bool, seed: u64) {
     let network = if seed == 0 { Network::good(0) } else { Network::lossy(seed, 0.2) };
     let mut w = World::<T>::connected(Setup::default(), network, true);

@@ -72,7 +72,7 @@ fn zero_checksum_needs_both() {
     }
 }
 
-fn told(notes: &[Note], incoming: bool, streams: &[u16]) -> bool {
+fn was_reset(notes: &[Note], incoming: bool, streams: &[u16]) -> bool {
     let of = |n: &Note| match n {
         Note::Reset { incoming: i, streams } if *i == incoming => streams.clone(),
         _ => Vec::new(),
@@ -88,13 +88,15 @@ fn reset(seed: u64, interleaving: bool) {
     let mut w = World::<Dcsctp>::connected(setup, Network::bad(seed), true);
     exchange(&mut w, 0);
     w.ours.reset(w.now, &[1, 3]);
-    let done =
-        w.run(Duration::from_secs(60), |w| told(&w.notes[0], false, &[1, 3]) && told(&w.notes[1], true, &[1, 3]));
+    let done = w.run(Duration::from_secs(60), |w| {
+        was_reset(&w.notes[0], false, &[1, 3]) && was_reset(&w.notes[1], true, &[1, 3])
+    });
     assert!(done, "ours, seed {seed}: {:?}", w.notes);
     exchange(&mut w, 1);
     w.theirs.reset(w.now, &[0, 2]);
-    let done =
-        w.run(Duration::from_secs(60), |w| told(&w.notes[0], true, &[0, 2]) && told(&w.notes[1], false, &[0, 2]));
+    let done = w.run(Duration::from_secs(60), |w| {
+        was_reset(&w.notes[0], true, &[0, 2]) && was_reset(&w.notes[1], false, &[0, 2])
+    });
     assert!(done, "theirs, seed {seed}: {:?}", w.notes);
     w.ours.sequence.clear();
     exchange(&mut w, 2);
@@ -124,16 +126,16 @@ fn a_data_channel_of_sctp_proto_is_closed_and_opened_again() {
             exchange(&mut w, 0);
             if we_begin {
                 w.ours.reset(w.now, &[1]);
-                let asked = w.run(Duration::from_secs(60), |w| told(&w.notes[0], true, &[1]));
+                let asked = w.run(Duration::from_secs(60), |w| was_reset(&w.notes[0], true, &[1]));
                 assert!(asked, "it closes its side too: {:?}", w.notes);
             } else {
                 w.theirs.reset(w.now, &[1]);
-                assert!(w.run(Duration::from_secs(60), |w| told(&w.notes[0], true, &[1])), "{:?}", w.notes);
+                assert!(w.run(Duration::from_secs(60), |w| was_reset(&w.notes[0], true, &[1])), "{:?}", w.notes);
                 w.ours.reset(w.now, &[1]);
             }
             let done = w.run(Duration::from_secs(60), |w| {
                 let closed = |n: &Note| matches!(n, Note::Reset { incoming: false, streams } if streams == &[1]);
-                told(&w.notes[0], false, &[1]) && w.notes[1].iter().any(closed)
+                was_reset(&w.notes[0], false, &[1]) && w.notes[1].iter().any(closed)
             });
             assert!(done, "{:?}", w.notes);
             exchange(&mut w, 1);

@@ -28,8 +28,8 @@ fn gives_up<T: Peer>(end: usize, what: &Flow, interleaving: bool, accounted: boo
         let missing = lossy[0] - lossy[1];
         assert!(missing > 0 && missing < lossy[0] * 2 / 3, "{context}: {missing} of {} given up", lossy[0]);
         if accounted {
-            let told = abandoned(&w.notes[end]);
-            assert!(told >= missing, "{context}: {missing} are missing, {told} were given up");
+            let reported = abandoned(&w.notes[end]);
+            assert!(reported >= missing, "{context}: {missing} are missing, {reported} were given up");
         }
         let skips = if interleaving { kind::I_FORWARD_TSN } else { kind::FORWARD_TSN };
         assert!(w.network.wire[end].count(skips) > 0, "{context}: {:?}", w.network.wire[end]);
@@ -62,7 +62,7 @@ fn we_give_up_towards_dcsctp() {
     for interleaving in [false, true] {
         for what in [timed(), never_again()] {
             gives_up::<Dcsctp>(0, &unordered(what.clone()), interleaving, true);
-            // dcsctp throws away ordered messages that have come when it is told to skip the one they wait for.
+            // dcsctp throws away ordered messages that have come when it has to skip the one they wait for.
             gives_up::<Dcsctp>(0, &what, interleaving, false);
         }
     }

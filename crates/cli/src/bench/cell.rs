@@ -79,7 +79,7 @@ impl Cell {
         [test.to_owned(), transport.to_owned(), self.message.to_string(), count.to_string()]
     }
 
-    /// The metric that stands for the cell.
+    /// The metric that summarises the cell.
     pub fn headline(&self) -> &'static str {
         match self.test {
             Test::Bulk => "cpu_s_per_GB",

@@ -180,7 +180,7 @@ impl Crowd {
 const CLIENT_PORT: u16 = 40_000;
 
 /// Client, on the interface `local`, and server of the `i`-th association: two between the same addresses and ports
-/// could not be told apart.
+/// could not be distinguished.
 fn addresses(i: usize, local: LocalId) -> (SocketAddr, SocketAddr) {
     let [_, b, c, d] = (i as u32).to_be_bytes();
     (([10, b, c, d], CLIENT_PORT + local.0).into(), ([11, b, c, d], PORT).into())

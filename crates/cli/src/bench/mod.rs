@@ -152,7 +152,7 @@ fn progress(length: usize) -> ProgressBar {
     bar
 }
 
-/// What all stacks are told in the same words; see `benches/README.md`.
+/// Settings that all stacks get in the same words; see `benches/README.md`.
 fn environment(command: &mut Command, cell: &Cell, profile: &str) {
     let window = cell.window.to_string();
     let settings = [("MTU", "1200"), ("RWND", &window), ("SNDBUF", &window), ("PROFILE", profile)];

@@ -15,14 +15,14 @@ pub(super) const PORT: u16 = 9_899;
 /// Packets written into one buffer.
 const PACKETS_PER_BUFFER: usize = 16;
 
-/// What both ends are told.
+/// Configuration of both ends.
 pub(super) fn config(profile: &str, window: usize) -> Result<AssocConfig, String> {
     let profile = Profile::named(profile).map_err(|e| e.to_string())?;
     let mut c = AssocConfig::new(profile);
-    c.packet_size = 1_200;
-    c.receive_buffer = window;
-    c.send_buffer = window;
-    c.max_burst = 0; // as the peers have it: packets are handed over in batches
+    c.mtu.packet_size = 1_200;
+    c.limits.receive_buffer = window;
+    c.limits.send_buffer = window;
+    c.sending.max_burst = 0; // as the peers have it: packets are handed over in batches
     Ok(c)
 }
 

@@ -53,7 +53,7 @@ pub(super) fn run(
     seed: u64,
 ) -> Result<Vec<Row>, String> {
     let mut config = config(profile, window)?;
-    config.max_burst = 4;
+    config.sending.max_burst = 4;
     let mut now = Instant::from_millis(1_000);
     let mut ends = [false, true].map(|accept| {
         let mut c = EndpointConfig::new(PORT, config.clone());

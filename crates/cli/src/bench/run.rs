@@ -4,7 +4,7 @@ use super::{memory, path, sockets};
 use crate::exit::{Failure, Outcome};
 use std::io::Write;
 
-/// TEST TRANSPORT SIZE COUNT [SEED]; windows, profile and the path stand in the environment, as for every stack.
+/// TEST TRANSPORT SIZE COUNT [SEED]; windows, profile and the path are in the environment, as for every stack.
 #[derive(Clone, Debug, clap::Args)]
 pub struct RowArgs {
     test: String,

@@ -23,7 +23,7 @@ struct Loop {
 
 impl Loop {
     async fn connected(mut config: AssocConfig) -> Result<Loop, String> {
-        config.max_burst = 0;
+        config.sending.max_burst = 0;
         let text = |e: anabranch_net::Error| e.to_string();
         let listen = std::net::SocketAddr::from(([127, 0, 0, 1], 0));
         let server = Endpoint::server(ServerConfig::new(listen, config.clone())).map_err(text)?;

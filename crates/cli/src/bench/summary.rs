@@ -96,7 +96,7 @@ impl Series {
         })
     }
 
-    /// The figure that stands for it, as people say it.
+    /// The figure that summarises it, with its unit.
     fn figure(&self) -> Option<String> {
         let m = self.median(self.cell.headline())?;
         Some(match self.cell.test {

@@ -32,8 +32,8 @@ impl Folder {
         Ok(folder)
     }
 
-    /// A file that is written by a thread of its own, so that a slow disk delays nobody. The bytes go onto the tape;
-    /// the recording ends when the tape is dropped.
+    /// A file that is written by a thread of its own, so that a slow disk delays nothing else. The bytes go onto the
+    /// tape; the recording ends when the tape is dropped.
     ///
     /// # Errors
     /// No file or no thread to be had.
@@ -135,7 +135,7 @@ fn write_all(mut draft: Draft, pieces: &mpsc::Receiver<Piece>) -> io::Result<Dra
 pub struct Tape(mpsc::Sender<Piece>);
 
 impl Tape {
-    /// Appends.
+    /// Appends bytes to the tape.
     pub fn push(&self, bytes: Bytes) {
         // The writer has gone only after an error, which `Recording::finish` tells.
         let _ = self.0.send(Some(bytes));

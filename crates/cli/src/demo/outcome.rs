@@ -58,7 +58,7 @@ pub struct PathOutcome {
     pub dropped_loss: u64,
     /// Bytes of the way back.
     pub bytes_back: u64,
-    /// Bytes of media sent on it again after they were given as lost.
+    /// Bytes of media sent on it again after they were declared lost.
     pub bytes_retransmitted: u64,
 }
 

@@ -14,7 +14,7 @@ pub struct Controls {
     /// The idle emulator's figures; `ok` and `reason` cover the measurements beside the runs too.
     #[serde(flatten)]
     pub overall: Control,
-    /// The same measured on another idle emulator while the runs were going on, one for each group of runs.
+    /// Figures of another idle emulator, measured while the runs were going on, one for each group of runs.
     pub beside_runs: Vec<Control>,
 }
 

@@ -1,4 +1,4 @@
-//! Is it a transport stream? Told from the first bytes.
+//! Recognises a transport stream from the first bytes.
 
 /// Bytes that settle the question.
 pub const HEAD: usize = 4_096;

@@ -55,7 +55,7 @@ pub struct Input {
 }
 
 impl Input {
-    /// Opens a source; what cannot be opened is told at once.
+    /// Opens a source; what cannot be opened is an error at once.
     pub fn open(uri: &InputUri) -> Result<Self, Failure> {
         let waiting = if uri.is_datagrams() { DATAGRAMS } else { QUEUE };
         let (tx, rx) = mpsc::channel(waiting);
@@ -137,7 +137,7 @@ impl Input {
         matches!(self.uri, InputUri::File(_))
     }
 
-    /// Reads on while there is nobody to send to, and drops what is older than `age`: it would only be sent late. Returns
+    /// Reads on while there is no session, and drops what is older than `age`: it would only be sent late. Returns
     /// at the end of the input; what is left can still be taken. May be dropped at any time.
     pub async fn hold(&mut self, age: Duration, progress: &Progress) -> Result<(), Failure> {
         loop {

@@ -64,7 +64,7 @@ impl Pacer {
 
 type Sender = mpsc::Sender<Result<Chunk, Failure>>;
 
-/// Nobody takes the pieces any more.
+/// The receiver of the pieces is gone.
 struct Gone;
 
 /// Collects what is due together and lets it go in time.

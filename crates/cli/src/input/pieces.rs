@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 use tokio::sync::mpsc;
 
-/// Most that is held while there is nobody to send to, bytes and pieces, whatever the latency.
+/// Most that is held while there is no session, bytes and pieces, whatever the latency.
 const HELD_BYTES: usize = 64 << 20;
 pub(super) const HELD: usize = 100_000;
 

@@ -18,13 +18,13 @@ pub struct Progress {
 struct Pace {
     /// When the first run began, and how many were done before.
     began: Option<(Instant, usize)>,
-    /// When a line was told.
-    told: Instant,
+    /// When a line was printed last.
+    printed: Instant,
 }
 
 impl Pace {
     fn new(now: Instant) -> Self {
-        Pace { began: None, told: now }
+        Pace { began: None, printed: now }
     }
 
     /// What is left at the pace so far, in words. What was done before this program began says nothing about it.
@@ -35,17 +35,17 @@ impl Pace {
         Some(format!("about {} left", span(each * total.saturating_sub(done) as f64)))
     }
 
-    /// The line to tell where there is no bar, if it is time for one.
+    /// The line to print where there is no bar, if it is time for one.
     fn line(&mut self, now: Instant, done: usize, total: usize) -> Option<String> {
         let first = self.began.is_none();
         let left = self.left(now, done, total);
         if first {
             return (done > 0).then(|| format!("{done} of {total} runs were done before"));
         }
-        if now.saturating_duration_since(self.told) < LINE {
+        if now.saturating_duration_since(self.printed) < LINE {
             return None;
         }
-        self.told = now;
+        self.printed = now;
         Some(format!("{done} of {total} runs{}", left.map_or(String::new(), |l| format!(", {l}"))))
     }
 }
@@ -59,7 +59,7 @@ impl Progress {
         Progress { bar, pace: Mutex::new(Pace::new(Instant::now())) }
     }
 
-    /// `done` of `total` runs are done; told for the first time before any of them is.
+    /// `done` of `total` runs are done; called for the first time before any of them is.
     pub fn tell(&self, done: usize, total: usize) {
         let mut pace = self.pace.lock().unwrap_or_else(PoisonError::into_inner);
         let now = Instant::now();

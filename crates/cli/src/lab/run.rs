@@ -6,7 +6,7 @@ use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::experiment::{Experiment, SHIPPED};
 use anabranch_lab::report::{self, About};
 use anabranch_lab::results::{Form, Results};
-use anabranch_lab::run::{self, Former, Journal, Options, folder};
+use anabranch_lab::run::{self, Journal, Options, StaleResults, folder};
 use anabranch_lab::scenario::Choice;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
@@ -111,8 +111,8 @@ fn work(args: &RunArgs, stop: &AtomicBool) -> Outcome {
     let dir = args.out.clone().unwrap_or_else(|| PathBuf::from(format!("results/{}{suffix}", e.name)));
     let about = About { command: command(args), version: env!("CARGO_PKG_VERSION").to_owned(), ..e.about.clone() };
     let manifest = folder::Manifest::new(&e, form, env!("ANABRANCH_COMMIT"), about).map_err(Failure::usage)?;
-    let former = Former::read(&dir);
-    if let Some(what) = former.as_ref().and_then(|f| f.missing_from(&manifest)) {
+    let stale = StaleResults::read(&dir);
+    if let Some(what) = stale.as_ref().and_then(|f| f.missing_from(&manifest)) {
         let dir = dir.display();
         crate::exit::warning(&format!(
             "{dir} holds other results ({what}); those of this command take their place once all runs are done, and \
@@ -120,7 +120,7 @@ fn work(args: &RunArgs, stop: &AtomicBool) -> Outcome {
         ));
     }
     let results = all(args, &e, form, &dir, stop)?;
-    finish(args, &e, &manifest, former.as_ref(), &dir, &results)?;
+    finish(args, &e, &manifest, stale.as_ref(), &dir, &results)?;
     args.traces.leave(&e, &dir, stop)
 }
 
@@ -170,7 +170,7 @@ fn finish(
     args: &RunArgs,
     e: &Experiment,
     manifest: &folder::Manifest,
-    former: Option<&Former>,
+    stale: Option<&StaleResults>,
     dir: &Path,
     results: &Results,
 ) -> Outcome {
@@ -184,7 +184,7 @@ fn finish(
     written.warnings.iter().for_each(|w| crate::exit::warning(w));
     let mut own = written.figures;
     own.extend(args.parquet.then(|| dir.join("results.parquet")));
-    if let Some(Err((path, e))) = former.map(|f| f.clear(dir, e, manifest, results, &own)) {
+    if let Some(Err((path, e))) = stale.map(|f| f.clear(dir, e, manifest, results, &own)) {
         let path = path.display();
         crate::exit::warning(&format!("cannot remove {path}, which belongs to the results before: {e}"));
     }

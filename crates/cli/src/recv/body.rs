@@ -89,7 +89,7 @@ impl Body {
         }
     }
 
-    /// May messages be missing at the end, without anybody being told?
+    /// May messages be missing at the end without a report?
     pub fn may_lack(&self) -> bool {
         matches!(self, Body::Plain(p) if !p.is_file)
     }

@@ -73,7 +73,7 @@ impl Door {
     }
 }
 
-/// What those are told who still wait when it is over.
+/// Reason given to those who still wait when it is over.
 const ENDED: &str = "it has ended";
 
 /// A peer that has said hello. Its place is free again when this goes.
@@ -118,7 +118,7 @@ impl Guests {
         self.rx.recv().await
     }
 
-    /// Lets nobody in any more, and waits until goodbyes have left.
+    /// Lets no guest in any more, and waits until goodbyes have left.
     pub async fn settle(mut self) {
         self.task.abort();
         self.closing.send_replace(true);
@@ -127,7 +127,7 @@ impl Guests {
             while let Some(guest) = self.rx.recv().await {
                 refuse(&guest.link, ENDED).await;
             }
-            // Those that wait are told; they go by themselves or are sent away.
+            // Those that wait were refused; they go by themselves or are sent away.
             self.lobby.empty().await;
         };
         tokio::select! {

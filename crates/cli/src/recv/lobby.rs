@@ -25,7 +25,7 @@ pub enum Stage {
 pub struct Lobby {
     per_address: usize,
     waiting: Mutex<Waiting>,
-    /// Rises with everybody who goes.
+    /// Counts the guests that have gone.
     gone: watch::Sender<u64>,
 }
 
@@ -79,7 +79,7 @@ impl Lobby {
         Ticket { lobby: self.clone(), number, leave }
     }
 
-    /// Returns once nobody waits.
+    /// Returns once no guest waits.
     pub async fn empty(&self) {
         let mut gone = self.gone.subscribe();
         while !lock(&self.waiting).by_age.is_empty() {

@@ -74,10 +74,10 @@ pub struct RecvArgs {
     /// Who may come.
     #[command(flatten)]
     pub door: DoorArgs,
-    /// Policies.
+    /// Policies of the associations.
     #[command(flatten)]
     pub policies: PolicyArgs,
-    /// Statistics.
+    /// Statistics of the sessions.
     #[command(flatten)]
     pub stats: StatsArgs,
 }
@@ -146,7 +146,7 @@ async fn serve(
 ) -> Outcome {
     let mut sessions: JoinSet<Over> = JoinSet::new();
     let mut interrupted = false;
-    // Of sessions that failed while all were told to end.
+    // Of sessions that failed while all were asked to end.
     let mut failed = None;
     loop {
         tokio::select! {

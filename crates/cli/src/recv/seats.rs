@@ -20,13 +20,14 @@ const FIRST: Duration = Duration::from_secs(3);
 /// A sender that has sent nothing for so long makes room for another.
 const IDLE: Duration = Duration::from_secs(5);
 
-/// The same for a file, whose source may pause.
+/// A sender of a file that has sent nothing for so long makes room for another: its source may pause.
 const FILE_IDLE: Duration = Duration::from_secs(30);
 
 /// A peer from which nothing came for so long, not even an answer to a probe, may be replaced.
 const SILENT: Duration = Duration::from_secs(3);
 
-/// The same where the newcomer has its address and its stream id: most likely it is the same one, begun again.
+/// A peer may be replaced after this silence by a newcomer with its address and its stream id: most likely it is the
+/// same sender, begun again.
 const SAME: Duration = Duration::from_millis(200);
 
 /// Times that an address wasted a place, as far as they count.
@@ -125,7 +126,7 @@ impl Seat {
         let _ = self.leave.subscribe().wait_for(|leave| *leave).await;
     }
 
-    /// The same for one that may not have a place.
+    /// [`leave`](Self::leave) for a session that may have no place.
     pub async fn leave_of(place: Option<&Place>) {
         match place {
             Some(place) => place.seat.leave().await,
@@ -199,7 +200,7 @@ impl Seat {
 /// Whether a session that something has come of may be replaced by another.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules {
-    /// Places.
+    /// Number of places.
     pub places: usize,
     /// Of those, for one address.
     pub per_address: usize,
@@ -286,7 +287,7 @@ impl Seats {
         })
     }
 
-    /// A place, if one is free and nobody waits for it.
+    /// A place, if one is free and no other claim waits for it.
     pub fn take(self: &Arc<Self>, claim: &Claim) -> Option<Place> {
         self.try_take(claim, None).ok()
     }
@@ -334,7 +335,7 @@ impl Seats {
         }
     }
 
-    /// A place, or who is in the way and what to say then; nobody when others have waited for longer.
+    /// A place, or who is in the way and what to say then; `None` when others have waited for longer.
     fn try_take(
         self: &Arc<Self>,
         claim: &Claim,

@@ -369,7 +369,7 @@ impl Session {
         self.slot.leftover = Some(body);
     }
 
-    /// Puts out what is left, each message at its instant, unless somebody does not want to wait for that.
+    /// Puts out what is left, each message at its instant, unless the user does not want to wait for that.
     async fn play_out(&mut self) -> Outcome {
         self.body.finish(self.end);
         let (interrupt, seat) = (self.interrupt.clone(), self.seat.clone());

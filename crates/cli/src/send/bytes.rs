@@ -42,7 +42,7 @@ pub(super) async fn pump(pump: &Pump, input: &mut Input) -> Result<End, Failure>
     }
 }
 
-/// Somebody waits for the end: what has not left the send buffer, seconds of it on a slow link, stays here.
+/// The user waits for the end: what has not left the send buffer, seconds of it on a slow link, stays here.
 fn take_back(pump: &Pump, end: &mut End) {
     let (messages, bytes) = pump.link.discard_unsent(DATA_STREAM);
     end.messages -= messages;

@@ -1,4 +1,4 @@
-//! How sending ends: the receiver is told that that was all, and says what it wrote.
+//! How sending ends: the receiver learns that there is no more, and says what it wrote.
 
 use super::PATIENCE;
 use super::sending::Pump;
@@ -46,7 +46,7 @@ pub(super) async fn conclude(
     Ending { cause, result, done }
 }
 
-/// Waits for the receiver's last word. None when somebody wanted an end and it did not come in time.
+/// Waits for the receiver's last word. `None` when an end was asked for and it did not come in time.
 async fn answer(
     pump: &Pump,
     mode: Mode,
@@ -99,7 +99,7 @@ fn whole(end: End, done: Option<Done>, cause: Option<&Cause>, peer: &str) -> Out
     }
     let written = done.map_or(String::new(), |d| format!("; it has written {} bytes", d.bytes));
     let what = match cause {
-        // Told by the exit code.
+        // The exit code says so.
         Some(Cause::Interrupted) => return Ok(()),
         Some(Cause::Peer(why)) => format!("{peer} ended the session before the whole file had come ({why}){written}"),
         Some(Cause::Time) => format!("the time is over before the whole file has been sent to {peer}{written}"),

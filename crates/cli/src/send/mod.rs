@@ -83,16 +83,16 @@ pub struct SendArgs {
     /// there is a receiver; a file, which cannot be resumed, always ends
     #[arg(long)]
     pub once: bool,
-    /// Paths.
+    /// Paths of the association.
     #[command(flatten)]
     pub paths: PathArgs,
-    /// Policies.
+    /// Policies of the association.
     #[command(flatten)]
     pub policies: PolicyArgs,
-    /// Who is told what the paths carry.
+    /// Where to report what the paths carry.
     #[command(flatten)]
     pub encoder: rate::RateArgs,
-    /// Statistics.
+    /// Statistics of the session.
     #[command(flatten)]
     pub stats: StatsArgs,
 }

@@ -26,7 +26,7 @@ const RAN_WELL: Duration = Duration::from_secs(60);
 /// Time that it has to end by itself once its input has ended.
 const LEAVE: Duration = Duration::from_secs(2);
 
-/// Who is told what the paths carry.
+/// Where to report what the paths carry.
 #[derive(Clone, Debug, clap::Args)]
 #[command(next_help_heading = "Encoder")]
 pub struct RateArgs {
@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// Runs the program while `lines` come 20 ms apart, then ends it. Answers what it wrote to the file `out`.
-    async fn told(script: &str, lines: usize) -> (String, std::time::Duration) {
+    async fn given(script: &str, lines: usize) -> (String, std::time::Duration) {
         let dir = tempfile::tempdir().expect("a directory");
         let out = dir.path().join("out");
         let args = RateArgs {
@@ -247,13 +247,13 @@ mod tests {
 
     #[tokio::test]
     async fn a_program_reads_lines_and_hears_the_end() {
-        let (out, _) = told("while read l; do echo \"$l\" >> OUT; done; echo end >> OUT", 10).await;
+        let (out, _) = given("while read l; do echo \"$l\" >> OUT; done; echo end >> OUT", 10).await;
         assert!(out.ends_with("rate 10 10 0.000\nend\n"), "{out}");
     }
 
     #[tokio::test]
     async fn one_that_ends_is_started_again_with_the_newest_line() {
-        let (out, _) = told("read l; echo \"$l\" >> OUT", 80).await;
+        let (out, _) = given("read l; echo \"$l\" >> OUT", 80).await;
         let lines: Vec<&str> = out.lines().collect();
         assert!((1..=3).contains(&lines.len()), "with a pause: {lines:?}");
         if let [first, second, ..] = lines[..] {

@@ -97,7 +97,7 @@ pub(super) async fn run(args: SendArgs) -> Outcome {
         until: args.duration.map(|d| Instant::now() + d),
         reached: false,
         outage: Outage::new(args.once),
-        told: false,
+        announced: false,
         rates: Rates::start(&args.encoder)?,
         streamid: args.streamid.clone().or(peer.streamid.first().cloned()),
         monitor: None,
@@ -128,7 +128,7 @@ struct Source {
     progress: Progress,
 }
 
-/// What became of an input that nobody took for a while.
+/// What became of an input that was not read for a while.
 enum Attended {
     /// It cannot be sent piece by piece.
     IsFile,
@@ -208,7 +208,8 @@ impl Source {
         Ok(None)
     }
 
-    /// The same beside something else, whose result it is; an end of the input is noticed later, when it is read.
+    /// [`attend`](Self::attend) beside something else, whose result it is; an end of the input is noticed later, when
+    /// it is read.
     async fn beside<T>(&mut self, other: impl Future<Output = T>) -> T {
         let attend = async {
             self.attend().await;
@@ -242,7 +243,7 @@ struct Sending {
     reached: bool,
     outage: Outage,
     /// The user knows what is sent.
-    told: bool,
+    announced: bool,
     reporter: SharedReporter,
     /// The encoder, which hears what the paths carry.
     rates: Rates,
@@ -439,7 +440,7 @@ impl Sending {
     }
 
     fn tell(&mut self, mode: Mode) -> Outcome {
-        if std::mem::replace(&mut self.told, true) {
+        if std::mem::replace(&mut self.announced, true) {
             return Ok(());
         }
         let input = self.source.input()?;

@@ -39,8 +39,8 @@ struct Track {
     /// At the last sample, with its time.
     last: PathCounts,
     at: Instant,
-    /// At the last row.
-    told: PathCounts,
+    /// Counters at the last row.
+    reported: PathCounts,
     /// Path numbers are used again; what earlier owners did stays in the totals.
     before: PathCounts,
 }
@@ -64,7 +64,7 @@ impl Collector {
                 whole: Window::default(),
                 last: PathCounts::default(),
                 at: now,
-                told: PathCounts::default(),
+                reported: PathCounts::default(),
                 before: PathCounts::default(),
             });
             t.take(now, r, counts);
@@ -136,8 +136,8 @@ impl Track {
 
     fn row(&mut self, t: f64, path: u8) -> PathRow {
         let w = std::mem::take(&mut self.interval);
-        let counters = self.last.since(&self.told);
-        self.told = self.last;
+        let counters = self.last.since(&self.reported);
+        self.reported = self.last;
         PathRow {
             t,
             path,

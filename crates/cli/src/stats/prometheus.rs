@@ -11,8 +11,8 @@ struct Sample {
     value: f64,
 }
 
-/// What is told of a session.
-pub(super) struct Told<'a> {
+/// A session as it is published.
+pub(super) struct Snapshot<'a> {
     pub session: u32,
     pub command: &'static str,
     pub mode: &'static str,
@@ -78,13 +78,13 @@ const METRICS: &[(&str, &str, &str)] = &[
     ("anabranch_path_data_retransmitted_bytes_total", COUNTER, "Payload sent again."),
     ("anabranch_path_packets_received_total", COUNTER, "Packets received."),
     ("anabranch_path_bytes_received_total", COUNTER, "Bytes received, with SCTP headers."),
-    ("anabranch_path_lost_by_report_total", COUNTER, "Chunks taken as lost by the peer's reports."),
-    ("anabranch_path_lost_by_timeout_total", COUNTER, "Chunks taken as lost by T3."),
+    ("anabranch_path_lost_by_report_total", COUNTER, "Chunks declared lost by the peer's reports."),
+    ("anabranch_path_lost_by_timeout_total", COUNTER, "Chunks declared lost by T3."),
     ("anabranch_path_timeouts_total", COUNTER, "T3 expiries."),
 ];
 
 impl Page {
-    /// A session begins: those that are over have been told long enough.
+    /// A session begins: those that are over have been shown long enough.
     pub fn begin(&mut self) {
         self.sessions.retain(|_, s| !s.over);
     }
@@ -97,19 +97,19 @@ impl Page {
     }
 
     /// Takes in the state of a session.
-    pub fn set(&mut self, told: &Told<'_>) {
+    pub fn set(&mut self, now: &Snapshot<'_>) {
         let mut session = Session::default();
-        let name = told.name.map_or(String::new(), |n| format!(",streamid=\"{}\"", escaped(n)));
+        let name = now.name.map_or(String::new(), |n| format!(",streamid=\"{}\"", escaped(n)));
         let labels = format!(
             "session=\"{}\",command=\"{}\",mode=\"{}\",peer=\"{}\"{name}",
-            told.session,
-            told.command,
-            told.mode,
-            escaped(told.peer)
+            now.session,
+            now.command,
+            now.mode,
+            escaped(now.peer)
         );
-        let s = told.stream;
+        let s = now.stream;
         for (name, value) in [
-            ("anabranch_session_seconds", told.t),
+            ("anabranch_session_seconds", now.t),
             ("anabranch_stream_messages_total", s.messages as f64),
             ("anabranch_stream_bytes_total", s.bytes as f64),
             ("anabranch_stream_frames_total", s.frames as f64),
@@ -129,17 +129,17 @@ impl Page {
             session.add("anabranch_stream_usable_low_bytes_per_second", &labels, s.usable_low_bps as f64 / 8.0);
             session.add("anabranch_stream_usable_middle_bytes_per_second", &labels, s.usable_middle_bps as f64 / 8.0);
         }
-        for p in told.totals {
+        for p in now.totals {
             let labels = format!(
                 "session=\"{}\",path=\"{}\",local=\"{}\",remote=\"{}\"{name}",
-                told.session,
+                now.session,
                 p.path,
                 escaped(&p.local),
                 escaped(&p.remote)
             );
-            session.path(&labels, p, told.rows.iter().find(|r| r.path == p.path));
+            session.path(&labels, p, now.rows.iter().find(|r| r.path == p.path));
         }
-        self.sessions.insert(told.session, session);
+        self.sessions.insert(now.session, session);
     }
 
     /// As text. All values of one metric stand together, whatever session they are of.
@@ -206,8 +206,8 @@ fn escaped(text: &str) -> String {
 mod tests {
     use super::*;
 
-    fn told<'a>(session: u32, stream: &'a StreamRow) -> Told<'a> {
-        Told {
+    fn snapshot<'a>(session: u32, stream: &'a StreamRow) -> Snapshot<'a> {
+        Snapshot {
             session,
             command: "recv",
             mode: "file",
@@ -225,9 +225,9 @@ mod tests {
         let stream = StreamRow { bytes: 7, ..StreamRow::default() };
         let mut page = Page::default();
         page.begin();
-        page.set(&told(0, &stream));
+        page.set(&snapshot(0, &stream));
         page.begin();
-        page.set(&told(1, &stream));
+        page.set(&snapshot(1, &stream));
         let text = page.render();
         let want = "# HELP anabranch_stream_bytes_total Bytes of the source handed over or put out.\n\
             # TYPE anabranch_stream_bytes_total counter\n\

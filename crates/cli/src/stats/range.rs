@@ -14,11 +14,11 @@ pub struct Samples {
 /// As it is written.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Range {
-    /// Smallest.
+    /// Smallest value.
     pub min: f64,
-    /// Mean.
+    /// Mean value.
     pub avg: f64,
-    /// Largest.
+    /// Largest value.
     pub max: f64,
 }
 

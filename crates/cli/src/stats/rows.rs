@@ -56,11 +56,11 @@ pub struct PathCounts {
     pub packets_received: u64,
     /// Their bytes.
     pub bytes_received: u64,
-    /// Chunks taken as lost after reports.
+    /// Chunks declared lost after reports.
     pub lost_by_report: u64,
-    /// Chunks taken as lost after a timeout.
+    /// Chunks declared lost after a timeout.
     pub lost_by_timeout: u64,
-    /// Timeouts.
+    /// Number of timeouts.
     pub timeouts: u64,
 }
 
@@ -100,7 +100,7 @@ pub struct StreamRow {
     pub abandoned: u64,
     /// Of those, the ones that did not even find room in the send buffer.
     pub expired: u64,
-    /// Source bytes that were dropped before they were sent, since there was nobody to send them to in time; sender only.
+    /// Source bytes that were dropped before they were sent, since there was no session in time; sender only.
     pub dropped_bytes: u64,
     /// How often the session began anew; sender only.
     pub reconnects: u64,
@@ -109,7 +109,7 @@ pub struct StreamRow {
     pub connected: Option<bool>,
     /// What the paths carry of the input now within the latency, bit/s, safe; sender only, 0 before it is known.
     pub usable_low_bps: u64,
-    /// The same, as expected.
+    /// What the paths carry, as expected instead of safe, bit/s.
     pub usable_middle_bps: u64,
 }
 
@@ -134,15 +134,15 @@ pub enum Row {
     Stats(PathRow),
     /// The stream so far.
     Stream {
-        /// When.
+        /// Seconds since the session began.
         t: f64,
-        /// Counters.
+        /// Its counters.
         #[serde(flatten)]
         stream: StreamRow,
     },
     /// The sender's session was lost, or has begun anew.
     Link {
-        /// When.
+        /// Seconds since the session began.
         t: f64,
         /// `lost` or `connected`.
         state: &'static str,
@@ -155,22 +155,22 @@ pub enum Row {
     },
     /// A path was added.
     PathAdded {
-        /// When.
+        /// Seconds since the session began.
         t: f64,
-        /// Which.
+        /// Number of the path.
         path: u8,
     },
     /// A path changed its state, and why.
     Path {
-        /// When.
+        /// Seconds since the session began.
         t: f64,
-        /// Which.
+        /// Number of the path.
         path: u8,
-        /// Before.
+        /// State before the change.
         from: &'static str,
-        /// After.
+        /// State after the change.
         to: &'static str,
-        /// Why.
+        /// Why the state changed.
         reason: &'static str,
     },
     /// A path carries only small packets, or the usual ones again.
@@ -184,9 +184,9 @@ pub enum Row {
     },
     /// Everything outstanding on a path that was left has been sent again elsewhere.
     TakenOver {
-        /// When.
+        /// Seconds since the session began.
         t: f64,
-        /// Which path was left.
+        /// Number of the path that was left.
         path: u8,
         /// Since the last packet that the path delivered, or the first one it did not.
         after_ms: f64,
@@ -206,7 +206,7 @@ pub struct Totals {
     pub ended: String,
     /// The stream.
     pub stream: StreamRow,
-    /// What the receiver put out, as it told the sender.
+    /// What the receiver put out, as it reported to the sender.
     pub received: Option<Done>,
     /// Each path.
     pub paths: Vec<PathTotals>,
@@ -231,7 +231,7 @@ pub struct PathTotals {
     pub send_bps: Option<Range>,
     /// Received per interval.
     pub receive_bps: Option<Range>,
-    /// Counters.
+    /// Counters of the path.
     #[serde(flatten)]
     pub counters: PathCounts,
 }

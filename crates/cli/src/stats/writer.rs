@@ -1,7 +1,7 @@
 //! Writes rows as JSON, CSV or text.
 
 use super::collect::Collector;
-use super::prometheus::{Page, Told};
+use super::prometheus::{Page, Snapshot};
 use super::range::Range;
 use super::rows::{PathRow, Row, StreamRow, Totals, VERSION};
 use super::{Format, StatsArgs};
@@ -223,7 +223,7 @@ impl Reporter {
         let duration_s = self.seconds(anabranch_net::now());
         let paths = self.collector.totals();
         if self.intervals == Some(Format::Prometheus) {
-            // The last interval has told everything.
+            // The last interval has said everything.
             lock(&self.sink).page.end(self.session);
             return;
         }
@@ -241,7 +241,7 @@ impl Reporter {
         let (session, totals) = (self.session, totals.as_slice());
         let mut sink = lock(&self.sink);
         let name = self.name.as_deref();
-        sink.page.set(&Told { session, command, mode, peer, name, t, rows, totals, stream });
+        sink.page.set(&Snapshot { session, command, mode, peer, name, t, rows, totals, stream });
         sink.write_page();
     }
 

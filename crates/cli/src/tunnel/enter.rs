@@ -154,7 +154,7 @@ impl Entrance<'_> {
         (cause, result)
     }
 
-    /// Carries datagrams until somebody ends it.
+    /// Carries datagrams until the user or the peer ends it.
     async fn carry(&mut self, link: &Link, stop: &Stop) -> Outcome {
         let _watchdog = Watchdog::start(link, self.args.policies.peer_timeout, stop);
         let mut inbox = outwards(link, stop, &self.socket, &self.clients);
@@ -205,7 +205,7 @@ impl Entrance<'_> {
     }
 }
 
-/// What a client sent while nobody was on the other side.
+/// What a client sent while there was no session.
 struct Datagram {
     at: Instant,
     from: SocketAddr,

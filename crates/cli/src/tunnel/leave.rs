@@ -242,7 +242,7 @@ async fn answer(socket: Arc<UdpSocket>, link: Link, flow: u32, manner: Manner) {
                 }
             }
             Err(error) => {
-                // Nobody listens at the target now; that may change.
+                // The target's port is closed now; that may change.
                 tracing::debug!(%error, "receiving from the target");
                 tokio::time::sleep(Duration::from_millis(10)).await;
             }

@@ -55,13 +55,13 @@ pub struct TunnelArgs {
     /// Who may come.
     #[command(flatten)]
     pub door: DoorArgs,
-    /// Paths.
+    /// Paths of the tunnel.
     #[command(flatten)]
     pub paths: PathArgs,
-    /// Policies.
+    /// Policies of the association.
     #[command(flatten)]
     pub policies: PolicyArgs,
-    /// Statistics.
+    /// Statistics of the session.
     #[command(flatten)]
     pub stats: StatsArgs,
 }

@@ -97,12 +97,12 @@ pub fn start(args: &[&str]) -> Run {
     start_with(args, Stdio::null())
 }
 
-/// The same with a standard input.
+/// [`start`] with a standard input.
 pub fn start_with(args: &[&str], stdin: Stdio) -> Run {
     spawn(Command::new(env!("CARGO_BIN_EXE_anabranch")).args(args), args, stdin)
 }
 
-/// The same behind another command, such as one that enters a namespace.
+/// [`start`] behind another command, such as one that enters a namespace.
 pub fn start_in(prefix: &[&str], args: &[&str]) -> Run {
     let mut command = Command::new(prefix[0]);
     spawn(command.args(&prefix[1..]).arg(env!("CARGO_BIN_EXE_anabranch")).args(args), args, Stdio::null())
@@ -198,19 +198,19 @@ pub fn port() -> u16 {
     panic!("no port from {PORTS:?} is free");
 }
 
-/// Waits until somebody listens on a UDP port of 127.0.0.1. Trying to bind it would take it away for a moment.
+/// Waits until a socket listens on a UDP port of 127.0.0.1. Trying to bind it would take it away for a moment.
 #[track_caller]
 pub fn listening(port: u16) {
     listening_on([127, 0, 0, 1], port);
 }
 
-/// The same on any address.
+/// [`listening`] on any address.
 #[track_caller]
 pub fn listening_on(address: [u8; 4], port: u16) {
     let until = Instant::now() + LIMIT;
     let local = format!("{:08X}:{port:04X} ", u32::from_le_bytes(address));
     while !std::fs::read_to_string("/proc/net/udp").expect("the list of sockets").contains(&local) {
-        assert!(Instant::now() < until, "nobody listens on {port}");
+        assert!(Instant::now() < until, "no socket listens on {port}");
         sleep(Duration::from_millis(10));
     }
 }

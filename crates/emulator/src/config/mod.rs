@@ -105,7 +105,7 @@ impl EmulatorConfig {
         Ok(config)
     }
 
-    /// The same with another seed.
+    /// This configuration with another seed.
     #[must_use]
     pub fn with_seed(mut self, seed: u64) -> Self {
         self.seed = seed;

@@ -1,4 +1,4 @@
-//! Paths and links in netem's words; the grammar stands in the parent module.
+//! Paths and links in netem's words; the parent module has the grammar.
 
 use super::relay::{PATH_WORDS, Relay};
 use super::{ParseError, PathConfig};
@@ -14,11 +14,11 @@ const OVERHEAD_V6: u32 = 48;
 /// A change of a running path.
 #[derive(Clone, PartialEq, Debug)]
 pub enum PathChange {
-    /// Of its links.
+    /// Of the path's links.
     Link {
-        /// Which; `None` is both.
+        /// Direction of the link; `None` is both.
         direction: Option<Direction>,
-        /// What.
+        /// New value.
         set: Setting,
     },
     /// The relay changes the ports it sends from.
@@ -94,9 +94,9 @@ fn refuse_marks<'a>(links: impl IntoIterator<Item = &'a LinkConfig>) -> Result<(
     }
 }
 
-/// Words of paths where they have no meaning.
+/// Words of a path that have no meaning for a single link.
 struct Strangers {
-    /// But this one has.
+    /// `rebind` is allowed all the same.
     rebind: bool,
 }
 

@@ -172,7 +172,7 @@ impl Core {
             let (size, sender) = match watch.socket.recv_from(&mut self.scratch) {
                 Ok(received) => received,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => continue,
-                // The target said that nobody listens; the queue behind it may hold datagrams.
+                // The target's port was closed for an earlier datagram; the queue behind this error may hold datagrams.
                 Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => continue,
                 Err(_) => break,
             };
@@ -288,7 +288,7 @@ pub(crate) fn stats(core: &Mutex<Core>) -> EmulatorStats {
     stats
 }
 
-/// The thread: works until told to stop. A byte on `wake` ends a wait early.
+/// The thread: works until it is stopped. A byte on `wake` ends a wait early.
 pub(crate) fn run(core: &Mutex<Core>, mut wake: UnixStream) {
     hurry();
     let mut ready: Vec<usize> = Vec::new();
@@ -315,14 +315,14 @@ pub(crate) fn run(core: &Mutex<Core>, mut wake: UnixStream) {
                 return;
             }
         };
-        let mut told = false;
+        let mut called = false;
         if woken {
             let has_news = |fd: &PollFd<'_>| !fd.revents().is_empty();
             ready.extend(fds.iter().take(watched.len()).enumerate().filter(|(_, fd)| has_news(fd)).map(|(i, _)| i));
-            told = fds.last().is_some_and(has_news);
+            called = fds.last().is_some_and(has_news);
         }
         drop(fds);
-        if told && wake.read(&mut [0; 64]).is_err() {
+        if called && wake.read(&mut [0; 64]).is_err() {
             tracing::debug!("the wake-up pipe had nothing to read");
         }
     }

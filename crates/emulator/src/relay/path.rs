@@ -76,8 +76,7 @@ impl Path {
         entered
     }
 
-    /// Hands a datagram that has come through a link to the system. `Ok(false)` when its sender is
-    /// forgotten.
+    /// Hands a datagram that has come through a link to the system. `Ok(false)` when its sender has been forgotten.
     pub(super) fn send(&mut self, direction: Direction, delivery: &Delivery<Datagram>) -> io::Result<bool> {
         let Some(client) = self.clients.get(delivery.payload.client) else {
             self.orphaned += 1;
@@ -89,8 +88,8 @@ impl Path {
             Direction::Backward => self.listener.send_to(bytes, client.address),
         };
         match send() {
-            // The answer to an earlier datagram ("nobody listens there") takes the place of this one's
-            // result; a network would tell nobody, so it is sent again.
+            // A pending ICMP error of an earlier datagram (its port was closed) is reported instead of this one's
+            // result; a network would not report it, so the datagram is sent again.
             Err(e) if e.kind() == io::ErrorKind::ConnectionRefused => send().map(|_| true),
             other => other.map(|_| true),
         }

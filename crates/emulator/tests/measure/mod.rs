@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Measurements share the machine with nobody, least of all with each other.
+/// Measurements run one at a time: they must not share the machine with each other.
 static MACHINE: Mutex<()> = Mutex::new(());
 
 pub fn alone() -> MutexGuard<'static, ()> {
@@ -88,7 +88,7 @@ pub fn measure(test: &str, link: &str, count: usize, size: usize, gap: Duration)
     }
     // Past the capture of the test harness: a skipped measurement must not look like a passed one.
     let _ = writeln!(std::io::stderr(), "SKIPPED {test}: the control run failed: {why}");
-    // Where nobody reads what was skipped, nothing measured is a failure.
+    // Without a reader of what was skipped, a test that measured nothing has failed.
     assert!(std::env::var_os("CI").is_none_or(|ci| ci.is_empty()), "{test}: not measured, and CI is set: {why}");
     None
 }

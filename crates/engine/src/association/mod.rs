@@ -304,7 +304,8 @@ impl Association {
     /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
     pub(crate) fn opportunity(&mut self) {
         let applies = !self.policies.ask(Asks::REPAIRED) || self.sender.is_burst_armed();
-        let burst = if self.config.max_burst == 0 || !applies { u16::MAX } else { self.config.max_burst };
+        let burst =
+            if self.config.sending.max_burst == 0 || !applies { u16::MAX } else { self.config.sending.max_burst };
         for p in self.paths.iter_mut() {
             p.congestion.burst_left = burst;
         }
@@ -315,14 +316,14 @@ impl Association {
     /// room for any more is kept, and the window stays shut until it is read.
     pub fn set_receive_buffer(&mut self, bytes: usize) {
         let bytes = bytes.max(1_500);
-        Arc::make_mut(&mut self.config).receive_buffer = bytes;
+        Arc::make_mut(&mut self.config).limits.receive_buffer = bytes;
         self.receiver.set_buffer(bytes);
         self.maybe_update_window();
     }
 
     /// Tells the peer when reading opened the window by a quarter of the buffer (RFC 9260 §6.2, silly window).
     fn maybe_update_window(&mut self) {
-        let tells = self.acknowledger.has_any_data() && self.config.window_updates;
+        let tells = self.acknowledger.has_any_data() && self.config.compatibility.window_updates;
         if tells && self.handshake.state().is_connected() && self.receiver.has_opened(self.paths.mtu()) {
             self.acknowledger.request();
         }

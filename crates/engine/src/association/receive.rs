@@ -41,7 +41,7 @@ impl Association {
         if let Some(reset) = self.stream_reset.used() {
             reset.begin_packet();
         }
-        self.control.begin_answers(self.config.packet_size - COMMON_HEADER_LEN - self.handshake.auth().room());
+        self.control.begin_answers(self.config.mtu.packet_size - COMMON_HEADER_LEN - self.handshake.auth().room());
     }
 
     /// Handles a packet whose verification tag was checked. `whole` is the datagram it was read from, if there was one.
@@ -187,7 +187,9 @@ impl Association {
         self.scratch.sack_came_by = Some(path);
         match chunk {
             // Only we announced it: the peer speaks DATA (RFC 8260 §2.2.3).
-            Chunk::IData(_) | Chunk::IForwardTsn(_) if self.config.interleaving && !self.peer.interleaving => {
+            Chunk::IData(_) | Chunk::IForwardTsn(_)
+                if self.config.extensions.interleaving && !self.peer.interleaving =>
+            {
                 self.on_other_kind_of_data(now);
             }
             Chunk::IForwardTsn(f)
@@ -274,7 +276,7 @@ impl Association {
         self.couple_changed_paths(now);
     }
 
-    /// HEARTBEAT: returned as it is (§8.3), with a word about what else stood in it (§3.2.2).
+    /// HEARTBEAT: returned as it is (§8.3), with a report of what else it contained (§3.2.2).
     fn on_heartbeat(&mut self, now: Instant, path: PathId, params: &[u8]) {
         self.control.push(path, What::HeartbeatAck(Bytes::copy_from_slice(params)));
         self.ask_back(now, path);

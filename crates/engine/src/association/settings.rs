@@ -79,13 +79,13 @@ impl Association {
         self.follow_tsns();
         let config = Arc::make_mut(&mut self.config);
         config.profile = profile;
-        (config.rto_initial, config.rto_max) = (initial, max);
+        (config.timers.rto_initial, config.timers.rto_max) = (initial, max);
         Ok(())
     }
 
     /// Whether less than a packet waits while something is outstanding , from now on.
     pub fn set_nagle(&mut self, nagle: Nagle) {
-        Arc::make_mut(&mut self.config).nagle = nagle;
+        Arc::make_mut(&mut self.config).sending.nagle = nagle;
     }
 
     /// Another stream scheduler from now on, that of `profile` (RFC 8260 §4.3.2). What has a TSN keeps its place, and
@@ -117,12 +117,13 @@ impl Association {
     }
 
     /// Other thresholds for the failure of paths from now on: the path state policy of `profile`, and
-    /// [`AssocConfig::primary_switchover`]. States and counts stay until the next error.
+    /// [`Failure::primary_switchover`](crate::config::Failure::primary_switchover). States and counts stay until the next error.
     ///
     /// # Errors
     /// As [`AssocConfig::check`]; nothing changes.
     pub fn set_path_thresholds(&mut self, profile: Profile, switchover: Option<u16>) -> Result<(), PolicyError> {
-        let wanted = AssocConfig { profile, primary_switchover: switchover, ..self.config().clone() };
+        let mut wanted = self.config().clone();
+        (wanted.profile, wanted.failure.primary_switchover) = (profile, switchover);
         wanted.check()?;
         let built = wanted.profile.build(wanted.seed)?.path_state;
         self.policies.exchange(|set| set.path_state = built);
@@ -153,8 +154,8 @@ impl Association {
         let config = Arc::make_mut(&mut self.config);
         if let Some(most) = association {
             // Who names a count wants it to end the association.
-            (config.max_association_retrans, config.peer_timeout) = (most, None);
+            (config.failure.max_association_retrans, config.failure.peer_timeout) = (most, None);
         }
-        config.max_path_retrans = path.unwrap_or(config.max_path_retrans);
+        config.failure.max_path_retrans = path.unwrap_or(config.failure.max_path_retrans);
     }
 }

@@ -89,7 +89,7 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
         if core::mem::take(&mut a.views.stale) | core::mem::take(&mut a.views.doubtful) {
             a.refresh_views();
         }
-        debug_assert!(a.views_are_fresh(), "views that nobody touched");
+        debug_assert!(a.views_are_fresh(), "views that are out of date");
         if a.transmit_probe(now, out) || a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
             return true;
         }

@@ -67,7 +67,7 @@ impl Endpoint {
             return false;
         }
         let owner = self.owner(packet.header.vtag, packet.header.src_port).and_then(|id| self.slots.get(&id));
-        owner.map_or(self.config.unsummed_strangers, |s| s.association.config.error_detection.is_some())
+        owner.map_or(self.config.unsummed_strangers, |s| s.association.config.extensions.error_detection.is_some())
     }
 
     /// Handles a packet as another endpoint of this program made it ([`Transmit::packet`](crate::Transmit)): a

@@ -93,10 +93,10 @@ impl Endpoint {
 
     fn begin(&mut self, now: Instant, from: Source, cookie: &Cookie, packet: &Packet<'_>, whole: Option<&Bytes>) {
         let mut config = self.accepted.clone();
-        if cookie.features.unsummed_to_us != config.error_detection.is_some() {
+        if cookie.features.unsummed_to_us != config.extensions.error_detection.is_some() {
             // The settings have changed since our INIT ACK; what that said holds.
             let method = cookie.features.unsummed_to_us.then_some(ANNOUNCED_AS_OURS);
-            Arc::make_mut(&mut config).error_detection = method;
+            Arc::make_mut(&mut config).extensions.error_detection = method;
         }
         let Ok(policies) = config.profile.build(config.seed) else { return };
         let identity = identity(cookie, from);

@@ -130,7 +130,7 @@ impl Endpoint {
                 ecn: announced.ecn,
                 packet_drop: announced.packet_drop,
                 zero_checksum: unsummed,
-                unsummed_to_us: config.error_detection.is_some(),
+                unsummed_to_us: config.extensions.error_detection.is_some(),
                 ..Features::default()
             },
             local_random: if announced.auth.is_some() { ourselves.auth.random } else { Default::default() },
@@ -143,14 +143,14 @@ impl Endpoint {
         self.jar.seal(&cookie, &mut sealed);
         announce(config, &ourselves.auth, Some((announced, from.remote.ip())), &mut params);
         // What varies in length comes last, as other implementations have it.
-        let room = config.packet_size.saturating_sub(INIT_ACK_LEN + 4 + sealed.len());
+        let room = config.mtu.packet_size.saturating_sub(INIT_ACK_LEN + 4 + sealed.len());
         report_unknown(&announced.report, room, &mut params);
         Parameter::Cookie(&sealed).encode(&mut params);
         let fields = InitFields {
             tag: cookie.local_tag,
-            a_rwnd: u32::try_from(config.receive_buffer.max(1_500)).unwrap_or(u32::MAX),
-            outbound_streams: config.outbound_streams.max(1).min(f.inbound_streams),
-            inbound_streams: config.inbound_streams.max(1),
+            a_rwnd: u32::try_from(config.limits.receive_buffer.max(1_500)).unwrap_or(u32::MAX),
+            outbound_streams: config.limits.outbound_streams.max(1).min(f.inbound_streams),
+            inbound_streams: config.limits.inbound_streams.max(1),
             initial_tsn: cookie.local_initial_tsn,
         };
         self.replies.push_as(from, back, &InitOut { ack: true, fields, params: &params }, unsummed);

@@ -50,7 +50,7 @@ pub enum DiscoveryState {
     Base,
     /// Looking for more.
     Searching,
-    /// Found.
+    /// The size was found.
     Complete,
     /// Not even the base size goes through.
     Error,

@@ -1,7 +1,7 @@
 //! What is in flight on one path, by send order.
 //!
 //! Packets carry a serial (`tx_seq`) that rises by one per packet with DATA. Detection, recovery exit, the
-//! earliest outstanding and the thin packet list all follow it, never the TSN (DESIGN decision 3).
+//! earliest outstanding and the thin packet list all follow it, never the TSN (ARCHITECTURE decision 3).
 
 use super::rate::DeliveredAtSend;
 use crate::work;

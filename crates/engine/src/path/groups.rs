@@ -8,7 +8,7 @@ pub(crate) struct Access {
     pub known_to_peer: bool,
     /// One of its addresses was taken away and has not come back.
     pub removed: bool,
-    /// Kept warm, and used only when its interface has no other (DESIGN decision 2).
+    /// Kept warm, and used only when its interface has no other (ARCHITECTURE decision 2).
     pub standby: bool,
     /// Its host says that it knows nothing of us: the peer listed an address that is not its own.
     pub disowned: bool,

@@ -45,7 +45,7 @@ impl<T: Default> ByStream<T> {
         self.0[page].get_or_insert_default();
     }
 
-    /// All that stand in the same page as one that was used, by stream.
+    /// All in the page of one that was used, by stream.
     pub fn iter(&self) -> impl Iterator<Item = &T> {
         self.0.iter().flatten().flat_map(|page| page.iter())
     }

@@ -67,7 +67,7 @@ pub(crate) struct Way {
     pub may_be_more: bool,
     /// How long the way there takes.
     pub flight: Duration,
-    /// Bytes that stand in a queue.
+    /// Bytes that wait in a queue.
     pub queued: u64,
 }
 
@@ -87,7 +87,7 @@ pub(crate) struct Seen {
 pub(crate) struct Carried {
     /// Time that the newest messages with a deadline have; none without one.
     lifetime: Option<Duration>,
-    told: UsableRate,
+    published: UsableRate,
     updated: Instant,
     /// What is believed that the paths carry, bytes a second, before [`Self::share`].
     carried: u64,
@@ -119,8 +119,8 @@ impl Carried {
     }
 
     /// The rate as it was published last.
-    pub fn told(&self) -> UsableRate {
-        self.told
+    pub fn published(&self) -> UsableRate {
+        self.published
     }
 
     /// Takes in how things are.
@@ -139,7 +139,7 @@ impl Carried {
         let (unsent, arrives) = self.note_waiting(now, seen.waiting, seen.delivered);
         self.queued[self.look] = queued;
         let waiting = unsent.saturating_add(self.queued.into_iter().min().unwrap_or(0));
-        if sum == 0 && self.told.changes == 0 {
+        if sum == 0 && self.published.changes == 0 {
             return;
         }
         match arrives.filter(|r| sum > 0 && r.time_for(unsent) >= BUSY).map(Rate::bytes_per_sec) {
@@ -193,7 +193,7 @@ impl Carried {
             self.carried = from.saturating_add(part_of(grown(from, growth, passed))).min(sum);
         }
         let used =
-            self.offered_rate.saturating_mul(THOUSAND) >= scaled(self.told.low.bytes_per_sec(), IN_USE) * THOUSAND;
+            self.offered_rate.saturating_mul(THOUSAND) >= scaled(self.published.low.bytes_per_sec(), IN_USE) * THOUSAND;
         let most = scaled(self.offered_rate, BEYOND).max(sum);
         if more && self.carried >= sum && used {
             self.carried = self.carried.saturating_add(part_of(grown(self.carried, PROBING, passed)));
@@ -225,13 +225,13 @@ impl Carried {
         let left = |part: u64| scaled(carried, part).saturating_sub(drains).max(scaled(carried, part) / 3);
         let (low, middle) = (left(LOW), left(MIDDLE));
         let is_news = |new: u64, old: Rate| new.abs_diff(old.bytes_per_sec()) > scaled(old.bytes_per_sec(), NEWS);
-        let news = is_news(low, self.told.low) || is_news(middle, self.told.middle);
-        if news && (self.told.changes == 0 || now.since(self.told.at) >= APART) {
-            self.told = UsableRate {
+        let news = is_news(low, self.published.low) || is_news(middle, self.published.middle);
+        if news && (self.published.changes == 0 || now.since(self.published.at) >= APART) {
+            self.published = UsableRate {
                 low: Rate::from_bytes_per_sec(low),
                 middle: Rate::from_bytes_per_sec(middle),
                 at: now,
-                changes: self.told.changes + 1,
+                changes: self.published.changes + 1,
             };
         }
     }
@@ -267,7 +267,7 @@ mod tests {
         /// What arrives, bytes a second, where that is not what the paths seem to carry.
         arrive: Option<u64>,
         /// All rates published, bytes a second.
-        told: Vec<UsableRate>,
+        published: Vec<UsableRate>,
     }
 
     impl Run {
@@ -288,7 +288,7 @@ mod tests {
                 ways: rates.map(way),
                 offers,
                 arrive: None,
-                told: Vec::new(),
+                published: Vec::new(),
             }
         }
         fn go(&mut self, millis: u64) -> &mut Self {
@@ -297,10 +297,10 @@ mod tests {
                 self.seen.offered += self.offers / 20;
                 let carried: u64 = self.ways.iter().map(|w| w.capacity.bytes_per_sec()).sum();
                 self.seen.delivered += self.arrive.unwrap_or(self.offers.min(carried)) / 20;
-                let before = self.c.told().changes;
+                let before = self.c.published().changes;
                 self.c.update(self.now, &self.seen, self.ways.iter().copied());
-                if self.c.told().changes != before {
-                    self.told.push(self.c.told());
+                if self.c.published().changes != before {
+                    self.published.push(self.c.published());
                 }
             }
             self
@@ -314,10 +314,10 @@ mod tests {
             self
         }
         fn low(&self) -> u64 {
-            self.c.told().low.bytes_per_sec()
+            self.c.published().low.bytes_per_sec()
         }
         fn middle(&self) -> u64 {
-            self.c.told().middle.bytes_per_sec()
+            self.c.published().middle.bytes_per_sec()
         }
         fn carry(&mut self, rates: [u64; 2]) -> &mut Self {
             self.ways.iter_mut().zip(rates).for_each(|(w, r)| w.capacity = Rate::from_bytes_per_sec(r));
@@ -341,7 +341,7 @@ mod tests {
     fn nothing_is_told_before_something_is_known() {
         let mut r = Run::new([0, 0], 50_000);
         r.go(2_000);
-        assert_eq!((r.c.told().changes, r.low()), (0, 0));
+        assert_eq!((r.c.published().changes, r.low()), (0, 0));
         assert!(r.carry([0, 50_000]).go(50).low() > 0);
     }
 
@@ -385,7 +385,7 @@ mod tests {
             last = r.low();
         }
         assert!(last > 200_000, "{last}");
-        for pair in r.told.windows(2).skip(3) {
+        for pair in r.published.windows(2).skip(3) {
             let (a, b) = (pair[0].low.bytes_per_sec() as f64, pair[1].low.bytes_per_sec() as f64);
             let seconds = pair[1].at.since(pair[0].at).as_secs_f64();
             assert!((b / a).ln() / seconds < 0.6, "{a} -> {b} in {seconds}");
@@ -469,15 +469,15 @@ mod tests {
     fn it_speaks_seldom_and_only_of_news() {
         let mut r = Run::new([1_000_000, 0], 800_000);
         r.go(10_000);
-        r.told.clear();
+        r.published.clear();
         for i in 0..200 {
             r.carry([if i % 2 == 0 { 1_000_000 } else { 985_000 }, 0]).go(50);
         }
-        assert!(r.told.len() <= 1, "{}", r.told.len());
+        assert!(r.published.len() <= 1, "{}", r.published.len());
         for i in 0..200 {
             r.carry([if i % 2 == 0 { 1_000_000 } else { 400_000 }, 0]).go(50);
         }
-        for pair in r.told.windows(2) {
+        for pair in r.published.windows(2) {
             assert!(pair[1].at.since(pair[0].at) >= APART);
         }
     }

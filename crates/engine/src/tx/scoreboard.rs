@@ -1,7 +1,7 @@
 //! Every chunk that has a TSN and is not cumulatively acknowledged.
 //!
 //! One scoreboard for all paths. A chunk lists its live copies (path, packet serial, time, misses); it is marked
-//! for retransmission when the last of them is gone (DESIGN decision 3). TSNs are extended to 64 bits inside.
+//! for retransmission when the last of them is gone (ARCHITECTURE decision 3). TSNs are extended to 64 bits inside.
 
 pub(crate) use super::chunk::{Chunk, ChunkState, Copies, LiveCopy};
 use super::marked::{Marked, MarkedOn, UNRANKED};

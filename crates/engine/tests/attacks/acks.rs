@@ -36,8 +36,8 @@ fn window(s: &mut Server) -> u64 {
     s.assoc().paths().next().expect("a path").1.cwnd
 }
 
-/// What has left may have arrived: an acknowledgement that comes too early cannot be told from a quick one. So the
-/// window opens as for a path without delay, by no more than what was sent; and each SACK releases a burst at most.
+/// What has left may have arrived: an acknowledgement that comes too early cannot be distinguished from a quick one. So
+/// the window opens as for a path without delay, by no more than what was sent; and each SACK releases a burst at most.
 #[test]
 fn acknowledged_before_it_can_have_arrived() {
     let (mut s, p) = connected(assoc_config("cmt"));

@@ -106,7 +106,7 @@ fn thousands_of_requests_in_one() {
         // What is added is limited, and each address is asked for itself in turn.
         let (sum, paths) = (bytes_of(&out), s.assoc().paths().count());
         assert!(sum <= 1_200 && paths <= 16, "{name}: {paths} paths");
-        // The same again is answered the same.
+        // A repeated request gets an equal answer.
         assert_eq!(bytes_of(&s.answers(HOME, &bytes)), bytes_of(&out));
         s.check();
     }
@@ -147,8 +147,9 @@ fn listing(list: &[std::net::SocketAddr]) -> Vec<u8> {
     params
 }
 
-/// Address camping (RFC 5062 §2): somebody lists a victim's address, so that the victim cannot connect from it. Its host
-/// says that it knows nothing of that, and has its address back. A victim with one address takes it as a restart would.
+/// Address camping (RFC 5062 §2): an attacker lists a victim's address, so that the victim cannot connect from it. Its
+/// host says that it knows nothing of that, and has its address back. A victim with one address takes it as a restart
+/// would.
 #[test]
 fn somebody_camps_on_the_address_of_a_victim() {
     let victim = [source(70), source(71)];

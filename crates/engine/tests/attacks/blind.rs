@@ -89,8 +89,9 @@ fn the_right_tag_from_a_wrong_address() {
     s.check();
 }
 
-/// The same host by another port is followed, for NATs do that (RFC 6951 §5.4). Who knows the tag and can send from
-/// the host's address diverts the path this way until the true peer's next packet; nobody else can.
+/// A host that is seen at another port is followed, for NATs do that (RFC 6951 §5.4). Who knows the tag and can send
+/// from
+/// the host's address diverts the path this way until the true peer's next packet; no other host can.
 #[test]
 fn the_right_tag_from_another_port() {
     let (mut s, mut p) = connected(assoc_config("cmt"));

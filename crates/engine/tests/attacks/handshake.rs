@@ -1,7 +1,7 @@
 //! Before there is an association: INITs, cookies, addresses and parameters by the thousand.
 
 use super::peer::*;
-use anabranch_engine::AssocConfig;
+use crate::common::changed;
 use anabranch_wire::{CookieEcho, Encode, InitFields, Parameter, kind};
 use bytes::Bytes;
 use std::net::{IpAddr, Ipv4Addr};
@@ -137,7 +137,7 @@ fn a_cookie_again_and_again() {
     assert!(s.ids().len() == 1 && elsewhere == 0 && home <= echo.len() * 100_000 && memory.bytes_current < 10_000);
     s.check();
 
-    // After its end a cookie that is still fresh opens one association, which nobody keeps alive; a stale one none.
+    // After its end a cookie that is still fresh opens one association, which is not kept alive; a stale one none.
     let abort = p.packet(&[&[kind::ABORT, 0, 0, 4]]);
     assert_eq!(s.answers(HOME, &abort), []);
     assert!(s.ids().is_empty());
@@ -157,7 +157,7 @@ fn a_cookie_again_and_again() {
     assert_eq!((chunks_of(&late), s.ids().len()), (vec![vec![kind::ERROR]], 0));
 }
 
-/// The victims of RFC 5062 §5 and §6: addresses that somebody else lists, and keeps the association alive.
+/// The victims of RFC 5062 §5 and §6: addresses that an attacker lists, and keeps the association alive.
 #[test]
 fn an_init_with_eight_thousand_addresses() {
     let mut params = Vec::new();
@@ -224,7 +224,10 @@ fn oversized_parameters() {
 
 #[test]
 fn all_streams_there_are() {
-    let many = AssocConfig { outbound_streams: u16::MAX, inbound_streams: u16::MAX, ..assoc_config("cmt") };
+    let many = changed(assoc_config("cmt"), |c| {
+        c.limits.outbound_streams = u16::MAX;
+        c.limits.inbound_streams = u16::MAX;
+    });
     let wide = InitFields { outbound_streams: u16::MAX, inbound_streams: u16::MAX, ..fields() };
     for (name, config) in [("65,535 accepted", many), ("default", assoc_config("cmt"))] {
         let mut s = Server::new(config.clone());
@@ -233,7 +236,7 @@ fn all_streams_there_are() {
         let mut p = peer.expect("connected");
         let mut read = 0u32;
         let used = allocations(|| {
-            for stream in 0..config.inbound_streams {
+            for stream in 0..config.limits.inbound_streams {
                 let one = p.data(stream, 0, WHOLE, b"x");
                 s.answers(HOME, &one);
                 read += u32::from(s.assoc().recv().is_some());
@@ -243,7 +246,7 @@ fn all_streams_there_are() {
             "{name} streams: {} bytes when connected, {} more after a message on each of {read}",
             idle.bytes_current, used.bytes_current
         );
-        assert_eq!(read, u32::from(config.inbound_streams));
+        assert_eq!(read, u32::from(config.limits.inbound_streams));
         // The number expected next on each stream is all there is to keep.
         assert!(used.bytes_current < 2 * 65_536 + 10_000);
     }

@@ -1,10 +1,10 @@
-//! A peer, or somebody between, who breaks the rules: no panic, no memory, no answer that amplifies, and an
+//! A peer, or an attacker in between, that breaks the rules: no panic, no memory, no answer that amplifies, and an
 //! association that did nothing wrong goes on.
 
 use crate::common::*;
 use crate::scene::*;
 use anabranch_base::{RandomStream, Ssn, StreamId, Tsn};
-use anabranch_engine::{AssocConfig, CloseReason, LocalId, SendOptions, Transmit};
+use anabranch_engine::{CloseReason, LocalId, SendOptions, Transmit};
 use anabranch_wire::{
     AbortOut, Cause, CommonHeader, DataFlags, Encode, ForwardTsnOut, Heartbeat, Packet, PacketSlices, Verify, kind,
 };
@@ -126,7 +126,7 @@ fn unknown_chunks_by_their_high_bits() {
 
 #[test]
 fn forward_tsn_is_unknown_where_it_was_not_agreed() {
-    let config = anabranch_engine::AssocConfig { partial_reliability: false, ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| c.extensions.partial_reliability = false);
     let mut b = Bench::connected(9, &config, &[(link(10, 20), link(10, 20))]);
     b.tap = Some(vec![]);
     assert!(b.send(Side::Server, SendOptions::default(), &b"two"[..]));
@@ -171,7 +171,7 @@ fn a_stream_that_does_not_exist_is_acknowledged_and_reported() {
 fn fragments_that_do_not_fit_end_it() {
     let flags = |begin, end| DataFlags { begin, end, ..WHOLE };
     for second in [flags(true, true), flags(true, false)] {
-        let mut s = scene_of(&AssocConfig { partial_reliability: false, ..assoc_config("cmt") });
+        let mut s = scene_of(&changed(assoc_config("cmt"), |c| c.extensions.partial_reliability = false));
         let a = data(s.server_next, 0, 1, flags(true, false), b"aaa");
         let b = data(s.server_next.next(), 0, 2, second, b"bbb");
         s.client_gets(&[&a, &b]);
@@ -381,7 +381,7 @@ fn mutated_packets_never_panic_and_never_pile_up() {
 fn mutate(round: u64) -> u32 {
     let mut r = RandomStream::named(round, "mutation");
     let profile = ["cmt", "sctp", "live", "low-latency"][(round % 4) as usize];
-    let config = anabranch_engine::AssocConfig { receive_buffer: 100_000, ..assoc_config(profile) };
+    let config = changed(assoc_config(profile), |c| c.limits.receive_buffer = 100_000);
     let mut b = Bench::new(round, &config);
     b.paths.add("path0", link(10, 10), link(10, 10));
     b.paths.add("path1", link(10, 20), link(10, 20));

@@ -4,7 +4,7 @@
 use crate::common::raw::*;
 use crate::common::*;
 use anabranch_base::{Mid, StreamId};
-use anabranch_engine::{AssocConfig, AssocId, Phase};
+use anabranch_engine::{AssocId, Phase};
 use anabranch_wire::{
     Cwr, DataFlags, Ecne, GapBlock, IData, IDataHeader, IForwardTsnOut, NrSackOut, Pad, Parameter, ReConfigOut,
     Skipped, kind,
@@ -14,13 +14,12 @@ const BUFFER: usize = 100_000;
 
 /// Everything on, and the same announced by the peer.
 fn accepted() -> (Raw, AssocId) {
-    let config = AssocConfig {
-        interleaving: true,
-        nr_sack: true,
-        stream_reconfiguration: true,
-        receive_buffer: BUFFER,
-        ..assoc_config("sctp")
-    };
+    let config = changed(assoc_config("sctp"), |c| {
+        c.extensions.interleaving = true;
+        c.extensions.nr_sack = true;
+        c.extensions.stream_reconfiguration = true;
+        c.limits.receive_buffer = BUFFER;
+    });
     let mut r = Raw::with(&config, |_| {});
     let list = [kind::FORWARD_TSN, kind::I_DATA, kind::I_FORWARD_TSN, kind::RE_CONFIG, kind::NR_SACK];
     r.handshake(PEER_TAG, &bytes(&Parameter::SupportedExtensions(&list)));
@@ -159,7 +158,7 @@ fn acknowledgements_kept_and_taken_back() {
     assert_eq!(r.phase(id), Phase::Established);
 }
 
-/// Filler and what nobody agreed on says nothing and changes nothing.
+/// Filler and what was not agreed on says nothing and changes nothing.
 #[test]
 fn filler_and_marks_nobody_asked_for() {
     let (mut r, id) = accepted();

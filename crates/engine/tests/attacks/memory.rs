@@ -1,6 +1,7 @@
 //! What a peer can make us hold: crumbs, holes, jumps.
 
 use super::peer::*;
+use crate::common::changed;
 use anabranch_base::{Ssn, StreamId};
 use anabranch_engine::AssocConfig;
 use anabranch_wire::{DataFlags, ForwardTsnOut, InitFields, Packet, Verify};
@@ -9,7 +10,10 @@ use bytes::Bytes;
 const BUFFER: usize = 1 << 20;
 
 fn config() -> AssocConfig {
-    AssocConfig { receive_buffer: BUFFER, inbound_streams: u16::MAX, ..assoc_config("cmt") }
+    changed(assoc_config("cmt"), |c| {
+        c.limits.receive_buffer = BUFFER;
+        c.limits.inbound_streams = u16::MAX;
+    })
 }
 
 /// A packet for the n-th crumb: its flags, stream, SSN and offset from the first TSN.
@@ -69,7 +73,7 @@ fn crumbs_fill_the_buffer_by_what_they_cost() {
 #[test]
 fn many_associations_fill_as_many_buffers() {
     const EACH: usize = 64 << 10;
-    let mut s = Server::new(AssocConfig { receive_buffer: EACH, ..assoc_config("cmt") });
+    let mut s = Server::new(changed(assoc_config("cmt"), |c| c.limits.receive_buffer = EACH));
     let before = allocation_counter::measure(|| ()).bytes_current;
     let mut fill = |n: u32| {
         let memory = allocation_counter::measure(|| {

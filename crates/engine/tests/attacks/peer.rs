@@ -200,7 +200,7 @@ impl Peer {
         self.packet(&[&data(tsn, stream, ssn, flags, payload)])
     }
 
-    /// AUTH over `chunks`, as somebody who saw the handshake can make it.
+    /// AUTH over `chunks`, as an attacker that saw the handshake can make it.
     pub fn authenticated(&self, chunks: &[&[u8]]) -> Vec<u8> {
         self.packet(&[&signed(0, &self.key, chunks)])
     }

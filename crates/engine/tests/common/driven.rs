@@ -178,16 +178,14 @@ impl Driven {
     fn new(profile: u8) -> Driven {
         let (name, extensions) = (PROFILES[usize::from(profile) % PROFILES.len()], profile / PROFILES.len() as u8);
         let profile = Profile::named(name).expect("registered");
-        let config = AssocConfig {
-            receive_buffer: 30_000,
-            send_buffer: 100_000,
-            interleaving: extensions & 1 != 0,
-            nr_sack: extensions & 2 != 0,
-            stream_reconfiguration: extensions & 4 != 0,
-            partial_delivery: extensions & 8 != 0,
-            path_mtu_discovery: None,
-            ..AssocConfig::with(profile, anabranch_engine::Constants::RFC)
-        };
+        let mut config = AssocConfig::with(profile, anabranch_engine::Constants::RFC);
+        config.limits.receive_buffer = 30_000;
+        config.limits.send_buffer = 100_000;
+        config.extensions.interleaving = extensions & 1 != 0;
+        config.extensions.nr_sack = extensions & 2 != 0;
+        config.extensions.stream_reconfiguration = extensions & 4 != 0;
+        config.messages.partial_delivery = extensions & 8 != 0;
+        config.mtu.discovery = None;
         let mut d = Driven {
             nat: [client_addr(0), client_addr(1), client_addr(2)],
             kept: VecDeque::new(),

@@ -4,7 +4,7 @@ use anabranch_wire::{AuthOut, Encode, parameter_kind};
 use hmac::{Hmac, KeyInit, Mac};
 use sha2::Sha256;
 
-/// RANDOM, CHUNKS and HMAC-ALGO as they stand in parameters, without padding.
+/// RANDOM, CHUNKS and HMAC-ALGO as in parameters, without padding.
 pub fn key_vector(params: &[u8]) -> Vec<u8> {
     let wanted = [parameter_kind::RANDOM, parameter_kind::CHUNK_LIST, parameter_kind::HMAC_ALGO];
     let (mut out, mut rest) = (Vec::new(), params);

@@ -186,7 +186,7 @@ impl Manual {
         self.receive(path, &[&sack]);
     }
 
-    /// The same with an open window on path 0.
+    /// A SACK with an open window on path 0.
     pub fn sack(&mut self, next: u32, gaps: &[(u16, u16)]) {
         self.sack_on(0, next, ROOM, gaps);
     }

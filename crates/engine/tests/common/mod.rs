@@ -133,9 +133,15 @@ pub fn assoc_config(profile: &str) -> AssocConfig {
         Profile::named(profile).expect("a profile that is registered"),
         anabranch_engine::Constants::RFC,
     );
-    if let Some(d) = &mut c.path_mtu_discovery {
-        d.max = c.packet_size;
+    if let Some(d) = &mut c.mtu.discovery {
+        d.max = c.mtu.packet_size;
     }
+    c
+}
+
+/// A configuration with changes.
+pub fn changed(mut c: AssocConfig, change: impl FnOnce(&mut AssocConfig)) -> AssocConfig {
+    change(&mut c);
     c
 }
 
@@ -200,7 +206,7 @@ impl Bench {
         Bench::connected_pair(seed, config, config, links)
     }
 
-    /// The same with two ends that differ.
+    /// A connected pair whose two ends differ.
     pub fn connected_pair(
         seed: u64,
         config: &AssocConfig,
@@ -415,7 +421,7 @@ impl Bench {
         }
     }
 
-    /// The same, its checksum looked at.
+    /// Injects a packet whose checksum is verified.
     pub fn inject_summed(&mut self, side: Side, path: usize, bytes: &[u8]) {
         let (now, bytes) = (self.now, Bytes::copy_from_slice(bytes));
         match side {

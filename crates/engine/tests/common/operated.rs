@@ -93,14 +93,13 @@ struct World {
 
 impl World {
     fn new(profile: &str, seed: u64) -> World {
-        let config = AssocConfig {
-            receive_buffer: 60_000,
-            send_buffer: 200_000,
-            heartbeat_interval: ms(5_000),
+        let config = changed(assoc_config(profile), |c| {
+            c.limits.receive_buffer = 60_000;
+            c.limits.send_buffer = 200_000;
+            c.timers.heartbeat_interval = ms(5_000);
             // A sequence may leave everything cut for longer than any real blackout.
-            max_association_retrans: 30,
-            ..assoc_config(profile)
-        };
+            c.failure.max_association_retrans = 30;
+        });
         let links: Vec<_> = (0..PATHS as u64).map(|i| (link(8, 10 + 15 * i), link(8, 10 + 15 * i))).collect();
         let mut b = Bench::connected(seed, &config, &links);
         b.strict = true;

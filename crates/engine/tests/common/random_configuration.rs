@@ -1,6 +1,6 @@
 //! A case for `random_configurations`: two configurations, two paths and their weather, all drawn from one number.
 
-use crate::common::{assoc_config, link, ms};
+use crate::common::{assoc_config, changed, link, ms};
 use anabranch_base::{RandomStream, Rate};
 use anabranch_engine::{AssocConfig, PathMtuDiscovery};
 use anabranch_policy::registry::{Hook, ParamInfo, PolicyInfo, Profile, Value};
@@ -46,9 +46,9 @@ impl Case {
                 weather.push(Bad { path, from, until: from + 1 + r.below(400), rate });
             }
         }
-        let room = [&client, &server].iter().map(|c| c.receive_buffer.min(c.send_buffer)).min();
+        let room = [&client, &server].iter().map(|c| c.limits.receive_buffer.min(c.limits.send_buffer)).min();
         // The beginnings of interleaving messages of all four streams have to fit a buffer beside each other.
-        let part = if client.interleaving && server.interleaving { 12 } else { 3 };
+        let part = if client.extensions.interleaving && server.extensions.interleaving { 12 } else { 3 };
         let largest = (room.unwrap_or(0) as u64 / part).min(5_000);
         Some(Case { number, profiles: [first, second], client, server, links, rates, weather, largest })
     }
@@ -56,7 +56,7 @@ impl Case {
     /// Streams from the client to the server, or back.
     pub fn streams(&self, from_client: bool) -> u64 {
         let (from, to) = if from_client { (&self.client, &self.server) } else { (&self.server, &self.client) };
-        from.outbound_streams.min(to.inbound_streams).into()
+        from.limits.outbound_streams.min(to.limits.inbound_streams).into()
     }
 }
 
@@ -100,7 +100,7 @@ fn spec(p: &PolicyInfo, r: &mut RandomStream) -> String {
 fn config(r: &mut RandomStream, seed: u64) -> Option<(&'static str, AssocConfig)> {
     let name = pick(r, &Profile::names());
     // A profile brings limits of its own.
-    let mut c = AssocConfig { seed, ..assoc_config(name) };
+    let mut c = changed(assoc_config(name), |c| c.seed = seed);
     if r.chance(0.6) {
         for hook in Hook::ALL {
             if r.chance(0.4) {
@@ -115,39 +115,39 @@ fn config(r: &mut RandomStream, seed: u64) -> Option<(&'static str, AssocConfig)
     if r.chance(0.8) {
         limits(r, &mut c);
     }
-    c.max_association_retrans = 1_000;
-    c.max_init_retrans = 100;
+    c.failure.max_association_retrans = 1_000;
+    c.failure.max_init_retrans = 100;
     c.check().is_ok().then_some((name, c))
 }
 
 fn limits(r: &mut RandomStream, c: &mut AssocConfig) {
-    c.receive_buffer = pick(r, &[1_500, 3_000, 8_000, 20_000, 65_536, 1 << 20, 4 << 20]);
-    c.send_buffer = pick(r, &[6_000, 8_000, 20_000, 60_000, 1 << 20, 4 << 20]);
-    c.packet_size = pick(r, &[512, 576, 1_000, 1_200]);
-    c.path_mtu_discovery = r.chance(0.1).then(|| PathMtuDiscovery::up_to(1_200));
-    c.outbound_streams = pick(r, &[4, 5, 64, 65_535]);
-    c.inbound_streams = pick(r, &[4, 5, 64, 2_048, 65_535]);
-    c.max_burst = pick(r, &[0, 1, 2, 4, 16]);
-    c.sack_delay = ms(pick(r, &[0, 1, 40, 200, 500]));
-    c.heartbeat_interval = ms(pick(r, &[100, 1_000, 5_000, 30_000]));
-    c.heartbeat_max_burst = pick(r, &[1, 2, 10]);
-    c.max_path_retrans = pick(r, &[0, 1, 5, 20]);
-    c.rto_initial = ms(pick(r, &[10, 200, 1_000, 3_000]));
-    c.rto_max = ms(pick(r, &[1_000, 10_000, 60_000]));
-    c.max_paths = pick(r, &[2, 3, 16]);
-    c.initial_window = pick(r, &[None, Some(1), Some(1_000), Some(100_000), Some(1 << 30)]);
-    c.initial_ssthresh = pick(r, &[1, 3_000, 50_000, u64::from(u32::MAX)]);
-    c.receive_overhead = pick(r, &[0, 16, 192]);
-    c.peer_chunk_overhead = pick(r, &[0, 0, 16, 256]);
-    c.partial_reliability = r.chance(0.7);
-    c.dynamic_addresses = r.chance(0.8);
-    c.stream_reconfiguration = r.chance(0.3);
-    c.interleaving = r.chance(0.3);
-    c.nr_sack = r.chance(0.3);
-    c.vouch_for_all = r.chance(0.5);
-    c.ecn = r.chance(0.2);
-    c.packet_drop_reports = r.chance(0.2);
-    c.shows_doubt = r.chance(0.5);
+    c.limits.receive_buffer = pick(r, &[1_500, 3_000, 8_000, 20_000, 65_536, 1 << 20, 4 << 20]);
+    c.limits.send_buffer = pick(r, &[6_000, 8_000, 20_000, 60_000, 1 << 20, 4 << 20]);
+    c.mtu.packet_size = pick(r, &[512, 576, 1_000, 1_200]);
+    c.mtu.discovery = r.chance(0.1).then(|| PathMtuDiscovery::up_to(1_200));
+    c.limits.outbound_streams = pick(r, &[4, 5, 64, 65_535]);
+    c.limits.inbound_streams = pick(r, &[4, 5, 64, 2_048, 65_535]);
+    c.sending.max_burst = pick(r, &[0, 1, 2, 4, 16]);
+    c.timers.sack_delay = ms(pick(r, &[0, 1, 40, 200, 500]));
+    c.timers.heartbeat_interval = ms(pick(r, &[100, 1_000, 5_000, 30_000]));
+    c.timers.heartbeat_max_burst = pick(r, &[1, 2, 10]);
+    c.failure.max_path_retrans = pick(r, &[0, 1, 5, 20]);
+    c.timers.rto_initial = ms(pick(r, &[10, 200, 1_000, 3_000]));
+    c.timers.rto_max = ms(pick(r, &[1_000, 10_000, 60_000]));
+    c.limits.max_paths = pick(r, &[2, 3, 16]);
+    c.sending.initial_window = pick(r, &[None, Some(1), Some(1_000), Some(100_000), Some(1 << 30)]);
+    c.sending.initial_ssthresh = pick(r, &[1, 3_000, 50_000, u64::from(u32::MAX)]);
+    c.limits.receive_overhead = pick(r, &[0, 16, 192]);
+    c.limits.peer_chunk_overhead = pick(r, &[0, 0, 16, 256]);
+    c.extensions.partial_reliability = r.chance(0.7);
+    c.extensions.dynamic_addresses = r.chance(0.8);
+    c.extensions.stream_reconfiguration = r.chance(0.3);
+    c.extensions.interleaving = r.chance(0.3);
+    c.extensions.nr_sack = r.chance(0.3);
+    c.extensions.vouch_for_all = r.chance(0.5);
+    c.extensions.ecn = r.chance(0.2);
+    c.extensions.packet_drop_reports = r.chance(0.2);
+    c.failure.shows_doubt = r.chance(0.5);
 }
 
 fn path(r: &mut RandomStream, rate: Rate) -> (LinkConfig, LinkConfig) {

@@ -55,7 +55,7 @@ impl Signed {
     /// The peer listed `more` of its addresses; we have two and list both.
     pub fn new(more: &[u8]) -> Signed {
         let addresses = (0..2).map(|i| ListedAddress { local: LocalId(i), ip: ours(i) }).collect();
-        Signed::with(&AssocConfig { addresses, ..assoc_config("sctp") }, more)
+        Signed::with(&changed(assoc_config("sctp"), |c| c.addresses.listed = addresses), more)
     }
 
     pub fn with(config: &AssocConfig, more: &[u8]) -> Signed {

@@ -21,7 +21,7 @@ const REST: u64 = 40_000;
 /// What both ends and the bench with its ledgers may hold at rest, bytes: buffers keep the room that they once needed
 /// until their association ends.
 const AT_REST: i64 = 1 << 20;
-/// The same while data flows and paths fail.
+/// Most bytes held while data flows and paths fail.
 const PEAK: u64 = 4 << 20;
 /// How much more the second half of a long run may hold at rest than the first, on average, bytes.
 const GROWTH: i64 = 64 << 10;
@@ -69,12 +69,11 @@ fn endpoint(name: &str, life: u64, accept: bool, config: &AssocConfig, now: Inst
 
 impl Day {
     fn new(profile: &str, seed: u64) -> Day {
-        let config = AssocConfig {
-            heartbeat_interval: ms(5_000),
+        let config = changed(assoc_config(profile), |c| {
+            c.timers.heartbeat_interval = ms(5_000);
             // While one path is down, a burst of losses on the other may hold ten probes in a row: a day must not end so.
-            max_association_retrans: 60,
-            ..assoc_config(profile)
-        };
+            c.failure.max_association_retrans = 60;
+        });
         let b = Bench::connected(seed, &config, &[(link(10, 15), link(10, 15)), (link(4, 40), link(4, 40))]);
         let now = b.now;
         let mut d = Day {
@@ -324,7 +323,7 @@ impl Day {
         while self.b.now < end {
             self.tick(false);
         }
-        assert!(!self.orphaned && !self.forgotten, "a restart nobody noticed");
+        assert!(!self.orphaned && !self.forgotten, "a restart that was not noticed");
         self.to_server.settle();
         self.to_client.settle();
         self.b.check();

@@ -44,15 +44,14 @@ const EXTENSIONS: [u8; 5] = [kind::FORWARD_TSN, kind::I_DATA, kind::I_FORWARD_TS
 
 /// An endpoint with windows for everything at once, and a peer that announces `extensions` and has `streams`.
 fn accepted(config: &AssocConfig, extensions: &[u8]) -> (Raw, AssocId) {
-    let config = AssocConfig {
-        initial_window: Some(1 << 24),
-        max_burst: 0,
-        receive_buffer: 64 << 20,
-        send_buffer: 64 << 20,
-        outbound_streams: 10_000,
-        inbound_streams: 10_000,
-        ..config.clone()
-    };
+    let config = changed(config.clone(), |c| {
+        c.sending.initial_window = Some(1 << 24);
+        c.sending.max_burst = 0;
+        c.limits.receive_buffer = 64 << 20;
+        c.limits.send_buffer = 64 << 20;
+        c.limits.outbound_streams = 10_000;
+        c.limits.inbound_streams = 10_000;
+    });
     let mut r = Raw::with(&config, |_| {});
     let fields =
         InitFields { a_rwnd: u32::MAX, outbound_streams: 10_000, inbound_streams: 10_000, ..init_fields(PEER_TAG) };
@@ -200,7 +199,7 @@ fn gap_blocks() {
         });
     }
     grows("gap blocks in an NR-SACK", |n| {
-        let config = AssocConfig { nr_sack: true, ..assoc_config("cmt") };
+        let config = changed(assoc_config("cmt"), |c| c.extensions.nr_sack = true);
         let (mut r, id) = accepted(&config, &EXTENSIONS);
         hand_over(&mut r, id, 2 * n, 600, |_, _| {});
         r.drain();
@@ -286,7 +285,7 @@ fn fragments_received() {
         let name = arrivals(4)[i].0;
         for interleaved in [false, true] {
             grows(&format!("fragments received {name}, interleaved {interleaved}"), |n| {
-                let config = AssocConfig { interleaving: interleaved, ..assoc_config("sctp") };
+                let config = changed(assoc_config("sctp"), |c| c.extensions.interleaving = interleaved);
                 let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[] });
                 let order = &arrivals(n)[i].1;
                 let work = steps(|| {
@@ -315,7 +314,7 @@ fn fragments_received() {
 fn fragments_sent() {
     for interleaved in [false, true] {
         grows(&format!("fragments sent, interleaved {interleaved}"), |n| {
-            let config = AssocConfig { interleaving: interleaved, ..assoc_config("sctp") };
+            let config = changed(assoc_config("sctp"), |c| c.extensions.interleaving = interleaved);
             let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[] });
             let first = r.first_tsn;
             steps(|| {
@@ -335,7 +334,7 @@ fn fragments_behind_what_was_given_up() {
     for unordered in [false, true] {
         for nr_sack in [false, true] {
             grows(&format!("fragments behind what was given up, unordered {unordered}, NR-SACK {nr_sack}"), |n| {
-                let mut config = AssocConfig { nr_sack, ..assoc_config("cmt") };
+                let mut config = changed(assoc_config("cmt"), |c| c.extensions.nr_sack = nr_sack);
                 config.profile.set(Hook::Abandon, "lifetime").expect("a policy");
                 let (mut r, id) = accepted(&config, &EXTENSIONS);
                 let cum = r.first_tsn.minus(1);
@@ -368,7 +367,7 @@ fn fragments_behind_what_was_given_up() {
 #[test]
 fn interleaved_messages_given_up() {
     grows("interleaved messages given up", |n| {
-        let mut config = AssocConfig { interleaving: true, ..assoc_config("cmt") };
+        let mut config = changed(assoc_config("cmt"), |c| c.extensions.interleaving = true);
         config.profile.set(Hook::Abandon, "lifetime").expect("a policy");
         config.profile.set(Hook::StreamScheduler, "round_robin").expect("a policy");
         let (mut r, id) = accepted(&config, &EXTENSIONS);
@@ -387,7 +386,8 @@ fn streams_that_send() {
     for scheduler in Hook::StreamScheduler.policies().iter().map(|p| p.name) {
         for interleaved in [false, true] {
             grows(&format!("streams that send by {scheduler}, interleaved {interleaved}"), |n| {
-                let config = AssocConfig { interleaving: interleaved, ..with(Hook::StreamScheduler, scheduler) };
+                let config =
+                    changed(with(Hook::StreamScheduler, scheduler), |c| c.extensions.interleaving = interleaved);
                 let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[] });
                 let work = steps(|| {
                     hand_over(&mut r, id, 3 * n / 2, 1_500, |i, o| {
@@ -432,7 +432,7 @@ fn streams_whose_messages_are_dropped() {
 fn streams_that_receive() {
     for interleaved in [false, true] {
         grows(&format!("streams that receive, interleaved {interleaved}"), |n| {
-            let config = AssocConfig { interleaving: interleaved, ..assoc_config("sctp") };
+            let config = changed(assoc_config("sctp"), |c| c.extensions.interleaving = interleaved);
             let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[] });
             let work = steps(|| {
                 for i in 0..2 * n {
@@ -466,7 +466,7 @@ fn messages_given_up() {
     for streams in [1, 97, 10_000] {
         for interleaved in [false, true] {
             grows(&format!("messages given up, {streams} streams, interleaved {interleaved}"), |n| {
-                let mut config = AssocConfig { interleaving: interleaved, ..assoc_config("cmt") };
+                let mut config = changed(assoc_config("cmt"), |c| c.extensions.interleaving = interleaved);
                 config.profile.set(Hook::Abandon, "lifetime").expect("a policy");
                 let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[kind::FORWARD_TSN] });
                 let due = r.now + ms(30);
@@ -477,15 +477,18 @@ fn messages_given_up() {
                 let work = steps(|| {
                     r.drain();
                     r.run_for(ms(3_000));
-                    // The peer skips what it is told, FORWARD-TSN by FORWARD-TSN.
+                    // The peer skips what each FORWARD-TSN names.
                     for _ in 0..1_000 {
-                        let told = |c: &Chunk<'_>| match c {
+                        let skipped = |c: &Chunk<'_>| match c {
                             Chunk::ForwardTsn(f) => Some(f.new_cum),
                             Chunk::IForwardTsn(f) => Some(f.new_cum),
                             _ => None,
                         };
-                        let point =
-                            r.take().iter().flat_map(|s| s.chunks().iter().filter_map(told).collect::<Vec<_>>()).last();
+                        let point = r
+                            .take()
+                            .iter()
+                            .flat_map(|s| s.chunks().iter().filter_map(skipped).collect::<Vec<_>>())
+                            .last();
                         if let Some(point) = point {
                             r.give(&[&sack_of(point, &[], &[])]);
                             if point == first.plus(n - 1) {
@@ -509,7 +512,7 @@ fn forward_tsns_received() {
     for interleaved in [false, true] {
         for at_once in [false, true] {
             grows(&format!("FORWARD-TSNs received, interleaved {interleaved}, at once {at_once}"), |n| {
-                let config = AssocConfig { interleaving: interleaved, ..assoc_config("sctp") };
+                let config = changed(assoc_config("sctp"), |c| c.extensions.interleaving = interleaved);
                 let (mut r, id) = accepted(&config, if interleaved { &EXTENSIONS } else { &[kind::FORWARD_TSN] });
                 // Of each pair the first never comes.
                 for i in (1..2 * n).step_by(2) {

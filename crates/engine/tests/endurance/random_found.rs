@@ -2,7 +2,7 @@
 
 use crate::common::raw::*;
 use crate::common::*;
-use anabranch_engine::{AssocConfig, Event, PathMtuDiscovery, SendOptions};
+use anabranch_engine::{Event, PathMtuDiscovery, SendOptions};
 use anabranch_policy::registry::Hook;
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Chunk, GapBlock, NrSackOut, Parameter, SackOut, kind};
@@ -12,8 +12,8 @@ use anabranch_wire::{Chunk, GapBlock, NrSackOut, Parameter, SackOut, kind};
 #[test]
 fn what_the_peer_keeps_is_not_taken_back() {
     for profile in ["ns2-era", "ns2-era-cmt"] {
-        let mut config = AssocConfig { nr_sack: true, ..assoc_config(profile) };
-        config.confirm_first = false;
+        let mut config = changed(assoc_config(profile), |c| c.extensions.nr_sack = true);
+        config.compatibility.confirm_first = false;
         let mut r = Raw::with(&config, |_| {});
         r.handshake(PEER_TAG, &bytes(&Parameter::SupportedExtensions(&[kind::NR_SACK])));
         let id = r.only();
@@ -46,7 +46,7 @@ fn what_the_peer_keeps_is_not_taken_back() {
 #[test]
 fn addresses_are_learnt_however_short_the_first_timeout_is() {
     for (rto_initial, delay) in [(10, 50), (10, 300), (10, 900), (100, 1_500)] {
-        let config = AssocConfig { rto_initial: ms(rto_initial), ..assoc_config("cmt") };
+        let config = changed(assoc_config("cmt"), |c| c.timers.rto_initial = ms(rto_initial));
         let links: Vec<_> = (0..4).map(|i| (link(8, delay + i), link(8, delay + i))).collect();
         let mut b = Bench::connected(1, &config, &links);
         b.run_for(ms(120_000));
@@ -62,7 +62,7 @@ fn data_do_not_wait_for_a_path_that_cannot_answer() {
     for profile in ["ns2-era", "ns2-era-cmt"] {
         for dead in [false, true] {
             let config = assoc_config(profile);
-            let server = AssocConfig { dynamic_addresses: dead, ..assoc_config("cmt") };
+            let server = changed(assoc_config("cmt"), |c| c.extensions.dynamic_addresses = dead);
             let mut b = Bench::pair(1, &config, &server);
             b.largest = 1_500;
             for i in 0..2 {
@@ -86,7 +86,7 @@ fn data_do_not_wait_for_a_path_that_cannot_answer() {
 #[test]
 fn new_data_do_not_wait_for_a_repair_that_never_comes() {
     for seed in 0..100 {
-        let mut config = AssocConfig { partial_reliability: true, ..assoc_config("ns2-era") };
+        let mut config = changed(assoc_config("ns2-era"), |c| c.extensions.partial_reliability = true);
         for (hook, policy) in [
             (Hook::Redundancy, "preventive_copy"),
             (Hook::PathState, "path_truth"),
@@ -120,12 +120,11 @@ fn new_data_do_not_wait_for_a_repair_that_never_comes() {
 #[test]
 fn a_window_has_room_for_a_packet_when_packets_grow() {
     for window in [1, 600, 1_000] {
-        let config = AssocConfig {
-            packet_size: 512,
-            initial_window: Some(window),
-            path_mtu_discovery: Some(PathMtuDiscovery::up_to(1_200)),
-            ..assoc_config("cmt")
-        };
+        let config = changed(assoc_config("cmt"), |c| {
+            c.mtu.packet_size = 512;
+            c.sending.initial_window = Some(window);
+            c.mtu.discovery = Some(PathMtuDiscovery::up_to(1_200));
+        });
         let mut b = Bench::pair(1, &config, &config);
         b.paths.add("path0", link(8, 200), link(8, 200));
         let dark = b.now + ms(4_000);

@@ -72,14 +72,13 @@ struct Spell {
 
 /// The constants of the program.
 fn config(profile: &str, seed: u64) -> AssocConfig {
-    AssocConfig {
-        seed,
-        heartbeat_interval: ms(1_000),
-        sack_delay: ms(20),
-        rto_max: ms(3_000),
-        max_association_retrans: 60,
-        ..AssocConfig::new(Profile::named(profile).expect("a profile that is registered"))
-    }
+    changed(AssocConfig::new(Profile::named(profile).expect("a profile that is registered")), |c| {
+        c.seed = seed;
+        c.timers.heartbeat_interval = ms(1_000);
+        c.timers.sack_delay = ms(20);
+        c.timers.rto_max = ms(3_000);
+        c.failure.max_association_retrans = 60;
+    })
 }
 
 impl Spell {

@@ -1,7 +1,7 @@
-//! Addresses that INIT and INIT ACK list: told, taken as paths, probed (RFC 9260 §5.1.2, §5.4).
+//! Addresses that INIT and INIT ACK list: listed, taken as paths, probed (RFC 9260 §5.1.2, §5.4).
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
+use crate::common::{assoc_config, changed, ms};
 use anabranch_engine::{AssocConfig, AssocId, Event, ListedAddress, LocalId, PathStats, SendOptions};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Chunk, Parameter, Params, kind};
@@ -56,14 +56,14 @@ fn no_address_is_listed_unless_the_user_names_it() {
     r.give_tagged(0, &[&init(init_fields(1), &[])]);
     assert_eq!(addresses_in(&r.take_one()), Vec::<IpAddr>::new());
 
-    let config = AssocConfig { addresses: ours(2), ..config };
-    let told = [ip("198.51.100.0"), ip("198.51.100.1")];
+    let config = changed(config, |c| c.addresses.listed = ours(2));
+    let named = [ip("198.51.100.0"), ip("198.51.100.1")];
     let mut r = Raw::with(&config, |_| {});
     r.connect(&config);
-    assert_eq!(addresses_in(&r.take_one()), told);
+    assert_eq!(addresses_in(&r.take_one()), named);
     r.from = peer(9);
     r.give_tagged(0, &[&init(init_fields(1), &[])]);
-    assert_eq!(addresses_in(&r.take_one()), told);
+    assert_eq!(addresses_in(&r.take_one()), named);
 }
 
 /// Shows: 9260/A11.
@@ -217,29 +217,31 @@ fn addresses_of_another_family_are_ignored() {
 #[test]
 fn a_family_that_the_peer_uses_is_supported_whatever_it_says() {
     let v6 = ip("2001:db8::7");
-    let both = AssocConfig {
-        addresses: [ours(1), vec![ListedAddress { local: LocalId(1), ip: v6 }]].concat(),
-        ..assoc_config("sctp")
-    };
+    let both = changed(assoc_config("sctp"), |c| {
+        c.addresses.listed = [ours(1), vec![ListedAddress { local: LocalId(1), ip: v6 }]].concat()
+    });
     let only = |family: u16| bytes(&Parameter::SupportedAddressTypes(&family.to_be_bytes()));
-    let told = |params: &[u8]| {
+    let named = |params: &[u8]| {
         let mut r = Raw::with(&both, |_| {});
         r.give_tagged(0, &[&init(init_fields(1), params)]);
         addresses_in(&r.take_one())
     };
     let v4 = ip("198.51.100.0");
     // It sends from IPv4, and claims to know only IPv6, or only IPv4, or nothing.
-    assert_eq!(told(&only(6)), [v4, v6]);
-    assert_eq!(told(&only(5)), [v4]);
-    assert_eq!(told(&[]), [v4, v6]);
+    assert_eq!(named(&only(6)), [v4, v6]);
+    assert_eq!(named(&only(5)), [v4]);
+    assert_eq!(named(&[]), [v4, v6]);
     // Or lists an address of the family that it does not name.
     let list = [only(5), listing(&[ip("2001:db8::1")])].concat();
-    assert_eq!(told(&list), [v4, v6]);
+    assert_eq!(named(&list), [v4, v6]);
 }
 
 #[test]
 fn each_interface_uses_one_pair_and_keeps_the_others_warm() {
-    let config = AssocConfig { addresses: ours(2), heartbeat_max_burst: 8, ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| {
+        c.addresses.listed = ours(2);
+        c.timers.heartbeat_max_burst = 8;
+    });
     let (mut r, id) = connected_to(&config, &[peer(1).ip(), peer(2).ip()]);
     let pairs: Vec<_> = paths(&r, id).iter().map(|p| (p.local, p.remote)).collect();
     assert_eq!(pairs, [(0, peer(1)), (1, peer(2)), (0, peer(2)), (1, peer(1))]);
@@ -265,7 +267,10 @@ fn each_interface_uses_one_pair_and_keeps_the_others_warm() {
 
 #[test]
 fn an_interface_whose_pair_never_answers_uses_another() {
-    let config = AssocConfig { addresses: ours(2), heartbeat_max_burst: 8, ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| {
+        c.addresses.listed = ours(2);
+        c.timers.heartbeat_max_burst = 8;
+    });
     let (mut r, id) = connected_to(&config, &[peer(1).ip(), peer(2).ip()]);
     r.run_for(ms(1));
     // From interface 1 only the peer's first address is reached.
@@ -286,7 +291,7 @@ fn an_interface_whose_pair_never_answers_uses_another() {
 /// What the user named joins without ASCONF when our list tells of its interface.
 #[test]
 fn a_path_that_the_user_named_is_probed_at_once() {
-    let config = AssocConfig { addresses: ours(2), ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| c.addresses.listed = ours(2));
     for listed in [vec![], vec![peer(1).ip(), peer(2).ip()]] {
         let mut r = Raw::with(&config, |e| e.accept = false);
         let id = r.connect(&config);
@@ -304,7 +309,7 @@ fn a_path_that_the_user_named_is_probed_at_once() {
         assert_eq!(used.state, PathState::Active);
     }
     // Later, too.
-    let (mut r, id) = connected_to(&AssocConfig { addresses: ours(3), ..assoc_config("cmt") }, &[]);
+    let (mut r, id) = connected_to(&changed(assoc_config("cmt"), |c| c.addresses.listed = ours(3)), &[]);
     r.run_for(ms(1));
     r.take();
     let now = r.now;

@@ -3,7 +3,7 @@
 use crate::common::raw::*;
 use crate::common::signed::*;
 use crate::common::*;
-use anabranch_engine::{AddressError, AssocConfig, CloseReason, Event, ListedAddress, LocalId, PathReason, Phase};
+use anabranch_engine::{AddressError, CloseReason, Event, ListedAddress, LocalId, PathReason, Phase};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{AsconfAckOut, Cause, Chunk, Parameter, Params, cause_code, kind};
 
@@ -91,7 +91,7 @@ fn an_address_is_added_and_carries_nothing_before_it_is_confirmed() {
 /// Shows: ext/G15.
 #[test]
 fn without_room_it_is_refused_and_so_is_all_behind_it() {
-    let mut s = Signed::with(&AssocConfig { max_paths: 3, ..assoc_config("sctp") }, &listing(&[peer(2).ip()]));
+    let mut s = Signed::with(&changed(assoc_config("sctp"), |c| c.limits.max_paths = 3), &listing(&[peer(2).ip()]));
     let sent = s.ask(1, &[add(1, peer(3).ip())]);
     assert_eq!(answers(&sent), [(1, None)]);
     let probe = s.r.run_until_sent(kind::HEARTBEAT, ms(1_000));
@@ -223,7 +223,7 @@ fn a_peer_that_lost_its_memory_of_it_is_asked_no_more() {
 #[test]
 fn nothing_is_asked_before_and_after_its_time() {
     let addresses = vec![ListedAddress { local: LocalId(0), ip: ours(0) }];
-    let config = AssocConfig { addresses, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.addresses.listed = addresses);
     let mut r = Raw::with(&config, |e| e.accept = false);
     let id = r.connect(&config);
     let now = r.now;

@@ -3,7 +3,7 @@
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_base::{PathId, RandomStream};
-use anabranch_engine::{AssocConfig, CloseReason, Endpoint, EndpointConfig, Event, LocalId};
+use anabranch_engine::{CloseReason, Endpoint, EndpointConfig, Event, LocalId};
 use anabranch_policy::view::PathState;
 use anabranch_sim::Direction;
 use anabranch_wire::kind;
@@ -31,7 +31,7 @@ fn new_data_takes_the_primary_path_and_the_user_chooses_it() {
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     b.tap = Some(vec![]);
     flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
-    assert_eq!(carried(&mut b), [0], "the first one unless told otherwise");
+    assert_eq!(carried(&mut b), [0], "the first one by default");
     for path in [2, 1, 0] {
         assert!(b.assoc(Side::Client).set_primary(PathId(path)));
         flow.transfer(&mut b, 500, ms(20_000)).expect("arrives");
@@ -67,7 +67,7 @@ fn one_alternate_stands_in_while_the_primary_is_inactive() {
 /// Shows: 9260/H6.
 #[test]
 fn more_errors_than_the_limit_end_it_and_nothing_is_sent_any_more() {
-    let config = AssocConfig { max_association_retrans: 4, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.failure.max_association_retrans = 4);
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     m.send(3, 1_000);
     m.b.run_for(ms(14_999));
@@ -98,7 +98,7 @@ fn probes_of_a_silent_path_count_no_faster_than_its_timer() {
 /// Shows: 9260/H7.
 #[test]
 fn each_acknowledgement_of_data_begins_the_count_again() {
-    let config = AssocConfig { max_association_retrans: 4, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.failure.max_association_retrans = 4);
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     for round in 0..5 {
         m.send(1, 1_000);
@@ -211,7 +211,7 @@ fn the_cascade_of_rtx_csi_tells_where_its_decisions_fell() {
 }
 
 /// A server that forgot its client while one way of the client was on its way to become known: AUTH and ASCONF of
-/// nobody's are dropped silently (RFC 5061 §4.1.1), so that something else has to notice.
+/// those of no association are dropped silently (RFC 5061 §4.1.1), so that something else has to notice.
 #[test]
 fn an_interface_that_comes_back_during_the_handshake_hides_no_dead_peer() {
     // Down until before and until after the COOKIE ACK has come.

@@ -3,7 +3,7 @@
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_base::{Duration, PathId};
-use anabranch_engine::{AssocConfig, Event, HeartbeatSetting, PathReason};
+use anabranch_engine::{Event, HeartbeatSetting, PathReason};
 use anabranch_policy::registry::Hook;
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Heartbeat, kind};
@@ -52,7 +52,7 @@ fn an_unanswered_one_backs_off_and_an_inactive_path_is_still_probed() {
             Event::PathChanged { path: PathId(1), to: PathState::Inactive, reason: PathReason::HeartbeatLost, .. }
         )
     };
-    assert_eq!(b.client_events.iter().filter(|e| inactive(e)).count(), 1, "told once: {:?}", b.client_events);
+    assert_eq!(b.client_events.iter().filter(|e| inactive(e)).count(), 1, "reported once: {:?}", b.client_events);
     assert!(b.path(Side::Client, 1).errors > 5);
     assert!(list.len() > 8 && list.iter().all(|g| *g <= 125_000), "it goes on: {list:?}");
     b.restore(1);
@@ -68,7 +68,7 @@ fn an_unanswered_one_backs_off_and_an_inactive_path_is_still_probed() {
 /// Shows: 9260/H8.
 #[test]
 fn timeouts_count_up_to_path_max_retrans_and_an_acknowledgement_clears_them() {
-    let config = AssocConfig { max_path_retrans: 3, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.failure.max_path_retrans = 3);
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
     m.b.client_events.clear();
     m.send(1, 100);
@@ -317,7 +317,7 @@ fn a_path_that_carries_only_repairs_is_idle() {
 /// Shows: 9260/H9.
 #[test]
 fn a_long_way_in_use_is_not_idle() {
-    let c = AssocConfig { heartbeat_interval: ms(1_000), ..assoc_config("sctp") };
+    let c = changed(assoc_config("sctp"), |c| c.timers.heartbeat_interval = ms(1_000));
     let mut b = Bench::connected(5, &c, &[(link(10, 800), link(10, 800))]);
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.stream(&mut b, ms(20), ms(10_000));
@@ -355,7 +355,7 @@ fn a_path_that_answers_data_is_not_silent() {
 #[test]
 fn an_interval_of_zero_switches_them_off() {
     for profile in ["sctp", "cmt", "live", "low-latency", "ns2-era", "ns2-era-cmt"] {
-        let config = AssocConfig { heartbeat_interval: Duration::ZERO, ..assoc_config(profile) };
+        let config = changed(assoc_config(profile), |c| c.timers.heartbeat_interval = Duration::ZERO);
         let mut b = Bench::pair(5, &config, &config);
         b.largest = 1_500;
         b.paths.add("path0", link(10, 20), link(10, 20));
@@ -386,7 +386,7 @@ fn an_interval_of_zero_switches_them_off() {
 /// Who switched them off may ask for one, or for some on one path.
 #[test]
 fn where_the_interval_is_zero_a_path_may_have_its_own() {
-    let config = AssocConfig { heartbeat_interval: Duration::ZERO, ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| c.timers.heartbeat_interval = Duration::ZERO);
     let mut b = Bench::connected(5, &config, &[(link(10, 20), link(10, 20)), (link(10, 30), link(10, 30))]);
     let now = b.now;
     assert!(b.assoc(Side::Client).set_heartbeat(now, PathId(1), HeartbeatSetting::Every(ms(1_000))));

@@ -9,7 +9,7 @@ use anabranch_policy::view::PathState;
 use anabranch_wire::{CountedSack, GapBlock, SackOut, kind};
 
 fn cmt(choices: &[(Hook, &str)]) -> AssocConfig {
-    let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+    let mut c = changed(assoc_config("cmt"), |c| c.sending.max_burst = 0);
     c.profile.set(Hook::PathState, "rfc9260").expect("registered");
     choices.iter().for_each(|(hook, spec)| c.profile.set(*hook, spec).expect("registered"));
     c
@@ -50,7 +50,7 @@ fn gaps(next: u32, offsets: &[u32]) -> Vec<(u16, u16)> {
 /// Shows: ext/L1, ext/L2.
 #[test]
 fn a_path_is_judged_by_its_own_acknowledgements() {
-    let mut m = two(&AssocConfig { initial_window: Some(9_000), ..cmt(&[]) });
+    let mut m = two(&changed(cmt(&[]), |c| c.sending.initial_window = Some(9_000)));
     let [first, second] = sent_by_path(&mut m, 16);
     assert!(first.len() > 5 && second.len() > 5 && first[0] == 0, "{first:?} {second:?}");
     for n in 1..=second.len() {
@@ -84,7 +84,7 @@ fn a_window_grows_when_the_earliest_of_its_own_path_is_acknowledged() {
         assert_eq!((m.path(0).cwnd, m.path(1).cwnd), (before.0, before.1 + grown));
         first = by_path[0].clone();
     }
-    // The same where the earliest has been sent again, after its timer: then it is what the path waits for.
+    // Likewise where the earliest has been sent again, after its timer: then it is what the path waits for.
     let mut m = two(&cmt(&[]));
     let [first_again, _] = sent_by_path(&mut m, 20);
     assert_eq!(first_again, first);
@@ -109,7 +109,7 @@ fn counted(m: &mut Manual, next: u32, gaps: &[(u16, u16)], packets: u8) {
 /// Shows: ext/L7.
 #[test]
 fn a_delayed_sack_is_as_many_reports_as_it_answers_packets_where_that_is_certain() {
-    let dac = AssocConfig { initial_window: Some(9_000), ..cmt(&[(Hook::LossCount, "delayed_ack_cmt")]) };
+    let dac = changed(cmt(&[(Hook::LossCount, "delayed_ack_cmt")]), |c| c.sending.initial_window = Some(9_000));
     // All newly acknowledged is of one path and above the hole: as many as counted.
     let mut m = two(&dac);
     let [first, second] = sent_by_path(&mut m, 16);
@@ -138,7 +138,7 @@ fn a_delayed_sack_is_as_many_reports_as_it_answers_packets_where_that_is_certain
 #[test]
 fn a_path_with_a_timeout_carries_nothing_while_others_work() {
     let mut config = cmt(&[(Hook::PathState, "potentially_failed")]);
-    config.max_burst = 4;
+    config.sending.max_burst = 4;
     let mut b = Bench::connected(5, &config, &[(link(10, 20), link(10, 20)), (link(10, 30), link(10, 30))]);
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.stream(&mut b, ms(5), ms(1_000));
@@ -160,8 +160,10 @@ fn a_path_with_a_timeout_carries_nothing_while_others_work() {
 
 /// Payload bytes by which the windows of two equal paths grew over `rounds` of avoidance.
 fn growth(coupling: &str) -> u64 {
-    let avoiding =
-        AssocConfig { initial_window: Some(20_000), initial_ssthresh: 10_000, ..cmt(&[(Hook::Coupling, coupling)]) };
+    let avoiding = changed(cmt(&[(Hook::Coupling, coupling)]), |c| {
+        c.sending.initial_window = Some(20_000);
+        c.sending.initial_ssthresh = 10_000;
+    });
     let mut b = Bench::connected(5, &avoiding, &[(link(100, 20), link(100, 20)), (link(100, 20), link(100, 20))]);
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.transfer(&mut b, 3_000, ms(60_000)).expect("arrives");
@@ -181,7 +183,7 @@ fn coupled_windows_share_the_growth_of_one() {
 #[test]
 fn repairs_take_the_path_with_the_largest_window_or_threshold_and_each_path_recovers_alone() {
     for (policy, larger) in [("rtx_cwnd", 1), ("rtx_ssthresh", 1), ("rtx_same", 0)] {
-        let mut m = two(&AssocConfig { initial_window: Some(16_000), ..cmt(&[(Hook::Retransmission, policy)]) });
+        let mut m = two(&changed(cmt(&[(Hook::Retransmission, policy)]), |c| c.sending.initial_window = Some(16_000)));
         let [first, second] = sent_by_path(&mut m, 24);
         // Path 1 is acknowledged as a whole and grows; of path 0 the first is lost.
         m.sack(0, &gaps(0, &second));
@@ -230,7 +232,10 @@ fn round_trips_windows_and_timers_belong_to_one_path() {
 
 /// Two paths of which the second is far slower; small buffers.
 fn unequal(choices: &[(Hook, &str)], send_buffer: usize, receive_buffer: usize) -> Bench {
-    let c = AssocConfig { send_buffer, receive_buffer, ..cmt(choices) };
+    let c = changed(cmt(choices), |c| {
+        c.limits.send_buffer = send_buffer;
+        c.limits.receive_buffer = receive_buffer;
+    });
     let mut b = Bench::connected(5, &c, &[(link(10, 10), link(10, 10)), (link(1, 100), link(1, 100))]);
     b.strict = true;
     b

@@ -107,7 +107,7 @@ fn the_handshake_names_no_address() {
 #[test]
 fn a_peer_without_address_changes_keeps_one_path_and_never_hears_from_another() {
     let config = assoc_config("cmt");
-    let server = AssocConfig { dynamic_addresses: false, ..config.clone() };
+    let server = changed(config.clone(), |c| c.extensions.dynamic_addresses = false);
     let mut b = Bench::pair(5, &config, &server);
     for (f, r) in two() {
         b.paths.add(&format!("path{}", b.paths.len()), f, r);
@@ -121,7 +121,10 @@ fn a_peer_without_address_changes_keeps_one_path_and_never_hears_from_another() 
     b.assoc(Side::Client).interface_down(now, LocalId(1));
     b.assoc(Side::Client).interface_up(now, LocalId(1));
     b.run_for(ms(60_000));
-    assert!(b.tap.take().expect("tapped").iter().all(|t| t.2 == 0), "a packet left from an address nobody learnt");
+    assert!(
+        b.tap.take().expect("tapped").iter().all(|t| t.2 == 0),
+        "a packet left from an address that the peer has not learnt"
+    );
     assert_eq!(states(&mut b, Side::Client), [PathState::Active, PathState::Unconfirmed]);
     assert_eq!(b.assoc(Side::Server).paths().count(), 1);
 }

@@ -75,7 +75,7 @@ fn an_answer_that_comes_by_another_path_counts_for_the_one_that_asked() {
     assert!(b.path(Side::Client, 1).counters.data_sent > 0);
 }
 
-/// The same when the request was repeated from several paths, so that nobody knows whom the answer means.
+/// Likewise when the request was repeated from several paths, so that it is not known which one the answer means.
 #[test]
 fn answers_that_come_by_another_path_never_make_a_storm() {
     let config = assoc_config("cmt");
@@ -135,7 +135,7 @@ fn an_abort_of_a_host_that_does_not_know_a_path_on_trial_costs_that_path_only() 
     assert_eq!(tap.iter().filter(|t| t.1 == Side::Client && t.2 == 1).filter(asked).count(), 0);
 }
 
-/// The same on a path that answers no more: its address may have changed, or been taken by somebody else.
+/// Likewise on a path that answers no more: its address may have changed, or been taken by another host.
 #[test]
 fn an_abort_on_a_dead_path_ends_the_association_only_when_no_other_answers() {
     let config = assoc_config("cmt");
@@ -241,7 +241,7 @@ fn two_paths_behind_one_address_keep_apart_when_a_port_changes() {
 #[test]
 fn an_idle_path_whose_port_changes_is_found_again_by_its_heartbeats() {
     let mut config = assoc_config("cmt");
-    config.heartbeat_interval = ms(1_000);
+    config.timers.heartbeat_interval = ms(1_000);
     let mut b = Bench::connected(5, &config, &two()[..1]);
     b.nat[0].set_port(60_001);
     b.run_for(ms(5_000));
@@ -252,7 +252,7 @@ fn an_idle_path_whose_port_changes_is_found_again_by_its_heartbeats() {
     assert_eq!(b.to_nowhere, 0, "nothing was sent to the port that is gone");
 }
 
-/// Two hosts behind one NAT: one address, one SCTP port, told apart by the UDP ports that the NAT gave them. A port
+/// Two hosts behind one NAT: one address, one SCTP port, distinguished by the UDP ports that the NAT gave them. A port
 /// that changes under way is found by the tag and never taken for the neighbour's or for a restart.
 #[test]
 fn two_clients_behind_one_address_are_two_associations() {
@@ -296,7 +296,7 @@ fn two_clients_behind_one_address_are_two_associations() {
 #[test]
 fn a_peer_without_address_changes_keeps_its_association_and_one_path() {
     let config = assoc_config("cmt");
-    let server = AssocConfig { dynamic_addresses: false, ..config.clone() };
+    let server = changed(config.clone(), |c| c.extensions.dynamic_addresses = false);
     let mut b = bench(&config, &server);
     b.connect(&config);
     b.run_for(ms(3_000));
@@ -326,7 +326,7 @@ fn a_path_that_could_not_join_is_used_as_the_others_die() {
     for profile in ["live", "low-latency"] {
         for dead in [500, 1_000, 3_000, 7_000, 16_000, 45_000] {
             for paths in [2, 3] {
-                let config = AssocConfig { max_association_retrans: 100, ..assoc_config(profile) };
+                let config = changed(assoc_config(profile), |c| c.failure.max_association_retrans = 100);
                 let mut b = bench(&config, &config);
                 for _ in 2..paths {
                     b.paths.add("path2", link(10, 40), link(10, 40));

@@ -2,7 +2,6 @@
 
 use crate::common::manual::*;
 use crate::common::*;
-use anabranch_engine::AssocConfig;
 use anabranch_policy::registry::Hook;
 use anabranch_wire::{CountedSack, GapBlock, SackOut, kind};
 
@@ -15,7 +14,7 @@ struct Loss {
 
 /// Two full windows. What is sent again goes to the path with the larger window, which is path 1 once path 0 lost.
 fn loss(rule: &str, on: bool) -> Loss {
-    let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+    let mut c = changed(assoc_config("cmt"), |c| c.sending.max_burst = 0);
     c.profile.set(Hook::Retransmission, "rtx_cwnd").expect("registered");
     choose(&mut c, rule, on);
     let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
@@ -105,7 +104,7 @@ fn a_sack_goes_back_the_way_its_packet_came() {
 #[test]
 fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
     for on in [false, true] {
-        let mut c = AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+        let mut c = changed(assoc_config("cmt"), |c| c.sending.max_burst = 0);
         c.profile.set(Hook::LossCount, "delayed_ack_cmt").expect("registered");
         c.profile.set(Hook::Acknowledge, "delayed_ack_cmt").expect("registered");
         choose(&mut c, "loss_count=delayed_ack_cmt:gaps=1", on);

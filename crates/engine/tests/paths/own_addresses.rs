@@ -5,7 +5,7 @@ use crate::common::raw::*;
 use crate::common::signed::*;
 use crate::common::*;
 use anabranch_base::Tsn;
-use anabranch_engine::{AddressError, AssocConfig, Association, ListedAddress, LocalId};
+use anabranch_engine::{AddressError, Association, ListedAddress, LocalId};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, InitFields, Parameter, Params, kind};
 use std::net::IpAddr;
@@ -160,7 +160,7 @@ fn an_address_that_the_peer_does_not_know_is_gone() {
     }
 }
 
-/// Neither when the interface comes back nor when the peer does: but others are told of it, as configured.
+/// Neither when the interface comes back nor when the peer does; but other peers learn of it, as configured.
 #[test]
 fn what_is_deleted_stays_away() {
     let mut s = Signed::new(&[]);
@@ -175,7 +175,7 @@ fn what_is_deleted_stays_away() {
     assert!(!speaks(&mut s, 1), "the interface is not the address");
     assert_eq!(listed_at_restart(&mut s), [ours(0)]);
     assert!(!speaks(&mut s, 1), "the peer has not heard of it");
-    // Somebody else begins an association.
+    // Another peer begins an association.
     s.r.from = peer(77);
     s.r.give_tagged(0, &[&init(init_fields(PEER_TAG + 7), &offer(&[]))]);
     let params = init_of(&s.r.take_one()).1;
@@ -201,7 +201,7 @@ fn a_learnt_address_that_was_deleted_does_not_come_back_with_the_peer() {
     assert!(!speaks(&mut s, 2));
 }
 
-/// The user takes back what the peer has not been told yet.
+/// The user takes back what the peer does not know yet.
 #[test]
 fn a_path_from_an_address_that_was_to_go_keeps_it() {
     let mut s = Signed::new(&[]);
@@ -254,7 +254,7 @@ fn what_the_peer_adds_is_not_reached_from_what_goes() {
 #[test]
 fn too_many_wishes_are_refused() {
     let addresses = (0..40).map(|i| ListedAddress { local: LocalId(i), ip: ours(i) }).collect();
-    let mut s = Signed::with(&AssocConfig { addresses, ..assoc_config("sctp") }, &[]);
+    let mut s = Signed::with(&changed(assoc_config("sctp"), |c| c.addresses.listed = addresses), &[]);
     let taken = (0..40).take_while(|i| act(&mut s, |a, now| a.prefer_address(now, ours(*i))).is_ok()).count();
     assert_eq!(taken, 33, "one that is asked, and 32 that wait");
     let more = act(&mut s, |a, now| a.add_address(now, LocalId(50), ours(50), peer(1)));
@@ -266,7 +266,13 @@ fn too_many_wishes_are_refused() {
 #[test]
 fn a_request_does_not_move_to_the_path_that_takes_the_number() {
     let addresses = (0..2).map(|i| ListedAddress { local: LocalId(i), ip: ours(i) }).collect();
-    let mut s = Signed::with(&AssocConfig { addresses, max_paths: 2, ..assoc_config("sctp") }, &[]);
+    let mut s = Signed::with(
+        &changed(assoc_config("sctp"), |c| {
+            c.addresses.listed = addresses;
+            c.limits.max_paths = 2;
+        }),
+        &[],
+    );
     act(&mut s, |a, now| {
         a.interface_down(now, LocalId(1));
         a.interface_up(now, LocalId(1));

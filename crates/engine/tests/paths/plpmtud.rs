@@ -7,7 +7,7 @@ use anabranch_sim::{Direction, Setting};
 use anabranch_wire::kind;
 
 fn config(profile: &str, max: usize) -> AssocConfig {
-    AssocConfig { path_mtu_discovery: Some(PathMtuDiscovery::up_to(max)), ..assoc_config(profile) }
+    changed(assoc_config(profile), |c| c.mtu.discovery = Some(PathMtuDiscovery::up_to(max)))
 }
 
 /// Both directions of `path` carry packets up to `mtu` bytes from now on.
@@ -147,7 +147,7 @@ fn a_black_hole_is_found_by_the_loss_of_large_packets() {
 #[test]
 fn a_path_that_comes_to_carry_small_packets_only_is_named_and_used() {
     for (mtu, both) in [(600, false), (600, true), (900, false), (1_199, true)] {
-        let c = AssocConfig { packet_size: 1_472, ..assoc_config("live") };
+        let c = changed(assoc_config("live"), |c| c.mtu.packet_size = 1_472);
         let mut b = over(&c, &[1_472, 1_472]);
         let mut flow = Flow::new(Side::Client, 0, 10_000);
         flow.transfer(&mut b, 50, ms(60_000)).expect("arrives");
@@ -234,7 +234,10 @@ fn messages_are_cut_for_the_smallest_path_in_use() {
 #[test]
 fn the_size_changes_in_the_middle_of_a_message() {
     for interleaving in [false, true] {
-        let c = AssocConfig { interleaving, receive_buffer: 8 << 20, ..config("sctp", 1_472) };
+        let c = changed(config("sctp", 1_472), |c| {
+            c.extensions.interleaving = interleaving;
+            c.limits.receive_buffer = 8 << 20;
+        });
         let mut b = Bench::new(5, &c);
         b.paths.add("path0", link(1, 200), link(1, 200));
         (b.strict, b.largest) = (true, 1_472);

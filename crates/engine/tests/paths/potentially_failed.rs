@@ -12,7 +12,7 @@ use anabranch_wire::kind;
 fn config(pfmr: u16, pmr: u16) -> AssocConfig {
     let mut c = assoc_config("sctp");
     c.profile.set(Hook::PathState, &format!("potentially_failed:pfmr={pfmr}")).expect("a policy");
-    c.max_path_retrans = pmr;
+    c.failure.max_path_retrans = pmr;
     c
 }
 
@@ -29,8 +29,8 @@ fn manual(config: &AssocConfig) -> Manual {
     m
 }
 
-/// What the client was told of path `path`.
-fn told(b: &Bench, path: u8) -> Vec<(PathState, PathState)> {
+/// Changes of path `path` that the client reported.
+fn changes(b: &Bench, path: u8) -> Vec<(PathState, PathState)> {
     let of_path = |e: &Event| match e {
         Event::PathChanged { path: PathId(p), from, to, .. } if *p == path => Some((*from, *to)),
         _ => None,
@@ -69,7 +69,7 @@ fn above_its_own_limit_a_path_carries_no_data_and_above_the_other_it_is_inactive
         b.tap = Some(vec![]);
         until(&mut b, &mut flow, |b| b.path(Side::Client, 0).state != PotentiallyFailed);
         assert_eq!(b.path(Side::Client, 0).errors, 4);
-        assert_eq!(told(&b, 0), [(Active, PotentiallyFailed), (PotentiallyFailed, Inactive)]);
+        assert_eq!(changes(&b, 0), [(Active, PotentiallyFailed), (PotentiallyFailed, Inactive)]);
         let (data, probes) = carried(&mut b);
         assert!(data.len() > 50 && data.iter().all(|p| *p == 1), "new data and repetitions alike");
         let probes = probes.iter().filter(|p| **p == 0).count();
@@ -90,7 +90,7 @@ fn a_limit_that_is_not_below_the_other_turns_it_off() {
     flow.stream(&mut b, ms(10), ms(500));
     b.cut(0);
     until(&mut b, &mut flow, |b| b.path(Side::Client, 0).state != Active);
-    assert_eq!(told(&b, 0), [(Active, Inactive)]);
+    assert_eq!(changes(&b, 0), [(Active, Inactive)]);
 }
 
 /// The only path of an association is in doubt like any other, and goes on carrying all.
@@ -157,7 +157,7 @@ fn only_what_left_on_one_path_alone_speaks_for_it() {
     m.sack(1, &[]);
     assert_eq!((m.path(0).state, m.path(1).state), (PotentiallyFailed, PotentiallyFailed));
     assert_eq!((m.path(0).errors, m.path(1).errors), errors);
-    assert!(told(&m.b, 0).len() == 1 && told(&m.b, 1).len() == 1);
+    assert!(changes(&m.b, 0).len() == 1 && changes(&m.b, 1).len() == 1);
     // Sent once, on the one that was chosen.
     m.packets();
     m.send(1, FULL);
@@ -170,12 +170,12 @@ fn only_what_left_on_one_path_alone_speaks_for_it() {
     assert_eq!(other.state, PotentiallyFailed);
 }
 
-/// The timer was too quick: what it gave as lost is acknowledged before it was sent again.
+/// The timer was too quick: what it declared lost is acknowledged before it was sent again.
 ///
 /// Shows: ext/Q9.
 #[test]
 fn an_acknowledgement_that_was_only_late_restores_the_path() {
-    let mut m = manual(&AssocConfig { max_burst: 0, ..config(0, 5) });
+    let mut m = manual(&changed(config(0, 5), |c| c.sending.max_burst = 0));
     let next = m.open_window(12 * FULL as u64);
     m.send(10, FULL);
     assert_eq!(m.sent().len(), 10);
@@ -191,7 +191,7 @@ fn an_acknowledgement_that_was_only_late_restores_the_path() {
 /// Shows: ext/Q11.
 #[test]
 fn with_every_path_inactive_the_one_with_fewest_errors_is_tried_and_stays_inactive() {
-    let mut b = two(&AssocConfig { max_association_retrans: 100, ..config(0, 1) });
+    let mut b = two(&changed(config(0, 1), |c| c.failure.max_association_retrans = 100));
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.stream(&mut b, ms(10), ms(500));
     b.cut(0);
@@ -214,7 +214,7 @@ fn with_every_path_inactive_the_one_with_fewest_errors_is_tried_and_stays_inacti
         let after = [0, 1].map(|i| b.path(Side::Client, i).errors);
         assert!(after[0] >= before[0].errors && after[1] >= before[1].errors, "being chosen clears nothing");
     }
-    assert!(told(&b, 0).is_empty() && told(&b, 1).is_empty(), "{:?}", b.client_events);
+    assert!(changes(&b, 0).is_empty() && changes(&b, 1).is_empty(), "{:?}", b.client_events);
     b.restore(1);
     flow.transfer(&mut b, 100, ms(120_000)).expect("arrives");
 }
@@ -222,7 +222,7 @@ fn with_every_path_inactive_the_one_with_fewest_errors_is_tried_and_stays_inacti
 /// Shows: ext/Q10.
 #[test]
 fn users_who_want_no_doubt_see_none() {
-    let mut b = two(&AssocConfig { shows_doubt: false, ..config(0, 2) });
+    let mut b = two(&changed(config(0, 2), |c| c.failure.shows_doubt = false));
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     flow.stream(&mut b, ms(10), ms(500));
     b.cut(0);
@@ -232,17 +232,17 @@ fn users_who_want_no_doubt_see_none() {
     flow.stream(&mut b, ms(10), ms(500));
     assert!(carried(&mut b).0.iter().rev().take(40).all(|p| *p == 1), "it is treated as what it is");
     until(&mut b, &mut flow, |b| b.path(Side::Client, 0).state != Active);
-    assert_eq!(told(&b, 0), [(Active, Inactive)]);
+    assert_eq!(changes(&b, 0), [(Active, Inactive)]);
     b.restore(0);
     b.run_for(ms(120_000));
-    assert_eq!(told(&b, 0), [(Active, Inactive), (Inactive, Active)]);
+    assert_eq!(changes(&b, 0), [(Active, Inactive), (Inactive, Active)]);
 }
 
 /// Shows: ext/Q12.
 #[test]
 fn the_path_in_use_becomes_the_primary_above_the_switchover_limit() {
     for (switchover, stays) in [(None, false), (Some(0), true), (Some(2), true), (Some(3), true)] {
-        let mut b = two(&AssocConfig { primary_switchover: switchover, ..config(0, 5) });
+        let mut b = two(&changed(config(0, 5), |c| c.failure.primary_switchover = switchover));
         let mut flow = Flow::new(Side::Client, 0, 1_000);
         flow.stream(&mut b, ms(10), ms(500));
         b.cut(0);
@@ -254,7 +254,7 @@ fn the_path_in_use_becomes_the_primary_above_the_switchover_limit() {
         assert_eq!(b.assoc(Side::Client).primary(), PathId(u8::from(stays)), "{switchover:?}");
         let switched =
             b.client_events.iter().filter(|e| matches!(e, Event::PrimarySwitched { path: PathId(1) })).count();
-        assert_eq!(switched, usize::from(stays), "told once");
+        assert_eq!(switched, usize::from(stays), "reported once");
         b.restore(0);
         until(&mut b, &mut flow, |b| b.path(Side::Client, 0).state == Active);
         flow.stream(&mut b, ms(10), ms(500));
@@ -268,8 +268,8 @@ fn the_path_in_use_becomes_the_primary_above_the_switchover_limit() {
 /// Shows: ext/Q12.
 #[test]
 fn a_switchover_before_data_leaves_the_path_is_refused() {
-    let plain = |n| AssocConfig { primary_switchover: Some(n), ..assoc_config("sctp") };
-    let doubting = |n| AssocConfig { primary_switchover: Some(n), ..config(2, 5) };
+    let plain = |n| changed(assoc_config("sctp"), |c| c.failure.primary_switchover = Some(n));
+    let doubting = |n| changed(config(2, 5), |c| c.failure.primary_switchover = Some(n));
     assert!(plain(5).check().is_ok() && doubting(2).check().is_ok() && doubting(9).check().is_ok());
     for refused in [plain(4), doubting(1)] {
         let why = refused.check().expect_err("too low").to_string();
@@ -281,7 +281,7 @@ fn a_switchover_before_data_leaves_the_path_is_refused() {
     let mut b = two(&assoc_config("sctp"));
     let mut a = b.assoc(Side::Client);
     assert!(a.set_path_thresholds(config(3, 5).profile, Some(2)).is_err());
-    assert_eq!(a.config().primary_switchover, None, "nothing changed");
+    assert_eq!(a.config().failure.primary_switchover, None, "nothing changed");
     assert!(a.set_path_thresholds(config(0, 5).profile, Some(0)).is_ok(), "while it lives");
     drop(a);
     let mut flow = Flow::new(Side::Client, 0, 1_000);

@@ -8,13 +8,12 @@ use anabranch_wire::kind;
 
 /// The program's constants.
 fn as_the_program(profile: &str) -> AssocConfig {
-    AssocConfig {
-        rto_max: ms(3_000),
-        heartbeat_interval: ms(1_000),
-        sack_delay: ms(20),
-        max_association_retrans: 1_000,
-        ..assoc_config(profile)
-    }
+    changed(assoc_config(profile), |c| {
+        c.timers.rto_max = ms(3_000);
+        c.timers.heartbeat_interval = ms(1_000);
+        c.timers.sack_delay = ms(20);
+        c.failure.max_association_retrans = 1_000;
+    })
 }
 
 /// Everything is lost for `outage` on all paths, with `before` messages in flight when it begins and `during` handed
@@ -70,13 +69,15 @@ fn what_waits_leaves_with_the_first_answer() {
             for outage in [300, 1_000, 3_000, 10_000, 37_000, 60_000] {
                 for (before, during) in [(0, 3), (3, 0), (3, 30), (30, 0), (1, 9)] {
                     for config in
-                        [as_the_program(profile), AssocConfig { rto_max: ms(60_000), ..as_the_program(profile) }]
+                        [as_the_program(profile), changed(as_the_program(profile), |c| c.timers.rto_max = ms(60_000))]
                     {
                         let (took, how) = after_darkness(&config, delays, outage, before, during);
                         // There, and once more for what did not fit the first window.
                         let most = ms(delays.iter().max().unwrap() * 4 + 40);
-                        let what =
-                            format!("{profile} {delays:?} dark for {outage}, {before} + {during}, {}", config.rto_max);
+                        let what = format!(
+                            "{profile} {delays:?} dark for {outage}, {before} + {during}, {}",
+                            config.timers.rto_max
+                        );
                         if took > most {
                             late.push(format!("{what}: {took}, {how}"));
                         }

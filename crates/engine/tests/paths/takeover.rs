@@ -47,7 +47,7 @@ fn cut(config: anabranch_engine::AssocConfig, cut_path: usize) -> (Bench, Option
 fn live_leaves_a_silent_path_within_its_bound_and_returns() {
     // The faster path carries the whole flow, so it is the one that hurts.
     let (b, taken) = cut(assoc_config("live"), 0);
-    // DESIGN: max(200 ms, 2 x the larger SRTT).
+    // max(200 ms, 2 x the larger SRTT).
     let taken = taken.expect("taken over");
     assert!(taken <= ms(200), "{taken}");
     let back = |e: &Event| matches!(e, Event::PathChanged { path: PathId(0), to: PathState::Active, .. });
@@ -88,7 +88,7 @@ fn a_path_that_was_idle_is_measured_from_what_it_did_not_deliver() {
 #[test]
 fn what_held_nothing_is_not_taken_over() {
     let mut config = assoc_config("live");
-    config.heartbeat_interval = ms(1_000);
+    config.timers.heartbeat_interval = ms(1_000);
     let mut b = Bench::connected(3, &config, &[(link(6, 30), link(6, 5)), (link(6, 60), link(6, 5))]);
     stream(&mut b, ms(1_000));
     b.run_for(ms(1_000));

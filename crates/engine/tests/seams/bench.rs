@@ -54,7 +54,7 @@ pub fn bench(seed: u64, policies: PolicySet, links: &[(LinkConfig, LinkConfig)])
     b
 }
 
-/// The same with a server of the test's choice, and nothing tapped.
+/// A bench with a server of the test's choice, and nothing tapped.
 pub fn bench_with(seed: u64, config: &AssocConfig, policies: PolicySet, links: &[(LinkConfig, LinkConfig)]) -> Bench {
     let mut b = Bench::new(seed, config);
     for (i, (f, r)) in links.iter().enumerate() {
@@ -73,7 +73,7 @@ pub fn bench_with(seed: u64, config: &AssocConfig, policies: PolicySet, links: &
     b
 }
 
-/// The same link both ways.
+/// One link for both directions.
 pub fn both_ways(l: LinkConfig) -> (LinkConfig, LinkConfig) {
     (l.clone(), l)
 }

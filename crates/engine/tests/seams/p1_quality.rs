@@ -39,7 +39,7 @@ pub struct Seen {
     pub sent: u64,
     pub acked: u64,
     pub losses: u32,
-    /// A notice came with a view that did not show what it told of.
+    /// A notice came with a view that did not show what it reported.
     pub stale: Vec<String>,
 }
 

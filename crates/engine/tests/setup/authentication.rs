@@ -4,7 +4,7 @@ use crate::common::keys::{association_key, key_vector, signed};
 use crate::common::raw::*;
 use crate::common::signed::{accepted_with_keys, offer_of};
 use crate::common::*;
-use anabranch_engine::{AssocConfig, AssocId, AuthConfig, AuthKeyError, CloseReason, Event, Phase};
+use anabranch_engine::{AssocConfig, AssocId, AuthKeyError, CloseReason, Event, Phase};
 use anabranch_wire::{Cause, Chunk, CookieEcho, Parameter, Params, cause_code, kind, parameter_kind};
 use bytes::Bytes;
 
@@ -13,8 +13,11 @@ fn offer(chunks: &[u8]) -> Vec<u8> {
 }
 
 fn wanting(chunks: &[u8], keys: &[(u16, &'static [u8])], active_key: u16) -> AssocConfig {
-    let keys = keys.iter().map(|(id, k)| (*id, Bytes::from_static(k))).collect();
-    AssocConfig { auth: AuthConfig { chunks: chunks.to_vec(), keys, active_key }, ..assoc_config("sctp") }
+    changed(assoc_config("sctp"), |c| {
+        c.auth.chunks = chunks.to_vec();
+        c.auth.keys = keys.iter().map(|(id, k)| (*id, Bytes::from_static(k))).collect();
+        c.auth.active_key = active_key;
+    })
 }
 
 /// An accepted association, and the key of both ends without a shared one.
@@ -138,7 +141,7 @@ fn what_we_want_signed_counts_behind_an_auth_only() {
     wrong[20] ^= 1;
     b.r.give(&[&wrong]);
     b.r.give(&[&signed(9, &key, &[&d])]);
-    assert!(b.r.read(b.id).is_empty() && b.r.take().is_empty(), "a wrong MAC and a key that nobody has");
+    assert!(b.r.read(b.id).is_empty() && b.r.take().is_empty(), "a wrong MAC and an unknown key");
     b.r.give(&[&signed(0, &key, &[&d])]);
     assert_eq!(b.r.read(b.id), [b"hello"]);
 }
@@ -199,8 +202,8 @@ fn shared_keys_come_go_and_change() {
     assert_eq!(a.activate_auth_key(4), Err(AuthKeyError::Retired(4)));
     drop(a);
     assert!(heard(&mut b, 4, b"four"));
-    let told = b.r.events_of(id).iter().filter(|e| **e == Event::AuthKeyFree { id: 4 }).count();
-    assert_eq!(told, 1, "once");
+    let freed = b.r.events_of(id).iter().filter(|e| **e == Event::AuthKeyFree { id: 4 }).count();
+    assert_eq!(freed, 1, "once");
     let mut a = b.r.endpoint.association_mut(id).expect("alive");
     a.set_auth_key(4, b"anew");
     assert_eq!((a.activate_auth_key(4), a.deactivate_auth_key(4)), (Ok(()), Err(AuthKeyError::Active(4))));
@@ -277,7 +280,7 @@ fn an_abort_without_a_signature_ends_nothing() {
 #[test]
 fn two_that_sign_everything() {
     let all = [kind::DATA, kind::SACK, kind::HEARTBEAT, kind::HEARTBEAT_ACK, kind::COOKIE_ECHO, kind::COOKIE_ACK];
-    let config = AssocConfig { profile: assoc_config("cmt").profile, ..wanting(&all, &[(7, b"seven")], 7) };
+    let config = changed(wanting(&all, &[(7, b"seven")], 7), |c| c.profile = assoc_config("cmt").profile);
     let mut b = Bench::connected(4, &config, &[(link(10, 20), link(10, 20)), (link(10, 30), link(10, 30))]);
     b.strict = true;
     b.tap = Some(vec![]);

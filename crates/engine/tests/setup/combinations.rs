@@ -5,7 +5,7 @@
 
 use crate::common::*;
 use anabranch_base::{RandomStream, StreamId};
-use anabranch_engine::{AssocConfig, Event, SendOptions};
+use anabranch_engine::{Event, SendOptions};
 use anabranch_policy::registry::{Hook, Profile};
 use anabranch_sim::LossConfig;
 use std::collections::{BTreeMap, BTreeSet};
@@ -28,8 +28,11 @@ fn describe(p: &Profile) -> String {
 
 /// Runs it; what went wrong, if anything.
 fn run(n: u64, profile: &Profile) -> Result<(), String> {
-    let config = AssocConfig { seed: n, heartbeat_interval: ms(5_000), ..assoc_config("cmt") };
-    let config = AssocConfig { profile: profile.clone(), ..config };
+    let config = changed(assoc_config("cmt"), |c| {
+        c.seed = n;
+        c.timers.heartbeat_interval = ms(5_000);
+    });
+    let config = changed(config, |c| c.profile = profile.clone());
     let lossy = |mbit, d| link(mbit, d).with_loss(LossConfig::bernoulli(0.05));
     let links = [(lossy(8, 15), lossy(8, 15)), (lossy(4, 45), lossy(4, 45))];
     let mut b = Bench::connected(n, &config, &links);

@@ -94,13 +94,12 @@ fn cookies_differ_and_say_nothing_that_the_handshake_did_not() {
     let two = r.ask(PEER_TAG, &[]);
     assert_ne!(one, two);
     assert!(one.len() <= 128, "{} bytes", one.len());
-    // The same moment of another endpoint has another secret: its cookies are nobody's here.
+    // At that moment another endpoint has another secret: its cookies are not valid here.
     let mut other = Raw::new();
+    let mut config = anabranch_engine::EndpointConfig::new(PORT, assoc_config("sctp"));
+    config.accept = true;
     other.endpoint = anabranch_engine::Endpoint::new(
-        anabranch_engine::EndpointConfig {
-            accept: true,
-            ..anabranch_engine::EndpointConfig::new(PORT, assoc_config("sctp"))
-        },
+        config,
         Box::new(anabranch_base::RandomStream::named(99, "another")),
         other.now,
     );
@@ -108,13 +107,13 @@ fn cookies_differ_and_say_nothing_that_the_handshake_did_not() {
     r.tag = other.tag;
     r.echo(&foreign);
     nothing_came_of_it(&mut r, "another endpoint's cookie");
-    // Of an association that lives its tags are not told.
+    // Of an association that lives its tags are not disclosed.
     let cookie = r.ask(PEER_TAG, &[]);
     r.echo(&cookie);
     r.take();
     let living = r.tag;
     let beside = r.ask(PEER_TAG + 1, &[]);
-    assert!(!beside.windows(4).any(|w| w == living.to_be_bytes()), "its tag stands in the cookie");
+    assert!(!beside.windows(4).any(|w| w == living.to_be_bytes()), "its tag is in the cookie");
 }
 
 /// Shows: 9260/A2, 9260/V6.

@@ -13,7 +13,7 @@ fn two() -> Bench {
     b
 }
 
-/// A packet for the server's association, or for nobody where `tag` is wrong, with one chunk.
+/// A packet for the server's association, or for none where `tag` is wrong, with one chunk.
 fn packet(b: &mut Bench, tag: Option<u32>, chunk: &[u8]) -> Bytes {
     b.tap = Some(vec![]);
     b.filter = Some(Box::new(|_| false));
@@ -84,8 +84,8 @@ fn a_packet_without_udp_turns_it_off_and_one_with_turns_it_on() {
     assert_eq!([0, 1].map(|p| b.path(Side::Server, p).packet_size), before);
 }
 
-/// INIT and packets for nobody say nothing of an association that is there; what they get goes back to where they came
-/// from.
+/// INIT and packets without an association say nothing of an association that is there; what they get goes back to
+/// where they came from.
 ///
 /// Shows: ext/E4.
 #[test]

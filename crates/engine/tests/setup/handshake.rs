@@ -1,9 +1,9 @@
 //! The four-way handshake (RFC 9260 §5.1, §3.3.2, §3.3.3): what leaves, what is accepted, what ends it.
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
+use crate::common::{assoc_config, changed, ms};
 use anabranch_base::{StreamId, Tsn};
-use anabranch_engine::{AssocConfig, CloseReason, LocalId, Phase, SendError, SendOptions};
+use anabranch_engine::{CloseReason, LocalId, Phase, SendError, SendOptions};
 use anabranch_wire::{Chunk, InitFields, InitOut, Parameter, Params, cause_code, kind};
 use std::collections::BTreeSet;
 
@@ -16,8 +16,11 @@ fn cookie() -> Vec<u8> {
 fn an_init_leaves_with_values_that_make_sense() {
     let mut tags = BTreeSet::new();
     for seed in 0..50 {
-        let config =
-            AssocConfig { receive_buffer: 10, outbound_streams: 0, inbound_streams: 0, ..assoc_config("sctp") };
+        let config = changed(assoc_config("sctp"), |c| {
+            c.limits.receive_buffer = 10;
+            c.limits.outbound_streams = 0;
+            c.limits.inbound_streams = 0;
+        });
         let mut r = Raw::with(&config, |e| e.accept = false);
         r.endpoint = anabranch_engine::Endpoint::new(
             anabranch_engine::EndpointConfig::new(crate::common::PORT, config.clone()),
@@ -40,7 +43,11 @@ fn an_init_leaves_with_values_that_make_sense() {
 /// Shows: 9260/P8, 9260/P11, 9260/A2, 9260/A5.
 #[test]
 fn an_init_ack_leaves_with_values_that_make_sense() {
-    let config = AssocConfig { receive_buffer: 10, outbound_streams: 100, inbound_streams: 0, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| {
+        c.limits.receive_buffer = 10;
+        c.limits.outbound_streams = 100;
+        c.limits.inbound_streams = 0;
+    });
     let mut r = Raw::with(&config, |_| {});
     for (streams, wanted) in [(7, 7), (100, 100), (500, 100), (1, 1)] {
         let fields = InitFields { inbound_streams: streams, ..init_fields(PEER_TAG) };
@@ -238,7 +245,7 @@ fn an_init_ack_from_another_address_makes_that_one_the_peer() {
     r.from = peer(5);
     r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &[]);
     let echo = r.take_one();
-    // Nobody has confirmed it: the cookie brings a nonce.
+    // It is not confirmed: the cookie brings a nonce.
     assert_eq!((echo.remote, echo.kinds()), (peer(5), vec![kind::COOKIE_ECHO, kind::HEARTBEAT]));
     r.answer_heartbeat(&echo);
     r.give(&[&chunk(kind::COOKIE_ACK, 0, &[])]);
@@ -252,7 +259,7 @@ fn an_init_ack_from_another_address_makes_that_one_the_peer() {
 #[test]
 fn streams_are_the_lesser_of_what_one_wants_and_the_other_takes() {
     for (wanted, taken) in [(10, 3), (3, 10), (4, 4)] {
-        let config = AssocConfig { outbound_streams: wanted, ..assoc_config("sctp") };
+        let config = changed(assoc_config("sctp"), |c| c.limits.outbound_streams = wanted);
         let mut r = Raw::with(&config, |e| e.accept = false);
         let id = r.connect(&config);
         let ours = r.take_one();

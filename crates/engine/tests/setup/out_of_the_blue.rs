@@ -21,7 +21,7 @@ fn stale_cookie() -> Vec<u8> {
     chunk(kind::ERROR, 0, &[0, 3, 0, 8, 0, 0, 0, 1])
 }
 
-/// Answers to one packet of nobody's: chunk type, tag, T bit.
+/// Answers to one packet without an association: chunk type, tag, T bit.
 fn answers(chunks: &[&[u8]]) -> Vec<(u8, u32, bool)> {
     let mut r = Raw::new();
     r.give_tagged(STRANGE, chunks);
@@ -247,7 +247,7 @@ fn one_packet_gets_one_packet_that_is_no_larger_by_much() {
     let list: Vec<&[u8]> = many.iter().map(Vec::as_slice).collect();
     r.give_tagged(STRANGE, &list);
     assert_eq!(r.take_one().bytes.len(), 16);
-    // The same inside an association: one ERROR for each chunk, in one packet, no larger than what came.
+    // Inside an association: one ERROR for each chunk, in one packet, no larger than what came.
     let mut r = Raw::accepted();
     r.give(&list);
     let sent = r.take();

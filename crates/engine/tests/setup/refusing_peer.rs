@@ -89,7 +89,7 @@ fn the_lowest_missing_tsn_leaves_first() {
                 (0, 5_000, 50),
             ] {
                 let mut config = assoc_config("cmt");
-                config.max_association_retrans = 1_000;
+                config.failure.max_association_retrans = 1_000;
                 config.profile.set(Hook::RetransmissionOrder, order.name).expect("a policy");
                 config.profile.set(Hook::Retransmission, again.name).expect("a policy");
                 let took = deliver(&config, look_ahead, len, a_rwnd, 12);

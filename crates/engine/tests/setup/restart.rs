@@ -1,9 +1,9 @@
 //! The peer loses its memory and begins anew (RFC 9260 §5.2.2, §5.2.4 A).
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
+use crate::common::{assoc_config, changed, ms};
 use anabranch_base::{Ssn, StreamId, Tsn};
-use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event, ListedAddress, LocalId, Part, PathStats, Phase};
+use anabranch_engine::{AssocId, CloseReason, Event, ListedAddress, LocalId, Part, PathStats, Phase};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Data, DataFlags, DataHeader, InitFields, cause_code, kind};
 
@@ -128,7 +128,10 @@ fn what_waits_to_be_read_survives_and_what_was_never_acknowledged_does_not() {
 
 #[test]
 fn of_a_message_that_came_in_parts_no_more_comes() {
-    let config = AssocConfig { receive_buffer: 10_000, partial_delivery: true, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| {
+        c.limits.receive_buffer = 10_000;
+        c.messages.partial_delivery = true;
+    });
     let mut r = Raw::with(&config, |_| {});
     r.handshake(PEER_TAG, &[]);
     let id = r.only();
@@ -341,7 +344,10 @@ fn a_restart_may_end_the_association_and_begin_another() {
 #[test]
 fn our_other_interfaces_join_again_after_a_restart() {
     let addresses = (0..2).map(|i| ListedAddress { local: LocalId(i), ip: [198, 51, 100, i as u8].into() }).collect();
-    let config = AssocConfig { addresses, heartbeat_max_burst: 4, ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| {
+        c.addresses.listed = addresses;
+        c.timers.heartbeat_max_burst = 4;
+    });
     let mut r = Raw::with(&config, |_| {});
     r.handshake(PEER_TAG, &[]);
     let id = r.only();

@@ -1,8 +1,8 @@
 //! Setup and end in any order: chunks of the handshake and of the end, cookies new and old, from several addresses,
-//! between calls of the user. Nothing panics, nothing piles up, and what is told to the user makes sense.
+//! between calls of the user. Nothing panics, nothing piles up, and what is reported to the user makes sense.
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
+use crate::common::{assoc_config, changed, ms};
 use anabranch_base::{RandomStream, Tsn};
 use anabranch_engine::{AssocConfig, AssocId, Association, Event, ListedAddress, LocalId, SendOptions};
 use anabranch_wire::{
@@ -18,7 +18,7 @@ struct World {
     /// INITs that the endpoint sent.
     inits: Vec<(u8, Sent)>,
     tags: Vec<u32>,
-    told: BTreeMap<AssocId, Vec<Event>>,
+    reports: BTreeMap<AssocId, Vec<Event>>,
     /// Begun by the endpoint.
     called: Vec<AssocId>,
     seen_events: usize,
@@ -28,14 +28,15 @@ impl World {
     fn new(seed: u64) -> World {
         let addresses =
             (0..2).map(|i| ListedAddress { local: LocalId(i), ip: [198, 51, 100, i as u8].into() }).collect();
-        let config = AssocConfig { addresses, ..assoc_config(["sctp", "cmt", "live"][(seed % 3) as usize]) };
+        let config =
+            changed(assoc_config(["sctp", "cmt", "live"][(seed % 3) as usize]), |c| c.addresses.listed = addresses);
         World {
             r: Raw::with(&config, |_| {}),
             random: RandomStream::named(seed, "setup"),
             cookies: vec![],
             inits: vec![],
             tags: vec![1, PEER_TAG],
-            told: BTreeMap::new(),
+            reports: BTreeMap::new(),
             called: vec![],
             seen_events: 0,
         }
@@ -142,7 +143,7 @@ impl World {
         self.learn();
     }
 
-    /// Notes what the endpoint sent and told, and checks it.
+    /// Notes what the endpoint sent and reported, and checks it.
     fn learn(&mut self) {
         for s in self.r.take() {
             let at = s.remote.ip().to_string().rsplit('.').next().and_then(|n| n.parse().ok()).expect("a peer of ours");
@@ -166,17 +167,20 @@ impl World {
         self.cookies.drain(..self.cookies.len().saturating_sub(8));
         self.inits.drain(..self.inits.len().saturating_sub(4));
         for (id, e) in &self.r.events[self.seen_events..] {
-            let told = self.told.entry(*id).or_default();
-            assert!(!told.iter().any(|e| matches!(e, Event::Closed(_))), "{e:?} after the end of {id:?}: {told:?}");
-            let connected = told.contains(&Event::Connected);
+            let reports = self.reports.entry(*id).or_default();
+            assert!(
+                !reports.iter().any(|e| matches!(e, Event::Closed(_))),
+                "{e:?} after the end of {id:?}: {reports:?}"
+            );
+            let connected = reports.contains(&Event::Connected);
             match e {
-                Event::Connected => assert!(!connected, "connected twice: {told:?}"),
+                Event::Connected => assert!(!connected, "connected twice: {reports:?}"),
                 Event::Restarted | Event::PeerShutdown | Event::Readable => {
-                    assert!(connected, "{e:?} before: {told:?}")
+                    assert!(connected, "{e:?} before: {reports:?}")
                 }
                 _ => {}
             }
-            told.push(e.clone());
+            reports.push(e.clone());
         }
         self.seen_events = self.r.events.len();
         for id in self.r.endpoint.associations() {
@@ -198,7 +202,7 @@ fn any_order_is_survived() {
     let mut ends = 0;
     for seed in 0..600 {
         let mut w = World::new(seed);
-        let config = AssocConfig { addresses: vec![], ..assoc_config("sctp") };
+        let config = changed(assoc_config("sctp"), |c| c.addresses.listed = vec![]);
         for _ in 0..300 {
             w.step(&config);
         }

@@ -1,9 +1,9 @@
 //! The graceful end (RFC 9260 §9.2), from both sides and with both races.
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
+use crate::common::{assoc_config, changed, ms};
 use anabranch_base::Tsn;
-use anabranch_engine::{AssocConfig, AssocId, CloseReason, Event, Phase, SendError, SendOptions};
+use anabranch_engine::{AssocId, CloseReason, Event, Phase, SendError, SendOptions};
 use anabranch_wire::{Chunk, Heartbeat, Shutdown, ShutdownComplete, kind};
 
 fn connected() -> (Raw, AssocId) {
@@ -108,7 +108,7 @@ fn a_shutdown_that_acknowledges_what_was_never_sent_ends_the_association_and_ack
 #[test]
 fn shutdown_is_repeated_with_what_has_arrived_meanwhile() {
     // Six, so that the guard (T5) does not come first.
-    let config = AssocConfig { max_association_retrans: 6, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.failure.max_association_retrans = 6);
     let (mut r, id) = Raw::connected(&config);
     r.shutdown(id);
     let first = r.take_one();
@@ -130,7 +130,7 @@ fn shutdown_is_repeated_with_what_has_arrived_meanwhile() {
 /// Shows: 9260/X4.
 #[test]
 fn any_packet_of_the_peer_gives_it_all_its_time_again() {
-    let config = AssocConfig { max_association_retrans: 2, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.failure.max_association_retrans = 2);
     let (mut r, id) = Raw::connected(&config);
     r.shutdown(id);
     r.take();
@@ -221,8 +221,9 @@ fn gaps_and_duplicates_need_a_sack_beside_it() {
     r.give(&[&data(PEER_TSN, 0, b"the gap")]);
     let sent = r.take();
     assert_eq!(sent.iter().flat_map(Sent::kinds).collect::<Vec<_>>(), [kind::SHUTDOWN, kind::SACK]);
-    let told = |c: &Chunk<'_>| if let Chunk::Sack(s) = c { s.duplicates().collect() } else { vec![] };
-    let duplicates: Vec<Tsn> = sent.iter().flat_map(|s| s.chunks().iter().flat_map(told).collect::<Vec<_>>()).collect();
+    let duplicates_of = |c: &Chunk<'_>| if let Chunk::Sack(s) = c { s.duplicates().collect() } else { vec![] };
+    let duplicates: Vec<Tsn> =
+        sent.iter().flat_map(|s| s.chunks().iter().flat_map(duplicates_of).collect::<Vec<_>>()).collect();
     assert_eq!(duplicates, [PEER_TSN]);
 }
 
@@ -325,7 +326,7 @@ fn a_lost_shutdown_complete_is_made_up_for() {
     r.give(&[&shutdown_ack()]);
     assert_eq!(r.take_kinds(), [[kind::SHUTDOWN_COMPLETE]]);
     assert!(closed(&r, id).is_some());
-    // The peer repeats itself to somebody who has forgotten everything.
+    // The peer repeats itself to a host that has forgotten everything.
     r.give(&[&shutdown_ack()]);
     let sent = r.take_one();
     assert_eq!((sent.kinds(), sent.vtag(), sent.flags() & 1), (vec![kind::SHUTDOWN_COMPLETE], r.tag, 1));

@@ -1,8 +1,8 @@
 //! T1-init and T1-cookie: what is not answered is repeated, later and elsewhere (RFC 9260 §5.1, §5.1.4).
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
-use anabranch_engine::{AssocConfig, AssocId, CloseReason, LocalId, Phase};
+use crate::common::{assoc_config, changed, ms};
+use anabranch_engine::{AssocId, CloseReason, LocalId, Phase};
 use anabranch_wire::kind;
 
 /// When each INIT or COOKIE ECHO left, from the first.
@@ -36,7 +36,7 @@ fn the_cookie_waits_as_long_as_the_init_took() {
     let first = r.take_one();
     let again = r.run_until_sent(kind::COOKIE_ECHO, ms(20_000)).expect("T1-cookie");
     assert_eq!(again.at.since(first.at), ms(900 + 4 * 450));
-    let config = AssocConfig { rto_initial: ms(300), ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.timers.rto_initial = ms(300));
     let mut r = Raw::with(&config, |e| e.accept = false);
     r.connect(&config);
     let first = r.take_one();
@@ -83,7 +83,7 @@ fn repetitions_go_round_the_peers_addresses() {
     let sent = r.take();
     assert!(!sent.is_empty() && sent.iter().all(|s| (s.local.0, s.remote) == two), "the first was never learnt");
 
-    // The cookie goes round what the INIT ACK listed, with a probe where nobody has confirmed the address (§5.4).
+    // The cookie goes round what the INIT ACK listed, with a probe where the address is not confirmed (§5.4).
     let (mut r, _, ours) = waiting();
     r.answer_init(&ours, init_fields(PEER_TAG), b"cookie", &listing(&[peer(1).ip(), peer(2).ip()]));
     r.run_for(ms(8_000));

@@ -1,9 +1,9 @@
-//! Chunks and parameters of types that nobody told us about (RFC 9260 §3.2, §3.2.1, §3.2.2), padding (§3.2), and what
+//! Chunks and parameters of unknown types (RFC 9260 §3.2, §3.2.1, §3.2.2), padding (§3.2), and what
 //! HEARTBEATs carry (§3.3.5).
 
 use crate::common::raw::*;
-use crate::common::{assoc_config, ms};
-use anabranch_engine::{AssocConfig, Phase};
+use crate::common::{assoc_config, changed, ms};
+use anabranch_engine::Phase;
 use anabranch_wire::{Parameter, Params, cause_code, kind};
 
 /// A type for each meaning of the two high bits: goes on, reports.
@@ -91,7 +91,7 @@ fn unknown_parameters_of_an_init() {
         let answer = r.take_one();
         assert_eq!(answer.kinds(), [kind::INIT_ACK], "case {i}");
         let (_, list) = init_of(&answer);
-        let told: Vec<_> = Params::new(&list)
+        let causes: Vec<_> = Params::new(&list)
             .iter()
             .flatten()
             .filter_map(|p| match p {
@@ -100,7 +100,7 @@ fn unknown_parameters_of_an_init() {
             })
             .collect();
         let wanted: Vec<_> = reported.iter().map(|p| unpadded(p)).collect();
-        assert_eq!(told, wanted, "case {i}");
+        assert_eq!(causes, wanted, "case {i}");
         r.tag = init_of(&answer).0.tag;
         r.echo(&cookie_of(&answer));
         let id = r.only();
@@ -125,12 +125,12 @@ fn unknown_parameters_of_an_init_ack() {
             wanted.push(kind::ERROR);
         }
         assert_eq!(echo.kinds(), wanted, "case {i}");
-        let told: Vec<_> = causes_of(&echo);
+        let causes: Vec<_> = causes_of(&echo);
         if !reported.is_empty() {
-            assert_eq!(told[0].0, cause_code::UNRECOGNIZED_PARAMETERS);
+            assert_eq!(causes[0].0, cause_code::UNRECOGNIZED_PARAMETERS);
             let mut all = reported.concat();
-            all.truncate(told[0].1.len().max(all.len() - 3));
-            assert_eq!(told[0].1[..], all[..told[0].1.len()], "case {i}");
+            all.truncate(causes[0].1.len().max(all.len() - 3));
+            assert_eq!(causes[0].1[..], all[..causes[0].1.len()], "case {i}");
         }
         assert_eq!(r.endpoint.association(id).expect("alive").paths().count(), if goes_on { 3 } else { 2 });
         r.give(&[&chunk(kind::COOKIE_ACK, 0, &[])]);
@@ -163,9 +163,9 @@ fn a_heartbeat_comes_back_unchanged_with_a_word_about_what_we_do_not_know() {
         let answer = r.take_one();
         assert_eq!((answer.remote, answer.kinds()[0]), (peer(1), kind::HEARTBEAT_ACK));
         assert_eq!(answer.value(), params, "case {i}: unchanged");
-        let told = causes_of(&answer);
-        assert_eq!(told.len(), usize::from(!reported.is_empty()), "case {i}");
-        if let Some((code, list)) = told.first() {
+        let causes = causes_of(&answer);
+        assert_eq!(causes.len(), usize::from(!reported.is_empty()), "case {i}");
+        if let Some((code, list)) = causes.first() {
             assert_eq!(*code, cause_code::UNRECOGNIZED_PARAMETERS);
             let mut all = reported.concat();
             all.truncate(list.len());
@@ -311,7 +311,7 @@ fn what_an_init_ack_had_is_reported_padded_in_between() {
 #[test]
 fn pr_sctp_that_is_switched_off_is_reported_to_who_announces_it() {
     for on in [false, true] {
-        let c = AssocConfig { partial_reliability: on, ..assoc_config("sctp") };
+        let c = changed(assoc_config("sctp"), |c| c.extensions.partial_reliability = on);
         let mut r = Raw::with(&c, |_| {});
         r.connect(&c);
         let ours = r.take_one();

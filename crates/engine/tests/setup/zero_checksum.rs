@@ -9,7 +9,7 @@ use anabranch_wire::{CommonHeader, Parameter, Params, kind};
 const DTLS: u32 = 1;
 
 fn config(method: Option<u32>) -> AssocConfig {
-    AssocConfig { error_detection: method, ..assoc_config("sctp") }
+    changed(assoc_config("sctp"), |c| c.extensions.error_detection = method)
 }
 
 fn announces(method: u32) -> Vec<u8> {
@@ -214,7 +214,7 @@ fn two_of_us_do_without() {
     assert!(tap.len() > 50);
 }
 
-/// RFC 9653 §5.3 lets packets for nobody be answered too.
+/// RFC 9653 §5.3 lets packets without an association be answered too.
 #[test]
 fn strangers_without_a_checksum_are_answered_where_that_is_wanted() {
     for answered in [false, true] {

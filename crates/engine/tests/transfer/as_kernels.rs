@@ -15,7 +15,7 @@ fn config(change: impl FnOnce(&mut AssocConfig)) -> AssocConfig {
 #[test]
 fn a_closed_window_is_probed_at_once_or_after_an_rto() {
     for at_once in [false, true] {
-        let (mut r, id) = Raw::connected(&config(|c| c.probe_at_once = at_once));
+        let (mut r, id) = Raw::connected(&config(|c| c.compatibility.probe_at_once = at_once));
         r.send(id, &[1; 500]);
         let first = r.take_one();
         assert_eq!(first.kinds(), [kind::DATA]);
@@ -40,18 +40,18 @@ fn data_tsn(sent: &Sent) -> anabranch_base::Tsn {
     sent.chunks().iter().find_map(of).expect("a DATA chunk")
 }
 
-/// RFC 9260 §8.1 leaves open whether the peer is told.
+/// RFC 9260 §8.1 leaves open whether the peer gets an ABORT.
 #[test]
 fn a_peer_that_is_given_up_may_be_told() {
-    for told in [false, true] {
+    for aborts in [false, true] {
         let few = |c: &mut AssocConfig| {
-            c.max_association_retrans = 2;
-            c.abort_when_given_up = told;
+            c.failure.max_association_retrans = 2;
+            c.failure.abort_when_given_up = aborts;
         };
         let (mut r, id) = Raw::connected(&config(few));
         r.send(id, b"into the void");
         let abort = r.run_until_sent(kind::ABORT, ms(60_000));
-        assert_eq!(abort.is_some(), told);
+        assert_eq!(abort.is_some(), aborts);
         assert_eq!(closed(&r, id), Some(CloseReason::PeerGone));
     }
 }
@@ -60,7 +60,7 @@ fn a_peer_that_is_given_up_may_be_told() {
 #[test]
 fn an_init_ack_may_name_what_was_not_asked_for() {
     for unasked in [false, true] {
-        let mut r = Raw::with(&config(|c| c.announce_unasked = unasked), |e| e.accept = true);
+        let mut r = Raw::with(&config(|c| c.compatibility.announce_unasked = unasked), |e| e.accept = true);
         r.give_tagged(0, &[&init(init_fields(7), &[])]);
         let (_, params) = init_of(&r.take_one());
         let kinds: Vec<u16> = Params::new(&params).iter_raw().flatten().map(|p| p.kind).collect();
@@ -73,7 +73,7 @@ fn an_init_ack_may_name_what_was_not_asked_for() {
 #[test]
 fn address_types_are_told_in_init_only() {
     let mut r = Raw::new();
-    r.connect(&config(|c| c.address_types = vec![6, 5]));
+    r.connect(&config(|c| c.addresses.types = vec![6, 5]));
     let (_, params) = init_of(&r.take_one());
     let mut wanted = Vec::new();
     Parameter::SupportedAddressTypes(&[0, 6, 0, 5]).encode(&mut wanted);
@@ -114,7 +114,7 @@ fn sack_with(r: &Raw, cum: u32, blocks: &[(u16, u16)]) -> Vec<u8> {
 #[test]
 fn gap_blocks_may_count_each_for_itself() {
     for alone in [false, true] {
-        let (mut r, id) = Raw::connected(&config(|c| c.gap_blocks_alone = alone));
+        let (mut r, id) = Raw::connected(&config(|c| c.compatibility.gap_blocks_alone = alone));
         for _ in 0..4 {
             r.send(id, &[1; 1_000]);
         }
@@ -149,7 +149,7 @@ fn a_little_may_wait_for_more_or_for_an_answer() {
     for (n, end) in ends.into_iter().enumerate() {
         for on in [false, true] {
             let (mut r, id) =
-                Raw::connected(&config(|c| c.nagle = if on { Nagle::NotLastFragment } else { Nagle::Off }));
+                Raw::connected(&config(|c| c.sending.nagle = if on { Nagle::NotLastFragment } else { Nagle::Off }));
             r.send(id, &[1; 100]);
             r.send(id, &[2; 100]);
             assert_eq!(r.take().len(), if on { 1 } else { 2 }, "{n}");
@@ -159,7 +159,7 @@ fn a_little_may_wait_for_more_or_for_an_answer() {
         }
     }
     // With nothing outstanding it does not wait.
-    let (mut r, id) = Raw::connected(&config(|c| c.nagle = Nagle::NotLastFragment));
+    let (mut r, id) = Raw::connected(&config(|c| c.sending.nagle = Nagle::NotLastFragment));
     for n in 0..3 {
         r.send(id, &[1; 100]);
         assert_eq!(r.take().len(), 1);
@@ -172,7 +172,7 @@ fn a_little_may_wait_for_more_or_for_an_answer() {
 #[test]
 fn the_end_of_a_message_may_wait_as_well() {
     for nagle in [Nagle::Off, Nagle::NotLastFragment, Nagle::All] {
-        let (mut r, id) = Raw::connected(&config(|c| c.nagle = nagle));
+        let (mut r, id) = Raw::connected(&config(|c| c.sending.nagle = nagle));
         r.send(id, &[1; 1_500]);
         assert_eq!(r.take().len(), if nagle == Nagle::All { 1 } else { 2 }, "{nagle:?}");
         let chunk = sack(r.first_tsn);
@@ -185,7 +185,7 @@ fn the_end_of_a_message_may_wait_as_well() {
 #[test]
 fn what_is_late_may_be_given_up_as_soon_as_it_is_missing() {
     for (at_once, wait) in [(false, 150), (true, 150), (true, 50)] {
-        let mut r = Raw::with(&config(|c| c.give_up_late_holes = at_once), |_| {});
+        let mut r = Raw::with(&config(|c| c.compatibility.give_up_late_holes = at_once), |_| {});
         r.handshake(PEER_TAG, &bytes(&Parameter::ForwardTsnSupported));
         let id = r.only();
         let now = r.now;
@@ -212,7 +212,7 @@ fn what_is_late_may_be_given_up_as_soon_as_it_is_missing() {
 #[test]
 fn what_is_sent_again_may_ask_for_nothing() {
     for silent in [false, true] {
-        let (mut r, id) = Raw::connected(&config(|c| c.retransmissions_ask = !silent));
+        let (mut r, id) = Raw::connected(&config(|c| c.compatibility.retransmissions_ask = !silent));
         r.send(id, b"lost");
         r.take();
         r.shutdown(id);

@@ -105,7 +105,7 @@ fn fragments_are_neighbours_and_say_where_they_stand() {
 /// Shows: 9260/C12.
 #[test]
 fn each_path_has_a_size_and_messages_are_cut_for_the_smallest() {
-    let config = anabranch_engine::AssocConfig { max_burst: 0, ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| c.sending.max_burst = 0);
     let links = [(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))];
     let mut b = Bench::connected(5, &config, &links);
     assert!(b.assoc(Side::Client).set_path_mtu(anabranch_base::PathId(1), 700));
@@ -127,7 +127,7 @@ fn each_path_has_a_size_and_messages_are_cut_for_the_smallest() {
 /// Shows: 9260/D15.
 #[test]
 fn what_is_cut_already_is_not_cut_again() {
-    let config = anabranch_engine::AssocConfig { max_burst: 0, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.sending.max_burst = 0);
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     m.send(1, 20_000);
     let first = m.packets();

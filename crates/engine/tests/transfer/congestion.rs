@@ -9,7 +9,7 @@ const MTU: u64 = FULL as u64;
 const INITIAL: u64 = 4_404;
 
 fn unlimited(profile: &str) -> AssocConfig {
-    AssocConfig { max_burst: 0, ..assoc_config(profile) }
+    changed(assoc_config(profile), |c| c.sending.max_burst = 0)
 }
 
 fn single(config: &AssocConfig) -> Manual {

@@ -7,7 +7,10 @@ use anabranch_engine::AssocConfig;
 use anabranch_wire::{Chunk, Cwr, Ecne, Packet, Parameter, Verify, kind};
 
 fn config(profile: &str) -> AssocConfig {
-    AssocConfig { ecn: true, max_burst: 0, ..assoc_config(profile) }
+    changed(assoc_config(profile), |c| {
+        c.extensions.ecn = true;
+        c.sending.max_burst = 0;
+    })
 }
 
 fn one(config: &AssocConfig, server: &AssocConfig) -> Bench {
@@ -50,7 +53,7 @@ fn ecne(b: &Bench) -> Vec<Ecne> {
 #[test]
 fn it_is_used_when_both_announced_it_and_never_else() {
     for (ours, theirs) in [(true, true), (true, false), (false, true), (false, false)] {
-        let with = |ecn| AssocConfig { ecn, ..assoc_config("sctp") };
+        let with = |ecn| changed(assoc_config("sctp"), |c| c.extensions.ecn = ecn);
         let mut b = one(&with(ours), &with(theirs));
         assert_eq!(announced(&b, Side::Client, kind::INIT), ours);
         assert_eq!(announced(&b, Side::Server, kind::INIT_ACK), ours && theirs);

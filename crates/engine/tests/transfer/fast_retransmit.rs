@@ -5,7 +5,7 @@ use crate::common::*;
 use anabranch_engine::AssocConfig;
 
 fn unlimited(profile: &str) -> AssocConfig {
-    AssocConfig { max_burst: 0, ..assoc_config(profile) }
+    changed(assoc_config(profile), |c| c.sending.max_burst = 0)
 }
 
 fn single() -> Manual {
@@ -31,7 +31,7 @@ fn only_news_above_it_is_a_report() {
     let mut m = single();
     m.send(20, 1_000);
     m.sent();
-    // The same blocks again and again acknowledge nothing new.
+    // Equal blocks again and again acknowledge nothing new.
     for _ in 0..5 {
         m.sack(0, &[(2, 2)]);
     }

@@ -10,7 +10,7 @@ use bytes::Bytes;
 const BUFFER: usize = 100_000;
 
 fn config(profile: &str) -> AssocConfig {
-    AssocConfig { receive_buffer: BUFFER, ..assoc_config(profile) }
+    changed(assoc_config(profile), |c| c.limits.receive_buffer = BUFFER)
 }
 
 /// One path of 10 Mbit/s and 40 ms there and back; the server does not read.
@@ -244,7 +244,7 @@ fn nothing_is_lost_when_the_reader_comes_and_goes() {
 
 #[test]
 fn the_smallest_window_there_can_be_works() {
-    let small = AssocConfig { receive_buffer: 1_500, ..assoc_config("sctp") };
+    let small = changed(assoc_config("sctp"), |c| c.limits.receive_buffer = 1_500);
     let mut b = Bench::connected_pair(5, &assoc_config("sctp"), &small, &[(link(10, 5), link(10, 5))]);
     b.strict = true;
     let mut flow = Flow::new(Side::Client, 1, 1_000);
@@ -280,7 +280,7 @@ fn a_message_as_large_as_the_receive_buffer_arrives() {
 
 #[test]
 fn the_send_buffer_refuses_and_tells_when_there_is_room() {
-    let config = AssocConfig { send_buffer: 50_000, ..config("sctp") };
+    let config = changed(config("sctp"), |c| c.limits.send_buffer = 50_000);
     let mut b = Bench::connected(21, &config, &[(link(10, 20), link(10, 20))]);
     let mut flow = Flow::new(Side::Client, 1, 1_000);
     flow.send_to(&mut b, 1_000);
@@ -295,7 +295,7 @@ fn the_send_buffer_refuses_and_tells_when_there_is_room() {
 #[test]
 fn small_messages_cost_more_than_their_payload() {
     for (size, taken) in [(10, 196), (200, 196), (256, 196), (500, 100)] {
-        let config = AssocConfig { send_buffer: 50_000, ..config("sctp") };
+        let config = changed(config("sctp"), |c| c.limits.send_buffer = 50_000);
         let mut b = Bench::connected(21, &config, &[(link(10, 20), link(10, 20))]);
         let mut flow = Flow::new(Side::Client, 1, size);
         flow.send_to(&mut b, 1_000);
@@ -305,7 +305,7 @@ fn small_messages_cost_more_than_their_payload() {
 
 #[test]
 fn who_was_refused_a_large_message_hears_of_room_for_it() {
-    let config = AssocConfig { send_buffer: 50_000, ..config("sctp") };
+    let config = changed(config("sctp"), |c| c.limits.send_buffer = 50_000);
     let mut b = Bench::connected(21, &config, &[(link(10, 20), link(10, 20))]);
     assert!(b.send(Side::Client, SendOptions::default(), vec![1; 20_000]));
     b.client_events.clear();

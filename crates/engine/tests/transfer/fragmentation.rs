@@ -9,7 +9,10 @@ use anabranch_wire::{DataFlags, ForwardTsnOut};
 const BUFFER: usize = 50_000;
 
 fn config() -> AssocConfig {
-    AssocConfig { receive_buffer: BUFFER, partial_delivery: true, ..assoc_config("sctp") }
+    changed(assoc_config("sctp"), |c| {
+        c.limits.receive_buffer = BUFFER;
+        c.messages.partial_delivery = true;
+    })
 }
 
 fn joined(parts: &[Message]) -> Vec<u8> {
@@ -64,7 +67,7 @@ fn what_fits_comes_whole_and_off_is_off() {
     assert!(b.send(Side::Client, SendOptions::default(), pattern(1, 40_000)));
     b.run_for(ms(5_000));
     assert_eq!(b.at_server.iter().map(|m| m.part).collect::<Vec<_>>(), [Part::Whole]);
-    assert!(!assoc_config("sctp").partial_delivery, "not unless asked for");
+    assert!(!assoc_config("sctp").messages.partial_delivery, "not unless asked for");
 }
 
 /// A client that has the first 30 fragments of a message and no room for more.
@@ -73,7 +76,7 @@ fn half() -> (Manual, u32) {
 }
 
 fn half_of(config: &AssocConfig) -> (Manual, u32) {
-    let config = AssocConfig { receive_buffer: 20_000, ..config.clone() };
+    let config = changed(config.clone(), |c| c.limits.receive_buffer = 20_000);
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     let mut offset = 0;
     while m.b.at_client.is_empty() {
@@ -104,7 +107,7 @@ fn the_rest_may_be_given_up() {
 
 #[test]
 fn what_does_not_continue_it_ends_the_association() {
-    let strict = AssocConfig { partial_reliability: false, ..config() };
+    let strict = changed(config(), |c| c.extensions.partial_reliability = false);
     for (flags, stream) in [
         (WHOLE, 2),
         (DataFlags { end: false, ..WHOLE }, 2),
@@ -139,10 +142,10 @@ fn another_may_begin_where_messages_may_be_given_up() {
     }
 }
 
-/// The same when what it had last comes behind the beginning of the next one, or behind all of it.
+/// Likewise when what it had last comes behind the beginning of the next one, or behind all of it.
 #[test]
 fn another_may_have_begun_before_what_is_given_up_was_here() {
-    let strict = AssocConfig { partial_reliability: false, ..config() };
+    let strict = changed(config(), |c| c.extensions.partial_reliability = false);
     let (begin, middle, end) = (
         DataFlags { end: false, ..WHOLE },
         DataFlags { begin: false, end: false, ..WHOLE },

@@ -11,7 +11,7 @@ use anabranch_wire::{
 use bytes::Bytes;
 
 fn config(profile: &str) -> AssocConfig {
-    AssocConfig { interleaving: true, ..assoc_config(profile) }
+    changed(assoc_config(profile), |c| c.extensions.interleaving = true)
 }
 
 const ALL: &[u8] = &[kind::I_DATA, kind::I_FORWARD_TSN, kind::FORWARD_TSN];
@@ -107,7 +107,7 @@ fn it_is_used_when_both_announced_it_and_never_else() {
         (true, &[kind::I_FORWARD_TSN], kind::DATA),
         (false, ALL, kind::DATA),
     ] {
-        let c = AssocConfig { interleaving: ours, ..assoc_config("sctp") };
+        let c = changed(assoc_config("sctp"), |c| c.extensions.interleaving = ours);
         let mut r = Raw::with(&c, |_| {});
         r.give_tagged(0, &[&init(init_fields(PEER_TAG), &offer(theirs))]);
         let answer = r.take_one();
@@ -137,7 +137,7 @@ fn it_is_used_when_both_announced_it_and_never_else() {
 /// Shows: ext/I3, ext/I4.
 #[test]
 fn the_wrong_kind_ends_it() {
-    let plain = AssocConfig { interleaving: true, ..assoc_config("sctp") };
+    let plain = changed(assoc_config("sctp"), |c| c.extensions.interleaving = true);
     let forward = bytes(&ForwardTsnOut { new_cum: PEER_TSN, streams: &[] });
     let cases = [
         (ALL, data(PEER_TSN, 0, b"x")),
@@ -278,7 +278,7 @@ fn what_the_peer_gave_up_is_passed() {
     r.give(&[&i_data(6, piece(2, 0, 0, false), b"is ")]);
     assert_eq!(r.read(id), [b"is kept"]);
     assert_eq!(r.endpoint.association(id).expect("alive").held_for_reading(), 0);
-    // Late arrivals of what was skipped are nobody's.
+    // Late arrivals of what was skipped belong to no message.
     r.give(&[&i_data(7, piece(1, 0, 1, true), b"late"), &i_data(8, piece(1, 2, 0, true), b"next")]);
     assert_eq!(r.read(id), [b"next"]);
 }
@@ -305,7 +305,7 @@ fn what_we_give_up_is_named_by_stream_kind_and_mid() {
 /// Shows: ext/I12.
 #[test]
 fn a_reset_takes_both_counters_to_0() {
-    let ours = AssocConfig { stream_reconfiguration: true, ..config("sctp") };
+    let ours = changed(config("sctp"), |c| c.extensions.stream_reconfiguration = true);
     let (mut r, id) = accepted_with(&ours, &[kind::I_DATA, kind::RE_CONFIG]);
     let unordered = SendOptions { unordered: true, ..on(1) };
     for options in [on(1), unordered, on(1), unordered, on(2)] {
@@ -339,7 +339,11 @@ fn an_urgent_message_overtakes_one_that_is_half_sent() {
         let mut profile = assoc_config("sctp").profile;
         profile.set(Hook::StreamScheduler, "priority").expect("registered");
         // A window that does not outgrow the path's queue: what is queued there cannot be overtaken.
-        let c = AssocConfig { interleaving, profile, initial_ssthresh: 15_000, ..assoc_config("sctp") };
+        let c = changed(assoc_config("sctp"), |c| {
+            c.extensions.interleaving = interleaving;
+            c.profile = profile;
+            c.sending.initial_ssthresh = 15_000;
+        });
         let mut b = Bench::connected(3, &c, &[(link(2, 20), link(2, 20))]);
         b.strict = true;
         assert!(b.send(Side::Client, on(1), pattern(1, 300_000)));
@@ -360,7 +364,10 @@ fn an_urgent_message_overtakes_one_that_is_half_sent() {
 /// A message larger than the receive buffer comes in parts, and another beside it.
 #[test]
 fn messages_larger_than_the_buffer_come_in_parts() {
-    let c = AssocConfig { partial_delivery: true, receive_buffer: 30_000, ..config("sctp") };
+    let c = changed(config("sctp"), |c| {
+        c.messages.partial_delivery = true;
+        c.limits.receive_buffer = 30_000;
+    });
     let mut b = Bench::connected(3, &c, &[(link(10, 20), link(10, 20))]);
     b.strict = true;
     let (one, two) = (pattern(1, 200_000), pattern(2, 150_000));

@@ -10,7 +10,7 @@ use std::rc::Rc;
 
 /// One message each `gap` without any loss, the peer acknowledging late; answers messages and repetitions.
 fn repeated(config: &AssocConfig, delay: u64, gap: u64, sack_delay: u64) -> (u64, u64) {
-    let peer = AssocConfig { sack_delay: ms(sack_delay), ..assoc_config("sctp") };
+    let peer = changed(assoc_config("sctp"), |c| c.timers.sack_delay = ms(sack_delay));
     let mut b = Bench::connected_pair(delay + gap, config, &peer, &[(link(10, delay), link(10, delay))]);
     b.strict = true;
     let n = 400;
@@ -77,7 +77,7 @@ fn one_that_does_not_is_learnt() {
 #[test]
 fn patience_has_its_end() {
     let config = with_timer("thin", |spec| spec.replace("ask=1", "ask=0"));
-    let peer = AssocConfig { sack_delay: ms(200), ..assoc_config("sctp") };
+    let peer = changed(assoc_config("sctp"), |c| c.timers.sack_delay = ms(200));
     let mut b = Bench::connected_pair(3, &config, &peer, &[(link(10, 25), link(10, 25))]);
     let mut longest = Duration::ZERO;
     for i in 0..600 {

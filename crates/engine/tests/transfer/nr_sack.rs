@@ -9,7 +9,7 @@ use anabranch_wire::{
 };
 
 fn config() -> AssocConfig {
-    AssocConfig { nr_sack: true, ..assoc_config("sctp") }
+    changed(assoc_config("sctp"), |c| c.extensions.nr_sack = true)
 }
 
 fn offer() -> Vec<u8> {
@@ -44,7 +44,7 @@ fn held(r: &Raw, id: AssocId) -> u64 {
 #[test]
 fn it_is_used_throughout_when_both_announced_it_and_never_else() {
     for (ours, theirs) in [(true, true), (true, false), (false, true)] {
-        let c = AssocConfig { nr_sack: ours, ..assoc_config("sctp") };
+        let c = changed(assoc_config("sctp"), |c| c.extensions.nr_sack = ours);
         let mut r = Raw::with(&c, |_| {});
         let theirs = if theirs { offer() } else { vec![] };
         r.give_tagged(0, &[&init(init_fields(PEER_TAG), &theirs)]);
@@ -92,7 +92,7 @@ fn it_is_used_throughout_when_both_announced_it_and_never_else() {
 #[test]
 fn what_arrived_is_told_for_good_and_stays_told() {
     let (mut r, _) = accepted(&config(), &offer());
-    let mut told = vec![];
+    let mut reported = vec![];
     for n in [0, 2, 3, 5, 7, 5] {
         r.give(&[&data(PEER_TSN.plus(n), n as u16, b"x")]);
         for s in r.take() {
@@ -100,13 +100,13 @@ fn what_arrived_is_told_for_good_and_stays_told() {
                 let Chunk::NrSack(n) = c else { panic!("{c:?}") };
                 let of = |b: GapBlock| (b.start, b.end);
                 assert_eq!(n.sack.gaps().len(), 0);
-                told.push((n.sack.cum_tsn, n.kept().map(of).collect::<Vec<_>>(), n.sack.duplicates().len()));
+                reported.push((n.sack.cum_tsn, n.kept().map(of).collect::<Vec<_>>(), n.sack.duplicates().len()));
             }
         }
     }
-    let last = told.last().cloned();
+    let last = reported.last().cloned();
     assert_eq!(last, Some((PEER_TSN, vec![(2, 3), (5, 5), (7, 7)], 1)));
-    // With more holes than fit a packet the lowest are told, and duplicates only beside them.
+    // With more holes than fit a packet the lowest are reported, and duplicates only beside them.
     for n in 0..700 {
         r.give(&[&data(PEER_TSN.plus(10 + 2 * n), 10 + n as u16, b"x"), &data(PEER_TSN, 0, b"x")]);
     }
@@ -182,7 +182,10 @@ fn nonsense_and_lies_are_those_of_a_sack() {
 #[test]
 fn nothing_is_lost_under_loss() {
     for profile in ["sctp", "cmt", "live"] {
-        let c = AssocConfig { nr_sack: true, interleaving: true, ..assoc_config(profile) };
+        let c = changed(assoc_config(profile), |c| {
+            c.extensions.nr_sack = true;
+            c.extensions.interleaving = true;
+        });
         let mut b = Bench::connected(8, &c, &[(link(8, 15), link(8, 15)), (link(4, 40), link(4, 40))]);
         b.strict = true;
         b.tap = Some(vec![]);
@@ -228,7 +231,7 @@ fn newest(r: &mut Raw) -> Option<(u32, Blocks, Blocks)> {
 /// Shows: ext/L9.
 #[test]
 fn only_what_can_be_delivered_is_told_for_good_where_that_is_wanted() {
-    let c = AssocConfig { vouch_for_all: false, ..config() };
+    let c = changed(config(), |c| c.extensions.vouch_for_all = false);
     let (mut r, id) = accepted(&c, &offer());
     let (begin, end) = (DataFlags { end: false, ..UNORDERED }, DataFlags { begin: false, ..UNORDERED });
     let steps: [Step<'_>; 9] = [
@@ -252,7 +255,10 @@ fn only_what_can_be_delivered_is_told_for_good_where_that_is_wanted() {
 /// The fragments of a message in I-DATA need not follow each other.
 #[test]
 fn the_same_for_messages_that_interleave() {
-    let c = AssocConfig { vouch_for_all: false, interleaving: true, ..config() };
+    let c = changed(config(), |c| {
+        c.extensions.vouch_for_all = false;
+        c.extensions.interleaving = true;
+    });
     let theirs = bytes(&Parameter::SupportedExtensions(&[kind::NR_SACK, kind::I_DATA]));
     let (mut r, id) = accepted(&c, &theirs);
     let piece = |n: u32, stream: u16, fsn: u32, end: bool| {

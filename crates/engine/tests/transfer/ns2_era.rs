@@ -10,15 +10,16 @@ use anabranch_wire::kind;
 fn limits_come_with_their_profile_and_with_no_other() {
     for name in Profile::names() {
         let c = AssocConfig::new(Profile::named(name).expect("a profile"));
-        let limits = (c.initial_window, c.initial_ssthresh, c.packet_size, c.peer_chunk_overhead);
+        let s = &c.sending;
+        let limits = (s.initial_window, s.initial_ssthresh, c.mtu.packet_size, c.limits.peer_chunk_overhead);
         let era = name.starts_with("ns2-era");
         assert_eq!(limits == (Some(4_332), 64_821, 1_480, 16), era, "{name}");
-        assert_eq!(c.initial_window.is_some(), era, "{name}");
+        assert_eq!(s.initial_window.is_some(), era, "{name}");
     }
 }
 
 fn config(rule: &str, on: bool) -> AssocConfig {
-    let mut c = AssocConfig { max_burst: 0, ..assoc_config("sctp") };
+    let mut c = changed(assoc_config("sctp"), |c| c.sending.max_burst = 0);
     choose(&mut c, rule, on);
     c
 }
@@ -157,7 +158,10 @@ fn bursts_are_limited_from_the_first_repair_on() {
 
 #[test]
 fn windows_may_begin_elsewhere() {
-    let c = AssocConfig { initial_window: Some(3_000), initial_ssthresh: 9_000, ..assoc_config("sctp") };
+    let c = changed(assoc_config("sctp"), |c| {
+        c.sending.initial_window = Some(3_000);
+        c.sending.initial_ssthresh = 9_000;
+    });
     let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
     assert_eq!((m.path(0).cwnd, m.path(0).ssthresh), (3_000, 9_000));
 }
@@ -165,7 +169,10 @@ fn windows_may_begin_elsewhere() {
 #[test]
 fn what_a_chunk_costs_the_peer_beside_its_payload() {
     for (overhead, fit) in [(0, 3), (16, 2)] {
-        let c = AssocConfig { peer_chunk_overhead: overhead, max_burst: 0, ..assoc_config("sctp") };
+        let c = changed(assoc_config("sctp"), |c| {
+            c.limits.peer_chunk_overhead = overhead;
+            c.sending.max_burst = 0;
+        });
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         let next = m.open_window(8 * FULL as u64);
         m.sack_on(0, next, 3 * FULL as u32, &[]);
@@ -239,7 +246,7 @@ fn what_left_while_the_window_was_closed() {
 fn nobody_is_told_that_the_window_opened() {
     for on in [false, true] {
         let mut c = config("window_updates", !on);
-        c.receive_buffer = 10_000;
+        c.limits.receive_buffer = 10_000;
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         m.b.auto_read = false;
         for i in 0..8 {
@@ -247,9 +254,9 @@ fn nobody_is_told_that_the_window_opened() {
         }
         m.during(ms(300));
         let got = core::iter::from_fn(|| m.b.assoc(Side::Client).recv()).count();
-        let told: Vec<_> = m.during(ms(300)).into_iter().filter_map(|p| p.sack).collect();
+        let answers: Vec<_> = m.during(ms(300)).into_iter().filter_map(|p| p.sack).collect();
         assert_eq!(got, 8);
-        assert_eq!(told.len(), usize::from(!on), "{told:?}");
+        assert_eq!(answers.len(), usize::from(!on), "{answers:?}");
     }
 }
 
@@ -275,7 +282,7 @@ fn a_burst_is_limited_once_after_each_repair() {
 #[test]
 fn what_leaves_the_window_half_used_may_count_for_nothing() {
     for on in [false, true] {
-        let c = AssocConfig { initial_ssthresh: 2 * FULL as u64, ..config("ack_credit=cumulative:when_full=1", on) };
+        let c = changed(config("ack_credit=cumulative:when_full=1", on), |c| c.sending.initial_ssthresh = 2 * FULL as u64);
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         m.send(2, FULL);
         m.sent();

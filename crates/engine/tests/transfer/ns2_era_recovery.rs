@@ -12,7 +12,10 @@ const WINDOW: u32 = 20;
 
 fn config() -> AssocConfig {
     let initial_window = Some(u64::from(WINDOW) * FULL as u64);
-    let mut c = AssocConfig { max_burst: 0, initial_window, ..assoc_config("sctp") };
+    let mut c = changed(assoc_config("sctp"), |c| {
+        c.sending.max_burst = 0;
+        c.sending.initial_window = initial_window;
+    });
     c.profile.set(Hook::Retransmission, "rfc9260:reports_move=1").expect("registered");
     c
 }
@@ -58,7 +61,7 @@ fn a_sack_that_was_overtaken_reports_what_it_does_not_know_of() {
 fn the_limit_of_bursts_is_one_of_all_paths() {
     for (rule, sent) in [("ns2_cmt", [4, 4]), ("ns2_sctp", [0, 4])] {
         let mut c = config();
-        c.max_burst = 4;
+        c.sending.max_burst = 4;
         c.profile.set(Hook::Recovery, rule).expect("registered");
         let mut m = two(&c);
         m.send(60, FULL);

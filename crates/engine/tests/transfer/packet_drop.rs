@@ -3,12 +3,12 @@
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_base::Duration;
-use anabranch_engine::{AssocConfig, LocalId, SendOptions};
+use anabranch_engine::{LocalId, SendOptions};
 use anabranch_wire::{Chunk, CommonHeader, Packet, PacketDrop, Verify, kind};
 use bytes::Bytes;
 
 fn manual(on: bool) -> Manual {
-    let config = AssocConfig { packet_drop_reports: on, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.extensions.packet_drop_reports = on);
     Manual::new(&config, &[(link(10, 20), link(10, 20))])
 }
 
@@ -105,7 +105,7 @@ fn damaged(m: &Manual, vtag: u32, chunks: &[&[u8]]) -> Vec<u8> {
 #[test]
 fn damage_costs_one_round_trip_and_no_window() {
     for on in [true, false] {
-        let config = AssocConfig { packet_drop_reports: on, ..assoc_config("sctp") };
+        let config = changed(assoc_config("sctp"), |c| c.extensions.packet_drop_reports = on);
         let mut b = Bench::connected(3, &config, &[(link(10, 20), link(10, 20))]);
         b.strict = true;
         let caught = std::rc::Rc::new(std::cell::RefCell::new(Vec::new()));

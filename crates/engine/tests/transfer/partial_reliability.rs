@@ -2,7 +2,7 @@
 
 use crate::common::*;
 use anabranch_base::{StreamId, Tsn};
-use anabranch_engine::{AssocConfig, CloseReason, Event, SendOptions};
+use anabranch_engine::{CloseReason, Event, SendOptions};
 use anabranch_sim::{LinkConfig, LossConfig};
 use anabranch_wire::{Chunk, Packet, Verify, kind};
 use bytes::Bytes;
@@ -264,7 +264,7 @@ fn losses_are_congestion_although_nobody_wants_the_data_any_more() {
 #[test]
 fn a_peer_without_partial_reliability_gets_everything() {
     let config = assoc_config("cmt");
-    let server = AssocConfig { partial_reliability: false, ..config.clone() };
+    let server = changed(config.clone(), |c| c.extensions.partial_reliability = false);
     let lossy = link(2, 20).with_loss(LossConfig::bernoulli(0.1));
     let mut b = Bench::connected_pair(3, &config, &server, &[(lossy, link(2, 20))]);
     b.strict = true;
@@ -442,7 +442,7 @@ fn shutdown_does_not_wait_for_what_is_late() {
 
 #[test]
 fn a_buffer_full_of_late_messages_makes_room() {
-    let config = AssocConfig { send_buffer: 100_000, ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| c.limits.send_buffer = 100_000);
     let mut b = Bench::connected(2, &config, &one());
     b.strict = true;
     b.cut(0);

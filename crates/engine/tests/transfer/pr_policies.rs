@@ -25,7 +25,7 @@ fn a_message_is_sent_again_as_often_as_it_is_worth() {
         let seen = m.during(ms(20_000));
         let times = m.offsets(&seen).iter().filter(|o| **o == 0).count();
         assert_eq!(times, usize::from(most));
-        assert!(seen.iter().any(|p| p.has(anabranch_wire::kind::FORWARD_TSN)), "the peer is told to skip it");
+        assert!(seen.iter().any(|p| p.has(anabranch_wire::kind::FORWARD_TSN)), "the peer has to skip it");
         // A timeout is congestion and backs off whatever became of the message.
         assert!(m.path(0).cwnd <= FULL as u64 && m.path(0).counters.timeouts > u64::from(most));
         let s = m.b.assoc(Side::Client).stats();
@@ -57,7 +57,7 @@ fn one_fragment_over_the_limit_takes_its_message_along_and_others_stay() {
 /// Shows: ext/F16.
 #[test]
 fn what_is_less_important_makes_room() {
-    let config = AssocConfig { send_buffer: 20_000, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.limits.send_buffer = 20_000);
     let mut m = single(&config);
     let with = |p| SendOptions { discard_priority: Some(p), ..on(2) };
     let mut taken = 0;
@@ -99,7 +99,7 @@ fn each_policy_alone_does_its_part_only() {
     for (spec, again, makes_room) in
         [("retransmissions", 0, false), ("priority", 3, true), ("lifetime", 3, false), ("never", 3, false)]
     {
-        let mut config = AssocConfig { send_buffer: 6_000, ..assoc_config("sctp") };
+        let mut config = changed(assoc_config("sctp"), |c| c.limits.send_buffer = 6_000);
         config.profile.set(Hook::Abandon, spec).expect("registered");
         let mut m = single(&config);
         let o = SendOptions { max_retransmissions: Some(0), ..on(1) };

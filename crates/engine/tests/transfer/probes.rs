@@ -9,12 +9,11 @@ use anabranch_wire::kind;
 const PROFILES: [&str; 2] = ["live", "low-latency"];
 
 fn patient(profile: &str) -> AssocConfig {
-    AssocConfig {
-        max_association_retrans: 10_000,
-        max_path_retrans: 10_000,
-        send_buffer: 64 << 20,
-        ..assoc_config(profile)
-    }
+    changed(assoc_config(profile), |c| {
+        c.failure.max_association_retrans = 10_000;
+        c.failure.max_path_retrans = 10_000;
+        c.limits.send_buffer = 64 << 20;
+    })
 }
 
 /// Messages that carry the time at which they were handed over.

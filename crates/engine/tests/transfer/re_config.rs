@@ -12,7 +12,10 @@ use anabranch_wire::{
 };
 
 fn config() -> AssocConfig {
-    AssocConfig { stream_reconfiguration: true, max_streams: 40, ..assoc_config("sctp") }
+    changed(assoc_config("sctp"), |c| {
+        c.extensions.stream_reconfiguration = true;
+        c.limits.max_streams = 40;
+    })
 }
 
 fn offer() -> Vec<u8> {
@@ -193,7 +196,7 @@ fn without_an_answer_the_same_comes_again_later_and_later_and_counts() {
     let times: Vec<u64> =
         sent.iter().filter(|s| s.kinds().contains(&kind::RE_CONFIG)).map(|s| s.at.since(start).as_millis()).collect();
     assert_eq!(times[..4], [0, 1_000, 3_000, 7_000]);
-    // Nobody answers anything at all: the association ends as it does without acknowledgements.
+    // Nothing is answered at all: the association ends as it does without acknowledgements.
     r.run_for(ms(2_000_000));
     assert_eq!(r.phase(id), Phase::Closed);
 }
@@ -254,7 +257,7 @@ fn the_peers_streams_begin_again() {
     assert!(r.events_of(id).contains(&Event::StreamsReset { streams: vec![StreamId(1)], incoming: true }));
     r.give(&[&peer_data(t.plus(2), 1, 0, b"b"), &peer_data(t.plus(3), 2, 1, b"b")]);
     assert_eq!(r.read(id).len(), 4);
-    // The same request: the same answer, and nothing is done twice.
+    // A repeated request gets an equal answer, and nothing is done twice.
     r.give(&[&ask]);
     assert_eq!(responses(&r.take()), [(n, result::PERFORMED)]);
     r.give(&[&peer_data(t.plus(4), 1, 1, b"c")]);
@@ -441,7 +444,7 @@ fn the_peer_may_have_more_streams_up_to_the_limit() {
 /// Two of us, with loss: everything is reset again and again while data flows both ways.
 #[test]
 fn resets_under_loss_lose_nothing() {
-    let config = AssocConfig { stream_reconfiguration: true, ..assoc_config("cmt") };
+    let config = changed(assoc_config("cmt"), |c| c.extensions.stream_reconfiguration = true);
     let mut b = Bench::connected(6, &config, &[(link(10, 20), link(10, 20)), (link(5, 40), link(5, 40))]);
     b.strict = true;
     let mut n = 0u32;

@@ -72,7 +72,7 @@ fn one_sample_for_each_round_trip_and_none_from_what_was_sent_twice() {
     let before = m.path(0);
     m.send(2, 100);
     m.packets();
-    // Lost, sent again, acknowledged: of which transmission nobody knows.
+    // Lost, sent again, acknowledged: of which transmission is not known.
     let again = m.during(before.rto + ms(1));
     assert_eq!(m.offsets(&again), [next, next + 1]);
     m.b.run_for(ms(5));
@@ -118,7 +118,7 @@ fn the_timer_runs_from_the_first_and_begins_again_with_the_earliest() {
 /// Shows: 9260/T4.
 #[test]
 fn each_expiry_doubles_the_timeout_to_its_ceiling_and_resends_the_lowest() {
-    let config = AssocConfig { max_association_retrans: 100, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.failure.max_association_retrans = 100);
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     m.send(30, 400);
     let first = m.packets();
@@ -157,10 +157,18 @@ fn a_retransmission_is_timed_by_the_path_it_leaves_on() {
 #[test]
 fn the_parameters_are_the_recommended_ones() {
     let c = assoc_config("sctp");
-    assert_eq!((c.rto_initial, c.rto_max), (ms(1_000), ms(60_000)));
-    assert_eq!((c.max_burst, c.max_association_retrans, c.max_path_retrans, c.max_init_retrans), (4, 10, 5, 8));
-    assert_eq!((c.heartbeat_interval, c.sack_delay), (ms(30_000), ms(200)));
-    assert_eq!(c.heartbeat_max_burst, 1);
+    assert_eq!((c.timers.rto_initial, c.timers.rto_max), (ms(1_000), ms(60_000)));
+    assert_eq!(
+        (
+            c.sending.max_burst,
+            c.failure.max_association_retrans,
+            c.failure.max_path_retrans,
+            c.failure.max_init_retrans
+        ),
+        (4, 10, 5, 8)
+    );
+    assert_eq!((c.timers.heartbeat_interval, c.timers.sack_delay), (ms(30_000), ms(200)));
+    assert_eq!(c.timers.heartbeat_max_burst, 1);
     assert_eq!(EndpointConfig::new(1, c).cookie_life, ms(60_000));
     // Minimum, ceiling and smoothing: see the tests above.
 }

@@ -16,7 +16,7 @@ fn longest(b: &mut Bench, config: &AssocConfig, time: Duration) -> (Duration, Ti
         for (at, why) in a.timers() {
             let ahead = at.since(b.now);
             let allowed = match why {
-                TimerReason::Heartbeat(_) => config.heartbeat_interval + config.rto_max / 2,
+                TimerReason::Heartbeat(_) => config.timers.heartbeat_interval + config.timers.rto_max / 2,
                 // Looks whether a path is silent; T3 beside it does not wait for that.
                 TimerReason::Suspect(_) => continue,
                 _ => Duration::ZERO,
@@ -29,13 +29,12 @@ fn longest(b: &mut Bench, config: &AssocConfig, time: Duration) -> (Duration, Ti
 }
 
 fn config(profile: &str, max: u64) -> AssocConfig {
-    AssocConfig {
-        rto_max: ms(max),
-        max_association_retrans: 1_000,
-        max_init_retrans: 1_000,
-        stream_reconfiguration: true,
-        ..assoc_config(profile)
-    }
+    changed(assoc_config(profile), |c| {
+        c.timers.rto_max = ms(max);
+        c.failure.max_association_retrans = 1_000;
+        c.failure.max_init_retrans = 1_000;
+        c.extensions.stream_reconfiguration = true;
+    })
 }
 
 const PROFILES: [&str; 8] = ["sctp", "cmt", "live", "low-latency", "thin", "media", "confluent", "cmt-rtx-csi"];
@@ -101,7 +100,7 @@ fn nor_while_it_begins_reconfigures_or_ends() {
 fn the_handshake_may_have_its_own() {
     for (own, general, wanted) in [(Some(500), 60_000, 500), (Some(8_000), 2_000, 8_000), (None, 2_000, 2_000)] {
         let mut c = config("sctp", general);
-        c.max_init_timeout = own.map(ms);
+        c.timers.max_init_timeout = own.map(ms);
         c.profile.set(Hook::Timer, "rfc9260:rto_min=200,rto_initial=200").expect("registered");
         let mut b = Bench::new(5, &c);
         b.paths.add("path0", link(10, 20), link(10, 20));

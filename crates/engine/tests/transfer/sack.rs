@@ -40,7 +40,7 @@ fn every_second_packet_or_after_the_delay() {
 /// Shows: 9260/S2.
 #[test]
 fn no_setting_delays_a_sack_beyond_half_a_second() {
-    let config = AssocConfig { sack_delay: Duration::from_secs(30), ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.timers.sack_delay = Duration::from_secs(30));
     let mut m = begun(&config);
     m.message(1, 100);
     assert_eq!(sacks(&m.during(ms(500))).len(), 1);
@@ -104,7 +104,7 @@ fn a_packet_with_nothing_but_duplicates_is_answered_at_once_and_lists_them() {
     assert_eq!(due[0].duplicates, [m.server_first.plus(1)]);
     m.message(3, 100);
     m.message(4, 100);
-    assert!(sacks(&m.packets())[0].duplicates.is_empty(), "told once");
+    assert!(sacks(&m.packets())[0].duplicates.is_empty(), "reported once");
     assert_eq!(m.read().len(), 5);
 }
 
@@ -161,7 +161,7 @@ fn as_many_gap_blocks_as_fit_the_lowest_first() {
 /// Shows: 9260/S8, 9260/S9.
 #[test]
 fn a_full_buffer_drops_what_is_new_at_the_top_and_keeps_what_it_acknowledged() {
-    let config = AssocConfig { receive_buffer: 20_000, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.limits.receive_buffer = 20_000);
     let mut m = begun(&config);
     m.b.auto_read = false;
     m.read();
@@ -181,7 +181,7 @@ fn a_full_buffer_drops_what_is_new_at_the_top_and_keeps_what_it_acknowledged() {
     for beyond in 1..6 {
         m.message(top + beyond, 1_000);
         let due = sacks(&m.packets());
-        assert_eq!((due.len(), due[0].a_rwnd), (1, 0), "dropped, and told at once");
+        assert_eq!((due.len(), due[0].a_rwnd), (1, 0), "dropped, and reported at once");
         assert_eq!(due[0].gaps, held, "the dropped one is not reported, the others still are");
     }
     m.message(1, 1_000);

@@ -39,9 +39,12 @@ fn it_carries_what_a_receive_buffer_of_its_size_carries() {
     for (mbit, rtt) in [(10, 100), (2, 300), (10, 20), (50, 60), (5, 200)] {
         for kib in [16, 64, 256] {
             for message in [400, 1_000, 1_172, 3_000] {
-                let large = AssocConfig { send_buffer: 16 << 20, receive_buffer: 16 << 20, ..assoc_config("sctp") };
-                let received = AssocConfig { receive_buffer: kib << 10, ..large.clone() };
-                let sent = AssocConfig { send_buffer: kib << 10, ..large };
+                let large = changed(assoc_config("sctp"), |c| {
+                    c.limits.send_buffer = 16 << 20;
+                    c.limits.receive_buffer = 16 << 20;
+                });
+                let received = changed(large.clone(), |c| c.limits.receive_buffer = kib << 10);
+                let sent = changed(large, |c| c.limits.send_buffer = kib << 10);
                 let (wanted, ..) = bulk(&received, mbit, rtt, message);
                 let (got, woken, packets) = bulk(&sent, mbit, rtt, message);
                 let what = format!(

@@ -121,7 +121,7 @@ fn what_waited_is_released_and_what_misses_a_piece_is_gone() {
     r.give(&[&piece(6, 2, 0, WHOLE, b"first")]);
     assert_eq!(r.read(id), [b"first".to_vec(), b"other".to_vec()]);
     assert_eq!(r.endpoint.association(id).expect("alive").held_for_reading(), 0);
-    // The end of what is gone is nobody's message.
+    // The end of what is gone is no one's message.
     r.give(&[&piece(7, 1, 9, BEGIN, b"a"), &skip(7, &[(1, 9)]), &piece(8, 1, 9, END, b"b")]);
     assert!(r.read(id).is_empty());
 }
@@ -137,7 +137,10 @@ fn a_skip_shows_that_a_message_has_no_end() {
 
 #[test]
 fn a_half_delivered_message_ends_with_a_word() {
-    let config = AssocConfig { partial_delivery: true, receive_buffer: 5_000, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| {
+        c.messages.partial_delivery = true;
+        c.limits.receive_buffer = 5_000;
+    });
     let (mut r, id) = accepted_with(&config);
     let middle = DataFlags { begin: false, end: false, ..WHOLE };
     let mut n = 0;

@@ -1,5 +1,6 @@
 //! Packets that are handed over as slices do what their bytes would do, and need no allocation each.
 
+use crate::common::changed;
 use anabranch_base::{Duration, Instant, RandomStream, StreamId};
 use anabranch_engine::{AssocConfig, AssocId, Association, Endpoint, EndpointConfig, LocalId, SendOptions, Transmit};
 use anabranch_policy::registry::Profile;
@@ -62,11 +63,10 @@ fn op() -> impl Strategy<Value = Op> {
 }
 
 fn config() -> AssocConfig {
-    AssocConfig {
-        send_buffer: 64 << 10,
-        receive_buffer: 32 << 10,
-        ..AssocConfig::with(Profile::named("cmt").unwrap(), anabranch_engine::Constants::RFC)
-    }
+    changed(AssocConfig::with(Profile::named("cmt").unwrap(), anabranch_engine::Constants::RFC), |c| {
+        c.limits.send_buffer = 64 << 10;
+        c.limits.receive_buffer = 32 << 10;
+    })
 }
 
 /// A packet under way: the interface it left from, and as what it is carried.
@@ -113,7 +113,8 @@ impl World {
     fn new(slices: bool) -> World {
         let now = Instant::from_millis(5_000);
         let end = |accept, name| {
-            let c = EndpointConfig { accept, ..EndpointConfig::new(PORT, config()) };
+            let mut c = EndpointConfig::new(PORT, config());
+            c.accept = accept;
             Endpoint::new(c, Box::new(RandomStream::named(7, name)), now)
         };
         World {

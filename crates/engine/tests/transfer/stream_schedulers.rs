@@ -8,7 +8,10 @@ use anabranch_policy::registry::Hook;
 use anabranch_wire::{Chunk, Packet, Verify};
 
 fn config(scheduler: &str) -> AssocConfig {
-    let mut c = AssocConfig { initial_window: Some(60_000), max_burst: 0, ..assoc_config("sctp") };
+    let mut c = changed(assoc_config("sctp"), |c| {
+        c.sending.initial_window = Some(60_000);
+        c.sending.max_burst = 0;
+    });
     c.profile.set(Hook::StreamScheduler, scheduler).expect("registered");
     c
 }
@@ -103,7 +106,7 @@ fn equal_bytes_or_bytes_by_weight() {
 #[test]
 fn weights_hold_in_the_middle_of_large_messages() {
     for interleaving in [true, false] {
-        let mut m = manual(&AssocConfig { interleaving, ..config("weighted_fair") });
+        let mut m = manual(&changed(config("weighted_fair"), |c| c.extensions.interleaving = interleaving));
         for (stream, weight) in [(1, 4), (2, 1)] {
             m.b.assoc(Side::Client).set_stream_value(StreamId(stream), Some(weight));
             queue(&mut m, stream, 1, 100_000);

@@ -3,7 +3,7 @@
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_base::StreamId;
-use anabranch_engine::{AssocConfig, SendError, SendOptions};
+use anabranch_engine::{SendError, SendOptions};
 use anabranch_wire::{DataFlags, kind};
 use bytes::Bytes;
 
@@ -79,7 +79,7 @@ fn a_hole_holds_up_its_stream_and_nothing_unordered() {
 /// Shows: 9260/D14.
 #[test]
 fn without_fragmentation_what_does_not_fit_a_packet_is_refused() {
-    let config = AssocConfig { fragmentation: false, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| c.messages.fragmentation = false);
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     let now = m.b.now;
     let too_long = Bytes::from(vec![1; FULL + 1]);
@@ -145,7 +145,10 @@ fn data_leaves_and_is_taken_in_the_states_for_it_only() {
 /// Shows: 9260/D9.
 #[test]
 fn a_peer_that_never_moves_on_stops_us_in_time() {
-    let config = AssocConfig { max_burst: 0, send_buffer: 64 << 20, ..assoc_config("sctp") };
+    let config = changed(assoc_config("sctp"), |c| {
+        c.sending.max_burst = 0;
+        c.limits.send_buffer = 64 << 20;
+    });
     let mut m = Manual::new(&config, &[(link(10, 20), link(10, 20))]);
     let mut highest = 0;
     for _ in 0..400 {

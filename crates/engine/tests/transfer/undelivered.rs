@@ -24,7 +24,7 @@ fn send(r: &mut Raw, id: AssocId, stream: u16, life: Option<u64>, payload: Vec<u
     r.drain();
 }
 
-fn told(all: Vec<Undelivered>) -> Vec<(u64, u16, bool, Vec<u8>)> {
+fn parts(all: Vec<Undelivered>) -> Vec<(u64, u16, bool, Vec<u8>)> {
     all.into_iter().map(|m| (m.number, m.stream.0, m.sent, m.payload.into_bytes().to_vec())).collect()
 }
 
@@ -39,23 +39,23 @@ fn what_is_neither_acknowledged_nor_given_up_comes_back_whole() {
     send(&mut r, id, 1, None, long.clone());
     send(&mut r, id, 2, None, vec![3; 50]);
     let a = r.endpoint.association(id).expect("alive");
-    assert_eq!(told(a.undelivered()), [(1, 1, true, long), (2, 2, false, vec![3; 50])]);
+    assert_eq!(parts(a.undelivered()), [(1, 1, true, long), (2, 2, false, vec![3; 50])]);
 }
 
 #[test]
 fn what_was_given_up_is_kept_for_who_asks_for_it() {
     for asks in [true, false] {
-        let config = AssocConfig { return_given_up: asks, ..assoc_config("sctp") };
+        let config = changed(assoc_config("sctp"), |c| c.messages.return_given_up = asks);
         let (mut r, id) = accepted(&config);
         send(&mut r, id, 0, Some(100), vec![1; 900]);
         send(&mut r, id, 0, None, vec![2; 900]);
         r.take();
         r.run_for(ms(4_000));
         let mut a = r.endpoint.association_mut(id).expect("alive");
-        let kept = told(a.take_given_up());
+        let kept = parts(a.take_given_up());
         let expected = if asks { vec![(0, 0, true, vec![1; 900])] } else { vec![] };
         assert_eq!(kept, expected);
         assert_eq!(a.take_given_up(), [], "once");
-        assert_eq!(told(a.undelivered()), [(1, 0, true, vec![2; 900])]);
+        assert_eq!(parts(a.undelivered()), [(1, 0, true, vec![2; 900])]);
     }
 }

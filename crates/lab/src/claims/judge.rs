@@ -1,4 +1,4 @@
-//! Verdicts.
+//! Verdicts on claims.
 
 use super::steps::steps;
 use super::{Claim, Kind, OneOrMany, Outcome, Step, Test, Turn};
@@ -41,11 +41,11 @@ pub struct Judgement {
     pub says: String,
     /// The verdict; `None` in a form that gives none.
     pub verdict: Option<Verdict>,
-    /// Why.
+    /// Why the verdict is what it is.
     pub reason: String,
     /// What was printed, with its unit, or the claim's form in words.
     pub printed: String,
-    /// The same for programs: plain numbers in `unit`.
+    /// `printed` for programs: plain numbers in `unit`.
     pub stated: String,
     /// Unit of our numbers.
     pub unit: String,
@@ -78,14 +78,14 @@ fn judge_one(claim: &Claim, results: &Results) -> Judgement {
     // A form with fewer points shows what is printed of those alone.
     let whole = results.form == Form::Full && steps.is_empty();
     let at_steps = |whom| if whole { None } else { printed_at(claim, &steps, &unit, whom) };
-    let told = |whom| at_steps(whom).unwrap_or_else(|| printed(claim, &unit, whom));
+    let shown = |whom| at_steps(whom).unwrap_or_else(|| printed(claim, &unit, whom));
     Judgement {
         id: claim.id.clone(),
         says: claim.says.clone(),
         verdict,
         reason,
-        printed: told(For::People),
-        stated: told(For::Machines),
+        printed: shown(For::People),
+        stated: shown(For::Machines),
         unit,
         steps,
         note: claim.note.clone().unwrap_or_default(),
@@ -137,7 +137,7 @@ fn combine(claim: &Claim, steps: &[Step], unit: &str) -> (Verdict, String) {
         let some: Vec<String> = of(outcome).take(4).map(|s| described(s, unit)).collect();
         let more = of(outcome).count().saturating_sub(some.len());
         let tail = if more > 0 { format!("; and {more} more") } else { String::new() };
-        // A single step stands beside the verdict already.
+        // A single step is shown beside the verdict already.
         if steps.len() == 1 { String::new() } else { format!(": {}{tail}", some.join("; ")) }
     };
     let count = |outcome| of(outcome).count();
@@ -272,7 +272,7 @@ fn printed(claim: &Claim, unit: &str, whom: For) -> String {
     }
 }
 
-/// What the paper prints at the points of these steps: one entry for each, as they stand beside ours.
+/// What the paper prints at the points of these steps: one entry for each, in the order of ours.
 fn printed_at(claim: &Claim, steps: &[Step], unit: &str, whom: For) -> Option<String> {
     let one = |s: &Step| match (claim.kind, s.test) {
         (Kind::Value, Test::Is(x, _)) => Some(whom.number(x, unit)),

@@ -36,7 +36,7 @@ form, and one with other seeds than the scenario's own, gives no verdict.";
 pub enum OneOrMany<T> {
     /// A single one.
     One(T),
-    /// Several.
+    /// Several values.
     Many(Vec<T>),
 }
 

@@ -40,7 +40,7 @@ pub enum Outcome {
 pub struct Step {
     /// What is looked at: `rbuf 16KB to 32KB`.
     pub what: String,
-    /// Ours.
+    /// Our number.
     pub ours: Estimate,
     /// What the claim says of it.
     pub test: Test,

@@ -28,7 +28,7 @@ pub(crate) struct Origin {
     pub by: By,
 }
 
-/// A file, or what stands for one.
+/// A file, or the name of another source.
 #[derive(PartialEq, Eq, Debug)]
 struct Source {
     name: String,
@@ -39,11 +39,11 @@ struct Source {
 /// How it came to where it is.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum By {
-    /// It stands there.
+    /// The file has it there.
     File,
     /// A sweep put it there.
     Sweep,
-    /// The quick form did.
+    /// The quick form put it there.
     Quick,
 }
 

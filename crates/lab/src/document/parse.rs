@@ -28,7 +28,7 @@ impl Lines<'_> {
     fn table(&self, table: DeTable<'_>, at: Origin) -> Result<Table, Problem> {
         let mut made = Table::new(&at);
         for (key, value) in table {
-            // The header of a table may stand for several keys: the key's own place is nearer than the value's.
+            // The header of a table may be that of several keys: the key's own place is nearer than the value's.
             let key_at = self.of(key.span().start);
             let node = self.node(value.into_inner(), key_at.clone())?;
             made.insert(&key.into_inner(), Entry { key: key_at, node });

@@ -47,7 +47,7 @@ impl<'t> Part<'t> {
         Problem { place: self.name.to_owned(), key: Some(key.to_owned()), ..Problem::new(at, what) }
     }
 
-    /// The same, where `what` begins with the key.
+    /// [`at`](Self::at), where `what` begins with the key.
     pub fn about(self, key: &str, what: impl Into<String>) -> Problem {
         Problem { named: true, ..self.at(key, what) }
     }
@@ -91,28 +91,28 @@ impl Problem {
         Problem { place: String::new(), key: None, what: what.into(), named: false, at: at.clone() }
     }
 
-    /// A mistake in the value of `key`, wherever it stands.
+    /// A mistake in the value of `key`, wherever it is.
     pub fn of_key(place: &str, key: &str, at: &Origin, what: impl Into<String>) -> Self {
         Problem { place: place.to_owned(), key: Some(key.to_owned()), ..Problem::new(at, what) }
     }
 
-    /// A key that has no meaning where it stands.
+    /// A key that has no meaning in its place.
     pub(super) fn of_unknown_key(key: &str, at: &Origin, what: impl Into<String>) -> Self {
         Problem { named: true, ..Problem::of_key("", key, at, what) }
     }
 
-    /// The same inside the table behind `key`.
+    /// This problem inside the table behind `key`.
     pub fn beneath(self, key: &str) -> Self {
         let inner = self.key.map_or(key.to_owned(), |inner| format!("{key}.{inner}"));
         Problem { key: Some(inner), ..self }
     }
 
-    /// The same, with more behind what is said.
+    /// This problem with more behind what is said.
     pub fn with(self, more: &str) -> Self {
         Problem { what: format!("{}{more}", self.what), ..self }
     }
 
-    /// The same inside this part of the file.
+    /// This problem inside this part of the file.
     pub fn inside(self, part: &str) -> Self {
         let place = if self.place.is_empty() { part.to_owned() } else { format!("{part}: {}", self.place) };
         Problem { place, ..self }

@@ -15,7 +15,7 @@ pub(crate) fn read<T: DeserializeOwned>(part: Part<'_>) -> Result<T, Problem> {
     T::deserialize(TableReader(part.table)).map_err(|fault| fault.in_part(part))
 }
 
-/// Reads the tables of a list, `[[list]]`, each called after the value of `key`, and where that stands.
+/// Reads the tables of a list, `[[list]]`, each called after the value of `key`, and where that is.
 pub(crate) fn read_list<T: DeserializeOwned>(
     whole: &Table,
     list: &str,
@@ -74,7 +74,7 @@ impl Fault {
         Fault { wrong, path: Vec::new(), at: None }
     }
 
-    /// The same at this place, unless it has one further in.
+    /// This fault at this place, unless it has one further in.
     fn at(mut self, at: &Origin) -> Self {
         self.at.get_or_insert_with(|| at.clone());
         self
@@ -137,7 +137,7 @@ impl Error for Fault {
     }
 }
 
-/// What stands where something else is needed.
+/// A value where something else is needed.
 struct Found<'f>(Unexpected<'f>);
 
 impl fmt::Display for Found<'_> {

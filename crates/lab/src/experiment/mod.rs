@@ -138,7 +138,7 @@ impl Experiment {
     }
 }
 
-/// Finds mistakes in the claims of one file; each stands at its place in `at`.
+/// Finds mistakes in the claims of one file; `at` has the place of each.
 fn check_claims(claims: &[Claim], at: &[Origin], shapes: &[Shape<'_>]) -> Result<(), Problem> {
     for (i, (c, at)) in claims.iter().zip(at).enumerate() {
         if claims[..i].iter().any(|other| other.id == c.id) {
@@ -161,7 +161,7 @@ fn check_figures(figures: &[Figure], at: &[Origin], shapes: &[Shape<'_>]) -> Res
     Ok(())
 }
 
-/// Reads a file that has nothing but a list of tables, and where the `key` of each stands.
+/// Reads a file that has nothing but a list of tables, and the place of the `key` of each.
 fn list_of<T: DeserializeOwned>(
     file: &str,
     text: &str,
@@ -187,7 +187,7 @@ fn shapes<'a>(scenarios: &'a [Scenario], keys: &'a [Keys]) -> Vec<Shape<'a>> {
     scenarios.iter().zip(keys).map(shape).collect()
 }
 
-/// Reads the experiment of a folder; `before` stands before its files' names in messages.
+/// Reads the experiment of a folder; `before` precedes its files' names in messages.
 fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> {
     let head = format!("{before}experiment.toml");
     let wrong = |file: &str, what: String| ScenarioError { file: format!("{before}{file}"), line: None, what };
@@ -336,7 +336,7 @@ metric = "speed.goodput"
     }
 
     #[test]
-    fn a_value_of_another_type_is_told_with_its_key() {
+    fn a_value_of_another_type_is_reported_with_its_key() {
         let wrong = |more: &str| {
             let text = format!("name = \"e\"\ntitle = \"E\"\n{more}");
             of_folder("e/", &|_: &str| Ok(text.clone())).map(drop).expect_err("a mistake").to_string()
@@ -357,7 +357,7 @@ metric = "speed.goodput"
     }
 
     #[test]
-    fn a_mistake_is_told_with_the_file_and_line_of_its_claim_or_figure() {
+    fn a_mistake_is_reported_with_the_file_and_line_of_its_claim_or_figure() {
         assert_eq!(folder(SCENARIO, CLAIMS, FIGURES), Ok(()));
         let end = |text: &str| text.replace("over = \"rbuf\"\n", "").replacen("A\"", "A\"\nover = \"rbuf\"", 1);
         let claim = folder(SCENARIO, &end(CLAIMS), FIGURES).expect_err("a mistake");

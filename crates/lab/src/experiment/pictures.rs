@@ -35,13 +35,13 @@ impl Fixed {
         }
     }
 
-    /// Tells of them below the figure, where there was a choice.
+    /// Names them below the figure, where there was a choice.
     fn tell(f: &mut Figure, keys: &Keys) {
         let choice = |k: &&(String, Vec<String>)| k.1.len() > 1;
-        let told = keys.iter().filter(choice).filter_map(|(k, _)| Some(format!("{k} {}", f.at.get(k)?)));
-        let told: Vec<String> = told.collect();
-        if !told.is_empty() {
-            f.note = Some(format!("At {}.", told.join(", ")));
+        let named = keys.iter().filter(choice).filter_map(|(k, _)| Some(format!("{k} {}", f.at.get(k)?)));
+        let named: Vec<String> = named.collect();
+        if !named.is_empty() {
+            f.note = Some(format!("At {}.", named.join(", ")));
         }
     }
 }

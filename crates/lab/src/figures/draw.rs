@@ -146,7 +146,7 @@ fn bars(figure: &Figure, data: &FigureData, panel: &Panel) -> Drawing {
 pub(crate) fn note(figure: &Figure, panel: &Panel) -> String {
     let spots = || panel.lines.iter().flat_map(|l| &l.spots);
     let all = || spots().filter_map(|s| s.ours.map(|e| e.seeds));
-    // Over time some seed may have nothing to tell in some bin.
+    // Over time some seed may have no value in some bin.
     let seeds = if figure.kind == Style::Series { all().max() } else { all().min() }.unwrap_or(0);
     let what = match figure.percentile {
         None => "Mean".to_owned(),

@@ -6,7 +6,7 @@ use hdrhistogram::Histogram;
 /// What is asked of delays.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Detail {
-    /// Nothing.
+    /// Nothing is asked.
     Nothing,
     /// How many, and their mean.
     Mean,

@@ -20,7 +20,7 @@ pub enum FlowMetric {
     Convergence,
     /// Messages or segments handed over.
     Messages,
-    /// Chunks given as lost.
+    /// Chunks declared lost.
     Losses,
     /// Chunks sent again.
     Retransmissions,
@@ -71,7 +71,7 @@ pub enum Framed {
     WastedBytes,
     /// Part of the frames that could at most have been whole in time, over these links.
     Possible,
-    /// Part of them that is whole in time when somebody plans who knows the links' future.
+    /// Part of them that is whole in time by a plan that knows the links' future.
     Offline,
     /// Part of them that can be decoded then.
     OfflineDecodable,
@@ -79,7 +79,8 @@ pub enum Framed {
     LostBeyondOffline,
     /// Bits of frames made a second.
     MadeRate,
-    /// The same as part of what the links carry of it, at most what the encoder makes when nothing holds it back.
+    /// [`MadeRate`](Self::MadeRate) as part of what the links carry of it, at most what the encoder makes when nothing
+    /// holds it back.
     RateShare,
 }
 
@@ -103,7 +104,7 @@ pub enum View {
     UnderflowTime,
 }
 
-/// Which delay.
+/// Kind of delay.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Delay {
     /// Of packets: from the first transmission to the arrival.

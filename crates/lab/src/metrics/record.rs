@@ -18,7 +18,7 @@ pub struct Record {
     wanted: Wanted,
     bin: Duration,
     bins: Vec<u64>,
-    /// By the path they came on, when somebody asks.
+    /// By the path they came on, when that is asked for.
     path_bins: Option<Vec<Vec<u64>>>,
     fingerprint: Fingerprint,
     /// Delivered since `from`.
@@ -52,7 +52,7 @@ impl Record {
         Record::with(from, bin, Wanted::ALL)
     }
 
-    /// The same that keeps only what is wanted.
+    /// An empty record that keeps only what is wanted.
     pub fn with(from: Instant, bin: Duration, wanted: Wanted) -> Self {
         Record {
             from,
@@ -78,7 +78,7 @@ impl Record {
         }
     }
 
-    /// The same for both ends of a flow.
+    /// An empty record for both ends of a flow.
     pub fn shared(from: Instant, bin: Duration) -> SharedRecord {
         Rc::new(RefCell::new(Record::new(from, bin)))
     }
@@ -228,7 +228,7 @@ impl Record {
         bins[bin] += len;
     }
 
-    /// Bytes that came on each path in each bin since the run began, where somebody asked.
+    /// Bytes that came on each path in each bin since the run began, where that was asked for.
     pub fn path_bins(&self) -> &[Vec<u64>] {
         self.path_bins.as_deref().unwrap_or(&[])
     }

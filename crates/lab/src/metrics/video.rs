@@ -300,7 +300,7 @@ impl Cut {
     }
 }
 
-/// Cuts frames into messages, and notes them where somebody watches.
+/// Cuts frames into messages, and notes them where they are watched.
 pub struct Packets {
     inner: Box<dyn Source>,
     cut: Cut,

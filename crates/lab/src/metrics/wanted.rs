@@ -84,12 +84,12 @@ impl Wanted {
         *of = detail.max(*of);
     }
 
-    /// Does it matter when messages were made?
+    /// Does the time at which messages were made matter?
     pub fn births(&self) -> bool {
         self.message > Detail::Nothing || self.deadlines
     }
 
-    /// Do messages have to be told apart?
+    /// Do messages have to be distinguished?
     pub(super) fn messages(&self) -> bool {
         self.in_order > Detail::Nothing || self.message > Detail::Nothing || self.deadlines
     }

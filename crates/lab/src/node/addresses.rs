@@ -10,7 +10,7 @@ pub(crate) fn ip(a: Address) -> IpAddr {
     IpAddr::V4(Ipv4Addr::from(FIRST.wrapping_add(a.0)))
 }
 
-/// The same as a peer on raw IP: port 0.
+/// A simulated address as that of a peer on raw IP: port 0.
 pub(super) fn socket(a: Address) -> SocketAddr {
     SocketAddr::new(ip(a), 0)
 }

@@ -130,7 +130,7 @@ impl Application {
         self.blocked = false;
     }
 
-    /// Nobody takes messages any more.
+    /// No message is taken any more.
     pub(super) fn end(&mut self) {
         self.next = None;
     }
@@ -145,8 +145,8 @@ impl Application {
         self.next.filter(|_| !self.blocked).map(|e| e.at)
     }
 
-    /// The next message that is due, for whoever hands it over by other means. Its deadline is in the
-    /// time of the source, and so is what `record` is told.
+    /// The next message that is due, for callers that hand it over by other means. Its deadline is in the time of the
+    /// source, as is what `record` notes.
     pub fn take(&mut self, now: Instant, record: &mut Record) -> Option<(SendOptions, Bytes)> {
         while let Some(e) = self.next.filter(|e| e.at <= now) {
             let number = self.number;
@@ -168,7 +168,7 @@ impl Application {
         record.packet(u64::from(ppid.wrapping_sub(FIRST)), now);
     }
 
-    /// Hands over what is due, and notes it where somebody asked.
+    /// Hands over what is due, and notes it where that is asked for.
     pub(super) fn send(&mut self, now: Instant, a: &mut Association, mut record: Option<&mut Record>) {
         while let Some(e) = self.next.filter(|e| !self.blocked && e.at <= now) {
             let options = self.delivery.options(frame(&e), self.number, e.at);

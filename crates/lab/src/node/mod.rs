@@ -1,4 +1,4 @@
-//! What stands on hosts of the simulated network.
+//! Agents on hosts of the simulated network.
 //!
 //! [`SctpAgent`] is the engine as one end of one association; [`Watched`] notes what the simulator's own receivers
 //! deliver.

@@ -30,10 +30,10 @@ pub enum End {
     Server,
 }
 
-/// What an agent is told.
+/// Configuration of an agent.
 #[derive(Clone, Debug)]
 pub struct SctpConfig {
-    /// Which end.
+    /// End of the association.
     pub end: End,
     /// The association.
     pub association: AssocConfig,
@@ -101,28 +101,28 @@ impl SctpAgent {
         }
     }
 
-    /// The same with what the link layer of its addresses reports when the association begins.
+    /// This agent with what the link layer of its addresses reports when the association begins.
     #[must_use]
-    pub fn told(mut self, reports: Vec<(Address, FrameErrors)>) -> Self {
+    pub fn with_reports(mut self, reports: Vec<(Address, FrameErrors)>) -> Self {
         self.reports = reports;
         self
     }
 
-    /// The same with something to send.
+    /// This agent with something to send.
     #[must_use]
     pub fn sending(mut self, application: Application) -> Self {
         self.application = Some(application);
         self
     }
 
-    /// The same with an encoder that reads there what the paths carry.
+    /// This agent with an encoder that reads from `dial` what the paths carry.
     #[must_use]
     pub fn telling(mut self, dial: Option<Dial>) -> Self {
         self.dial = dial;
         self
     }
 
-    /// The same with this reader.
+    /// This agent with this reader.
     #[must_use]
     pub fn reading(mut self, reader: Reader) -> Self {
         self.reader = reader;
@@ -187,10 +187,10 @@ impl SctpAgent {
     fn open(&mut self, now: Instant) {
         let mut association = self.config.association.clone();
         // The paths are the pairs and no others: elsewhere the network may lead nowhere.
-        association.max_paths = self.config.pairs.iter().count().max(1);
+        association.limits.max_paths = self.config.pairs.iter().count().max(1);
         if self.config.end == End::Client && self.interfaces.len() > 1 {
             let listed = |(i, a): (usize, &Address)| ListedAddress { local: LocalId(i as u16), ip: ip(*a) };
-            association.addresses = self.interfaces.iter().enumerate().map(listed).collect();
+            association.addresses.listed = self.interfaces.iter().enumerate().map(listed).collect();
         }
         let mut config = EndpointConfig::new(PORT, association.clone());
         config.accept = self.config.end == End::Server;

@@ -30,12 +30,10 @@ impl Scene {
         }
         let mut network = Network::new(&t, 1).expect("a topology");
         let pairs = Pairs::of(network.addresses(a), network.addresses(b));
-        let association = AssocConfig {
-            packet_size: 1_480,
-            receive_buffer: 256 << 10,
-            dynamic_addresses: false,
-            ..AssocConfig::new(Profile::named(profile).expect("registered"))
-        };
+        let mut association = AssocConfig::new(Profile::named(profile).expect("registered"));
+        association.mtu.packet_size = 1_480;
+        association.limits.receive_buffer = 256 << 10;
+        association.extensions.dynamic_addresses = false;
         let config = |end, peer| SctpConfig {
             end,
             association: association.clone(),

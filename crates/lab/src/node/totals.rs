@@ -6,7 +6,7 @@ use anabranch_policy::asks::Counter;
 /// Counts of one end of an association, of all its paths together.
 #[derive(Clone, Default, Debug)]
 pub struct Totals {
-    /// Chunks given as lost.
+    /// Chunks declared lost.
     pub losses: u64,
     /// Expiries of T3.
     pub timeouts: u64,

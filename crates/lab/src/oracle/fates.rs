@@ -7,8 +7,8 @@ use anabranch_sim::loss::LossModel;
 /// The finest times at which a loss that goes by time is asked for.
 const GRID: u64 = 100_000;
 
-/// The losses of a link while it has one loss model, found out as far as anybody asks. Unlike the model it can be asked
-/// for earlier ones again, so that plans can be changed.
+/// The losses of a link while it has one loss model, computed as far as they are asked for. Unlike the model it can be
+/// asked for earlier ones again, so that plans can be changed.
 pub(super) struct Fates {
     model: Box<dyn LossModel>,
     random: RandomStream,

@@ -74,7 +74,7 @@ impl Line {
         let mut losses = vec![config.loss.clone()];
         let spans = spans(config, share, end.as_nanos(), &mut losses);
         let fate = |(i, loss): (usize, &LossConfig)| {
-            // A model that begins later goes on with the numbers that those before it left, which nobody knows here.
+            // A model that begins later goes on with the numbers that those before it left, which is not known here.
             let stream = if i == 0 { format!("{name}.loss") } else { format!("{name}.loss.{i}") };
             Fates::new(loss, seed, &stream)
         };

@@ -1,5 +1,4 @@
-//! What could have been: how many frames of a video come whole and in time over these links, if somebody knows their
-//! future.
+//! An oracle: how many frames of a video come whole and in time over these links, if their future is known.
 //!
 //! [`possible`] is a bound that nothing can exceed, with its proof. [`offline`] is a plan that reaches what it says: each
 //! packet has its time and its path, and losses are known beforehand. What a protocol could do better lies between it and

@@ -1,4 +1,4 @@
-//! What somebody reaches who knows the links' future: a plan for every packet.
+//! A plan for every packet that knows the links' future.
 //!
 //! Frames are taken in the order they are due. Each message goes where its last bit leaves first among the paths on which
 //! it comes in time, and again at once when it will be lost. Frames are whole or not sent at all. When one does not fit,

@@ -13,8 +13,8 @@ pub(crate) fn carriage(f: &Flow) -> Option<Carriage> {
     Some(match &f.transport {
         Transport::Sctp(s) => {
             let config = s.config(0).ok()?.0;
-            let largest = config.packet_size as u32 + s.overhead;
-            let limit = config.path_mtu_discovery.map_or(largest, |d| largest.max(d.max as u32 + s.overhead));
+            let largest = config.mtu.packet_size as u32 + s.overhead;
+            let limit = config.mtu.discovery.map_or(largest, |d| largest.max(d.max as u32 + s.overhead));
             let packet = anabranch_wire::COMMON_HEADER_LEN as u32 + s.overhead;
             Carriage { cut, chunk: anabranch_wire::DATA_HEADER_LEN as u32, packet, largest, limit }
         }

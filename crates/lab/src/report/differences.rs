@@ -22,7 +22,7 @@ pub(crate) struct Difference<'a> {
     pub(crate) metric: &'a Metric,
     /// `value - base`, in the metric's unit.
     pub(crate) difference: Estimate,
-    /// The same as a share of the base, unless that is 0.
+    /// The difference as a share of the base, unless that is 0.
     pub(crate) relative: Option<Estimate>,
 }
 

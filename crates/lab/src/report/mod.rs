@@ -14,7 +14,7 @@ use anabranch_report::{ReportError, write_atomically};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
-/// What a report tells beside the results. Part of the manifest, so that the report can be made again from a folder.
+/// What a report says beside the results. Part of the manifest, so that the report can be made again from a folder.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct About {
@@ -66,7 +66,7 @@ pub enum Failure {
 pub struct Written {
     /// The page.
     pub page: PathBuf,
-    /// Verdicts.
+    /// Verdicts on the claims.
     pub judgements: Vec<Judgement>,
     /// What could not be done but hinders nothing else, in words.
     pub warnings: Vec<String>,

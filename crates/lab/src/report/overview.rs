@@ -13,13 +13,13 @@ use std::collections::BTreeMap;
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Overview {
-    /// What stands above it.
+    /// Heading of the table.
     pub title: String,
     /// What is shown: the mean over the seeds.
     pub metric: String,
     /// The key of the sweeps whose values are its columns.
     pub key: String,
-    /// Metrics of the first column's runs that stand beside: what does not depend on the key.
+    /// Metrics of the first column's runs shown beside it: what does not depend on the key.
     #[serde(default)]
     pub beside: Vec<String>,
 }
@@ -120,7 +120,7 @@ mod tests {
     }
 
     #[test]
-    fn what_nobody_measures_or_sweeps_is_named() {
+    fn what_is_neither_measured_nor_swept_is_named() {
         let check = |metric: &str, key: &str| {
             let o = Overview { title: "T".into(), metric: metric.into(), key: key.into(), beside: vec![] };
             let values = ["live".to_owned()];

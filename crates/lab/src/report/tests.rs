@@ -59,7 +59,7 @@ pub(crate) fn about() -> About {
     About {
         title: "Made-up numbers".into(),
         question: "Does the report work?".into(),
-        source: "Nobody <no@body>".into(),
+        source: "Some One <some@one>".into(),
         notes: vec!["Nothing here is measured.".into()],
         claims: claims.claims,
         figures: figures.figures,
@@ -92,7 +92,7 @@ fn everything_is_written() {
         assert!(html.contains(id.as_str()));
     }
     assert!(html.contains("so?") && html.contains("yes"));
-    assert!(html.contains("Full form, 5 paired seeds") && html.contains("Nobody &lt;no@body&gt;"));
+    assert!(html.contains("Full form, 5 paired seeds") && html.contains("Some One &lt;some@one&gt;"));
     for name in ["e1-impact-throughput", "case1-advantage", "case2-stages", "case1-loss-rbuf-16KB"] {
         assert!(read(&format!("figures/{name}.svg")).starts_with("<svg"));
     }

@@ -126,9 +126,11 @@ impl Scene {
         let server = SctpAgent::new(config(End::Server, sender), record.clone()).reading(reader);
         let dial = f.follow.map(|follow| Dial::new(follow.what));
         let app = Application::new(followed(f, seed, record, dial.as_ref()), s.delivery);
-        let reports = if s.loss_is_told() { self.losses(&pairs) } else { Vec::new() };
-        let client =
-            SctpAgent::new(config(End::Client, receiver), record.clone()).sending(app).telling(dial).told(reports);
+        let reports = if s.reads_true_loss() { self.losses(&pairs) } else { Vec::new() };
+        let client = SctpAgent::new(config(End::Client, receiver), record.clone())
+            .sending(app)
+            .telling(dial)
+            .with_reports(reports);
         self.network.add(Box::new(server), Instant::ZERO);
         self.network.add(Box::new(client), start);
         Ok((sender, receiver))
@@ -191,12 +193,12 @@ impl Scene {
     }
 }
 
-/// What a flow sends. Frames that somebody watches are cut into packets that `record` knows.
+/// What a flow sends. Frames that are watched are cut into packets that `record` knows.
 pub(super) fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Source> {
     followed(f, seed, record, None)
 }
 
-/// The same from an encoder that follows what `dial` shows.
+/// [`traffic`] from an encoder that follows what `dial` shows.
 fn followed(f: &Flow, seed: u64, record: &SharedRecord, dial: Option<&Dial>) -> Box<dyn Source> {
     let mut source = f.traffic.build(seed, &f.name);
     let Some(cut) = f.cut else { return source };
@@ -246,8 +248,8 @@ retransmission = "POLICY"
 
     #[test]
     fn an_oracle_knows_the_links_from_the_first_loss_on() {
-        let told = again("rtx_loss_rate:oracle=1");
-        assert!(told[0] == 0 && told[1] > 50_000, "{told:?}");
+        let sent = again("rtx_loss_rate:oracle=1");
+        assert!(sent[0] == 0 && sent[1] > 50_000, "{sent:?}");
         // The estimate needs packets first, and counts what queues drop.
         let estimated = again("rtx_loss_rate");
         assert!(estimated[0] > 20_000 && estimated[1] > 20_000, "{estimated:?}");

@@ -54,14 +54,14 @@ impl Emulated {
         let paths = paths.collect::<Result<Vec<_>, _>>()?;
         let (mut association, _) = sctp.config(seed).map_err(|e| RunError(e.to_string()))?;
         // Relays are address translators: a further path joins as it does behind any of them.
-        association.dynamic_addresses = true;
+        association.extensions.dynamic_addresses = true;
         // What watches the agents of the virtual network, which never run, now watches this.
         let mut application = Application::new(traffic(flow, seed, &live.record), sctp.delivery);
         application.start(live.start);
         Ok(Emulated { plan: plan.clone(), seed, application, association, paths, scene })
     }
 
-    /// What both ends are told.
+    /// The association of both ends.
     pub fn association(&self) -> &AssocConfig {
         &self.association
     }
@@ -123,7 +123,7 @@ fn path(plan: &Plan, scene: &Scene, sctp: &Sctp, pair: (Address, Address)) -> Re
     Ok(EmulatedPath { name: cable, up: beneath(up, sctp.overhead), down: beneath(down, sctp.overhead) })
 }
 
-/// The same link for packets that come without their headers of IP and UDP.
+/// This link for packets that come without their headers of IP and UDP.
 fn beneath(link: LinkConfig, headers: u32) -> LinkConfig {
     let less = |mtu: Option<u32>| mtu.map(|m| m.saturating_sub(headers));
     let schedule = link.schedule.map(|set| match set {

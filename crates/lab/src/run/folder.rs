@@ -27,14 +27,14 @@ pub struct Manifest {
     pub form: Form,
     /// Its scenarios.
     pub scenarios: Vec<ScenarioRun>,
-    /// What the report tells.
+    /// What the report says.
     pub about: About,
     /// Which `results.csv` it belongs to; not in format 1 and 2.
     #[serde(default)]
     pub results: Option<Seal>,
 }
 
-/// What tells one `results.csv` from another.
+/// Identifies one `results.csv`.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct Seal {
     /// Its length.
@@ -91,13 +91,13 @@ impl ScenarioRun {
         let wrong = |what| ScenarioError { file: s.file().to_owned(), line: None, what };
         let all = |p: &Point| resolved(&p.plan).map_err(wrong);
         let first = points.first().map(all).transpose()?.unwrap_or_default();
-        let told = |p: &Point| Ok(PointRun { values: p.values.clone(), changes: changes(&first, &all(p)?) });
+        let run = |p: &Point| Ok(PointRun { values: p.values.clone(), changes: changes(&first, &all(p)?) });
         Ok(ScenarioRun {
             name: s.name.clone(),
             seeds: s.seeds,
             keys: s.keys(),
             metrics,
-            points: points.iter().map(told).collect::<Result<_, ScenarioError>>()?,
+            points: points.iter().map(run).collect::<Result<_, ScenarioError>>()?,
             parameters: points.into_iter().next().map(|p| p.keys).unwrap_or_default(),
             sets: s.sets(),
             resolved: first,

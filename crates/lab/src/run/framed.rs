@@ -39,8 +39,8 @@ struct Bounds {
 }
 
 impl Frames {
-    /// Those made since the measuring began and due by the end; none for a flow that nobody watches. The bounds cost as
-    /// much as a run does, so they are found where `bounds` says so.
+    /// Those made since the measuring began and due by the end; `None` for a flow that is not watched. The bounds cost
+    /// as much as a run does, so they are found where `bounds` says so.
     pub fn of(plan: &Plan, scene: &Scene, number: usize, seed: u64, bounds: bool) -> Option<Frames> {
         let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
         let playout = flow.playout?.after;
@@ -71,7 +71,7 @@ fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, made: Vec<Fra
         scene.flows.iter().enumerate().filter(|(i, _)| *i != number).flat_map(|(_, l)| ways(l)).collect();
     let carriage = oracle::carriage(flow)?;
     let own = ways(live);
-    // A small packet takes no time on the links beside the narrowest, and nobody else needs them.
+    // A small packet takes no time on the links beside the narrowest, and no other flow needs them.
     let alone = oracle::lines(plan, &own, &[], seed, 0)?;
     let mut shared = oracle::lines(plan, &own, &others, seed, carriage.largest)?;
     let film = Film { frames: made, latency, carriage };

@@ -3,7 +3,7 @@
 use super::build::{Live, Scene};
 use super::counts::{Counted, Counts};
 use super::framed;
-use super::one::convergence;
+use super::single_run::convergence;
 use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, View, Viewed};
 use crate::node::SctpAgent;
 use crate::scenario::{Of, Plan, covers};

@@ -41,7 +41,7 @@ fn a_busy_line_is_used_whole_whatever_happens_to_its_packets() {
 }
 
 #[test]
-fn what_finds_a_line_down_or_too_narrow_is_told() {
+fn what_finds_a_line_down_or_too_narrow_is_counted() {
     // Down for four of ten seconds.
     let v = busy("schedule = [\"2s down\", \"6s up\"]");
     assert!((v[2] - 0.4).abs() < 0.01 && v[3] == 0.0 && v[4] == 0.0, "{v:?}");

@@ -143,7 +143,7 @@ traffic = { kind = "video", rate = "1mbit" }
     assert!(frames == 296.0 && whole < 101.0 / 296.0, "{frames} {whole}");
 }
 
-/// Nothing comes through darkness, whoever plans it.
+/// Nothing comes through an outage, whatever the plan.
 #[test]
 fn bounds_stand_beside_what_was_reached() {
     let text = r#"
@@ -177,7 +177,7 @@ traffic = { kind = "video", rate = "1mbit" }
     // Over one path of the two half as much can come.
     let alone = row(&text.replace("profile", "paths = 1\nprofile").replace("\"1mbit\" }", "\"2mbit\" }"));
     assert!(alone.values[2].expect("a bound") < possible, "{:?}", alone.values);
-    // What a recording brings nobody knows beforehand.
+    // What a recording brings is not known beforehand.
     let recorded = text.replace("rate = \"1mbit\"\ndelay", "deliveries = { file = \"cell.trace\" }\ndelay");
     let read = |_: &str| Ok("1\n3\n9\n".to_owned());
     let error = Scenario::parse("recorded.toml", &recorded, &read).expect_err("no bound").to_string();

@@ -1,21 +1,21 @@
 //! Running: one point and seed after another, on all cores, with a journal to go on from.
 
-mod all;
+mod all_runs;
 mod build;
 mod counts;
 mod emulated;
 pub mod folder;
-mod former;
 mod framed;
 mod journal;
 mod measure;
 mod models;
-mod one;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 mod resolved;
 mod samples;
 pub mod series;
+mod single_run;
+mod stale_results;
 mod traced;
 
 #[cfg(test)]
@@ -23,10 +23,10 @@ mod media_tests;
 #[cfg(test)]
 mod tests;
 
-pub use all::{Failure, Options, run_all};
+pub use all_runs::{Failure, Options, run_all};
 pub use emulated::{Emulated, EmulatedPath};
-pub use former::Former;
 pub use journal::{Journal, JournalError};
-pub use one::{RunError, run_one};
 pub use resolved::{Resolved, resolved};
+pub use single_run::{RunError, run_one};
+pub use stale_results::StaleResults;
 pub use traced::{TraceNames, TracedError, run_traced, run_traced_as};

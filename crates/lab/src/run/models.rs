@@ -13,12 +13,12 @@ use anabranch_sim::transport::tcp::{Recovery, SackRule};
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 
-/// Seconds.
+/// A time in seconds.
 pub(super) fn time(t: Duration) -> Value {
     t.as_secs_f64().into()
 }
 
-/// Bits per second.
+/// A rate in bits per second.
 pub(super) fn rate(r: Rate) -> Value {
     r.bits_per_sec().into()
 }
@@ -301,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn recordings_are_told_by_length_and_hash() {
+    fn recordings_are_shown_by_length_and_hash() {
         let of = |last: bool| loss(&LossConfig::Trace(LossTrace { lost: vec![false, last], repeat: true }));
         let (one, other) = (of(true), of(false));
         assert_eq!((&one["packets"], one["hash"].as_str().map(str::len)), (&json!(2), Some(16)));

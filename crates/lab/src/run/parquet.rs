@@ -1,4 +1,4 @@
-//! Results as Parquet, for who reads them with a data frame: the columns of results.csv with their types.
+//! Results as Parquet, for readers with a data frame: the columns of results.csv with their types.
 
 use super::folder::columns;
 use crate::results::{Results, Row, Table};
@@ -25,7 +25,7 @@ pub fn write(dir: &Path, results: &Results) -> Result<(), ReportError> {
 }
 
 /// One row for each run: scenario, sweep keys as text, seed, metrics as doubles, fingerprint as an unsigned number. What
-/// a scenario has not is null. The unit of a metric stands in the file's metadata, as `unit:NAME`.
+/// a scenario has not is null. The unit of a metric is in the file's metadata, as `unit:NAME`.
 fn bytes(results: &Results) -> Result<Vec<u8>, ParquetError> {
     let (keys, metrics) = columns(results);
     let mut fields = vec![text("scenario", Repetition::REQUIRED)?];
@@ -57,7 +57,7 @@ fn bytes(results: &Results) -> Result<Vec<u8>, ParquetError> {
     for metric in &metrics {
         column::<DoubleType>(&mut group, rows.iter().map(|(t, r)| t.metric(r, metric)), true)?;
     }
-    // The same 64 bits; the type says that they have no sign.
+    // All 64 bits are kept; the type says that they have no sign.
     column::<Int64Type>(&mut group, rows.iter().map(|(_, r)| Some(r.fingerprint as i64)), false)?;
     group.close()?;
     file.into_inner()

@@ -4,7 +4,7 @@ use super::models::{self, rate, time};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
 use crate::scenario::{Flow, Plan, Playout, Sctp, Transport};
-use anabranch_engine::{AssocConfig, AuthConfig};
+use anabranch_engine::AssocConfig;
 use anabranch_media::HEADER_LEN;
 use anabranch_policy::registry::Hook;
 use anabranch_sim::link::LinkConfig;
@@ -39,7 +39,7 @@ pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
     Ok(all)
 }
 
-/// What differs at a point from the first one; null stands for what it has not.
+/// What differs at a point from the first one; null for what it does not have.
 pub fn changes(first: &Resolved, here: &Resolved) -> Resolved {
     let gone = first.keys().filter(|k| !here.contains_key(*k)).map(|k| (k.clone(), Value::Null));
     let other = here.iter().filter(|(k, v)| first.get(*k) != Some(v)).map(|(k, v)| (k.clone(), v.clone()));
@@ -192,119 +192,60 @@ fn of_sctp(to: &mut Below<'_>, s: &Sctp) -> Result<(), String> {
 }
 
 fn of_association(to: &mut Below<'_>, a: AssocConfig) {
-    let AssocConfig {
-        profile: _,
-        // Each run has its own.
-        seed: _,
-        outbound_streams,
-        inbound_streams,
-        receive_buffer,
-        send_buffer,
-        packet_size,
-        path_mtu_discovery,
-        max_association_retrans,
-        peer_timeout,
-        max_path_retrans,
-        primary_switchover,
-        shows_doubt,
-        max_init_retrans,
-        heartbeat_interval,
-        heartbeat_max_burst,
-        sack_delay,
-        max_burst,
-        rto_initial,
-        rto_max,
-        max_init_timeout,
-        max_paths,
-        fragmentation,
-        partial_delivery,
-        initial_window,
-        initial_ssthresh,
-        receive_overhead,
-        peer_chunk_overhead,
-        nagle,
-        probe_at_once,
-        resend_probes,
-        retransmissions_ask,
-        give_up_late_holes,
-        gap_blocks_alone,
-        first_data_waits,
-        window_updates,
-        sacks_follow_data,
-        confirm_first,
-        partial_reliability,
-        return_given_up,
-        dynamic_addresses,
-        auth: AuthConfig { chunks, keys, active_key },
-        error_detection,
-        stream_reconfiguration,
-        max_streams,
-        interleaving,
-        nr_sack,
-        vouch_for_all,
-        adaptation,
-        ecn,
-        packet_drop_reports,
-        address_types,
-        announce_unasked,
-        abort_when_given_up,
-        // The network's own.
-        addresses: _,
-    } = a;
-    to.put("outbound-streams", outbound_streams);
-    to.put("inbound-streams", inbound_streams);
-    to.put("receive-buffer", receive_buffer);
-    to.put("send-buffer", send_buffer);
-    to.put("sctp-packet-size", packet_size);
-    to.put("path-mtu-discovery", path_mtu_discovery.as_ref().map(models::discovery));
-    to.put("association-max-retrans", max_association_retrans);
-    to.put("peer-timeout", peer_timeout.map(time));
-    to.put("path-max-retrans", max_path_retrans);
-    to.put("primary-switchover", primary_switchover);
-    to.put("shows-doubt", shows_doubt);
-    to.put("max-init-retrans", max_init_retrans);
-    to.put("heartbeat-interval", time(heartbeat_interval));
-    to.put("heartbeat-max-burst", heartbeat_max_burst);
-    to.put("sack-delay", time(sack_delay));
-    to.put("max-burst", max_burst);
-    to.put("rto-initial", time(rto_initial));
-    to.put("rto-max", time(rto_max));
-    to.put("max-init-timeout", max_init_timeout.map(time));
-    to.put("max-paths", max_paths);
-    to.put("fragmentation", fragmentation);
-    to.put("partial-delivery", partial_delivery);
-    to.put("initial-window", initial_window);
-    to.put("initial-ssthresh", initial_ssthresh);
-    to.put("receive-overhead", receive_overhead);
-    to.put("peer-chunk-overhead", peer_chunk_overhead);
-    to.put("nagle", models::nagle(nagle));
-    to.put("probe-at-once", probe_at_once);
-    to.put("resend-probes", resend_probes);
-    to.put("retransmissions-ask", retransmissions_ask);
-    to.put("give-up-late-holes", give_up_late_holes);
-    to.put("gap-blocks-alone", gap_blocks_alone);
-    to.put("first-data-waits", first_data_waits);
-    to.put("window-updates", window_updates);
-    to.put("sacks-follow-data", sacks_follow_data);
-    to.put("confirm-first", confirm_first);
-    to.put("partial-reliability", partial_reliability);
-    to.put("return-given-up", return_given_up);
-    to.put("dynamic-addresses", dynamic_addresses);
-    to.put("auth-chunks", chunks);
-    to.put("auth-keys", keys.iter().map(|k| k.0).collect::<Vec<_>>());
-    to.put("auth-active-key", active_key);
-    to.put("error-detection", error_detection);
-    to.put("stream-reconfiguration", stream_reconfiguration);
-    to.put("max-streams", max_streams);
-    to.put("interleaving", interleaving);
-    to.put("nr-sack", nr_sack);
-    to.put("vouch-for-all", vouch_for_all);
-    to.put("adaptation", adaptation);
-    to.put("ecn", ecn);
-    to.put("packet-drop-reports", packet_drop_reports);
-    to.put("address-types", address_types);
-    to.put("announce-unasked", announce_unasked);
-    to.put("abort-when-given-up", abort_when_given_up);
+    to.put("outbound-streams", a.limits.outbound_streams);
+    to.put("inbound-streams", a.limits.inbound_streams);
+    to.put("receive-buffer", a.limits.receive_buffer);
+    to.put("send-buffer", a.limits.send_buffer);
+    to.put("max-paths", a.limits.max_paths);
+    to.put("receive-overhead", a.limits.receive_overhead);
+    to.put("peer-chunk-overhead", a.limits.peer_chunk_overhead);
+    to.put("max-streams", a.limits.max_streams);
+    to.put("heartbeat-interval", time(a.timers.heartbeat_interval));
+    to.put("heartbeat-max-burst", a.timers.heartbeat_max_burst);
+    to.put("sack-delay", time(a.timers.sack_delay));
+    to.put("rto-initial", time(a.timers.rto_initial));
+    to.put("rto-max", time(a.timers.rto_max));
+    to.put("max-init-timeout", a.timers.max_init_timeout.map(time));
+    to.put("association-max-retrans", a.failure.max_association_retrans);
+    to.put("peer-timeout", a.failure.peer_timeout.map(time));
+    to.put("path-max-retrans", a.failure.max_path_retrans);
+    to.put("primary-switchover", a.failure.primary_switchover);
+    to.put("shows-doubt", a.failure.shows_doubt);
+    to.put("max-init-retrans", a.failure.max_init_retrans);
+    to.put("abort-when-given-up", a.failure.abort_when_given_up);
+    to.put("sctp-packet-size", a.mtu.packet_size);
+    to.put("path-mtu-discovery", a.mtu.discovery.as_ref().map(models::discovery));
+    to.put("max-burst", a.sending.max_burst);
+    to.put("initial-window", a.sending.initial_window);
+    to.put("initial-ssthresh", a.sending.initial_ssthresh);
+    to.put("nagle", models::nagle(a.sending.nagle));
+    to.put("fragmentation", a.messages.fragmentation);
+    to.put("partial-delivery", a.messages.partial_delivery);
+    to.put("return-given-up", a.messages.return_given_up);
+    to.put("partial-reliability", a.extensions.partial_reliability);
+    to.put("dynamic-addresses", a.extensions.dynamic_addresses);
+    to.put("error-detection", a.extensions.error_detection);
+    to.put("stream-reconfiguration", a.extensions.stream_reconfiguration);
+    to.put("interleaving", a.extensions.interleaving);
+    to.put("nr-sack", a.extensions.nr_sack);
+    to.put("vouch-for-all", a.extensions.vouch_for_all);
+    to.put("adaptation", a.extensions.adaptation);
+    to.put("ecn", a.extensions.ecn);
+    to.put("packet-drop-reports", a.extensions.packet_drop_reports);
+    to.put("auth-chunks", a.auth.chunks);
+    to.put("auth-keys", a.auth.keys.iter().map(|k| k.0).collect::<Vec<_>>());
+    to.put("auth-active-key", a.auth.active_key);
+    to.put("address-types", a.addresses.types);
+    to.put("probe-at-once", a.compatibility.probe_at_once);
+    to.put("resend-probes", a.compatibility.resend_probes);
+    to.put("retransmissions-ask", a.compatibility.retransmissions_ask);
+    to.put("give-up-late-holes", a.compatibility.give_up_late_holes);
+    to.put("gap-blocks-alone", a.compatibility.gap_blocks_alone);
+    to.put("first-data-waits", a.compatibility.first_data_waits);
+    to.put("window-updates", a.compatibility.window_updates);
+    to.put("sacks-follow-data", a.compatibility.sacks_follow_data);
+    to.put("confirm-first", a.compatibility.confirm_first);
+    to.put("announce-unasked", a.compatibility.announce_unasked);
 }
 
 fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
@@ -347,6 +288,7 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
 mod tests {
     use super::*;
     use crate::scenario::Scenario;
+    use anabranch_policy::registry::Profile;
     use serde_json::json;
 
     const TWO: &str = r#"
@@ -405,8 +347,39 @@ as = [true, false]
         is("flow.main.recovery", "ns2_cmt".into());
     }
 
+    /// Whoever adds a field to a group adds it to the manifest.
     #[test]
-    fn a_point_is_told_by_what_differs() {
+    fn every_field_of_an_association_is_noted() {
+        let first = points().remove(0);
+        let shown = format!("{:#?}", AssocConfig::new(Profile::named("cmt").expect("a profile")));
+        let (mut group, mut fields) = (String::new(), 0);
+        for line in shown.lines() {
+            let Some((name, _)) = line.trim_start().split_once(": ") else { continue };
+            match line.len() - line.trim_start().len() {
+                4 => group = name.into(),
+                8 if group != "profile" => {
+                    let key = match (&*group, name) {
+                        ("mtu", "packet_size") => "sctp-packet-size".into(),
+                        ("mtu", "discovery") => "path-mtu-discovery".into(),
+                        ("failure", "max_association_retrans") => "association-max-retrans".into(),
+                        ("failure", "max_path_retrans") => "path-max-retrans".into(),
+                        ("auth", name) => format!("auth-{}", name.replace('_', "-")),
+                        ("addresses", "types") => "address-types".into(),
+                        // The network's own.
+                        ("addresses", "listed") => continue,
+                        (_, name) => name.replace('_', "-"),
+                    };
+                    assert!(first.contains_key(&format!("flow.main.{key}")), "{group}.{name}");
+                    fields += 1;
+                }
+                _ => {}
+            }
+        }
+        assert!(fields > 40, "{fields} of\n{shown}");
+    }
+
+    #[test]
+    fn a_point_is_shown_by_what_differs() {
         let all = points();
         assert!(changes(&all[0], &all[0]).is_empty());
         let other = changes(&all[0], &all[2]);

@@ -30,7 +30,7 @@ pub(super) fn lines(plan: &Plan, scene: &Scene, samples: &Samples) -> String {
         let record = l.record.borrow();
         let mut asked: Vec<Noted> = Vec::new();
         for s in plan.series.iter().filter(|s| s.covers(&f.group) && !s.what.sampled()) {
-            // What two names ask for is told once.
+            // What two names ask for is written once.
             if !asked.contains(&s.what) {
                 asked.push(s.what);
             }
@@ -81,13 +81,13 @@ fn whole(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result
     let new = path.with_extension("new");
     let written = write(&new).and_then(|()| std::fs::rename(&new, path));
     if written.is_err() {
-        // The first error is the one to tell.
+        // The first error is the one to report.
         drop(std::fs::remove_file(&new));
     }
     written
 }
 
-/// Writes one scenario's file from those of its runs, each with what stands before its lines.
+/// Writes one scenario's file from those of its runs, each with what precedes its lines.
 pub(super) fn join(dir: &Path, scenario: &str, head: &str, runs: &[(u64, String)]) -> io::Result<()> {
     let path = dir.join("series").join(format!("{scenario}.csv"));
     whole(&path, |new| {
@@ -102,7 +102,7 @@ pub(super) fn join(dir: &Path, scenario: &str, head: &str, runs: &[(u64, String)
     })
 }
 
-/// Reads what the runs of a scenario noted, as they stand in the folder.
+/// Reads what the runs of a scenario noted, from the folder.
 ///
 /// # Errors
 /// One line that names the file.

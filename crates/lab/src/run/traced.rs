@@ -1,7 +1,7 @@
 //! One run with everything of it written down.
 
 use super::build::{Live, Scene};
-use super::one::{RunError, run_prepared};
+use super::single_run::{RunError, run_prepared};
 use crate::node::SctpAgent;
 use crate::results::Row;
 use crate::scenario::{Flow, Plan, Point, Scenario, ScenarioError, Transport};
@@ -37,7 +37,7 @@ pub fn run_traced(
     run_traced_as(&names, scenario, point, seed, dir, outputs)
 }
 
-/// The same beside the runs of other scenarios, with names that are none of theirs.
+/// [`run_traced`] beside the runs of other scenarios, with names that are none of theirs.
 ///
 /// # Errors
 /// As [`run_traced`].
@@ -112,7 +112,7 @@ impl TraceNames {
         Ok(TraceNames::of(all))
     }
 
-    /// The same from the name of the scenario and the values of each point, in their order.
+    /// The names from the scenario and the values of each point, in their order.
     pub(super) fn of(points: impl IntoIterator<Item = (String, Vec<String>)>) -> TraceNames {
         let mut names = TraceNames::default();
         // Some file systems take large letters for small ones.

@@ -1,4 +1,4 @@
-//! Files that a scenario names: `{ file = "cell.trace" }` stands for the text of that file, wherever a trace is
+//! Files that a scenario names: `{ file = "cell.trace" }` is replaced by the text of that file, wherever a trace is
 //! wanted. The text becomes part of the scenario, so a run is known by what was in the file.
 
 use super::Reader;
@@ -72,7 +72,7 @@ pub(super) struct Trace<'t> {
 }
 
 impl<'t> Trace<'t> {
-    /// The file that the value of `key` names; beside it only the keys `beside` may stand.
+    /// The file that the value of `key` names; beside it only the keys `beside` are allowed.
     pub fn of(part: Part<'t>, key: &str, value: &'t Node, beside: &[&str]) -> Result<Self, Problem> {
         let wanted = || part.at(key, "needs a file, such as { file = \"cell.trace\" }");
         let inner = Part::new(part.name, value.as_table().ok_or_else(wanted)?);

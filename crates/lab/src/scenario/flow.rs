@@ -1,6 +1,6 @@
 //! `[[flow]]`: who talks to whom, and how.
 
-use super::others::{self, OF_TCP};
+use super::tcp_udp::{self, OF_TCP};
 use super::traffic::{self, Traffic};
 use super::units::{BitRate, ByClass, Names, Size, Time};
 use crate::document::{Node, Part, Problem, Table, Value, read as read_keys};
@@ -32,7 +32,7 @@ pub struct Flow {
     pub start_within: Duration,
     /// What it sends.
     pub traffic: TrafficConfig,
-    /// How.
+    /// How it is carried.
     pub transport: Transport,
     /// How its frames are watched.
     pub playout: Option<Playout>,
@@ -68,7 +68,7 @@ pub enum Transport {
 /// How the engine carries a flow.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Sctp {
-    /// Policies.
+    /// Policies of the association.
     pub profile: Profile,
     /// What differs from the profile's limits.
     pub limits: Limits,
@@ -83,8 +83,8 @@ pub struct Sctp {
 }
 
 impl Sctp {
-    /// Its retransmission policy is told the true loss rates of its paths (RTX-LOSSRATE's `oracle`).
-    pub fn loss_is_told(&self) -> bool {
+    /// Does its retransmission policy read the true loss rates of its paths (RTX-LOSSRATE's `oracle`)?
+    pub fn reads_true_loss(&self) -> bool {
         let oracle = self.profile.value(Hook::Retransmission, "oracle");
         matches!(oracle, Some(ParamValue::Number(n)) if n != 0.0)
     }
@@ -202,8 +202,8 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     let basic: Basic = read_keys(Part::new(&place, &basic))?;
     let (mut transport, full) = match basic.transport.as_str() {
         "sctp" => sctp(own)?,
-        "tcp" => others::tcp(own)?,
-        "udp" => others::udp(own)?,
+        "tcp" => tcp_udp::tcp(own)?,
+        "udp" => tcp_udp::udp(own)?,
         other => return Err(part.at("transport", format!("is sctp, tcp or udp, not `{other}`"))),
     };
     let traffic = traffic::read(part)?;
@@ -416,48 +416,48 @@ impl Sctp {
         let mut a = AssocConfig::new(self.profile.clone());
         let l = &self.limits;
         a.seed = seed;
-        // Nobody needs to learn addresses that INIT lists.
-        a.dynamic_addresses = false;
+        // Addresses that INIT lists need not be learnt.
+        a.extensions.dynamic_addresses = false;
         // A frame or a transfer may be larger than the receiver's buffer; who reads it takes what there is.
-        a.partial_delivery = true;
-        a.outbound_streams = a.outbound_streams.max(self.delivery.stream_count());
+        a.messages.partial_delivery = true;
+        a.limits.outbound_streams = a.limits.outbound_streams.max(self.delivery.stream_count());
         let mtu = l.packet_size.map_or(1_500, |s| s.0);
         let smallest = (AssocConfig::MIN_PACKET_SIZE as u64) + u64::from(self.overhead);
         if !(smallest..=65_535).contains(&mtu) {
             return wrong("packet-size", format!("is {mtu}, and must lie between {smallest} and 65535 bytes"));
         }
-        a.packet_size = (mtu - u64::from(self.overhead)) as usize;
+        a.mtu.packet_size = (mtu - u64::from(self.overhead)) as usize;
         if let Some(Size(bytes)) = l.receive_buffer {
             if !(1_500..=1 << 32).contains(&bytes) {
                 return wrong("receive-buffer", format!("is {bytes}, and must lie between 1500 bytes and 4GB"));
             }
-            a.receive_buffer = bytes as usize;
+            a.limits.receive_buffer = bytes as usize;
         }
         // As much again as may be outstanding, so that there is always more to send.
-        a.send_buffer = l.send_buffer.map_or((4 * a.receive_buffer).max(256 << 10), |s| s.0 as usize);
-        if a.send_buffer < a.packet_size {
-            let (buffer, packet) = (a.send_buffer, a.packet_size);
+        a.limits.send_buffer = l.send_buffer.map_or((4 * a.limits.receive_buffer).max(256 << 10), |s| s.0 as usize);
+        if a.limits.send_buffer < a.mtu.packet_size {
+            let (buffer, packet) = (a.limits.send_buffer, a.mtu.packet_size);
             return wrong("send-buffer", format!("is {buffer}, and must hold a packet of {packet} bytes"));
         }
         let set = |slot: &mut u16, value: Option<u16>| *slot = value.unwrap_or(*slot);
-        set(&mut a.max_burst, l.max_burst);
-        set(&mut a.max_path_retrans, l.path_max_retrans);
-        set(&mut a.max_association_retrans, l.association_max_retrans);
+        set(&mut a.sending.max_burst, l.max_burst);
+        set(&mut a.failure.max_path_retrans, l.path_max_retrans);
+        set(&mut a.failure.max_association_retrans, l.association_max_retrans);
         if l.association_max_retrans.is_some() {
             // Who names a count wants it to end the association.
-            a.peer_timeout = None;
+            a.failure.peer_timeout = None;
         }
-        a.sack_delay = l.sack_delay.map_or(a.sack_delay, |t| t.0);
-        a.heartbeat_interval = l.heartbeat_interval.map_or(a.heartbeat_interval, |t| t.0);
-        a.initial_window = l.initial_window.map(|s| s.0).or(a.initial_window);
-        a.initial_ssthresh = l.initial_ssthresh.map_or(a.initial_ssthresh, |s| s.0);
-        a.receive_overhead = l.receive_overhead.map_or(a.receive_overhead, |s| s.0 as usize);
-        a.ecn = l.ecn.unwrap_or(a.ecn);
+        a.timers.sack_delay = l.sack_delay.map_or(a.timers.sack_delay, |t| t.0);
+        a.timers.heartbeat_interval = l.heartbeat_interval.map_or(a.timers.heartbeat_interval, |t| t.0);
+        a.sending.initial_window = l.initial_window.map(|s| s.0).or(a.sending.initial_window);
+        a.sending.initial_ssthresh = l.initial_ssthresh.map_or(a.sending.initial_ssthresh, |s| s.0);
+        a.limits.receive_overhead = l.receive_overhead.map_or(a.limits.receive_overhead, |s| s.0 as usize);
+        a.extensions.ecn = l.ecn.unwrap_or(a.extensions.ecn);
         if let Some((name, _)) = l.settings.iter().find(|(name, value)| !a.set(name, **value)) {
             return wrong("settings", format!("has no `{name}`; there are {}", AssocConfig::SETTINGS.join(", ")));
         }
         let headers = anabranch_wire::COMMON_HEADER_LEN + anabranch_wire::DATA_HEADER_LEN;
-        let full = (a.packet_size - headers) & !3;
+        let full = (a.mtu.packet_size - headers) & !3;
         Ok((a, full as u32))
     }
 }

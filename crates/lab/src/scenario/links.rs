@@ -69,7 +69,7 @@ fn schedule(part: Part<'_>, reader: &mut LinkReader<'_>) -> Result<(), Problem> 
             reader.read(&change).map_err(|e| wrong(format!(": {e}")))?;
             for (at, _) in reader.later().iter().skip(before) {
                 if *at < last.0 {
-                    let what = format!(" stands behind `{}`: write changes in the order of their times", last.1);
+                    let what = format!(" comes after `{}`: write changes in the order of their times", last.1);
                     return Err(wrong(what));
                 }
                 last = (*at, text);
@@ -137,7 +137,7 @@ fn wrong(part: Part<'_>, key: &str, name: &str, e: &ParseError) -> Problem {
     }
 }
 
-/// What to say of a word that is no link's: it stands in the value of `key`, where those of links help nobody.
+/// What to say of a word that is no link's: it is in the value of `key`, where those of links do not help.
 fn not_a_value(key: &str, words: &[String], word: &str, at: usize) -> String {
     let before = words.iter().take(at).skip(1).cloned().collect::<Vec<_>>().join(" ");
     let known = words_of_values(&canonical(key));

@@ -3,19 +3,19 @@
 //! A scenario names a topology, flows over it, sweeps that change keys of both, and what is measured. Every mistake is
 //! found before anything runs, as one line with file and key.
 
+mod choice;
 mod files;
 mod flow;
-mod form;
-mod lacks;
 mod links;
 mod names;
-mod others;
 mod plan;
-mod room;
+mod queue_limits;
 mod series;
 mod sweep;
+mod tcp_udp;
 mod topology;
 mod traffic;
+mod unavailable_metrics;
 mod units;
 
 #[cfg(test)]
@@ -24,8 +24,8 @@ mod tests;
 mod tests_of_mistakes;
 
 pub use crate::document::ScenarioError;
+pub use choice::{Choice, Point};
 pub use flow::{Flow, LARGEST_DATAGRAM, Limits, Playout, Sctp, Transport};
-pub use form::{Choice, Point};
 pub use names::of_file as check_name;
 pub use plan::{Measure, Of, Plan, covers};
 pub use series::{Noted, SeriesOf, unit_of};
@@ -133,7 +133,7 @@ impl Scenario {
         self.sweeps.iter().map(|s| (s.name.clone(), s.sets.all().to_vec())).collect()
     }
 
-    /// The same scenario with a key set, as by a sweep: `flow.main.receive-buffer`, `duration`.
+    /// This scenario with a key set, as by a sweep: `flow.main.receive-buffer`, `duration`.
     ///
     /// # Errors
     /// A key or value that cannot be.
@@ -156,14 +156,14 @@ impl Scenario {
         checked.map_err(|p| wrong(format!("`{key}`: {}", ScenarioError::from(p).what)).into())
     }
 
-    /// Every point must make a network that runs. Tells of each metric why it is empty, where it is at every point.
+    /// Every point must make a network that runs. Says of each metric why it is empty, where it is at every point.
     fn check(&self) -> Result<Vec<Option<String>>, Problem> {
         let mut empty: Vec<Option<String>> = vec![None; self.measures.len()];
         let mut open = vec![true; self.measures.len()];
         for at in sweep::product(&self.sweeps) {
             let plan = self.plan(&at)?;
             for ((m, why), open) in self.measures.iter().zip(&mut empty).zip(&mut open).filter(|(_, open)| **open) {
-                match lacks::why(&plan, m) {
+                match unavailable_metrics::why(&plan, m) {
                     Some(reason) => drop(why.get_or_insert(reason)),
                     None => (*why, *open) = (None, false),
                 }
@@ -216,7 +216,7 @@ impl Scenario {
     }
 }
 
-/// The text of a scenario with what it extends put in, so that it stands alone.
+/// The text of a scenario with what it extends put in, so that it is complete by itself.
 ///
 /// # Errors
 /// It, or what it extends, cannot be read.

@@ -10,7 +10,7 @@ const SEEDS: u64 = 1_000_000;
 const POINTS: usize = 1_000_000;
 /// Columns of `results.csv` that are no sweep's.
 const COLUMNS: [&str; 3] = ["scenario", "seed", "fingerprint"];
-/// The same of a series, where there is one.
+/// Columns of a series file that are no sweep's, where there is one.
 const OF_SERIES: [&str; 4] = ["time", "series", "path", "value"];
 
 /// May this be the name of a file? Of a scenario, of an experiment, of a figure.
@@ -50,7 +50,7 @@ pub(super) fn seeds(part: Part<'_>, n: u64) -> Result<(), Problem> {
     Err(part.at("seeds", format!("is {n}, and must lie between 1 and {SEEDS}")))
 }
 
-/// Sweeps must be told apart, from each other and from what stands beside them.
+/// Names of sweeps must differ, from each other and from the other columns.
 pub(super) fn of_sweeps(whole: Part<'_>, sweeps: &[Sweep], measures: &[Measure], series: bool) -> Result<(), Problem> {
     let taken = |name: &str| COLUMNS.contains(&name) || series && OF_SERIES.contains(&name);
     for (i, s) in sweeps.iter().enumerate() {

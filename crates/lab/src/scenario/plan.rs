@@ -1,7 +1,7 @@
 //! A network at one point of a sweep, ready to run.
 
 use super::flow::{self, Flow, Sctp, Transport};
-use super::room;
+use super::queue_limits;
 use super::series::SeriesOf;
 use super::topology;
 use super::units::{Span, Time};
@@ -161,8 +161,8 @@ pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: 
         if let Transport::Sctp(s) = &f.transport {
             check_paths(part, &ways, f, s)?;
         }
-        if room::counts_bytes(&topology) {
-            room::check(links, &topology, ways.network()?, f)?;
+        if queue_limits::counts_bytes(&topology) {
+            queue_limits::check(links, &topology, ways.network()?, f)?;
         }
     }
     if !series.is_empty() && duration.as_nanos() / bin.as_nanos() > 100_000 {

@@ -12,7 +12,7 @@ pub struct SeriesOf {
     pub name: String,
     /// The flow, the group, the beginning of their names with a star, or the cable.
     pub of: String,
-    /// What of it.
+    /// Quantity that is noted.
     pub what: Noted,
 }
 
@@ -43,7 +43,7 @@ pub enum Noted {
     UsableMiddle,
     /// Packets that wait at a cable or are in transmission there, forward.
     Queue,
-    /// The same in bytes.
+    /// What waits or is in transmission there in bytes.
     QueueBytes,
 }
 

@@ -111,7 +111,7 @@ impl Sweep {
         let mut labels: Vec<String> = self.labels();
         labels.sort();
         match labels.windows(2).find(|w| w[0] == w[1]) {
-            Some(twice) => Err(self.wrong("values", format!("`{}` stands there twice", twice[0]))),
+            Some(twice) => Err(self.wrong("values", format!("`{}` is there twice", twice[0]))),
             None => Ok(()),
         }
     }

@@ -221,8 +221,8 @@ fn viewers_need_frames_and_a_star_takes_several_flows() {
     assert!(blind.contains("`main.underflows` would always be empty: flow `main` needs `playout`"), "{blind}");
     let bulk = error(profile, &playout);
     assert!(bulk.contains("`playout`") && bulk.contains("is for traffic of kind video"), "{bulk}");
-    let nobody = error("main.goodput", "na*.goodput");
-    assert!(nobody.contains("no flow or cable is called `na*`"), "{nobody}");
+    let unknown = error("main.goodput", "na*.goodput");
+    assert!(unknown.contains("no flow or cable is called `na*`"), "{unknown}");
     let film = SMALL.replacen(profile, &format!("{playout}\ntraffic = {{ kind = \"video\" }}"), 1).replacen(
         "main.goodput",
         "ma*.decodable-frames\", \"*.jain",
@@ -328,8 +328,8 @@ traffic = { kind = "cbr", rate = "100kbit", size = 200 }
     let sweep = "[[sweep]]\nname = \"p\"\nsets = \"flow.main.retransmission\"\nvalues = [\"rtx_cwnd\", \"rtx_csi\"]\n";
     with("main.stage-age", "[[sweep]]", &format!("{sweep}[[sweep]]")).unwrap_or_else(|e| panic!("{e}"));
     let off = ("name = \"other\"", "name = \"other\"\nenabled = false");
-    let nobody = with("other.goodput", off.0, off.1).expect_err("a mistake").to_string();
-    assert!(nobody.ends_with("would always be empty: no flow `other` is enabled"), "{nobody}");
+    let disabled = with("other.goodput", off.0, off.1).expect_err("a mistake").to_string();
+    assert!(disabled.ends_with("would always be empty: no flow `other` is enabled"), "{disabled}");
     // What is set from outside may leave one empty.
     let mut s = with("main.stage-age", "small", "small").unwrap();
     s.set("flow.main.retransmission", "rtx_cwnd").unwrap();

@@ -1,8 +1,8 @@
-//! Mistakes are told with the line and the key where they stand.
+//! Mistakes are reported with their line and key.
 
 use super::*;
 
-/// Keys of one name stand in several tables.
+/// Keys of one name in several tables.
 const TWO: &str = r#"name = "two"
 duration = "2s"
 metrics = ["main.goodput"]
@@ -70,7 +70,7 @@ fn the_line_is_that_of_the_table_which_is_spoken_of() {
         (6, "limit = \"0p\"", &shared),
         (13, "up.dleay = \"1ms\"", "[topology.path2]: unknown key `dleay`; did you mean `delay`?"),
         (13, "up.loss = { file = \"none.txt\" }", "[topology.path2.up]: `loss`: cannot read `none.txt`"),
-        // What a sweep sets stands there and not where it goes to.
+        // What a sweep sets is there and not where it goes to.
         (26, "  \"20\",", &swept),
         (23, "sets = \"topology.path2.dleay\"", "[topology.path2]: unknown key `dleay`; did you mean `delay`?"),
         (20, "name = \"main\"", "flow `main`: `name`: there are two flows of this name"),
@@ -184,7 +184,7 @@ fn values_that_contradict_each_other_are_mistakes() {
         (
             13,
             "schedule = [\"7s down\", \"3s up\"]",
-            "[topology.path2]: `schedule`: `3s up` stands behind `7s down`: write changes in the order of their times",
+            "[topology.path2]: `schedule`: `3s up` comes after `7s down`: write changes in the order of their times",
         ),
         (17, "send-buffer = \"32Kb\"", &format!("flow `main`: `send-buffer`: `32Kb`: {bits} 32KB for bytes")),
         (9, "limit = \"64kb\"", &format!("[topology.path1]: `limit`: `limit 64kb`: {bits} 64kB for bytes")),
@@ -238,7 +238,7 @@ fn a_queue_must_hold_what_is_really_sent() {
 }
 
 #[test]
-fn a_limit_set_by_a_sweep_is_told_with_its_value() {
+fn a_limit_set_by_a_sweep_is_reported_with_its_value() {
     for sets in ["topology.limit", "topology.path1.up.limit"] {
         let text = TWO.replace("topology.path2.delay", sets).replace("\"10ms\",\n", "\"64KB\",\n");
         let text = text.replace("  \"20ms\",\n", "  \"100B\",\n").replace("d = [\"10ms\"]", "d = [\"64KB\"]");

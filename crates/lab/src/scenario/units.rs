@@ -7,7 +7,7 @@ use core::marker::PhantomData;
 use serde::de::{DeserializeOwned, IntoDeserializer, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A text that stands for a value.
+/// A text that is read as a value.
 struct Text<F>(&'static str, F);
 
 impl<T, F: Fn(&str) -> Result<T, ValueError>> Visitor<'_> for Text<F> {

@@ -2,7 +2,7 @@
 //!
 //! Every quantity is an [`Estimator`]: its value and, for each seed, how far that seed pulls it from the value. A mean
 //! is one, so is a ratio of means, so is any difference or sum of them; their seeds stay paired throughout, and one
-//! rule gives the 95 % interval of all: Student's t over the pulls (`B19`). For percentiles, which have no such pulls,
+//! rule gives the 95 % interval of all: Student's t over the pulls. For percentiles, which have no such pulls,
 //! there is the [`bootstrap`](bootstrap::percentile).
 
 pub mod bootstrap;

@@ -1,11 +1,11 @@
-//! What a packet carries, as far as a trace tells it.
+//! What a packet carries, as far as a trace shows it.
 
 use crate::node::SctpPacket;
 use anabranch_sim::network::Body;
 use anabranch_sim::transport::tcp::Segment;
 use anabranch_wire::{Chunk, Packet, Verify, kind};
 
-/// What a trace tells of a packet.
+/// What a trace shows of a packet.
 #[derive(Clone, PartialEq, Debug, Default)]
 pub(super) struct Contents {
     /// The most telling chunk: `DATA`, `SACK`, `TCP`, …

@@ -1,4 +1,4 @@
-//! The files of a trace. The first error is kept and told at the end; a simulation does not stop for it. Until then
+//! The files of a trace. The first error is kept and reported at the end; a simulation does not stop for it. Until then
 //! they are called `NAME.part`, so that an earlier trace stays whole until a later one is.
 
 use super::line::Line;
@@ -228,7 +228,7 @@ impl Files {
 
     /// Removes what has no name yet.
     fn clear(&mut self) {
-        // A failure before this one is the one to tell.
+        // A failure before this one is the one to report.
         self.parts.drain(..).for_each(|path| drop(std::fs::remove_file(part(&path))));
     }
 

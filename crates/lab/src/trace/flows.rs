@@ -1,4 +1,4 @@
-//! What a trace is told of a run and its flows.
+//! A run and its flows as given to a trace.
 
 use super::line::{FlowLine, OnLink, Way};
 use crate::node::{SctpPacket, ip};
@@ -54,14 +54,14 @@ impl TracedFlow {
         TracedFlow { name, transport, sender, receiver, pairs, links, policies: None }
     }
 
-    /// The same with the names of the policies that choose its paths.
+    /// This flow with the names of the policies that choose its paths.
     #[must_use]
     pub fn choosing(mut self, profile: &Profile) -> Self {
         self.policies = Some((profile.spec(Hook::PathScheduler), profile.spec(Hook::Retransmission)));
         self
     }
 
-    /// What the log says of it.
+    /// Its line in the log.
     pub(super) fn line(&self) -> FlowLine {
         FlowLine {
             name: self.name.clone(),

@@ -1,4 +1,4 @@
-//! Packets as they would stand on a wire. Those of SCTP are there whole; the simulator's own TCP and UDP have no bytes,
+//! Packets as they would be on a wire. Those of SCTP are there whole; the simulator's own TCP and UDP have no bytes,
 //! so they get the headers that a host would send, and their payload is only counted.
 
 use crate::node::{SctpPacket, ip};

@@ -20,9 +20,9 @@ pub enum Line {
     },
     /// New DATA left the sender, or a new segment of TCP.
     Data {
-        /// When.
+        /// Time of the event.
         t: f64,
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
         /// Which path the path scheduler chose.
         path: usize,
@@ -49,9 +49,9 @@ pub enum Line {
     },
     /// A chunk or a segment was sent again.
     Retransmission {
-        /// When.
+        /// Time of the event.
         t: f64,
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
         /// Which path the retransmission policy chose.
         path: usize,
@@ -69,8 +69,8 @@ pub enum Line {
         was_on: usize,
         /// Why it is sent again, as the sender sees it.
         why: Why,
-        /// What decided for the path, where the policy tells: `cwnd`, `ssthresh`, `timeouts`, `age`, `draw`, `alone`.
-        /// `dormant` of every policy, where no path was active.
+        /// What decided for the path, where the policy counts it: `cwnd`, `ssthresh`, `timeouts`, `age`, `draw`,
+        /// `alone`. `dormant` of every policy, where no path was active.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         decided_by: Option<String>,
         /// Window and threshold of each path when it was decided; a threshold of none was never set.
@@ -78,11 +78,11 @@ pub enum Line {
     },
     /// A SACK arrived at the sender of the data.
     Sack {
-        /// When.
+        /// Time of the event.
         t: f64,
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
-        /// On which path.
+        /// Path it arrived on.
         path: usize,
         /// Cumulative TSN.
         cumulative: u32,
@@ -93,11 +93,11 @@ pub enum Line {
     },
     /// An acknowledgement arrived at a sender of TCP.
     Ack {
-        /// When.
+        /// Time of the event.
         t: f64,
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
-        /// On which path.
+        /// Path it arrived on.
         path: usize,
         /// The first segment that is missing.
         next: u64,
@@ -106,15 +106,15 @@ pub enum Line {
     },
     /// A packet was lost, and why it really was.
     Lost {
-        /// When.
+        /// Time of the event.
         t: f64,
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
-        /// On which of its paths.
+        /// Path of the packet.
         path: usize,
         /// Number of the packet in the network.
         packet: u64,
-        /// Where: name of the link, or of the node that knew no way on.
+        /// Place of the loss: name of the link, or of the node that knew no way on.
         place: String,
         /// The true cause.
         cause: Cause,
@@ -128,11 +128,11 @@ pub enum Line {
     },
     /// The state of a path at the sender, when it has changed.
     Path {
-        /// When.
+        /// Time of the event.
         t: f64,
-        /// Which flow.
+        /// Name of the flow.
         flow: String,
-        /// Which path.
+        /// Number of the path.
         path: usize,
         /// Congestion window.
         cwnd: u64,
@@ -152,7 +152,7 @@ pub enum Line {
     },
     /// What waits at a link, when it has changed (at most once in 5 ms for each link).
     Queue {
-        /// When.
+        /// Time of the event.
         t: f64,
         /// Name of the link.
         link: String,
@@ -169,11 +169,11 @@ pub enum Line {
 /// A path of a flow that lies on a link.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct OnLink {
-    /// Which flow.
+    /// Name of the flow.
     pub flow: String,
-    /// Which of its paths.
+    /// Number of the path.
     pub path: usize,
-    /// Which direction of it.
+    /// Direction of the path.
     pub way: Way,
 }
 
@@ -229,12 +229,12 @@ pub enum Cause {
     LinkDown,
     /// Too large for the link.
     TooLarge,
-    /// No way led on, or nobody was there.
+    /// No way led on, or no agent was there.
     NoRoute,
 }
 
 impl Cause {
-    /// In words.
+    /// The cause in words.
     pub const fn word(self) -> &'static str {
         match self {
             Cause::Queue => "queue full",

@@ -1,6 +1,6 @@
 //! What one run leaves behind for people to look at: captures, packet trace, event log; and the diagram drawn from it.
 //!
-//! * `STEM-HOST.pcapng`: the packets of a host as they would stand on a wire; Wireshark reads them.
+//! * `STEM-HOST.pcapng`: the packets of a host as they would be on a wire; Wireshark reads them.
 //! * `STEM.csv`: a row for each event of each packet of every flow.
 //! * `STEM.jsonl`: windows, queues, losses with their true cause, decisions with reasons; see [`Line`].
 //!

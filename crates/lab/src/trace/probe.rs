@@ -1,4 +1,4 @@
-//! Sits at the sender of a flow and notes what its association thinks.
+//! Sits at the sender of a flow and notes the state of its association.
 
 use super::line::{Line, Why, WindowChange};
 use super::tracer::{Shared, lock, seconds};

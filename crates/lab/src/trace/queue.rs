@@ -1,4 +1,4 @@
-//! What waits at a link, as far as its packets tell.
+//! What waits at a link, as its packets show it.
 
 use super::line::{Line, OnLink};
 use super::tracer::seconds;
@@ -17,16 +17,16 @@ pub(super) struct Queue {
     /// Sizes by packet number.
     packets: BTreeMap<u64, u32>,
     bytes: u64,
-    /// When it was last told, and how many packets there were.
-    told: Option<(Instant, usize)>,
+    /// When it was last noted, and how many packets there were.
+    noted: Option<(Instant, usize)>,
 }
 
 impl Queue {
     pub(super) fn new(link: &str, paths: Vec<OnLink>) -> Self {
-        Queue { link: link.to_owned(), paths, packets: BTreeMap::new(), bytes: 0, told: None }
+        Queue { link: link.to_owned(), paths, packets: BTreeMap::new(), bytes: 0, noted: None }
     }
 
-    /// Takes an event of the link; what is to be told of it now.
+    /// Takes an event of the link; returns a line where one is due.
     pub(super) fn note(&mut self, e: &Event<'_, SctpPacket>) -> Option<Line> {
         match e.what {
             What::Enqueued => {
@@ -37,14 +37,14 @@ impl Queue {
             What::Dequeued | What::Dropped(_) => self.bytes -= u64::from(self.packets.remove(&e.packet.number)?),
             _ => return None,
         }
-        let due = |told: Instant| (e.at - told).as_nanos() >= EVERY;
+        let due = |last: Instant| (e.at - last).as_nanos() >= EVERY;
         let packets = self.packets.len();
-        // One packet that is just being sent is no queue.
-        let quiet = packets < 2 && self.told.is_none_or(|t| t.1 < 2);
-        if quiet || self.told.is_some_and(|(at, n)| !due(at) || n == packets) {
+        // A single packet in transmission is no queue.
+        let quiet = packets < 2 && self.noted.is_none_or(|t| t.1 < 2);
+        if quiet || self.noted.is_some_and(|(at, n)| !due(at) || n == packets) {
             return None;
         }
-        self.told = Some((e.at, packets));
+        self.noted = Some((e.at, packets));
         let (link, paths) = (self.link.clone(), self.paths.clone());
         Some(Line::Queue { t: seconds(e.at), link, paths, packets, bytes: self.bytes })
     }

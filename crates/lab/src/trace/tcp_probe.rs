@@ -1,4 +1,4 @@
-//! Sits at a TCP source and notes what its connection thinks.
+//! Sits at a TCP source and notes the state of its connection.
 
 use super::line::{Line, Why, WindowChange};
 use super::tracer::{Shared, lock, seconds};
@@ -15,7 +15,7 @@ pub struct TcpProbe {
     before: Option<Noted>,
 }
 
-/// What there is to tell.
+/// State of a connection as it was noted.
 #[derive(Clone, Copy, PartialEq)]
 struct Noted {
     cwnd: u64,

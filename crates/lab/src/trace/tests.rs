@@ -22,12 +22,10 @@ pub(super) fn run(dir: Option<&Path>) -> (Network<SctpPacket>, u64) {
     }
     let mut network = Network::new(&t, 1).unwrap();
     let pairs = Pairs::of(network.addresses(a), network.addresses(b));
-    let association = AssocConfig {
-        packet_size: 1_480,
-        receive_buffer: 128 << 10,
-        dynamic_addresses: false,
-        ..AssocConfig::new(Profile::named("cmt-rtx-csi").unwrap())
-    };
+    let mut association = AssocConfig::new(Profile::named("cmt-rtx-csi").unwrap());
+    association.mtu.packet_size = 1_480;
+    association.limits.receive_buffer = 128 << 10;
+    association.extensions.dynamic_addresses = false;
     let config = |end, peer| SctpConfig {
         end,
         association: association.clone(),

@@ -175,7 +175,7 @@ profile = "cmt-rtx-csi"
     };
     let (counted, logged) = dormant(text);
     assert!(counted.unwrap() > 2.0 && logged as f64 == counted.unwrap(), "{counted:?} {logged}");
-    // Those who keep no count are told of all the same.
+    // A policy without counters is logged all the same.
     let (_, logged) = dormant(&text.replace("cmt-rtx-csi", "cmt").replace("main.dormant", "main.retransmissions"));
     assert!(logged > 2, "{logged}");
 }

@@ -250,7 +250,7 @@ proptest! {
 }
 
 #[test]
-fn a_frame_s_messages_can_be_told_without_its_bytes() {
+fn a_frame_s_messages_follow_from_its_length() {
     for max_message in [100, 400, 1_172, 1_300, 2_000] {
         let config = PacketiserConfig { max_message, ..PacketiserConfig::default() };
         for len in [1, 150, 180, 1_100, 1_128, 1_129, 5_000, 60_000] {
@@ -263,9 +263,9 @@ fn a_frame_s_messages_can_be_told_without_its_bytes() {
             let out = run(config, &[&ts.bytes()[..tables], &ts.bytes()[tables..]]);
             let lens: Vec<usize> = out.iter().filter(|m| m.header.class_known).map(|m| m.message.len()).collect();
             let full = config.full_payload();
-            let told: Vec<usize> =
+            let listed: Vec<usize> =
                 (0..frame.div_ceil(full)).map(|i| PacketiserConfig::message_len(full.min(frame - i * full))).collect();
-            assert_eq!(lens, told, "{max_message} {len}");
+            assert_eq!(lens, listed, "{max_message} {len}");
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Which frames came out whole.
+//! Which frames were played out whole.
 //!
 //! Messages are put out in source order, so only the frame at the play-out point is remembered. Frames tile
 //! the source sequence, and every frame has at least one message; from this follows where a frame ended even
@@ -13,9 +13,9 @@ use anabranch_base::Instant;
 pub struct FrameOutcome {
     /// Number of the (first) frame, without wrapping.
     pub frame: u64,
-    /// How many frames this stands for: 1, or a run of frames of which nothing was put out.
+    /// How many frames it covers: 1, or a run of frames of which nothing was put out.
     pub count: u64,
-    /// Class, where a message of the frame told it.
+    /// Class, where a message of the frame carried it.
     pub class: Option<Class>,
     /// Every part was put out in time.
     pub usable: bool,
@@ -138,7 +138,7 @@ impl FrameTracker {
         }
     }
 
-    /// The stream has ended; `end` says how much there was, if the sender told.
+    /// The stream has ended; `end` says how much there was, if the sender said so.
     pub(super) fn finish(&mut self, at: Instant, end: Option<StreamEnd>, mut report: impl FnMut(FrameOutcome)) {
         let seen = match &self.current {
             Some(c) => StreamEnd { messages: c.last_played.map_or(c.first, |s| s + 1), frames: c.frame + 1 },

@@ -228,7 +228,7 @@ impl PlayoutBuffer {
         Some(self.clock.instant(entry.sent_ns) + self.config.latency)
     }
 
-    /// No more messages will come. `end` says how much the source held, if the sender told; then what is
+    /// No more messages will come. `end` says how much the source held, if the sender said so; then what is
     /// missing behind the last arrival is counted too. Go on polling until [`is_finished`](Self::is_finished).
     pub fn finish(&mut self, end: Option<StreamEnd>) {
         self.end.get_or_insert(end);
@@ -244,7 +244,7 @@ impl PlayoutBuffer {
         self.outcomes.pop_front()
     }
 
-    /// Counters.
+    /// Current counters.
     pub fn stats(&self) -> PlayoutStats {
         PlayoutStats { frames: self.frames.counts(), inconsistent: self.frames.inconsistent(), ..self.stats }
     }

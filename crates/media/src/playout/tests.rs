@@ -73,7 +73,7 @@ fn order_and_instants() {
 }
 
 #[test]
-fn late_lost_and_repeated_are_told_apart() {
+fn late_lost_and_repeated_are_distinguished() {
     let h = headers(&[2, 2, 2, 2]);
     let mut b = buffer(ClockMode::Shared);
     for i in [0, 1, 4, 5, 6, 7] {
@@ -91,7 +91,7 @@ fn late_lost_and_repeated_are_told_apart() {
     b.finish(None);
     play(&mut b, 2_000);
     assert_eq!(outcomes(&mut b), [(0, 1, true), (1, 1, false), (2, 1, true), (3, 1, true)]);
-    assert_eq!(b.stats().frames.unusable, [0, 0, 0, 1], "nothing told the class of the missing frame");
+    assert_eq!(b.stats().frames.unusable, [0, 0, 0, 1], "the class of the missing frame is not known");
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn whole_frames_missing_are_counted() {
     assert_eq!(outcome_of(&h, end, |s| !(2..=6).contains(&s)), [(0, 1, true), (1, 3, false), (4, 1, true)]);
     assert_eq!(outcome_of(&h, end, |s| s > 6), [(0, 4, false), (4, 1, true)], "from the start");
     assert_eq!(outcome_of(&h, end, |s| s < 2), [(0, 1, true), (1, 4, false)], "to the end");
-    assert_eq!(outcome_of(&h, None, |s| s < 2), [(0, 1, true)], "an end that nobody told");
+    assert_eq!(outcome_of(&h, None, |s| s < 2), [(0, 1, true)], "an end that was not announced");
     assert_eq!(outcome_of(&h, end, |_| false), [(0, 5, false)]);
 }
 
@@ -162,7 +162,7 @@ fn an_unmarked_end_follows_from_what_comes_next() {
     h[1].parts = 0;
     let end = Some(StreamEnd { messages: 7, frames: 3 });
     let out = outcome_of(&h, end, |s| !(2..4).contains(&s));
-    assert_eq!(out, [(0, 1, false), (1, 1, false), (2, 1, true)], "nobody knows where the first frame ended");
+    assert_eq!(out, [(0, 1, false), (1, 1, false), (2, 1, true)], "where the first frame ended is not known");
 }
 
 #[test]
@@ -323,7 +323,7 @@ proptest! {
         prop_assert_eq!(s.received, s.played + s.late + s.duplicates);
         prop_assert_eq!(s.frames.frames(), end.frames);
         prop_assert_eq!(s.inconsistent, 0);
-        // Unusable exactly the frames that miss a part, but for unmarked ends that nobody can know.
+        // Unusable exactly the frames that miss a part, but for unmarked ends that cannot be known.
         let truth = whole.values().filter(|w| !**w).count() as u64;
         let frame_of = |i: usize| out.get(i).map(|m: &OutMessage| m.header.frame);
         let unmarked =
@@ -339,14 +339,14 @@ proptest! {
             "more than {truth} + {unmarked} of {seen:?}: {:?}",
             outcomes(&mut b)
         );
-        let mut told = 0;
+        let mut reported = 0;
         while let Some(o) = b.poll_frame() {
-            told += o.count;
+            reported += o.count;
             if o.usable {
                 prop_assert_eq!(whole.get(&(o.frame as u32)), Some(&true));
             }
         }
-        prop_assert_eq!(told, end.frames);
+        prop_assert_eq!(reported, end.frames);
     }
 
     #[test]

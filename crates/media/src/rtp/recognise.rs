@@ -1,4 +1,4 @@
-//! Is it RTP, and with what in it? Told from the first datagrams.
+//! Recognises RTP, and what is in it, from the first datagrams.
 
 use super::PAYLOAD_TYPE;
 use super::packet::{Look, look};
@@ -7,7 +7,7 @@ use super::packet::{Look, look};
 const ENOUGH: u32 = 3;
 /// Datagrams after which it is settled anyway.
 const MOST: u32 = 16;
-/// Sources told apart: sound and pictures may share a port.
+/// Sources distinguished: sound and pictures may share a port.
 const SOURCES: usize = 4;
 /// Largest step between numbers of one source.
 const STEP_MAX: u16 = 256;
@@ -87,7 +87,7 @@ impl Recogniser {
         found.or_else(|| (self.seen >= MOST).then(|| self.so_far()))
     }
 
-    /// Nothing more comes for now: what they are as far as anybody can tell.
+    /// Nothing more comes for now: what they are as far as is known.
     pub fn so_far(&self) -> Verdict {
         let best = self.sources.iter().max_by_key(|s| (s.stream, s.count));
         match best {

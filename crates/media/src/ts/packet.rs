@@ -88,13 +88,13 @@ impl<'a> Packet<'a> {
         self.pcr_offset().and_then(|at| read_pcr(self.0.get(at..)?))
     }
 
-    /// Where the six bytes of the program clock reference stand.
+    /// Offset of the six bytes of the program clock reference.
     pub fn pcr_offset(self) -> Option<usize> {
         let (flags, rest) = self.adaptation()?;
         (flags & 0x10 != 0 && rest.len() >= 6).then_some(6)
     }
 
-    /// Where the six bytes of the original program clock reference stand.
+    /// Offset of the six bytes of the original program clock reference.
     pub fn opcr_offset(self) -> Option<usize> {
         let (flags, rest) = self.adaptation()?;
         let at = if flags & 0x10 != 0 { 6 } else { 0 };

@@ -6,7 +6,7 @@ pub const PTS_CYCLE: u64 = 1 << 33;
 /// Bytes from the start of a PES packet to the end of its fixed header.
 pub const PES_START_LEN: usize = 9;
 
-/// One time stamp: its value (90 kHz ticks) and where its five bytes stand in the PES packet.
+/// One time stamp: its value (90 kHz ticks) and the offset of its five bytes in the PES packet.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct StampField {
     /// Offset of the five bytes from the start of the PES packet.

@@ -65,7 +65,7 @@ impl Splitter {
         !(self.buf.is_empty() || self.aligned && self.buf.len() < PACKET_LEN)
     }
 
-    /// The next piece that can be told for certain.
+    /// The next piece that is certain.
     pub fn poll(&mut self) -> Option<Piece> {
         if self.aligned {
             let first = *self.buf.first()?;

@@ -1,7 +1,7 @@
 //! Our side of the interoperation runs (`scripts/interop-usrsctp.sh`): the options, the content of the messages and
 //! the result are those of `interop/usrsctp/peer.c`, which describes them.
 //!
-//! Beyond those: `--list` tells the peer all addresses in the handshake; `--paths HOST:PORT[,HOST:PORT]` names where
+//! Beyond those: `--list` lists all addresses to the peer in the handshake; `--paths HOST:PORT[,HOST:PORT]` names where
 //! each path of a client leads (a relay, say) instead of `--peer` and `--udp`; `--profile NAME`; `--pcap FILE`;
 //! `--linger SECONDS` stays that long after a shutdown; `--swap OWN,PEER` says where the path from the added address
 //! leads.

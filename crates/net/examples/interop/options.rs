@@ -128,14 +128,14 @@ impl Options {
 
     pub fn association(&self) -> Result<AssocConfig, Anything> {
         let mut c = AssocConfig::new(Profile::named(&self.profile)?);
-        c.outbound_streams = self.streams;
-        c.dynamic_addresses = !self.no_asconf;
-        c.partial_reliability = !self.no_pr;
+        c.limits.outbound_streams = self.streams;
+        c.extensions.dynamic_addresses = !self.no_asconf;
+        c.extensions.partial_reliability = !self.no_pr;
         for name in self.extensions.split(',').filter(|e| !e.is_empty()) {
             match name {
-                "idata" => c.interleaving = true,
-                "reconf" => c.stream_reconfiguration = true,
-                "nrsack" => c.nr_sack = true,
+                "idata" => c.extensions.interleaving = true,
+                "reconf" => c.extensions.stream_reconfiguration = true,
+                "nrsack" => c.extensions.nr_sack = true,
                 _ => return Err(format!("there is no extension {name}").into()),
             }
         }
@@ -144,10 +144,10 @@ impl Options {
             c.auth.active_key = 1;
         }
         if let Some((min, max)) = self.fast {
-            c.rto_initial = Duration::from_millis(min);
-            c.rto_max = Duration::from_millis(max);
-            c.max_path_retrans = 2;
-            c.heartbeat_interval = Duration::from_millis(500);
+            c.timers.rto_initial = Duration::from_millis(min);
+            c.timers.rto_max = Duration::from_millis(max);
+            c.failure.max_path_retrans = 2;
+            c.timers.heartbeat_interval = Duration::from_millis(500);
         }
         Ok(c)
     }

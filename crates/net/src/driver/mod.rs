@@ -64,7 +64,7 @@ pub(crate) fn spawn(shared: Arc<Shared>, capture: Option<Capture>) -> Result<(),
     Ok(())
 }
 
-/// Tells everybody when the driver ends, however it ends.
+/// Informs all handles when the driver ends, however it ends.
 struct StopGuard(Arc<Shared>);
 
 impl Drop for StopGuard {
@@ -134,7 +134,7 @@ impl Driver {
         }
     }
 
-    /// Waits until a socket is ready, a timer is due, or somebody calls.
+    /// Waits until a socket is ready, a timer is due, or another thread calls.
     fn wait(&mut self, next: Option<Instant>) {
         // Whoever is woken wants the lock: not before everything here is done that needs it.
         self.calls.drain(..).for_each(Call::make);
@@ -152,7 +152,7 @@ impl Driver {
         }
     }
 
-    /// True when nobody can ask for anything any more and everything has left.
+    /// True when no handle is left and everything has been sent.
     fn finished(&mut self) -> bool {
         let outboxes = self.ports.iter().all(Port::nothing_waits);
         let is_idle = |core: &Core| outboxes && core.engine.associations().next().is_none() && core.commands.is_empty();

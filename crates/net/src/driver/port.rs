@@ -32,14 +32,14 @@ pub(crate) struct Sent {
 
 pub(super) struct Port {
     pub local: LocalId,
-    /// Shared with those who send from threads of their own, see [`crate::outlets`].
+    /// Shared with users that send from threads of their own, see [`crate::outlets`].
     pub io: Option<Arc<Io>>,
     transport: Transport,
     pub outbox: VecDeque<Batch>,
     outbox_bytes: usize,
     pub watched: Option<Watched>,
     failures: u32,
-    pub told_too_big: bool,
+    pub reported_too_big: bool,
     /// Something may wait to be read.
     pub ready: bool,
 }
@@ -54,7 +54,7 @@ impl Port {
             outbox_bytes: 0,
             watched: watch.map(Watched::new),
             failures: 0,
-            told_too_big: false,
+            reported_too_big: false,
             ready: true,
         };
         if let Some(s) = socket
@@ -69,7 +69,7 @@ impl Port {
     pub fn attach(&mut self, socket: UdpSocket) -> io::Result<()> {
         self.io = Some(Arc::new(Io::new(self.transport, socket)?));
         self.failures = 0;
-        self.told_too_big = false;
+        self.reported_too_big = false;
         self.ready = true;
         Ok(())
     }
@@ -121,7 +121,7 @@ pub(crate) fn send(io: &Io, batch: &Batch) -> Poll<Sent> {
     send_by(&io.socket, &io.manner, batch)
 }
 
-/// The same on a socket that no runtime knows.
+/// [`send`] on a socket that no runtime knows.
 pub(crate) fn send_by(socket: &UdpSocket, manner: &Manner, batch: &Batch) -> Poll<Sent> {
     if batch.bits.divisible {
         return manner.dividing(socket, || send_now(socket, manner, batch));

@@ -160,9 +160,9 @@ impl Driver {
         let (local, slot, len) = (batch.local, batch.slot.0, batch.segment);
         if errno == Errno::EMSGSIZE {
             if let Some(port) = self.ports.get_mut(slot)
-                && !port.told_too_big
+                && !port.reported_too_big
             {
-                port.told_too_big = true;
+                port.reported_too_big = true;
                 tracing::warn!("an interface carries no packets of {len} bytes; choose a smaller packet size");
             }
             return;

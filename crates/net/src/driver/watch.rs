@@ -72,7 +72,7 @@ fn step(w: &Watched, all: &[Interface], has_socket: bool, now: Instant) -> Step 
         (Err(e), None) => Step::Down(e.to_string()),
         (Err(_), Some(_)) if !w.absent => Step::Absent,
         (Ok(_), Some(at)) if now < at && !w.absent => Step::Nothing,
-        // The same socket keeps its port, and so what NATs on the way remember.
+        // An unchanged socket keeps its port, and so what NATs on the way remember.
         (Ok(b), Some(_)) if has_socket && Some(&b) == w.watch.binding.as_ref() => Step::Up,
         (Ok(b), Some(_)) => Step::Rebind(b),
         (Err(_), Some(_)) => Step::Nothing,

@@ -65,7 +65,7 @@ pub fn has_ipv6() -> bool {
     UdpSocket::bind("[::1]:0").is_ok()
 }
 
-/// Passes packets to `server` and back until told to be silent. Ends with the process.
+/// Passes packets to `server` and back until it is switched off. Ends with the process.
 pub fn relay(server: SocketAddr) -> (SocketAddr, Arc<AtomicBool>) {
     let front = UdpSocket::bind("127.0.0.1:0").unwrap();
     let back = UdpSocket::bind("127.0.0.1:0").unwrap();

@@ -1,17 +1,18 @@
 //! A message is given up when it can no longer arrive by its deadline.
 //!
-//! Source: ours, on top of RFC 3758 §4.1 and RFC 7496 §3, whose deadlines say until when a message may leave. Under
-//! overload those deliver nearly everything just too late. Here a message goes as soon as no active path could deliver
-//! it in time: what is in flight there leaves first, then it flies for up to a round trip (see `predict`), and `risk`
-//! mean deviations of the round trip are to spare. Giving up early leaves the capacity to what can still be in time.
-//! What is predicted must not stop what would correct the prediction: where nothing has left for `trickle`, one message
-//! leaves although it may be late; where a path never was measured, nothing is predicted for it.
-//! A message may belong to a group that is only useful whole (a video frame): with `whole`, what is left of a group of
-//! which something was given up goes too, and with `drain` the time the rest of the group needs to leave counts, once
-//! the paths' rates are known, of which more important classes take their part. Rates are only known from what leaves: where
-//! all groups went for want of one for five times `trickle`, it is not asked about for one. Limits of retransmissions and
-//! priorities hold as in `rfc7496`.
-//! Parameters: as said; times in ms.
+//! Source: ours, on top of RFC 3758 §4.1 and RFC 7496 §3, whose deadlines limit when a message may leave. Under
+//! overload those rules deliver nearly everything just too late. This policy gives a message up as soon as no active
+//! path could deliver it in time, which leaves the capacity to messages that can still be in time.
+//! The arrival on a path is the time to send what is queued there, the flight (see `predict`), `risk` mean deviations
+//! of the round trip, and `margin`. Three rules keep a wrong prediction from stopping the traffic that would correct
+//! it: when nothing has left for `trickle`, one message leaves although it may be late; on a path without a round-trip
+//! sample nothing is predicted; and when for five times `trickle` every group would have been given up for want of rate
+//! alone, `drain` is suspended for one `trickle`.
+//! A message may belong to a group that is only useful whole, such as a video frame. With `whole`, the rest of a group
+//! is given up once part of it was. With `drain`, the time that the rest of the group needs at the paths' rates counts
+//! too, less what more important classes take of these rates. Limits of retransmissions and priorities hold as in
+//! `rfc7496`.
+//! Parameters: as described; times in ms.
 
 use super::{Abandon, Reason};
 use crate::predict::{Forecast, newest_rtt, rate, uncertainty};
@@ -40,11 +41,11 @@ pub(super) const POLICY: Policy<dyn Abandon> = Policy {
 
 /// Time to spare that schedulers want on a path that is not the fastest, and a little more.
 const SPARE: Duration = Duration::from_millis(30);
-/// Packets that wait where the paths cannot keep up.
+/// Packets waiting on a path, from which on it counts as one where the paths cannot keep up.
 const BACKLOG: u64 = 8;
-/// Times `trickle` in which no group passes, after which the rates are in doubt, and those of a round of doubt.
+/// Times `trickle` in which no group passes, after which the rates are in doubt, and for how long they then stay so.
 const DOUBT: (u64, u64) = (5, 6);
-/// What more important classes leave, at the least: one part in so many.
+/// Least part of the rate that more important classes leave to the others: one in so many.
 const LEAST_LEFT: u64 = 10;
 
 struct Arrival {
@@ -53,7 +54,7 @@ struct Arrival {
     risk: Ppm,
     margin: Duration,
     trickle: Duration,
-    /// Since when no group passed that could have been in time at a higher rate.
+    /// Since when no group has passed that could have been in time at a higher rate.
     none_drained: Cell<Option<Instant>>,
 }
 
@@ -68,14 +69,14 @@ impl Arrival {
             none_drained: Cell::new(None),
         }
     }
-    /// When it would be there over `p`, if its flight takes so long at the least. A path without a sample might be fast.
+    /// Arrival of `c` over `p` if its flight takes at least `flight`. A path without a sample might be fast.
     fn over(&self, cx: &AssocView<'_>, c: &ChunkView, p: &PathView, flight: Duration) -> Option<Instant> {
         let takes = || {
             Forecast::of(cx.now, p).at_least(flight).arrival(c.len) + uncertainty(cx.now, p, self.risk) + self.margin
         };
         (!p.min_rtt.is_zero()).then(|| cx.now + takes())
     }
-    /// When it would be there at the earliest; none while not all paths are known: then nothing is given up early.
+    /// Earliest arrival over all paths; `None` while some are not known yet: then nothing is given up early.
     fn arrival(&self, cx: &AssocView<'_>, c: &ChunkView, flight: impl Fn(&PathView) -> Duration) -> Option<Instant> {
         let mut fastest = None;
         for p in cx.active() {
@@ -93,11 +94,11 @@ impl Arrival {
         }
         newest_rtt(cx.now, p).min(longest_flight(c, deadline))
     }
-    /// Nothing has left for so long that one message leaves whatever is predicted.
+    /// Has nothing left for so long that one message leaves whatever is predicted?
     fn starves(&self, cx: &AssocView<'_>, c: &ChunkView) -> bool {
         c.transmissions == 0 && cx.data_sent_at.is_none_or(|t| cx.now.since(t) >= self.trickle)
     }
-    /// Time until the rest of the group has left, at the rate of all paths together; nothing while that still doubles.
+    /// Time until the rest of the group has left, at the rate of all paths together; zero while that still doubles.
     fn rest(&self, cx: &AssocView<'_>, c: &ChunkView) -> Duration {
         let settled = cx.active().all(|p| !p.in_slow_start());
         if !self.drain || !settled || c.group_unsent <= c.len {
@@ -113,8 +114,8 @@ impl Arrival {
         let left = rate.saturating_sub(above).max(rate / LEAST_LEFT);
         if left == 0 { Duration::ZERO } else { Rate::from_bytes_per_sec(left).time_for(c.group_unsent - c.len) }
     }
-    /// It would be late itself, or its group be late with it: of a rate that once was low nothing would ever be heard
-    /// again if all groups went because of it.
+    /// Would it be late itself, or its group with it? Once a rate was measured low, nothing would ever correct it again
+    /// if all groups were given up because of it.
     fn drains_late(&self, cx: &AssocView<'_>, c: &ChunkView, deadline: Instant) -> bool {
         let Some(there) = self.arrival(cx, c, |_| Duration::ZERO) else { return false };
         let rest = self.rest(cx, c);
@@ -160,7 +161,7 @@ impl Arrival {
     }
 }
 
-/// The part of a message's time that its flight may take: the rest is for waiting.
+/// The part of a message's time that its flight may take; the rest is for waiting.
 fn longest_flight(c: &ChunkView, deadline: Instant) -> Duration {
     (deadline - c.queued_at) * 3 / 5
 }

@@ -2,8 +2,8 @@
 //!
 //! Source: RFC 3758 §4.1, timed reliability: a deadline says until when a message may leave, not when it arrives; see
 //! [`super::arrival`] for the latter. Optionally (ours) a message may belong to a group that is only useful whole (a
-//! video frame): with `whole`, what is left of a group of which something was given up goes too.
-//! Parameter: `whole` as said.
+//! video frame): with `whole`, what is left of a group goes once part of it was given up.
+//! Parameter: `whole`.
 
 use super::{Abandon, Reason};
 use crate::registry::{Hook, ParamInfo, Policy, PolicyInfo};

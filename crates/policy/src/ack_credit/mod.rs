@@ -8,7 +8,7 @@ use anabranch_base::PathId;
 /// What a SACK acknowledged on one path.
 #[derive(Clone, Copy, Debug)]
 pub struct PathAck {
-    /// Where.
+    /// Path the acknowledged bytes were sent on.
     pub path: PathId,
     /// Payload bytes newly acknowledged.
     pub bytes: u64,
@@ -42,7 +42,7 @@ pub trait AckCredit: Send {
     fn expects(&self) -> Expects {
         Expects::FirstSent
     }
-    /// Needs TSNs that leave in order.
+    /// Does it need TSNs that leave in order?
     fn needs_order(&self) -> bool {
         false
     }

@@ -1,16 +1,17 @@
 //! At once, but for each path no more often than once in an interval.
 //!
-//! Source: ours; limiting acknowledgements by time rather than by packets is from Li et al. 2020 (TACK). A SACK for each
-//! packet of a fast stream costs the way back several percent of the stream and both ends more processor time than the
-//! data; one in a few milliseconds says as much to a sender that paces and judges losses by time. The first packet after
-//! an interval is answered at once, so the newest packet of most SACKs has not waited: round trips, and the rate between
-//! two SACKs, stay exact. Only where no such packet comes does the last one wait, for another half of an interval; what
-//! says that something is missing waits no longer than it has to. Where nothing is missing, few packets in an interval are few
-//! bytes beside a SACK, which then waits for company, but not for long.
+//! Source: ours; limiting acknowledgements by time rather than by packets is from Li et al. 2020 (TACK). A SACK for
+//! each packet of a fast stream costs the way back several percent of the stream, and both ends more processor time
+//! than the data. One in a few milliseconds says as much to a sender that paces and judges losses by time.
+//! The first packet after an interval is answered at once, so the newest packet of most SACKs has not waited, and round
+//! trips and the rate between two SACKs stay exact. Only when no such packet comes does the last one wait for another
+//! half of an interval. A gap waits for `gap_interval` at most. Without gaps, a SACK waits until `packets` have come,
+//! as it is large beside a few packets, but no longer than `longest`.
 //!
-//! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the same while something
-//! is missing; `packets` that are worth a SACK where nothing is: with fewer it leaves `longest` ms after the last one;
-//! `quick` ms from the first DATA in which each packet is answered: the sender finds out what the paths carry.
+//! Parameters: `interval` ms, least time between two SACKs for data by a path; `gap_interval` ms, the least time while
+//! something is missing; `packets` that are worth a SACK where nothing is: with fewer it leaves `longest` ms after the
+//! last one; `quick` ms from the first DATA in which each packet is answered, while the sender finds out what the paths
+//! carry.
 
 use super::{AckWhen, Acknowledge, ReceiveView};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};

@@ -1,10 +1,10 @@
 //! Reordering between paths hurries no SACK.
 //!
-//! Source: Iyengar, Amer, Stewart 2006, delayed acknowledgement for CMT (DAC; baselines B2). With several paths gaps are
-//! the normal case, and a SACK for each packet would undo delayed acknowledgement. So a gap alone is no reason; the
-//! SACK says how many packets it answers, and the sender's counting makes up for it. Only towards a peer that announced
-//! to read the count, else as RFC 9260 §6.2. Deviation: the two bits and their announcement are our own, the draft
-//! leaves them open. Parameters: `every`, packets per SACK.
+//! Source: Iyengar, Amer, Stewart 2006, delayed acknowledgement for CMT (DAC). With several paths gaps are the normal
+//! case, and a SACK for each packet would undo delayed acknowledgement. So a gap alone is no reason; the SACK says how
+//! many packets it answers, and the sender's counting makes up for it. Only towards a peer that announced to read the
+//! count, else as RFC 9260 §6.2. Deviation: the two bits and their announcement are our own, the draft leaves them
+//! open. Parameters: `every`, packets per SACK.
 
 use super::rfc9260::Delayed;
 use super::{AckWhen, Acknowledge, ReceiveView};

@@ -4,10 +4,10 @@ use crate::asks::every_policy;
 use crate::registry::Policy;
 use anabranch_base::{Duration, Instant};
 
-/// The receiver's state when a packet with DATA was processed.
+/// The receiver's state after a packet with DATA was processed.
 #[derive(Clone, Copy, Debug)]
 pub struct ReceiveView {
-    /// Now.
+    /// Current time.
     pub now: Instant,
     /// DATA packets since the last SACK, this one included.
     pub packets_since_sack: u32,

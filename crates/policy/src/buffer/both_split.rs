@@ -1,6 +1,6 @@
 //! Both buffers in equal parts.
 //!
-//! Source: Dreibholz, Becke, Rathgeb, Tüxen 2010; baselines B16: `sender_split` and `receiver_split` together. No parameters.
+//! Source: Dreibholz, Becke, Rathgeb, Tüxen 2010: `sender_split` and `receiver_split` together. No parameters.
 
 use super::{Buffer, Share};
 use crate::registry::{Hook, Policy, PolicyInfo};

@@ -10,7 +10,7 @@ pub struct Share {
     pub paths: u64,
     /// Payload outstanding on the path, bytes.
     pub on_path: u64,
-    /// On all paths, bytes.
+    /// Payload outstanding on all paths, bytes.
     pub outstanding: u64,
     /// Payload of the packet at most, bytes.
     pub packet: u64,
@@ -34,7 +34,7 @@ impl Share {
 /// Keeps one path from filling the buffers that the others need. A path with nothing outstanding may always send.
 pub trait Buffer: Send {
     every_policy!(SHARE);
-    /// May it leave?
+    /// May the packet leave?
     fn allows(&self, s: &Share) -> bool;
 }
 

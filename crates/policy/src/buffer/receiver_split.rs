@@ -1,7 +1,7 @@
 //! The peer's receive buffer in equal parts.
 //!
-//! Source: Dreibholz, Becke, Rathgeb, Tüxen 2010 (receiver-side buffer splitting); baselines B16. Of n paths each may have a
-//! n-th of what the peer can hold outstanding: what is outstanding and what it still takes. No parameters.
+//! Source: Dreibholz, Becke, Rathgeb, Tüxen 2010 (receiver-side buffer splitting). Each of n paths may have one n-th of
+//! what the peer can hold outstanding: what is outstanding and what its buffer still takes. No parameters.
 
 use super::{Buffer, Share};
 use crate::registry::{Hook, Policy, PolicyInfo};

@@ -1,7 +1,7 @@
 //! Our send buffer in equal parts.
 //!
-//! Source: Dreibholz, Becke, Rathgeb, Tüxen 2010 (sender-side buffer splitting); baselines B16. Of n paths each may have a
-//! n-th of the send buffer outstanding, so that a slow path cannot keep all of it. No parameters.
+//! Source: Dreibholz, Becke, Rathgeb, Tüxen 2010 (sender-side buffer splitting). Each of n paths may have one n-th of
+//! the send buffer outstanding, so that a slow path cannot keep all of it. No parameters.
 
 use super::{Buffer, Share};
 use crate::registry::{Hook, Policy, PolicyInfo};

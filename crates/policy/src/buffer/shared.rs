@@ -1,4 +1,4 @@
-//! Nobody has a part of his own.
+//! No path has a part of its own.
 //!
 //! Source: RFC 9260 §6.1: the buffers are the association's. No parameters.
 

@@ -3,7 +3,7 @@
 //! Source: Wischik, Raiciu, Greenhalgh, Handley 2011; RFC 6356. In congestion avoidance a path may grow by
 //! min(alpha * acked * MTU / total, acked * MTU / cwnd); slow start and decreases stay the window's.
 //! Deviations: the window policy proposes one MTU per window acknowledged, so the granted share of it is
-//! min(1, alpha * cwnd / total), which cancels to cwnd * max(cwnd/rtt^2) / (sum cwnd/rtt)^2; alpha is fresh at every
+//! min(1, alpha * cwnd / total), which simplifies to cwnd * max(cwnd/rtt^2) / (sum cwnd/rtt)^2; alpha is fresh at every
 //! acknowledgement instead of once per window. A path in recovery counts with its threshold, as in the RFC.
 //! No parameters.
 

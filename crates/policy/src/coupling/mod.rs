@@ -10,22 +10,22 @@ use anabranch_base::{PathId, Ppm};
 /// A credited acknowledgement, with the growth the path's window proposed.
 #[derive(Clone, Copy, Debug)]
 pub struct Growth {
-    /// Where.
+    /// Path the acknowledged bytes were sent on.
     pub path: PathId,
     /// Credited bytes.
     pub acked: u64,
     /// Proposed growth, bytes.
     pub grow: u64,
-    /// The window was full.
+    /// The window was full before the acknowledgement.
     pub fully_used: bool,
 }
 
 /// A window set from above.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Adjust {
-    /// Which path.
+    /// Path whose window is set.
     pub path: PathId,
-    /// To what.
+    /// New values of the window variables.
     pub to: WindowState,
 }
 

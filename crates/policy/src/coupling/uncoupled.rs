@@ -1,4 +1,4 @@
-//! Every path on its own.
+//! Every path grows independently.
 //!
 //! Source: RFC 9260 §7.2; plain CMT. On a shared bottleneck n paths take n shares. No parameters.
 

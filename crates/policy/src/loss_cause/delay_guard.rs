@@ -1,6 +1,6 @@
 //! A loss without a queue is radio.
 //!
-//! Source: ours, after the queue evidence in the reconstruction of CMT-QA (Xu et al. 2013; baselines B4). A
+//! Source: ours, after the queue evidence of CMT-QA (Xu et al. 2013), reconstructed from its abstract. A
 //! drop-tail queue that overflows was full just before, and a full queue shows in the round trip: when neither the
 //! smoothed nor the newest one exceeds the smallest by more than a quarter, the link damaged the packet.
 //! Timeouts stay congestion, and from the second in a row on the path counts as gone. Wrong for links with a queue

@@ -17,7 +17,7 @@ pub enum LossKind {
 /// A loss on a path.
 #[derive(Clone, Copy, Debug)]
 pub struct LossEvent {
-    /// Where.
+    /// Path that lost something.
     pub path: PathId,
     /// How it was noticed.
     pub kind: LossKind,
@@ -34,7 +34,7 @@ pub enum Cause {
     Congestion,
     /// The link damaged it.
     Radio,
-    /// It only came late.
+    /// The packet was late, not lost.
     Reordering,
     /// The path is gone.
     PathFailure,

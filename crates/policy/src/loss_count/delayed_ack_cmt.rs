@@ -1,12 +1,12 @@
 //! Reports by the own path, as many as the SACK answers packets.
 //!
-//! Source: Iyengar, Amer, Stewart 2006, delayed acknowledgement for CMT (DAC; baselines B2). A SACK that may answer
-//! several packets is as many reports, when all it newly acknowledges left on the copy's path and after it; else it
-//! is one, for some of those packets prove nothing about the copy. As in `per_path` only what left later on the same
-//! path testifies. Choosing it announces to the peer that its SACKs may wait and should count; a peer that does not
-//! know that counts for one. Parameter `recovery` 0 leaves out RFC 9260 §7.2.4's rule that in fast recovery an advancing
-//! cumulative TSN reports all holes, as the reference simulator does; with `gaps` 1 what the cumulative TSN acknowledges
-//! proves nothing, only what gap blocks newly do.
+//! Source: Iyengar, Amer, Stewart 2006, delayed acknowledgement for CMT (DAC). A SACK that may answer several packets
+//! is as many reports, when all it newly acknowledges left on the copy's path and after it; else it is one, for some of
+//! those packets prove nothing about the copy. As in `per_path` only what left later on the same path testifies.
+//! Choosing it announces to the peer that its SACKs may wait and should count; a peer that does not know that counts
+//! for one. Parameter `recovery` 0 leaves out RFC 9260 §7.2.4's rule that in fast recovery an advancing cumulative TSN
+//! reports all holes, as the reference simulator does; with `gaps` 1 what the cumulative TSN acknowledges proves
+//! nothing, only what gap blocks newly do.
 
 use super::LossCount;
 use crate::registry::{Hook, ParamInfo, Policy, PolicyInfo};

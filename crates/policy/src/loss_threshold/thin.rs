@@ -1,7 +1,7 @@
 //! One report while the path is thin, three otherwise.
 //!
-//! Source: Petlund et al. 2009 (P2), mechanism 4. With fewer than four packets in flight three reports can never
-//! come in, so the first one is acted upon. The flight is the one before the SACK was accounted.
+//! Source: Petlund et al. 2009 §5.4. With fewer than four packets in flight three reports can never come in, so the
+//! first one is acted upon. The flight is the one before the SACK was accounted.
 //! Parameters: `cmp`, how packets in flight are compared with 4/(1 - loss).
 
 use super::{LossThreshold, Verdict};

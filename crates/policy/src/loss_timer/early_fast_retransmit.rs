@@ -1,7 +1,7 @@
 //! FreeBSD's early fast retransmit.
 //!
-//! Source: FreeBSD SCTP (baselines B6). While less than a window is in flight a timer of SRTT + 2 RTTVAR, at least
-//! 250 ms, runs; when it fires, the newest chunks older than that are sent again, as many as the window allows.
+//! Source: FreeBSD's SCTP stack. While less than a window is in flight a timer of SRTT + 2 RTTVAR, at least 250 ms,
+//! runs; when it fires, the newest chunks older than that are sent again, as many as the window allows.
 //! Deviation: the original takes one MTU off the window and leaves slow start; here the loss is an ordinary loss and
 //! the window policy reacts to it.
 //! Parameters: `floor` ms; `initial` ms without a sample (a quarter of the initial timeout).

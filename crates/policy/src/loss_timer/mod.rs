@@ -8,7 +8,7 @@ use anabranch_base::Instant;
 /// What to do when the timer fires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Probe {
-    /// Nothing.
+    /// Do nothing.
     None,
     /// Send the newest outstanding chunk of the path once more (RFC 8985's tail probe).
     Newest,
@@ -23,7 +23,7 @@ pub trait LossTimer: Send {
     fn deadline(&self, _cx: &AssocView<'_>, _path: &PathView) -> Option<Instant> {
         None
     }
-    /// It fired. `outstanding` is newest first.
+    /// The timer fired. `outstanding` is newest first.
     fn expired(
         &mut self,
         _cx: &AssocView<'_>,

@@ -10,21 +10,21 @@ use anabranch_base::{Instant, PathId, PathSet, Rate};
 pub enum Notice {
     /// A packet with DATA left.
     Sent {
-        /// Where.
+        /// Path it left on.
         path: PathId,
         /// Payload bytes.
         bytes: u64,
     },
     /// A sending opportunity ended; all packets released by one event.
     Released {
-        /// Where.
+        /// Path the packets left on.
         path: PathId,
         /// Payload bytes.
         bytes: u64,
     },
     /// Bytes were acknowledged.
     Acked {
-        /// Where.
+        /// Path the bytes were sent on.
         path: PathId,
         /// Payload bytes.
         bytes: u64,
@@ -33,7 +33,7 @@ pub enum Notice {
     },
     /// A loss was noticed.
     Lost {
-        /// Where.
+        /// Path that lost something.
         path: PathId,
     },
 }

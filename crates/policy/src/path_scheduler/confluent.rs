@@ -1,8 +1,8 @@
 //! ConSN: paths work on the same window of chunks from opposite ends.
 //!
-//! Source: Becke, Dreibholz, Bayer, Packeiser, Rathgeb 2013 (P3), §2.2 of our specification. Some paths take the
-//! lowest unsent TSN, the others the highest, until they meet; what is missing forms blocks, and a healthy path runs
-//! towards the hole of a broken one. Which open path sends next follows the weights of §2.1.
+//! Source: Becke, Dreibholz, Bayer, Packeiser, Rathgeb 2013 §III.A. Some paths take the lowest unsent TSN, the others
+//! the highest, until they meet; what is missing forms blocks, and a healthy path runs towards the hole of a broken
+//! one. Which open path sends next follows the weights of §IV.
 //! Deviations: directions are set when a round starts, the fastest path ascending; a path whose partners are gone
 //! ascends; the meeting point is where the pointers meet (no fixed split). `rounds=0` keeps the window open instead
 //! of letting it drain, as delay compensation needs it; a round then ends when its last chunk has left.

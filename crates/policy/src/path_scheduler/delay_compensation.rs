@@ -1,9 +1,9 @@
 //! Path delay compensation: a slow path gets only what the fast one would not deliver earlier.
 //!
-//! Source: Becke, Dreibholz, Bayer, Packeiser, Rathgeb 2013 (P3), §2.4 of our specification. Wraps another
-//! scheduler. For a path that is not the fastest it looks for the first chunk that the fastest path, working through
-//! the window in order, would deliver no earlier; the inner choice moves up to that chunk, or the path stays idle.
-//! Deviations: the base delay is half of the smallest round trip of ten seconds. `estimate=srtt` is the print:
+//! Source: Becke, Dreibholz, Bayer, Packeiser, Rathgeb 2013 §III.B. Wraps another scheduler. For a path that is not the
+//! fastest it looks for the first chunk that the fastest path, working through the window in order, would deliver no
+//! earlier; the inner choice moves up to that chunk, or the path stays idle.
+//! Deviations: the base delay is half of the smallest round trip of ten seconds. `estimate=srtt` is the paper's:
 //! half of the smoothed round trip without the backlog, which oscillates with our own queue. A path without a sample
 //! is tried with one chunk. The window is kept open and as long as the fast path works during the delay
 //! difference; with drained rounds the slow path would starve.
@@ -46,7 +46,7 @@ struct DelayCompensation {
 impl DelayCompensation {
     fn new(p: &Params) -> Self {
         let name = p.word("inner");
-        // Never itself: the words above do not allow it.
+        // Never itself: its name is not among the words above.
         let entry = super::POLICIES.iter().find(|e| e.info.name == name && name != POLICY.info.name);
         let entry = entry.unwrap_or(&super::confluent::POLICY);
         let inner = (entry.build)(&Params::defaults(&entry.info, p.seed()));
@@ -60,7 +60,7 @@ impl DelayCompensation {
         let backlog = if self.by_srtt { 0 } else { p.in_flight };
         self.flight(p) + p.window_rate().time_for(backlog + len)
     }
-    /// The path with the earliest arrival among those that can send or will be acknowledged.
+    /// The path with the earliest arrival among those that can send or still await an acknowledgement.
     fn fastest<'a>(&self, cx: &AssocView<'a>, len: u64) -> Option<&'a PathView> {
         let reachable = cx.paths.iter().filter(|p| cx.eligible.has(p.id) || p.state.usable() && p.in_flight > 0);
         // Without a sample a path looks fast; it must not hold the others back.

@@ -12,14 +12,14 @@ pub enum Decision {
     Send {
         /// Index into [`QueueView::chunks`].
         index: usize,
-        /// Where.
+        /// Path the chunk is sent on.
         path: PathId,
     },
     /// Send chunk `index` on each of `paths`.
     Copies {
         /// Index into [`QueueView::chunks`].
         index: usize,
-        /// Where.
+        /// Paths that get a copy each.
         paths: PathSet,
     },
     /// Nothing before this instant, although a path is open.
@@ -35,7 +35,7 @@ pub enum Settled {
     Sent {
         /// Its TSN.
         tsn: Tsn,
-        /// Where.
+        /// Path it left on.
         path: PathId,
         /// Payload bytes.
         len: u64,
@@ -44,7 +44,7 @@ pub enum Settled {
     Waiting(Instant),
     /// Nothing left.
     Blocked,
-    /// The engine would not carry the decision out.
+    /// The engine refused to carry the decision out.
     Refused,
 }
 
@@ -86,13 +86,13 @@ pub trait PathScheduler: Send {
     fn permutes(&self) -> bool {
         false
     }
-    /// What next? Asked only while `q` is not empty and `cx.eligible` is not empty.
+    /// The next decision. Asked only while `q` is not empty and `cx.eligible` is not empty.
     fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision;
     /// What became of the answer.
     fn settle(&mut self, _cx: &AssocView<'_>, _outcome: &Settled) {}
     /// The queue changed for another reason.
     fn observe(&mut self, _cx: &AssocView<'_>, _q: &QueueView<'_>, _why: Occasion) {}
-    /// Side a path works on, published on the board.
+    /// End of the look-ahead a path works on, published on the board.
     fn direction(&self, _p: PathId) -> Option<Direction> {
         None
     }

@@ -1,7 +1,7 @@
 //! Round robin over the paths.
 //!
-//! Source: Iyengar, Amer, Stewart 2006 (CMT) as its reference simulator does it (baselines B1). Each sending
-//! opportunity starts with the path after the one that sent last and stays on a path while it has room.
+//! Source: Iyengar, Amer, Stewart 2006 (CMT) as its reference simulator does it. Each sending opportunity starts with
+//! the path after the one that sent last and stays on a path while it has room.
 //! Parameters: `strict` 1 gives one chunk to each active path in turn (1:1, the default scheduling that the
 //! confluent-scheduling paper compares with) and waits for a full path as long as something is in flight there.
 

@@ -1,9 +1,9 @@
 //! Round robin in proportion to weights.
 //!
-//! Source: Becke et al. 2013 (P3), weights of §2.1 of our specification without the confluent order. It is the
-//! ablation every judgement of ConSN needs.
-//! Deviations: the largest credit among the paths with room takes the chunk, so a full path delays nobody; arrears
-//! are bounded by 64 KiB.
+//! Source: Becke et al. 2013 §IV, its weights without the confluent order of §III.A. Every judgement of ConSN needs it
+//! as a baseline.
+//! Deviations: among the paths with room the one with the largest credit takes the chunk, so a full path delays none of
+//! the others; arrears are bounded by 64 KiB.
 //! Parameters: `weights`, what the shares follow.
 
 use super::{Decision, PathScheduler, Settled};

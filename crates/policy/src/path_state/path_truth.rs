@@ -1,21 +1,24 @@
 //! A path that has fallen silent is left at once, and taken back at once.
 //!
-//! Source: ours. RFC 7829 waits for a whole timeout, a second or more, before it looks elsewhere; live media cannot.
-//! Two things make a path suspected together. An answer is overdue: the oldest packet in flight left a round trip and
-//! `deviations` mean deviations ago (at least `margin`, at most a second round trip), and the peer's acknowledgement
-//! delay; a peer acknowledges every second packet at once (RFC 9260 §6.2), so the delay ends where the next one left.
-//! And nothing unambiguous was heard of the path for longer than it usually takes from one answer to the next (twice
-//! the mean, one may be lost, and `deviations`; at most what makes an answer overdue), for half a round trip, and for
-//! `min_silence`: one lost packet among others is no silence.
-//! A HEARTBEAT has to be unanswered as well, for as long as a packet, where fewer than `few` packets are in flight, and
-//! where copies of what was came by another path. It leaves when the oldest is late, or its copy leaves.
-//! A suspected path gets no new data and quick probes, its window and error count stay. One answer restores it. T3, at
-//! its time, counts the first error; RFC 7829's states follow after `pfmr` errors: a failed path starts again from a
-//! small window, which a short silence does not deserve.
-//! Only while another path is active that is idle or was heard of since: with nowhere better to go, leaving helps
-//! nobody, and acknowledgements of one path may have been lost on their way by another.
-//! What a path leaves behind should not wait for the others' windows to grow: they have room for `takeover` packets, the
-//! first window of RFC 6928, in use no further than their threshold. Max.Burst still spreads them.
+//! Source: ours. RFC 7829 waits for a whole timeout, a second or more, before it leaves a path; live media cannot wait
+//! so long.
+//! A path is suspected when two things hold together. An answer is overdue: the oldest packet in flight was sent more
+//! than a round trip and `deviations` mean deviations ago (at least `margin`, at most a second round trip), plus the
+//! peer's acknowledgement delay. Since a peer acknowledges every second packet at once (RFC 9260 §6.2), that delay ends
+//! when the next packet was sent. And the path is silent: nothing that was sent on it alone has been acknowledged for
+//! longer than usual between two answers (twice the mean, since one may be lost, and `deviations`), for half a round
+//! trip, and for `min_silence`. So one lost packet among others does not make a path suspected.
+//! With fewer than `few` packets in flight, or where copies of what was sent arrived by another path, a HEARTBEAT has
+//! to be unanswered as well, for as long as a packet. It leaves when the oldest packet is late, or when its copy
+//! leaves.
+//! A suspected path gets no new data and frequent probes; its window and error count stay. One answer restores it. T3
+//! counts the first error when it expires, and RFC 7829's states follow after `pfmr` errors: a failed path restarts
+//! with a small window, which would be too much for a short silence.
+//! A path is only left while another active one is idle or has been heard of since: without a better path leaving is no
+//! use, and acknowledgements of this path may have been lost on their way by the other.
+//! What the path held should not wait until the windows of the others have grown: a path that takes over has room for
+//! `takeover` packets, the initial window of RFC 6928; one in use, no further than its threshold. Max.Burst still spreads
+//! the packets.
 //! Parameters: times in ms; `few`, `takeover` and `pfmr`.
 
 use super::PathStatePolicy;
@@ -102,7 +105,7 @@ impl PathTruth {
             rtt + (p.rtt_deviation * self.deviations).min(most).max(self.margin)
         }
     }
-    /// The silence that says something.
+    /// The silence from which on a path is suspected.
     fn silence(&self, p: &PathView) -> Duration {
         let usual = p.answer_gap * 2 + p.answer_gap_var * self.deviations;
         if p.srtt.is_zero() {

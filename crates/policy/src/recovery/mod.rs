@@ -24,7 +24,7 @@ pub struct Progress {
 /// The one packet that may leave whatever the window says (RFC 9260 §7.2.4 step 3).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pass {
-    /// None.
+    /// No packet.
     No,
     /// On any path, until it was used.
     Anywhere,
@@ -56,14 +56,14 @@ pub trait Recovery: Send {
     fn timeout_ends(&self) -> bool {
         true
     }
-    /// What a SACK that gives something as lost lets leave; `begins` says that an episode began.
+    /// What a SACK that declares something lost lets leave; `begins` says that an episode began.
     fn pass(&self, begins: bool) -> Pass;
     /// No new data leave on any path while something waits to be sent again.
     fn repairs_first(&self) -> bool {
         false
     }
-    /// What was given as lost keeps its place in the window of its path and in the peer's, as far as new data are concerned,
-    /// until it was sent again.
+    /// What was declared lost keeps its place in the window of its path and in the peer's, as far as new data are
+    /// concerned, until it was sent again.
     fn holds_place(&self) -> bool {
         false
     }

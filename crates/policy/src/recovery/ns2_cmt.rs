@@ -2,7 +2,7 @@
 //!
 //! Source: ns-2.35, `sctp/sctp-cmt.cc`, found by its behaviour (experiments/crosscheck-ns2). An episode lasts until
 //! the highest TSN of its start is acknowledged, beyond timeouts, and only what has a higher TSN begins another one. Each
-//! SACK that gives something as lost lets one packet leave, on the path that lost it or not at all. Max.Burst applies
+//! SACK that declares something lost lets one packet leave, on the path that lost it or not at all. Max.Burst applies
 //! once something that was sent again is acknowledged.
 
 use super::{Bursts, Loss, Pass, Progress, Recovery};

@@ -2,7 +2,7 @@
 //!
 //! Source: ns-2.35, `sctp/sctp.cc`, found by its behaviour (experiments/crosscheck-ns2). An episode lasts until the
 //! highest TSN of its start is acknowledged, beyond timeouts, and only what has a higher TSN begins another one. Each SACK
-//! that gives something as lost lets one packet leave. Max.Burst applies from a SACK that acknowledges a fast
+//! that declares something lost lets one packet leave. Max.Burst applies from a SACK that acknowledges a fast
 //! retransmission until it was met once.
 
 use super::{Bursts, Loss, Pass, Progress, Recovery};

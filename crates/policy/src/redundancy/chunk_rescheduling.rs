@@ -1,11 +1,11 @@
 //! The chunk that blocks the buffers moves to a path that has room.
 //!
-//! Source: Dreibholz, Becke, Rathgeb, Tüxen 2010; baselines B16. When the peer's window takes no more, or the send buffer
-//! is filled beyond `fill`, the oldest outstanding chunk leaves again on a path with window, if that is not in recovery,
-//! and off the path it is on. Each chunk moves once. The old path pays for it as for a loss, once for what is in flight
-//! there; the acknowledgement is credited to the new path only.
-//! Deviations: new data is not bound to paths before it leaves, so the fill of the send buffer stands for what waits on
-//! the path; and a path that recovers already is not suspended.
+//! Source: Dreibholz, Becke, Rathgeb, Tüxen 2010. When the peer's window takes no more, or the send buffer is filled
+//! beyond `fill`, the oldest outstanding chunk leaves again on a path with window, if that is not in recovery, and off
+//! the path it is on. Each chunk moves once. The old path pays for it as for a loss, once for what is in flight there;
+//! the acknowledgement is credited to the new path only.
+//! Deviations: new data is not bound to paths before it leaves, so the fill of the send buffer is taken for what waits
+//! on the path; and a path that recovers already is not suspended.
 //! Parameters: `fill`; `blame` 0 leaves the old path's window alone.
 
 use super::{Extra, Redundancy};

@@ -10,14 +10,14 @@ use anabranch_base::{Instant, Tsn};
 pub enum Extra {
     /// Another copy of an outstanding chunk; the first one stays in flight.
     Copy {
-        /// Which.
+        /// TSN of the chunk to copy.
         tsn: Tsn,
     },
     /// Send it again here and take it off the path it is on.
     Move {
-        /// Which.
+        /// TSN of the chunk to move.
         tsn: Tsn,
-        /// The old path's window reacts as to a loss (chunk rescheduling, baselines B16).
+        /// The old path's window reacts as to a loss (Dreibholz et al. 2010).
         blame: bool,
     },
 }
@@ -29,7 +29,7 @@ pub struct SentPayload<'a> {
     pub chunk: &'a ChunkView,
     /// The payload.
     pub payload: &'a [u8],
-    /// When.
+    /// Time the packet left.
     pub at: Instant,
 }
 

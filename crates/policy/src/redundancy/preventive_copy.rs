@@ -1,7 +1,8 @@
 //! Copies of what is late on another path, in window that new data left free.
 //!
-//! Source: Becke, Dreibholz, Bayer, Packeiser, Rathgeb 2013 (P3), overlapping retransmission, with the rules of §2.3
-//! of our specification. A path with nothing to do walks past the meeting point into what the other side sent.
+//! Source: Becke, Dreibholz, Bayer, Packeiser, Rathgeb 2013 §III.A, overlapping retransmission; when a copy is allowed
+//! is ours (docs/papers/confluent-scheduling.md). A path with nothing to do walks past the meeting point into what the
+//! other side sent.
 //! A chunk is copied when it has one live copy, on another path, and is older there than SRTT + 4 RTTVAR; or when
 //! the send buffer is half full; or when only the copy can make its deadline. Copies pay from this path's window.
 //! `mode=always` copies whatever the other paths have outstanding. Nothing is copied that would be late here too.

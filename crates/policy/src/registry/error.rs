@@ -8,17 +8,17 @@ pub enum PolicyError {
     /// No such profile.
     #[error("no profile is called '{name}'{}", hint(name, known))]
     UnknownProfile {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
-        /// What exists.
+        /// Names that exist.
         known: Vec<&'static str>,
     },
     /// No such hook.
     #[error("no hook is called '{name}'{}", hint(name, known))]
     UnknownHook {
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
-        /// What exists.
+        /// Names that exist.
         known: Vec<&'static str>,
     },
     /// No such policy.
@@ -26,9 +26,9 @@ pub enum PolicyError {
     UnknownPolicy {
         /// The hook.
         hook: Hook,
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
-        /// What exists.
+        /// Names that exist.
         known: Vec<&'static str>,
     },
     /// No such parameter.
@@ -36,9 +36,9 @@ pub enum PolicyError {
     UnknownParam {
         /// The policy.
         policy: &'static str,
-        /// What was asked for.
+        /// Name that was asked for.
         name: String,
-        /// What exists.
+        /// Names that exist.
         known: Vec<&'static str>,
     },
     /// A value that does not fit.
@@ -48,9 +48,9 @@ pub enum PolicyError {
         policy: &'static str,
         /// The parameter.
         param: &'static str,
-        /// What was given.
+        /// Value that was given.
         value: String,
-        /// What would do.
+        /// Range or words that are allowed.
         expected: String,
     },
     /// A parameter that is given twice.
@@ -66,17 +66,17 @@ pub enum PolicyError {
     Malformed {
         /// The policy.
         policy: &'static str,
-        /// What was given.
+        /// Text that was given.
         text: String,
     },
     /// Policies that make no sense together.
     #[error("{first} and {second} do not go together: {reason}")]
     Refused {
-        /// One of them, as hook and name.
+        /// One of the policies, as hook and name.
         first: String,
-        /// The other.
+        /// The other policy.
         second: String,
-        /// Why.
+        /// Why they are refused together.
         reason: &'static str,
     },
 }

@@ -25,7 +25,7 @@ impl core::fmt::Display for Value {
 pub struct ParamInfo {
     /// Its name, as in `thin:rto_min=200`.
     pub name: &'static str,
-    /// What holds when nothing is said.
+    /// Value when the user gives none.
     pub default: Value,
     /// Unit of a number; empty for a plain count.
     pub unit: &'static str,
@@ -33,7 +33,7 @@ pub struct ParamInfo {
     pub min: f64,
     /// Largest number.
     pub max: f64,
-    /// Only whole numbers.
+    /// Must the number be whole?
     pub whole: bool,
     /// The words allowed; empty for a number.
     pub words: &'static [&'static str],
@@ -82,7 +82,7 @@ impl ParamInfo {
 /// A registered policy.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PolicyInfo {
-    /// Where it plugs in.
+    /// Hook it belongs to.
     pub hook: Hook,
     /// Its name, equal to its file's.
     pub name: &'static str,

@@ -5,7 +5,7 @@ use anabranch_base::{Duration, RandomStream};
 use core::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// The resolved parameters of a policy. Notes which were read, so a test can find knobs that nobody reads.
+/// The resolved parameters of a policy. Notes which were read, so a test can find parameters that are never read.
 #[derive(Clone, Debug)]
 pub struct Params {
     values: Arc<[(&'static str, Value)]>,

@@ -8,7 +8,7 @@ use std::sync::Arc;
 #[derive(Clone, Debug, PartialEq)]
 struct Choice {
     policy: &'static PolicyInfo,
-    /// Where it stands in the table of its hook.
+    /// Row in the table of its hook.
     at: usize,
     values: Arc<[(&'static str, Value)]>,
 }
@@ -89,7 +89,7 @@ impl Profile {
         }
         out
     }
-    /// The same with all parameters.
+    /// The choice for `hook` with all its parameters.
     pub fn spec_in_full(&self, hook: Hook) -> String {
         let choice = &self.choices[hook.index()];
         let params: Vec<String> = choice.values.iter().map(|(name, value)| format!("{name}={value}")).collect();

@@ -14,16 +14,16 @@ pub enum Binding {
     AtLoss,
 }
 
-/// Where to.
+/// Destination of a retransmission.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Target {
     /// This path.
     On(PathId),
-    /// Not now.
+    /// Not now: wait.
     Wait,
 }
 
-/// The question.
+/// The retransmission a policy is asked about.
 #[derive(Clone, Copy)]
 pub struct Retransmit<'a> {
     /// First chunk of the packet.
@@ -32,12 +32,12 @@ pub struct Retransmit<'a> {
     pub candidates: PathSet,
     /// One packet may ignore the window now (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
     pub free_pass: bool,
-    /// Paths that lost something and have not used the packet that may ignore their window, where that is theirs alone
-    /// (ns-2.35's rule).
+    /// Paths that lost something and have not used the packet that may ignore their window, where only that path may
+    /// use it (ns-2.35's rule).
     pub passes: PathSet,
 }
 
-/// Chooses the destination of retransmissions (P0).
+/// Chooses the destination of retransmissions.
 pub trait RetransmissionPolicy: Send {
     every_policy!();
     /// When paths are chosen.
@@ -51,7 +51,7 @@ pub trait RetransmissionPolicy: Send {
     /// A packet left on the path that the last answer named. Until then an answer is a proposal: a full path is proposed
     /// again and again.
     fn settle(&mut self) {}
-    /// Where to.
+    /// The destination for `r`.
     fn target(&mut self, cx: &AssocView<'_>, r: &Retransmit<'_>) -> Target;
 }
 

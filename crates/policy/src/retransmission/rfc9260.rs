@@ -3,7 +3,7 @@
 //! Source: RFC 9260 §6.4 and §6.4.1. A chunk whose loss a timer noticed leaves on another active path: its own may be
 //! dead, and the other one shares the least with it. Of several the one with the fewest errors is taken, then the most
 //! divergent one, whose interface and remote address both differ, then the next in list order. A chunk that reports
-//! gave as lost stays on its path while that is active, for the path delivers.
+//! declared lost stays on its path while that is active, for the path delivers.
 //! Parameter `reports_move` 1 sends those elsewhere too, as RFC 4960 §6.4.1 was often read.
 
 use super::{RetransmissionPolicy, Retransmit, Target, dormant};
@@ -18,7 +18,7 @@ pub(super) const POLICY: Policy<dyn RetransmissionPolicy> = Policy {
         source: "RFC 9260 §6.4, §6.4.1",
         file: file!(),
         summary: "Another active path after a timeout, the same one after reports.",
-        params: &[ParamInfo::flag("reports_move", false, "what reports gave as lost takes another path as well")],
+        params: &[ParamInfo::flag("reports_move", false, "what reports declared lost takes another path as well")],
     },
     // Without state an association holds nothing for it.
     build: |p| match p.flag("reports_move") {

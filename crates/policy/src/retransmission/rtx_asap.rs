@@ -1,8 +1,8 @@
 //! Any active path with room, at random.
 //!
-//! Source: Iyengar, Amer, Stewart 2006, RTX-ASAP (baselines B3). The draw is uniform; the reference simulator's
-//! successive coin flips are not. Where a repair may ignore the window of the path that lost it, and of no other
-//! (`pass_on_lossy_path`, ns-2.35's rule), that path is drawn from too until it did so, full or not. No parameters.
+//! Source: Iyengar, Amer, Stewart 2006, RTX-ASAP. The draw is uniform; the reference simulator's successive coin flips
+//! are not. Where a repair may ignore the window of the path that lost it, and of no other (`pass_on_lossy_path`,
+//! ns-2.35's rule), that path is drawn from too until it did so, full or not. No parameters.
 
 use super::{RetransmissionPolicy, Retransmit, Target, dormant, draw};
 use crate::registry::{Hook, Params, Policy, PolicyInfo};

@@ -1,14 +1,15 @@
 //! RTX-CSI: window, then threshold, then recent timeouts, then their age.
 //!
-//! Source: Cao, Xu, Guan, Zhang 2012 (P0), §2.2 of our specification. A path that timed out recently is likely to be
-//! bad again, so among equal windows and thresholds the one with the fewest timeouts in the last `tau` wins, and
-//! among those the one whose last timeout is the longest ago.
-//! Deviations: the print reuses indices it needs twice and leaves some unset; each criterion is kept apart here.
-//! `scope=tied` narrows the set from criterion to criterion, as the prose ranks them; `scope=global` is the print,
-//! where each criterion looks for a single best among all active paths. With two paths they agree.
+//! Source: Cao, Xu, Guan, Zhang 2012 §4.2. A path that timed out recently is likely to be bad again, so among equal
+//! windows and thresholds the one with the fewest timeouts in the last `tau` wins, and among those the one whose last
+//! timeout is the longest ago.
+//! Deviations: Algorithm 1 as printed reuses indices it needs twice and leaves some unset; each criterion is kept apart
+//! here.
+//! `scope=tied` narrows the set from criterion to criterion, as the prose ranks them; `scope=global` is as printed:
+//! each criterion looks for a single best among all active paths. With two paths they agree.
 //! `on_full=next` (ours) asks for the next best when the chosen path is full; the paper waits.
-//! How often each criterion decided is counted, once for each packet that left (§5, remark 2 of our specification);
-//! what left while no path was active counts as dormant (§2.4).
+//! How often each criterion decided is counted, once for each packet that left; what left while no path was active
+//! counts as dormant.
 //! Parameters: `tau` s (the paper's run length), `scope`, `on_full`.
 
 use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};

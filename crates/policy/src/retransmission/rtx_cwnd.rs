@@ -1,7 +1,7 @@
 //! The active path with the largest congestion window.
 //!
-//! Source: Iyengar, Amer, Stewart 2006, RTX-CWND (baselines B3), the default of CMT. Ties are drawn uniformly. Waits when that path
-//! is full. No parameters.
+//! Source: Iyengar, Amer, Stewart 2006, RTX-CWND, the default of CMT. Ties are drawn uniformly. Waits when that path is
+//! full. No parameters.
 
 use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
 use crate::registry::{Hook, Params, Policy, PolicyInfo};

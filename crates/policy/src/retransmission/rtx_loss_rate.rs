@@ -1,10 +1,9 @@
 //! The active path with the smallest loss rate.
 //!
-//! Source: Iyengar, Amer, Stewart 2006, RTX-LOSSRATE (baselines B3). Ties are drawn uniformly. Waits when that path
-//! is full.
-//! Deviation: the simulator's experiments told it the true loss rates. `oracle=1` reads what the link layer reports, by
-//! which the lab tells the true rate of a simulated path; without it, and on a path without a report, it is the
-//! engine's estimate, which a real network has.
+//! Source: Iyengar, Amer, Stewart 2006, RTX-LOSSRATE. Ties are drawn uniformly. Waits when that path is full.
+//! Deviation: the simulations of the paper gave the policy the true loss rates. `oracle=1` reads what the link layer
+//! reports, by which the lab passes on the true rate of a simulated path; without it, and on a path without a report,
+//! the engine's estimate is used, which a real network has.
 //! Parameter: `oracle`.
 
 use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
@@ -36,8 +35,8 @@ impl RtxLossRate {
     }
 
     fn loss(&self, p: &PathView) -> Ppm {
-        let told = p.frame_errors.filter(|e| self.oracle && e.total > 0);
-        told.map_or(p.loss, |e| Ppm((u64::from(e.erroneous) * 1_000_000 / u64::from(e.total)) as u32))
+        let reported = p.frame_errors.filter(|e| self.oracle && e.total > 0);
+        reported.map_or(p.loss, |e| Ppm((u64::from(e.erroneous) * 1_000_000 / u64::from(e.total)) as u32))
     }
 }
 

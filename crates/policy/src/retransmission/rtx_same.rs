@@ -1,7 +1,7 @@
 //! Back to the path it was sent on.
 //!
-//! Source: Iyengar, Amer, Stewart 2006, RTX-SAME (baselines B3). While that path is not active, the next active one
-//! in list order. No parameters.
+//! Source: Iyengar, Amer, Stewart 2006, RTX-SAME. While that path is not active, the next active one in list order. No
+//! parameters.
 
 use super::{RetransmissionPolicy, Retransmit, Target, dormant};
 use crate::registry::{Hook, Policy, PolicyInfo};

@@ -1,7 +1,7 @@
 //! The active path with the largest slow-start threshold.
 //!
-//! Source: Iyengar, Amer, Stewart 2006, RTX-SSTHRESH (baselines B3). Ties are drawn uniformly. Waits when that path
-//! is full. No parameters.
+//! Source: Iyengar, Amer, Stewart 2006, RTX-SSTHRESH. Ties are drawn uniformly. Waits when that path is full. No
+//! parameters.
 
 use super::{RetransmissionPolicy, Retransmit, Target, best, dormant, draw};
 use crate::registry::{Hook, Params, Policy, PolicyInfo};

@@ -1,6 +1,6 @@
 //! Lowest TSN first, and the rest of the packet filled with chunks that are still outstanding.
 //!
-//! Source: Petlund et al. 2009 (P2), mechanism 5; the Linux stack does it. A retransmission packet of a sparse
+//! Source: Petlund et al. 2009 §5 and §6.2 on bundling; the Linux stack does it. A retransmission packet of a sparse
 //! stream is mostly empty, and what it carries in addition arrives even if its own packet was lost too.
 //! No parameters.
 

@@ -1,8 +1,8 @@
 //! Most important class first, inside a class the lowest TSN.
 //!
-//! Source: Cheng, Shih, Ke, Zhou 2011 (P4), §2.3 of our specification: differential retransmission.
+//! Source: Cheng, Shih, Ke, Zhou 2011 §III: differential retransmission.
 //! Classes above 2 count as 2. Deviation: a chunk is promoted by one class for every two timeouts it has waited
-//! since it was marked, so that no class starves and the cumulative TSN cannot stand still for ever; the timeout is
+//! since it was marked, so that no class starves and the cumulative TSN cannot stall for ever; the timeout is
 //! estimated from the round-trip time of its last path.
 //! Parameters: `rto_floor` ms, least timeout used for the promotion.
 
@@ -60,7 +60,7 @@ mod tests {
         s
     }
 
-    /// Which of the chunks the engine would take first.
+    /// Index of the chunk the engine would take first.
     fn first(p: &dyn RetransmissionOrder, s: &Scene) -> usize {
         let places = s.chunks.iter().enumerate().map(|(i, c)| (p.rank(&s.cx(), c).place, i));
         places.min().map_or(0, |(_, i)| i)

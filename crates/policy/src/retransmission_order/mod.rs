@@ -5,12 +5,12 @@ use crate::registry::Policy;
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::Instant;
 
-/// Where a marked chunk stands among the others.
+/// Position of a marked chunk among the others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rank {
     /// The least leaves first, and of equals the lowest TSN.
     pub place: u64,
-    /// From then on it is another one, and the policy is asked again; none while the chunk is marked.
+    /// When the rank changes and the policy is asked again; `None` for as long as the chunk is marked.
     pub until: Option<Instant>,
 }
 
@@ -22,7 +22,7 @@ pub trait RetransmissionOrder: Send {
     fn rank(&self, _cx: &AssocView<'_>, _marked: &ChunkView) -> Rank {
         Rank::default()
     }
-    /// Fill the packet with further outstanding chunks of the path (P2 §2.4, mechanism 5).
+    /// Fill the packet with further outstanding chunks of the path (Petlund et al. 2009 §5).
     fn bundles_outstanding(&self, _path: &PathView) -> bool {
         false
     }

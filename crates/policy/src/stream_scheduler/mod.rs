@@ -5,7 +5,7 @@ use crate::registry::Policy;
 use crate::view::StreamView;
 use anabranch_base::StreamId;
 
-/// Where a stream stands among those that have something to send: the least is next. Two streams never have the same
+/// Position of a stream among those that have something to send: the least is next. Two streams never have the same
 /// place when the second number is the order of arrival or the number of the stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Place(pub u128, pub u64);

@@ -44,11 +44,11 @@ pub trait TimerPolicy: Send {
     every_policy!();
     /// Timeout of `p`, back-off included.
     fn rto(&self, p: &PathView) -> Duration;
-    /// When T3 fires.
+    /// When T3 is to fire.
     fn arm(&self, cx: &AssocView<'_>, p: &PathView, _why: Arm) -> Instant {
         cx.now + self.rto(p)
     }
-    /// It fired; asked before anything leaves the path. Answers the new back-off exponent.
+    /// T3 fired; asked before anything leaves the path. Answers the new back-off exponent.
     fn expired(&mut self, p: &PathView) -> u8 {
         p.backoff.saturating_add(1).min(16)
     }
@@ -103,7 +103,7 @@ pub(crate) const PROBE: ParamInfo = ParamInfo::millis(
     "after an expiry a packet may leave each two round trips, at least this and at most 1 s; 0: none",
 );
 
-/// What own profiles do beyond the standard after an expiry.
+/// What our own profiles do beyond the standard after an expiry.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Revival {
     pub resume: bool,

@@ -1,8 +1,8 @@
 //! The timer of thin streams: lower floor, no extension, no doubling.
 //!
-//! Source: Petlund et al. 2009 (P2), mechanisms 1 to 3. While too few packets are in flight for a fast retransmit
-//! the timer is the only repair, so its floor falls to 200 ms, a restart counts from when the now oldest chunk was
-//! sent, and an expiry does not double it. Outside that state it is the standard timer at once.
+//! Source: Petlund et al. 2009 §5.2 and §5.3. While too few packets are in flight for a fast retransmit the timer is
+//! the only repair, so its floor falls to 200 ms, a restart counts from when the now oldest chunk was sent, and an
+//! expiry does not double it. Outside that state it is the standard timer at once.
 //! Deviations: the sixth thin expiry in a row starts the doubling again, from 1 s. Without a sample the initial
 //! timeout stays. `reset=keep_deadline` is the printed arithmetic, which leaves the deadline where it was although
 //! its chunk was acknowledged; it repeats needlessly and is there to reproduce the paper.

@@ -1,12 +1,12 @@
 //! The threshold from a bandwidth estimate made once per round trip.
 //!
-//! Source: Cheng, Shih, Ke, Zhou 2011 (P4), §2.5 of our specification. A round ends when the packet last sent at its
-//! start is acknowledged. Its window over its round-trip time and the rate at which its acknowledgements came in are
-//! mixed by how much of the round the sending took; the mean of that, times the smallest round trip, is the
-//! threshold after losses and at the end of slow start.
+//! Source: Cheng, Shih, Ke, Zhou 2011 §III, eq. 1 and 2. A round ends when the packet last sent at its start is
+//! acknowledged. Its window over its round-trip time and the rate at which its acknowledgements came in are mixed by
+//! how much of the round the sending took; the mean of that, times the smallest round trip, is the threshold after
+//! losses and at the end of slow start.
 //! Deviations: bytes are counted, not acknowledgements, because a delayed SACK covers several packets; the window of
-//! a round is what was in flight at its start; gaps longer than half a round trip are left out. The mean is 0.8/0.2, in slow start a
-//! larger sample replaces it.
+//! a round is what was in flight at its start; gaps longer than half a round trip are left out. The mean is 0.8/0.2; in
+//! slow start a larger sample replaces it.
 //! `mu=printed` multiplies by RTTmin/RTT, which understates the rate under queueing. `startup=always` applies the
 //! threshold after every round of slow start as printed, which ends it in the first round without a queue; the
 //! default waits until a round shows one. No estimate yet: RFC 9260. Not friendly towards flows that halve.

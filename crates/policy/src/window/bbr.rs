@@ -48,7 +48,7 @@ const MIN_RTT_LASTS: Duration = Duration::from_secs(10);
 const DRY: Duration = Duration::from_millis(200);
 /// Largest window, in packets, on the word of a train alone.
 const TRAIN_SHOWS: u64 = 256;
-/// Packets that must be lost before their share says something, and rounds over which they are counted.
+/// Packets that must be lost before their share counts, and rounds over which they are counted.
 const SOME: u64 = 6;
 const ROUNDS_COUNTED: u8 = 4;
 /// Rounds of a probe that showed more, after which it doubles.
@@ -274,7 +274,7 @@ impl Window for Bbr {
         let started = self.phase != Phase::Startup;
         WindowChange {
             set: Some(self.window(p, ack.acked)),
-            // Others read from it that the start is over.
+            // Others read from it that startup is over.
             ssthresh: if started { Self::pipe(p).max(FLOOR * p.mtu) } else { u64::MAX },
             ..WindowChange::default()
         }
@@ -285,7 +285,7 @@ impl Window for Bbr {
             return WindowState { cwnd: p.mtu, ..unchanged(p) };
         }
         if e.bytes == 0 && e.new_episode {
-            // A mark: the queue says itself that it stands.
+            // A mark: the queue itself says that it is building up.
             let ceiling = p.cwnd - p.cwnd / 8;
             self.ceiling = Some(ceiling.max(Self::pipe(p)).max(FLOOR * p.mtu));
             self.enter(cx.now, Phase::Down);

@@ -102,7 +102,7 @@ pub(crate) fn standard_growth(p: &PathView, ack: &AckOnPath) -> WindowChange {
     growth(p, ack)
 }
 
-/// The same, in recovery or not.
+/// [`standard_growth`], in recovery or not.
 pub(crate) fn growth(p: &PathView, ack: &AckOnPath) -> WindowChange {
     let mut change =
         WindowChange { partial_bytes_acked: p.partial_bytes_acked, ssthresh: p.ssthresh, ..WindowChange::default() };
@@ -166,7 +166,7 @@ pub(crate) fn half(p: &PathView) -> u64 {
     half_above(p, 4)
 }
 
-/// The same with another floor, in packets.
+/// `max(cwnd / 2, floor PMDCS)`.
 pub(crate) fn half_above(p: &PathView, floor: u64) -> u64 {
     (p.cwnd / 2).max(floor * p.mtu)
 }

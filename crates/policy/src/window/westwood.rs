@@ -1,8 +1,8 @@
 //! Westwood+: the threshold after a loss is the measured rate times the smallest round trip.
 //!
-//! Source: Grieco, Mascolo 2004 (baselines B11b). Once per round trip, at least 50 ms, the acknowledged bytes give
-//! a rate sample, smoothed by 7/8. A loss sets the threshold to rate times smallest round trip instead of half the
-//! window, so a random loss on a path without a queue costs nothing; a timeout sets the same threshold.
+//! Source: Grieco, Mascolo 2004 (Westwood+). Once per round trip, at least 50 ms, the acknowledged bytes give a rate
+//! sample, smoothed by 7/8. A loss sets the threshold to rate times smallest round trip instead of half the window, so
+//! a random loss on a path without a queue costs nothing; a timeout sets the same threshold.
 //! Deviation: a round in which the window was never full cannot lower the estimate, because it measured the
 //! application; in slow start, where the rate doubles every round, a larger sample is taken as it is, or the first
 //! loss would set the window to a fraction of the pipe. The decay of an idle window lowers no threshold, so that a path
@@ -87,7 +87,7 @@ impl Window for Westwood {
         standard_growth(p, ack)
     }
     fn idle_threshold(&self, cwnd: u64, ssthresh: u64) -> u64 {
-        // It stands for a measured rate, or for a path that never lost anything.
+        // It comes from a measured rate, or for a path that never lost anything.
         cwnd.max(ssthresh)
     }
     fn on_loss(&mut self, cx: &AssocView<'_>, me: PathId, e: &LossEvent, cause: Cause) -> WindowState {

@@ -7,7 +7,7 @@ use crate::text::{ellipsis, text_width};
 
 /// Height of a row of labels.
 const ROW: f64 = 15.0;
-/// Rows of labels above the area; what finds no room is told by its tool tip alone.
+/// Rows of labels above the area; a label without room shows only in the tool tip.
 const MOST_ROWS: usize = 3;
 
 /// What the owner of a plot wants pointed out.

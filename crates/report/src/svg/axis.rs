@@ -90,7 +90,7 @@ impl Scale {
             if axis.log { log_ticks(lo, hi, round) } else { linear(lo, hi, round, target, axis.whole) };
         Scale { lo, hi, log: axis.log, pixels: (0.0, 1.0), ticks }
     }
-    /// The same scale between two pixels.
+    /// This scale between two other pixels.
     pub(super) fn onto(mut self, at_lo: f64, at_hi: f64) -> Scale {
         self.pixels = (at_lo, at_hi);
         self

@@ -149,7 +149,7 @@ impl BarPlot {
         self.notes.limits.push((value, label.into()));
         self
     }
-    /// Width in pixels; 720 unless told otherwise, at least 240.
+    /// Width in pixels; 720 by default, at least 240.
     #[must_use]
     pub fn width(mut self, pixels: f64) -> Self {
         self.width = pixels.clamp(240.0, 4_000.0);

@@ -4,7 +4,7 @@ use crate::style::{AXIS, GRID, INK, PALETTE, PAPER, SOFT};
 use crate::text::{escape, px};
 use std::fmt::Write as _;
 
-/// Which end of a text stands at its coordinate.
+/// Which end of a text is at its coordinate.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Anchor {
     Start,
@@ -19,7 +19,7 @@ pub(super) enum Ink {
     Soft,
     /// The title.
     Name,
-    /// Legend.
+    /// Names in the legend.
     Key,
     /// A number at a bar.
     Value,

@@ -1,4 +1,4 @@
-//! Tool tips over lines: invisible columns that tell all values at their place. No script.
+//! Tool tips over lines: invisible columns that show all values at their place. No script.
 
 use super::annotate::Annotations;
 use super::axis::{Axis, Scale};

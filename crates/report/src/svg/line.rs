@@ -14,7 +14,7 @@ pub(super) enum Join {
     Line,
     /// A value holds until the next one.
     Steps,
-    /// Not at all.
+    /// Points are not joined.
     Points,
 }
 
@@ -119,13 +119,13 @@ impl LinePlot {
         self.x.names = names.into_iter().map(Into::into).collect();
         self
     }
-    /// Width in pixels; 720 unless told otherwise, at least 240.
+    /// Width in pixels; 720 by default, at least 240.
     #[must_use]
     pub fn width(mut self, pixels: f64) -> Self {
         self.width = pixels.clamp(240.0, 4_000.0);
         self
     }
-    /// Height of the data area in pixels; 230 unless told otherwise, at least 60.
+    /// Height of the data area in pixels; 230 by default, at least 60.
     #[must_use]
     pub fn height(mut self, pixels: f64) -> Self {
         self.height = pixels.clamp(60.0, 4_000.0);

@@ -1,7 +1,7 @@
 //! Plots as SVG, drawn by our own hand: no script, no font, no picture from elsewhere.
 //!
 //! Layout from top to bottom: title, note, legend, a strip for labels of events, the plot area, axes. Everything is in
-//! pixels of a view box 720 wide (unless told otherwise) that scales with the page.
+//! pixels of a view box 720 wide (by default) that scales with the page.
 
 mod annotate;
 mod axis;
@@ -19,7 +19,7 @@ pub use line::LinePlot;
 use crate::style::{PAPER, PLOT, VARIABLES};
 use crate::text::{escape, px};
 
-/// Width of a plot in pixels unless told otherwise.
+/// Default width of a plot in pixels.
 pub(crate) const WIDTH: f64 = 720.0;
 /// Room around a plot in a file of its own.
 const MARGIN: f64 = 12.0;

@@ -40,7 +40,7 @@ impl<P> Arrivals<P> {
         }
     }
 
-    /// The same for one of which it is known that it arrives last; what came before it need not be looked at.
+    /// [`push`](Self::push) for a packet that is known to arrive last; what came before it need not be looked at.
     #[inline(always)]
     pub fn push_last(&mut self, packet: Travelling<P>) {
         debug_assert!(self.0.back().is_none_or(|last| last.at <= packet.at), "out of order");

@@ -90,28 +90,28 @@ impl LinkConfig {
         self.deliveries.as_ref().map(DeliveryTrace::mean_rate).or(self.rate)
     }
 
-    /// The same link with this loss.
+    /// This link with this loss.
     #[must_use]
     pub fn with_loss(mut self, loss: LossConfig) -> Self {
         self.loss = loss;
         self
     }
 
-    /// The same link with this limit.
+    /// This link with this limit.
     #[must_use]
     pub fn with_limit(mut self, limit: Limit) -> Self {
         self.limit = limit;
         self
     }
 
-    /// The same link with this queue discipline.
+    /// This link with this queue discipline.
     #[must_use]
     pub fn with_discipline(mut self, discipline: Discipline) -> Self {
         self.discipline = discipline;
         self
     }
 
-    /// The same link with this schedule.
+    /// This link with this schedule.
     #[must_use]
     pub fn with_schedule(mut self, schedule: Schedule) -> Self {
         self.schedule = schedule;

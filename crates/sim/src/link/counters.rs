@@ -3,9 +3,9 @@
 /// A number of packets and their bytes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Tally {
-    /// Packets.
+    /// Number of packets.
     pub packets: u64,
-    /// Bytes.
+    /// Number of bytes.
     pub bytes: u64,
 }
 

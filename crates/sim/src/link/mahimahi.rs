@@ -25,7 +25,7 @@ pub struct DeliveryTrace {
 }
 
 impl DeliveryTrace {
-    /// Bytes of an opportunity unless told otherwise.
+    /// Default bytes per opportunity.
     pub const SIZE: u32 = 1_500;
 
     /// Reads a trace: one time in milliseconds per line. Comments from `#` on are skipped.
@@ -56,7 +56,7 @@ impl DeliveryTrace {
         }
     }
 
-    /// The same trace with this many bytes per opportunity, one at least.
+    /// This trace with this many bytes per opportunity, one at least.
     #[must_use]
     pub fn with_size(mut self, bytes: u32) -> Self {
         self.size = u64::from(bytes.max(1));
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn what_is_not_used_is_lost() {
-        // At 5 and 9 nobody waits; the packet of 9.000 comes too late for that one.
+        // At 5 and 9 no packet waits; the packet of 9.000 comes too late for that one.
         assert_eq!(leave(&mut link("5\n9\n20\n"), &[(9_000, 100)]), [20.0]);
         assert_eq!(leave(&mut link("5\n9\n20\n"), &[(8_999, 100)]), [9.0]);
         // The second comes when the first has just left with bytes to spare.

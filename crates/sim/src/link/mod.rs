@@ -45,7 +45,7 @@ use transmitter::Transmitter;
 pub enum Verdict {
     /// Taken. It may still be lost on the wire.
     Queued,
-    /// Dropped.
+    /// Dropped, and why.
     Dropped(DropReason),
 }
 
@@ -113,7 +113,7 @@ struct Rest<P> {
     /// Filled by the queue when it drops; kept for its room.
     dropped: Vec<Packet<P>>,
     notices: Option<Vec<Notice<P>>>,
-    /// What was dropped, where somebody wants it back.
+    /// What was dropped, where the caller wants it back.
     kept: Option<Vec<P>>,
     /// Fates on the wire of the packets that have not left, as far as they were decided when the link was steady.
     decided: VecDeque<bool>,
@@ -122,7 +122,7 @@ struct Rest<P> {
 /// What happened to a packet inside a link; see [`Link::record`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Notice<P> {
-    /// When.
+    /// Time of the event.
     pub at: Instant,
     /// `None` when the packet left the queue and its transmission began.
     pub dropped: Option<DropReason>,
@@ -186,7 +186,7 @@ impl<P: Clone + Send + 'static> Link<P> {
         self.rest.notices.iter_mut().flat_map(|n| n.drain(..))
     }
 
-    /// How a packet is marked, by a queue that was told to mark.
+    /// How a packet is marked, for a queue whose discipline marks.
     pub fn set_mark(&mut self, mark: Mark<P>) {
         self.rest.queue.set_mark(mark);
     }
@@ -196,7 +196,7 @@ impl<P: Clone + Send + 'static> Link<P> {
         self.rest.kept.get_or_insert_default();
     }
 
-    /// Shares what does not change with a link that has the same.
+    /// Shares what does not change with links that have equal terms.
     pub(crate) fn share_terms(&mut self, known: &mut BTreeSet<Arc<Terms>>) {
         match known.get(&self.steady.terms) {
             Some(terms) => self.steady.terms = Arc::clone(terms),
@@ -238,7 +238,7 @@ impl<P: Clone + Send + 'static> Link<P> {
         }
     }
 
-    /// The same, and says more.
+    /// [`enqueue`](Self::enqueue), which also says when the packet comes out if that is certain.
     #[inline]
     pub(crate) fn put(&mut self, now: Instant, size: u32, payload: P) -> Put {
         if !self.steady.plain {
@@ -425,7 +425,7 @@ impl<P: Clone + Send + 'static> Link<P> {
         self.steady.left_by_now() - self.steady.lost_by_now().packets as usize
     }
 
-    /// Brings the link to `now` and returns the time it then stands at.
+    /// Brings the link to `now` and returns its time after that.
     #[inline]
     pub fn advance(&mut self, now: Instant) -> Instant {
         if !self.steady.on && (self.rest.transmitter.finish_at() <= now || self.rest.next_change <= now) {

@@ -28,7 +28,7 @@ pub enum Setting {
     /// Cut: what waits or is in transmission is dropped, and all that comes; what is on the way
     /// arrives.
     Down,
-    /// Restored.
+    /// The link is up again.
     Up,
 }
 
@@ -48,9 +48,9 @@ impl Setting {
 /// A setting that takes effect at a time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Change {
-    /// When, since the start of the run ([`Instant::ZERO`]).
+    /// Time of the change, since the start of the run ([`Instant::ZERO`]).
     pub at: Duration,
-    /// What.
+    /// The new setting.
     pub set: Setting,
 }
 
@@ -99,7 +99,7 @@ impl Schedule {
         &self.changes
     }
 
-    /// The same times with other settings.
+    /// These times with other settings.
     #[must_use]
     pub fn map(mut self, f: impl Fn(Setting) -> Setting) -> Self {
         self.changes = self.changes.into_iter().map(|c| Change { set: f(c.set), ..c }).collect();

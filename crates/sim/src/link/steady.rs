@@ -10,7 +10,7 @@ use crate::queue::{Discipline, Packet, Queue};
 use anabranch_base::{Duration, Instant, Rate};
 use std::sync::Arc;
 
-/// What does not change while a link is steady. Links with the same share it, so that it stays in the cache.
+/// What does not change while a link is steady. Links with equal terms share them, so that it stays in the cache.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub(crate) struct Terms {
     mtu: u32,
@@ -370,7 +370,7 @@ mod tests {
         /// A link that could be steady does what one does that waits for a change, which never comes in time; whatever
         /// is asked of it in between, and when it is changed by hand.
         #[test]
-        fn nobody_can_tell(
+        fn steady_and_general_links_agree(
             rate in proptest::option::of(prop_oneof![Just(1_000_000_000u64), Just(700_000_001), Just(333_333_333)]),
             (loss, entry) in any::<(bool, bool)>(),
             steps in proptest::collection::vec((0u64..4_000, 1u32..1_500, 0u8..4), 1..80),

@@ -79,7 +79,7 @@ fn limit_counts_waiting_and_in_transmission() {
     let verdicts: Vec<_> = (0..5).map(|i| link.enqueue(at(0), 1_000, i)).collect();
     let full = Verdict::Dropped(DropReason::Queue);
     assert_eq!(verdicts, [Verdict::Queued, Verdict::Queued, Verdict::Queued, full, full]);
-    // What leaves at this very instant is still in the way, whether or not somebody has looked.
+    // What leaves at this very instant is still in the way, whether or not the link was polled.
     assert_eq!(link.enqueue(at(1), 1_000, 5), full);
     link.advance(at(1));
     assert_eq!(link.enqueue(at(1), 1_000, 5), full);
@@ -91,7 +91,7 @@ fn limit_counts_waiting_and_in_transmission() {
 }
 
 #[test]
-fn jitter_keeps_order_unless_told_otherwise() {
+fn jitter_keeps_order_by_default() {
     let config = LinkConfig { jitter: Jitter::Uniform(ms(20)), ..LinkConfig::fixed(None, ms(30)) };
     let ordered = |out: &[Delivery<u64>]| out.windows(2).all(|w| w[0].payload < w[1].payload);
     let (out, _) = run(config.clone(), 3, 2_000, ms(5), 100);

@@ -4,7 +4,7 @@ use super::LossModel;
 use anabranch_base::{Instant, RandomStream};
 use std::collections::BTreeSet;
 
-/// Loses exactly the packets it was told to.
+/// Loses exactly the packets that it lists.
 #[derive(Clone, Debug)]
 pub struct Mask {
     lost: Lost,

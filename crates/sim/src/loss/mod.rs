@@ -30,7 +30,7 @@ pub enum LossConfig {
     None,
     /// Each packet with the same probability, independently.
     Bernoulli {
-        /// Probability.
+        /// Probability of loss.
         p: f64,
     },
     /// Two states that change from packet to packet.

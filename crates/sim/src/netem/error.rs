@@ -22,9 +22,9 @@ struct Inside {
 pub enum Mistake {
     /// A word that has no meaning here.
     Unknown {
-        /// It.
+        /// The unknown word.
         word: String,
-        /// Those that have one.
+        /// Words that are known here.
         known: Vec<&'static str>,
     },
     /// Something about a word, such as that it has no value.
@@ -38,7 +38,7 @@ pub enum Mistake {
     Value {
         /// The word whose value it is.
         word: String,
-        /// Why.
+        /// Why it is no value of the word.
         error: ValueError,
     },
     /// Anything else, in one line.
@@ -69,7 +69,7 @@ impl ParseError {
         ParseError::of(Mistake::Value { word: word.to_owned(), error })
     }
 
-    /// The same, with the place it happened in front.
+    /// This error with the place it happened in front.
     #[must_use]
     pub fn inside(mut self, place: &str) -> Self {
         self.0.places.insert(0, place.to_owned());

@@ -1,4 +1,4 @@
-//! Links in netem's words; the grammar stands in the parent module.
+//! Links in netem's words; the parent module has the grammar.
 
 use super::units::{self, ValueError};
 use super::words::{self, Cursor, canonical};
@@ -8,12 +8,12 @@ use crate::link::{Change, Jitter, LinkConfig, LossPoint, Schedule, Setting};
 use crate::queue::Limit;
 use anabranch_base::Duration;
 
-/// Packets held unless told otherwise, as with netem.
+/// Packets held by default, as with netem.
 const LIMIT: Limit = Limit::packets(1000);
 
-/// Words that a caller reads beside those of links.
+/// Further words of a caller, read beside those of links.
 pub trait Guest {
-    /// They.
+    /// The further words.
     fn words(&self) -> &'static [&'static str];
 
     /// Reads the values of one of them. `at` is the time it is to happen, after the word `at`. True when it is a
@@ -24,7 +24,7 @@ pub trait Guest {
     fn read(&mut self, word: &str, at: Option<Duration>, words: &mut Cursor<'_>) -> Result<bool, ParseError>;
 }
 
-/// No words of its own.
+/// No further words.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoGuest;
 
@@ -124,8 +124,8 @@ pub fn read_links(words: &[String], guest: &mut dyn Guest, from: Option<Duration
     reader.finish()
 }
 
-/// Reads links in pieces, for who has each word with its values in a place of its own and wants to know in which one a
-/// mistake is. A piece ends its last word: values do not run on into the next.
+/// Reads links in pieces, for callers that keep each word and its values in a place of their own and want to know in
+/// which one a mistake is. A piece ends its last word: values do not run on into the next.
 pub struct LinkReader<'g> {
     guest: &'g mut dyn Guest,
     directions: bool,

@@ -1,4 +1,4 @@
-//! Words of a text, one after another, and what to say about one that nobody knows.
+//! Words of a text, one after another, and the error for an unknown one.
 
 use super::ParseError;
 use super::units::ValueError;
@@ -132,7 +132,7 @@ pub(super) fn show_unknown(word: &str, known: &[&'static str], f: &mut fmt::Form
     }
 }
 
-/// Words that may stand in the value of a link's word.
+/// Words that may be part of the value of a link's word.
 pub fn words_of_values(word: &str) -> &'static [&'static str] {
     match word {
         "loss" => &["burst", "none", "random", "gemodel", "timed", "pattern", "outages", "packets"],

@@ -1,4 +1,4 @@
-//! What stands on a host and talks: a transport, a source, a sink.
+//! Agents on hosts: a transport, a source, a sink.
 
 use super::packet::Parcel;
 use super::{Address, AgentId, Packet};

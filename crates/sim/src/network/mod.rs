@@ -221,8 +221,8 @@ impl<X: Clone + Send + 'static> Network<X> {
         self.now
     }
 
-    /// Has every packet told to `observer` from now on; it takes the place of the one before. Costs time in
-    /// proportion to the number of links.
+    /// From now on shows every packet to `observer`, which replaces the one before. Costs time in proportion to the
+    /// number of links.
     pub fn observe(&mut self, observer: Box<dyn Observer<X>>) {
         self.links.iter_mut().for_each(|l| l.link.record());
         self.observer = Some(observer);
@@ -350,7 +350,7 @@ impl<X: Clone + Send + 'static> Network<X> {
                     self.events.push(at, Wake::Link(link).number());
                 }
             }
-            // What stands behind others in a row changes nothing about the first.
+            // What is behind others in a row changes nothing about the first.
             Put::Queued => {
                 if line.wake == Instant::FAR || !line.link.keeps_order() {
                     self.watch(link);

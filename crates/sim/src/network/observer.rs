@@ -1,4 +1,4 @@
-//! Somebody who watches every packet: the hook under traces and captures.
+//! An observer sees every packet: the hook for traces and captures.
 
 use super::{LinkId, Packet};
 use crate::link::DropReason;
@@ -37,11 +37,11 @@ pub enum What {
 /// Something that happened to a packet.
 #[derive(Clone, Copy, Debug)]
 pub struct Event<'a, X> {
-    /// When.
+    /// Time of the event.
     pub at: Instant,
-    /// Where.
+    /// Link or node where it happened.
     pub place: Place,
-    /// What.
+    /// What happened.
     pub what: What,
     /// The packet.
     pub packet: &'a Packet<X>,

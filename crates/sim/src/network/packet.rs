@@ -1,4 +1,4 @@
-//! What travels.
+//! Packets of a simulated network.
 
 use super::{Address, AgentId, Peer};
 use crate::fetch::fetch;

@@ -107,7 +107,7 @@ impl Routes {
         self.onward(self.row(at)?, to)
     }
 
-    /// The same for one whose row is known.
+    /// [`next`](Self::next) for a router whose row is known.
     #[inline]
     pub(super) fn onward(&self, row: Row, to: Address) -> Option<LinkId> {
         if to.0 as usize >= self.ends.len() {

@@ -123,7 +123,7 @@ impl Observer<()> for BySize {
     }
 }
 
-/// P1's cross traffic is in its sizes on the wire, whatever transport a packet is counted as.
+/// The sizes of Xu et al. 2014 are those on the wire, whatever transport a packet is counted as.
 #[test]
 fn a_mix_has_the_papers_sizes_on_the_wire() {
     let mut n = Network::<()>::new(&Topology::single_path((line(10), line(10))), 1).unwrap();

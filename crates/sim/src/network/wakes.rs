@@ -1,4 +1,4 @@
-//! When to look at what next.
+//! The queue of wake-ups: which link or agent to look at next, and when.
 //!
 //! Nearly all wake-ups are of the next milliseconds. Time is cut into epochs. What falls into the one that has begun
 //! lies in slots so short that few hold more than a handful; the next epochs have a row each, from where all goes into
@@ -343,8 +343,8 @@ mod tests {
             prop_assert!(both.model.is_empty());
         }
 
-        /// The same for many entries of few times, on this and that side of the borders of epochs, rows and heap, asked
-        /// for in steps that end between them, and now and then too early.
+        /// The order of a sorted map also for many entries of few times, on this and that side of the borders of
+        /// epochs, rows and heap, asked for in steps that end between them, and now and then too early.
         #[test]
         fn epoch_by_epoch(
             steps in proptest::collection::vec((0u64..200, 0u64..3, 0u32..3, 0u64..4, 0u64..9), 1..400),

@@ -5,13 +5,13 @@ use crate::link::Tally;
 /// How much may be held, waiting or in transmission. `None` means no limit.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Limit {
-    /// Packets.
+    /// Number of packets.
     pub packets: Option<u64>,
-    /// Bytes, overhead included.
+    /// Number of bytes, overhead included.
     pub bytes: Option<u64>,
     /// Is the packet in transmission left out of the count? So it is in ns-2's RED. Here it counts
-    /// unless told otherwise, as in ns-2's drop-tail: a `limit_` of 50 packets holds 50 with the one
-    /// in transmission (it refuses what would be the 50th to wait).
+    /// by default, as in ns-2's drop-tail: a `limit_` of 50 packets holds 50 with the one in transmission (it refuses
+    /// what would be the 50th to wait).
     pub waiting_only: bool,
 }
 
@@ -27,7 +27,7 @@ impl Limit {
     pub const fn bytes(n: u64) -> Self {
         Limit { bytes: Some(n), ..Limit::NONE }
     }
-    /// The same limit without the packet in transmission.
+    /// This limit without the packet in transmission.
     #[must_use]
     pub const fn waiting_only(self) -> Self {
         Limit { waiting_only: true, ..self }
@@ -53,7 +53,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_in_transmission_counts_unless_told_otherwise() {
+    fn what_is_in_transmission_counts_by_default() {
         let (waiting, serving) = (Tally { packets: 2, bytes: 300 }, Tally { packets: 1, bytes: 100 });
         let admits = |l: Limit, bytes| l.admits(waiting, serving, bytes);
         assert!(!admits(Limit::packets(3), 0) && admits(Limit::packets(4), 0));

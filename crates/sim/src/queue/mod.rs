@@ -36,9 +36,9 @@ pub enum Discipline {
     /// First in, first out; what does not fit is dropped ([`DropTail`]).
     #[default]
     DropTail,
-    /// The same, and what comes while so many packets wait is marked.
+    /// First in, first out; what comes while so many packets wait is marked.
     Step {
-        /// So many packets.
+        /// Packets that wait when one is marked.
         mark: u64,
     },
     /// Random early detection ([`Red`]).
@@ -47,7 +47,7 @@ pub enum Discipline {
     CoDel(CoDelParams),
 }
 
-/// What a queue stands in front of.
+/// The transmitter and the delay behind a queue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Line {
     /// Rate of the transmitter; `None` sends at once.
@@ -94,7 +94,7 @@ impl Discipline {
 /// `now` never runs backwards from call to call.
 pub trait Queue<P> {
     /// Takes a packet, or gives it back when it must be dropped. `serving` is what the transmitter
-    /// holds at this moment; limits count it unless told otherwise.
+    /// holds at this moment; limits count it unless they are [`Limit::waiting_only`].
     fn push(&mut self, now: Instant, packet: Packet<P>, serving: Tally) -> Result<(), Packet<P>>;
 
     /// The next packet to transmit. A discipline that drops at the head puts what it dropped into
@@ -105,7 +105,7 @@ pub trait Queue<P> {
     /// Packets that wait, in charged bytes.
     fn waiting(&self) -> Tally;
 
-    /// How packets are marked from now on, by a discipline that was told to; without this it drops instead.
+    /// How packets are marked from now on, by a discipline that marks; without this it drops instead.
     fn set_mark(&mut self, mark: Mark<P>);
 
     /// What it has marked since its start, in bytes without overhead.
@@ -124,7 +124,7 @@ pub trait Queue<P> {
 /// How a queue marks, and what it has marked.
 #[derive(Debug)]
 struct Marker<P> {
-    /// Was it told to mark?
+    /// Does the discipline mark?
     on: bool,
     mark: Option<Mark<P>>,
     marked: Tally,

@@ -21,7 +21,7 @@ pub struct DualDumbbell {
 }
 
 impl DualDumbbell {
-    /// The setting of P0 (RTX-CSI, section 4): 10 Mbit/s and 45 ms between the routers, 100 Mbit/s and 5 ms
+    /// The setting of Cao et al. 2012 §2.3 (RTX-CSI): 10 Mbit/s and 45 ms between the routers, 100 Mbit/s and 5 ms
     /// elsewhere, five edge hosts at each router. The queues are not stated there: 50 packets, what ns-2 takes.
     pub fn rtx_csi() -> Self {
         let link = |mbit: u64, ms| {

@@ -21,7 +21,7 @@ pub struct CableId(pub u32);
 pub enum Role {
     /// Sends and receives; never forwards.
     Host,
-    /// Forwards.
+    /// Forwards packets.
     Router,
 }
 

@@ -1,4 +1,4 @@
-//! Cross traffic of P1: bursts of packets in the sizes met on the Internet, most of them TCP's.
+//! Cross traffic of Xu et al. 2014 §VII.A: bursts of packets in the sizes met on the Internet, most of them TCP's.
 
 use super::{Emission, Kind, ParetoOnOff, Sizes, pareto_on_off};
 use anabranch_base::{Instant, RandomStream, Rate};
@@ -19,12 +19,12 @@ const STREAM_HEADERS: u64 = 40;
 const PACKET_HEADERS: u64 = 28;
 
 impl Mix {
-    /// The sizes of P1, in bytes, and their shares in percent.
+    /// The sizes of Xu et al. 2014, in bytes, and their shares in percent.
     pub const P1_SIZES: [(u32, f64); 5] = [(44, 49.0), (576, 1.2), (628, 2.1), (1_300, 1.7), (1_500, 46.0)];
 
-    /// As P1 has it: its sizes, nine packets of ten over TCP, half a second on and off on average.
-    /// P1 lets the load vary between nothing and half of the access rate: so `peak` is that half, or
-    /// a part of it for each of several sources.
+    /// As in Xu et al. 2014: its sizes, nine packets of ten over TCP, half a second on and off on average. There the
+    /// load varies between nothing and half of the access rate: so `peak` is that half, or a part of it for each of
+    /// several sources.
     pub fn p1(peak: Rate) -> Self {
         let sizes = Sizes::Shares(Self::P1_SIZES.to_vec());
         Mix { packets: ParetoOnOff::half_and_half(peak, sizes), stream_share: 0.9 }

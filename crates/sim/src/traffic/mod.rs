@@ -85,8 +85,8 @@ pub trait Source: Send {
     /// `now`, whenever it is asked.
     fn next(&mut self, now: Instant) -> Option<Emission>;
 
-    /// The same, written to where it is kept: what a call answers in memory, copied at once in larger pieces, waits for
-    /// the stores that made it.
+    /// [`next`](Self::next) written to where it is kept: what a call answers in memory, copied at once in larger
+    /// pieces, waits for the stores that made it.
     fn advance(&mut self, now: Instant, kept: &mut Option<Emission>) {
         *kept = self.next(now);
     }

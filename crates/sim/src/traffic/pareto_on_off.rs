@@ -23,7 +23,7 @@ pub struct ParetoOnOff {
 }
 
 impl ParetoOnOff {
-    /// Bursts and silences of half a second on average with shape 1.5, as P1's cross traffic.
+    /// Bursts and silences of half a second on average with shape 1.5, as the cross traffic of Xu et al. 2014 §VII.A.
     pub const fn half_and_half(peak: Rate, sizes: Sizes) -> Self {
         let half = Duration::from_millis(500);
         ParetoOnOff { peak, sizes, mean_on: half, mean_off: half, shape: 1.5 }

@@ -1,4 +1,4 @@
-//! Thin streams of P2: games and interactive programs that send little and seldom.
+//! Thin streams of Petlund et al. 2009 §3.2: games and interactive programs that send little and rarely.
 //!
 //! The paper prints mean, median, bounds and outer percentiles of the gaps. They are drawn from a
 //! quantile function through these points, log-linear in between; its inner points (0.9 and 0.999)
@@ -39,7 +39,7 @@ pub enum Gaps {
     },
 }
 
-/// The programs whose traces P2 describes.
+/// The programs whose traces Petlund et al. 2009 describe (table 1).
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum ThinApp {
     /// A role-playing game.
@@ -80,7 +80,7 @@ const WORLD_OF_WARCRAFT: Knots =
 const SKYPE: Knots = [(0.0, 0.5), (0.01, 4.0), (0.5, 40.0), (0.9, 50.4), (0.99, 80.0), (0.999, 365.6), (1.0, 1671.0)];
 
 impl Thin {
-    /// One of P2's programs, gaps independent, starting at once.
+    /// One of these programs, gaps independent, starting at once.
     pub fn app(app: ThinApp) -> Self {
         let casa = Gaps::Bursts { count: 4, gap: Duration::from_millis(305), period: Duration::from_secs(30) };
         let quantiles = |knots: Knots| Gaps::Quantiles(knots.to_vec());

@@ -1,4 +1,4 @@
-//! A constant rate in packets whose size is drawn anew each interval: the variable rate source of P0.
+//! A constant rate in packets whose size is drawn anew each interval: the variable rate source of Cao et al. 2012 §2.2.
 //! ns-2 has no such agent; the paper prints 448 kbit/s, 100 to 200 bytes and "interval 200".
 
 use super::{Emission, packet};
@@ -19,7 +19,7 @@ pub struct Vbr {
 }
 
 impl Vbr {
-    /// As P0 has it: 448 kbit/s, 100 to 200 bytes, 200 ms.
+    /// As in Cao et al. 2012 (table 1): 448 kbit/s, 100 to 200 bytes, 200 ms.
     pub const P0: Vbr = Vbr {
         rate: Rate::from_bits_per_sec(448_000),
         min_size: 100,

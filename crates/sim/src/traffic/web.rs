@@ -1,4 +1,4 @@
-//! Web clients of P2: each starts transfers of heavy-tailed size after exponential times.
+//! Web clients of Petlund et al. 2009 §6.2: each starts transfers of heavy-tailed size after exponential times.
 
 use super::{Emission, Kind};
 use crate::draw::{exponential, pareto};
@@ -20,12 +20,12 @@ pub struct Web {
 }
 
 impl Web {
-    /// As P2 has it: 81 clients, 655 ms, 1000 bytes to 64 MB. The paper prints a mean of 9200 bytes
+    /// As in Petlund et al. 2009 §6.2: 81 clients, 655 ms, 1000 bytes to 64 MB. The paper prints a mean of 9200 bytes
     /// and no shape; 1.057 gives that mean once larger sizes are cut to 64 MB.
     pub const P2: Web =
         Web { clients: 81, mean_gap: Duration::from_millis(655), min_size: 1_000, max_size: 64_000_000, shape: 1.057 };
 
-    /// RTT of a client's path where they are spread evenly from `from` to `to` (P2: 10 to 400 ms).
+    /// RTT of a client's path where they are spread evenly from `from` to `to` (with [`Web::P2`] 10 to 400 ms).
     pub fn rtt(&self, client: u32, from: Duration, to: Duration) -> Duration {
         let last = u64::from(self.clients.saturating_sub(1).max(1));
         from + to.saturating_sub(from) * u64::from(client) / last
@@ -68,7 +68,7 @@ impl Source {
 
 impl super::Source for Source {
     fn next(&mut self, now: Instant) -> Option<Emission> {
-        // Poisson processes of equal rates are one of their sum, in which each event is anybody's.
+        // Poisson processes of equal rates are one of their sum, in which each event is of any client.
         let mean = self.config.mean_gap.as_secs_f64() / f64::from(self.config.clients);
         let gap = Duration::from_secs_f64(exponential(&mut self.random, mean));
         let at = self.next.unwrap_or(now) + gap;

@@ -80,7 +80,7 @@ fn kept_order_costs_what_the_running_maximum_says() {
     let delays = parts(|seed| {
         let all = arrivals(jitter, false, Duration::from_millis(5), seed);
         assert!(all.windows(2).all(|w| w[0].0 < w[1].0));
-        // The first ones have nobody before them.
+        // The first packets have none before them.
         mean(all[100..].iter().map(|a| a.1)) - DELAY as f64
     });
     agrees("extra delay", &delays, want, 0.02);

@@ -24,7 +24,7 @@ fn shares_and_bursts(loss: &LossConfig, n: u32, gap: Duration) -> (Vec<f64>, Vec
     (0..40).map(|seed| run(loss, seed, n, gap)).unzip()
 }
 
-/// Fails if losses come too often or seldom, or not independently: then runs are longer than
+/// Fails if losses come too often or too rarely, or not independently: then runs are longer than
 /// `1 / (1 - p)`.
 #[test]
 fn uniform_loss() {

@@ -45,9 +45,9 @@ fn goodput_follows_the_inverse_square_root_of_loss() {
         for (delayed, limit) in [(false, 1.31), (true, 0.93)] {
             for p in [0.000_3, 0.001] {
                 let (mean, half) = constant(config(recovery, delayed), p);
-                let told = format!("{recovery:?}, delayed {delayed}, p {p}: C = {mean:.3} ± {half:.3}");
-                assert!(half < 0.04 * limit, "{told}");
-                assert!((mean - limit).abs() < 0.08 * limit, "{told}");
+                let result = format!("{recovery:?}, delayed {delayed}, p {p}: C = {mean:.3} ± {half:.3}");
+                assert!(half < 0.04 * limit, "{result}");
+                assert!((mean - limit).abs() < 0.08 * limit, "{result}");
             }
         }
     }

@@ -71,7 +71,7 @@ pub fn bytes(a: SocketAddr, mapped: bool) -> Vec<u8> {
     out
 }
 
-/// The same as a `sockaddr_storage`.
+/// An address as a `sockaddr_storage`.
 pub fn storage(a: SocketAddr, mapped: bool) -> [u8; STORAGE] {
     let mut out = [0; STORAGE];
     let b = bytes(a, mapped);

@@ -66,7 +66,7 @@ pub struct SndRcvInfo {
     pub ssn: U16,
     /// sinfo_flags.
     pub flags: U16,
-    /// Padding.
+    /// Padding bytes.
     pub pad: U16,
     /// sinfo_ppid, in network order as the program gave it.
     pub ppid: U32,
@@ -108,7 +108,7 @@ pub struct RcvInfo {
     pub ssn: U16,
     /// rcv_flags.
     pub flags: U16,
-    /// Padding.
+    /// Padding bytes.
     pub pad: U16,
     /// rcv_ppid, in network order.
     pub ppid: U32,
@@ -144,7 +144,7 @@ pub struct NxtInfo {
 pub struct PrInfo {
     /// pr_policy.
     pub policy: U16,
-    /// Padding.
+    /// Padding bytes.
     pub pad: U16,
     /// pr_value.
     pub value: U32,

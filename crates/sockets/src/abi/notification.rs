@@ -99,7 +99,7 @@ pub fn adaptation(id: i32, code: u32) -> Vec<u8> {
     out
 }
 
-/// What [`authentication`] tells.
+/// Indications of [`authentication`].
 #[allow(missing_docs, reason = "the names are the header's")]
 pub mod auth {
     pub const NEW_KEY: u32 = 0;
@@ -134,7 +134,7 @@ pub struct Failed {
     pub sent: bool,
     /// Cause of the error, 0 for none.
     pub error: u32,
-    /// Stream.
+    /// Number of the stream.
     pub stream: u16,
     /// `snd_flags`.
     pub flags: u16,

@@ -4,7 +4,7 @@ use super::address::STORAGE;
 use zerocopy::native_endian::{I32, U16, U32, U64};
 use zerocopy::{FromBytes, Immutable, IntoBytes, KnownLayout};
 
-/// Numbers.
+/// Numbers of the options.
 #[allow(missing_docs, reason = "the names are the header's without their prefix")]
 pub mod name {
     pub const RTOINFO: i32 = 0;

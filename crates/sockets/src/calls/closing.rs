@@ -55,7 +55,7 @@ pub unsafe extern "C-unwind" fn closefrom(first: c_int) {
     if unsafe { close_range(first.max(0) as c_uint, c_uint::MAX, 0) } == 0 {
         return;
     }
-    // An old kernel, or one that is told to refuse the call.
+    // An old kernel, or one that was set up to refuse the call.
     for fd in open_descriptors().into_iter().filter(|fd| *fd >= first && !is_inner(*fd)) {
         // SAFETY: as it came.
         unsafe { close(fd) };

@@ -110,7 +110,7 @@ mod tests {
         let first = align(HEADER + 8);
         assert_eq!(whole_pieces(&b, first - 1), (0, false));
         assert_eq!(whole_pieces(&b, first), (first, false), "the first has room, the second has not");
-        assert_eq!(whole_pieces(&b, first + HEADER + 3), (first + HEADER + 3, true), "nobody needs the padding");
+        assert_eq!(whole_pieces(&b, first + HEADER + 3), (first + HEADER + 3, true), "the padding is not needed");
         assert_eq!(whole_pieces(&b, 1_000), (b.len(), true));
         let mut bad = Vec::new();
         push(&mut bad, SOL_SCTP, kind::SNDINFO, b"short");

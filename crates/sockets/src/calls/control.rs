@@ -11,7 +11,7 @@ type Fcntl = unsafe extern "C-unwind" fn(c_int, c_int, ...) -> c_int;
 type Ioctl = unsafe extern "C-unwind" fn(c_int, Request, ...) -> c_int;
 
 // Both are variadic in C. Their one further argument comes in the register of a third argument, on all platforms where
-// this library is built; where the program gave none, nobody looks at it.
+// this library is built; where the program gave none, it is not read.
 
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn fcntl(fd: c_int, command: c_int, argument: *mut c_void) -> c_int {

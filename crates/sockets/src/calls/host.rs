@@ -140,7 +140,7 @@ fn carry_out(command: &str) {
     }
 }
 
-/// Not needed where time is virtual, and a right that not everybody has.
+/// Not needed where time is virtual, and a right that not every user has.
 #[cfg_attr(not(test), unsafe(no_mangle))]
 pub unsafe extern "C-unwind" fn mlockall(flags: c_int) -> c_int {
     if is_virtual() {

@@ -2,7 +2,7 @@
 //! the C library what is not.
 
 // Every function here is called from C with C's pointers, and has the contract of the C function of its name; what a
-// block relies on beyond that stands beside it.
+// block relies on beyond that is said beside it.
 #![allow(unsafe_code)]
 #![allow(clippy::unnecessary_cast, reason = "types of lengths differ between C libraries")]
 #![allow(clippy::missing_safety_doc, reason = "the contract is that of the C function of the same name")]
@@ -48,7 +48,7 @@ fn answer_int<T: TryInto<isize>>(r: Result<T, Errno>) -> c_int {
 /// The bytes at `p`.
 ///
 /// # Safety
-/// `p` is null or points to `len` readable bytes that nobody changes meanwhile.
+/// `p` is null or points to `len` readable bytes that do not change meanwhile.
 unsafe fn bytes<'a>(p: *const c_void, len: usize) -> &'a [u8] {
     if p.is_null() || len == 0 {
         return &[];

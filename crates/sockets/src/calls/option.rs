@@ -106,7 +106,7 @@ pub unsafe extern "C-unwind" fn getsockopt(
     }))
 }
 
-/// `sctp_peeloff` answers what getsockopt does, and the library of lksctp what stands in the structure.
+/// `sctp_peeloff` answers what getsockopt does, and the library of lksctp what the structure contains.
 fn descriptor_in(v: Result<&[u8], &Errno>) -> c_int {
     v.ok().and_then(|b| read::<PeelOff>(b, 8)).map_or(0, |p| p.descriptor.get())
 }

@@ -18,7 +18,7 @@ type RecvFrom =
     unsafe extern "C-unwind" fn(c_int, *mut c_void, usize, c_int, *mut libc::sockaddr, *mut libc::socklen_t) -> isize;
 type RecvMsg = unsafe extern "C-unwind" fn(c_int, *mut libc::msghdr, c_int) -> isize;
 
-/// A message with what stands beside it in memory.
+/// A message with its ancillary data.
 struct Delivery {
     received: Received,
     address: Vec<u8>,
@@ -92,7 +92,7 @@ fn from_the_wire(fd: c_int) -> Option<Result<Vec<u8>, Errno>> {
         Kind::Packets => match world().wait(fd, |_| Ok(None), |core, _| core.time.read_packet()) {
             Err(Errno(libc::EDEADLK)) => {
                 // A tester takes no error for an answer here.
-                eprintln!("anabranch: no packet will ever leave any more: nobody runs, and no timer either");
+                eprintln!("anabranch: no packet will ever leave any more: no thread runs and no timer is set");
                 std::process::exit(1);
             }
             r => Some(r),

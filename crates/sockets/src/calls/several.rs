@@ -67,7 +67,7 @@ pub unsafe extern "C-unwind" fn recvmmsg(
         }
         if let Some(limit) = limit {
             let left = limit.saturating_sub(now().since(begun));
-            // SAFETY: as above; what is left of it is told.
+            // SAFETY: as above; what is left of it is written back.
             unsafe {
                 (*timeout).tv_sec = (left.as_nanos() / 1_000_000_000) as libc::time_t;
                 (*timeout).tv_nsec = (left.as_nanos() % 1_000_000_000) as _;

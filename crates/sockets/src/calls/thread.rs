@@ -102,7 +102,7 @@ pub unsafe extern "C-unwind" fn pthread_cancel(t: libc::pthread_t) -> c_int {
         let native = next!(c"pthread_cancel" as Cancel);
         let mut done = None;
         // It may wait in one of our calls, where it cannot be cancelled: it ends right after. As long as the lock is held
-        // it does not leave the list, so it is no new thread by its number that is told.
+        // it does not leave the list, so the thread of this number is no newer one.
         if let Some(world) = world_if_any() {
             world.act(|core, _| {
                 // SAFETY: as it came.

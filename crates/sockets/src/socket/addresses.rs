@@ -36,7 +36,7 @@ impl Locals {
         }
     }
 
-    /// Addresses of the host that were told, without loopback.
+    /// Addresses of the host that were named, without loopback.
     pub fn named(&self) -> impl Iterator<Item = IpAddr> + '_ {
         self.host.iter().copied().filter(|a| !a.is_loopback())
     }

@@ -9,7 +9,7 @@ impl Stack {
     /// Binds a socket to one address; port 0 is any that is free.
     ///
     /// # Errors
-    /// Bound already, or somebody else is.
+    /// The socket is bound already, or the port is taken.
     pub fn bind(&mut self, now: Instant, id: SocketId, address: SocketAddr) -> Result<(), Errno> {
         if self.get(id)?.bound.is_some() {
             return Err(Errno::INVALID);
@@ -105,7 +105,7 @@ impl Stack {
                 if e.paths().any(|(_, p)| p.local == local.0) {
                     e.name_address(local, gone.ip());
                 }
-                // To a peer that cannot be told the address stays, as in the kernel.
+                // Where the peer cannot be informed the address stays, as in the kernel.
                 let _ = e.delete_address(now, gone.ip());
             }
         }
@@ -164,7 +164,7 @@ impl Stack {
         let listed = self.listed(&bound, None);
         let s = self.get(id)?;
         let mut config = s.options.association(&self.settings, bound.addresses.iter().any(IpAddr::is_ipv6));
-        config.addresses = listed;
+        config.addresses.listed = listed;
         if let Some(p) = self.ports.get_mut(&bound.port) {
             p.listener = Some(id);
             p.endpoint.set_accept(Some(config));

@@ -30,7 +30,7 @@ impl Stack {
         Ok(())
     }
 
-    /// Ends an association that belongs to nobody any more.
+    /// Ends an association that has no socket any more.
     fn end(&mut self, now: Instant, a: AssociationId, at_once: bool) {
         self.drain(a);
         let over = self.associations.get(&a).is_none_or(|a| a.closed.is_some());

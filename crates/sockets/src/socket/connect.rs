@@ -57,7 +57,7 @@ impl Stack {
         first: SocketAddr,
     ) -> Result<anabranch_engine::AssocId, Errno> {
         let mut config = self.get(id)?.options.association(&self.settings, first.is_ipv6());
-        config.addresses = self.listed(bound, Some(first.ip()));
+        config.addresses.listed = self.listed(bound, Some(first.ip()));
         let local = self.locals.number(source);
         let udp_port = self.get(id)?.options.extensions.udp_port.or(self.settings.udp_port);
         let remote = SocketAddr::new(first.ip(), udp_port.unwrap_or(0));

@@ -54,7 +54,7 @@ impl Stack {
         }
     }
 
-    /// An association that a peer began. The socket that listens has it, or nobody: then it ends at once.
+    /// An association that a peer began. The listening socket has it; without one it ends at once.
     fn incoming(&mut self, now: Instant, port: u16, engine: AssocId) -> Option<AssociationId> {
         let p = self.ports.get_mut(&port)?;
         let listener = p.listener;
@@ -115,7 +115,7 @@ impl Stack {
         self.sockets.values().any(|s| s.waiting.contains(&id))
     }
 
-    /// Throws away what nobody will read.
+    /// Discards what will never be read.
     pub(super) fn drain(&mut self, id: AssociationId) {
         if let Some(mut e) = self.engine_mut(id) {
             while e.recv().is_some() {}
@@ -162,7 +162,7 @@ impl Stack {
                 s.not_connected.extend(error.map(|e| (id, e)));
             }
             if s.style == Style::OneToMany && !s.holds(id) && !begun {
-                // Nobody may ever read on: nothing is kept for it.
+                // It may never be read again: nothing is kept for it.
                 self.forget_association(id);
                 return;
             }

@@ -115,8 +115,8 @@ pub struct Stack {
     locals: Locals,
     departures: VecDeque<Departure>,
     transmit: Transmit,
-    /// Packets to a port that nobody has are answered by this one, which never has an association.
-    nobody: Option<Port>,
+    /// Answers packets to ports without a socket; never has an association.
+    unused_ports: Option<Port>,
     /// What only a world with real packets needs.
     outward: Option<outward::Outward>,
     /// What the last `sendmsg` began.
@@ -145,7 +145,7 @@ impl Stack {
             locals,
             departures: VecDeque::new(),
             transmit: Transmit::default(),
-            nobody: None,
+            unused_ports: None,
             outward: None,
             began: None,
             wet: Vec::new(),
@@ -156,7 +156,7 @@ impl Stack {
     /// Defaults of sockets that are made from now on.
     pub fn settings_mut(&mut self) -> &mut Settings {
         // It answers strangers by the settings of before.
-        self.nobody = None;
+        self.unused_ports = None;
         &mut self.settings
     }
 
@@ -234,13 +234,13 @@ impl Stack {
         match self.ports.get_mut(&port) {
             Some(p) if p.hears(to) => p.endpoint.handle(now, local, from, packet, verify),
             _ => {
-                let mut nobody = self.nobody.take().unwrap_or_else(|| self.strangers(now));
-                nobody.endpoint.handle(now, local, from, packet, verify);
-                while nobody.endpoint.poll_transmit(now, &mut self.transmit) {
+                let mut port = self.unused_ports.take().unwrap_or_else(|| self.strangers(now));
+                port.endpoint.handle(now, local, from, packet, verify);
+                while port.endpoint.poll_transmit(now, &mut self.transmit) {
                     let departure = departure(&self.locals, &self.transmit);
                     self.departures.extend(departure);
                 }
-                self.nobody = Some(nobody);
+                self.unused_ports = Some(port);
             }
         }
         self.settle(now);

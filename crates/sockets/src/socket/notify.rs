@@ -54,7 +54,7 @@ impl Stack {
         self.wet = wet;
     }
 
-    /// Who asks to be told when nothing is left, and has nothing left, is told now (RFC 6458 §6.1.9).
+    /// A program that asks to hear when nothing is left, and has nothing left, hears it now (RFC 6458 §6.1.9).
     pub(super) fn dry_already(&mut self, id: SocketId) {
         let Ok(s) = self.get(id) else { return };
         if !s.options.tells(kind::SENDER_DRY_EVENT) {

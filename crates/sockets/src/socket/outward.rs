@@ -1,5 +1,5 @@
 //! A stack whose packets leave by real sockets: they are asked for one by one, arrive in buffers that are used again, and
-//! whoever waits is told which sockets something happened to.
+//! waiting callers learn which sockets something happened to.
 
 use super::addresses::Route;
 use super::{AssociationId, SocketId, Stack};
@@ -18,7 +18,7 @@ pub(super) struct Outward {
     touched: Vec<SocketId>,
     /// The port that sends next.
     cursor: u16,
-    /// Packets to ports that nobody has are answered: they cannot be another process's.
+    /// Packets to ports without a socket are answered: they cannot be another process's.
     answers_strangers: bool,
     pub claim: Option<Claim>,
 }
@@ -62,9 +62,9 @@ impl Stack {
         if !self.outward.as_ref().is_some_and(|o| o.answers_strangers) {
             return;
         }
-        let mut nobody = self.nobody.take().unwrap_or_else(|| self.strangers(now));
-        nobody.endpoint.handle_borrowed(now, local, from, packet, Verify::Checksum);
-        self.nobody = Some(nobody);
+        let mut port = self.unused_ports.take().unwrap_or_else(|| self.strangers(now));
+        port.endpoint.handle_borrowed(now, local, from, packet, Verify::Checksum);
+        self.unused_ports = Some(port);
     }
 
     /// Events of all endpoints, until there are none.
@@ -97,9 +97,9 @@ impl Stack {
                 }
                 None => {
                     cursor = 0;
-                    let nobody =
-                        self.nobody.as_mut().is_some_and(|p| p.endpoint.poll_transmit(now, &mut self.transmit));
-                    if !nobody {
+                    let answers =
+                        self.unused_ports.as_mut().is_some_and(|p| p.endpoint.poll_transmit(now, &mut self.transmit));
+                    if !answers {
                         break;
                     }
                     true

@@ -38,7 +38,7 @@ pub(super) fn covers(bound: &[IpAddr], ip: IpAddr) -> bool {
 }
 
 impl Stack {
-    /// The endpoint that answers for all ports that nobody has.
+    /// The endpoint that answers for all ports without a socket.
     pub(super) fn strangers(&mut self, now: Instant) -> Port {
         self.port_with(now, 0, true)
     }

@@ -41,7 +41,7 @@ impl Partial {
 /// What goes with a message (`sctp_rcvinfo`, `sctp_sndrcvinfo`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReceivedInfo {
-    /// Stream.
+    /// Number of the stream.
     pub stream: u16,
     /// Its number in the stream, as the chunk has it.
     pub ssn: u16,
@@ -217,8 +217,8 @@ impl Stack {
         }
     }
 
-    /// The association is over in the middle of a message: the program is told before it learns the end. False when
-    /// there is nothing to tell.
+    /// The association is over in the middle of a message: the program hears of that before it learns of the end. False
+    /// when there is nothing to tell.
     fn begun_is_cut_short(&mut self, id: SocketId, a: AssociationId) -> bool {
         let begun = self.associations.get_mut(&a).and_then(|a| a.begun.take());
         begun.is_some_and(|(stream, number)| self.partial_delivery_aborted(id, a, stream, number))
@@ -235,7 +235,7 @@ impl Stack {
         tells
     }
 
-    /// An error that was told where nobody looks is told again.
+    /// Keeps an error for the next call, where the one that got it could not return it.
     ///
     /// # Errors
     /// No such socket.

@@ -36,9 +36,9 @@ impl Reliability {
 pub struct SendRequest {
     /// The message.
     pub payload: Bytes,
-    /// To whom, when the program says it.
+    /// Address of the peer, when the program names one.
     pub to: Option<SocketAddr>,
-    /// By which association, when the program says it.
+    /// Association, when the program names one.
     pub association: Option<i32>,
     /// Stream; the default of the socket without.
     pub stream: Option<u16>,

@@ -53,7 +53,7 @@ pub struct Settings {
     pub pf_retrans: u16,
     /// Primary.Switchover.Max.Retrans; 65535 is never.
     pub ps_retrans: u16,
-    /// Who hears of potentially failed paths: 0 `getsockopt`, 1 nobody, 2 notifications too.
+    /// Who hears of potentially failed paths: 0 `getsockopt`, 1 none, 2 notifications too.
     pub pf_expose: u32,
     /// Programs may turn message interleaving on (RFC 8260).
     pub interleaving: bool,
@@ -69,7 +69,7 @@ pub struct Settings {
     pub send_buffer: usize,
     /// Receive buffer, bytes.
     pub receive_buffer: usize,
-    /// A packet that belongs to nobody is answered with a checksum of zero where that is allowed (RFC 9653).
+    /// A packet without an association is answered with a checksum of zero where that is allowed (RFC 9653).
     pub zero_checksum_for_strangers: bool,
     /// Choices that the standards leave open, and older rules, are those of FreeBSD's and Linux's kernels: see
     /// docs/SOCKETS.md.

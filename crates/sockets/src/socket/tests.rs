@@ -115,19 +115,19 @@ impl Host {
     fn address_states(&mut self, id: SocketId) -> Vec<i32> {
         let word = |b: &Bytes, at: usize| i32::from_ne_bytes(b[at..at + 4].try_into().expect("four bytes"));
         let changes = self.heard(id);
-        let told = changes.iter().filter(|b| b[..2] == kind::PEER_ADDR_CHANGE.to_ne_bytes());
+        let changes = changes.iter().filter(|b| b[..2] == kind::PEER_ADDR_CHANGE.to_ne_bytes());
         // Each of our addresses has a path to it.
-        let mut states: Vec<i32> = told.map(|b| word(b, 136)).collect();
+        let mut states: Vec<i32> = changes.map(|b| word(b, 136)).collect();
         states.sort_unstable();
         states.dedup();
         states
     }
 }
 
-/// RFC 7829 §7.1: doubt of a path is told to who asked for it, and to nobody else.
+/// RFC 7829 §7.1: a program that asked for it hears that a path is doubtful, and no other does.
 #[test]
-fn potentially_failed_addresses_are_told_when_exposed() {
-    for (expose, told) in
+fn potentially_failed_addresses_are_notified_when_exposed() {
+    for (expose, shown) in
         [("0", vec![spc::ADDR_UNREACHABLE]), ("2", vec![spc::ADDR_UNREACHABLE, spc::ADDR_POTENTIALLY_FAILED])]
     {
         let mut h = Host::new(&[("pf_expose", expose), ("pf_enable", "1"), ("path_max_retrans", "3")]);
@@ -136,7 +136,7 @@ fn potentially_failed_addresses_are_told_when_exposed() {
         h.cut = Some(ip("10.0.0.3"));
         h.send(client, a, 100, SendRequest::default());
         h.pass(Duration::from_secs(120));
-        assert_eq!(h.address_states(client), told, "pf_expose {expose}");
+        assert_eq!(h.address_states(client), shown, "pf_expose {expose}");
     }
 }
 
@@ -250,9 +250,9 @@ fn idle_associations_of_a_one_to_many_socket_close() {
     assert!(heard.len() == 1 && heard[0][8] == 3, "SCTP_SHUTDOWN_COMP: {heard:?}");
 }
 
-/// RFC 6458 §6.1.3: each cause that the peer reports, as it stands on the wire. RFC 5061 §4.2.6: the adaptation layer.
+/// RFC 6458 §6.1.3: each cause that the peer reports, as it is on the wire. RFC 5061 §4.2.6: the adaptation layer.
 #[test]
-fn errors_of_the_peer_and_its_adaptation_layer_are_told() {
+fn errors_of_the_peer_and_its_adaptation_layer_are_notified() {
     let mut h = Host::new(&[]);
     let (client, server) = (h.stack.socket(Style::OneToOne, false), h.stack.socket(Style::OneToOne, false));
     for id in [client, server] {
@@ -284,8 +284,8 @@ fn errors_of_the_peer_and_its_adaptation_layer_are_told() {
     let mut packet = to_client.packet[..12].to_vec();
     packet.extend_from_slice(&[9, 0, 0, 15, 0, 4, 0, 4, 0xab, 0xcd, 0, 7, 1, 2, 3, 0]);
     h.arrive(Departure { packet, ..to_client }, Verify::Trusted);
-    let told = |code, value: &[u8]| crate::abi::notification::remote_error(a.0, code, value);
-    assert_eq!(h.heard(client), [told(4, &[]), told(0xabcd, &[1, 2, 3, 0])]);
+    let error = |code, value: &[u8]| crate::abi::notification::remote_error(a.0, code, value);
+    assert_eq!(h.heard(client), [error(4, &[]), error(0xabcd, &[1, 2, 3, 0])]);
 }
 
 /// RFC 7496 §3.2, §4.2: messages that were dropped before they left come back, those for room and those too late.

@@ -1,4 +1,4 @@
-//! What a thread rests on until something changed. The standard library's condition variable asks the C library for the
+//! What a thread waits on until something changed. The standard library's condition variable asks the C library for the
 //! time, which is ours and may stand still, so that its time limits would never pass.
 
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
@@ -15,14 +15,12 @@ impl Changed {
     /// Wakes all that rest.
     pub fn notify_all(&self) {
         self.0.fetch_add(1, SeqCst);
-        let everybody = libc::c_int::MAX;
+        let all = libc::c_int::MAX;
         // SAFETY: wakes whoever waits at this number, which lives as long as the call.
-        unsafe {
-            libc::syscall(libc::SYS_futex, self.0.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, everybody)
-        };
+        unsafe { libc::syscall(libc::SYS_futex, self.0.as_ptr(), libc::FUTEX_WAKE | libc::FUTEX_PRIVATE_FLAG, all) };
     }
 
-    /// How many there have been; asked while nobody can change anything.
+    /// How many changes there have been; read while none can happen.
     pub fn count(&self) -> u32 {
         self.0.load(SeqCst)
     }

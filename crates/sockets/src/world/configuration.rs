@@ -5,8 +5,8 @@ use crate::socket::Settings;
 /// Defaults, then the TOML file that ANABRANCH_CONFIG names, then the file that ANABRANCH_SETTINGS names and
 /// ANABRANCH_SET, `name=value` by lines or commas, then ANABRANCH_LOCAL, ANABRANCH_PROFILE and ANABRANCH_TRANSPORT.
 ///
-/// In virtual time a mistake is told and passed over: the suites set names of kernels that have no meaning here. With
-/// real packets it ends the process.
+/// In virtual time a mistake is reported and passed over: the suites set names of kernels that have no meaning here.
+/// With real packets it ends the process.
 pub fn read(lenient: bool) -> Settings {
     let mut s = if lenient { Settings::default() } else { Settings::outward() };
     let variable = |name: &str| std::env::var(name).ok().filter(|v| !v.is_empty());

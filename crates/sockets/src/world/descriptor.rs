@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ffi::c_int;
 use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 
-/// What stands behind a descriptor.
+/// What a descriptor refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Kind {
     /// An SCTP socket.
@@ -38,7 +38,7 @@ fn process() -> libc::pid_t {
     unsafe { libc::syscall(libc::SYS_getpid) as libc::pid_t }
 }
 
-/// Is this descriptor ours, and this the process that has it? For calls that end what a descriptor stands for.
+/// Is this descriptor ours, and this the process that has it? For calls that end what a descriptor refers to.
 pub fn is_ours_to_close(fd: c_int) -> bool {
     is_ours(fd) && OWNER.load(Relaxed) == process()
 }

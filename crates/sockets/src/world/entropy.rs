@@ -3,7 +3,7 @@
 use crate::socket::EntropySource;
 use anabranch_base::RandomStream;
 
-/// The same in every run.
+/// Randomness that repeats in every run.
 pub fn repeatable() -> EntropySource {
     let mut endpoints = 0;
     Box::new(move || {

@@ -123,7 +123,7 @@ impl Drop for Quiet {
     }
 }
 
-/// Runs `f`, which waits and holds nothing, with the program's signals. `f` is told whether a handler has run that ends
+/// Runs `f`, which waits and holds nothing, with the program's signals. `f` learns whether a handler has run that ends
 /// the wait: one without SA_RESTART or, as in the kernel, any where the wait has a limit.
 pub fn with_signals<T>(limited: bool, f: impl FnOnce(bool) -> T) -> T {
     let Some(mask) = MASK.try_with(Cell::take).ok().flatten() else { return f(false) };
@@ -168,8 +168,8 @@ pub enum Cancellation {
 }
 
 /// Runs `f`. Until it is done no handler of a signal runs in this thread, and it is not cancelled, for it holds locks; but
-/// right afterwards, in a call that may wait, or where the program lets it be cancelled anywhere. `f` is told whether the
-/// program lets it be cancelled at all.
+/// right afterwards, in a call that may wait, or where the program lets it be cancelled anywhere. `f` learns whether
+/// the program lets it be cancelled at all.
 pub fn guarded<T: Failure>(world: &World, waits: Option<Cancellation>, f: impl FnOnce(bool) -> T) -> T {
     if world.is_broken() {
         return T::failure();

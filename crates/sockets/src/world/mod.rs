@@ -69,7 +69,7 @@ pub fn world() -> &'static World {
     let core = Core { stack, descriptors: Descriptors::default(), time: VirtualTime::new(), real: None };
     let new = Box::into_raw(Box::new(World::new(core)));
     if WORLD.compare_exchange(std::ptr::null_mut(), new, SeqCst, SeqCst).is_err() {
-        // SAFETY: another thread was faster, so nobody knows this one.
+        // SAFETY: another thread was faster, so no thread knows this one.
         drop(unsafe { Box::from_raw(new) });
     }
     world_if_any().unwrap_or_else(|| std::process::abort())
@@ -122,7 +122,7 @@ impl World {
         guarded(self, None, |_| f(&self.lock()))
     }
 
-    /// The same again and again until it does not answer [`Errno::AGAIN`], or until `limit` has passed. The socket of
+    /// Calls `f` again and again until it does not answer [`Errno::AGAIN`], or until `limit` has passed. The socket of
     /// `fd` is the one whose news are waited for: a new one of the same number is another.
     ///
     /// # Errors
@@ -192,7 +192,7 @@ impl World {
         core
     }
 
-    /// It panicked: all calls fail from now on, and nobody waits any more.
+    /// It panicked: all calls fail from now on, and no thread waits any more.
     fn give_up(&self) {
         self.broken.store(true, SeqCst);
         self.lock().wake_all();
@@ -247,7 +247,7 @@ pub fn begin() -> Result<(), Errno> {
     real::begin(world())
 }
 
-/// A descriptor that stands for something of ours.
+/// A descriptor for something of ours.
 ///
 /// # Errors
 /// The process has no more.
@@ -256,7 +256,7 @@ pub fn open_descriptor(kind: Kind, flags: c_int, close_on_exec: bool) -> Result<
         Kind::Socket(_) if !is_virtual() => real::pair(close_on_exec).map(|(theirs, ours)| (theirs, Some(ours)))?,
         _ => {
             let exec = if close_on_exec { libc::EFD_CLOEXEC } else { 0 };
-            // SAFETY: makes a descriptor that nobody else knows; by number, for the call may be somebody else's too.
+            // SAFETY: makes a descriptor that no one else knows; by number, for the call may be another library's too.
             let fd = unsafe { libc::syscall(libc::SYS_eventfd2, 0, libc::c_long::from(exec)) as c_int };
             (fd, None)
         }

@@ -11,7 +11,7 @@ macro_rules! next {
         static FOUND: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
         let address = *FOUND.get_or_init(|| $crate::world::next::find($name));
         // SAFETY: the address is that of the C library's function of this name, whose type the caller states.
-        #[allow(unused_unsafe, reason = "some callers stand in an unsafe block, some do not")]
+        #[allow(unused_unsafe, reason = "some callers are inside an unsafe block, some are not")]
         let function = unsafe { std::mem::transmute::<usize, $kind>(address) };
         function
     }};

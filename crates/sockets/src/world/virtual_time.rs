@@ -175,7 +175,7 @@ fn advance(core: &mut Core, limit: Option<Instant>) -> bool {
     true
 }
 
-/// Waits until something changed, or until `deadline`. Time passes if nobody else runs.
+/// Waits until something changed, or until `deadline`. Time passes if no other thread runs.
 pub(super) fn block<'a>(
     world: &'a World,
     mut core: MutexGuard<'a, Core>,
@@ -186,7 +186,7 @@ pub(super) fn block<'a>(
     v.deadlines.extend(deadline);
     let epoch = v.epoch;
     world.changed.notify_all();
-    // Since when, in real time, nobody runs and no deadline is left.
+    // Since when, in real time, no thread runs and no deadline is left.
     let mut hopeless = None;
     let outcome = loop {
         let v = &mut core.time;

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 /// The library that was built with this test.
 pub fn library() -> PathBuf {
     let test = std::env::current_exe().expect("a test has a file");
-    let deps = test.parent().expect("it stands in a folder");
+    let deps = test.parent().expect("it is in a folder");
     let name = "libanabranch_sockets.so";
     let found = [deps.join(name), deps.join("..").join(name)].into_iter().find(|p| p.exists());
     found.expect("cargo builds the library for its tests")
@@ -25,7 +25,7 @@ pub fn compiled(source: &str, to: &Path) -> Option<PathBuf> {
     Some(program)
 }
 
-/// A UDP port that nobody has now.
+/// A UDP port that is free now.
 pub fn free_port() -> u16 {
     let s = UdpSocket::bind("127.0.0.1:0").expect("a socket");
     s.local_addr().expect("its address").port()

@@ -11,7 +11,7 @@ use crate::tlv::without_final_padding;
 pub struct Abort<'a> {
     /// T bit: the verification tag is the receiver's own, sent back.
     pub tag_reflected: bool,
-    /// Why.
+    /// Error causes: why the association ends.
     pub causes: Causes<'a>,
 }
 

@@ -44,7 +44,7 @@ impl DataFlags {
 pub struct DataHeader {
     /// Transmission sequence number.
     pub tsn: Tsn,
-    /// Stream.
+    /// Stream identifier.
     pub stream: StreamId,
     /// Stream sequence number.
     pub ssn: Ssn,

@@ -10,7 +10,7 @@ use crate::tlv::without_final_padding;
 /// A HEARTBEAT chunk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heartbeat<'a> {
-    /// Value of the Heartbeat Info parameter: the sender's own, opaque to everybody else.
+    /// Value of the Heartbeat Info parameter: the sender's own, opaque to its receiver.
     pub info: &'a [u8],
     /// All parameters as received, for the answer. Empty in one to send: then only `info` is written.
     pub params_raw: &'a [u8],

@@ -16,7 +16,7 @@ pub const I_DATA_HEADER_LEN: usize = 20;
 pub struct IDataHeader {
     /// Transmission sequence number.
     pub tsn: Tsn,
-    /// Stream.
+    /// Stream identifier.
     pub stream: StreamId,
     /// Message identifier: ordered and unordered messages of a stream count apart.
     pub mid: Mid,

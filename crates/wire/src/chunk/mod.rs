@@ -1,4 +1,4 @@
-//! Chunks: one file each. This one frames nothing and decides nothing but which file reads a value.
+//! Chunks: one file each. This file only says which of them reads a chunk's value.
 
 mod abort;
 mod asconf;
@@ -81,7 +81,7 @@ pub struct RawChunk<'a> {
     pub whole: &'a [u8],
     /// The packet from this chunk's header to its end: what an AUTH chunk signs (RFC 4895 §6.2).
     pub rest: &'a [u8],
-    /// What follows `value` but stands elsewhere: the payload of a DATA chunk that arrived as slices.
+    /// What follows `value` but is stored elsewhere: the payload of a DATA chunk that arrived as slices.
     pub payload: Option<&'a Bytes>,
 }
 
@@ -215,11 +215,11 @@ pub enum Chunk<'a> {
     Pad(Pad),
     /// draft-stewart-tsvwg-sctpecn.
     Ecne(Ecne),
-    /// A packet that was dropped.
+    /// draft-stewart-tsvwg-sctpktdrprep.
     PacketDrop(PacketDrop<'a>),
     /// draft-stewart-tsvwg-sctpecn.
     Cwr(Cwr),
-    /// Ours.
+    /// An extension of ours, see [`time_stamp.rs`](TimeStamp).
     TimeStamp(TimeStamp),
     /// A type without a format here.
     Unknown(RawChunk<'a>),

@@ -44,7 +44,7 @@ pub struct Sack<'a> {
 }
 
 impl<'a> Sack<'a> {
-    /// The same of the lists of an NR-SACK.
+    /// A SACK of the lists of an NR-SACK.
     pub(super) fn of_lists(cum_tsn: Tsn, a_rwnd: u32, gaps: &'a [[u8; 4]], duplicates: &'a [[u8; 4]]) -> Self {
         Sack { cum_tsn, a_rwnd, packets: 0, gaps, duplicates }
     }
@@ -99,11 +99,11 @@ pub struct SackOut<'a> {
     pub duplicates: &'a [Tsn],
 }
 
-/// A SACK that says in two bits of its flags how many DATA packets came since the one before, at most 3: ours, for a
-/// peer that announced to read it (delayed acknowledgement for CMT).
+/// A SACK that says in two bits of its flags how many DATA packets came since the one before, at most 3: an extension
+/// of ours for a peer that announced to read it (delayed acknowledgement for CMT).
 #[derive(Clone, Copy, Debug)]
 pub struct CountedSack<'a> {
-    /// All else.
+    /// Everything but the count.
     pub sack: SackOut<'a>,
     /// Packets; 3 stands for more, too.
     pub packets: u8,

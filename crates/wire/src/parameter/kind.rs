@@ -59,7 +59,7 @@ pub const ADAPTATION_INDICATION: u16 = 0xc006;
 
 // Ours. The two high bits say: skip it and say nothing, when it is not known.
 
-/// Its sender reads in each SACK how many packets it answers (baselines B2, delayed acknowledgement for CMT).
+/// Its sender reads in each SACK how many packets it answers (delayed acknowledgement for CMT, Iyengar et al. 2006).
 pub const PACKET_COUNT: u16 = 0xbf41;
 /// Its sender reads time stamps beside SACKs.
 pub const TIME_STAMPS: u16 = 0xbf42;

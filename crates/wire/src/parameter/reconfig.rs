@@ -9,9 +9,9 @@ use anabranch_base::Tsn;
 pub mod result {
     /// Success, and there was nothing to do.
     pub const NOTHING_TO_DO: u32 = 0;
-    /// Success.
+    /// Success: the request was performed.
     pub const PERFORMED: u32 = 1;
-    /// Refused.
+    /// The request was refused.
     pub const DENIED: u32 = 2;
     /// Error: a stream number that does not exist.
     pub const WRONG_SSN: u32 = 3;

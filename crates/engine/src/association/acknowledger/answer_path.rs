@@ -24,7 +24,7 @@ impl Association {
     /// Every other such answer goes back by the way they came, and a HEARTBEAT finds out; while it stays unanswered
     /// acknowledgements prefer another path (§6.4). Data by such a path are the moment to ask it again.
     pub(in crate::association) fn doubt_answers(&mut self, now: Instant, path: PathId, seen: &Arrival) {
-        if self.config.sacks_follow_data {
+        if self.config.compatibility.sacks_follow_data {
             return;
         }
         if self.paths.get(path.index()).is_some_and(|p| p.health.answers_lost) {
@@ -48,7 +48,7 @@ impl Association {
         if p.state == PathState::Unconfirmed || p.health.errors > MOST_ASKED {
             return;
         }
-        let patience = self.config.rto_initial * (1 << p.health.errors);
+        let patience = self.config.timers.rto_initial * (1 << p.health.errors);
         if p.probing.pending.is_none() && p.health.doubted_at.is_none_or(|t| now.since(t) >= patience) {
             p.health.doubted_at = Some(now);
             self.request_heartbeat(now, path);
@@ -56,7 +56,7 @@ impl Association {
     }
 
     /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
-    /// (RFC 9260 §6.4; DESIGN decision 2).
+    /// (RFC 9260 §6.4; ARCHITECTURE decision 2).
     pub(in crate::association) fn sack_target(&self) -> Option<PathId> {
         // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
         let is_peers = |p: &Path| {
@@ -72,7 +72,7 @@ impl Association {
             return Some(path);
         }
         let works = |p: &Path| p.state.usable() && !p.access.interface_down && !p.health.answers_lost;
-        let follows = self.config.sacks_follow_data;
+        let follows = self.config.compatibility.sacks_follow_data;
         if follows || self.paths.get(self.acknowledger.path.index()).is_some_and(works) {
             return Some(self.acknowledger.path);
         }

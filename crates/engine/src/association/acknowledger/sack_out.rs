@@ -51,7 +51,7 @@ impl Association {
         let Scratch { gaps, kept, .. } = &mut *self.scratch;
         gaps.clear();
         kept.clear();
-        let how = match (self.peer.nr_sack, self.config.vouch_for_all) {
+        let how = match (self.peer.nr_sack, self.config.extensions.vouch_for_all) {
             (false, _) => Report::Renegable,
             (true, true) => Report::KeepsAll,
             (true, false) => Report::KeepsDelivered,

@@ -63,7 +63,7 @@ impl Association {
         self.addresses.peer_next = a.serial.wrapping_add(1);
         let mut changes = Changes { from, answers: Vec::new(), failing: false, added: 0 };
         // One packet holds the answer (§5.2 E7); what it has no room for is not done either.
-        let room = self.config.packet_size - ANSWER_HEADERS;
+        let room = self.config.mtu.packet_size - ANSWER_HEADERS;
         for raw in a.params.iter_raw().flatten() {
             let longest = ANSWER_FIXED + raw.whole.len().next_multiple_of(4);
             if changes.answers.len() + longest > room {
@@ -138,7 +138,7 @@ impl Association {
             return changes.refuse(correlation, &Cause::ResourceShortage(request));
         };
         changes.succeed(correlation);
-        let wait = self.config.rto_initial * changes.added;
+        let wait = self.config.timers.rto_initial * changes.added;
         self.know_path(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         // Until a nonce has come back it carries nothing else (§5.3 F1, F14), and what did not speak for itself is
@@ -173,7 +173,7 @@ impl Association {
         }
         for local in others {
             let known = self.paths.iter().any(|p| p.local == local && p.remote == remote && p.access.known_to_peer);
-            let full = self.paths.len() >= self.config.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY);
+            let full = self.paths.len() >= self.config.limits.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY);
             if known || full {
                 continue;
             }
@@ -185,7 +185,7 @@ impl Association {
             self.know_path(id);
             if let Some(p) = self.paths.get_mut(id.index()) {
                 p.access.standby = standby;
-                p.timers.heartbeat = Some(now + self.config.rto_initial * wait);
+                p.timers.heartbeat = Some(now + self.config.timers.rto_initial * wait);
             }
             if again.is_none() {
                 self.events.push_back(Event::PathAdded { path: id });

@@ -1,5 +1,5 @@
 //! Addresses that INIT and INIT ACK list: which pairs become paths, and how they are probed (RFC 9260 §5.1.2, §5.4;
-//! DESIGN decision 2).
+//! ARCHITECTURE decision 2).
 //!
 //! With one local interface every address of the peer is a path. With several, each interface is given one pair, the
 //! first that confirms; its other pairs are confirmed and kept warm, and used when it has no better one.
@@ -20,7 +20,7 @@ impl Association {
         let mut remotes = vec![source];
         remotes.extend(listed.iter().map(|ip| with_ip(source, *ip)).filter(|r| r.ip() != source.ip()));
         let mut locals = vec![(first_local, source.ip())];
-        for a in &self.config.addresses {
+        for a in &self.config.addresses.listed {
             if !locals.iter().any(|(l, _)| *l == a.local) {
                 locals.push((a.local, a.ip));
             }
@@ -28,7 +28,7 @@ impl Association {
         let several = locals.len() > 1;
         for p in self.paths.iter_mut() {
             // Paths that the user named need not be asked for when the list tells of their interface.
-            p.access.known_to_peer |= self.config.addresses.iter().any(|a| a.local == p.local);
+            p.access.known_to_peer |= self.config.addresses.listed.iter().any(|a| a.local == p.local);
         }
         // Pairs that share nothing come first: when there is no room for all, they are the ones worth having.
         for shift in 0..remotes.len() {
@@ -45,7 +45,7 @@ impl Association {
         if self.paths.iter().any(|p| p.local == local && p.remote == remote) {
             return;
         }
-        if self.paths.len() >= self.config.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
+        if self.paths.len() >= self.config.limits.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
             return;
         }
         let standby = several && self.paths.iter().any(|p| p.local == local && !p.access.standby);
@@ -61,7 +61,7 @@ impl Association {
         let waiting: Vec<PathId> = self.paths.iter().filter(|p| p.is_listed_unconfirmed()).map(|p| p.id).collect();
         let burst = self.probe_burst();
         for (i, id) in waiting.into_iter().enumerate() {
-            let wait = self.config.rto_initial * (i / burst) as u64;
+            let wait = self.config.timers.rto_initial * (i / burst) as u64;
             if let Some(p) = self.paths.get_mut(id.index()) {
                 p.timers.heartbeat = Some(now + wait);
             }
@@ -74,16 +74,16 @@ impl Association {
         let Some(p) = self.paths.get(id.index()).filter(|p| p.is_listed_unconfirmed()) else { return Duration::ZERO };
         if p.health.errors > self.max_retrans_of(id) {
             // That of RFC 9260 §16 where idle paths are not probed.
-            let own = self.config.heartbeat_interval;
+            let own = self.config.timers.heartbeat_interval;
             return if own.is_zero() { Duration::from_secs(30) } else { own };
         }
         let waiting = self.paths.iter().filter(|p| p.is_listed_unconfirmed()).count();
         let turns = waiting.div_ceil(self.probe_burst()).saturating_sub(1);
-        self.config.rto_initial * turns as u64
+        self.config.timers.rto_initial * turns as u64
     }
 
     fn probe_burst(&self) -> usize {
-        usize::from(self.config.heartbeat_max_burst.max(1))
+        usize::from(self.config.timers.heartbeat_max_burst.max(1))
     }
 
     /// The first pair of an interface to be confirmed is the one it uses.

@@ -19,7 +19,7 @@ pub enum AddressError {
     #[error("the association is not open")]
     Closed,
     /// None of the addresses that we listed.
-    #[error("not an address that the peer was told of")]
+    #[error("not an address that the peer knows")]
     Unknown,
     /// There would be no address left that the peer has confirmed.
     #[error("it is the last confirmed address")]
@@ -34,10 +34,10 @@ impl Association {
     /// [`delete_address`](Self::delete_address) and [`prefer_address`](Self::prefer_address) know it too.
     pub fn name_address(&mut self, local: LocalId, ip: IpAddr) {
         let named = crate::ListedAddress { local, ip };
-        if self.config.addresses.contains(&named) {
+        if self.config.addresses.listed.contains(&named) {
             return;
         }
-        let list = &mut Arc::make_mut(&mut self.config).addresses;
+        let list = &mut Arc::make_mut(&mut self.config).addresses.listed;
         list.retain(|a| a.ip != ip);
         list.push(named);
     }
@@ -86,8 +86,8 @@ impl Association {
         Ok(id)
     }
 
-    /// Takes an address of ours, one of [`crate::AssocConfig::addresses`], away from the association: nothing leaves
-    /// from it any more, and the peer is informed (RFC 5061 §4.2.2, §5.3 F4 to F6).
+    /// Takes an address of ours, one of those [`listed`](crate::config::Addresses::listed), away from the association:
+    /// nothing leaves from it any more, and the peer is informed (RFC 5061 §4.2.2, §5.3 F4 to F6).
     ///
     /// # Errors
     /// See [`AddressError`].
@@ -106,7 +106,7 @@ impl Association {
             self.remove_path(now, id);
         }
         // It is none of ours from now on, for the answer to a peer that restarts too.
-        Arc::make_mut(&mut self.config).addresses.retain(|a| a.ip != ip);
+        Arc::make_mut(&mut self.config).addresses.listed.retain(|a| a.ip != ip);
         self.addresses.leaves(crate::ListedAddress { local, ip });
         self.ask(now, Ask::Delete(ip));
         Ok(())
@@ -136,13 +136,13 @@ impl Association {
         if !self.addresses.has_room() {
             return Err(AddressError::NoRoom);
         }
-        let found = self.config.addresses.iter().find(|a| a.ip == ip);
+        let found = self.config.addresses.listed.iter().find(|a| a.ip == ip);
         found.map(|a| a.local).ok_or(AddressError::Unknown)
     }
 
     /// The peer knows this address of ours: its paths are probed and then used.
     pub(in crate::association) fn probe_from(&mut self, now: Instant, ip: IpAddr) {
-        let Some(local) = self.config.addresses.iter().find(|a| a.ip == ip).map(|a| a.local) else { return };
+        let Some(local) = self.config.addresses.listed.iter().find(|a| a.ip == ip).map(|a| a.local) else { return };
         let own: Vec<PathId> = self.paths.iter().filter(|p| p.local == local).map(|p| p.id).collect();
         for id in own {
             self.know_path(id);

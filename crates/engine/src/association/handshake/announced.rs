@@ -57,8 +57,8 @@ pub(crate) const ANNOUNCED_AS_OURS: u32 = u32::MAX;
 impl<'a> Announced<'a> {
     /// May packets to the peer leave without a checksum (RFC 9653 §5.2)?
     pub fn takes_zero_checksum(&self, config: &AssocConfig) -> bool {
-        let ours = |method: u32| method == ANNOUNCED_AS_OURS || Some(method) == config.error_detection;
-        config.error_detection.is_some() && self.error_detection.is_some_and(ours)
+        let ours = |method: u32| method == ANNOUNCED_AS_OURS || Some(method) == config.extensions.error_detection;
+        config.extensions.error_detection.is_some() && self.error_detection.is_some_and(ours)
     }
 
     /// Reads parameters; stops where a broken one or one of the "stop" kind stands.
@@ -195,28 +195,29 @@ pub(crate) fn announce(
     peer: Option<(&Announced<'_>, IpAddr)>,
     out: &mut Vec<u8>,
 ) {
-    let both = |can: fn(&Announced<'_>) -> bool| config.announce_unasked || peer.is_none_or(|(p, _)| can(p));
+    let both =
+        |can: fn(&Announced<'_>) -> bool| config.compatibility.announce_unasked || peer.is_none_or(|(p, _)| can(p));
     let useful = |ours: IpAddr| peer.is_none_or(|(p, source)| p.supports(ours, source));
-    for a in config.addresses.iter().filter(|a| useful(a.ip)).take(MAX_LISTED) {
+    for a in config.addresses.listed.iter().filter(|a| useful(a.ip)).take(MAX_LISTED) {
         Parameter::from(a.ip).encode(out);
     }
     // Not only to a peer that announced it too: it may send without a checksum and want to receive with one.
-    if let Some(method) = config.error_detection {
+    if let Some(method) = config.extensions.error_detection {
         Parameter::ZeroChecksum(method).encode(out);
     }
-    if let Some(code) = config.adaptation {
+    if let Some(code) = config.extensions.adaptation {
         Parameter::AdaptationIndication(code).encode(out);
     }
-    if config.ecn && both(|p| p.ecn) {
+    if config.extensions.ecn && both(|p| p.ecn) {
         Parameter::EcnCapable.encode(out);
     }
     let mut extensions = SmallVec::<[u8; 8]>::new();
-    if config.partial_reliability && both(|p| p.forward_tsn) {
+    if config.extensions.partial_reliability && both(|p| p.forward_tsn) {
         Parameter::ForwardTsnSupported.encode(out);
         extensions.push(kind::FORWARD_TSN);
     }
-    if config.interleaving && both(|p| p.interleaving) {
-        if config.partial_reliability && both(|p| p.i_forward_tsn) {
+    if config.extensions.interleaving && both(|p| p.interleaving) {
+        if config.extensions.partial_reliability && both(|p| p.i_forward_tsn) {
             extensions.push(kind::I_FORWARD_TSN);
         }
         extensions.push(kind::I_DATA);
@@ -229,25 +230,25 @@ pub(crate) fn announce(
     }
     if config.authenticates() && both(|p| p.auth.is_some()) {
         extensions.push(kind::AUTH);
-        if config.dynamic_addresses {
+        if config.extensions.dynamic_addresses {
             extensions.extend([kind::ASCONF, kind::ASCONF_ACK]);
         }
         auth.encode(&config.chunks_to_authenticate(), out);
     }
-    if config.stream_reconfiguration && both(|p| p.reconfig) {
+    if config.extensions.stream_reconfiguration && both(|p| p.reconfig) {
         extensions.push(kind::RE_CONFIG);
     }
-    if config.nr_sack && both(|p| p.nr_sack) {
+    if config.extensions.nr_sack && both(|p| p.nr_sack) {
         extensions.push(kind::NR_SACK);
     }
-    if config.packet_drop_reports && both(|p| p.packet_drop) {
+    if config.extensions.packet_drop_reports && both(|p| p.packet_drop) {
         extensions.push(kind::PACKET_DROP);
     }
     if !extensions.is_empty() {
         Parameter::SupportedExtensions(&extensions).encode(out);
     }
-    if peer.is_none() && !config.address_types.is_empty() {
-        let list: Vec<u8> = config.address_types.iter().flat_map(|t| t.to_be_bytes()).collect();
+    if peer.is_none() && !config.addresses.types.is_empty() {
+        let list: Vec<u8> = config.addresses.types.iter().flat_map(|t| t.to_be_bytes()).collect();
         Parameter::SupportedAddressTypes(&list).encode(out);
     }
 }

@@ -35,7 +35,7 @@ struct SharedKeys {
 /// Keys and lists of an association. Empty while the peer takes no part.
 #[derive(Debug, Default)]
 pub(crate) struct Authentication {
-    /// The association key of the empty shared key: others differ from it by what stands in front.
+    /// The association key of the empty shared key: others differ from it by their prefix.
     base: Option<AssociationKey>,
     /// Endpoint pair shared keys; none is only the empty one, number 0.
     shared: Option<Box<SharedKeys>>,

@@ -10,12 +10,14 @@ impl Association {
     pub(in crate::association) fn on_control_timer(&mut self, now: Instant) {
         self.handshake.timer = None;
         let (what, limit, why) = match &self.handshake.state {
-            State::CookieWait => (What::Init, self.config.max_init_retrans, CloseReason::NoAnswer),
+            State::CookieWait => (What::Init, self.config.failure.max_init_retrans, CloseReason::NoAnswer),
             State::CookieEchoed { cookie } => {
-                (What::CookieEcho(cookie.clone()), self.config.max_init_retrans, CloseReason::NoAnswer)
+                (What::CookieEcho(cookie.clone()), self.config.failure.max_init_retrans, CloseReason::NoAnswer)
             }
-            State::ShutdownSent => (What::Shutdown, self.config.max_association_retrans, CloseReason::PeerGone),
-            State::ShutdownAckSent => (What::ShutdownAck, self.config.max_association_retrans, CloseReason::PeerGone),
+            State::ShutdownSent => (What::Shutdown, self.config.failure.max_association_retrans, CloseReason::PeerGone),
+            State::ShutdownAckSent => {
+                (What::ShutdownAck, self.config.failure.max_association_retrans, CloseReason::PeerGone)
+            }
             _ => return,
         };
         self.handshake.attempts += 1;
@@ -30,7 +32,7 @@ impl Association {
     /// The RTO of the path (§6.3.1), once there is one, doubled for each repetition (§6.3.3 E2).
     pub(in crate::association) fn start_control_timer(&mut self, now: Instant, path: PathId) {
         let measured = self.paths.get(path.index()).is_some_and(|p| !p.rtt.srtt().is_zero());
-        let rto = if measured { self.rto(path) } else { self.config.rto_initial };
+        let rto = if measured { self.rto(path) } else { self.config.timers.rto_initial };
         self.handshake.timer = Some(now + self.doubled_for_control(rto, self.handshake.attempts.into()));
     }
 

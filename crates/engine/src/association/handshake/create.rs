@@ -32,19 +32,23 @@ impl Association {
         let mtu = config.max_payload() as u64;
         let (initial, local, remote) = (identity.local_initial, identity.local, identity.remote);
         let handshake = Handshake::new(identity, state, entropy);
-        let paths = PathTable::new(mtu, config.initial_window, remote, entropy);
+        let paths = PathTable::new(mtu, config.sending.initial_window, remote, entropy);
         let mut a = Association {
             peer: PeerFeatures::default(),
             policies: Policies::new(policies),
-            views: Views::new(config.send_buffer),
+            views: Views::new(config.limits.send_buffer),
             paths,
             sender: Sender::new(&config, initial),
-            receiver: Receiver::new(config.inbound_streams, config.receive_buffer, config.receive_overhead),
+            receiver: Receiver::new(
+                config.limits.inbound_streams,
+                config.limits.receive_buffer,
+                config.limits.receive_overhead,
+            ),
             acknowledger: Acknowledger::default(),
             control: ControlOut::default(),
             handshake,
             addresses: Addresses::new(initial.0),
-            stream_reset: match config.stream_reconfiguration {
+            stream_reset: match config.extensions.stream_reconfiguration {
                 true => StreamReset::new(initial).into(),
                 false => LazyBox::empty(),
             },

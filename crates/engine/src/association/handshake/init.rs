@@ -21,9 +21,9 @@ impl Association {
     pub(in crate::association) fn init_fields(&self) -> InitFields {
         InitFields {
             tag: self.handshake.local_tag,
-            a_rwnd: u32::try_from(self.config.receive_buffer.max(1_500)).unwrap_or(u32::MAX),
-            outbound_streams: self.config.outbound_streams.max(1),
-            inbound_streams: self.config.inbound_streams.max(1),
+            a_rwnd: u32::try_from(self.config.limits.receive_buffer.max(1_500)).unwrap_or(u32::MAX),
+            outbound_streams: self.config.limits.outbound_streams.max(1),
+            inbound_streams: self.config.limits.inbound_streams.max(1),
             initial_tsn: self.handshake.local_initial,
         }
     }
@@ -56,11 +56,11 @@ impl Association {
         self.begin_on_answer(from, &mut a.addresses);
         self.adopt_peer(f, &a, &a.addresses);
         let path = self.handshake.path;
-        let sample = sample.filter(|_| !self.config.confirm_first);
+        let sample = sample.filter(|_| !self.config.compatibility.confirm_first);
         if let (Some(rtt), Some(p)) = (sample, self.paths.get_mut(path.index())) {
             p.sample_own_round_trip(now, rtt);
         }
-        if !self.config.partial_reliability {
+        if !self.config.extensions.partial_reliability {
             a.report_forward_tsn();
         }
         if !a.report.is_empty() {
@@ -108,7 +108,7 @@ impl Association {
             // It answers from another of its addresses (§5.1.2 C).
             listed.push(from.remote.ip());
         } else if let Some(p) = self.paths.get_mut(self.handshake.path.index()) {
-            // The source is the only address there is (§5.1.2 A). Nobody has named it: it is to be confirmed.
+            // The source is the only address there is (§5.1.2 A). It was not listed: it is to be confirmed.
             (p.local, p.remote, p.origin) = (from.local, from.remote, Origin::Listed);
             self.paths.note_new_address();
         }
@@ -131,26 +131,26 @@ impl Association {
 
     pub(in crate::association) fn adopt_peer(&mut self, f: InitFields, a: &Announced, addresses: &[IpAddr]) {
         self.handshake.peer_tag = f.tag;
-        let outbound = self.config.outbound_streams.max(1).min(f.inbound_streams);
-        self.peer.forward_tsn = a.forward_tsn && self.config.partial_reliability;
+        let outbound = self.config.limits.outbound_streams.max(1).min(f.inbound_streams);
+        self.peer.forward_tsn = a.forward_tsn && self.config.extensions.partial_reliability;
         self.peer.packet_count = a.packet_count;
         self.peer.time_stamps = a.time_stamps && self.config.reads_time_stamps();
-        self.peer.reconfig = a.reconfig && self.config.stream_reconfiguration;
-        self.peer.interleaving = a.interleaving && self.config.interleaving;
+        self.peer.reconfig = a.reconfig && self.config.extensions.stream_reconfiguration;
+        self.peer.interleaving = a.interleaving && self.config.extensions.interleaving;
         if self.peer.interleaving {
             self.peer.forward_tsn &= a.i_forward_tsn;
         }
-        let inbound = self.config.inbound_streams.max(1).min(f.outbound_streams);
+        let inbound = self.config.limits.inbound_streams.max(1).min(f.outbound_streams);
         self.receiver.begin(f.initial_tsn, inbound, self.peer.forward_tsn);
         self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });
         self.sender.begin(outbound, f.a_rwnd, self.peer.interleaving);
-        self.peer.nr_sack = a.nr_sack && self.config.nr_sack;
-        if self.peer.nr_sack && !self.config.vouch_for_all {
+        self.peer.nr_sack = a.nr_sack && self.config.extensions.nr_sack;
+        if self.peer.nr_sack && !self.config.extensions.vouch_for_all {
             self.receiver.note_delivered();
         }
         self.peer.adaptation = a.adaptation;
-        self.peer.ecn = a.ecn && self.config.ecn;
-        self.peer.packet_drop = a.packet_drop && self.config.packet_drop_reports;
+        self.peer.ecn = a.ecn && self.config.extensions.ecn;
+        self.peer.packet_drop = a.packet_drop && self.config.extensions.packet_drop_reports;
         self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
         self.addresses.peer_starts_at(f.initial_tsn.0);
         if let Some(reconfig) = self.stream_reset.used() {
@@ -159,7 +159,7 @@ impl Association {
         let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
         self.handshake.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
         self.settle_mtu();
-        self.peer.asconf = a.asconf && self.config.dynamic_addresses && self.handshake.auth.works();
+        self.peer.asconf = a.asconf && self.config.extensions.dynamic_addresses && self.handshake.auth.works();
         self.learn_addresses(addresses);
     }
 
@@ -214,7 +214,7 @@ impl Association {
             return;
         }
         self.handshake.stale_cookies += 1;
-        if self.handshake.stale_cookies > self.config.max_init_retrans {
+        if self.handshake.stale_cookies > self.config.failure.max_init_retrans {
             return self.close(CloseReason::NoAnswer);
         }
         let waited = now.since(self.handshake.sent_at);

@@ -36,7 +36,7 @@ impl Association {
 
     /// T5: a peer that never lets us finish does not hold us for ever (§9.2).
     fn start_guard(&mut self, now: Instant) {
-        self.handshake.guard = Some(now + self.config.rto_max * 5);
+        self.handshake.guard = Some(now + self.config.timers.rto_max * 5);
         self.handshake.guarded_from = self.sender.cumulative();
     }
 
@@ -53,7 +53,7 @@ impl Association {
 
     /// It does not answer any more (§8.1).
     pub(in crate::association) fn give_up_on_peer(&mut self, now: Instant, why: CloseReason) {
-        if self.config.abort_when_given_up && self.handshake.peer_tag != 0 {
+        if self.config.failure.abort_when_given_up && self.handshake.peer_tag != 0 {
             self.abort_with(now, &[], why);
         } else {
             self.close(why);

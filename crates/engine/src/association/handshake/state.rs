@@ -11,7 +11,7 @@ pub enum Phase {
     Established,
     /// Shutdown under way.
     Closing,
-    /// Over.
+    /// The association is over.
     Closed,
 }
 

@@ -18,7 +18,7 @@ impl Association {
         p.probing.setting = setting;
         // An answer that is awaited decides when the next one leaves.
         let off = match setting {
-            HeartbeatSetting::Configured => self.config.heartbeat_interval.is_zero(),
+            HeartbeatSetting::Configured => self.config.timers.heartbeat_interval.is_zero(),
             HeartbeatSetting::Every(_) => false,
             HeartbeatSetting::Off => true,
         };
@@ -44,7 +44,7 @@ impl Association {
     /// The handshake's path is in use: its next HEARTBEAT is due when it has been idle, or at once where every path has
     /// to answer one before data leave ([`crate::AssocConfig::confirm_first`]).
     pub(in crate::association) fn begin_confirming(&mut self, now: Instant, id: PathId) {
-        self.paths.confirming = self.config.confirm_first;
+        self.paths.confirming = self.config.compatibility.confirm_first;
         if self.paths.confirming {
             self.send_heartbeat(now, id);
         } else {
@@ -67,7 +67,7 @@ impl Association {
     /// HB.interval of a path; none where the user switched its HEARTBEATs off.
     pub(in crate::association) fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
         match p.probing.setting {
-            HeartbeatSetting::Configured => Some(self.config.heartbeat_interval).filter(|i| !i.is_zero()),
+            HeartbeatSetting::Configured => Some(self.config.timers.heartbeat_interval).filter(|i| !i.is_zero()),
             HeartbeatSetting::Every(d) => Some(d),
             HeartbeatSetting::Off => None,
         }
@@ -104,9 +104,9 @@ impl Association {
     /// How long a probe may take: the path's own round trips, not the floor of T3, doubled by each error; but a
     /// policy that looks after a lost path more often is asked.
     pub(in crate::association) fn probe_timeout(&self, id: PathId) -> Duration {
-        let Some(p) = self.paths.get(id.index()) else { return self.config.rto_initial };
+        let Some(p) = self.paths.get(id.index()) else { return self.config.timers.rto_initial };
         let base = if p.rtt.srtt().is_zero() {
-            self.config.rto_initial
+            self.config.timers.rto_initial
         } else {
             (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
         };
@@ -166,7 +166,7 @@ impl Association {
         }
         let Some(p) = self.paths.get(id.index()) else { return };
         // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
-        let interval = self.heartbeat_interval(p).unwrap_or(self.config.heartbeat_interval);
+        let interval = self.heartbeat_interval(p).unwrap_or(self.config.timers.heartbeat_interval);
         let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < interval);
         if p.state == PathState::Active && recent && p.flight.bytes() > 0 {
             self.schedule_heartbeat(now, id);
@@ -223,12 +223,13 @@ impl Association {
     /// Has a probe that was lost waited as long as a timer of §6.3 would have? Where a policy looks after a silent path
     /// more often, so many probes together count as one.
     fn was_patient(&self, now: Instant, id: PathId, waited: Duration) -> bool {
-        let least = self.config.rto_initial;
+        let least = self.config.timers.rto_initial;
         let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.paths.errors.count().min(16)));
         let silent = |t: Option<Instant>, d: Duration| t.is_none_or(|t| now.since(t) >= d);
         let heard = self.paths.get(id.index()).and_then(|p| p.health.last_heard);
         waited >= least
-            || silent(heard, least) && silent(self.paths.errors.last(), doubled.min(self.config.rto_max).max(least))
+            || silent(heard, least)
+                && silent(self.paths.errors.last(), doubled.min(self.config.timers.rto_max).max(least))
     }
 
     pub(in crate::association) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
@@ -250,7 +251,7 @@ impl Association {
         let Some((&path, nonce)) = info.split_first() else { return };
         let Ok(nonce) = nonce.try_into().map(u64::from_be_bytes) else { return };
         let id = PathId(path);
-        if self.config.path_mtu_discovery.is_some() && self.probe_answered(now, id, nonce) {
+        if self.config.mtu.discovery.is_some() && self.probe_answered(now, id, nonce) {
             return;
         }
         if self.train_answered(now, id, nonce) {

@@ -17,7 +17,7 @@ impl Association {
         origin: Origin,
     ) -> Option<PathId> {
         let window = (self.policies.window)();
-        if self.paths.len() >= self.config.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
+        if self.paths.len() >= self.config.limits.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
             return self.recycle_path(local, remote, origin);
         }
         let id = PathId(self.paths.len() as u8);
@@ -28,10 +28,10 @@ impl Association {
 
     /// What a new path needs by its association's configuration only.
     fn begin_path(&mut self, id: PathId) {
-        if let Some(wanted) = self.config.path_mtu_discovery
+        if let Some(wanted) = self.config.mtu.discovery
             && let Some(p) = self.paths.list.get_mut(id.index())
         {
-            let (base, floor) = (self.config.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
+            let (base, floor) = (self.config.mtu.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
             p.mtu.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
         }
         self.follow_tsns();
@@ -45,7 +45,7 @@ impl Association {
     }
 
     fn first_window(&self, remote: SocketAddr) -> FirstWindow {
-        self.paths.first_window(self.config.initial_window, self.config.initial_ssthresh, remote)
+        self.paths.first_window(self.config.sending.initial_window, self.config.sending.initial_ssthresh, remote)
     }
 
     /// Reuses the number of the path that has been useless for longest. Paths that carry something stay.
@@ -62,12 +62,12 @@ impl Association {
         self.paths[id.index()] = Path::new(id, local, remote, origin, self.first_window(remote), window);
         self.begin_path(id);
         self.views.forget(id);
-        self.paths.note_initial_window(self.config.initial_window);
+        self.paths.note_initial_window(self.config.sending.initial_window);
         Some(id)
     }
 
     /// Adds one of our own interfaces as a further path to `remote`. It joins by ASCONF under AUTH and is used once
-    /// its nonce came back; towards a peer without these extensions nothing is sent from it (DESIGN decision 2).
+    /// its nonce came back; towards a peer without these extensions nothing is sent from it (ARCHITECTURE decision 2).
     /// None when the association has no room for another path.
     pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
         self.touch_views();
@@ -84,7 +84,8 @@ impl Association {
             self.readd_path(now, id, was_down);
             return Some(id);
         }
-        let listed = self.handshake.state().is_connected() && self.config.addresses.iter().any(|a| a.local == local);
+        let listed =
+            self.handshake.state().is_connected() && self.config.addresses.listed.iter().any(|a| a.local == local);
         let id = self.new_path(local, remote, if listed { Origin::Listed } else { Origin::AddedByUs })?;
         self.events.push_back(Event::PathAdded { path: id });
         if listed {
@@ -96,7 +97,7 @@ impl Association {
     }
 
     /// `size` bytes is the largest SCTP packet that `path` carries, as the user found (§7.3); never above the
-    /// association's packet size, or what discovery ([`AssocConfig::path_mtu_discovery`](crate::AssocConfig)) finds.
+    /// association's packet size, or what discovery ([`discovery`](crate::config::Mtu)) finds.
     /// Messages are cut for the smallest of all paths, so that a chunk fits any of them. What is cut already stays as it
     /// is and is left to IP to divide (§6.9), see [`Transmit::may_divide`](crate::Transmit). False when there is no such
     /// path.
@@ -150,11 +151,11 @@ impl Association {
             if p.local == local && p.access.interface_down {
                 p.access.interface_down = false;
                 let id = p.id;
-                // From an address the peer has not learnt nothing but the request may leave (DESIGN decision 2).
+                // From an address the peer has not learnt nothing but the request may leave (ARCHITECTURE decision 2).
                 p.access.known_to_peer &= !self.peer.asconf;
                 let start = FirstWindow {
-                    cwnd: initial_window(self.config.initial_window, self.paths.mtu, p.remote),
-                    ssthresh: self.config.initial_ssthresh,
+                    cwnd: initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote),
+                    ssthresh: self.config.sending.initial_ssthresh,
                 };
                 p.reset_congestion(start, (self.policies.window)());
                 if let Some(d) = &mut p.mtu.discovery {
@@ -244,7 +245,9 @@ impl Association {
     /// What the user sees of a state.
     pub(in crate::association) fn shown_state(&self, s: PathState) -> PathState {
         match s {
-            PathState::PotentiallyFailed | PathState::Suspected if !self.config.shows_doubt => PathState::Active,
+            PathState::PotentiallyFailed | PathState::Suspected if !self.config.failure.shows_doubt => {
+                PathState::Active
+            }
             s => s,
         }
     }
@@ -261,7 +264,7 @@ impl Association {
         if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.access.interface_down && !removed {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
-                let first = initial_window(self.config.initial_window, self.paths.mtu, p.remote);
+                let first = initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote);
                 p.congestion.cwnd = p.congestion.cwnd.min(first).max(self.paths.mtu);
                 p.expiry.backoff = 0;
                 self.send_train(now, id);
@@ -279,7 +282,7 @@ impl Association {
     /// Path.Max.Retrans of a path.
     pub(in crate::association) fn max_retrans_of(&self, id: PathId) -> u16 {
         let own = self.paths.get(id.index()).and_then(|p| p.health.limits.max_retrans);
-        own.unwrap_or(self.config.max_path_retrans)
+        own.unwrap_or(self.config.failure.max_path_retrans)
     }
 
     /// One more error on a path; its policy says what that means.
@@ -317,7 +320,7 @@ impl Association {
 
     /// The primary path has this many errors: perhaps the one that is used in its place takes its role (RFC 7829 §5).
     fn switch_primary(&mut self, errors: u16) {
-        let Some(limit) = self.config.primary_switchover else { return };
+        let Some(limit) = self.config.failure.primary_switchover else { return };
         let max = self.max_retrans_of(self.paths.primary);
         let own = self.paths.get(self.paths.primary.index()).and_then(|p| p.health.limits.potentially_failed);
         let lowest = own.map_or(self.policies.path_state.leaves_above(max), |most| most.min(max));
@@ -387,8 +390,8 @@ impl Association {
 
     /// One more error in a row of the association; too many end it (§8.1).
     pub(in crate::association) fn association_error(&mut self, now: Instant) {
-        if self.paths.errors.note(now, self.config.rto_initial)
-            && self.paths.errors.count() > self.config.max_association_retrans
+        if self.paths.errors.note(now, self.config.timers.rto_initial)
+            && self.paths.errors.count() > self.config.failure.max_association_retrans
             && self.peer_deadline().is_none()
         {
             self.give_up_on_peer(now, crate::event::CloseReason::PeerGone);
@@ -398,7 +401,7 @@ impl Association {
     /// When a peer that owes an answer is given up, where that is a matter of time.
     pub(in crate::association) fn peer_deadline(&self) -> Option<Instant> {
         let first = self.paths.errors.first()?;
-        let limit = self.config.peer_timeout?;
+        let limit = self.config.failure.peer_timeout?;
         // One that never answered anything but the handshake is silent since the first error.
         Some(self.paths.iter().filter_map(|p| p.health.last_heard).max().unwrap_or(first) + limit)
     }

@@ -24,19 +24,19 @@ impl Association {
 
     /// Packet size with the AUTH chunk that every packet may get.
     fn whole_packet(&self, path: PathId) -> usize {
-        let Some(p) = self.paths.get(path.index()) else { return self.config.packet_size };
-        p.mtu.discovery.as_ref().map_or(self.config.packet_size, |d| d.size()).min(p.mtu.packet_size)
+        let Some(p) = self.paths.get(path.index()) else { return self.config.mtu.packet_size };
+        p.mtu.discovery.as_ref().map_or(self.config.mtu.packet_size, |d| d.size()).min(p.mtu.packet_size)
     }
 
     /// Messages are cut for the smallest packet of all paths; where discovery looks for it, of those in use.
     pub(in crate::association) fn settle_mtu(&mut self) {
-        let searches = self.config.path_mtu_discovery.is_some();
+        let searches = self.config.mtu.discovery.is_some();
         if searches {
             self.name_small_paths();
         }
         let in_use = |p: &&crate::path::Path| !searches || p.state == PathState::Active && !p.access.interface_down;
         let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id)).min();
-        let smallest = smallest.unwrap_or(self.config.packet_size - self.handshake.auth().room());
+        let smallest = smallest.unwrap_or(self.config.mtu.packet_size - self.handshake.auth().room());
         let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
         if searches && mtu == self.paths.mtu {
             return;
@@ -44,13 +44,13 @@ impl Association {
         self.paths.mtu = mtu;
         // A window has room for a packet, whatever that is by now.
         self.paths.list.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
-        self.paths.note_initial_window(self.config.initial_window);
+        self.paths.note_initial_window(self.config.sending.initial_window);
         self.touch_views();
     }
 
     /// Tells of paths that carry small packets only, and of those that do no longer.
     fn name_small_paths(&mut self) {
-        let whole = self.config.packet_size & !3;
+        let whole = self.config.mtu.packet_size & !3;
         for p in self.paths.list.iter_mut() {
             let Some(size) = p.mtu.discovery.as_ref().map(|d| d.size()) else { continue };
             if (size < whole) != p.mtu.small_packets {
@@ -62,7 +62,7 @@ impl Association {
 
     /// The paths that take a packet with one chunk of so many payload bytes whole; all of them where none does.
     pub(in crate::association) fn taking_whole(&self, candidates: PathSet, len: u64) -> PathSet {
-        if self.config.path_mtu_discovery.is_none() {
+        if self.config.mtu.discovery.is_none() {
             return candidates;
         }
         let packet = COMMON_HEADER_LEN + self.chunk_len(len as usize);
@@ -84,7 +84,7 @@ impl Association {
     /// Packets of the path leave for this UDP port, 0 is none. The header takes what a packet had for itself (RFC 6951
     /// §5.6).
     pub(in crate::association) fn encapsulate(&mut self, path: PathId, port: u16) {
-        let most = self.config.packet_size;
+        let most = self.config.mtu.packet_size;
         let Some(p) = self.paths.list.get_mut(path.index()) else { return };
         let before = p.remote.port();
         if before == port {
@@ -109,7 +109,7 @@ impl Association {
         let Some(d) = &mut p.mtu.discovery else { return };
         match p.state {
             PathState::Active => d.connected(now),
-            _ => d.disconnected(p.flight.has_above(self.config.packet_size)),
+            _ => d.disconnected(p.flight.has_above(self.config.mtu.packet_size)),
         }
         self.settle_mtu();
     }
@@ -142,7 +142,7 @@ impl Association {
 
     /// Packets were lost, or a small one arrived: do those of a size vanish?
     pub(in crate::association) fn look_for_black_holes(&mut self, now: Instant) {
-        if self.config.path_mtu_discovery.is_none() {
+        if self.config.mtu.discovery.is_none() {
             return;
         }
         let full = self.peer_is_full();

@@ -1,5 +1,5 @@
 //! Timeouts within RTO.Max. Policies have limits of their own; whatever they answer, nothing of an association waits
-//! longer than [`AssocConfig::rto_max`](crate::AssocConfig) for an answer.
+//! longer than [`rto_max`](crate::config::Timers) for an answer.
 
 use crate::association::{Association, State};
 use anabranch_base::{Duration, Instant, PathId};
@@ -13,7 +13,7 @@ const MAX_DOUBLINGS: u32 = 16;
 impl Association {
     /// RTO of a path, its back-off included.
     pub(in crate::association) fn rto(&self, p: PathId) -> Duration {
-        let Some(path) = self.paths.get(p.index()) else { return self.within_rto_max(self.config.rto_initial) };
+        let Some(path) = self.paths.get(p.index()) else { return self.within_rto_max(self.config.timers.rto_initial) };
         let signals = self.views.signals(p);
         self.within_rto_max(self.policies.timer.rto(&path.view(self.paths.mtu, signals)))
     }
@@ -24,13 +24,13 @@ impl Association {
     }
 
     fn within_rto_max(&self, d: Duration) -> Duration {
-        d.min(self.config.rto_max)
+        d.min(self.config.timers.rto_max)
     }
 
     /// `base` doubled for the chunk that the control timer repeats: INIT and COOKIE ECHO may have a ceiling of their own.
     pub(in crate::association) fn doubled_for_control(&self, base: Duration, times: u32) -> Duration {
         let setup = matches!(self.handshake.state(), State::CookieWait | State::CookieEchoed { .. });
-        let most = self.config.max_init_timeout.filter(|_| setup).unwrap_or(self.config.rto_max);
+        let most = self.config.timers.max_init_timeout.filter(|_| setup).unwrap_or(self.config.timers.rto_max);
         double(base, times).min(most)
     }
 }

@@ -196,7 +196,7 @@ impl Association {
             on_path: p.flight.bytes(),
             outstanding: self.sender.outstanding_bytes(),
             packet: self.paths.mtu(),
-            send_buffer: self.config.send_buffer as u64,
+            send_buffer: self.config.limits.send_buffer as u64,
             peer_rwnd: self.peer_rwnd(),
         };
         p.flight.bytes() == 0 || self.policies.buffer.allows(&share)

@@ -71,7 +71,7 @@ impl Association {
             seen.lowest = Some(header.tsn);
         }
         let first = self.acknowledger.note_data();
-        seen.immediate |= header.flags.immediate || first && !self.config.first_data_waits;
+        seen.immediate |= header.flags.immediate || first && !self.config.compatibility.first_data_waits;
         // What closes a hole is news the sender waits for, too (RFC 5681 §4.2).
         seen.gap |= self.receiver.has_gap();
         let (tsn, next) = match self.receiver.admit(header.tsn, payload.len()) {
@@ -120,7 +120,7 @@ impl Association {
     /// No room, and no reading would make any: the first part of the message goes to the user, or it is over.
     #[cold]
     fn make_do(&mut self, now: Instant) {
-        let parts = self.config.partial_delivery && self.receiver.deliver_part(self.peer.interleaving);
+        let parts = self.config.messages.partial_delivery && self.receiver.deliver_part(self.peer.interleaving);
         if parts {
             return;
         }
@@ -144,7 +144,7 @@ impl Association {
             counted: self.peer.packet_count,
             last_sack: self.paths.get(path.index()).and_then(|p| p.health.sack_sent),
         };
-        self.acknowledger.after_packet(now, p, self.config.sack_delay, self.policies.acknowledge.as_ref());
+        self.acknowledger.after_packet(now, p, self.config.timers.sack_delay, self.policies.acknowledge.as_ref());
         if matches!(self.handshake.state(), crate::association::State::ShutdownSent) {
             self.on_data_in_shutdown_sent();
         }
@@ -168,6 +168,6 @@ impl Association {
         }
         // An old one means that our SACK was lost.
         let urgent = self.receiver.has_gap() || !new_cum.at_or_before(self.receiver.cum());
-        self.acknowledger.after_forward_tsn(now, self.config.sack_delay, urgent);
+        self.acknowledger.after_forward_tsn(now, self.config.timers.sack_delay, urgent);
     }
 }

@@ -9,7 +9,7 @@ use bytes::Bytes;
 #[derive(Debug)]
 pub(super) struct DeferredReset {
     request: u32,
-    /// Extended.
+    /// It was extended.
     last_tsn: u64,
     /// None is all.
     streams: Vec<StreamId>,

@@ -8,7 +8,7 @@ use anabranch_base::Instant;
 impl Association {
     /// What the paths carry within the deadlines of messages; zero until something is known.
     pub fn usable_rate(&self) -> UsableRate {
-        self.sender.carried.told()
+        self.sender.carried.published()
     }
 
     /// Something came, or a timer fired. Nothing here changes what is sent.

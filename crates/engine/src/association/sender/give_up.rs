@@ -53,7 +53,7 @@ impl Association {
         }
         let (groups, abandoned, stats) = (&mut self.sender.groups, &mut self.sender.abandoned, &mut self.stats);
         let (given_up, keeps, most) =
-            (&mut self.sender.given_up, self.config.return_given_up, self.config.send_buffer as u64);
+            (&mut self.sender.given_up, self.config.messages.return_given_up, self.config.limits.send_buffer as u64);
         self.sender.queue.discard_below(options.discard_priority, bytes, &mut |message, o, payload| {
             groups.break_up(o.group);
             groups.taken(o.group, payload.len() as u64);
@@ -174,7 +174,7 @@ impl Association {
         self.sender.groups.break_up(group);
         self.views.doubtful = true;
         let mut sent = false;
-        if self.config.return_given_up {
+        if self.config.messages.return_given_up {
             self.keep_given_up(tsn);
         }
         for t in self.sender.board.message_tsns(tsn) {
@@ -206,7 +206,7 @@ impl Association {
             self.sender.forward_sent = None;
         } else {
             let srtt = self.paths.iter().map(|p| p.rtt.srtt()).max().filter(|t| !t.is_zero());
-            let patience = srtt.unwrap_or(self.config.rto_initial);
+            let patience = srtt.unwrap_or(self.config.timers.rto_initial);
             self.sender.forward_due =
                 self.sender.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
         }

@@ -28,12 +28,12 @@ impl Association {
         if self.handshake.state().is_connected() && options.stream.0 >= self.sender.outbound_streams {
             return Err(SendError::InvalidStream(self.sender.outbound_streams));
         }
-        if payload.len() > self.config.send_buffer
-            || (!self.config.fragmentation && payload.len() as u64 > self.paths.mtu())
+        if payload.len() > self.config.limits.send_buffer
+            || (!self.config.messages.fragmentation && payload.len() as u64 > self.paths.mtu())
         {
             return Err(SendError::TooLarge);
         }
-        let excess = self.held_for_sending(payload.len() as u64).saturating_sub(self.config.send_buffer as u64);
+        let excess = self.held_for_sending(payload.len() as u64).saturating_sub(self.config.limits.send_buffer as u64);
         if excess > 0 && !self.make_room(&options, excess) {
             self.sender.want_writable = true;
             self.sender.refused = payload.len() as u64;
@@ -85,7 +85,7 @@ impl Association {
     /// Is there room for what was refused, and for more than a packet? The buffer fills as fast as it drains, and its
     /// user is not woken for each packet.
     pub(in crate::association) fn takes_more(&self) -> bool {
-        let buffer = self.config.send_buffer as u64;
+        let buffer = self.config.limits.send_buffer as u64;
         let room = (buffer / ROOM).max(self.paths.mtu() + 1).min(buffer / 2).max(self.sender.refused);
         self.held_for_sending(room) <= buffer
     }

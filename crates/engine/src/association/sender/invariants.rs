@@ -38,8 +38,11 @@ impl Association {
     /// What a peer can make us hold has an end.
     fn check_bounds(&self) -> Result<(), String> {
         let held = self.receiver.held_bytes();
-        if held > 2 * self.config.receive_buffer + usize::from(u16::MAX) {
-            return Err(format!("{held} bytes received are held, the buffer has {}", self.config.receive_buffer));
+        if held > 2 * self.config.limits.receive_buffer + usize::from(u16::MAX) {
+            return Err(format!(
+                "{held} bytes received are held, the buffer has {}",
+                self.config.limits.receive_buffer
+            ));
         }
         let queues =
             [self.control.len(), self.sender.copies_due.len() / 100, self.sender.gaps.len() / 100, self.paths.len()];

@@ -105,7 +105,7 @@ impl Sender {
             given_up: LazyBox::empty(),
             abandoned_reported: 0,
             sends: false,
-            outbound_streams: config.outbound_streams,
+            outbound_streams: config.limits.outbound_streams,
             user_data_at: None,
         }
     }
@@ -336,7 +336,7 @@ impl Sender {
 
     /// What the paths carry within the deadlines of messages; zero until something is known.
     pub fn usable_rate(&self) -> UsableRate {
-        self.carried.told()
+        self.carried.published()
     }
 
     /// Messages that were given up, by policy.

@@ -53,7 +53,7 @@ impl Association {
     pub(in crate::association) fn peer_rwnd(&self) -> u64 {
         let q = &self.config;
         let held = if self.holds_place() { self.sender.board.marked_bytes() } else { 0 };
-        let overhead = q.peer_chunk_overhead * (self.sender.board.outstanding_chunks() + 1);
+        let overhead = q.limits.peer_chunk_overhead * (self.sender.board.outstanding_chunks() + 1);
         self.sender.peer_window.a_rwnd.saturating_sub(self.sender.board.outstanding_bytes() + held + overhead)
     }
 
@@ -96,7 +96,7 @@ impl Association {
         if !self.nothing_in_flight() {
             return false;
         }
-        self.config.probe_at_once || self.probes_now(now)
+        self.config.compatibility.probe_at_once || self.probes_now(now)
     }
 
     #[inline(never)]
@@ -146,7 +146,7 @@ impl Association {
         } else if let Some(since) = w.closed_since.take() {
             w.probe = Probe::Idle;
             w.backoff = 0;
-            if self.config.resend_probes {
+            if self.config.compatibility.resend_probes {
                 self.resend_probes(now, since);
             }
         }

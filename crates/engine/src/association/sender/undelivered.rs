@@ -99,7 +99,7 @@ impl Association {
     }
 
     /// Messages that were given up since this was asked last; none but with
-    /// [`return_given_up`](crate::AssocConfig::return_given_up).
+    /// [`return_given_up`](crate::config::Messages::return_given_up).
     pub fn take_given_up(&mut self) -> Vec<Undelivered> {
         self.sender.given_up.used().map(std::mem::take).map(|g| g.messages).unwrap_or_default()
     }
@@ -118,7 +118,7 @@ impl Association {
                 all.add_rest(n, options, rest);
             }
         });
-        let limit = self.config.send_buffer as u64;
+        let limit = self.config.limits.send_buffer as u64;
         all.messages().for_each(|m| self.sender.given_up.keep(m, limit));
     }
 }

@@ -48,8 +48,8 @@ impl Association {
         }
         let all: Vec<Parameter<'_>> = chunk.params.iter().take(3).filter_map(Result::ok).collect();
         if !fit_together(&all) {
-            let told = causes(&[Cause::ProtocolViolation(b"parameters of RE-CONFIG")]);
-            return self.control.push(path, What::Error(told));
+            let error = causes(&[Cause::ProtocolViolation(b"parameters of RE-CONFIG")]);
+            return self.control.push(path, What::Error(error));
         }
         for p in &all {
             if let Parameter::ReconfigResponse { response, result, tsns } = *p {
@@ -130,7 +130,7 @@ impl Association {
             }
             Parameter::AddOutgoing { streams, .. } => {
                 let sum = u32::from(self.receiver.streams()) + u32::from(streams);
-                if sum > u32::from(self.config.max_streams) {
+                if sum > u32::from(self.config.limits.max_streams) {
                     return (Some(result::DENIED), None);
                 }
                 self.receiver.set_streams(sum as u16);
@@ -139,7 +139,7 @@ impl Association {
             }
             Parameter::AddIncoming { streams, .. } => {
                 let sum = u32::from(self.sender.streams()) + u32::from(streams);
-                if sum > u32::from(self.config.max_streams) || streams == 0 {
+                if sum > u32::from(self.config.limits.max_streams) || streams == 0 {
                     return (Some(result::DENIED), None);
                 }
                 if !self.stream_reset.may_ask_for_peer() || self.stream_reset.adds_wait() {

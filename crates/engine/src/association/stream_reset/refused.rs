@@ -96,7 +96,7 @@ impl Association {
         rto: Duration,
     ) -> bool {
         let again = what == result::ALREADY_IN_PROGRESS && self.handshake.state().takes_user_data();
-        if !again || refused >= self.config.max_association_retrans {
+        if !again || refused >= self.config.failure.max_association_retrans {
             return false;
         }
         let Some(wish) = part_of_wish(wish, part) else { return false };

@@ -46,7 +46,7 @@ impl Run {
         Run::of(Bench::connected(seed, &config, links), rate)
     }
 
-    /// The same over a pair that is connected already.
+    /// A run over a pair that is connected already.
     pub fn of(mut b: Bench, rate: u64) -> Run {
         (b.tap, b.arrived) = (Some(vec![]), Some(vec![]));
         let (flow, gap) = (Flow::new(Side::Client, 0, 1_000), Duration::from_micros(1_000_000 / rate));

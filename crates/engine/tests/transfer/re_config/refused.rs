@@ -4,14 +4,14 @@ use super::{accepted_with, answer, asked, asking, config, numbers, reset, respon
 use crate::common::raw::*;
 use crate::common::*;
 use anabranch_base::{Duration, Instant, StreamId, Tsn};
-use anabranch_engine::{AssocConfig, AssocId, Event, Phase};
+use anabranch_engine::{AssocId, Event, Phase};
 use anabranch_wire::{Parameter, Params, kind, reconfig_result as result};
 
 const REFUSED: Event = Event::ReconfigFailed { result: result::ALREADY_IN_PROGRESS };
 
-/// No HEARTBEATs, which nobody would answer.
+/// No HEARTBEATs, which would not be answered.
 fn quiet() -> (Raw, AssocId) {
-    accepted_with(&AssocConfig { heartbeat_interval: Duration::from_secs(100_000), ..config() })
+    accepted_with(&changed(config(), |c| c.timers.heartbeat_interval = Duration::from_secs(100_000)))
 }
 
 /// A reset of stream 1 is under way, all before it is acknowledged, and a message waits for the answer.
@@ -82,7 +82,7 @@ fn it_is_asked_for_again_with_the_next_number_and_later_each_time() {
 fn a_peer_that_refuses_for_ever_is_asked_so_often_and_no_more() {
     let (mut r, id) = asking_for_stream_1();
     let (start, first) = (r.now, r.first_tsn);
-    let again = config().max_association_retrans;
+    let again = config().failure.max_association_retrans;
     for n in 0..u32::from(again) {
         refuse(&mut r, first.0.wrapping_add(n));
         assert_eq!(count(&r, id, &REFUSED), 0);
@@ -121,7 +121,7 @@ fn a_peer_that_changes_its_mind_gets_no_more_either() {
         assert_eq!(outgoing(&next_request(&mut r).1).0, number.wrapping_add(2));
         asked_for += 1;
     }
-    assert_eq!(asked_for, 1 + config().max_association_retrans);
+    assert_eq!(asked_for, 1 + config().failure.max_association_retrans);
     is_unharmed(&r, id);
 }
 
@@ -131,7 +131,7 @@ fn a_peer_that_changes_its_mind_gets_no_more_either() {
 #[test]
 fn a_peer_that_refuses_the_streams_it_asks_for_gets_no_more_of_them() {
     let (mut r, id) = quiet();
-    let (before, most) = (r.endpoint.association(id).expect("alive").streams().0, config().max_streams);
+    let (before, most) = (r.endpoint.association(id).expect("alive").streams().0, config().limits.max_streams);
     let (number, streams) = (r.first_tsn.0, most - before);
     let ask = |n: u32| asking(&[Parameter::AddIncoming { request: PEER_TSN.0.wrapping_add(n), streams }]);
     let wanted = |n: u32| Parameter::AddOutgoing { request: number.wrapping_add(n), streams };
@@ -215,7 +215,7 @@ fn tsns_begin_anew_after_a_refusal_and_data_waits_until_then() {
 /// Shows: ext/R14, ext/R8.
 #[test]
 fn what_the_peer_waits_for_itself_does_not_wait_for_it() {
-    // The same streams: the next request of ours does it.
+    // For these streams the next request of ours does it.
     let (mut r, id) = asking_for_stream_1();
     let (first, n) = (r.first_tsn, PEER_TSN.0);
     refuse(&mut r, first.0);
@@ -225,7 +225,7 @@ fn what_the_peer_waits_for_itself_does_not_wait_for_it() {
     assert_eq!(outgoing(&next_request(&mut r).1).0, first.0.wrapping_add(1));
     assert_eq!(count(&r, id, &REFUSED), 0);
 
-    // Others: it gets them, and the user is told that ours will not be.
+    // Others: it gets them, and the user learns that ours will not be.
     let (mut r, id) = asking_for_stream_1();
     let first = r.first_tsn;
     refuse(&mut r, first.0);

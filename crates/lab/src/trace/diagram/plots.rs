@@ -148,7 +148,7 @@ fn times(lines: &[&Line], paths: &[String], range: (f64, f64)) -> Drawing {
     plot.draw()
 }
 
-/// The queues on the flow's way that were the longest; of a log that does not tell the ways, of all.
+/// The queues on the flow's way that were the longest; of a log without the ways, of all.
 fn queues(lines: &[&Line], paths: &[String], flow: &str, range: (f64, f64)) -> Option<Drawing> {
     const MOST: usize = 6;
     let mut all: BTreeMap<&str, (&[OnLink], Curve)> = BTreeMap::new();
@@ -157,9 +157,9 @@ fn queues(lines: &[&Line], paths: &[String], flow: &str, range: (f64, f64)) -> O
             all.entry(link).or_insert((paths, Vec::new())).1.push((*t, *packets as f64));
         }
     }
-    let told = all.values().any(|q| !q.0.is_empty());
+    let known = all.values().any(|q| !q.0.is_empty());
     let longest = |c: &Curve| c.iter().map(|p| p.1).fold(0.0, f64::max);
-    let mut all: Vec<_> = all.into_iter().filter(|q| !told || q.1.0.iter().any(|p| p.flow == flow)).collect();
+    let mut all: Vec<_> = all.into_iter().filter(|q| !known || q.1.0.iter().any(|p| p.flow == flow)).collect();
     all.sort_by(|a, b| longest(&b.1.1).total_cmp(&longest(&a.1.1)).then(a.0.cmp(b.0)));
     all.truncate(MOST);
     if all.is_empty() {

@@ -43,7 +43,7 @@ fn a_part_of_the_time_shows_that_part() {
 }
 
 #[test]
-fn mistakes_are_told() {
+fn mistakes_are_reported() {
     let wrong = |text: &str| read(text.as_bytes()).unwrap_err().to_string();
     assert!(
         wrong("{\"event\":\"run\",\"scenario\":\"\",\"point\":\"\",\"seed\":1,\"flows\":[]}\nx")

@@ -38,7 +38,7 @@ fn rtp(payload_type: u8, ssrc: u32, sequence: u16, payload: &[u8]) -> Bytes {
     packet.unwrap().into()
 }
 
-/// Packet `sequence` of a stream, in which its number stands.
+/// Packet `sequence` of a stream, which contains its number.
 fn packet(ssrc: u32, sequence: u16) -> Bytes {
     rtp(PAYLOAD_TYPE, ssrc, sequence, &packets(1, sequence.into()))
 }

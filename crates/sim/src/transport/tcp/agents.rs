@@ -26,7 +26,7 @@ fn phase(config: &TcpConfig, random: &mut RandomStream) -> Duration {
     Duration::from_nanos(random.below(config.rto.tick.as_nanos().max(1)))
 }
 
-/// What is told of a connection after each of its steps.
+/// Called with a connection after each of its steps.
 pub type Watch = Box<dyn FnMut(Instant, &Sender)>;
 
 /// Sends one connection to a [`TcpSink`].
@@ -43,7 +43,7 @@ impl TcpSource {
         TcpSource { way, sender: Sender::new(config, 0, supply, phase(&config, random)), watch: None }
     }
 
-    /// Has `watch` told of the connection after each step from now on, before what it sends has left.
+    /// Calls `watch` after each step of the connection from now on, before what it sends has left.
     pub fn watch(&mut self, watch: Watch) {
         self.watch = Some(watch);
     }
@@ -92,7 +92,7 @@ impl<X: 'static> Agent<X> for TcpSource {
 pub struct Transfer {
     /// Which client asked for it.
     pub client: u32,
-    /// Bytes.
+    /// Bytes of the transfer.
     pub bytes: u64,
     /// When it was asked for.
     pub began: Instant,

@@ -60,8 +60,8 @@ pub struct TcpConfig {
 }
 
 impl TcpConfig {
-    /// What ns-2.35's `Agent/TCP` and its children do unless told otherwise: 1000-byte segments, a window of 20, a
-    /// clock of 10 ms, a time-out of at least 200 ms, each segment acknowledged.
+    /// What ns-2.35's `Agent/TCP` and its children do by default: 1000-byte segments, a window of 20, a clock of 10 ms,
+    /// a time-out of at least 200 ms, each segment acknowledged.
     pub const fn ns2(recovery: Recovery) -> Self {
         let ms = Duration::from_millis;
         TcpConfig {

@@ -67,7 +67,7 @@ pub struct AckSegment {
     /// The first segment that is missing.
     pub next: u64,
     /// SACK blocks (RFC 2018), the most recent first, each a distance above `next` and a length in segments; those
-    /// of length 0 are not there. What lies more than 65,535 segments above is not told.
+    /// of length 0 are not there. What lies more than 65,535 segments above is not reported.
     pub blocks: [(u16, u16); MAX_BLOCKS],
 }
 

@@ -102,8 +102,8 @@ impl Receiver {
                 let above = u16::try_from(run.first - self.next).ok()?;
                 Some((above, u16::try_from(run.end - run.first).unwrap_or(u16::MAX)))
             });
-            for (block, told) in blocks.iter_mut().take(self.blocks).zip(near) {
-                *block = told;
+            for (block, run) in blocks.iter_mut().take(self.blocks).zip(near) {
+                *block = run;
             }
         }
         AckSegment { flow, next: self.next, blocks }

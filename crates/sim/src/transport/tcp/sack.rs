@@ -28,7 +28,7 @@ impl Scoreboard {
         self.repaired = 0;
     }
 
-    /// Takes the blocks; says whether they told something new.
+    /// Takes the blocks; says whether they bring news.
     fn learn(&mut self, una: u64, max: u64, ack: &AckSegment) -> bool {
         self.sacked.forget_below(una);
         let mut new = false;

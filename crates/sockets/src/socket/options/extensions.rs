@@ -25,7 +25,7 @@ pub(in crate::socket) struct Extensions {
     pub udp_port: Option<u16>,
 }
 
-/// Keys of one socket: nobody needs more.
+/// Most keys of one socket.
 const MOST_KEYS: usize = 64;
 /// `struct sctp_udpencaps` without its padding.
 const UDP_ENCAPSULATION: usize = 138;

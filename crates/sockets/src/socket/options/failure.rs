@@ -55,7 +55,7 @@ impl Failure {
 
 /// Errors above which data leaves a path, by its own limits or the association's.
 fn leaves_above(e: &Engine, own: PathLimits) -> u16 {
-    let max = own.max_retrans.unwrap_or(e.config().max_path_retrans);
+    let max = own.max_retrans.unwrap_or(e.config().failure.max_path_retrans);
     let policy = || e.config().profile.build(0).map_or(max, |p| p.path_state.leaves_above(max));
     own.potentially_failed.map_or_else(policy, |most| most.min(max))
 }
@@ -134,8 +134,8 @@ impl Stack {
         };
         if let Some(e) = one.and_then(|a| self.engine(a)) {
             let own = path.and_then(|p| e.path_limits(p)).unwrap_or_default();
-            max_retrans = own.max_retrans.unwrap_or(e.config().max_path_retrans);
-            switchover = e.config().primary_switchover.unwrap_or(NEVER);
+            max_retrans = own.max_retrans.unwrap_or(e.config().failure.max_path_retrans);
+            switchover = e.config().failure.primary_switchover.unwrap_or(NEVER);
             potentially_failed = leaves_above(e, own);
         }
         (t.max_retrans, t.potentially_failed) = (max_retrans.into(), potentially_failed.into());

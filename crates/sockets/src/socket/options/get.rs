@@ -16,8 +16,8 @@ use std::net::SocketAddr;
 use zerocopy::{FromZeros, IntoBytes};
 
 impl Stack {
-    /// An option's value. `given` is what the program's buffer holds: where an option is one of an association or an
-    /// address, they stand there.
+    /// An option's value. `given` is the content of the program's buffer: where an option is one of an association or
+    /// an address, it has them.
     ///
     /// # Errors
     /// Not known, too short, or about something that is not there.
@@ -234,7 +234,7 @@ impl Stack {
             if let Some(e) = self.engine(a) {
                 heartbeat = e.heartbeat_setting(path).unwrap_or(heartbeat);
                 let own = e.path_limits(path).and_then(|l| l.max_retrans);
-                retrans = own.unwrap_or(e.config().max_path_retrans);
+                retrans = own.unwrap_or(e.config().failure.max_path_retrans);
             }
         }
         match heartbeat {

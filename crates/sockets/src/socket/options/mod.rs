@@ -16,7 +16,7 @@ use super::Settings;
 use crate::abi::message::{InitMsg, SndInfo};
 use crate::abi::notification::kind;
 use anabranch_base::Duration;
-use anabranch_engine::{AssocConfig, AuthConfig, HeartbeatSetting, PathMtuDiscovery};
+use anabranch_engine::{AssocConfig, HeartbeatSetting, PathMtuDiscovery};
 use anabranch_policy::registry::{Hook, Profile};
 use std::collections::BTreeMap;
 use zerocopy::FromZeros;
@@ -149,7 +149,7 @@ impl Options {
         }
     }
 
-    /// Wants the program to be told of `kind`?
+    /// Does the program want notifications of `kind`?
     pub fn tells(&self, kind: u16) -> bool {
         self.events.get(usize::from(kind & 0xff)).copied().unwrap_or(false)
     }
@@ -176,56 +176,55 @@ impl Options {
         let switchover = self.failure.put(s, &mut profile, self.path_retrans);
         let mut c = AssocConfig::new(profile);
         // The standard's, and what options set.
-        c.peer_timeout = None;
-        c.primary_switchover = switchover;
-        c.adaptation = self.adaptation;
-        c.ecn = self.ecn;
-        c.outbound_streams = self.init.outbound.get().max(1);
-        c.inbound_streams = self.init.inbound.get().max(1);
-        c.max_init_retrans = self.init.attempts.get();
-        c.rto_initial = self.rto_initial;
-        c.rto_max = self.rto_max;
-        c.max_init_timeout = match self.init.timeout.get() {
+        c.failure.peer_timeout = None;
+        c.failure.primary_switchover = switchover;
+        c.extensions.adaptation = self.adaptation;
+        c.extensions.ecn = self.ecn;
+        c.limits.outbound_streams = self.init.outbound.get().max(1);
+        c.limits.inbound_streams = self.init.inbound.get().max(1);
+        c.failure.max_init_retrans = self.init.attempts.get();
+        c.timers.rto_initial = self.rto_initial;
+        c.timers.rto_max = self.rto_max;
+        c.timers.max_init_timeout = match self.init.timeout.get() {
             0 => None,
             ms => Some(Duration::from_millis(ms.into())),
         };
-        c.max_association_retrans = self.association_retrans;
-        c.max_path_retrans = self.path_retrans;
+        c.failure.max_association_retrans = self.association_retrans;
+        c.failure.max_path_retrans = self.path_retrans;
         if let HeartbeatSetting::Every(d) = self.heartbeat {
-            c.heartbeat_interval = d;
+            c.timers.heartbeat_interval = d;
         }
-        c.sack_delay = Duration::from_millis(delay);
-        c.max_burst = self.max_burst;
-        c.fragmentation = self.fragments;
-        c.partial_delivery = true;
-        c.packet_size = self.packet_size(s, v6);
+        c.timers.sack_delay = Duration::from_millis(delay);
+        c.sending.max_burst = self.max_burst;
+        c.messages.fragmentation = self.fragments;
+        c.messages.partial_delivery = true;
+        c.mtu.packet_size = self.packet_size(s, v6);
         self.search_mtu(&mut c);
-        c.send_buffer = self.send_buffer;
-        c.receive_buffer = self.receive_buffer.max(1_500);
-        c.partial_reliability = self.partial_reliability;
+        c.limits.send_buffer = self.send_buffer;
+        c.limits.receive_buffer = self.receive_buffer.max(1_500);
+        c.extensions.partial_reliability = self.partial_reliability;
         let e = &self.extensions;
-        c.dynamic_addresses = e.dynamic_addresses && e.authentication;
-        c.stream_reconfiguration = e.stream_reset;
+        c.extensions.dynamic_addresses = e.dynamic_addresses && e.authentication;
+        c.extensions.stream_reconfiguration = e.stream_reset;
         if !e.keys.is_empty() || !e.chunks.is_empty() {
-            let (chunks, keys) = (e.chunks.clone(), e.keys.clone());
-            c.auth = AuthConfig { chunks, keys, active_key: e.active_key };
+            (c.auth.chunks, c.auth.keys, c.auth.active_key) = (e.chunks.clone(), e.keys.clone(), e.active_key);
         }
-        c.return_given_up = self.tells(kind::SEND_FAILED) || self.tells(kind::SEND_FAILED_EVENT);
-        c.nr_sack = s.nr_sack;
-        c.vouch_for_all = !s.may_renege;
-        c.interleaving = self.interleaving;
-        c.error_detection = Some(self.zero_checksum).filter(|method| *method != 0);
-        c.abort_when_given_up = s.as_kernels;
-        c.probe_at_once = s.as_kernels;
-        c.resend_probes = !s.as_kernels;
-        c.retransmissions_ask = !s.as_kernels;
-        c.give_up_late_holes = s.as_kernels;
-        c.gap_blocks_alone = s.as_kernels;
-        c.nagle = s.nagle(!self.no_delay);
-        c.announce_unasked = s.as_kernels;
-        c.address_types = if v6 { vec![IPV6, IPV4] } else { vec![IPV4] };
+        c.messages.return_given_up = self.tells(kind::SEND_FAILED) || self.tells(kind::SEND_FAILED_EVENT);
+        c.extensions.nr_sack = s.nr_sack;
+        c.extensions.vouch_for_all = !s.may_renege;
+        c.extensions.interleaving = self.interleaving;
+        c.extensions.error_detection = Some(self.zero_checksum).filter(|method| *method != 0);
+        c.failure.abort_when_given_up = s.as_kernels;
+        c.compatibility.probe_at_once = s.as_kernels;
+        c.compatibility.resend_probes = !s.as_kernels;
+        c.compatibility.retransmissions_ask = !s.as_kernels;
+        c.compatibility.give_up_late_holes = s.as_kernels;
+        c.compatibility.gap_blocks_alone = s.as_kernels;
+        c.sending.nagle = s.nagle(!self.no_delay);
+        c.compatibility.announce_unasked = s.as_kernels;
+        c.addresses.types = if v6 { vec![IPV6, IPV4] } else { vec![IPV4] };
         if s.initial_window > 0 {
-            c.initial_window = Some(u64::from(s.initial_window) * c.packet_size as u64);
+            c.sending.initial_window = Some(u64::from(s.initial_window) * c.mtu.packet_size as u64);
         }
         c
     }
@@ -236,8 +235,8 @@ impl Options {
             return;
         }
         let raise_after = Duration::from_millis(self.probe_interval.into()) * RAISE;
-        c.path_mtu_discovery = Some(PathMtuDiscovery { raise_after, ..PathMtuDiscovery::up_to(c.packet_size) });
-        c.packet_size = c.packet_size.min(BASE_PACKET);
+        c.mtu.discovery = Some(PathMtuDiscovery { raise_after, ..PathMtuDiscovery::up_to(c.mtu.packet_size) });
+        c.mtu.packet_size = c.mtu.packet_size.min(BASE_PACKET);
     }
 
     /// Largest SCTP packet: what IP leaves of the MTU, or what SCTP_MAXSEG asks for.

@@ -76,7 +76,7 @@ impl Stack {
         let s = self.get(id)?;
         let o = &s.options;
         let plain = |v: u32| Ok(v.to_ne_bytes().to_vec());
-        // Those that stand behind an association's id when there is room for it.
+        // Those that follow an association's id when there is room for it.
         let numbered = |v: u32| match room >= 8 {
             true => Ok(AssocValue { id: which.into(), value: v.into() }.as_bytes().to_vec()),
             false => plain(v),
@@ -124,7 +124,7 @@ impl Stack {
     /// Payload of the largest chunk that the association sends.
     pub(super) fn largest_fragment(&self, id: SocketId, which: i32) -> Option<u32> {
         let e = self.engine(self.one(id, which).ok()?)?;
-        let smallest = e.paths().map(|(_, p)| p.packet_size).min().unwrap_or(e.config().packet_size);
+        let smallest = e.paths().map(|(_, p)| p.packet_size).min().unwrap_or(e.config().mtu.packet_size);
         Some(smallest.saturating_sub(DATA_AND_COMMON_HEADER) as u32)
     }
 

@@ -32,6 +32,6 @@ fn the_only_address_goes_when_another_has_come() {
             let used = paths.filter(|(_, p)| p.state == PathState::Active);
             used.map(|(_, p)| p.remote.ip().to_string()).collect::<Vec<_>>()
         };
-        assert_eq!(remotes(&h, a[1 - who]), [format!("10.0.0.{new}")], "the peer has been told");
+        assert_eq!(remotes(&h, a[1 - who]), [format!("10.0.0.{new}")], "the peer knows");
     }
 }

@@ -9,7 +9,7 @@ use anabranch_base::Duration;
 use std::ffi::{c_int, c_long};
 use std::sync::Once;
 
-/// Asks to be told of children and of the end.
+/// Registers for the creation of children and for the end of the process.
 pub fn register() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {

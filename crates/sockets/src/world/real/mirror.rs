@@ -1,4 +1,4 @@
-//! What stands behind a descriptor of ours where the kernel waits on it: one end of a socket pair whose other end is
+//! What the kernel sees behind a descriptor of ours when it waits on it: one end of a socket pair whose other end is
 //! ours. The program's end can be read when there is a byte in it, and takes no more when it is full; so `poll`,
 //! `select` and `epoll_wait` answer for our socket, whatever else they wait for.
 
@@ -17,7 +17,7 @@ pub struct Mirror {
     ours: RawFd,
     readable: bool,
     writable: bool,
-    /// Somebody waits on it: only then it has to show what is.
+    /// It is waited on: only then it has to show the state.
     pub watched: bool,
     /// The program has used the socket since it was shown last: it may have seen what `readable` is about.
     used: bool,

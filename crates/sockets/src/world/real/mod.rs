@@ -36,7 +36,7 @@ pub struct Real {
     /// Wakes the driver.
     waker: RawFd,
     batches: Batches,
-    /// Somebody sends, and will look again.
+    /// A thread is sending, and will look again.
     sending: bool,
     /// The driver waits, until this instant at the latest.
     asleep: bool,
@@ -49,15 +49,15 @@ pub struct Real {
     stale: Vec<SocketId>,
     touched: Vec<SocketId>,
     /// It was said that peers do not find us at the usual port.
-    told_port: bool,
+    warned_of_port: bool,
 }
 
-/// Now.
+/// Current time.
 pub fn now() -> Instant {
     anabranch_net::now()
 }
 
-/// Unpredictable.
+/// Unpredictable randomness.
 pub fn entropy() -> crate::socket::EntropySource {
     Box::new(|| Box::new(SystemEntropy))
 }
@@ -76,10 +76,10 @@ pub fn begin(world: &'static World) -> Result<(), Errno> {
         Ok(w) => Arc::new(w),
         Err(e) => {
             drop(core);
-            return Err(told(&e));
+            return Err(report(&e));
         }
     };
-    // SAFETY: makes a descriptor that nobody else knows.
+    // SAFETY: makes a descriptor that no other code knows.
     let waker = unsafe { libc::syscall(libc::SYS_eventfd2, 0, libc::EFD_CLOEXEC | libc::EFD_NONBLOCK) as RawFd };
     let waker = next::lift(waker);
     // It waits for the lock.
@@ -96,7 +96,7 @@ pub fn begin(world: &'static World) -> Result<(), Errno> {
     Ok(())
 }
 
-fn told(e: &Error) -> Errno {
+fn report(e: &Error) -> Errno {
     eprintln!("anabranch: {e}");
     match e {
         e if e.kind() == ErrorKind::Usage => std::process::exit(2),
@@ -135,7 +135,7 @@ impl Real {
             full: Vec::new(),
             stale: Vec::new(),
             touched: Vec::new(),
-            told_port: false,
+            warned_of_port: false,
         }
     }
 
@@ -174,7 +174,7 @@ impl Core {
         }
     }
 
-    /// Another descriptor stands for the socket from now on.
+    /// Another descriptor belongs to the socket from now on.
     pub fn reflect_at(&mut self, id: SocketId, theirs: RawFd) {
         if let Some(m) = self.real.as_mut().and_then(|r| r.mirrors.get_mut(&id)) {
             m.moved_to(theirs);
@@ -241,8 +241,8 @@ impl Core {
             s.local_udp_port.or(s.udp_port)
         };
         let Some(real) = &mut self.real else { return };
-        if let Some(wanted) = wanted.filter(|p| *p != real.wires.port() && !real.told_port) {
-            real.told_port = true;
+        if let Some(wanted) = wanted.filter(|p| *p != real.wires.port() && !real.warned_of_port) {
+            real.warned_of_port = true;
             let got = real.wires.port();
             eprintln!(
                 "anabranch: UDP port {wanted} is in use by another program: peers reach this one at UDP port {got}"
@@ -250,7 +250,7 @@ impl Core {
         }
     }
 
-    /// Nobody waits any more.
+    /// No thread waits any more.
     pub fn wake_all(&mut self) {
         if let Some(real) = &self.real {
             real.waiters.wake_all();

@@ -1,4 +1,4 @@
-//! Threads that wait for something on a socket: each on a word of its own, so that nobody is woken in vain, and by the
+//! Threads that wait for something on a socket: each on a word of its own, so that none is woken in vain, and by the
 //! kernel's own call, so that a signal ends the wait as it ends `recvmsg`.
 
 use crate::socket::{Errno, SocketId};
@@ -98,7 +98,7 @@ impl Waiters {
         self.all.iter().filter(|(i, ..)| *i == id).for_each(|(_, _, word)| raise(word, NEWS));
     }
 
-    /// Wakes everybody.
+    /// Wakes all threads.
     pub fn wake_all(&self) {
         self.all.iter().for_each(|(_, _, word)| raise(word, NEWS));
     }

@@ -43,7 +43,7 @@ impl Wires {
                 _ => None,
             };
             let open = |v4: bool, port: &mut u16| open_at(transport, &local, v4, port);
-            // An interface stands for its first address of each family; one of the two is enough.
+            // An interface means its first address of each family; one of the two is enough.
             let found = match v4 {
                 Some(v4) => vec![open(v4, &mut port)?],
                 None => match (open(true, &mut port), open(false, &mut port)) {
@@ -114,7 +114,7 @@ impl Wires {
 fn lifted(wire: Wire) -> Wire {
     wire.with(|socket| {
         let fd = next::lift(socket.into_raw_fd());
-        // SAFETY: the socket gave up its descriptor, which nobody else has.
+        // SAFETY: the socket gave up its descriptor, which nothing else has.
         unsafe { UdpSocket::from_raw_fd(fd) }
     })
 }

@@ -108,7 +108,7 @@ impl Association {
         if view.misses == 0 {
             return Verdict::Waiting;
         }
-        if late && self.config.give_up_late_holes {
+        if late && self.config.compatibility.give_up_late_holes {
             // Waiting for more reports would only keep the peer waiting. It is a loss for the window (RFC 3758 §3.5 F5).
             return Verdict::Lost;
         }

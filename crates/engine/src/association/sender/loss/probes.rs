@@ -16,7 +16,7 @@ impl Association {
     /// Asks when the next one may leave, after a packet on a path whose expiry is not answered.
     pub(in crate::association) fn next_probe(&self, now: Instant, v: &PathView) -> Option<Instant> {
         let interval = self.policies.timer.probe_interval(v)?;
-        Some(now + interval.min(self.config.rto_max).max(Duration::from_millis(1)))
+        Some(now + interval.min(self.config.timers.rto_max).max(Duration::from_millis(1)))
     }
 
     /// The interval is over. While another path in use works, data goes there, and this one is its policy's affair;
@@ -75,7 +75,7 @@ impl Association {
     pub(in crate::association) fn pause_in_the_dark(&self, id: PathId) -> Option<Duration> {
         let p = self.paths.get(id.index())?;
         let as_silent = PathView { state: PathState::Suspected, ..p.view(self.paths.mtu(), self.views.signals(id)) };
-        let (rto, configured) = (self.probe_timeout(id), self.config.heartbeat_interval);
+        let (rto, configured) = (self.probe_timeout(id), self.config.timers.heartbeat_interval);
         self.policies.path_state.heartbeat(&as_silent, rto, configured)
     }
 

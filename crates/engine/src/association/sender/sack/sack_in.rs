@@ -1,4 +1,4 @@
-//! What a SACK does, in the fixed order of DESIGN decision 7.
+//! What a SACK does, in the fixed order of ARCHITECTURE decision 7.
 //!
 //! Accounting and estimators, recovery exit; detection over live copies; losses before growth, in path order;
 //! then credit, growth, coupling; timers. Work is proportional to what the SACK changed.
@@ -136,7 +136,7 @@ impl Association {
     /// Reads gap blocks into extended ranges.
     fn read_gaps(&mut self, cum: u64, s: &Sack<'_>, nr: Option<&NrSack<'_>>) -> GapsRead {
         let g = &mut self.scratch.gap_ranges;
-        let (span, alone) = ((cum, self.sender.board.sent_end()), self.config.gap_blocks_alone);
+        let (span, alone) = ((cum, self.sender.board.sent_end()), self.config.compatibility.gap_blocks_alone);
         let read = read_blocks(span, alone, s.gaps(), &mut g.next);
         let Some(nr) = nr.filter(|_| read == GapsRead::Fine) else { return read };
         let read = read_blocks(span, alone, nr.kept(), &mut g.kept);
@@ -144,7 +144,7 @@ impl Association {
             g.kept.clear();
             return read;
         }
-        // Both kinds together are what a SACK would say; one TSN may stand in both.
+        // Both kinds together are what a SACK would say; one TSN may be in both.
         g.next.extend_from_slice(&g.kept);
         join(&mut g.next);
         GapsRead::Fine

@@ -1,4 +1,4 @@
-//! The second half of what a SACK does: verdicts over what it overtook, and timers (DESIGN decision 7).
+//! The second half of what a SACK does: verdicts over what it overtook, and timers (ARCHITECTURE decision 7).
 
 use crate::association::Association;
 use crate::association::path_table::rto;
@@ -148,7 +148,7 @@ impl Association {
             };
             let cx = cx.view(&self.views);
             let (Some(p), Some(v)) = (self.paths.get_mut(i), self.views.paths.get(i)) else { continue };
-            let (timer, max) = (self.policies.timer.as_ref(), self.config.rto_max);
+            let (timer, max) = (self.policies.timer.as_ref(), self.config.timers.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
                 (Some(_), Some(oldest_sent)) if moved || p.timers.t3.is_none() => {
                     let why = Arm::Progress { oldest_sent, old_deadline: p.timers.t3 };

@@ -84,6 +84,6 @@ impl Association {
     /// When the redundancy wants to be asked again, within RTO.Max.
     fn redundancy_asks_for(&self, now: Instant) -> Option<Instant> {
         let at = self.policies.redundancy.wakeup().filter(|t| *t > now);
-        at.map(|t| t.min(now + self.config.rto_max))
+        at.map(|t| t.min(now + self.config.timers.rto_max))
     }
 }

@@ -137,7 +137,7 @@ impl Association {
         }
     }
 
-    /// Asks the retransmission policy; gates the answer by window and free passes (baselines B3).
+    /// Asks the retransmission policy; gates the answer by window and free passes.
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
         let pass = self.paths.iter().position(|p| p.congestion.free_pass);
@@ -289,7 +289,7 @@ impl Association {
             payload += c.len();
             once &= c.transmissions == 1;
             let mut header = c.header;
-            let asks = c.transmissions == 0 || self.config.retransmissions_ask;
+            let asks = c.transmissions == 0 || self.config.compatibility.retransmissions_ask;
             header.flags.immediate |= last_of_all == Some(tsn) && asks;
             if self.peer.interleaving {
                 out.packet.push_i_data(&c.interleaved(header.flags), c.payload.clone());
@@ -349,10 +349,10 @@ impl Association {
         }
         let cx = facts.view(&self.views);
         if p.timers.t3.is_none() {
-            p.timers.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.rto_max, &cx, v, Arm::Started));
+            p.timers.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.timers.rto_max, &cx, v, Arm::Started));
         }
         if self.policies.ask(Asks::PROBE) {
-            p.timers.loss = rto::probe(self.policies.loss_timer.as_ref(), self.config.rto_max, &cx, v);
+            p.timers.loss = rto::probe(self.policies.loss_timer.as_ref(), self.config.timers.rto_max, &cx, v);
         }
         if self.policies.ask(Asks::SUSPECT) {
             p.suspect_at(self.policies.path_state.look_at(&cx, v));

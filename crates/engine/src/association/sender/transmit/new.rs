@@ -1,5 +1,5 @@
 //! New data: the path scheduler proposes a chunk and a path, again and again until a packet is full; each answer is
-//! checked here and carried out or refused (DESIGN decision 4).
+//! checked here and carried out or refused (ARCHITECTURE decision 4).
 
 use crate::association::policies::views::{Facts, has_window};
 use crate::association::sender::give_up::is_partial;
@@ -49,7 +49,7 @@ impl Association {
             self.note_app_limited(now);
             return false;
         }
-        if self.sender.user_sends && self.config.nagle != Nagle::Off && self.waits_for_more() {
+        if self.sender.user_sends && self.config.sending.nagle != Nagle::Off && self.waits_for_more() {
             return false;
         }
         let eligible = self.eligible(now);
@@ -97,7 +97,7 @@ impl Association {
         little
             && matches!(self.handshake.state(), crate::association::State::Established)
             && self.sender.board.outstanding_bytes() > 0
-            && (self.config.nagle == Nagle::All || !self.has_begun_message())
+            && (self.config.sending.nagle == Nagle::All || !self.has_begun_message())
     }
 
     /// Does the next chunk belong to a message of which something has left?
@@ -295,7 +295,7 @@ impl Association {
         let may_give_up = self.peer.forward_tsn;
         let (groups, abandoned) = (&mut self.sender.groups, &mut self.sender.abandoned);
         let (given_up, keeps, most) =
-            (&mut self.sender.given_up, self.config.return_given_up, self.config.send_buffer as u64);
+            (&mut self.sender.given_up, self.config.messages.return_given_up, self.config.limits.send_buffer as u64);
         let expired = |s: &StreamView, message: u64, o: &SendOptions, payload: &Bytes| {
             if !may_give_up || s.head_deadline.is_none() {
                 return false;

@@ -1,4 +1,4 @@
-//! Metrics that a point of the sweep cannot have.
+//! Why a metric has no value at a point of the sweep.
 
 use super::flow::{Flow, Sctp, Transport};
 use super::plan::{Measure, Of, Plan, covers};

@@ -1,4 +1,4 @@
-//! Which runs: all of them, a few, or a choice.
+//! Which runs of a scenario to make: all of them, a few, or a choice.
 
 use super::sweep::{self, Quick, Sweep};
 use super::{Plan, Scenario, ScenarioError};

@@ -1,4 +1,5 @@
-//! What an earlier command left in the folder, once other results take its place.
+//! Output of an earlier run in the folder, which the new results replace: says what would be lost, and removes what is
+//! stale.
 
 use super::folder::{Manifest, ScenarioRun, read};
 use super::resolved::{Resolved, changes};
@@ -12,19 +13,19 @@ use std::path::{Path, PathBuf};
 
 /// The results that a folder held before.
 #[derive(Debug)]
-pub struct Former {
+pub struct StaleResults {
     manifest: Manifest,
     results: Results,
 }
 
-impl Former {
+impl StaleResults {
     /// None where there are none that can be read: then nothing there is known to be ours.
-    pub fn read(dir: &Path) -> Option<Former> {
+    pub fn read(dir: &Path) -> Option<StaleResults> {
         let (manifest, results) = read(dir).ok()?;
-        Some(Former { manifest, results })
+        Some(StaleResults { manifest, results })
     }
 
-    /// What of it the results of `new` will not have, in words; None when they have all of its runs.
+    /// Which of its runs the results of `new` will not have, in words; `None` when they have all of them.
     pub fn missing_from(&self, new: &Manifest) -> Option<String> {
         self.manifest.scenarios.iter().find_map(|s| match new.scenarios.iter().find(|n| n.name == s.name) {
             None => Some(format!("scenario `{}`", s.name)),
@@ -98,7 +99,7 @@ impl Former {
     }
 }
 
-/// What tells a run from others, with what came of it.
+/// Identity of a run, with what came of it.
 fn run(r: &Row) -> (&[String], u64, u64) {
     (&r.point, r.seed, r.fingerprint)
 }

@@ -1,4 +1,4 @@
-//! One run.
+//! Runs one point of a scenario with one seed.
 
 use super::build::{Live, Scene, scene};
 use super::measure::Measured;
@@ -16,7 +16,7 @@ use anabranch_engine::SendError;
 #[error("{0}")]
 pub struct RunError(pub String);
 
-/// Runs a point with a seed. The same point and seed give the same row on every machine.
+/// Runs a point with a seed. A point and a seed give one and the same row on every machine.
 ///
 /// # Errors
 /// A network that cannot be built, or an association that never came to be.
@@ -24,12 +24,12 @@ pub fn run_one(point: &Point, seed: u64) -> Result<Row, RunError> {
     run_prepared(point, seed, |_| ()).map(|r| r.0)
 }
 
-/// The same, with the lines of its series.
+/// [`run_one`] with the lines of its series.
 pub(super) fn run_with_series(point: &Point, seed: u64) -> Result<(Row, String), RunError> {
     run_prepared(point, seed, |_| ()).map(|r| (r.0, r.2))
 }
 
-/// The same, with something done to the network before it runs.
+/// [`run_one`] with something done to the network before it runs.
 pub(super) fn run_prepared<T>(
     point: &Point,
     seed: u64,

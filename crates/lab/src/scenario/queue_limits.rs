@@ -1,4 +1,4 @@
-//! Queues that would hold no packet of what is sent over them.
+//! Rejects queue limits smaller than one packet of a flow that crosses the link.
 
 use super::flow::{Flow, LARGEST_DATAGRAM, Transport};
 use super::topology::{PLACE, is_called};
@@ -35,7 +35,7 @@ pub(super) fn check(table: &Table, t: &Topology, ways: &Network<()>, f: &Flow) -
     Ok(())
 }
 
-/// Says it where the limit of a cable stands, in one direction: in the nearest table that has it.
+/// The mistake at the limit of a cable, in one direction: in the nearest table that has it.
 fn at_limit(table: &Table, cable: &str, way: &str, what: &str) -> Problem {
     let listed = table.list("cable").iter().filter_map(Node::as_table).find(|t| is_called(t, cable));
     let (named, own) = (format!("cable `{cable}`"), format!("[topology.{cable}]"));

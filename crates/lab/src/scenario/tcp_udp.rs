@@ -1,4 +1,4 @@
-//! Flows that are not the engine's: over TCP, and of datagrams.
+//! Flows over TCP, and flows of UDP datagrams.
 
 use super::flow::{LARGEST_DATAGRAM, Transport, refuse_strangers};
 use super::units::Time;
@@ -86,7 +86,7 @@ pub(super) fn udp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     refuse_strangers(part, "udp", &["header"])?;
     let keys: UdpKeys = read(part)?;
     let header = keys.header.unwrap_or(28);
-    // What counts as a stream's has longer ones (P1's mix).
+    // What counts as a stream's has longer ones (the mix of Xu et al. 2014).
     if u64::from(header) + u64::from(LARGEST_DATAGRAM) + 12 > IP_PACKET {
         return Err(part.at("header", format!("an IP packet holds {IP_PACKET} bytes")));
     }

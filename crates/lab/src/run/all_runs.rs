@@ -1,6 +1,6 @@
-//! All runs of an experiment.
+//! Runs all points and seeds of an experiment.
 
-use super::one::run_with_series;
+use super::single_run::run_with_series;
 use super::{Journal, JournalError, folder, series};
 use crate::experiment::Experiment;
 use crate::metrics::Fingerprint;
@@ -11,13 +11,13 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// How to run.
 pub struct Options<'o> {
-    /// Threads.
+    /// Number of threads.
     pub jobs: usize,
     /// Which program this is: runs of another one are not taken from the journal.
     pub program: &'o str,
     /// Set to stop; what is running is finished.
     pub stop: &'o AtomicBool,
-    /// Told after each run: how many are done, of how many. The first call has what the journal had.
+    /// Called after each run: how many are done, of how many. The first call has what the journal had.
     pub progress: &'o (dyn Fn(usize, usize) + Sync),
 }
 

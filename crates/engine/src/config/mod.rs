@@ -1,0 +1,170 @@
+//! The configuration of an endpoint and of an association, in groups.
+//!
+//! An [`AssocConfig`] is made from a profile, and then its fields are changed:
+//!
+//! ```
+//! use anabranch_engine::AssocConfig;
+//! use anabranch_policy::registry::Profile;
+//!
+//! let mut config = AssocConfig::new(Profile::named("cmt")?);
+//! config.limits.receive_buffer = 1 << 20;
+//! config.failure.max_path_retrans = 3;
+//! config.extensions.interleaving = true;
+//! # Ok::<(), anabranch_policy::registry::PolicyError>(())
+//! ```
+
+mod addresses;
+mod authentication;
+mod compatibility;
+mod constants;
+mod endpoint;
+mod extensions;
+mod failure;
+mod limits;
+mod messages;
+mod mtu;
+mod sending;
+mod timers;
+
+pub use addresses::{Addresses, ListedAddress};
+pub use authentication::AuthConfig;
+pub use compatibility::Compatibility;
+pub use constants::Constants;
+pub use endpoint::EndpointConfig;
+pub use extensions::Extensions;
+pub use failure::Failure;
+pub use limits::Limits;
+pub use messages::Messages;
+pub use mtu::Mtu;
+pub use sending::Sending;
+pub use timers::Timers;
+
+use crate::auth::ChunkTypes;
+use crate::path::discovery::PathMtuDiscovery;
+use anabranch_policy::registry::{Hook, PolicyError, Profile};
+use anabranch_wire::kind;
+
+/// Policies, limits and constants of an association. Defaults are RFC 9260 §16's unless a line, or [`Constants`], says
+/// otherwise.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct AssocConfig {
+    /// Policies by name.
+    pub profile: Profile,
+    /// Seed of the policies' random streams.
+    pub seed: u64,
+    /// Streams, buffers and paths.
+    pub limits: Limits,
+    /// How long timers run.
+    pub timers: Timers,
+    /// When paths and peers are given up.
+    pub failure: Failure,
+    /// How large packets are.
+    pub mtu: Mtu,
+    /// First windows, bursts and Nagle's algorithm.
+    pub sending: Sending,
+    /// How messages are cut, delivered and given back.
+    pub messages: Messages,
+    /// Extensions to announce and to use.
+    pub extensions: Extensions,
+    /// What has to be authenticated and with which keys (RFC 4895).
+    pub auth: AuthConfig,
+    /// What we say of our addresses.
+    pub addresses: Addresses,
+    /// What other stacks and older standards do otherwise.
+    pub compatibility: Compatibility,
+}
+
+impl AssocConfig {
+    /// The defaults with the given profile and its [`Constants`].
+    pub fn new(profile: Profile) -> Self {
+        let constants = Constants::of(&profile);
+        Self::with(profile, constants)
+    }
+
+    /// The defaults with the constants of another purpose, to compare profiles under equal ones.
+    pub fn with(profile: Profile, constants: Constants) -> Self {
+        let mut config = AssocConfig {
+            profile,
+            seed: 0,
+            limits: Limits::default(),
+            timers: Timers::default(),
+            failure: Failure::default(),
+            mtu: Mtu::default(),
+            sending: Sending::default(),
+            messages: Messages::default(),
+            extensions: Extensions::default(),
+            auth: AuthConfig::default(),
+            addresses: Addresses::default(),
+            compatibility: Compatibility::default(),
+        };
+        constants.apply(&mut config);
+        if config.profile.finds_packet_size() {
+            config.mtu.discovery = Some(PathMtuDiscovery::up_to(Mtu::LARGEST_SOUGHT));
+        }
+        for (name, value) in config.profile.settings() {
+            config.set(name, value);
+        }
+        config
+    }
+
+    /// Refuses limits that contradict each other, with the reason.
+    ///
+    /// # Errors
+    /// [`PolicyError::Refused`], or a policy that cannot be built.
+    pub fn check(&self) -> Result<(), PolicyError> {
+        let Some(switchover) = self.failure.primary_switchover else { return Ok(()) };
+        let (path_state, max) = (self.profile.build(self.seed)?.path_state, self.failure.max_path_retrans);
+        if switchover >= path_state.leaves_above(max) {
+            return Ok(());
+        }
+        Err(PolicyError::Refused {
+            first: format!("primary_switchover {switchover}"),
+            second: format!("path_state {} and {max} path retransmissions", self.profile.spec(Hook::PathState)),
+            reason: "the primary path would change before data leaves it (RFC 7829 §5)",
+        })
+    }
+
+    /// Does it take part in chunk authentication?
+    pub(crate) fn authenticates(&self) -> bool {
+        self.extensions.dynamic_addresses || !self.auth.chunks.is_empty() || !self.auth.keys.is_empty()
+    }
+
+    /// Value of our CHUNKS parameter: types that the peer must authenticate.
+    pub(crate) fn chunks_to_authenticate(&self) -> ChunkTypes {
+        let mut out =
+            ChunkTypes::from_slice(if self.extensions.dynamic_addresses { crate::auth::OUR_CHUNKS } else { &[] });
+        for &k in &self.auth.chunks {
+            // RFC 4895 §3.2.
+            let never = matches!(k, kind::INIT | kind::INIT_ACK | kind::SHUTDOWN_COMPLETE | kind::AUTH);
+            if !never && !out.contains(&k) {
+                out.push(k);
+            }
+        }
+        out
+    }
+
+    /// Smallest packet the engine can work with: a SACK, an INIT ACK with its cookie and one byte of DATA fit.
+    pub const MIN_PACKET_SIZE: usize = 512;
+
+    /// Its way of counting losses uses how many packets a SACK answers.
+    pub(crate) fn reads_packet_counts(&self) -> bool {
+        self.profile.get(Hook::LossCount) == "delayed_ack_cmt"
+    }
+
+    /// Policies that predict arrivals know ways there from ways back by them.
+    pub(crate) fn reads_time_stamps(&self) -> bool {
+        self.profile.get(Hook::Abandon) == "arrival"
+    }
+
+    /// The largest DATA payload of one packet.
+    pub(crate) fn max_payload(&self) -> usize {
+        Self::payload_of(self.mtu.packet_size)
+    }
+
+    /// The largest DATA payload of a packet of `size` bytes.
+    pub(crate) fn payload_of(size: usize) -> usize {
+        let room = size.max(Self::MIN_PACKET_SIZE);
+        (room - anabranch_wire::COMMON_HEADER_LEN - anabranch_wire::DATA_HEADER_LEN) & !3
+    }
+}
