@@ -282,7 +282,8 @@ fn a_burst_is_limited_once_after_each_repair() {
 #[test]
 fn what_leaves_the_window_half_used_may_count_for_nothing() {
     for on in [false, true] {
-        let c = changed(config("ack_credit=cumulative:when_full=1", on), |c| c.sending.initial_ssthresh = 2 * FULL as u64);
+        let c =
+            changed(config("ack_credit=cumulative:when_full=1", on), |c| c.sending.initial_ssthresh = 2 * FULL as u64);
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         m.send(2, FULL);
         m.sent();
