@@ -143,7 +143,8 @@ impl Sockets {
     /// For connections that we begin.
     pub fn client(peer: &PeerUri, policies: &PolicyArgs) -> Result<Self, Failure> {
         let transport = policies.transport(peer);
-        let config = ClientConfig { transport, pcap: policies.pcap.clone(), ..ClientConfig::default() };
+        let mut config = ClientConfig::default();
+        (config.transport, config.pcap) = (transport, policies.pcap.clone());
         Ok(Sockets::new(Endpoint::client(config)?, policies.pcap.is_some()))
     }
 

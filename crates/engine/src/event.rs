@@ -31,6 +31,7 @@ pub enum CloseReason {
 
 /// Why a path changed its state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum PathReason {
     /// Its nonce came back.
     Confirmed,
@@ -65,6 +66,7 @@ impl PathReason {
 
 /// Something the user should know.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub enum Event {
     /// The handshake is complete; data may flow.
     Connected,

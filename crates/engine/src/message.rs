@@ -102,6 +102,7 @@ pub enum Part {
 
 /// A message from the peer.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Message {
     /// Its stream.
     pub stream: StreamId,

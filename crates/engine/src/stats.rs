@@ -9,6 +9,7 @@ use std::net::SocketAddr;
 
 /// Counters of one path since it began.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct PathCounters {
     /// Packets sent.
     pub packets_sent: u64,
@@ -42,6 +43,7 @@ pub struct PathCounters {
 
 /// A path now.
 #[derive(Clone, Copy, Debug)]
+#[non_exhaustive]
 pub struct PathStats {
     /// Local interface number given by the driver.
     pub local: u16,
@@ -96,6 +98,7 @@ pub struct AbandonedCount {
 
 /// Messages given up, by the policy that did (RFC 7496 §4).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct AbandonedStats {
     /// Their deadline passed.
     pub lifetime: AbandonedCount,
@@ -123,6 +126,7 @@ impl AbandonedStats {
 
 /// Counters of one association.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct AssocStats {
     /// Messages taken from the user.
     pub messages_sent: u64,

@@ -111,6 +111,7 @@ impl PathSpec {
 
 /// An endpoint that accepts associations (and may begin some).
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ServerConfig {
     /// What carries the packets.
     pub transport: Transport,
@@ -160,6 +161,7 @@ impl ServerConfig {
 
 /// An endpoint that only begins associations.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ClientConfig {
     /// What carries the packets.
     pub transport: Transport,
@@ -174,6 +176,7 @@ pub struct ClientConfig {
 
 /// How to reach a peer.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct ConnectOptions {
     /// The peer's SCTP port.
     pub peer_port: u16,

@@ -14,6 +14,7 @@ const GIVEN_UP_EVERY: Duration = Duration::from_secs(1);
 
 /// An event and when it was seen.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct TimedEvent {
     /// Time of the event, on the scale of [`now`](crate::now).
     pub at: Instant,

@@ -25,6 +25,7 @@ const GOOD: Duration = Duration::from_secs(2);
 /// Pauses between tries: the first one is doubled until the longest is reached. Up to a quarter of each is left out at
 /// random, so that many clients of one server do not come back at the same instant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Backoff {
     /// After the loss of a connection that lived for two seconds or more.
     pub first: Duration,

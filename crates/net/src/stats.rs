@@ -7,6 +7,7 @@ use std::net::SocketAddr;
 
 /// A connection's counters.
 #[derive(Clone, Debug, Default)]
+#[non_exhaustive]
 pub struct ConnectionStats {
     /// Counters of the association as a whole.
     pub association: AssocStats,
@@ -18,6 +19,7 @@ pub struct ConnectionStats {
 
 /// A path and where it leaves.
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub struct PathReport {
     /// Its id.
     pub id: PathId,
@@ -31,6 +33,7 @@ pub struct PathReport {
 
 /// What the driver of an endpoint has done since it began. Packets are UDP datagrams, or SCTP packets on raw IP.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct DriverStats {
     /// Packets handed to the kernel.
     pub packets_sent: u64,

@@ -3,10 +3,8 @@
 mod common;
 
 use anabranch_engine::{ListedAddress, LocalId};
-use anabranch_net::{
-    AssocConfig, ClientConfig, ConnectOptions, Endpoint, Event, PathReason, PathState, ServerConfig, Transport,
-};
-use common::{client, config, from, has_ipv6, within};
+use anabranch_net::{AssocConfig, ConnectOptions, Endpoint, Event, PathReason, PathState, ServerConfig, Transport};
+use common::{client, client_with, config, from, has_ipv6, within};
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -23,7 +21,7 @@ async fn paths(transport: Transport, port: u16, listed: bool) -> Option<Vec<(Str
     let mut c = ServerConfig::new(listen[0], without_asconf());
     (c.transport, c.listen, c.port, c.list_addresses) = (transport, listen.to_vec(), port, listed);
     let server = Endpoint::server(c).ok()?;
-    let client = Endpoint::client(ClientConfig { transport, ..ClientConfig::default() }).unwrap();
+    let client = client_with(|c| c.transport = transport).unwrap();
     let mut options =
         ConnectOptions::over(vec![from("127.0.0.1", listen[0]), from("127.0.0.2", listen[1])], without_asconf());
     (options.peer_port, options.list_addresses) = (port, listed);

@@ -2,8 +2,8 @@
 
 mod common;
 
-use anabranch_net::{ClientConfig, ConnectOptions, Endpoint, SendOptions, ServerConfig};
-use common::{config, from, within};
+use anabranch_net::{ConnectOptions, Endpoint, SendOptions, ServerConfig};
+use common::{client_with, config, from, within};
 use std::path::Path;
 use std::process::Command;
 
@@ -18,7 +18,7 @@ async fn captured(dir: &Path) -> (std::path::PathBuf, std::path::PathBuf) {
         Endpoint::server(c).unwrap()
     });
     let to = server.listening()[0];
-    let client = Endpoint::client(ClientConfig { pcap: Some(near_file.clone()), ..ClientConfig::default() }).unwrap();
+    let client = client_with(|c| c.pcap = Some(near_file.clone())).unwrap();
     let options = ConnectOptions::over(vec![from("127.0.0.1", to), from("127.0.0.2", to)], config("cmt"));
     let (near, far) = within(10, async { tokio::join!(client.connect(options), server.accept()) }).await;
     let (near, far) = (near.unwrap(), far.unwrap());

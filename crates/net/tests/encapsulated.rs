@@ -2,9 +2,7 @@
 
 mod common;
 
-use anabranch_net::{
-    AssocConfig, ClientConfig, ConnectOptions, Connection, Endpoint, PathMtuDiscovery, SendOptions, ServerConfig,
-};
+use anabranch_net::{AssocConfig, ConnectOptions, Connection, Endpoint, PathMtuDiscovery, SendOptions, ServerConfig};
 use anabranch_wire::{Packet, Verify, kind};
 use common::*;
 use quinn_udp::{EcnCodepoint, RecvMeta, Transmit, UdpSocketState};
@@ -34,7 +32,7 @@ async fn packets_leave_between_the_ports_that_were_chosen_with_a_checksum_and_no
     let peer = UdpSocket::bind("127.0.0.1:0").unwrap();
     peer.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let udp_port = free_port();
-    let client = Endpoint::client(ClientConfig { udp_port, ..ClientConfig::default() }).unwrap();
+    let client = client_with(|c| c.udp_port = udp_port).unwrap();
     let mut options = ConnectOptions::new(peer.local_addr().unwrap(), config("sctp"));
     options.timeout = Duration::from_millis(200);
     assert!(within(5, client.connect(options)).await.is_err());

@@ -3,10 +3,10 @@
 mod common;
 
 use anabranch_net::{
-    ClientConfig, CloseReason, ConnectOptions, Duration as Span, Endpoint, Error, ErrorKind, Event, Local, PathSpec,
-    SendError, SendOptions, ServerConfig, StreamId,
+    CloseReason, ConnectOptions, Duration as Span, Endpoint, Error, ErrorKind, Event, Local, PathSpec, SendError,
+    SendOptions, ServerConfig, StreamId,
 };
-use common::{client, config, from, pair, relay, server_at, within};
+use common::{client, client_with, config, from, pair, relay, server_at, within};
 use std::net::{SocketAddr, UdpSocket};
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -59,7 +59,7 @@ async fn the_next_path_is_tried_when_the_first_is_silent() {
 #[tokio::test]
 async fn a_peer_that_accepts_nothing_refuses() {
     // A client endpoint on a known SCTP port answers INIT with ABORT. It listens once it has a socket.
-    let a = Endpoint::client(ClientConfig { port: Some(7), ..ClientConfig::default() }).unwrap();
+    let a = client_with(|c| c.port = Some(7)).unwrap();
     let probe = UdpSocket::bind("127.0.0.1:0").unwrap();
     let mut silent = ConnectOptions::new(probe.local_addr().unwrap(), config("sctp"));
     silent.timeout = Duration::from_millis(300);
@@ -88,9 +88,7 @@ async fn usage_errors_say_what_is_wrong() {
     let e = refused(Local::Address("198.51.100.77".parse().unwrap())).await;
     assert_eq!(e.to_string(), "no interface of this machine has the address 198.51.100.77");
     assert_eq!(e.kind(), ErrorKind::Usage);
-    let e = Endpoint::client(ClientConfig { pcap: Some("/nonexistent/x.pcapng".into()), ..ClientConfig::default() })
-        .err()
-        .unwrap();
+    let e = client_with(|c| c.pcap = Some("/nonexistent/x.pcapng".into())).err().unwrap();
     assert!(e.to_string().starts_with("cannot write the capture /nonexistent/x.pcapng: "), "{e}");
 }
 

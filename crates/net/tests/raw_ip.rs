@@ -3,17 +3,18 @@
 mod common;
 
 use anabranch_net::{
-    ClientConfig, CloseReason, ConnectOptions, Endpoint, Error, ErrorKind, PathSpec, PathState, SendOptions,
-    ServerConfig, Transport,
+    CloseReason, ConnectOptions, Endpoint, Error, ErrorKind, PathSpec, PathState, SendOptions, ServerConfig, Transport,
 };
-use common::{Pair, bytes, config, has_ipv6, within};
+use common::{Pair, bytes, client_with, config, has_ipv6, within};
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::time::Duration;
 
 fn server_config(listen: &str, port: u16) -> ServerConfig {
     let address = SocketAddr::new(listen.parse().unwrap(), 0);
-    ServerConfig { transport: Transport::RawIp, port, ..ServerConfig::new(address, config("cmt")) }
+    let mut c = ServerConfig::new(address, config("cmt"));
+    (c.transport, c.port) = (Transport::RawIp, port);
+    c
 }
 
 /// A server; none when the right is missing.
@@ -29,7 +30,7 @@ fn server(name: &str, config: ServerConfig) -> Option<Endpoint> {
 }
 
 fn client(pcap: Option<PathBuf>) -> Endpoint {
-    Endpoint::client(ClientConfig { transport: Transport::RawIp, pcap, ..ClientConfig::default() }).expect("a client")
+    client_with(|c| (c.transport, c.pcap) = (Transport::RawIp, pcap)).expect("a client")
 }
 
 async fn pair(name: &str, listen: &str, to: &str, sources: &[&str], port: u16) -> Option<Pair> {

@@ -202,7 +202,6 @@ async fn leave(mut child: Child) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_net::Instant as Then;
 
     #[test]
     fn a_line_is_as_documented() {
@@ -213,7 +212,8 @@ mod tests {
     #[test]
     fn media_pay_for_their_header() {
         let bits = anabranch_net::Rate::from_bits_per_sec;
-        let rate = UsableRate { low: bits(8_000_000), middle: bits(9_000_000), at: Then::ZERO, changes: 1 };
+        let mut rate = UsableRate::default();
+        (rate.low, rate.middle) = (bits(8_000_000), bits(9_000_000));
         assert_eq!(of_input(rate, Mode::Datagram), [8_000_000, 9_000_000]);
         let [low, middle] = of_input(rate, Mode::Media);
         assert!((7_800_000..8_000_000).contains(&low) && (8_800_000..9_000_000).contains(&middle), "{low} {middle}");

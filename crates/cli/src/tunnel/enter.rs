@@ -318,7 +318,7 @@ fn outwards(
                 }
                 continue;
             }
-            let Some((flow, datagram)) = unwrap(message) else { continue };
+            let Some((flow, datagram)) = unwrap(message.ppid, message.payload) else { continue };
             let client = lock(&clients).flows.touch(flow, Instant::now()).copied();
             if let Some(client) = client
                 && let Err(error) = socket.send_to(&datagram, client).await

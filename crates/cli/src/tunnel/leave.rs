@@ -199,7 +199,7 @@ impl Session {
     }
 
     async fn pass_on(&self, link: &Link, message: Message) {
-        let Some((number, datagram)) = unwrap(message) else { return };
+        let Some((number, datagram)) = unwrap(message.ppid, message.payload) else { return };
         self.seat.heard();
         let socket = match self.socket(link, number) {
             Ok(socket) => socket,

@@ -13,7 +13,7 @@ use crate::recv::DoorArgs;
 use crate::session::{DATA_STREAM, ppid};
 use crate::stats::StatsArgs;
 use crate::units;
-use anabranch_net::{Message, SendOptions};
+use anabranch_net::{Payload, SendOptions};
 use bytes::{BufMut, Bytes, BytesMut};
 use std::time::Duration;
 
@@ -105,11 +105,11 @@ fn wrap(flow: u32, datagram: &[u8]) -> Bytes {
 }
 
 /// Flow and datagram of a message; none for anything else.
-fn unwrap(message: Message) -> Option<(u32, Bytes)> {
-    if message.ppid != ppid::TUNNEL {
+fn unwrap(ppid: u32, payload: Payload) -> Option<(u32, Bytes)> {
+    if ppid != ppid::TUNNEL {
         return None;
     }
-    let bytes = message.payload.into_bytes();
+    let bytes = payload.into_bytes();
     let flow = u32::from_be_bytes(*bytes.first_chunk::<4>()?);
     Some((flow, bytes.slice(4..)))
 }
@@ -117,23 +117,14 @@ fn unwrap(message: Message) -> Option<(u32, Bytes)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use anabranch_net::{Part, Payload, StreamId};
 
     #[test]
     fn there_and_back() {
-        let message = |ppid, payload: Bytes| Message {
-            stream: StreamId(4),
-            ssn: None,
-            mid: None,
-            tsn: anabranch_base::Tsn(0),
-            ppid,
-            payload: Payload::single(payload),
-            part: Part::Whole,
-        };
+        let unwrap = |ppid, payload| unwrap(ppid, Payload::single(payload));
         let wrapped = wrap(7, b"abc");
-        assert_eq!(unwrap(message(ppid::TUNNEL, wrapped.clone())), Some((7, Bytes::from_static(b"abc"))));
-        assert_eq!(unwrap(message(ppid::TUNNEL, wrap(1, b""))), Some((1, Bytes::new())));
-        assert_eq!(unwrap(message(ppid::TUNNEL, Bytes::from_static(b"abc"))), None);
-        assert_eq!(unwrap(message(ppid::BYTES, wrapped)), None);
+        assert_eq!(unwrap(ppid::TUNNEL, wrapped.clone()), Some((7, Bytes::from_static(b"abc"))));
+        assert_eq!(unwrap(ppid::TUNNEL, wrap(1, b"")), Some((1, Bytes::new())));
+        assert_eq!(unwrap(ppid::TUNNEL, Bytes::from_static(b"abc")), None);
+        assert_eq!(unwrap(ppid::BYTES, wrapped), None);
     }
 }

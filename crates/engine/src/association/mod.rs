@@ -8,6 +8,7 @@ mod addresses;
 mod control;
 pub(crate) mod handshake;
 pub(crate) mod path_table;
+mod peer;
 mod policies;
 pub(crate) mod receive;
 mod receiver;
@@ -21,6 +22,7 @@ pub(crate) use handshake::Identity;
 pub(crate) use handshake::state::State;
 pub use handshake::state::{Phase, Stage};
 use path_table::PathTable;
+use peer::PeerFeatures;
 pub(crate) use policies::scratch::Workspace;
 use policies::set::Policies;
 use receiver::Receiver;
@@ -67,29 +69,6 @@ pub enum SendError {
     /// The association is closing or closed.
     #[error("the association is closed")]
     Closed,
-}
-
-/// What the peer said it can do.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct PeerFeatures {
-    pub forward_tsn: bool,
-    pub asconf: bool,
-    /// It reads how many packets a SACK answers.
-    pub packet_count: bool,
-    /// Both read time stamps beside SACKs.
-    pub time_stamps: bool,
-    pub reconfig: bool,
-    /// I-DATA in place of DATA.
-    pub interleaving: bool,
-    pub nr_sack: bool,
-    /// It takes packets without a checksum.
-    pub zero_checksum: bool,
-    /// It tells of marked packets, and we mark ours as ones that may be.
-    pub ecn: bool,
-    pub packet_drop: bool,
-    /// Packets that arrived damaged were reported so often that steadily sent reports would last until then.
-    pub reported_until: Instant,
-    pub adaptation: Option<u32>,
 }
 
 /// Reasons to wake up, for logs and tests.

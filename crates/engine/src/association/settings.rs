@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 /// What both ends of an association announced, and so use.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Agreed {
     /// PR-SCTP (RFC 3758).
     pub partial_reliability: bool,

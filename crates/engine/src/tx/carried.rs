@@ -48,6 +48,7 @@ const THOUSAND: u64 = 1_000;
 
 /// What the paths of an association carry within the deadline of its messages: bytes of them per second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct UsableRate {
     /// Safe for a source whose messages vary in size and have to be repaired.
     pub low: Rate,

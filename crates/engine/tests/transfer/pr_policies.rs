@@ -29,7 +29,8 @@ fn a_message_is_sent_again_as_often_as_it_is_worth() {
         // A timeout is congestion and backs off whatever became of the message.
         assert!(m.path(0).cwnd <= FULL as u64 && m.path(0).counters.timeouts > u64::from(most));
         let s = m.b.assoc(Side::Client).stats();
-        let count = AbandonedStats { retransmissions: AbandonedCount { sent: 1, unsent: 0 }, ..Default::default() };
+        let mut count = AbandonedStats::default();
+        count.retransmissions = AbandonedCount { sent: 1, unsent: 0 };
         assert_eq!((s.abandoned, s.abandoned_sent), (count, 1));
         assert_eq!(m.b.assoc(Side::Client).abandoned_on(StreamId(4)), count);
         assert_eq!(m.b.assoc(Side::Client).abandoned_on(StreamId(3)), AbandonedStats::default());
@@ -123,6 +124,7 @@ fn lifetimes_are_counted_by_whether_anything_left() {
     }
     assert_eq!(m.sent().len(), 4);
     m.b.run_for(ms(3_000));
-    let wanted = AbandonedStats { lifetime: AbandonedCount { sent: 4, unsent: 6 }, ..Default::default() };
+    let mut wanted = AbandonedStats::default();
+    wanted.lifetime = AbandonedCount { sent: 4, unsent: 6 };
     assert_eq!(m.b.assoc(Side::Client).abandoned_on(StreamId(7)), wanted);
 }

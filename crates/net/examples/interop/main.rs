@@ -34,8 +34,9 @@ async fn open(o: &Options) -> Result<(Endpoint, Connection), Anything> {
         let connection = endpoint.accept().await.ok_or("the endpoint has ended")?;
         return Ok((endpoint, connection));
     }
-    let port = (o.port != 0).then_some(o.port);
-    let endpoint = Endpoint::client(ClientConfig { transport: o.transport(), port, pcap, ..ClientConfig::default() })?;
+    let mut c = ClientConfig::default();
+    (c.transport, c.port, c.pcap) = (o.transport(), (o.port != 0).then_some(o.port), pcap);
+    let endpoint = Endpoint::client(c)?;
     let last = *o.remotes.last().ok_or("--peer or --paths is needed")?;
     let path =
         |(i, local): (usize, &IpAddr)| PathSpec::new(Local::Address(*local), o.remotes.get(i).copied().unwrap_or(last));

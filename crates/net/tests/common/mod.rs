@@ -2,7 +2,7 @@
 #![allow(dead_code, reason = "each test file uses a part")]
 
 use anabranch_net::{
-    AssocConfig, ClientConfig, ConnectOptions, Connection, Endpoint, Local, PathSpec, Profile, ServerConfig,
+    AssocConfig, ClientConfig, ConnectOptions, Connection, Endpoint, Error, Local, PathSpec, Profile, ServerConfig,
 };
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 use std::sync::Arc;
@@ -18,7 +18,14 @@ pub fn server_at(listen: &str) -> Endpoint {
 }
 
 pub fn client() -> Endpoint {
-    Endpoint::client(ClientConfig::default()).expect("a client")
+    client_with(|_| {}).expect("a client")
+}
+
+/// A client that is configured otherwise.
+pub fn client_with(change: impl FnOnce(&mut ClientConfig)) -> Result<Endpoint, Error> {
+    let mut config = ClientConfig::default();
+    change(&mut config);
+    Endpoint::client(config)
 }
 
 pub fn from(address: &str, to: SocketAddr) -> PathSpec {

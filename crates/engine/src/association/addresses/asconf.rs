@@ -439,13 +439,17 @@ impl Association {
             Ask::Prefer(_) => self.addresses.no_preference |= unknown,
             Ask::Add(ip) if refused => {
                 tracing::warn!(%ip, "the peer refuses our address");
-                self.peer.asconf &= !unknown;
+                if unknown {
+                    self.peer.forgot_asconf();
+                }
             }
             Ask::Add(ip) => self.probe_from(now, ip),
             Ask::Delete(ip) => {
                 let left =
                     self.addresses.leaving.iter().position(|a| a.ip == ip).map(|i| self.addresses.leaving.remove(i));
-                self.peer.asconf &= !(refused && unknown);
+                if refused && unknown {
+                    self.peer.forgot_asconf();
+                }
                 if let Some(a) = left.filter(|_| refused && !absent) {
                     // The peer keeps it: so do we.
                     self.addresses.asks.retain(|ask| *ask != Ask::Add(ip));
@@ -465,3 +469,7 @@ fn wildcard(like: IpAddr) -> IpAddr {
         IpAddr::V6(_) => IpAddr::V6(Ipv6Addr::UNSPECIFIED),
     }
 }
+
+#[cfg(test)]
+#[path = "asconf_tests.rs"]
+mod tests;

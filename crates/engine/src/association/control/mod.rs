@@ -4,7 +4,7 @@ mod encode;
 mod peer_errors;
 
 use crate::association::receive::Source;
-use anabranch_base::{PathId, Tsn};
+use anabranch_base::{Duration, Instant, PathId, Tsn};
 use anabranch_wire::{Cause, Encode};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -111,12 +111,19 @@ pub(in crate::association) fn causes(c: &[Cause<'_>]) -> Bytes {
 /// Chunks that wait, beyond which answers are dropped: a peer that asks faster than we can answer loses its answers, not our memory.
 const MAX_CONTROL: usize = 64;
 
+/// Reports of damage that may leave one right after the other.
+const DAMAGE_BURST: u64 = 8;
+/// From one to the next otherwise.
+const DAMAGE_PAUSE: Duration = Duration::from_millis(50);
+
 /// Control chunks that wait to leave.
 #[derive(Debug, Default)]
 pub(in crate::association) struct ControlOut {
     queue: VecDeque<Control>,
     /// Bytes left for answers to the packet at hand.
     answer_room: usize,
+    /// Damage was reported so often that steadily sent reports would last until then.
+    damage_reported_until: Instant,
     /// Nothing may be added any more.
     closed: bool,
 }
@@ -161,6 +168,16 @@ impl ControlOut {
     /// May another answer wait?
     pub fn has_room(&self) -> bool {
         self.queue.len() < MAX_CONTROL
+    }
+
+    /// May damage be reported at `now`? A report that may counts towards the next ones.
+    pub fn takes_damage_report(&mut self, now: Instant) -> bool {
+        let until = self.damage_reported_until.max(now);
+        let takes = until.since(now) <= DAMAGE_PAUSE * (DAMAGE_BURST - 1) && self.has_room();
+        if takes {
+            self.damage_reported_until = until + DAMAGE_PAUSE;
+        }
+        takes
     }
 
     pub fn clear(&mut self) {
@@ -219,6 +236,13 @@ mod tests {
             c.push(PathId(0), error(8));
         }
         assert_eq!((c.len(), c.answer_room()), (MAX_CONTROL, 0));
+    }
+
+    #[test]
+    fn damage_is_reported_in_a_burst_and_then_at_a_steady_rate() {
+        let mut c = ControlOut::default();
+        let mut reports = |ms| (0..20).filter(|_| c.takes_damage_report(Instant::from_millis(ms))).count();
+        assert_eq!([1_000, 1_049, 1_050, 1_150, 60_000].map(&mut reports), [8, 0, 1, 2, 8]);
     }
 
     #[test]

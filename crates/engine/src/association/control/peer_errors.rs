@@ -40,7 +40,7 @@ impl Association {
                 Cause::UnrecognizedChunk(c) => match c.first() {
                     Some(&(kind::FORWARD_TSN | kind::I_FORWARD_TSN)) => self.stop_partial_reliability(now),
                     Some(&kind::ASCONF) => {
-                        self.peer.asconf = false;
+                        self.peer.forgot_asconf();
                         self.addresses.give_up();
                     }
                     _ => {}
@@ -65,7 +65,7 @@ impl Association {
 
     /// What was given up already can be neither skipped nor delivered any more.
     fn stop_partial_reliability(&mut self, now: Instant) {
-        self.peer.forward_tsn = false;
+        self.peer.forgot_forward_tsn();
         if self.sender.owes_skip() {
             let why = CloseReason::ProtocolViolation("FORWARD-TSN was agreed and is not known");
             self.abort_with(now, &[Cause::ProtocolViolation(b"FORWARD-TSN was agreed")], why);

@@ -3,6 +3,7 @@
 use crate::association::control::{What, causes};
 use crate::association::handshake::announced::{Announced, announce};
 use crate::association::handshake::authentication::Authentication;
+use crate::association::peer::PeerFeatures;
 use crate::association::receive::Source;
 use crate::association::{Association, State};
 use crate::cookie::Cookie;
@@ -131,35 +132,23 @@ impl Association {
 
     pub(in crate::association) fn adopt_peer(&mut self, f: InitFields, a: &Announced, addresses: &[IpAddr]) {
         self.handshake.peer_tag = f.tag;
-        let outbound = self.config.limits.outbound_streams.max(1).min(f.inbound_streams);
-        self.peer.forward_tsn = a.forward_tsn && self.config.extensions.partial_reliability;
-        self.peer.packet_count = a.packet_count;
-        self.peer.time_stamps = a.time_stamps && self.config.reads_time_stamps();
-        self.peer.reconfig = a.reconfig && self.config.extensions.stream_reconfiguration;
-        self.peer.interleaving = a.interleaving && self.config.extensions.interleaving;
-        if self.peer.interleaving {
-            self.peer.forward_tsn &= a.i_forward_tsn;
-        }
-        let inbound = self.config.limits.inbound_streams.max(1).min(f.outbound_streams);
+        let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
+        self.handshake.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
+        self.peer = PeerFeatures::agreed(a, &self.config, self.handshake.auth.works());
+        let limits = &self.config.limits;
+        let outbound = limits.outbound_streams.max(1).min(f.inbound_streams);
+        let inbound = limits.inbound_streams.max(1).min(f.outbound_streams);
         self.receiver.begin(f.initial_tsn, inbound, self.peer.forward_tsn);
-        self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });
-        self.sender.begin(outbound, f.a_rwnd, self.peer.interleaving);
-        self.peer.nr_sack = a.nr_sack && self.config.extensions.nr_sack;
         if self.peer.nr_sack && !self.config.extensions.vouch_for_all {
             self.receiver.note_delivered();
         }
-        self.peer.adaptation = a.adaptation;
-        self.peer.ecn = a.ecn && self.config.extensions.ecn;
-        self.peer.packet_drop = a.packet_drop && self.config.extensions.packet_drop_reports;
-        self.peer.zero_checksum = a.takes_zero_checksum(&self.config);
+        self.paths.set_data_extra(if self.peer.interleaving { I_DATA_HEADER_LEN - DATA_HEADER_LEN } else { 0 });
+        self.sender.begin(outbound, f.a_rwnd, self.peer.interleaving);
         self.addresses.peer_starts_at(f.initial_tsn.0);
         if let Some(reconfig) = self.stream_reset.used() {
             reconfig.peer_starts_at(f.initial_tsn);
         }
-        let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
-        self.handshake.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
         self.settle_mtu();
-        self.peer.asconf = a.asconf && self.config.extensions.dynamic_addresses && self.handshake.auth.works();
         self.learn_addresses(addresses);
     }
 

@@ -156,3 +156,56 @@ impl Handshake {
         (self.timer, self.guard) = (None, None);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::auth::RANDOM_LEN;
+
+    /// Draws nothing but zeros.
+    struct Zeros;
+
+    impl Entropy for Zeros {
+        fn fill(&mut self, dst: &mut [u8]) {
+            dst.fill(0);
+        }
+    }
+
+    fn handshake() -> Handshake {
+        let identity = Identity {
+            local_port: 9_899,
+            peer_port: 5_000,
+            local_tag: 1,
+            peer_tag: 0,
+            local_initial: Tsn(1),
+            local_auth: AuthParams { random: [0; RANDOM_LEN] },
+            local: LocalId(0),
+            remote: ([192, 0, 2, 1], 9_899).into(),
+        };
+        Handshake::new(identity, State::Closed, &mut Zeros)
+    }
+
+    /// Zeros in a cookie say that it belongs to no association (RFC 9260 §5.2.4).
+    #[test]
+    fn tie_tags_are_never_zero() {
+        assert!(handshake().ties.0 != 0 && handshake().ties.1 != 0);
+    }
+
+    #[test]
+    fn causes_about_the_init_ack_leave_once_and_whole() {
+        let mut h = handshake();
+        assert_eq!(h.take_echo_report(1_000), None);
+        h.echo_report = vec![7; 20].into();
+        assert_eq!(h.take_echo_report(23), None, "no room for the chunk's header");
+        assert_eq!(h.take_echo_report(24).as_deref(), Some(&[7; 20][..]));
+        assert_eq!(h.take_echo_report(1_000), None);
+    }
+
+    #[test]
+    fn once_closed_no_timer_runs() {
+        let mut h = handshake();
+        (h.timer, h.guard) = (Some(Instant::ZERO), Some(Instant::ZERO));
+        h.set_closed();
+        assert_eq!((h.deadline(), h.guard_deadline()), (None, None));
+    }
+}

@@ -118,3 +118,44 @@ impl DerefMut for Policies {
         &mut self.set
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_policy::path_quality::PathQuality;
+    use anabranch_policy::registry::Profile;
+
+    fn policies(profile: &str) -> Policies {
+        Policies::new(Profile::named(profile).and_then(|p| p.build(1)).expect("a profile"))
+    }
+
+    /// One that wants its tick for ever.
+    struct Hasty;
+
+    impl PathQuality for Hasty {
+        fn wakeup(&self) -> Option<Instant> {
+            Some(Instant::ZERO)
+        }
+    }
+
+    #[test]
+    fn what_is_exchanged_is_asked_from_then_on() {
+        let mut p = policies("sctp");
+        assert!(!p.ask(Asks::QUALITY));
+        p.exchange(|set| set.path_quality = Box::new(Hasty));
+        assert!(p.ask(Asks::QUALITY));
+        let former = policies("sctp").into_set().path_quality;
+        p.exchange(|set| set.path_quality = former);
+        assert!(!p.ask(Asks::QUALITY));
+    }
+
+    /// Or an endpoint would be woken for the time that it is, without end.
+    #[test]
+    fn an_estimator_that_asks_for_the_past_does_not_stop_the_time() {
+        let mut p = policies("sctp");
+        p.exchange(|set| set.path_quality = Box::new(Hasty));
+        let now = Instant::from_millis(1_000);
+        p.begin_quality_tick(now);
+        assert!(p.quality_wakeup().is_some_and(|t| t > now), "{:?}", p.quality_wakeup());
+    }
+}

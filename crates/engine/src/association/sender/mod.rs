@@ -362,3 +362,7 @@ impl Sender {
         (self.want_writable, self.refused) = (before.want_writable, before.refused);
     }
 }
+
+#[cfg(test)]
+#[path = "sender_tests.rs"]
+mod tests;

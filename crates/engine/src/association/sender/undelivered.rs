@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 /// A message that was not acknowledged as a whole.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Undelivered {
     /// Which it is: messages of an association are counted from 0 as [`Association::send`] takes them.
     pub number: u64,

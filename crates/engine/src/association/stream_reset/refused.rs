@@ -16,7 +16,7 @@ pub(in crate::association) struct Waiting {
     /// How often the peer has refused it so.
     pub refused: u16,
     /// It is asked for again then; none when nothing but its turn is waited for.
-    not_before: Option<Instant>,
+    pub(super) not_before: Option<Instant>,
 }
 
 impl From<Wish> for Waiting {

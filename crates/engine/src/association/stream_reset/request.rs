@@ -397,3 +397,7 @@ pub(in crate::association) fn part_of(params: &[u8], number: u32) -> Option<Part
         _ => None,
     })
 }
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;

@@ -15,7 +15,7 @@ use crate::association::Association;
 use crate::association::control::What;
 use crate::association::receive::Source;
 use crate::path::flight::CopyRef;
-use anabranch_base::{Duration, Instant, PathId, Tsn};
+use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::loss_cause::LossKind;
 use anabranch_policy::view::PathState;
 use anabranch_wire::{COMMON_HEADER_LEN, DATA_HEADER_LEN, I_DATA_HEADER_LEN, Packet, PacketDrop, kind};
@@ -25,10 +25,6 @@ use bytes::Bytes;
 const SHOWN: usize = 16;
 /// Of a report, with the common header in front, before the packet it shows.
 const REPORT_LEN: usize = COMMON_HEADER_LEN + PacketDrop::HEADER_LEN;
-/// Reports that may leave one right after the other.
-const BURST: u64 = 8;
-/// From one to the next otherwise.
-const PAUSE: Duration = Duration::from_millis(50);
 
 impl Association {
     pub(in crate::association) fn on_packet_drop(&mut self, now: Instant, report: &PacketDrop<'_>) {
@@ -85,11 +81,9 @@ impl Association {
             .saturating_sub(REPORT_LEN);
         // Whole words, for padding counts too.
         let Some(shown) = bytes.get(..room / 4 * 4).filter(|s| s.len() >= LEAST_SHOWN) else { return false };
-        let until = self.peer.reported_until.max(now);
-        if until.since(now) > PAUSE * (BURST - 1) || !self.control.has_room() {
+        if !self.control.takes_damage_report(now) {
             return false;
         }
-        self.peer.reported_until = until + PAUSE;
         let whole_len = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
         self.control.push(path, What::Damage { shown: Bytes::copy_from_slice(shown), whole_len });
         true

@@ -1,0 +1,145 @@
+//! What both ends announced, and so use.
+
+use super::handshake::announced::Announced;
+use crate::config::AssocConfig;
+use std::ops::Deref;
+
+/// Extensions that both ends can do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::association) struct Features {
+    pub forward_tsn: bool,
+    pub asconf: bool,
+    /// It reads how many packets a SACK answers.
+    pub packet_count: bool,
+    /// Both read time stamps beside SACKs.
+    pub time_stamps: bool,
+    pub reconfig: bool,
+    /// I-DATA in place of DATA.
+    pub interleaving: bool,
+    pub nr_sack: bool,
+    /// It takes packets without a checksum.
+    pub zero_checksum: bool,
+    /// It reports marked packets, and we mark ours as ones that may be.
+    pub ecn: bool,
+    pub packet_drop: bool,
+    pub adaptation: Option<u32>,
+}
+
+/// The peer's [`Features`]: anyone in the association reads them, and they change here alone.
+#[derive(Clone, Copy, Debug, Default)]
+pub(in crate::association) struct PeerFeatures(Features);
+
+impl Deref for PeerFeatures {
+    type Target = Features;
+
+    fn deref(&self) -> &Features {
+        &self.0
+    }
+}
+
+impl PeerFeatures {
+    /// What INIT or INIT ACK announced, as far as we do it too. ASCONF needs an agreed way to sign (RFC 5061 §4.2.7).
+    pub fn agreed(a: &Announced<'_>, config: &AssocConfig, signs: bool) -> Self {
+        let ours = &config.extensions;
+        let interleaving = a.interleaving && ours.interleaving;
+        PeerFeatures(Features {
+            // With I-DATA it is I-FORWARD-TSN that skips (RFC 8260 §2.3).
+            forward_tsn: a.forward_tsn && ours.partial_reliability && (a.i_forward_tsn || !interleaving),
+            asconf: a.asconf && ours.dynamic_addresses && signs,
+            packet_count: a.packet_count,
+            time_stamps: a.time_stamps && config.reads_time_stamps(),
+            reconfig: a.reconfig && ours.stream_reconfiguration,
+            interleaving,
+            nr_sack: a.nr_sack && ours.nr_sack,
+            zero_checksum: a.takes_zero_checksum(config),
+            ecn: a.ecn && ours.ecn,
+            packet_drop: a.packet_drop && ours.packet_drop_reports,
+            adaptation: a.adaptation,
+        })
+    }
+
+    /// It announced FORWARD-TSN and does not know it (RFC 3758 §3.3.1).
+    pub fn forgot_forward_tsn(&mut self) {
+        self.0.forward_tsn = false;
+    }
+
+    /// It announced ASCONF and does not know it, or nothing that it could ask for (RFC 5061 §5.1).
+    pub fn forgot_asconf(&mut self) {
+        self.0.asconf = false;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use anabranch_policy::registry::Profile;
+
+    fn all_ours() -> AssocConfig {
+        let mut c = AssocConfig::new(Profile::named("live").expect("a profile"));
+        let e = &mut c.extensions;
+        (e.stream_reconfiguration, e.interleaving, e.nr_sack, e.ecn) = (true, true, true, true);
+        (e.packet_drop_reports, e.error_detection) = (true, Some(1));
+        c
+    }
+
+    fn all_theirs() -> Announced<'static> {
+        Announced {
+            forward_tsn: true,
+            asconf: true,
+            packet_count: true,
+            time_stamps: true,
+            reconfig: true,
+            interleaving: true,
+            i_forward_tsn: true,
+            nr_sack: true,
+            ecn: true,
+            packet_drop: true,
+            error_detection: Some(1),
+            ..Announced::default()
+        }
+    }
+
+    #[test]
+    fn an_extension_takes_both_ends() {
+        let both = *PeerFeatures::agreed(&all_theirs(), &all_ours(), true);
+        let all = Features {
+            forward_tsn: true,
+            asconf: true,
+            packet_count: true,
+            time_stamps: true,
+            reconfig: true,
+            interleaving: true,
+            nr_sack: true,
+            zero_checksum: true,
+            ecn: true,
+            packet_drop: true,
+            adaptation: None,
+        };
+        assert_eq!(both, all);
+        assert_eq!(*PeerFeatures::agreed(&Announced::default(), &all_ours(), true), Features::default());
+        let mut none = all_ours();
+        none.profile = Profile::named("sctp").expect("a profile");
+        let e = &mut none.extensions;
+        (e.partial_reliability, e.dynamic_addresses, e.stream_reconfiguration) = (false, false, false);
+        (e.interleaving, e.nr_sack, e.ecn, e.packet_drop_reports, e.error_detection) =
+            (false, false, false, false, None);
+        // Packet counts are in a SACK whether we read them or not.
+        let counts = Features { packet_count: true, ..Features::default() };
+        assert_eq!(*PeerFeatures::agreed(&all_theirs(), &none, true), counts);
+    }
+
+    #[test]
+    fn asconf_needs_a_way_to_sign() {
+        assert!(!PeerFeatures::agreed(&all_theirs(), &all_ours(), false).asconf);
+    }
+
+    /// Only I-FORWARD-TSN skips what I-DATA carries; without I-DATA it is not needed.
+    #[test]
+    fn with_interleaving_partial_reliability_needs_i_forward_tsn() {
+        let theirs = Announced { i_forward_tsn: false, ..all_theirs() };
+        assert!(!PeerFeatures::agreed(&theirs, &all_ours(), true).forward_tsn);
+        let mut plain = all_ours();
+        plain.extensions.interleaving = false;
+        assert!(PeerFeatures::agreed(&theirs, &plain, true).forward_tsn);
+    }
+}
