@@ -102,11 +102,6 @@ mod tests {
             let mut c = config("sctp");
             assert!(profile.settings().all(|(setting, value)| c.set(setting, value)), "{name}");
         }
-        let era = config("ns2-era");
-        assert_eq!(
-            (era.sending.initial_window, era.sending.initial_ssthresh, era.max_payload()),
-            (Some(4_332), 64_821, 1_452)
-        );
         assert_eq!((config("cmt").sending.initial_window, config("cmt").limits.peer_chunk_overhead), (None, 0));
     }
 }

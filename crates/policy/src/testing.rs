@@ -104,6 +104,8 @@ pub(crate) fn sack(highest: Option<Tsn>) -> crate::view::SackView<'static> {
         newest_seq: &[],
         oldest_seq: &[],
         highest_newly_acked: highest,
+        highest_since_advance: highest,
+        gapped: PathSet::EMPTY,
         cumulative_advanced: false,
         flight_before: &[],
         packets_reported: 1,
@@ -133,7 +135,14 @@ pub(crate) fn loss(path: u8) -> crate::loss_cause::LossEvent {
 
 /// `bytes` acknowledged on path 0.
 pub(crate) fn acked(bytes: u64, oldest_advanced: bool, cumulative_advanced: bool) -> crate::ack_credit::PathAck {
-    crate::ack_credit::PathAck { path: PathId(0), bytes, oldest_advanced, cumulative_advanced }
+    crate::ack_credit::PathAck {
+        path: PathId(0),
+        bytes,
+        cumulative_bytes: 0,
+        fully_used: true,
+        oldest_advanced,
+        cumulative_advanced,
+    }
 }
 
 /// Stream `id` whose first message arrived as number `order`.

@@ -487,6 +487,10 @@ pub struct SackView<'a> {
     pub oldest_seq: &'a [Option<u64>],
     /// Highest TSN newly acknowledged (RFC 9260's HTNA).
     pub highest_newly_acked: Option<Tsn>,
+    /// Highest TSN newly acknowledged by this SACK or another one since the cumulative TSN advanced last.
+    pub highest_since_advance: Option<Tsn>,
+    /// Paths of which gap blocks newly acknowledged something.
+    pub gapped: PathSet,
     /// Did the cumulative TSN advance?
     pub cumulative_advanced: bool,
     /// Packets in flight per path before this SACK was accounted.

@@ -77,6 +77,7 @@ impl Association {
     pub fn set_rto_limits(&mut self, profile: Profile, initial: Duration, max: Duration) -> Result<(), PolicyError> {
         let built = profile.build(self.config.seed)?.timer;
         self.policies.exchange(|set| set.timer = built);
+        self.follow_tsns();
         let config = Arc::make_mut(&mut self.config);
         config.profile = profile;
         (config.timers.rto_initial, config.timers.rto_max) = (initial, max);

@@ -94,7 +94,7 @@ impl Association {
             self.on_reconfig_timer(now);
         }
         if due(self.acknowledger.deadline()) {
-            self.acknowledger.on_timer(!self.config.quirks.timer_counts_none);
+            self.acknowledger.on_timer();
         }
         self.sender.on_timers(now);
         if self.policies.ask(Asks::QUALITY)

@@ -41,7 +41,6 @@ pub use timers::Timers;
 
 use crate::auth::ChunkTypes;
 use crate::path::discovery::PathMtuDiscovery;
-use crate::quirks::Quirks;
 use anabranch_policy::registry::{Hook, PolicyError, Profile};
 use anabranch_wire::kind;
 
@@ -74,9 +73,6 @@ pub struct AssocConfig {
     pub addresses: Addresses,
     /// What other stacks and older standards do otherwise.
     pub compatibility: Compatibility,
-    /// Rules of older implementations; all off. The profiles `ns2-era` and `ns2-era-cmt` bring theirs, with the limits
-    /// that belong to them.
-    pub quirks: Quirks,
 }
 
 impl AssocConfig {
@@ -101,7 +97,6 @@ impl AssocConfig {
             auth: AuthConfig::default(),
             addresses: Addresses::default(),
             compatibility: Compatibility::default(),
-            quirks: Quirks::default(),
         };
         constants.apply(&mut config);
         if config.profile.finds_packet_size() {
@@ -110,7 +105,6 @@ impl AssocConfig {
         for (name, value) in config.profile.settings() {
             config.set(name, value);
         }
-        config.adopt_era();
         config
     }
 

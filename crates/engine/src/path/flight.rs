@@ -130,24 +130,6 @@ impl Flight {
         }
     }
 
-    /// A copy that had been acknowledged is in flight again, at its old place.
-    pub fn restore_copy(&mut self, tx_seq: u64, tsn: u64, len: u64, sent_at: Instant) {
-        while self.first_seq > tx_seq {
-            let gone = Packet { sent_at, live: 0, counted_lost: false, size: 0, at_send: DeliveredAtSend::default() };
-            self.packets.push_front(gone);
-            self.first_seq -= 1;
-        }
-        let Some(p) = self.packets.get_mut((tx_seq - self.first_seq) as usize) else { return };
-        self.live_packets += u32::from(p.live == 0);
-        p.live += 1;
-        self.bytes += len;
-        work::steps(self.copies.len());
-        let at = self.copies.partition_point(|c| (c.tx_seq, c.tsn) < (tx_seq, tsn));
-        if self.copies.get(at).is_none_or(|c| (c.tx_seq, c.tsn) != (tx_seq, tsn)) {
-            self.copies.insert(at, CopyRef { tx_seq, tsn });
-        }
-    }
-
     /// Serial of the oldest packet in flight.
     pub fn oldest_seq(&self) -> Option<u64> {
         (!self.packets.is_empty()).then_some(self.first_seq)
@@ -215,26 +197,6 @@ mod tests {
         assert_eq!(f.copies().count(), 0);
         f.remove_copy(0, 5, true); // long gone: no effect, no panic
         assert_eq!(f.bytes(), 0);
-    }
-
-    #[test]
-    fn what_is_taken_back_is_where_it_was() {
-        let mut f = Flight::default();
-        for tsn in 10..13 {
-            f.begin_packet(Instant::ZERO, DeliveredAtSend::default());
-            f.add_copy(tsn, 100);
-        }
-        f.remove_copy(0, 100, false);
-        f.remove_copy(1, 100, false);
-        assert_eq!((f.oldest_seq(), f.expected_seq()), (Some(2), 2));
-        f.restore_copy(1, 11, 100, Instant::ZERO);
-        f.restore_copy(0, 10, 100, Instant::ZERO);
-        assert_eq!((f.bytes(), f.packets(), f.oldest_seq(), f.next_seq()), (300, 3, Some(0), 3));
-        assert_eq!(f.copies().map(|c| c.tsn).collect::<Vec<_>>(), [10, 11, 12]);
-        for seq in 0..3 {
-            f.remove_copy(seq, 100, false);
-        }
-        assert_eq!((f.bytes(), f.packets(), f.expected_seq()), (0, 0, 3));
     }
 
     #[test]

@@ -41,8 +41,8 @@ pub(crate) struct Congestion {
     pub recovery_exit: Option<u64>,
     /// Highest TSN sent when the last recovery episode began.
     pub recover_tsn: u64,
-    /// What only rules of older implementations ask for; none where none of them is on.
-    pub era: Option<Box<Era>>,
+    /// What few policies ask for.
+    pub followed: Option<Box<Followed>>,
     /// One packet may ignore the window (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
     pub free_pass: bool,
     pub burst_left: u16,
@@ -112,8 +112,6 @@ pub(crate) struct Progress {
     /// Newest serial acknowledged, and the rate snapshot of its departure.
     pub newest_removed: Option<u64>,
     pub newest_at_send: rate::DeliveredAtSend,
-    /// Serial whose acknowledgement is the path's next progress (CUC): nothing that was taken back lowers it.
-    pub expected: u64,
 }
 
 /// When DATA may leave, and did.

@@ -103,14 +103,14 @@ pub(crate) enum Origin {
     Listed,
 }
 
-/// Of a path, for [`crate::Quirks`].
+/// What is followed of a path by its TSN.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Era {
-    /// For `cuc_by_tsn`.
+pub(crate) struct Followed {
+    /// The next progress, for windows.
     pub pseudo: PseudoCumulative,
-    /// Lowest TSN in flight (`t3_by_tsn`).
-    pub lowest_tsn: Option<u64>,
-    /// TSN of the chunk that is timed (`one_timed`).
+    /// The lowest in flight, which T3 is for.
+    pub lowest: Option<u64>,
+    /// The one that is timed.
     pub timed: Option<u64>,
 }
 
@@ -193,7 +193,7 @@ impl Path {
                 reference_rtt: Duration::ZERO,
                 recovery_exit: None,
                 recover_tsn: 0,
-                era: None,
+                followed: None,
                 free_pass: false,
                 burst_left: 0,
                 decayed_until: Instant::ZERO,
@@ -230,7 +230,6 @@ impl Path {
                 newest_acked_seq: None,
                 newest_removed: None,
                 newest_at_send: rate::DeliveredAtSend::default(),
-                expected: 0,
             },
             pace: Pace { next: Instant::ZERO, pending: false, released: 0, last_data_sent: None },
         }

@@ -1,8 +1,8 @@
-//! CUC's progress of a path by TSN, as ns-2's `Agent/SCTP/CMT` keeps it ([`crate::Quirks::cuc_by_tsn`]).
+//! The next progress of a path by TSN (Iyengar, Amer, Stewart 2006, CUC).
 //!
 //! A path expects two TSNs: the lowest outstanding one sent once, and the lowest one sent again. Its window grows when
 //! one of them is acknowledged. The first stays the expected one when it is lost and sent again on the same path, so
-//! that nothing grows before it is repaired (Iyengar, Amer, Stewart 2006; baselines of CMT).
+//! that nothing grows before it is repaired.
 
 /// What a path expects, and whether it has to be looked for.
 #[derive(Clone, Copy, Debug)]
@@ -41,13 +41,6 @@ impl PseudoCumulative {
     /// A chunk that was sent before leaves on this path.
     pub fn repairs(&mut self) {
         self.find_again |= self.again.is_none();
-    }
-
-    /// An acknowledgement was taken back: the search must not begin above it.
-    pub fn taken_back(&mut self, tsn: u64) {
-        if self.find_once {
-            self.once = self.once.map(|o| o.min(tsn));
-        }
     }
 
     /// Looks for what is to be expected. `lowest` answers the lowest outstanding TSN of the path from one on, of those

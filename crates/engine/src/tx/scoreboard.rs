@@ -378,18 +378,6 @@ impl Scoreboard {
         }
     }
 
-    /// An acknowledgement was taken back: `copy` is in flight again. Answers the payload bytes. What the peer promised to
-    /// keep (NR-SACK) stays acknowledged: its payload is gone.
-    pub fn unsettle(&mut self, tsn: u64, copy: LiveCopy) -> Option<u64> {
-        let c = self.get_mut(tsn).filter(|c| c.state == ChunkState::Acked && !c.kept)?;
-        c.state = ChunkState::Outstanding;
-        c.copies.push(copy);
-        let len = c.len();
-        self.outstanding_bytes += len;
-        self.outstanding_chunks += 1;
-        Some(len)
-    }
-
     /// Notes that a gap-acknowledged chunk is no longer reported, or is again.
     pub fn set_reneged(&mut self, tsn: u64, reneged: bool) {
         let Some(c) = self.get_mut(tsn) else { return };

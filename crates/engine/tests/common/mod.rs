@@ -146,12 +146,12 @@ pub fn changed(mut c: AssocConfig, change: impl FnOnce(&mut AssocConfig)) -> Ass
 }
 
 /// Turns a rule on or off: a policy with a parameter (`window=rfc9260:idle_keeps=1`), which stays as it is for off, or the
-/// name of a setting or a switch.
+/// name of a setting.
 pub fn choose(c: &mut AssocConfig, rule: &str, on: bool) {
     match rule.split_once('=') {
         Some((hook, spec)) if on => c.profile.set(hook.parse().expect("a hook"), spec).expect("registered"),
         Some(_) => {}
-        None => assert!(c.quirks.set(rule, on) || c.set(rule, on.into()), "{rule}"),
+        None => assert!(c.set(rule, on.into()), "{rule}"),
     }
 }
 

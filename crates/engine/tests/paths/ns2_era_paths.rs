@@ -1,9 +1,9 @@
-//! The switches of older implementations that matter with several paths, each beside what happens without it.
+//! Rules of older implementations that matter with several paths, each beside what happens without it.
 
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_policy::registry::Hook;
-use anabranch_wire::{CountedSack, GapBlock, Packet, SackOut, Verify, kind};
+use anabranch_wire::{CountedSack, GapBlock, SackOut, kind};
 
 /// What is in flight when path 0 loses its first chunks: offsets on each path.
 struct Loss {
@@ -13,10 +13,10 @@ struct Loss {
 }
 
 /// Two full windows. What is sent again goes to the path with the larger window, which is path 1 once path 0 lost.
-fn loss(quirk: &str, on: bool) -> Loss {
+fn loss(rule: &str, on: bool) -> Loss {
     let mut c = changed(assoc_config("cmt"), |c| c.sending.max_burst = 0);
     c.profile.set(Hook::Retransmission, "rtx_cwnd").expect("registered");
-    choose(&mut c, quirk, on);
+    choose(&mut c, rule, on);
     let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
     let next = m.open_window(20 * FULL as u64);
     m.send(90, FULL);
@@ -37,8 +37,8 @@ impl Loss {
 
 /// Three SACKs that report everything of path 0 but its first `lost` chunks; answers what leaves after the third: what
 /// is sent again, and what is new on path 0 and on path 1.
-fn reported(quirk: &str, on: bool, lost: usize) -> (Vec<u32>, [usize; 2]) {
-    let mut l = loss(quirk, on);
+fn reported(rule: &str, on: bool, lost: usize) -> (Vec<u32>, [usize; 2]) {
+    let mut l = loss(rule, on);
     let first = l.on[0].clone();
     l.report(&first[lost..lost + 1]);
     l.report(&first[lost..lost + 2]);
@@ -83,30 +83,6 @@ fn no_new_data_on_any_path_while_something_waits_to_be_sent_again() {
 }
 
 #[test]
-fn a_sack_of_the_delay_timer_counts_no_packet() {
-    for on in [false, true] {
-        let mut c = assoc_config("cmt");
-        c.profile.set(Hook::LossCount, "delayed_ack_cmt").expect("registered");
-        c.profile.set(Hook::Acknowledge, "delayed_ack_cmt").expect("registered");
-        choose(&mut c, "timer_counts_none", on);
-        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
-        let mut counts = |messages: core::ops::Range<u32>| {
-            messages.for_each(|i| m.message(i, 100));
-            m.b.run_for(ms(300));
-            let tap = m.b.tap.replace(vec![]).expect("tapped");
-            let count = |bytes: &bytes::Bytes| {
-                let p = Packet::parse(bytes, Verify::Checksum).expect("a packet");
-                p.chunks().flatten().find_map(|c| (c.kind == kind::SACK).then_some(c.flags))
-            };
-            tap.iter().filter_map(|t| count(&t.3)).collect::<Vec<u8>>()
-        };
-        assert_eq!(counts(0..1), [1], "the first DATA is acknowledged at once");
-        assert_eq!(counts(1..2), [u8::from(!on)], "this one waits for the timer");
-        assert_eq!(counts(2..4), [2], "and the count begins anew");
-    }
-}
-
-#[test]
 fn a_sack_goes_back_the_way_its_packet_came() {
     for on in [false, true] {
         let mut c = assoc_config("cmt");
@@ -131,7 +107,7 @@ fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
         let mut c = changed(assoc_config("cmt"), |c| c.sending.max_burst = 0);
         c.profile.set(Hook::LossCount, "delayed_ack_cmt").expect("registered");
         c.profile.set(Hook::Acknowledge, "delayed_ack_cmt").expect("registered");
-        choose(&mut c, "gaps_testify", on);
+        choose(&mut c, "loss_count=delayed_ack_cmt:gaps=1", on);
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
         m.open_window(10 * FULL as u64);
         m.send(40, FULL);
@@ -154,36 +130,5 @@ fn what_is_acknowledged_cumulatively_makes_no_sack_one_of_two_paths() {
         sack(lost - 1, &[], 2);
         assert!(!sack(lost, &later[..1], 2), "two reports, or one of two paths");
         assert_eq!(sack(lost, &later[..2], 1), on, "and one more");
-    }
-}
-
-#[test]
-fn what_is_taken_back_counts_once_beyond_the_threshold() {
-    for on in [false, true] {
-        let mut c = changed(assoc_config("cmt"), |c| {
-            c.sending.max_burst = 0;
-            c.sending.initial_ssthresh = 2 * FULL as u64;
-        });
-        c.profile.set(Hook::AckCredit, "cuc").expect("registered");
-        for (quirk, on) in [("stale_sacks_count", true), ("cuc_by_tsn", true), ("counted_once", on)] {
-            choose(&mut c, quirk, on);
-        }
-        let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20)), (link(10, 20), link(10, 20))]);
-        m.send(60, FULL);
-        let before = m.path(1).cwnd;
-        assert!(before > 2 * FULL as u64, "avoidance");
-        let mut mine = Vec::new();
-        for arrived in 1..=8 {
-            let seen = m.packets();
-            mine.extend(m.offsets(&seen.into_iter().filter(|p| p.path == 1).collect::<Vec<_>>()));
-            // The first chunk of all, on path 0, is missing. This SACK is overtaken by one that knows of one chunk.
-            let gaps: Vec<(u16, u16)> = mine[..arrived].iter().map(|o| (*o as u16, *o as u16)).collect();
-            m.sack(0, &gaps);
-            let seen = m.packets();
-            mine.extend(m.offsets(&seen.into_iter().filter(|p| p.path == 1).collect::<Vec<_>>()));
-            m.sack(0, &gaps[..1]);
-        }
-        let grown = (m.path(1).cwnd - before) / FULL as u64;
-        assert!(if on { grown <= 2 } else { grown >= 4 }, "{on}: {grown} packets by eight chunks");
     }
 }

@@ -1,19 +1,31 @@
-//! The switches of older implementations, each beside what happens without it.
+//! Rules of older implementations, each beside what happens without it.
 
 use crate::common::manual::*;
 use crate::common::*;
 use anabranch_engine::AssocConfig;
-use anabranch_policy::registry::Hook;
+use anabranch_policy::registry::{Hook, Profile};
 use anabranch_wire::kind;
 
-fn config(quirk: &str, on: bool) -> AssocConfig {
+#[test]
+fn limits_come_with_their_profile_and_with_no_other() {
+    for name in Profile::names() {
+        let c = AssocConfig::new(Profile::named(name).expect("a profile"));
+        let s = &c.sending;
+        let limits = (s.initial_window, s.initial_ssthresh, c.mtu.packet_size, c.limits.peer_chunk_overhead);
+        let era = name.starts_with("ns2-era");
+        assert_eq!(limits == (Some(4_332), 64_821, 1_480, 16), era, "{name}");
+        assert_eq!(s.initial_window.is_some(), era, "{name}");
+    }
+}
+
+fn config(rule: &str, on: bool) -> AssocConfig {
     let mut c = changed(assoc_config("sctp"), |c| c.sending.max_burst = 0);
-    choose(&mut c, quirk, on);
+    choose(&mut c, rule, on);
     c
 }
 
-fn with(quirk: &str, on: bool) -> Manual {
-    Manual::new(&config(quirk, on), &[(link(10, 20), link(10, 20))])
+fn with(rule: &str, on: bool) -> Manual {
+    Manual::new(&config(rule, on), &[(link(10, 20), link(10, 20))])
 }
 
 /// Ten packets in flight from an offset on, which is answered.
@@ -27,7 +39,7 @@ fn ten_in_flight(m: &mut Manual) -> u32 {
 #[test]
 fn t3_of_a_fast_retransmission_is_not_put_off() {
     for on in [false, true] {
-        let mut m = with("t3_by_tsn", on);
+        let mut m = with("timer=rfc9260:by_tsn=1", on);
         let next = ten_in_flight(&mut m);
         (1..=3).for_each(|i| m.sack(next, &[(1, i)]));
         assert!(m.sent().contains(&next));
@@ -56,7 +68,7 @@ fn a_timeout_does_not_end_a_recovery_that_follows_tsns() {
 #[test]
 fn reports_that_stick() {
     for on in [false, true] {
-        let mut m = with("sticky_reports", on);
+        let mut m = with("loss_count=tsn:remember=1", on);
         m.send(20, FULL);
         m.sent();
         for _ in 0..5 {
@@ -79,21 +91,6 @@ fn a_pass_for_each_report() {
         assert_eq!(m.sent()[0], next, "the first of the episode");
         m.sack(next, &[(1, 1), (3, 5)]);
         assert_eq!(m.sent().contains(&(next + 2)), on, "the window is full");
-    }
-}
-
-#[test]
-fn what_an_older_sack_does_not_know_is_outstanding_again() {
-    for on in [false, true] {
-        let mut m = with("stale_sacks_count", on);
-        let next = ten_in_flight(&mut m);
-        m.sack(next, &[(1, 3)]);
-        let before = m.path(0).in_flight;
-        m.sack(next, &[(1, 1)]);
-        let back = if on { 2 * FULL as u64 } else { 0 };
-        assert_eq!(m.path(0).in_flight, before + back);
-        m.sack(next, &[(1, 3)]);
-        assert_eq!(m.path(0).in_flight, before);
     }
 }
 
@@ -187,7 +184,7 @@ fn what_a_chunk_costs_the_peer_beside_its_payload() {
 #[test]
 fn what_was_sent_again_is_not_fast_retransmitted() {
     for on in [false, true] {
-        let mut m = with("repaired_once", on);
+        let mut m = with("loss_threshold=three:once=1", on);
         m.open_window(10 * FULL as u64);
         m.send(10, FULL);
         m.sent();
@@ -211,7 +208,7 @@ fn what_was_sent_again_is_not_fast_retransmitted() {
 #[test]
 fn one_chunk_is_timed() {
     for on in [false, true] {
-        let mut m = with("one_timed", on);
+        let mut m = with("timer=rfc9260:one_timed=1", on);
         let next = m.open_window(4 * FULL as u64);
         let before = m.path(0).last_rtt;
         m.send(3, FULL);
@@ -285,7 +282,8 @@ fn a_burst_is_limited_once_after_each_repair() {
 #[test]
 fn what_leaves_the_window_half_used_may_count_for_nothing() {
     for on in [false, true] {
-        let c = changed(config("counted_when_full", on), |c| c.sending.initial_ssthresh = 2 * FULL as u64);
+        let c =
+            changed(config("ack_credit=cumulative:when_full=1", on), |c| c.sending.initial_ssthresh = 2 * FULL as u64);
         let mut m = Manual::new(&c, &[(link(10, 20), link(10, 20))]);
         m.send(2, FULL);
         m.sent();

@@ -39,25 +39,6 @@ fn fill(m: &mut Manual, path: u8, n: usize) {
 }
 
 #[test]
-fn a_sack_that_was_overtaken_reports_what_it_does_not_know_of() {
-    for on in [false, true] {
-        let mut c = config();
-        choose(&mut c, "stale_sacks_count", true);
-        choose(&mut c, "sticky_reports", on);
-        let mut m = two(&c);
-        fill(&mut m, 0, 10);
-        m.sack(0, &[(1, 3)]);
-        m.sack(0, &[(1, 1)]);
-        m.sack(0, &[(1, 1)]);
-        assert_eq!(split(&mut m)[1], if on { vec![0] } else { vec![] }, "three SACKs");
-        m.sack(0, &[(1, 1)]);
-        assert_eq!(split(&mut m)[1], if on { vec![2] } else { vec![] }, "three that do not know of chunk 2");
-        m.sack(0, &[(1, 1)]);
-        assert_eq!(split(&mut m), [vec![], vec![]], "and nothing beyond the highest that was acknowledged");
-    }
-}
-
-#[test]
 fn the_limit_of_bursts_is_one_of_all_paths() {
     for (rule, sent) in [("ns2_cmt", [4, 4]), ("ns2_sctp", [0, 4])] {
         let mut c = config();

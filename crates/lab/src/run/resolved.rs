@@ -4,7 +4,7 @@ use super::models::{self, rate, time};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
 use crate::scenario::{Flow, Plan, Playout, Sctp, Transport};
-use anabranch_engine::{AssocConfig, Quirks};
+use anabranch_engine::AssocConfig;
 use anabranch_media::HEADER_LEN;
 use anabranch_policy::registry::Hook;
 use anabranch_sim::link::LinkConfig;
@@ -246,13 +246,6 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("sacks-follow-data", a.compatibility.sacks_follow_data);
     to.put("confirm-first", a.compatibility.confirm_first);
     to.put("announce-unasked", a.compatibility.announce_unasked);
-    of_quirks(&mut to.below("quirks"), a.quirks);
-}
-
-fn of_quirks(to: &mut Below<'_>, quirks: Quirks) {
-    for name in Quirks::NAMES {
-        to.put(name, quirks.get(name));
-    }
 }
 
 fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
@@ -345,8 +338,7 @@ as = [true, false]
         is("topology.path2.up.rate", 1232.into());
         is("flow.main.receive-buffer", 16_000.into());
         is("flow.main.retransmission", "rtx_csi:tau=10,scope=tied,on_full=wait".into());
-        is("flow.main.quirks.cuc_by_tsn", true.into());
-        is("flow.main.quirks.sticky_reports", false.into());
+        is("flow.main.ack-credit", "cuc:by_tsn=1,when_full=1".into());
         is("flow.main.rto-initial", 3.0.into());
         is("flow.tcp.traffic", json!({ "kind": "bulk", "size": 1448, "total": null }));
         is("flow.tcp.start-within", 2.0.into());
@@ -365,7 +357,7 @@ as = [true, false]
             let Some((name, _)) = line.trim_start().split_once(": ") else { continue };
             match line.len() - line.trim_start().len() {
                 4 => group = name.into(),
-                8 if !matches!(&*group, "profile" | "quirks") => {
+                8 if group != "profile" => {
                     let key = match (&*group, name) {
                         ("mtu", "packet_size") => "sctp-packet-size".into(),
                         ("mtu", "discovery") => "path-mtu-discovery".into(),

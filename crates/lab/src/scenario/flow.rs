@@ -7,7 +7,7 @@ use crate::document::{Node, Part, Problem, Table, Value, read as read_keys};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
 use anabranch_base::{Duration, Rate};
-use anabranch_engine::{AssocConfig, Quirks};
+use anabranch_engine::AssocConfig;
 use anabranch_policy::registry::{Hook, Profile, Value as ParamValue};
 use anabranch_sim::traffic::{TrafficConfig, Video, VideoTrace};
 use anabranch_sim::transport::tcp::TcpConfig;
@@ -108,8 +108,6 @@ pub struct Limits {
     ecn: Option<bool>,
     #[serde(default)]
     settings: BTreeMap<String, u64>,
-    #[serde(default)]
-    quirks: BTreeMap<String, bool>,
 }
 
 const BASIC: [&str; 13] = [
@@ -128,7 +126,7 @@ const BASIC: [&str; 13] = [
     "note",
 ];
 const OF_SCTP: [&str; 7] = ["profile", "streams", "unordered", "lifetime", "max-retransmissions", "read-rate", "paths"];
-const LIMITS: [&str; 14] = [
+const LIMITS: [&str; 13] = [
     "packet-size",
     "receive-buffer",
     "send-buffer",
@@ -142,7 +140,6 @@ const LIMITS: [&str; 14] = [
     "receive-overhead",
     "ecn",
     "settings",
-    "quirks",
 ];
 
 #[derive(Deserialize)]
@@ -458,9 +455,6 @@ impl Sctp {
         a.extensions.ecn = l.ecn.unwrap_or(a.extensions.ecn);
         if let Some((name, _)) = l.settings.iter().find(|(name, value)| !a.set(name, **value)) {
             return wrong("settings", format!("has no `{name}`; there are {}", AssocConfig::SETTINGS.join(", ")));
-        }
-        if let Some((name, _)) = l.quirks.iter().find(|(name, on)| !a.quirks.set(name, **on)) {
-            return wrong("quirks", format!("has no `{name}`; there are {}", Quirks::NAMES.join(", ")));
         }
         let headers = anabranch_wire::COMMON_HEADER_LEN + anabranch_wire::DATA_HEADER_LEN;
         let full = (a.mtu.packet_size - headers) & !3;

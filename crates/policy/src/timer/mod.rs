@@ -19,6 +19,26 @@ pub enum Arm {
     },
 }
 
+/// Which outstanding chunk of a path T3 is for: the "earliest" of RFC 9260 §6.3.2.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Earliest {
+    /// What left first. A chunk that is sent again is among the last.
+    #[default]
+    FirstSent,
+    /// The lowest TSN. One that is sent again starts T3 anew, and nothing but its acknowledgement does after that.
+    LowestTsn,
+}
+
+/// Which chunks give RTT samples and end the back-off (RFC 9260 §6.3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Timed {
+    /// All that were sent once: the newest acknowledged by each SACK.
+    #[default]
+    Every,
+    /// One at a time on each path, and none any more once it was sent again or the window was cut.
+    OneAtATime,
+}
+
 /// Rules of T3.
 pub trait TimerPolicy: Send {
     every_policy!();
@@ -31,6 +51,14 @@ pub trait TimerPolicy: Send {
     /// T3 fired; asked before anything leaves the path. Answers the new back-off exponent.
     fn expired(&mut self, p: &PathView) -> u8 {
         p.backoff.saturating_add(1).min(16)
+    }
+    /// Which chunk it is for; always the same.
+    fn earliest(&self) -> Earliest {
+        Earliest::FirstSent
+    }
+    /// What is timed; always the same.
+    fn timed(&self) -> Timed {
+        Timed::Every
     }
     /// Should what leaves on `p` now be answered without delay (RFC 7053)? `last` says that nothing waits behind it. A
     /// peer that delays its SACKs while little is in flight makes every timeout a guess.

@@ -2,10 +2,12 @@
 //!
 //! Source: RFC 9260 §6.3. SRTT + 4 RTTVAR between floor and ceiling, doubled at every expiry.
 //! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms; and, not of the standard and off, `resume`, which uses a path
-//! at once that answers after an expiry, and `probe`, packets beyond the window while it does not.
+//! at once that answers after an expiry, and `probe`, packets beyond the window while it does not. `by_tsn` takes §6.3.2
+//! R3 by the letter and `one_timed` §6.3.1 C4; without them T3 is for what left first, and whatever was sent once and is
+//! acknowledged gives a sample.
 
-use super::TimerPolicy;
-use crate::registry::{Hook, Params, Policy, PolicyInfo};
+use super::{Earliest, Timed, TimerPolicy};
+use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::timer::{Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, RTO_MIN, Revival};
 use crate::view::PathView;
 use anabranch_base::Duration;
@@ -17,7 +19,19 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
         source: "RFC 9260 §6.3",
         file: file!(),
         summary: "SRTT + 4 RTTVAR within limits, doubled at every expiry.",
-        params: &[RTO_MIN, RTO_INITIAL, RTO_MAX, RESUME, PROBE],
+        params: &[
+            RTO_MIN,
+            RTO_INITIAL,
+            RTO_MAX,
+            RESUME,
+            PROBE,
+            ParamInfo::flag(
+                "by_tsn",
+                false,
+                "T3 is for the lowest TSN outstanding on its path, not for what left first",
+            ),
+            ParamInfo::flag("one_timed", false, "one chunk of a path is timed at a time, until it is sent again"),
+        ],
     },
     build: |p| Box::new(Rfc9260::new(p)),
 };
@@ -25,17 +39,30 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
 struct Rfc9260 {
     limits: Limits,
     revival: Revival,
+    earliest: Earliest,
+    timed: Timed,
 }
 
 impl Rfc9260 {
     fn new(p: &Params) -> Self {
-        Rfc9260 { limits: Limits::new(p), revival: Revival::new(p) }
+        Rfc9260 {
+            limits: Limits::new(p),
+            revival: Revival::new(p),
+            earliest: if p.flag("by_tsn") { Earliest::LowestTsn } else { Earliest::FirstSent },
+            timed: if p.flag("one_timed") { Timed::OneAtATime } else { Timed::Every },
+        }
     }
 }
 
 impl TimerPolicy for Rfc9260 {
     fn rto(&self, p: &PathView) -> Duration {
         self.limits.backed_off(self.limits.base(p, self.limits.min), p.backoff)
+    }
+    fn earliest(&self) -> Earliest {
+        self.earliest
+    }
+    fn timed(&self) -> Timed {
+        self.timed
     }
     fn resumes(&self) -> bool {
         self.revival.resume
@@ -67,6 +94,13 @@ mod tests {
         assert_eq!(policy().rto(&s.paths[0]), ms(13_600));
         s.paths[0].backoff = 16;
         assert_eq!(policy().rto(&s.paths[0]), ms(60_000), "ceiling");
+    }
+
+    #[test]
+    fn what_t3_is_for_and_what_is_timed_are_choices() {
+        assert_eq!((policy().earliest(), policy().timed()), (Earliest::FirstSent, Timed::Every));
+        let other = built(&POLICY, "by_tsn=1,one_timed=1", 0);
+        assert_eq!((other.earliest(), other.timed()), (Earliest::LowestTsn, Timed::OneAtATime));
     }
 
     #[test]

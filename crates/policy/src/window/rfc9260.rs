@@ -6,7 +6,8 @@
 //! was noticed by a timeout. The decay of an idle window (§7.2.1) needs a clock and is the engine's.
 //! Parameters, for comparison with older implementations: `floor`, packets below which no threshold falls (2 before
 //! RFC 4960); `in_recovery` 1 lets the window grow in fast recovery too; `cut_one` 0 leaves the threshold alone when a
-//! window that is one packet already times out again.
+//! window that is one packet already times out again; `partial_max` 0 lets `partial_bytes_acked` add up beyond a window
+//! that is not used in full.
 
 use super::{
     AckOnPath, Reaction, Window, WindowChange, WindowState, after, growth, half_above, reaction, standard_growth,
@@ -32,6 +33,11 @@ pub(super) const POLICY: Policy<dyn Window> = Policy {
                 false,
                 "the decay of an idle window leaves the threshold alone (RFC 4960 §7.2.1)",
             ),
+            ParamInfo::flag(
+                "partial_max",
+                true,
+                "partial_bytes_acked stays within a window that is not used in full (RFC 9260 §7.2.2)",
+            ),
             ParamInfo::count("headers", 0, "bytes", 0, 200, "what a packet is longer than its payload in that window"),
         ],
     },
@@ -43,6 +49,7 @@ struct Rfc9260 {
     in_recovery: bool,
     cut_one: bool,
     idle_keeps: bool,
+    partial_max: bool,
     headers: u64,
 }
 
@@ -53,6 +60,7 @@ impl Rfc9260 {
             in_recovery: p.flag("in_recovery"),
             cut_one: p.flag("cut_one"),
             idle_keeps: p.flag("idle_keeps"),
+            partial_max: p.flag("partial_max"),
             headers: p.count("headers"),
         }
     }
@@ -61,7 +69,12 @@ impl Rfc9260 {
 impl Window for Rfc9260 {
     fn on_ack(&mut self, cx: &AssocView<'_>, me: PathId, ack: &AckOnPath) -> WindowChange {
         let rule = if self.in_recovery { growth } else { standard_growth };
-        cx.path(me).map_or_else(WindowChange::default, |p| rule(p, ack))
+        let Some(p) = cx.path(me) else { return WindowChange::default() };
+        let mut change = rule(p, ack);
+        if !self.partial_max && !ack.fully_used && !p.in_slow_start() && p.in_flight > 0 {
+            change.partial_bytes_acked = p.partial_bytes_acked.saturating_add(ack.bytes);
+        }
+        change
     }
     fn on_loss(&mut self, cx: &AssocView<'_>, me: PathId, e: &LossEvent, cause: Cause) -> WindowState {
         let Some(p) = cx.path(me) else { return WindowState::default() };
@@ -146,6 +159,14 @@ mod tests {
         assert_eq!(ack(&s, 3_000, true), (MTU, 1_500), "the rest is kept");
         assert_eq!(ack(&s, 3_000, false), (0, 10_000), "at most a window is saved up");
         assert_eq!(ack(&s, 0, true), (0, 8_500));
+    }
+
+    #[test]
+    fn more_than_a_window_may_be_saved_up() {
+        let s = scene(10_000, 5_000, 8_500);
+        let ack = AckOnPath { bytes: 3_000, acked: 3_000, ..AckOnPath::default() };
+        let mut w = Rfc9260 { partial_max: false, ..standard() };
+        assert_eq!(w.on_ack(&s.cx(), PathId(0), &ack).partial_bytes_acked, 11_500);
     }
 
     #[test]

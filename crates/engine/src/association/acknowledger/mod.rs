@@ -46,8 +46,6 @@ pub(in crate::association) struct Acknowledger {
     took_detour: bool,
     /// Packets with DATA since the last SACK.
     packets: u32,
-    /// The delay timer sends the next SACK, and that one counts nothing (`timer_counts_none`).
-    count_lost: bool,
     first_data: Option<Instant>,
     any_data: bool,
     /// The packet at hand was marked on its way.
@@ -103,11 +101,10 @@ impl Acknowledger {
         self.timer = None;
     }
 
-    /// The delay is over. `counts`: the SACK says how many packets it answers.
-    pub fn on_timer(&mut self, counts: bool) {
+    /// The delay is over.
+    pub fn on_timer(&mut self) {
         self.timer = None;
         self.due = true;
-        self.count_lost = !counts;
     }
 
     /// All chunks of a packet with DATA are read: a SACK is due now or by some time.
@@ -126,10 +123,7 @@ impl Acknowledger {
             delay: delay.min(MOST_DELAY),
         };
         match policy.decide(&view) {
-            AckWhen::Now => {
-                self.due = true;
-                self.count_lost = false;
-            }
+            AckWhen::Now => self.due = true,
             AckWhen::By(t) => self.by(t),
         }
     }
@@ -147,7 +141,6 @@ impl Acknowledger {
 
     /// A SACK was built; answers how many packets it speaks for.
     fn sent(&mut self, counted: bool) -> u8 {
-        let counted = counted && !core::mem::take(&mut self.count_lost);
         let packets = if counted { self.packets.min(3) as u8 } else { 0 };
         self.detour = None;
         self.due = false;
@@ -209,18 +202,6 @@ mod tests {
             a.after_packet(at(0), plain(true), Duration::from_millis(earlier), &Delayed);
             a.after_forward_tsn(at(0), Duration::from_millis(20), false);
             assert_eq!((a.is_due(), a.deadline()), (false, Some(at(earlier.min(200)))));
-        }
-    }
-
-    #[test]
-    fn the_timer_sends_a_sack_that_counts_or_does_not() {
-        for counts in [true, false] {
-            let mut a = Acknowledger::default();
-            a.note_path(PathId(0));
-            a.after_packet(at(0), plain(true), DELAY, &Delayed);
-            a.on_timer(counts);
-            assert!(a.is_due() && a.deadline().is_none());
-            assert_eq!(a.sent(true), u8::from(counts));
         }
     }
 }

@@ -42,7 +42,7 @@ impl Association {
     }
 
     /// The handshake's path is in use: its next HEARTBEAT is due when it has been idle, or at once where every path has
-    /// to answer one before data leave ([`crate::Quirks::confirm_first`]).
+    /// to answer one before data leave ([`crate::AssocConfig::confirm_first`]).
     pub(in crate::association) fn begin_confirming(&mut self, now: Instant, id: PathId) {
         self.paths.confirming = self.config.compatibility.confirm_first;
         if self.paths.confirming {

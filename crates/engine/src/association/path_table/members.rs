@@ -34,10 +34,13 @@ impl Association {
             let (base, floor) = (self.config.mtu.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
             p.mtu.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
         }
-        if self.config.quirks != crate::Quirks::default()
-            && let Some(p) = self.paths.get_mut(id.index())
-        {
-            p.congestion.era = Some(Box::default());
+        self.follow_tsns();
+    }
+
+    /// Paths keep what their policies want to be followed by its TSN.
+    pub(in crate::association) fn follow_tsns(&mut self) {
+        if self.policies.follow_tsns() {
+            self.paths.iter_mut().for_each(|p| _ = p.congestion.followed.get_or_insert_default());
         }
     }
 

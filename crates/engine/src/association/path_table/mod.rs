@@ -39,7 +39,7 @@ pub(crate) struct PathTable {
     clocks: Clocks,
     /// Counts changes of addresses.
     addresses_changed: u32,
-    /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::Quirks::confirm_first`].
+    /// New data waits for the first HEARTBEAT ACK of every path, see [`crate::AssocConfig::confirm_first`].
     confirming: bool,
     /// A path came, went or changed its state, and coupling has not been asked about that.
     uncoupled: bool,

@@ -2,16 +2,33 @@
 
 use anabranch_base::{Duration, Instant};
 use anabranch_policy::Asks;
+use anabranch_policy::ack_credit::Expects;
 use anabranch_policy::registry::PolicySet;
+use anabranch_policy::timer::{Earliest, Timed};
 use core::ops::{Deref, DerefMut};
 
 /// Least time between two ticks of the quality estimator.
 const QUALITY_TICK: Duration = Duration::from_millis(1);
 
+/// Answers that are always the same, and that packets and acknowledgements depend on.
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+struct Rules {
+    earliest: Earliest,
+    timed: Timed,
+    expects: Expects,
+}
+
+impl Rules {
+    fn of(set: &PolicySet) -> Rules {
+        Rules { earliest: set.timer.earliest(), timed: set.timer.timed(), expects: set.ack_credit.expects() }
+    }
+}
+
 /// A set of policies. Most have no use for most questions, and asking costs.
 pub(in crate::association) struct Policies {
     set: PolicySet,
     asks: Asks,
+    rules: Rules,
     /// Built by the user and not from the profile.
     users_own: bool,
     /// Least time of the quality estimator's next tick.
@@ -20,7 +37,7 @@ pub(in crate::association) struct Policies {
 
 impl Policies {
     pub fn new(set: PolicySet) -> Policies {
-        Policies { asks: set.asks(), set, users_own: false, quality_floor: Instant::ZERO }
+        Policies { asks: set.asks(), rules: Rules::of(&set), set, users_own: false, quality_floor: Instant::ZERO }
     }
 
     /// Does any policy want to be asked one of these?
@@ -47,6 +64,30 @@ impl Policies {
     pub fn exchange(&mut self, with: impl FnOnce(&mut PolicySet)) {
         with(&mut self.set);
         self.asks = self.set.asks();
+        self.rules = Rules::of(&self.set);
+    }
+
+    /// T3 is for the lowest TSN of a path, not for what left first.
+    #[inline]
+    pub fn times_lowest_tsn(&self) -> bool {
+        self.rules.earliest == Earliest::LowestTsn
+    }
+
+    /// One chunk of a path is timed at a time.
+    #[inline]
+    pub fn times_one(&self) -> bool {
+        self.rules.timed == Timed::OneAtATime
+    }
+
+    /// The next progress of a path is its lowest TSN, not what left first.
+    #[inline]
+    pub fn expects_lowest_tsn(&self) -> bool {
+        self.rules.expects == Expects::LowestTsn
+    }
+
+    /// Is something of each path followed by its TSN?
+    pub fn follow_tsns(&self) -> bool {
+        self.rules != Rules::default()
     }
 
     /// The set, for an association that takes the place of this one.

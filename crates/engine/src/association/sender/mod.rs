@@ -43,10 +43,10 @@ pub(in crate::association) struct Sender {
     carried: crate::tx::carried::Carried,
     /// Nothing came and no timer fired since the user sent something, see [`crate::Nagle`].
     user_sends: bool,
-    /// Max.Burst applies, where [`crate::BurstRule`] makes it depend on repairs.
+    /// Max.Burst applies, where the recovery policy makes it depend on repairs.
     burst_armed: bool,
-    /// Highest TSN newly acknowledged as remembered for [`crate::Quirks::sticky_reports`].
-    highest_reported: Option<u64>,
+    /// Highest TSN acknowledged since the cumulative one advanced last.
+    highest_since_advance: Option<u64>,
     /// The packet that was built last took what room there was for new data, on the paths or at the peer.
     window_spent: bool,
     /// A sending opportunity began that the scheduler does not know of.
@@ -90,7 +90,7 @@ impl Sender {
             carried: crate::tx::carried::Carried::default(),
             user_sends: false,
             burst_armed: false,
-            highest_reported: None,
+            highest_since_advance: None,
             window_spent: false,
             fresh_opportunity: false,
             forward_timer: None,
@@ -250,7 +250,7 @@ impl Sender {
         self.board = Scoreboard::new(ours);
         self.gaps = GapMemory::default();
         self.copies_due = LazyBox::empty();
-        self.highest_reported = None;
+        self.highest_since_advance = None;
         (self.forward_sent, self.forward_timer, self.forward_due) = (None, None, false);
         true
     }

@@ -5,7 +5,7 @@ use crate::association::path_table::list::Shown;
 use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Instant, PathId, PathSet};
 use anabranch_policy::Asks;
 use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
@@ -75,9 +75,7 @@ impl Association {
     /// The copies on `path` of chunks between the gap blocks of the newest SACK.
     fn copies_in_holes(&self, path: PathId, out: &mut Vec<CopyRef>) {
         let mut tsn = self.sender.board.cumulative() + 1;
-        // What an overtaken SACK does not know of is missing too, where reports are remembered from SACK to SACK.
-        let sticky = self.scratch.highest_acked.filter(|_| self.config.quirks.sticky_reports);
-        for (from, to) in self.sender.gaps.ranges().chain(sticky.map(|h| (h, h))) {
+        for (from, to) in self.sender.gaps.ranges() {
             while tsn < from {
                 let copies = self.sender.board.get(tsn).into_iter().flat_map(|c| c.copies.iter());
                 out.extend(copies.filter(|l| l.path == path).map(|l| CopyRef { tx_seq: l.tx_seq, tsn }));
@@ -96,8 +94,7 @@ impl Association {
     ) -> Verdict {
         let Some(chunk) = self.sender.board.get(c.tsn) else { return Verdict::Waiting };
         // A TSN is fast-retransmitted once (§7.2.4); only time-based detection may repeat.
-        let repaired = chunk.fast_retransmitted || self.config.quirks.repaired_once && chunk.transmissions > 1;
-        if repaired && !self.policies.loss_threshold.repeats() {
+        if chunk.fast_retransmitted && !self.policies.loss_threshold.repeats() {
             return Verdict::Waiting;
         }
         let Some(copy) = chunk.copies.iter().find(|l| l.path == path && l.tx_seq == c.tx_seq).copied() else {
@@ -166,8 +163,8 @@ impl Association {
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
         let to = p.congestion.window.on_loss(&cx, path, &e, cause);
-        if let Some(era) = p.congestion.era.as_mut().filter(|_| new_episode) {
-            era.timed = None;
+        if let Some(followed) = p.congestion.followed.as_mut().filter(|_| new_episode) {
+            followed.timed = None;
         }
         if new_episode && cause != Cause::Reordering {
             p.congestion.cwnd = to.cwnd.max(mtu);
@@ -315,6 +312,8 @@ impl Association {
             newest_seq: &newest,
             oldest_seq: &newest,
             highest_newly_acked: None,
+            highest_since_advance: None,
+            gapped: PathSet::EMPTY,
             cumulative_advanced: false,
             flight_before: &flight,
             packets_reported: 0,

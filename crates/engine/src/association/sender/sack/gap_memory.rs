@@ -1,9 +1,7 @@
 //! What the last SACK's gap blocks said, and how the next one's differ.
 
-use crate::tx::scoreboard::LiveCopy;
 use crate::work;
 use anabranch_wire::GapBlock;
-use std::collections::VecDeque;
 
 /// The gap blocks of the last SACK, as extended TSN ranges: only differences are walked.
 #[derive(Debug, Default)]
@@ -11,36 +9,8 @@ pub(crate) struct GapMemory {
     pub(in crate::association) ranges: Vec<(u64, u64)>,
     /// What will not be taken back (NR-SACK).
     pub(in crate::association) kept: Vec<(u64, u64)>,
-    /// The copies that were acknowledged by gap blocks, for [`crate::Quirks::stale_sacks_count`] only.
-    pub(in crate::association) settled: Settled,
-    /// What gap blocks acknowledged and was counted, rising, for [`crate::Quirks::counted_once`] only.
-    counted: VecDeque<u64>,
     /// What the peer withdrew, with reports since; only so many are counted, T3 takes care of the rest.
     pub withdrawn: Vec<(u64, u8)>,
-}
-
-/// Copies by TSN, rising. What comes is nearly always the highest, and what goes the lowest.
-#[derive(Debug, Default)]
-pub(crate) struct Settled(VecDeque<(u64, LiveCopy)>);
-
-impl Settled {
-    pub(in crate::association) fn insert(&mut self, tsn: u64, copy: LiveCopy) {
-        match self.0.binary_search_by_key(&tsn, |(t, _)| *t) {
-            Ok(i) => self.0[i].1 = copy,
-            Err(i) => self.0.insert(i, (tsn, copy)),
-        }
-    }
-
-    pub(in crate::association) fn remove(&mut self, tsn: u64) -> Option<LiveCopy> {
-        let i = self.0.binary_search_by_key(&tsn, |(t, _)| *t).ok()?;
-        self.0.remove(i).map(|(_, copy)| copy)
-    }
-
-    fn forget_to(&mut self, cum: u64) {
-        while self.0.front().is_some_and(|(tsn, _)| *tsn <= cum) {
-            self.0.pop_front();
-        }
-    }
 }
 
 /// What the SACK at hand says, and how it differs from the last one.
@@ -67,23 +37,6 @@ impl GapMemory {
     pub fn len(&self) -> usize {
         self.ranges.len()
     }
-    /// What is acknowledged cumulatively cannot be taken back.
-    pub(in crate::association) fn forget_settled(&mut self, cum: u64) {
-        self.settled.forget_to(cum);
-        while self.counted.front().is_some_and(|t| *t <= cum) {
-            self.counted.pop_front();
-        }
-    }
-    /// Notes what counts from now on; false when it did before.
-    pub(in crate::association) fn count(&mut self, tsn: u64) -> bool {
-        match self.counted.binary_search(&tsn) {
-            Ok(_) => false,
-            Err(place) => {
-                self.counted.insert(place, tsn);
-                true
-            }
-        }
-    }
     /// First and last TSN of each, rising.
     pub fn ranges(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.ranges.iter().copied()
@@ -101,7 +54,7 @@ pub(in crate::association) enum GapsRead {
 }
 
 /// Gap blocks as extended ranges in order; `end` is above all that was sent. `alone`: see
-/// [`crate::Quirks::each_gap_alone`].
+/// [`crate::AssocConfig::gap_blocks_alone`].
 pub(in crate::association) fn read_blocks(
     (cum, end): (u64, u64),
     alone: bool,

@@ -26,21 +26,19 @@ impl Association {
         let ack = PathAck {
             path,
             bytes: t.bytes,
-            oldest_advanced: match self.config.quirks.cuc_by_tsn {
-                true => p.congestion.era.as_ref().is_some_and(|era| era.pseudo.progress),
-                false => p.flight.expected_seq() > p.progress.expected,
+            cumulative_bytes: t.cumulative,
+            fully_used: t.fully_used,
+            oldest_advanced: match self.policies.expects_lowest_tsn() {
+                true => p.congestion.followed.as_ref().is_some_and(|f| f.pseudo.progress),
+                false => p.flight.expected_seq() > t.expected,
             },
             cumulative_advanced: advanced,
         };
         let mtu = self.paths.mtu();
         let facts = self.facts(now);
         let cx = self.views.see(&mut self.paths, &self.policies, &facts);
-        let mut credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
+        let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
         let Some(p) = self.paths.get_for(i, Shown::Window) else { return };
-        if p.congestion.cwnd > p.congestion.ssthresh {
-            let early = self.config.quirks.counted_when_full && !t.fully_used;
-            credited = credited.saturating_sub(t.uncounted + if early { t.cumulative } else { 0 });
-        }
         let on_path = AckOnPath {
             bytes: credited,
             acked: t.bytes,
@@ -50,15 +48,7 @@ impl Association {
             rtt: t.newest.map(|n| now.since(n.sent_at)),
             app_limited: p.progress.newest_at_send.app_limited,
         };
-        let mut change = p.congestion.window.on_ack(&cx, path, &on_path);
-        if self.config.quirks.counted_when_full
-            && !t.fully_used
-            && p.congestion.cwnd > p.congestion.ssthresh
-            && p.flight.bytes() > 0
-        {
-            // What counts nevertheless adds up beyond one window.
-            change.partial_bytes_acked = p.congestion.partial_bytes_acked.saturating_add(credited);
-        }
+        let change = p.congestion.window.on_ack(&cx, path, &on_path);
         let recovering = p.congestion.recovery_exit.is_some() && !p.congestion.window.grows_in_recovery();
         let grow = if recovering { 0 } else { change.grow };
         let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };

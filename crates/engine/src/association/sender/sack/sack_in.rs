@@ -20,8 +20,6 @@ pub(crate) struct PathTally {
     /// Those of them that came by this path for certain: what was sent again here may have come by the path that it was
     /// sent on before.
     pub own_bytes: u64,
-    /// Those of them that count only in slow start.
-    pub uncounted: u64,
     /// Those that were acknowledged cumulatively.
     pub cumulative: u64,
     pub packets: u32,
@@ -33,6 +31,8 @@ pub(crate) struct PathTally {
     pub lowest: Option<u64>,
     pub oldest_sent: Option<Instant>,
     pub oldest_before: Option<u64>,
+    /// Smallest serial in flight before it, or the next one: whose acknowledgement is the path's next progress (CUC).
+    pub expected: u64,
     /// The chunk that is timed was among it, sent then.
     pub timed_sent: Option<Instant>,
     pub fully_used: bool,
@@ -41,13 +41,6 @@ pub(crate) struct PathTally {
     pub grown: bool,
     /// Gap blocks acknowledged something.
     pub gapped: bool,
-}
-
-impl PathTally {
-    /// The newest serial that says something of those before it.
-    pub fn testimony(&self, gaps_only: bool) -> Option<u64> {
-        self.proven.filter(|_| self.gapped || !gaps_only)
-    }
 }
 
 /// What was in flight of a chunk that arrived.
@@ -104,8 +97,7 @@ impl Association {
             self.note_duplicates(s.duplicates());
         }
         self.stats.gap_blocks_received += sack.map_or(0, |s| s.gaps().len() as u64);
-        let least = u8::from(!self.config.quirks.timer_counts_none);
-        self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(least));
+        self.scratch.packets_reported = sack.map_or(1, |s| s.packets.max(1));
         self.end_passes();
         let advanced = cum > self.sender.board.cumulative();
         self.begin_tally();
@@ -117,7 +109,8 @@ impl Association {
         }
         let progress = self.scratch.acks.iter().any(|t| t.touched);
         self.note_answered_forward(cum);
-        self.sender.highest_reported = self.scratch.highest_acked;
+        let before = self.sender.highest_since_advance.filter(|_| !advanced);
+        self.sender.highest_since_advance = before.max(self.scratch.highest_acked);
         self.finish_tally(now);
         self.notify_acked(now);
         self.detect(now, advanced);
@@ -164,18 +157,18 @@ impl Association {
 
     fn begin_tally(&mut self) {
         self.scratch.acks.clear();
-        self.scratch.highest_acked = self.sender.highest_reported.filter(|_| self.config.quirks.sticky_reports);
+        self.scratch.highest_acked = None;
         self.scratch.flight_before.clear();
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
-            p.progress.expected = p.progress.expected.max(p.flight.expected_seq());
-            if let Some(era) = &mut p.congestion.era {
-                era.pseudo.progress = false;
+            if let Some(followed) = &mut p.congestion.followed {
+                followed.pseudo.progress = false;
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
                 fully_used: p.flight.bytes() >= p.congestion.cwnd,
                 oldest_before: p.flight.oldest_seq(),
+                expected: p.flight.expected_seq(),
                 ..PathTally::default()
             });
         }
@@ -185,9 +178,7 @@ impl Association {
         while self.sender.board.cumulative() < cum {
             let tsn = self.sender.board.cumulative() + 1;
             self.note_repair(tsn);
-            if self.acknowledge(now, tsn, true) && self.config.quirks.sticky_reports {
-                self.scratch.highest_acked = Some(tsn);
-            }
+            self.acknowledge(now, tsn, true);
             self.sender.board.pop_front();
         }
     }
@@ -195,7 +186,7 @@ impl Association {
     fn account_gaps(&mut self, now: Instant) {
         self.find_expected();
         if self.sender.gaps.ranges.is_empty() && self.scratch.gap_ranges.next.is_empty() {
-            return self.sender.gaps.forget_settled(self.sender.board.cumulative());
+            return;
         }
         self.account_changed_gaps(now);
     }
@@ -207,15 +198,7 @@ impl Association {
         subtract(&self.sender.gaps.ranges, &g.next, &mut g.gone);
         for &(from, to) in &g.added {
             for tsn in from..=to {
-                let copy = match self.config.quirks.stale_sacks_count {
-                    true => self.sender.board.get(tsn).and_then(|c| c.copies.iter().last().copied()),
-                    false => None,
-                };
                 self.acknowledge(now, tsn, false);
-                if let Some(copy) = copy {
-                    self.sender.gaps.settled.insert(tsn, copy);
-                    self.count_once(tsn, copy);
-                }
                 self.sender.board.set_reneged(tsn, false);
             }
         }
@@ -223,10 +206,6 @@ impl Association {
         let cum = self.sender.board.cumulative();
         for &(from, to) in &g.gone {
             for tsn in from.max(cum + 1)..=to {
-                if let Some(copy) = self.sender.gaps.settled.remove(tsn) {
-                    self.take_back(tsn, copy);
-                    continue;
-                }
                 self.sender.board.set_reneged(tsn, true);
                 if self.sender.gaps.withdrawn.len() < MAX_WITHDRAWN {
                     self.sender.gaps.withdrawn.push((tsn, 0));
@@ -235,14 +214,13 @@ impl Association {
         }
         core::mem::swap(&mut self.sender.gaps.ranges, &mut g.next);
         self.scratch.gap_ranges = g;
-        self.sender.gaps.forget_settled(cum);
         self.find_expected();
     }
 
     /// What CUC expects on each path, where it follows TSNs.
     #[inline]
     fn find_expected(&mut self) {
-        if self.config.quirks.cuc_by_tsn {
+        if self.policies.expects_lowest_tsn() {
             self.search_expected();
         }
     }
@@ -251,37 +229,9 @@ impl Association {
     fn search_expected(&mut self) {
         for p in self.paths.iter_mut() {
             let (board, id) = (&self.sender.board, p.id);
-            if let Some(era) = &mut p.congestion.era {
-                era.pseudo.search(|from, again| board.lowest_on(id, from, again));
+            if let Some(followed) = &mut p.congestion.followed {
+                followed.pseudo.search(|from, again| board.lowest_on(id, from, again));
             }
-        }
-    }
-
-    /// An acknowledgement is gone that an older SACK does not know of.
-    #[inline(never)]
-    fn take_back(&mut self, tsn: u64, copy: LiveCopy) {
-        let (Some(len), Some(p)) = (self.sender.board.unsettle(tsn, copy), self.paths.get_mut(copy.path.index()))
-        else {
-            return;
-        };
-        p.flight.restore_copy(copy.tx_seq, tsn, len, copy.sent_at);
-        if let Some(era) = &mut p.congestion.era {
-            era.lowest_tsn = era.lowest_tsn.map(|l| l.min(tsn));
-            era.pseudo.taken_back(tsn);
-        }
-    }
-
-    /// What a gap block acknowledged counts beyond the threshold, or does not.
-    fn count_once(&mut self, tsn: u64, copy: LiveCopy) {
-        let Some(p) = self.paths.get(copy.path.index()).filter(|p| p.congestion.cwnd > p.congestion.ssthresh) else {
-            return;
-        };
-        let progress = p.congestion.era.as_ref().is_none_or(|era| era.pseudo.progress);
-        if self.config.quirks.counted_once
-            && !(progress && self.sender.gaps.count(tsn))
-            && let (Some(t), Some(c)) = (self.scratch.acks.get_mut(copy.path.index()), self.sender.board.get(tsn))
-        {
-            t.uncounted += c.len();
         }
     }
 
@@ -307,12 +257,11 @@ impl Association {
         }
     }
 
-    /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3). False
-    /// when that is no news.
-    fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) -> bool {
-        let Some(c) = self.sender.board.get(tsn) else { return false };
+    /// A chunk arrived. Its copies leave their paths; only a chunk sent exactly once is evidence (decision 3).
+    fn acknowledge(&mut self, now: Instant, tsn: u64, cumulatively: bool) {
+        let Some(c) = self.sender.board.get(tsn) else { return };
         if !matches!(c.state, ChunkState::Outstanding | ChunkState::Marked) {
-            return false;
+            return;
         }
         let (len, sent, last_path, state) = (c.len(), usize::from(c.transmissions), c.last_path, c.state);
         let (once, several) = (sent == 1, c.on_several_paths);
@@ -320,8 +269,8 @@ impl Association {
             // The late arrival of what was given as lost says nothing about what left after that.
             self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
         }
-        if let Some(era) = last_path.and_then(|p| self.paths.get_mut(p.index())?.congestion.era.as_mut()) {
-            era.pseudo.acknowledged(tsn, cumulatively);
+        if let Some(followed) = last_path.and_then(|p| self.paths.get_mut(p.index())?.congestion.followed.as_mut()) {
+            followed.pseudo.acknowledged(tsn, cumulatively);
         }
         let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
         if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
@@ -331,9 +280,9 @@ impl Association {
             t.touched = true;
             t.gapped |= !cumulatively;
             t.cumulative += if cumulatively { len } else { 0 };
-            let era = self.paths.get_mut(copy.path.index()).and_then(|p| p.congestion.era.as_mut());
-            if let Some(era) = era.filter(|era| era.timed == Some(tsn)) {
-                era.timed = None;
+            let followed = self.paths.get_mut(copy.path.index()).and_then(|p| p.congestion.followed.as_mut());
+            if let Some(followed) = followed.filter(|f| f.timed == Some(tsn)) {
+                followed.timed = None;
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
             }
             // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.
@@ -374,7 +323,6 @@ impl Association {
                 self.path_answered(now, p.id);
             }
         }
-        true
     }
 
     /// Settles a chunk and takes its copies off their paths.
@@ -423,7 +371,7 @@ impl Association {
                 p.rate.on_delivered(arrived, t.own_bytes);
             }
             let own = back.is_some_and(|(on, _)| on == p.id);
-            let timed = if self.config.quirks.one_timed { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
+            let timed = if self.policies.times_one() { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
             if let Some(sent_at) = timed {
                 let rtt = now.since(sent_at);
                 if resumes {

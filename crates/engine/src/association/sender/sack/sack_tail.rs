@@ -6,7 +6,7 @@ use crate::association::path_table::rto;
 use crate::association::sender::loss::detection::Suspects;
 use crate::path::Path;
 use crate::tx::scoreboard::ChunkState;
-use anabranch_base::{Duration, Instant, PathId, Tsn};
+use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
 use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::timer::Arm;
@@ -39,10 +39,11 @@ impl Association {
         let s = &mut *self.scratch;
         s.newest.clear();
         s.oldest.clear();
-        let gaps_only = self.config.quirks.gaps_testify;
-        s.newest.extend(s.acks.iter().map(|t| t.testimony(gaps_only)));
+        s.newest.extend(s.acks.iter().map(|t| t.proven));
         s.oldest.extend(s.acks.iter().map(|t| t.lowest));
+        let gapped: PathSet = (0..).zip(&s.acks).filter(|(_, t)| t.gapped).map(|(i, _)| PathId(i)).collect();
         let highest = self.scratch.highest_acked.map(|t| Tsn(t as u32));
+        let since_advance = self.sender.highest_since_advance.map(|t| Tsn(t as u32));
         for i in 0..self.paths.len() {
             let path = PathId(i as u8);
             let suspects = if !self.policies.ask(Asks::ALL_COPIES) {
@@ -58,6 +59,8 @@ impl Association {
                     newest_seq: &newest,
                     oldest_seq: &oldest,
                     highest_newly_acked: highest,
+                    highest_since_advance: since_advance,
+                    gapped,
                     cumulative_advanced: advanced,
                     flight_before: &flight,
                     packets_reported: self.scratch.packets_reported,
@@ -90,8 +93,7 @@ impl Association {
 
     /// Copies sent on a path before this serial may be missing.
     fn overtaken(&self, path: usize, advanced: bool) -> Option<u64> {
-        let gaps_only = self.config.quirks.gaps_testify;
-        let newly = self.scratch.acks.get(path).and_then(|t| t.testimony(gaps_only));
+        let newly = self.scratch.acks.get(path).and_then(|t| t.proven);
         match self.paths.get(path) {
             // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
             Some(p) if advanced && p.congestion.recovery_exit.is_some() => p.progress.newest_acked_seq.or(newly),
@@ -103,7 +105,7 @@ impl Association {
     #[inline(never)]
     pub(in crate::association) fn lowest_moved(&mut self, path: usize) -> bool {
         let Some(p) = self.paths.get(path) else { return false };
-        let before = p.congestion.era.as_ref().and_then(|era| era.lowest_tsn);
+        let before = p.congestion.followed.as_ref().and_then(|f| f.lowest);
         let here = |tsn: u64| {
             self.sender.board.get(tsn).is_some_and(|c| match c.state {
                 ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
@@ -113,8 +115,8 @@ impl Association {
         };
         let first = before.unwrap_or(0).max(self.sender.board.cumulative() + 1);
         let now = if p.flight.bytes() == 0 { None } else { (first..self.sender.board.sent_end()).find(|t| here(*t)) };
-        if let Some(era) = self.paths.get_for(path, Shown::Nothing).and_then(|p| p.congestion.era.as_mut()) {
-            era.lowest_tsn = now;
+        if let Some(followed) = self.paths.get_for(path, Shown::Nothing).and_then(|p| p.congestion.followed.as_mut()) {
+            followed.lowest = now;
         }
         now != before
     }
@@ -123,7 +125,7 @@ impl Association {
     pub(in crate::association) fn rearm_timers(&mut self, now: Instant) {
         self.use_resumed_paths(now);
         self.look_for_black_holes(now);
-        let by_tsn = self.config.quirks.t3_by_tsn;
+        let by_tsn = self.policies.times_lowest_tsn();
         let asks = self.policies.asks();
         let mut facts = None;
         for i in 0..self.paths.len() {
@@ -151,7 +153,6 @@ impl Association {
             };
             let (timer, max) = (self.policies.timer.as_ref(), self.config.timers.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
-                // Without one is a path on which an acknowledgement was taken back (`stale_sacks_count`).
                 (Some(_), Some(oldest_sent)) if moved || p.timers.t3.is_none() => {
                     let why = Arm::Progress { oldest_sent, old_deadline: p.timers.t3 };
                     p.timers.t3 = Some(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));

@@ -229,23 +229,23 @@ impl Association {
         p.flight.add_copy(tsn, len);
         if again {
             let old = self.sender.board.get(tsn).and_then(|c| c.last_path);
-            if let Some(era) = old.and_then(|o| self.paths.get_for(o.index(), Shown::Nothing)?.congestion.era.as_mut())
-            {
-                era.timed = era.timed.filter(|t| *t != tsn);
-                era.pseudo.sent_again(old == Some(path));
+            let old = old.and_then(|o| Some((o, self.paths.get_for(o.index(), Shown::Nothing)?)));
+            if let Some((o, followed)) = old.and_then(|(o, p)| Some((o, p.congestion.followed.as_mut()?))) {
+                followed.timed = followed.timed.filter(|t| *t != tsn);
+                followed.pseudo.sent_again(o == path);
             }
             let p = self.paths.get_for(path.index(), Shown::Nothing);
-            if let Some(era) = p.and_then(|p| p.congestion.era.as_mut()) {
-                era.pseudo.repairs();
+            if let Some(followed) = p.and_then(|p| p.congestion.followed.as_mut()) {
+                followed.pseudo.repairs();
             }
-        } else if let Some(era) = &mut p.congestion.era {
-            era.timed.get_or_insert(tsn);
+        } else if let Some(followed) = &mut p.congestion.followed {
+            followed.timed.get_or_insert(tsn);
         }
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
-        if self.config.quirks.t3_by_tsn
-            && let Some(era) = p.congestion.era.as_mut().filter(|era| era.lowest_tsn.is_none_or(|l| tsn <= l))
+        if self.policies.times_lowest_tsn()
+            && let Some(followed) = p.congestion.followed.as_mut().filter(|f| f.lowest.is_none_or(|l| tsn <= l))
         {
-            era.lowest_tsn = Some(tsn);
+            followed.lowest = Some(tsn);
             // It is the earliest now: T3 starts anew with it.
             p.timers.t3 = None;
         }
