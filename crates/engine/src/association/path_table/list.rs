@@ -4,8 +4,8 @@ use crate::path::Path;
 use anabranch_base::{PathId, PathSet};
 use core::ops::{Deref, DerefMut};
 
-/// What somebody who changes a path changes of its view. Views are made anew to that extent, and checked in whole by
-/// debug builds.
+/// How much of a path's view a change can show in. The view is made anew to that extent; debug builds check that the rest
+/// of it still holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::association) enum Shown {
     /// Timers, pace, counters: no view has them.
