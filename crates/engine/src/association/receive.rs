@@ -76,10 +76,7 @@ impl Association {
                 }
                 (kind::SACK, Some(path)) => self.on_sack_chunk(now, path, &raw),
                 (kind::TIME_STAMP, Some(_)) if self.peer.time_stamps => self.on_time_stamp(&raw),
-                _ => {
-                    let next = self.on_chunk(now, from, path, &raw, is_alone(&raw, packet));
-                    next
-                }
+                _ => self.on_chunk(now, from, path, &raw, is_alone(&raw, packet)),
             };
             if next == Next::Stop || self.phase() == super::Phase::Closed {
                 break;

@@ -130,7 +130,7 @@ impl Association {
             return Step::Done;
         }
         let decision = {
-            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let cx = self.views.see(&mut self.paths, &self.policies, facts);
             let ahead = self.sender.board.ahead_view();
             let chunks = ahead.chunks.get(..shown).unwrap_or_default();
             self.policies.path_scheduler.next(&cx, &QueueView { chunks, ..ahead })
@@ -258,7 +258,7 @@ impl Association {
     /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.
     fn refill_look_ahead(&mut self, facts: &mut Facts) {
         let want = if self.policies.ask(Asks::LOOK_AHEAD) {
-            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let cx = self.views.see(&mut self.paths, &self.policies, facts);
             self.policies.path_scheduler.look_ahead(&cx)
         } else {
             LookAhead::ONE
