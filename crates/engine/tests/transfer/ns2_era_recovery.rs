@@ -3,7 +3,6 @@
 
 use crate::common::manual::*;
 use crate::common::*;
-use anabranch_base::PathId;
 use anabranch_engine::AssocConfig;
 use anabranch_policy::registry::Hook;
 
@@ -28,14 +27,6 @@ fn two(c: &AssocConfig) -> Manual {
 fn split(m: &mut Manual) -> [Vec<u32>; 2] {
     let seen = m.packets();
     [0, 1].map(|path| m.offsets(&seen.iter().filter(|p| p.path == path).cloned().collect::<Vec<_>>()))
-}
-
-/// New data, on `path`, which is the primary one from now on.
-fn fill(m: &mut Manual, path: u8, n: usize) {
-    assert!(m.b.assoc(Side::Client).set_primary(PathId(path)));
-    m.send(n, FULL);
-    let sent = split(m);
-    assert_eq!(sent.map(|s| s.len()), if path == 0 { [n, 0] } else { [0, n] });
 }
 
 #[test]
