@@ -76,7 +76,6 @@ impl Slot {
 
     /// There may be something to send, and an event.
     fn wake(&mut self, id: AssocId, ready: &mut VecDeque<AssocId>, eventful: &mut VecDeque<AssocId>) {
-        self.association.settle_views();
         if !self.ready {
             self.ready = true;
             ready.push_back(id);
@@ -222,7 +221,7 @@ impl Endpoint {
         let tag = slot.association.handshake.local_tag();
         let id = self.slots.insert(slot);
         self.note_tag(tag, id);
-        self.touch(id);
+        self.wake(id);
         id
     }
 
@@ -305,14 +304,6 @@ impl Endpoint {
     /// Keeps the indices true after anything happened to an association.
     ///
     /// Its timers are looked at when it has nothing more to transmit, which every driver asks before it sleeps.
-    fn touch(&mut self, id: AssocId) {
-        if let Some(s) = self.slots.get_mut(&id) {
-            s.association.touch_views();
-        }
-        self.wake(id);
-    }
-
-    /// Keeps the indices true after something that the association itself keeps its views true for.
     fn wake(&mut self, id: AssocId) {
         let Some(s) = self.slots.get_mut(&id) else { return };
         s.wake(id, &mut self.ready, &mut self.eventful);
@@ -452,7 +443,7 @@ impl Endpoint {
                 self.retime(id, next, noted);
             }
             if fires {
-                self.touch(id);
+                self.wake(id);
             }
         }
         self.due = due;

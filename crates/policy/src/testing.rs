@@ -77,7 +77,7 @@ impl Scene {
         p
     }
     pub fn ask(&self, policy: &dyn PathScheduler) -> Decision {
-        policy.next(&self.cx(), &QueueView { chunks: &self.chunks })
+        policy.next(&self.cx(), &QueueView::of(&self.chunks))
     }
     /// Asks, carries out and removes the chunk; flights do not change.
     pub fn send(&mut self, policy: &mut dyn PathScheduler) -> Option<(u32, PathId)> {
@@ -91,10 +91,10 @@ impl Scene {
         }
     }
     pub fn opportunity(&self, policy: &mut dyn PathScheduler) {
-        policy.observe(&self.cx(), &QueueView { chunks: &self.chunks }, Occasion::Opportunity);
+        policy.observe(&self.cx(), &QueueView::of(&self.chunks), Occasion::Opportunity);
     }
     pub fn refilled(&self, policy: &mut dyn PathScheduler) {
-        policy.observe(&self.cx(), &QueueView { chunks: &self.chunks }, Occasion::Refilled);
+        policy.observe(&self.cx(), &QueueView::of(&self.chunks), Occasion::Refilled);
     }
 }
 

@@ -438,6 +438,29 @@ impl ChunkView {
 pub struct QueueView<'a> {
     /// The chunks.
     pub chunks: &'a [ChunkView],
+    /// No chunk has a class below this one. A search for the most important chunk ends where it finds it.
+    pub lowest_class: u8,
+}
+
+impl<'a> QueueView<'a> {
+    /// A view of these chunks, of whose classes nothing is known.
+    pub const fn of(chunks: &'a [ChunkView]) -> QueueView<'a> {
+        QueueView { chunks, lowest_class: 0 }
+    }
+
+    /// The first chunk of the lowest class, which others depend on, and its index.
+    pub fn most_important(&self) -> Option<(usize, &'a ChunkView)> {
+        let mut best: Option<(usize, &ChunkView)> = None;
+        for (i, c) in self.chunks.iter().enumerate() {
+            if best.is_none_or(|(_, b)| c.class < b.class) {
+                best = Some((i, c));
+                if c.class <= self.lowest_class {
+                    break;
+                }
+            }
+        }
+        best
+    }
 }
 
 /// One live transmission of a chunk. Detection judges copies, not chunks.

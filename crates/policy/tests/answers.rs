@@ -139,14 +139,14 @@ proptest! {
             // Any subset, also of paths an engine would never offer.
             let eligible: PathSet = w.paths.iter().map(|p| p.id).filter(|p| narrow[p.index()]).collect();
             let cx = w.cx(eligible, &[]);
-            let q = QueueView { chunks: &w.chunks };
+            let q = QueueView::of(&w.chunks);
             scheduler.observe(&cx, &q, Occasion::Refilled);
             scheduler.observe(&cx, &q, Occasion::Opportunity);
             let d = scheduler.next(&cx, &q);
             prop_assert!(valid(&d, eligible, w.chunks.len()), "{name}: {d:?}");
             prop_assert_eq!(d, scheduler.next(&cx, &q), "{}: asking changes nothing", name);
             prop_assert!(matches!(scheduler.next(&cx.narrowed(PathSet::EMPTY), &q), Decision::Blocked | Decision::WaitUntil(_)));
-            let empty = scheduler.next(&cx, &QueueView { chunks: &[] });
+            let empty = scheduler.next(&cx, &QueueView::of(&[]));
             prop_assert!(!name.starts_with("delay") && !name.starts_with("earliest") || empty == Decision::Blocked);
             let _ = scheduler.look_ahead(&cx);
         }
@@ -169,10 +169,10 @@ proptest! {
                 let q = w.chunks.clone();
                 let cx = w.cx(eligible, &[]);
                 if step == 0 {
-                    scheduler.observe(&cx, &QueueView { chunks: &q }, Occasion::Refilled);
-                    scheduler.observe(&cx, &QueueView { chunks: &q }, Occasion::Opportunity);
+                    scheduler.observe(&cx, &QueueView::of(&q), Occasion::Refilled);
+                    scheduler.observe(&cx, &QueueView::of(&q), Occasion::Opportunity);
                 }
-                let d = scheduler.next(&cx, &QueueView { chunks: &q });
+                let d = scheduler.next(&cx, &QueueView::of(&q));
                 prop_assert!(valid(&d, eligible, q.len()), "{name}: {d:?}");
                 let settled = match d {
                     Decision::Send { index, path } => w.carry_out(index, path),

@@ -78,7 +78,6 @@ impl Association {
                 (kind::TIME_STAMP, Some(_)) if self.peer.time_stamps => self.on_time_stamp(&raw),
                 _ => {
                     let next = self.on_chunk(now, from, path, &raw, is_alone(&raw, packet));
-                    self.touch_views();
                     next
                 }
             };

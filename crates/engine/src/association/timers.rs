@@ -5,7 +5,6 @@ use crate::event::CloseReason;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::Occasion;
-use anabranch_policy::view::QueueView;
 
 impl Association {
     /// The next instant at which [`Association::handle_timeout`] has something to do, and why.
@@ -77,7 +76,6 @@ impl Association {
             return;
         }
         let due = |t: Option<Instant>| t.is_some_and(|t| t <= now);
-        self.touch_views();
         self.sender.end_user_send();
         self.opportunity();
         if due(self.handshake.deadline()) {
@@ -139,23 +137,21 @@ impl Association {
     /// The quality estimator's own clock: publish, tell the scheduler of a new period, probe with heartbeat pairs.
     fn tick_quality(&mut self, now: Instant) {
         self.policies.begin_quality_tick(now);
-        self.refresh_views();
         let facts = self.facts(now);
-        let mut board = self.views.board.clone();
+        let mut board = self.views.board().clone();
         board.signals.resize(self.paths.len(), anabranch_policy::view::Signals::default());
         let before = board.period.serial;
         let pairs = {
-            let cx = facts.view(&self.views);
+            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
             self.policies.path_quality.tick(&cx, &mut board)
         };
         board.signals.resize(self.paths.len(), anabranch_policy::view::Signals::default());
         let new_period = board.period.serial != before;
-        self.views.board = board;
-        self.refresh_views();
+        self.views.replace_board(board, &mut self.paths);
         if new_period {
             let facts = self.facts(now);
-            let cx = facts.view(&self.views);
-            self.policies.path_scheduler.observe(&cx, &QueueView { chunks: self.sender.ahead() }, Occasion::Period);
+            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            self.policies.path_scheduler.observe(&cx, &self.sender.ahead_view(), Occasion::Period);
         }
         for id in pairs.and(anabranch_base::PathSet::first(self.paths.len())).iter() {
             self.send_heartbeat_pair(now, id);

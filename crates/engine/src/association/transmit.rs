@@ -1,6 +1,7 @@
 //! The next packet, in four steps from the first day: control, retransmission, new data, acknowledgement and repair.
 
 use super::Association;
+use crate::association::path_table::list::Shown;
 use crate::association::policies::views::has_window;
 use crate::association::sender::sack::gap_memory::GapScratch;
 use crate::path::Path;
@@ -85,11 +86,6 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
         }
     } else if a.handshake.state().sends_data() {
         a.decay_idle_windows(now);
-        // A packet before this one may have given up what was in flight on other paths than its own.
-        if core::mem::take(&mut a.views.stale) | core::mem::take(&mut a.views.doubtful) {
-            a.refresh_views();
-        }
-        debug_assert!(a.views_are_fresh(), "views that are out of date");
         if a.transmit_probe(now, out) || a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
             return true;
         }
@@ -184,7 +180,6 @@ impl Association {
                 let rto = self.rto(PathId(i as u8));
                 let mtu = self.paths.mtu();
                 self.paths[i].decay_while_idle(now, rto, mtu);
-                self.views.stale = true;
             }
         }
     }
@@ -199,7 +194,7 @@ impl Association {
         if self.peer.zero_checksum && !out.packet.chunk_kinds().iter().any(|k| needs_checksum(*k)) {
             out.packet.leave_checksum_zero();
         }
-        if let Some(p) = self.paths.get_mut(path.index()) {
+        if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
             p.counters.packets_sent += 1;
             p.counters.bytes_sent += out.packet.len() as u64;
             // Only DATA and I-DATA have payload beside the head.
@@ -214,7 +209,7 @@ impl Association {
             return;
         }
         let facts = self.facts(now);
-        let cx = facts.view(&self.views);
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         for p in self.paths.iter_mut() {
             let bytes = core::mem::take(&mut p.pace.released);
             if bytes > 0 {

@@ -170,7 +170,6 @@ impl Endpoint {
         if s.ready || !s.association.is_idle(now) {
             return s.wake(id, &mut self.ready, &mut self.eventful);
         }
-        s.association.settle_views();
         s.announce(id, &mut self.eventful);
         let (next, noted) = (s.association.next_timeout(), s.timeout);
         self.retime(id, next, noted);
@@ -188,7 +187,7 @@ impl Endpoint {
         let Some(id) = self.of_peer(&PeerKey::new(from.local, from.remote, h.src_port)) else { return };
         if let Some(s) = self.slots.work_on(&id).filter(|s| s.association.handshake.peer_tag() == h.vtag) {
             s.association.on_reflected(now, from, chunk, alone);
-            self.touch(id);
+            self.wake(id);
         }
     }
 

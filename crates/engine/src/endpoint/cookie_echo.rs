@@ -122,11 +122,11 @@ impl Endpoint {
     ) {
         let Some(slot) = self.slots.work_on(&id) else { return };
         if slot.association.refuses_restart() {
-            return self.touch(id);
+            return self.wake(id);
         }
         if !self.config.restart_keeps_id {
             slot.association.close(CloseReason::PeerRestarted);
-            self.touch(id);
+            self.wake(id);
             return self.begin(now, from, cookie, packet, whole);
         }
         let Some(mut slot) = self.slots.take(&id) else { return };

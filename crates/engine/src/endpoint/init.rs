@@ -81,7 +81,7 @@ impl Endpoint {
             }
             InitAnswer::None => {
                 // SHUTDOWN ACK leaves again (§9.2).
-                self.touch(id);
+                self.wake(id);
                 Err(None)
             }
         }

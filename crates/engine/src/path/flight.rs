@@ -138,10 +138,6 @@ impl Flight {
     pub fn expected_seq(&self) -> u64 {
         if self.packets.is_empty() { self.next_seq() } else { self.first_seq }
     }
-    /// How many packets are kept: those in flight and what lies between.
-    pub fn entries(&self) -> usize {
-        self.packets.len()
-    }
 
     /// When the oldest packet in flight left.
     pub fn oldest_sent(&self) -> Option<Instant> {

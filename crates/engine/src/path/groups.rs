@@ -67,8 +67,7 @@ pub(crate) struct Expiries {
     pub backoff: u8,
     pub consecutive_timeouts: u16,
     pub last: Option<Instant>,
-    /// What its newest expiries were about, while a duplicate of that can only mean that one was needless.
-    pub tsns: Vec<u64>,
+    pub about: ExpiredTsns,
     /// It answered after an expiry, and what that overtook has not been looked at yet.
     pub resumed: Option<Resumed>,
     /// Packets that the last expiry of T3 left in flight: one more may leave beside them until something is answered.
@@ -81,9 +80,7 @@ pub(crate) struct Health {
     pub errors: u16,
     /// Path.Max.Retrans and PF.Max.Retrans of its own.
     pub limits: PathLimits,
-    pub last_heard: Option<Instant>,
-    /// Last time a chunk was acknowledged of which this path and another carried copies.
-    pub last_shared: Option<Instant>,
+    pub contact: Contact,
     pub answers: AnswerGaps,
     /// Newest arrival of any packet.
     pub last_received: Option<Instant>,
@@ -91,10 +88,6 @@ pub(crate) struct Health {
     pub answers_lost: bool,
     /// When repetitions last made us ask whether it is.
     pub doubted_at: Option<Instant>,
-    /// The first packet with DATA on an empty path of which nothing has been heard yet, or had not when it left.
-    pub unanswered_since: Option<Instant>,
-    /// The first packet with DATA after the newest news.
-    pub sent_since_heard: Option<Instant>,
     /// Left with data outstanding: since when it delivers nothing. None again when all that has left elsewhere.
     pub stalled_since: Option<Instant>,
     /// When the last SACK left that answered data by this path.

@@ -2,8 +2,10 @@
 
 pub(crate) mod answers;
 pub(crate) mod capacity;
+pub(crate) mod contact;
 mod delivered;
 pub(crate) mod discovery;
+pub(crate) mod expired;
 pub(crate) mod flight;
 mod groups;
 pub(crate) mod heartbeats;
@@ -23,7 +25,9 @@ use anabranch_policy::view::{FrameErrors, PathState};
 use anabranch_policy::window::Window;
 use answers::AnswerGaps;
 use capacity::Capacity;
+use contact::Contact;
 use discovery::Discovery;
+use expired::ExpiredTsns;
 use flight::Flight;
 use groups::{Access, Congestion, Expiries, Health, Pace, PathMtu, Probing, Progress, Timers};
 pub(crate) use heartbeats::{Earlier, PendingHeartbeat};
@@ -199,7 +203,7 @@ impl Path {
                 backoff: 0,
                 consecutive_timeouts: 0,
                 last: None,
-                tsns: Vec::new(),
+                about: ExpiredTsns::default(),
                 resumed: None,
                 spared: 0,
                 probes: false,
@@ -207,14 +211,11 @@ impl Path {
             health: Health {
                 errors: 0,
                 limits: PathLimits::default(),
-                last_heard: None,
-                last_shared: None,
+                contact: Contact::default(),
                 answers: AnswerGaps::default(),
                 last_received: None,
                 answers_lost: false,
                 doubted_at: None,
-                unanswered_since: None,
-                sent_since_heard: None,
                 stalled_since: None,
                 sack_sent: None,
             },
@@ -241,26 +242,10 @@ impl Path {
         }
     }
 
-    /// Since when packets have left of which nothing was heard. Where copies settle what is in flight, the path need not
-    /// have been empty when the first of them left.
-    pub fn unanswered(&self) -> Option<Instant> {
-        let shared = self.health.last_shared > self.health.last_heard;
-        let since = if shared { self.health.sent_since_heard } else { self.health.unanswered_since };
-        since.filter(|s| self.is_silent_since(*s))
-    }
-
-    fn is_silent_since(&self, since: Instant) -> bool {
-        self.health.last_heard.is_none_or(|h| h < since)
-    }
-
     /// DATA is about to leave on this path.
     pub fn notice_sending(&mut self, now: Instant) {
-        if !self.health.sent_since_heard.is_some_and(|s| self.is_silent_since(s)) {
-            self.health.sent_since_heard = Some(now);
-        }
-        if self.flight.bytes() == 0 && !self.health.unanswered_since.is_some_and(|s| self.is_silent_since(s)) {
-            self.health.unanswered_since = Some(now);
-        }
+        let nothing_in_flight = self.flight.bytes() == 0;
+        self.health.contact.send(now, nothing_in_flight);
     }
 
     /// A round trip over this path both ways.

@@ -4,47 +4,6 @@ use super::Path;
 use anabranch_policy::view::{PathView, Signals};
 
 impl Path {
-    /// Puts into a view what acknowledgements change.
-    pub fn show_acknowledged(&self, v: &mut PathView) {
-        v.state = self.state;
-        v.cwnd = self.congestion.cwnd;
-        v.ssthresh = self.congestion.ssthresh;
-        v.partial_bytes_acked = self.congestion.partial_bytes_acked;
-        v.in_recovery = self.congestion.recovery_exit.is_some();
-        v.in_flight = self.flight.bytes();
-        v.packets_in_flight = self.flight.packets();
-        v.srtt = self.rtt.srtt();
-        v.rttvar = self.rtt.rttvar();
-        v.min_rtt = self.rtt.min_rtt();
-        v.last_rtt = self.rtt.last();
-        v.recent_rtt = self.rtt.recent();
-        v.mean_rtt = self.rtt.mean();
-        v.jitter = self.rtt.jitter();
-        v.unloaded_rtt = self.rtt.unloaded();
-        v.unloaded_deviation = self.rtt.unloaded_deviation();
-        v.sampled_at = self.rtt.sampled_at();
-        v.stalled_at = self.rtt.stalled_at();
-        v.one_way = self.one_way.least();
-        v.recent_one_way = self.one_way.recent();
-        v.capacity = self.capacity.rate();
-        v.capacity_may_be_more = self.capacity.is_lower_bound();
-        v.backoff = self.expiry.backoff;
-        v.consecutive_timeouts = self.expiry.consecutive_timeouts;
-        v.errors = self.health.errors;
-        v.send_rate = self.rate.send_rate();
-        v.delivery_rate = self.rate.delivery_rate();
-        v.loss = self.flight.loss();
-        v.oldest_sent = self.flight.oldest_sent();
-        v.last_heard = self.health.last_heard;
-        v.last_shared = self.health.last_shared;
-        v.rtt_deviation = self.rtt.deviation();
-        v.second_sent = self.flight.second_sent();
-        v.unanswered_since = self.unanswered();
-        v.asked_at = self.probing.pending.map(|h| h.sent_at);
-        v.answer_gap = self.health.answers.mean();
-        v.answer_gap_var = self.health.answers.deviation();
-    }
-
     #[inline]
     pub fn view(&self, mtu: u64, signals: Signals) -> PathView {
         PathView {
@@ -85,10 +44,10 @@ impl Path {
             last_timeout: self.expiry.last,
             oldest_sent: self.flight.oldest_sent(),
             second_sent: self.flight.second_sent(),
-            unanswered_since: self.unanswered(),
+            unanswered_since: self.health.contact.unanswered(),
             asked_at: self.probing.pending.map(|h| h.sent_at),
-            last_heard: self.health.last_heard,
-            last_shared: self.health.last_shared,
+            last_heard: self.health.contact.last_heard(),
+            last_shared: self.health.contact.last_shared(),
             answer_gap: self.health.answers.mean(),
             answer_gap_var: self.health.answers.deviation(),
             frame_errors: self.access.frame_errors,

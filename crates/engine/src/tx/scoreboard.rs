@@ -10,7 +10,7 @@ use crate::tx::send_queue::Fragment;
 use crate::work;
 use anabranch_base::{Instant, PathId, Ssn, StreamId, Tsn};
 use anabranch_policy::retransmission_order::Rank;
-use anabranch_policy::view::ChunkView;
+use anabranch_policy::view::{ChunkView, QueueView};
 use anabranch_wire::{DataFlags, DataHeader};
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
@@ -81,6 +81,10 @@ impl Scoreboard {
     }
     pub fn ahead(&self) -> &[ChunkView] {
         self.ahead.list()
+    }
+    /// The look-ahead as schedulers see it.
+    pub fn ahead_view(&self) -> QueueView<'_> {
+        QueueView { chunks: self.ahead.list(), lowest_class: self.ahead.lowest_class() }
     }
     /// How many of the look-ahead, from the front, are lower than a TSN that was sent.
     #[inline(never)]

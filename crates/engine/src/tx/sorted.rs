@@ -10,11 +10,20 @@ pub(super) struct Sorted {
     list: Vec<ChunkView>,
     /// Those before it have left.
     start: usize,
+    /// How many there are of class 0, of class 1, and of all others.
+    classes: [u32; 3],
 }
 
 impl Sorted {
     pub fn list(&self) -> &[ChunkView] {
         self.list.get(self.start..).unwrap_or_default()
+    }
+    /// No view in the list has a class below this one.
+    pub fn lowest_class(&self) -> u8 {
+        self.classes.iter().position(|n| *n > 0).unwrap_or(0) as u8
+    }
+    fn count_of(&mut self, class: u8) -> &mut u32 {
+        &mut self.classes[usize::from(class.min(2))]
     }
     fn find(&self, tsn: Tsn) -> Result<usize, usize> {
         let order = |c: &ChunkView| {
@@ -33,6 +42,7 @@ impl Sorted {
     #[inline(always)]
     pub fn push(&mut self, view: ChunkView) {
         debug_assert!(self.list().last().is_none_or(|last| last.tsn.before(view.tsn)), "the highest TSN");
+        *self.count_of(view.class) += 1;
         self.list.push(view);
     }
     /// False when it is not there.
@@ -41,6 +51,7 @@ impl Sorted {
         if self.start + 1 == self.list.len() && self.list().first().is_some_and(|c| c.tsn == tsn) {
             self.list.clear();
             self.start = 0;
+            self.classes = [0; 3];
             return true;
         }
         self.remove_of_many(tsn)
@@ -50,13 +61,14 @@ impl Sorted {
     fn remove_of_many(&mut self, tsn: Tsn) -> bool {
         work::steps(1);
         let at = if self.list().first().is_some_and(|c| c.tsn == tsn) { Ok(0) } else { self.find(tsn) };
-        match at {
-            Err(_) => return false,
-            Ok(0) => self.start += 1,
-            Ok(i) => {
-                work::steps(self.list.len() - self.start - i);
-                self.list.remove(self.start + i);
-            }
+        let Ok(i) = at else { return false };
+        let class = self.list()[i].class;
+        *self.count_of(class) -= 1;
+        if i == 0 {
+            self.start += 1;
+        } else {
+            work::steps(self.list.len() - self.start - i);
+            self.list.remove(self.start + i);
         }
         if self.start == self.list.len() {
             self.list.clear();

@@ -105,9 +105,7 @@ impl PathScheduler for EarliestArrival {
     }
     fn next(&self, cx: &AssocView<'_>, q: &QueueView<'_>) -> Decision {
         // What others depend on overtakes what waits already.
-        let Some((first, head)) = q.chunks.iter().enumerate().min_by_key(|(i, c)| (c.class, *i)) else {
-            return Decision::Blocked;
-        };
+        let Some((first, head)) = q.most_important() else { return Decision::Blocked };
         let by_cost = |o: &Offer<'_>| (self.cost(cx.now, head, o), o.path.id);
         let Some(open) = cx.open().map(|p| self.offer(cx.now, p)).min_by_key(by_cost) else { return Decision::Blocked };
         let full = cx.active().filter(|p| !cx.eligible.has(p.id) && p.in_flight > 0).map(|p| self.offer(cx.now, p));

@@ -56,7 +56,6 @@ impl Association {
         ip: IpAddr,
         remote: SocketAddr,
     ) -> Result<PathId, AddressError> {
-        self.touch_views();
         if !self.may_ask() {
             return Err(AddressError::Closed);
         }
@@ -92,7 +91,6 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn delete_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
-        self.touch_views();
         let local = self.listed(ip)?;
         // The request has to leave from another one (§5.3 F6), and what is on its way too.
         let stays = |p: &crate::path::Path| {
@@ -117,7 +115,6 @@ impl Association {
     /// # Errors
     /// See [`AddressError`].
     pub fn prefer_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
-        self.touch_views();
         self.listed(ip)?;
         if self.addresses.no_preference {
             return Err(AddressError::NotSupported);

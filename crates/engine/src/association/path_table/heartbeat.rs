@@ -14,7 +14,7 @@ const MIN_PROBE: Duration = Duration::from_millis(100);
 impl Association {
     /// How often `path` is probed while it is idle. False when there is no such path.
     pub fn set_heartbeat(&mut self, now: Instant, path: PathId, setting: HeartbeatSetting) -> bool {
-        let Some(p) = self.paths.list.get_mut(path.index()) else { return false };
+        let Some(p) = self.paths.get_mut(path.index()) else { return false };
         p.probing.setting = setting;
         // An answer that is awaited decides when the next one leaves.
         let off = match setting {
@@ -86,7 +86,7 @@ impl Association {
         let rto = self.probe_timeout(id);
         let jitter = self.paths.nonces.jitter(rto.as_nanos().max(1));
         let delay = self.heartbeat_delay(id, rto);
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         // Half an RTO of jitter to either side (§8.3).
         p.timers.heartbeat = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
     }
@@ -120,7 +120,7 @@ impl Association {
 
     pub(in crate::association) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
         let max_path_retrans = self.max_retrans_of(id);
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.timers.heartbeat = None;
         if !self.handshake.state().is_connected() || p.access.interface_down {
             return;
@@ -138,7 +138,7 @@ impl Association {
             let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
             if active && !self.paths.confirming && h.sent_at + delay > now {
                 let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
-                if let Some(p) = self.paths.list.get_mut(id.index()) {
+                if let Some(p) = self.paths.get_mut(id.index()) {
                     p.timers.heartbeat = Some((h.sent_at + delay + jitter - waited / 2).max(now));
                 }
                 return;
@@ -159,7 +159,7 @@ impl Association {
             return;
         }
         let pause = if lost.is_some() { self.probe_pause(id) } else { Duration::ZERO };
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         if !pause.is_zero() {
             p.timers.heartbeat = Some(now + pause);
             return;
@@ -196,11 +196,11 @@ impl Association {
         // it counts the same silence, and more probes must not make that one end sooner.
         let timed = self.paths.get(id.index()).is_some_and(|p| p.timers.t3.is_some());
         let counts = self.paths.usable().has(id) && self.was_patient(now, id, waited) && !timed;
-        if let Some(p) = self.paths.list.get_mut(id.index()) {
+        if let Some(p) = self.paths.get_mut(id.index()) {
             p.health.answers_lost = true;
             // Data went by this path since, and it answered: it is not silent.
             let since = |t: Option<Instant>| t > Some(lost.sent_at);
-            if since(p.pace.last_data_sent) && since(p.health.last_heard) {
+            if since(p.pace.last_data_sent) && since(p.health.contact.last_heard()) {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).
@@ -226,7 +226,7 @@ impl Association {
         let least = self.config.timers.rto_initial;
         let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.paths.errors.count().min(16)));
         let silent = |t: Option<Instant>, d: Duration| t.is_none_or(|t| now.since(t) >= d);
-        let heard = self.paths.get(id.index()).and_then(|p| p.health.last_heard);
+        let heard = self.paths.get(id.index()).and_then(|p| p.health.contact.last_heard());
         waited >= least
             || silent(heard, least)
                 && silent(self.paths.errors.last(), doubled.min(self.config.timers.rto_max).max(least))
@@ -235,8 +235,7 @@ impl Association {
     pub(in crate::association) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
         let nonce = self.paths.nonces.next();
         let timeout = self.probe_timeout(id);
-        self.views.doubtful = true;
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         if let Some(unanswered) =
             p.probing.pending.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
         {
@@ -257,7 +256,7 @@ impl Association {
         if self.train_answered(now, id, nonce) {
             return;
         }
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         if let Some(pair) = p.probing.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
             let rtt = now.since(pair.sent_at);
             p.congestion.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
@@ -299,7 +298,7 @@ impl Association {
         }
         self.path_answered(now, id);
         self.use_resumed_paths(now);
-        match (waits, self.paths.list.get_mut(id.index())) {
+        match (waits, self.paths.get_mut(id.index())) {
             (Some(newer), Some(p)) => p.timers.heartbeat = Some(newer.deadline),
             _ => self.schedule_heartbeat(now, id),
         }
@@ -308,9 +307,9 @@ impl Association {
 
     /// The path leads to the peer and back: data may use it.
     pub(in crate::association) fn confirm(&mut self, now: Instant, id: PathId) {
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.health.errors = 0;
-        p.health.last_heard = Some(now);
+        p.health.contact.hear(now);
         self.settle_standby(id);
         self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
         self.send_train(now, id);
@@ -319,7 +318,7 @@ impl Association {
     /// Two HEARTBEATs back to back, asked for by the quality estimator.
     pub(in crate::association) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
         let nonces = [self.paths.nonces.next(), self.paths.nonces.next()];
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         if p.state == PathState::Unconfirmed || p.access.interface_down {
             return;
         }

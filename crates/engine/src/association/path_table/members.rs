@@ -29,7 +29,7 @@ impl Association {
     /// What a new path needs by its association's configuration only.
     fn begin_path(&mut self, id: PathId) {
         if let Some(wanted) = self.config.mtu.discovery
-            && let Some(p) = self.paths.list.get_mut(id.index())
+            && let Some(p) = self.paths.get_mut(id.index())
         {
             let (base, floor) = (self.config.mtu.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
             p.mtu.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
@@ -70,11 +70,10 @@ impl Association {
     /// its nonce came back; towards a peer without these extensions nothing is sent from it (ARCHITECTURE decision 2).
     /// None when the association has no room for another path.
     pub fn add_path(&mut self, now: Instant, local: LocalId, remote: SocketAddr) -> Option<PathId> {
-        self.touch_views();
         for kept in self.addresses.keeps(local) {
             self.name_address(kept.local, kept.ip);
         }
-        let known = self.paths.list.iter_mut().find(|p| p.local == local && p.remote == remote);
+        let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
         let known = known.map(|p| {
             // What the peer added comes back by the peer only.
             let removed = p.origin != Origin::AddedByPeer && core::mem::take(&mut p.access.removed);
@@ -102,7 +101,7 @@ impl Association {
     /// is and is left to IP to divide (§6.9), see [`Transmit::may_divide`](crate::Transmit). False when there is no such
     /// path.
     pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
-        let Some(p) = self.paths.list.get_mut(path.index()) else { return false };
+        let Some(p) = self.paths.get_mut(path.index()) else { return false };
         p.mtu.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
         self.settle_mtu();
         for p in self.paths.list.iter_mut() {
@@ -128,9 +127,8 @@ impl Association {
 
     /// The driver says that an interface is gone: its paths carry nothing until [`Association::interface_up`].
     pub fn interface_down(&mut self, now: Instant, local: LocalId) {
-        self.touch_views();
         for i in 0..self.paths.len() {
-            let p = &mut self.paths.list[i];
+            let p = &mut self.paths[i];
             if p.local != local || p.access.interface_down {
                 continue;
             }
@@ -145,9 +143,8 @@ impl Association {
 
     /// The interface is back, perhaps with another address: its paths ask to join again.
     pub fn interface_up(&mut self, now: Instant, local: LocalId) {
-        self.touch_views();
         for i in 0..self.paths.len() {
-            let p = &mut self.paths.list[i];
+            let p = self.paths.list.at_mut(i);
             if p.local == local && p.access.interface_down {
                 p.access.interface_down = false;
                 let id = p.id;
@@ -170,8 +167,7 @@ impl Association {
     /// The link layer of an interface reports on its frames; the paths through it show the newest report to their
     /// policies (P1 §2.2).
     pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
-        self.touch_views();
-        for p in self.paths.list.iter_mut().filter(|p| p.local == local) {
+        for p in self.paths.iter_mut().filter(|p| p.local == local) {
             p.access.frame_errors = Some(report);
         }
     }
@@ -179,7 +175,6 @@ impl Association {
     /// Asks the peer to learn our current address on this path, and probes it. `changed`: the address the handshake
     /// was made with may be gone.
     pub(in crate::association) fn readd_path(&mut self, now: Instant, id: PathId, changed: bool) {
-        self.touch_views();
         if changed {
             self.request_learning(now, id);
         } else {
@@ -203,7 +198,7 @@ impl Association {
     /// an address unless it names others), one to which our address has changed, or a stranger at an address that the
     /// peer lists. The association lives on its other paths; were the peer really gone, those would say so.
     pub(in crate::association) fn unknown_there(&mut self, id: PathId) {
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         tracing::debug!(path = ?id, remote = %p.remote, "this path is not known at its other end");
         if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
             p.access.known_to_peer = false;
@@ -228,7 +223,7 @@ impl Association {
         to: PathState,
         reason: PathReason,
     ) {
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         if p.state == to {
             return;
         }
@@ -255,7 +250,7 @@ impl Association {
     /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
     pub(in crate::association) fn path_answered(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.health.last_heard = Some(now);
+        p.health.contact.hear(now);
         p.health.errors = 0;
         p.health.answers_lost = false;
         p.health.stalled_since = None;
@@ -270,7 +265,7 @@ impl Association {
                 self.send_train(now, id);
             }
             if self.policies.timer.resumes()
-                && let Some(p) = self.paths.list.get_mut(id.index())
+                && let Some(p) = self.paths.get_mut(id.index())
             {
                 p.expiry.resumed.get_or_insert_default();
             }
@@ -288,7 +283,7 @@ impl Association {
     /// One more error on a path; its policy says what that means.
     pub(in crate::association) fn path_error(&mut self, now: Instant, id: PathId, reason: PathReason) {
         let max = self.max_retrans_of(id);
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.health.errors = p.health.errors.saturating_add(1);
         let (errors, state, limits) = (p.health.errors, p.state, p.health.limits);
         if errors >= 2 {
@@ -350,9 +345,9 @@ impl Association {
         if was_active && holds {
             self.widen_for_takeover(now, id);
         }
-        if let Some(p) = self.paths.list.get_mut(id.index()) {
+        if let Some(p) = self.paths.get_mut(id.index()) {
             if was_active && holds {
-                p.health.stalled_since = Some(p.health.unanswered_since.max(p.health.last_heard).unwrap_or(now));
+                p.health.stalled_since = Some(p.health.contact.newest().unwrap_or(now));
             }
             if p.probing.pending.is_none() {
                 self.probe_soon(now, id);
@@ -365,7 +360,7 @@ impl Association {
     /// One of its addresses is no longer one: nothing leaves by it, and late answers do not bring it back.
     pub(in crate::association) fn remove_path(&mut self, now: Instant, id: PathId) {
         self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.access.known_to_peer = false;
         p.access.removed = true;
         (p.timers.heartbeat, p.probing.pending, p.probing.earlier, p.probing.pair) = (None, None, None, None);
@@ -403,6 +398,6 @@ impl Association {
         let first = self.paths.errors.first()?;
         let limit = self.config.failure.peer_timeout?;
         // One that never answered anything but the handshake is silent since the first error.
-        Some(self.paths.iter().filter_map(|p| p.health.last_heard).max().unwrap_or(first) + limit)
+        Some(self.paths.iter().filter_map(|p| p.health.contact.last_heard()).max().unwrap_or(first) + limit)
     }
 }

@@ -1,6 +1,7 @@
 //! The paths of an association: which there are, how they are probed, and what they carry.
 
 pub(in crate::association) mod heartbeat;
+pub(in crate::association) mod list;
 pub(in crate::association) mod members;
 pub(in crate::association) mod nonces;
 pub(in crate::association) mod path_mtu;
@@ -13,17 +14,15 @@ mod usable;
 use crate::path::one_way::{self, Clocks};
 use crate::path::{FirstWindow, Path, initial_window};
 use anabranch_base::{Entropy, Instant, PathId};
-use core::ops::{Deref, DerefMut, Index, IndexMut};
+use core::ops::{Deref, Index, IndexMut};
+use list::{PathList, Shown, Touched};
 use nonces::Nonces;
 use peer_errors::PeerErrors;
 use std::net::SocketAddr;
 
 /// The paths in the order of their ids, and what they share.
-#[allow(clippy::vec_box, reason = "a path stays where it is")]
 pub(crate) struct PathTable {
-    /// Each stands on its own: a path is large, and a list that grows would copy all of them and leave holes behind. Few
-    /// associations have more than two.
-    list: Vec<Box<Path>>,
+    list: PathList,
     /// The user's choice for new data (RFC 9260 §6.4).
     primary: PathId,
     /// Payload of the largest packet that every path in use takes, bytes.
@@ -50,7 +49,7 @@ impl PathTable {
     /// No path yet; the first one will be to `remote`.
     pub fn new(mtu: u64, window: Option<u64>, remote: SocketAddr, entropy: &mut dyn Entropy) -> PathTable {
         PathTable {
-            list: Vec::new(),
+            list: PathList::EMPTY,
             primary: PathId(0),
             mtu,
             data_extra: 0,
@@ -65,35 +64,60 @@ impl PathTable {
     }
 
     pub fn len(&self) -> usize {
-        self.list.len()
+        self.list.as_slice().len()
     }
 
+    #[inline]
     pub fn get(&self, i: usize) -> Option<&Path> {
-        self.list.get(i).map(Box::deref)
+        self.list.as_slice().get(i).map(Box::deref)
     }
 
+    /// A path to be changed in any way. Its view is made anew.
+    #[inline]
     pub fn get_mut(&mut self, i: usize) -> Option<&mut Path> {
-        self.list.get_mut(i).map(Box::deref_mut)
+        self.list.get_mut(i)
+    }
+
+    /// A path of which no more than this will change in its view.
+    #[inline]
+    pub(in crate::association) fn get_for(&mut self, i: usize, shown: Shown) -> Option<&mut Path> {
+        self.list.get_for(i, shown)
     }
 
     pub fn first(&self) -> Option<&Path> {
         self.get(0)
     }
 
+    #[inline]
     pub fn iter(&self) -> impl DoubleEndedIterator<Item = &Path> + Clone {
-        self.list.iter().map(Box::deref)
+        self.list.iter()
     }
 
+    /// All paths, to be changed in any way. Their views are made anew.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Path> {
-        self.list.iter_mut().map(Box::deref_mut)
+        self.list.iter_mut()
     }
 
-    /// Appends one; makes room for no more than that.
+    /// Which views are out of date.
+    #[inline]
+    pub(in crate::association) fn touched(&self) -> &Touched {
+        self.list.touched()
+    }
+
+    /// The views are up to date.
+    pub(in crate::association) fn note_shown(&mut self) {
+        self.list.clear_touched();
+    }
+
+    /// Something that all views show has changed.
+    pub(in crate::association) fn touch_all(&mut self) {
+        self.list.touch_all();
+    }
+
+    /// Appends one.
     #[inline]
     fn push(&mut self, p: Path) {
-        self.list.reserve_exact(1);
-        // Written to its place at once.
-        self.list.push(Box::write(Box::new_uninit(), p));
+        self.list.push(p);
         self.addresses_changed += 1;
     }
 
@@ -105,6 +129,11 @@ impl PathTable {
     /// Payload of the largest packet that every path in use takes, bytes.
     pub fn mtu(&self) -> u64 {
         self.mtu
+    }
+
+    fn set_mtu(&mut self, mtu: u64) {
+        self.mtu = mtu;
+        self.touch_all();
     }
 
     /// Messages interleave: the header of each chunk takes so many bytes more.
@@ -166,19 +195,19 @@ impl PathTable {
 
     /// A SACK with a time stamp came back over `by`: when what it tells of had arrived, see [`one_way::stamped`].
     pub fn stamped(&mut self, now: Instant, by: PathId, stamp: u32) -> Instant {
-        one_way::stamped(now, &mut self.list, &mut self.clocks, by, stamp)
+        one_way::stamped(now, self.list.as_mut_slice(), &mut self.clocks, by, stamp)
     }
 }
 
 impl Index<usize> for PathTable {
     type Output = Path;
     fn index(&self, i: usize) -> &Path {
-        &self.list[i]
+        &self.list.as_slice()[i]
     }
 }
 
 impl IndexMut<usize> for PathTable {
     fn index_mut(&mut self, i: usize) -> &mut Path {
-        &mut self.list[i]
+        self.list.at_mut(i)
     }
 }

@@ -41,17 +41,16 @@ impl Association {
         if searches && mtu == self.paths.mtu {
             return;
         }
-        self.paths.mtu = mtu;
+        self.paths.set_mtu(mtu);
         // A window has room for a packet, whatever that is by now.
-        self.paths.list.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
+        self.paths.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
         self.paths.note_initial_window(self.config.sending.initial_window);
-        self.touch_views();
     }
 
     /// Tells of paths that carry small packets only, and of those that do no longer.
     fn name_small_paths(&mut self) {
         let whole = self.config.mtu.packet_size & !3;
-        for p in self.paths.list.iter_mut() {
+        for p in self.paths.iter_mut() {
             let Some(size) = p.mtu.discovery.as_ref().map(|d| d.size()) else { continue };
             if (size < whole) != p.mtu.small_packets {
                 p.mtu.small_packets = size < whole;
@@ -105,7 +104,7 @@ impl Association {
 
     /// A path came into use, or left it.
     pub(in crate::association) fn note_connectivity(&mut self, now: Instant, id: PathId) {
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         let Some(d) = &mut p.mtu.discovery else { return };
         match p.state {
             PathState::Active => d.connected(now),
@@ -129,12 +128,12 @@ impl Association {
 
     /// Is this HEARTBEAT ACK the answer to a probe of the path's size?
     pub(in crate::association) fn probe_answered(&mut self, now: Instant, id: PathId, nonce: u64) -> bool {
-        let discovery = self.paths.list.get_mut(id.index()).and_then(|p| p.mtu.discovery.as_mut());
+        let discovery = self.paths.get_mut(id.index()).and_then(|p| p.mtu.discovery.as_mut());
         let found = discovery.is_some_and(|d| d.answered(now, nonce));
         if found {
             self.settle_mtu();
             let mtu = self.paths.mtu;
-            self.paths.list.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
+            self.paths.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
             self.path_answered(now, id);
         }
         found
@@ -147,7 +146,7 @@ impl Association {
         }
         let full = self.peer_is_full();
         for i in 0..self.paths.len() {
-            let Some(p) = self.paths.list.get_mut(i) else { continue };
+            let Some(p) = self.paths.get_mut(i) else { continue };
             let (id, round_trip) = (p.id, p.rtt.srtt());
             let Some(d) = &mut p.mtu.discovery else { continue };
             if full {
@@ -156,7 +155,6 @@ impl Association {
                 tracing::debug!(path = ?id, size = d.size(), "larger packets vanish");
                 self.settle_mtu();
                 // What handles a SACK believes that its views are those of this moment.
-                self.refresh_views();
             } else if d.wants_small(round_trip) {
                 self.send_heartbeat(now, id);
             }
@@ -182,7 +180,7 @@ impl Association {
             return;
         }
         let full = self.peer_is_full();
-        let Some(p) = self.paths.list.get_mut(path.index()) else { return };
+        let Some(p) = self.paths.get_mut(path.index()) else { return };
         let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
         // What a peer without room drops tells nothing of the path.
         if p.mtu.discovery.is_some() && !full && carries_data() {

@@ -14,7 +14,7 @@ impl Association {
     /// The path has been silent although it should have answered; or it has been for as long as T3 waits, and what
     /// T3 says of a path holds (RFC 9260 §6.3.3, §8.2).
     pub(in crate::association) fn on_suspect(&mut self, now: Instant, id: PathId) {
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return };
+        let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.timers.suspect = None;
         if p.state == PathState::Suspected {
             return self.on_t3(now, id);
@@ -22,8 +22,10 @@ impl Association {
         if p.state != PathState::Active || !self.others_active(id) {
             return;
         }
-        self.refresh_view(id);
-        let needs = self.views.paths.get(id.index()).is_some_and(|v| self.policies.path_state.needs_probe(v));
+        let needs = self
+            .views
+            .path(&mut self.paths, &self.policies, id)
+            .is_some_and(|v| self.policies.path_state.needs_probe(v));
         if needs && self.paths.get(id.index()).is_some_and(|p| p.probing.pending.is_none()) {
             self.send_heartbeat(now, id);
         }
@@ -37,27 +39,29 @@ impl Association {
 
     /// Nothing is on its way there, so there is time: a HEARTBEAT may get lost, two in a row hardly.
     fn may_ask_again(&self, id: PathId) -> bool {
-        let lost = |p: &Path| p.probing.earlier.as_ref().map_or(0, |e| e.given_up_since(p.health.last_heard));
+        let lost = |p: &Path| p.probing.earlier.as_ref().map_or(0, |e| e.given_up_since(p.health.contact.last_heard()));
         self.paths.get(id.index()).is_some_and(|p| p.flight.bytes() == 0 && lost(p) < 2)
     }
 
     fn look_again(&mut self, id: PathId, at: Option<Instant>) {
-        if let Some(p) = self.paths.list.get_mut(id.index()) {
+        if let Some(p) = self.paths.get_mut(id.index()) {
             p.timers.suspect = at;
         }
     }
 
     /// When the path is silent for too long, as its policy has it now.
     fn silent_at(&mut self, now: Instant, id: PathId) -> Option<Instant> {
-        self.refresh_views();
         let facts = self.facts(now);
-        let v = self.views.paths.get(id.index())?;
-        self.policies.path_state.suspect_at(&facts.view(&self.views), v)
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        self.policies.path_state.suspect_at(&cx, cx.path(id)?)
     }
 
     /// A probe of a path in use was not answered: true when that is all the path was silent about, and it is left.
     pub(in crate::association) fn probe_confirms_silence(&mut self, now: Instant, id: PathId) -> bool {
-        let due = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active && p.unanswered().is_some());
+        let due = self
+            .paths
+            .get(id.index())
+            .is_some_and(|p| p.state == PathState::Active && p.health.contact.unanswered().is_some());
         if !due || !self.others_active(id) {
             return false;
         }
@@ -79,10 +83,9 @@ impl Association {
         let Some(copies) = self.sender.copies_of(tsn) else { return };
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
-            let quiet = p.state == PathState::Active && p.health.last_heard.is_none_or(|h| h <= c.sent_at);
+            let quiet = p.state == PathState::Active && p.health.contact.last_heard().is_none_or(|h| h <= c.sent_at);
             if quiet && p.probing.pending.is_none() && self.heartbeat_interval(p).is_some() {
                 self.send_heartbeat(now, c.path);
-                self.refresh_view(c.path);
             }
         }
     }
@@ -94,7 +97,7 @@ impl Association {
     fn suspect(&mut self, now: Instant, id: PathId) {
         let expiry = self.paths.get(id.index()).and_then(|p| p.timers.t3);
         self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
-        if let Some(p) = self.paths.list.get_mut(id.index()) {
+        if let Some(p) = self.paths.get_mut(id.index()) {
             p.timers.suspect = expiry;
         }
     }
@@ -110,16 +113,15 @@ impl Association {
         // Before: what idling takes from a window is not to take this.
         self.decay_idle_windows(now);
         let most = (packets * self.paths.mtu).min((2 * self.paths.mtu).max(FIRST_WINDOW));
-        let sound = |p: &&mut Box<Path>| {
+        let sound = |p: &&mut Path| {
             let in_use = p.id != left && p.state == PathState::Active;
             in_use && p.health.errors == 0 && p.expiry.consecutive_timeouts == 0 && p.congestion.recovery_exit.is_none()
         };
-        for p in self.paths.list.iter_mut().filter(sound) {
+        for p in self.paths.iter_mut().filter(sound) {
             let busy = p.flight.bytes();
             let wanted = if busy == 0 { most } else { (busy + most).min(p.congestion.ssthresh) };
             p.congestion.cwnd = p.congestion.cwnd.max(wanted);
         }
-        self.views.doubtful = true;
     }
 
     /// Tells when all that was outstanding on a path that was left has been sent again elsewhere.

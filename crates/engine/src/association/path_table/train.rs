@@ -64,7 +64,7 @@ impl Association {
             return;
         }
         let nonces = core::array::from_fn(|_| self.paths.nonces.next());
-        if let Some(p) = self.paths.list.get_mut(id.index()) {
+        if let Some(p) = self.paths.get_mut(id.index()) {
             p.probing.train = Some(Box::new(Train { nonces, sent_at: now, first: None, middle: None, done: false }));
             p.counters.heartbeats_sent += LENGTH as u64;
         }
@@ -77,7 +77,7 @@ impl Association {
     /// Is this HEARTBEAT ACK the answer to one of a train?
     pub(in crate::association) fn train_answered(&mut self, now: Instant, id: PathId, nonce: u64) -> bool {
         let payload = self.paths.mtu;
-        let Some(p) = self.paths.list.get_mut(id.index()) else { return false };
+        let Some(p) = self.paths.get_mut(id.index()) else { return false };
         let Some(train) = p.probing.train.as_deref_mut() else { return false };
         let Some(number) = train.nonces.iter().position(|n| *n == nonce) else { return false };
         p.counters.heartbeats_answered += 1;
@@ -103,16 +103,15 @@ impl Association {
 
     /// The path begins with the rate that its train showed.
     fn begin_with(&mut self, now: Instant, id: PathId, rate: Option<Rate>) {
-        let (Some(rate), Some(p)) = (rate, self.paths.list.get_mut(id.index())) else { return };
+        let (Some(rate), Some(p)) = (rate, self.paths.get_mut(id.index())) else { return };
         let rtt = p.rtt.min_rtt();
         p.capacity.guess(now, rate, rtt);
-        self.refresh_view(id);
-        if let (Some(p), Some(v)) = (self.paths.list.get_mut(id.index()), self.views.paths.get(id.index()))
+        let v = self.views.path(&mut self.paths, &self.policies, id);
+        if let (Some(v), Some(p)) = (v, self.paths.get_mut(id.index()))
             && let Some(window) = p.congestion.window.on_train(now, v)
         {
             p.congestion.cwnd = p.congestion.cwnd.max(window);
         }
-        self.touch_views();
         self.opportunity();
     }
 }

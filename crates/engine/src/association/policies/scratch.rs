@@ -32,16 +32,14 @@ impl DerefMut for Lent {
 }
 
 impl Association {
-    /// Takes the workspace over: from now on the views of the paths are there, and fresh.
+    /// Takes the workspace over: from now on the views of the paths are there.
     pub(crate) fn take_workspace(&mut self, workspace: Workspace) {
         self.scratch = workspace.scratch;
-        self.views.paths = workspace.views;
-        self.refresh_views();
+        self.views.lend(workspace.views, &mut self.paths);
     }
 
     /// Gives the workspace to another association.
     pub(crate) fn give_workspace(&mut self) -> Workspace {
-        self.views.stale = true;
-        Workspace { scratch: core::mem::take(&mut self.scratch), views: core::mem::take(&mut self.views.paths) }
+        Workspace { scratch: core::mem::take(&mut self.scratch), views: self.views.take() }
     }
 }

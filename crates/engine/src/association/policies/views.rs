@@ -1,6 +1,8 @@
-//! What the policies are shown, rebuilt before each question.
+//! What the policies are shown. There is one way to it, [`Views::see`], and what was touched since is made anew there.
 
+use super::set::Policies;
 use crate::association::Association;
+use crate::association::path_table::PathTable;
 use crate::path::Path;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate};
 use anabranch_policy::Asks;
@@ -11,13 +13,10 @@ use anabranch_policy::view::{AssocView, PathView, Signals, TimeoutLog};
 /// Views and what outlives an exchange of policies: the board of facts and the timeout logs, both as far as a policy
 /// wrote them.
 pub(crate) struct Views {
-    pub paths: Vec<PathView>,
-    pub timeouts: Vec<TimeoutLog>,
-    pub board: Board,
-    /// Something happened to a path since the views were made. What is sent and acknowledged keeps them fresh itself.
-    pub(in crate::association) stale: bool,
-    /// Something happened to another path than the one at hand: views are made anew before the next packet.
-    pub(in crate::association) doubtful: bool,
+    /// As of the last look; what was touched since is out of date, so only `see` gives them away.
+    paths: Vec<PathView>,
+    timeouts: Vec<TimeoutLog>,
+    board: Board,
     /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
     fill_scale: u64,
 }
@@ -29,10 +28,117 @@ impl Views {
             paths: Vec::new(),
             timeouts: Vec::new(),
             board: Board::default(),
-            stale: true,
-            doubtful: false,
             fill_scale: (1_000_000 << 32) / (send_buffer as u64).max(1),
         }
+    }
+
+    /// What the policies see at this moment.
+    #[inline]
+    pub fn see<'a>(&'a mut self, paths: &mut PathTable, policies: &Policies, facts: &Facts) -> AssocView<'a> {
+        self.catch_up(paths, policies);
+        AssocView {
+            now: facts.now,
+            paths: &self.paths,
+            eligible: facts.eligible,
+            primary: facts.primary,
+            peer_rwnd: facts.peer_rwnd,
+            outstanding: facts.outstanding,
+            unsent: facts.unsent,
+            initial_cwnd: facts.initial_cwnd,
+            period: self.board.period,
+            aggregate_window: facts.aggregate_window,
+            send_buffer_fill: facts.send_buffer_fill,
+            data_sent_at: facts.data_sent_at,
+            class_rates: facts.class_rates,
+            timeouts: &self.timeouts,
+        }
+    }
+
+    /// What the policies see of one path at this moment.
+    #[inline]
+    pub fn path<'a>(&'a mut self, paths: &mut PathTable, policies: &Policies, id: PathId) -> Option<&'a PathView> {
+        self.catch_up(paths, policies);
+        self.paths.get(id.index())
+    }
+
+    #[inline]
+    fn catch_up(&mut self, paths: &mut PathTable, policies: &Policies) {
+        if !paths.touched().is_none() || policies.ask(Asks::BOARD) {
+            self.make_anew(paths, policies);
+        }
+        debug_assert!(self.are_fresh(paths, policies), "a view shows what is no longer so");
+    }
+
+    /// Makes anew what was touched.
+    #[inline(never)]
+    fn make_anew(&mut self, paths: &mut PathTable, policies: &Policies) {
+        let board = policies.ask(Asks::BOARD);
+        if board {
+            self.publish(paths, policies);
+        }
+        if board || self.paths.len() != paths.len() {
+            paths.touch_all();
+        }
+        let (touched, mtu, quality) = (*paths.touched(), paths.mtu(), quality(policies));
+        self.paths.truncate(paths.len());
+        for p in paths.iter() {
+            let Some(v) = self.paths.get_mut(p.id.index()) else {
+                self.paths.push(shown(p, mtu, signals_of(&self.board, p.id), quality));
+                continue;
+            };
+            if touched.whole.has(p.id) {
+                *v = shown(p, mtu, signals_of(&self.board, p.id), quality);
+                continue;
+            }
+            if touched.flight.has(p.id) {
+                show_flight(p, v, quality);
+            }
+            if touched.window.has(p.id) {
+                v.cwnd = p.congestion.cwnd;
+                v.ssthresh = p.congestion.ssthresh;
+                v.partial_bytes_acked = p.congestion.partial_bytes_acked;
+            }
+        }
+        paths.note_shown();
+    }
+
+    /// Puts on the board what scheduler and coupling have to say.
+    fn publish(&mut self, paths: &PathTable, policies: &Policies) {
+        for p in paths.iter() {
+            let mut s = self.signals(p.id);
+            s.direction = policies.path_scheduler.direction(p.id);
+            s.bound_bytes = policies.path_scheduler.bound_bytes(p.id);
+            policies.coupling.publish(p.id, &mut s);
+            self.keep_signals(p.id, s);
+        }
+    }
+
+    fn are_fresh(&self, paths: &PathTable, policies: &Policies) -> bool {
+        let (mtu, quality) = (paths.mtu(), quality(policies));
+        self.paths.len() == paths.len()
+            && paths.iter().zip(&self.paths).all(|(p, v)| shown(p, mtu, self.signals(p.id), quality) == *v)
+    }
+
+    /// The facts about all paths that policies keep for each other.
+    pub fn board(&self) -> &Board {
+        &self.board
+    }
+
+    /// The quality estimator wrote on the board.
+    pub fn replace_board(&mut self, board: Board, paths: &mut PathTable) {
+        self.board = board;
+        paths.touch_all();
+    }
+
+    /// The views of another association, whose place is taken by these.
+    pub fn lend(&mut self, views: Vec<PathView>, paths: &mut PathTable) {
+        self.paths = views;
+        paths.touch_all();
+    }
+
+    /// Gives the list of views away; until another one comes there is none.
+    pub fn take(&mut self) -> Vec<PathView> {
+        core::mem::take(&mut self.paths)
     }
 
     /// The path with this number is another one now.
@@ -63,104 +169,15 @@ impl Views {
         list[p.index()] = s;
     }
     pub fn signals(&self, p: PathId) -> Signals {
-        self.board.signals.get(p.index()).copied().unwrap_or_default()
+        signals_of(&self.board, p)
     }
 }
 
+fn signals_of(board: &Board, p: PathId) -> Signals {
+    board.signals.get(p.index()).copied().unwrap_or_default()
+}
+
 impl Association {
-    /// Something happened from outside: at the next opportunity views are made anew.
-    pub(crate) fn touch_views(&mut self) {
-        self.views.stale = true;
-    }
-
-    /// An event is over. What it did to views that are not its own shows from now on.
-    pub(crate) fn settle_views(&mut self) {
-        self.views.stale |= core::mem::take(&mut self.views.doubtful) | self.policies.ask(Asks::BOARD);
-    }
-
-    /// Rebuilds the view of every path.
-    #[inline(never)]
-    pub(in crate::association) fn refresh_views(&mut self) {
-        if self.policies.ask(Asks::BOARD) {
-            self.publish();
-        }
-        self.views.paths.clear();
-        for p in self.paths.iter() {
-            let s = self.views.signals(p.id);
-            self.views.paths.push(shown(p, self.paths.mtu(), s, self.quality()));
-        }
-    }
-
-    /// Rebuilds what an acknowledgement may have changed.
-    pub(in crate::association) fn refresh_acknowledged(&mut self) {
-        if self.views.stale || self.views.doubtful || self.policies.ask(Asks::BOARD) {
-            return self.refresh_views();
-        }
-        for (p, v) in self.paths.iter().zip(&mut self.views.paths) {
-            p.show_acknowledged(v);
-        }
-    }
-
-    /// Puts on the board what scheduler and coupling have to say.
-    fn publish(&mut self) {
-        for p in self.paths.iter() {
-            let mut s = self.views.signals(p.id);
-            s.direction = self.policies.path_scheduler.direction(p.id);
-            s.bound_bytes = self.policies.path_scheduler.bound_bytes(p.id);
-            self.policies.coupling.publish(p.id, &mut s);
-            self.views.keep_signals(p.id, s);
-        }
-    }
-
-    /// Where nothing was touched since they were made, views are what they would be if made anew.
-    pub(in crate::association) fn views_are_fresh(&self) -> bool {
-        let fresh = |(p, v): (&Path, &PathView)| shown(p, self.paths.mtu(), v.signals, self.quality()) == *v;
-        self.views.doubtful || self.policies.ask(Asks::BOARD) || self.paths.iter().zip(&self.views.paths).all(fresh)
-    }
-
-    /// The quality estimator, if it is to be asked.
-    fn quality(&self) -> Option<&dyn PathQuality> {
-        self.policies.ask(Asks::QUALITY).then_some(self.policies.path_quality.as_ref())
-    }
-
-    /// Rebuilds the view of one path.
-    pub(in crate::association) fn refresh_view(&mut self, id: PathId) {
-        let (paths, views) = (&self.paths, &self.views);
-        if let (Some(p), Some(v)) = (paths.get(id.index()), views.paths.get(id.index())) {
-            let v = shown(p, self.paths.mtu(), v.signals, self.quality());
-            self.views.paths[id.index()] = v;
-        }
-    }
-
-    /// Rebuilds what a packet that left on the path has changed.
-    pub(in crate::association) fn refresh_flight(&mut self, id: PathId) {
-        if self.policies.ask(Asks::QUALITY) {
-            return self.refresh_view(id);
-        }
-        let doubtful = self.views.doubtful;
-        if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
-            v.in_flight = p.flight.bytes();
-            v.packets_in_flight = p.flight.packets();
-            v.loss = p.flight.loss();
-            // The last of many changes nothing about the first two.
-            if p.flight.entries() <= 2 || doubtful {
-                v.oldest_sent = p.flight.oldest_sent();
-                v.second_sent = p.flight.second_sent();
-            }
-            v.unanswered_since = p.unanswered();
-            v.send_rate = p.rate.send_rate();
-        }
-    }
-
-    /// Rebuilds what growth of the path's window has changed.
-    pub(in crate::association) fn refresh_window(&mut self, id: PathId) {
-        if let (Some(p), Some(v)) = (self.paths.get(id.index()), self.views.paths.get_mut(id.index())) {
-            v.cwnd = p.congestion.cwnd;
-            v.ssthresh = p.congestion.ssthresh;
-            v.partial_bytes_acked = p.congestion.partial_bytes_acked;
-        }
-    }
-
     /// Paths on which new data may leave now.
     #[inline]
     pub(in crate::association) fn eligible(&self, now: Instant) -> PathSet {
@@ -203,14 +220,34 @@ impl Association {
     }
 }
 
+/// The quality estimator, if it is to be asked.
+#[inline]
+fn quality(policies: &Policies) -> Option<&dyn PathQuality> {
+    policies.ask(Asks::QUALITY).then_some(policies.path_quality.as_ref())
+}
+
+/// What a packet that left on the path has changed.
+fn show_flight(p: &Path, v: &mut PathView, quality: Option<&dyn PathQuality>) {
+    v.in_flight = p.flight.bytes();
+    v.packets_in_flight = p.flight.packets();
+    v.loss = p.flight.loss();
+    v.oldest_sent = p.flight.oldest_sent();
+    v.second_sent = p.flight.second_sent();
+    v.unanswered_since = p.health.contact.unanswered();
+    v.send_rate = send_rate(p, quality);
+}
+
+/// The quality estimator's send rate where it has one.
+#[inline]
+fn send_rate(p: &Path, quality: Option<&dyn PathQuality>) -> Rate {
+    let estimate = quality.map(|q| q.send_rate(p.id)).filter(|r| *r != Rate::ZERO);
+    estimate.unwrap_or_else(|| p.rate.send_rate())
+}
+
 /// The view of `p`, with the quality estimator's send rate when it has one.
 #[inline]
 fn shown(p: &Path, mtu: u64, signals: Signals, quality: Option<&dyn PathQuality>) -> PathView {
-    let mut v = p.view(mtu, signals);
-    if let Some(estimate) = quality.map(|q| q.send_rate(p.id)).filter(|r| *r != Rate::ZERO) {
-        v.send_rate = estimate;
-    }
-    v
+    PathView { send_rate: send_rate(p, quality), ..p.view(mtu, signals) }
 }
 
 /// Packets that are paced leave together where they are due within this time: a timer for each costs more than it
@@ -244,27 +281,6 @@ pub(in crate::association) struct Facts {
     pub send_buffer_fill: Ppm,
     pub data_sent_at: Option<Instant>,
     pub class_rates: [Rate; 3],
-}
-
-impl Facts {
-    pub fn view<'a>(&self, v: &'a Views) -> AssocView<'a> {
-        AssocView {
-            now: self.now,
-            paths: &v.paths,
-            eligible: self.eligible,
-            primary: self.primary,
-            peer_rwnd: self.peer_rwnd,
-            outstanding: self.outstanding,
-            unsent: self.unsent,
-            initial_cwnd: self.initial_cwnd,
-            period: v.board.period,
-            aggregate_window: self.aggregate_window,
-            send_buffer_fill: self.send_buffer_fill,
-            data_sent_at: self.data_sent_at,
-            class_rates: self.class_rates,
-            timeouts: &v.timeouts,
-        }
-    }
 }
 
 impl Association {

@@ -156,14 +156,15 @@ impl Association {
         true
     }
 
-    fn worthless(&self, facts: &crate::association::policies::views::Facts, c: &ChunkView) -> Option<Reason> {
+    fn worthless(&mut self, facts: &crate::association::policies::views::Facts, c: &ChunkView) -> Option<Reason> {
         if !is_partial(c) {
             return None;
         }
         let group = self.sender.board.get(self.sender.board.extend(c.tsn)).and_then(|c| c.group);
         let (group_broken, group_unsent) = (self.sender.groups.is_broken(group), self.sender.groups.unsent(group));
         let c = ChunkView { group_broken, group_unsent, ..*c };
-        self.policies.abandon.give_up(&facts.view(&self.views), &c)
+        let cx = self.views.see(&mut self.paths, &self.policies, facts);
+        self.policies.abandon.give_up(&cx, &c)
     }
 
     /// All chunks of the message go together (RFC 3758 §3.5 A3); what was in flight counts no longer.
@@ -172,7 +173,6 @@ impl Association {
         let of = |c: &crate::tx::scoreboard::Chunk| (c.message, c.group, c.header.stream);
         let Some((message, group, stream)) = self.sender.board.get(tsn).map(of) else { return };
         self.sender.groups.break_up(group);
-        self.views.doubtful = true;
         let mut sent = false;
         if self.config.messages.return_given_up {
             self.keep_given_up(tsn);

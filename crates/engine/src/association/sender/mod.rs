@@ -22,7 +22,7 @@ use crate::tx::scoreboard::Copies;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Instant, PathId, Rate, StreamId, Tsn};
-use anabranch_policy::view::ChunkView;
+use anabranch_policy::view::{ChunkView, QueueView};
 use peer_window::PeerWindow;
 use sack::gap_memory::GapMemory;
 use std::collections::VecDeque;
@@ -180,6 +180,11 @@ impl Sender {
     /// Chunks with a TSN that have not left.
     pub fn ahead(&self) -> &[ChunkView] {
         self.board.ahead()
+    }
+
+    /// The look-ahead as schedulers see it.
+    pub fn ahead_view(&self) -> QueueView<'_> {
+        self.board.ahead_view()
     }
 
     /// Up to where the peer has acknowledged everything, extended.

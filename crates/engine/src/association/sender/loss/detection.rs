@@ -1,6 +1,7 @@
 //! Losses: verdicts over live copies, T3, messages given up.
 
 use crate::association::Association;
+use crate::association::path_table::list::Shown;
 use crate::event::PathReason;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
@@ -65,7 +66,6 @@ impl Association {
         if lost > 0 {
             if sack.cumulative_advanced {
                 // A window about to be cut grows first by what the same SACK acknowledged (§7.2.4).
-                self.refresh_view(path);
                 self.grow_path(now, path, true);
             }
             self.react_to(now, path, LossKind::FastRetransmit, lost, highest);
@@ -101,7 +101,7 @@ impl Association {
             return Verdict::Waiting;
         };
         let late = chunk.deadline.is_some_and(|d| d < facts.now) && self.peer.forward_tsn;
-        let cx = facts.view(&self.views);
+        let cx = self.views.see(&mut self.paths, &self.policies, facts);
         let mut view =
             CopyView { chunk: chunk.view(), path, tx_seq: copy.tx_seq, sent_at: copy.sent_at, misses: copy.misses };
         view.misses = view.misses.saturating_add(self.policies.loss_count.reports(&cx, sack, &view));
@@ -153,9 +153,8 @@ impl Association {
         bytes: u64,
         highest: u64,
     ) {
-        self.refresh_view(path);
         let facts = self.facts(now);
-        let cx = facts.view(&self.views);
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let c = &p.congestion;
@@ -187,17 +186,15 @@ impl Association {
                 p.congestion.free_pass = true;
             }
         }
-        self.refresh_view(path);
         let facts = self.facts(now);
-        let cx = facts.view(&self.views);
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         self.policies.coupling.on_loss(&cx, &e, cause);
         self.policies.path_quality.observe(&cx, Notice::Lost { path });
     }
 
     /// T3-rtx of a path (§6.3.3).
     pub(in crate::association) fn on_t3(&mut self, now: Instant, path: PathId) {
-        self.refresh_views();
-        let Some(v) = self.views.paths.get(path.index()).copied() else { return };
+        let Some(v) = self.views.path(&mut self.paths, &self.policies, path).copied() else { return };
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
         if let Some(p) = self.paths.get_mut(path.index()) {
@@ -290,7 +287,6 @@ impl Association {
     pub(in crate::association) fn take_off_paths(&mut self, now: Instant, tsn: u64, blame: bool) {
         let Some(c) = self.sender.board.get_mut(tsn) else { return };
         let len = c.len();
-        self.views.doubtful = true;
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {
@@ -310,7 +306,6 @@ impl Association {
         let suspects =
             if by_order { p.progress.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
         let Some(suspects) = suspects else { return };
-        self.refresh_views();
         let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
         let newest = vec![None; self.paths.len()];
         let sack = SackView {
@@ -329,13 +324,11 @@ impl Association {
 
     /// A probe before T3.
     pub(in crate::association) fn on_loss_timer(&mut self, now: Instant, path: PathId) {
-        self.refresh_views();
         let facts = self.facts(now);
-        let Some(v) = self.views.paths.get(path.index()) else { return };
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.timers.loss = None;
         let probe = {
-            let cx = facts.view(&self.views);
+            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
+            p.timers.loss = None;
             let board = &self.sender.board;
             let mut newest = p.flight.copies().rev().filter_map(|c| {
                 let chunk = board.get(c.tsn)?;

@@ -6,8 +6,6 @@ use anabranch_base::{Duration, Instant, PathId, Tsn};
 
 /// Reports of duplicates that one SACK is read for.
 const MAX_DUPLICATES: usize = 16;
-/// Expiries of a path whose fate is looked for: several come before the first report where answers take long.
-const MAX_EXPIRED: usize = 8;
 
 impl Association {
     pub(in crate::association) fn note_expired(&mut self, path: PathId) {
@@ -17,10 +15,7 @@ impl Association {
         let Some(tsn) = oldest.filter(|tsn| self.sender.board.get(*tsn).is_some_and(|c| c.transmissions == 1)) else {
             return;
         };
-        if p.expiry.tsns.len() == MAX_EXPIRED {
-            p.expiry.tsns.remove(0);
-        }
-        p.expiry.tsns.push(tsn);
+        p.expiry.about.note(tsn);
     }
 
     /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
@@ -30,8 +25,7 @@ impl Association {
             for i in 0..self.paths.len() {
                 let mtu = self.paths.mtu();
                 let Some(p) = self.paths.get_mut(i) else { continue };
-                if let Some(at) = p.expiry.tsns.iter().position(|t| *t == tsn) {
-                    p.expiry.tsns.remove(at);
+                if p.expiry.about.take(tsn) {
                     let v = p.view(mtu, self.views.signals(PathId(i as u8)));
                     self.policies.timer.was_needless(&v);
                 }

@@ -33,7 +33,6 @@ impl Association {
         if dropped.get(..8) != wanted.to_bytes().get(..8) {
             return;
         }
-        self.refresh_views();
         let mut lost: Vec<(PathId, u64)> = Vec::new();
         let mut rest = dropped.get(COMMON_HEADER_LEN..).unwrap_or_default();
         while let [k, _, l0, l1, ..] = *rest {

@@ -7,18 +7,24 @@ use crate::path::{Origin, Path};
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::{Duration, Instant, PathId};
+use anabranch_policy::timer::TimerPolicy;
 use anabranch_policy::view::{PathState, PathView};
 
 /// Less room than this in a packet is not worth a search.
 const CRUMB: usize = 20;
 
-impl Association {
-    /// Asks when the next one may leave, after a packet on a path whose expiry is not answered.
-    pub(in crate::association) fn next_probe(&self, now: Instant, v: &PathView) -> Option<Instant> {
-        let interval = self.policies.timer.probe_interval(v)?;
-        Some(now + interval.min(self.config.timers.rto_max).max(Duration::from_millis(1)))
-    }
+/// When the next one may leave, after a packet on a path whose expiry is not answered.
+pub(in crate::association) fn next(
+    now: Instant,
+    v: &PathView,
+    timer: &dyn TimerPolicy,
+    rto_max: Duration,
+) -> Option<Instant> {
+    let interval = timer.probe_interval(v)?;
+    Some(now + interval.min(rto_max).max(Duration::from_millis(1)))
+}
 
+impl Association {
     /// The interval is over. While another path in use works, data goes there, and this one is its policy's affair;
     /// where none works it is the turn of whichever is used for want of a better one.
     pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
@@ -42,8 +48,8 @@ impl Association {
             }
             return;
         }
-        self.refresh_view(id);
-        let at = self.views.paths.get(id.index()).and_then(|v| self.next_probe(now, v));
+        let v = self.views.path(&mut self.paths, &self.policies, id);
+        let at = v.and_then(|v| next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max));
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.timers.probe = at;
         }
@@ -158,7 +164,6 @@ impl Association {
                 c.copies.iter().find(|l| l.path == id).map(|l| crate::path::flight::CopyRef { tx_seq: l.tx_seq, tsn });
             match oldest {
                 Some(copy) => {
-                    self.views.doubtful = true;
                     self.copy_lost(now, id, &copy, false);
                 }
                 None => self.scratch.packet.retain(|t| *t != tsn),

@@ -40,7 +40,6 @@ impl Association {
 
     #[inline(never)]
     fn resume_paths(&mut self, now: Instant) {
-        self.views.doubtful = true;
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
             let Some(resumed) = self.paths.get_mut(i).and_then(|p| p.expiry.resumed.take()) else { continue };

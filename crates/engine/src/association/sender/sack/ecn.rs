@@ -32,9 +32,8 @@ impl Association {
 
     /// One cut for the packets in flight.
     fn cut_for_mark(&mut self, now: Instant, path: PathId) {
-        self.refresh_view(path);
         let facts = self.facts(now);
-        let cx = facts.view(&self.views);
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let e = LossEvent { path, kind: LossKind::FastRetransmit, bytes: 0, new_episode: true };
@@ -46,9 +45,8 @@ impl Association {
         p.congestion.recovery_exit = p.flight.next_seq().checked_sub(1);
         p.counters.recoveries += 1;
         p.counters.cuts_by_mark += 1;
-        self.refresh_view(path);
         let facts = self.facts(now);
-        let cx = facts.view(&self.views);
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         self.policies.coupling.on_loss(&cx, &e, Cause::Congestion);
         self.policies.path_quality.observe(&cx, Notice::Lost { path });
         self.adjust_coupling(now);

@@ -1,6 +1,7 @@
 //! Credit and growth of the windows after a SACK (§7.2.1, §7.2.2), and the coupling between them.
 
 use crate::association::Association;
+use crate::association::path_table::list::Shown;
 use anabranch_base::{Instant, PathId, Ppm};
 use anabranch_policy::Asks;
 use anabranch_policy::ack_credit::PathAck;
@@ -33,9 +34,11 @@ impl Association {
             },
             cumulative_advanced: advanced,
         };
+        let mtu = self.paths.mtu();
         let facts = self.facts(now);
-        let cx = facts.view(&self.views);
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
+        let Some(p) = self.paths.get_for(i, Shown::Window) else { return };
         let on_path = AckOnPath {
             bytes: credited,
             acked: t.bytes,
@@ -45,8 +48,6 @@ impl Association {
             rtt: t.newest.map(|n| now.since(n.sent_at)),
             app_limited: p.progress.newest_at_send.app_limited,
         };
-        let mtu = self.paths.mtu();
-        let Some(p) = self.paths.get_mut(i) else { return };
         let change = p.congestion.window.on_ack(&cx, path, &on_path);
         let recovering = p.congestion.recovery_exit.is_some() && !p.congestion.window.grows_in_recovery();
         let grow = if recovering { 0 } else { change.grow };
@@ -65,7 +66,6 @@ impl Association {
             }
         }
         // The next path's growth sees it.
-        self.refresh_window(path);
     }
 
     /// The windows are coupled over the paths in use: these changed.
@@ -76,7 +76,6 @@ impl Association {
     }
 
     pub(in crate::association) fn adjust_coupling(&mut self, now: Instant) {
-        self.refresh_views();
         self.couple(now);
     }
 
@@ -94,17 +93,16 @@ impl Association {
         let mut out = core::mem::take(&mut self.scratch.adjust);
         out.clear();
         {
-            let cx = facts.view(&self.views);
+            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
             self.policies.coupling.adjust(&cx, &mut out);
         }
         for a in &out {
             let mtu = self.paths.mtu();
-            if let Some(p) = self.paths.get_mut(a.path.index()) {
+            if let Some(p) = self.paths.get_for(a.path.index(), Shown::Window) {
                 p.congestion.cwnd = a.to.cwnd.max(mtu);
                 p.congestion.ssthresh = a.to.ssthresh;
                 p.congestion.partial_bytes_acked = a.to.partial_bytes_acked;
             }
-            self.refresh_window(a.path);
         }
         self.scratch.adjust = out;
     }

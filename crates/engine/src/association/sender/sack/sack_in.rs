@@ -112,7 +112,6 @@ impl Association {
         let before = self.sender.highest_since_advance.filter(|_| !advanced);
         self.sender.highest_since_advance = before.max(self.scratch.highest_acked);
         self.finish_tally(now);
-        self.refresh_acknowledged();
         self.notify_acked(now);
         self.detect(now, advanced);
         self.judge_withdrawn(now);
@@ -124,8 +123,6 @@ impl Association {
         }
         self.after_abandon(now);
         self.note_carried(now);
-        // All that changed since they were made was shown at once, but for what the policies put on the board.
-        self.views.stale = self.policies.ask(Asks::BOARD);
     }
 
     /// No packet ever carried this TSN, which is at or above the cumulative one.
@@ -310,7 +307,7 @@ impl Association {
                 let failed = matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive);
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
-                    p.health.answers.sample(now, p.health.last_heard, owed_since);
+                    p.health.answers.sample(now, p.health.contact.last_heard(), owed_since);
                     self.path_answered(now, copy.path);
                 }
             }
@@ -344,7 +341,9 @@ impl Association {
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.flight_remove(copy.tx_seq, len, false);
-                p.health.last_shared = if on_one_path { p.health.last_shared } else { Some(now) };
+                if !on_one_path {
+                    p.health.contact.hear_shared(now);
+                }
             }
         }
         let latest = copies.iter().filter(|c| self.can_be_meant(now, c)).max_by_key(|c| c.sent_at).copied();

@@ -1,6 +1,7 @@
 //! The second half of what a SACK does: verdicts over what it overtook, and timers (ARCHITECTURE decision 7).
 
 use crate::association::Association;
+use crate::association::path_table::list::Shown;
 use crate::association::path_table::rto;
 use crate::association::sender::loss::detection::Suspects;
 use crate::path::Path;
@@ -18,7 +19,7 @@ impl Association {
             return;
         }
         let facts = self.facts(now);
-        let cx = facts.view(&self.views);
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         for (i, t) in self.scratch.acks.iter().enumerate().filter(|(_, t)| t.bytes > 0) {
             let sent_at = t.oldest_sent.unwrap_or(now);
             let n = Notice::Acked { path: PathId(i as u8), bytes: t.bytes, sent_at };
@@ -84,7 +85,7 @@ impl Association {
         }
         for i in 0..self.paths.len() {
             if !by_order || self.overtaken(i, advanced).is_some() {
-                self.paths[i].timers.reorder = None;
+                self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.timers.reorder = None);
             }
         }
         true
@@ -114,7 +115,7 @@ impl Association {
         };
         let first = before.unwrap_or(0).max(self.sender.board.cumulative() + 1);
         let now = if p.flight.bytes() == 0 { None } else { (first..self.sender.board.sent_end()).find(|t| here(*t)) };
-        if let Some(followed) = self.paths.get_mut(path).and_then(|p| p.congestion.followed.as_mut()) {
+        if let Some(followed) = self.paths.get_for(path, Shown::Nothing).and_then(|p| p.congestion.followed.as_mut()) {
             followed.lowest = now;
         }
         now != before
@@ -134,7 +135,7 @@ impl Association {
                 let oldest = self.paths.get(i).and_then(|p| p.flight.oldest_seq());
                 oldest != self.scratch.acks.get(i).and_then(|t| t.oldest_before)
             };
-            let Some(p) = self.paths.get_mut(i) else { continue };
+            let Some(p) = self.paths.get_for(i, Shown::Nothing) else { continue };
             let (empty, rare) = (p.flight.oldest_seq().is_none(), asks.any(Asks::PROBE) || asks.any(Asks::SUSPECT));
             if empty && !rare && self.sender.board.reneged() == 0 {
                 p.timers.t3 = None;
@@ -146,8 +147,10 @@ impl Association {
                 Some(facts) => facts,
                 None => *facts.insert(self.facts(now)),
             };
-            let cx = cx.view(&self.views);
-            let (Some(p), Some(v)) = (self.paths.get_mut(i), self.views.paths.get(i)) else { continue };
+            let cx = self.views.see(&mut self.paths, &self.policies, &cx);
+            let (Some(p), Some(v)) = (self.paths.get_for(i, Shown::Nothing), cx.path(PathId(i as u8))) else {
+                continue;
+            };
             let (timer, max) = (self.policies.timer.as_ref(), self.config.timers.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
                 (Some(_), Some(oldest_sent)) if moved || p.timers.t3.is_none() => {

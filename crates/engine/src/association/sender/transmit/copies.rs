@@ -44,14 +44,15 @@ impl Association {
     #[inline(never)]
     fn transmit_wanted_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let facts = self.facts(now);
-        if !self.policies.redundancy.worth_asking(&facts.view(&self.views)) {
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        if !self.policies.redundancy.worth_asking(&cx) {
             self.sender.redundancy_wakeup = self.redundancy_asks_for(now);
             return false;
         }
         for id in facts.eligible.iter() {
-            let Some(v) = self.views.paths.get(id.index()) else { continue };
             let extra = {
-                let cx = facts.view(&self.views);
+                let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+                let Some(v) = cx.path(id) else { continue };
                 let mut outstanding =
                     self.sender.board.iter().filter(|(_, c)| c.state == ChunkState::Outstanding).map(|(_, c)| c.view());
                 self.policies.redundancy.extra(&cx, v, &mut outstanding)

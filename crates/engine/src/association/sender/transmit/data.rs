@@ -1,8 +1,10 @@
 //! Packets with DATA: retransmissions, and how any packet with DATA is booked and built.
 
 use crate::association::Association;
+use crate::association::path_table::list::Shown;
 use crate::association::path_table::rto;
 use crate::association::policies::views::{Facts, has_window};
+use crate::association::sender::loss::probes;
 use crate::association::transmit::start_packet;
 use crate::path::rate::DeliveredAtSend;
 use crate::transmit::Transmit;
@@ -82,7 +84,7 @@ impl Association {
     fn first_marked(&mut self, now: Instant) -> Option<u64> {
         if self.sender.board.marked_needs_rank(now) {
             let facts = self.facts(now);
-            let cx = facts.view(&self.views);
+            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
             while let Some((tsn, chunk)) = self.sender.board.take_unranked(now) {
                 let mut rank = self.policies.retransmission_order.rank(&cx, &chunk);
                 rank.until = rank.until.filter(|t| *t > now);
@@ -117,7 +119,7 @@ impl Association {
 
     /// Further outstanding chunks of the same path, when the order asks for them (P2 §2.4, mechanism 5).
     fn bundle_outstanding(&mut self, path: PathId, mut size: usize) {
-        let Some(v) = self.views.paths.get(path.index()) else { return };
+        let Some(v) = self.views.path(&mut self.paths, &self.policies, path) else { return };
         if !self.policies.retransmission_order.bundles_outstanding(v) {
             return;
         }
@@ -154,7 +156,7 @@ impl Association {
                 Some(b) => Target::On(b),
                 None => {
                     let facts = self.facts(now);
-                    let cx = facts.view(&self.views);
+                    let cx = self.views.see(&mut self.paths, &self.policies, &facts);
                     let r = Retransmit { chunk, candidates, free_pass: pass.is_some(), passes };
                     self.policies.retransmission.target(&cx, &r)
                 }
@@ -213,9 +215,9 @@ impl Association {
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
-            self.paths.iter_mut().for_each(|p| p.expiry.tsns.retain(|t| *t != tsn));
+            self.paths.iter_mut().for_each(|p| p.expiry.about.forget(tsn));
         }
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let Some(p) = self.paths.get_for(path.index(), Shown::Flight) else { return };
         let burst = p.capacity.on_sent(now, len);
         if first {
             p.notice_sending(now);
@@ -227,17 +229,19 @@ impl Association {
         p.flight.add_copy(tsn, len);
         if again {
             let old = self.sender.board.get(tsn).and_then(|c| c.last_path);
-            if let Some(followed) = old.and_then(|o| self.paths.get_mut(o.index())?.congestion.followed.as_mut()) {
+            let old = old.and_then(|o| Some((o, self.paths.get_for(o.index(), Shown::Nothing)?)));
+            if let Some((o, followed)) = old.and_then(|(o, p)| Some((o, p.congestion.followed.as_mut()?))) {
                 followed.timed = followed.timed.filter(|t| *t != tsn);
-                followed.pseudo.sent_again(old == Some(path));
+                followed.pseudo.sent_again(o == path);
             }
-            if let Some(followed) = &mut self.paths[path.index()].congestion.followed {
+            let p = self.paths.get_for(path.index(), Shown::Nothing);
+            if let Some(followed) = p.and_then(|p| p.congestion.followed.as_mut()) {
                 followed.pseudo.repairs();
             }
         } else if let Some(followed) = &mut p.congestion.followed {
             followed.timed.get_or_insert(tsn);
         }
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
         if self.policies.times_lowest_tsn()
             && let Some(followed) = p.congestion.followed.as_mut().filter(|f| f.lowest.is_none_or(|l| tsn <= l))
         {
@@ -253,13 +257,7 @@ impl Association {
             self.stats.chunks_sent[usize::from(chunk.header.flags.unordered)] += 1;
             self.sender.groups.taken(chunk.group, len);
         }
-        let in_flight = p.flight.bytes();
         self.sender.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
-        match self.views.paths.get_mut(path.index()).filter(|_| !first) {
-            // Of what a path shows, a further chunk of the same packet changes no more.
-            Some(v) => v.in_flight = in_flight,
-            None => self.refresh_flight(path),
-        }
     }
 
     /// Encodes the booked packet, adds a SACK when it fits, starts timers.
@@ -306,9 +304,11 @@ impl Association {
         self.after_data(now, path, facts, payload);
     }
 
-    fn asks_at_once(&self, path: PathId) -> bool {
+    fn asks_at_once(&mut self, path: PathId) -> bool {
         let last = self.sender.queue.is_empty() && self.sender.board.ahead().is_empty();
-        self.views.paths.get(path.index()).is_some_and(|v| self.policies.timer.asks_at_once(v, last))
+        self.views
+            .path(&mut self.paths, &self.policies, path)
+            .is_some_and(|v| self.policies.timer.asks_at_once(v, last))
     }
 
     /// Nothing is left to be sent before the end: an acknowledgement at once ends it sooner (RFC 7053 §5.1).
@@ -321,23 +321,19 @@ impl Association {
     }
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
         p.congestion.burst_left = p.congestion.burst_left.saturating_sub(1);
         if self.policies.ask(Asks::REPAIRED) && self.policies.recovery.bursts() == Bursts::AfterRepair {
             let left = p.congestion.burst_left;
             self.share_burst(left);
         }
-        let Some(v) = self.views.paths.get(path.index()) else { return };
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let cx = self.views.see(&mut self.paths, &self.policies, facts);
+        let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
         p.pace.last_data_sent = Some(now);
         p.expiry.probes = false;
         if p.expiry.consecutive_timeouts > 0 {
-            let at = self.next_probe(now, v);
-            if let Some(p) = self.paths.get_mut(path.index()) {
-                p.timers.probe = at;
-            }
+            p.timers.probe = probes::next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max);
         }
-        let (Some(p), Some(v)) = (self.paths.get_mut(path.index()), self.views.paths.get(path.index())) else { return };
         p.congestion.window.on_sent(now, p.flight.next_seq() - 1, v);
         if let Some(rate) = p.congestion.window.pace(v).filter(|r| *r > Rate::ZERO) {
             p.pace.next = p.pace.next.max(now) + rate.time_for(payload);
@@ -347,7 +343,6 @@ impl Association {
         if p.timers.t3.is_some() && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
             return;
         }
-        let cx = facts.view(&self.views);
         if p.timers.t3.is_none() {
             p.timers.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.timers.rto_max, &cx, v, Arm::Started));
         }

@@ -65,8 +65,8 @@ impl Association {
         let eligible = if eligible.is_empty() { self.eligible(now) } else { eligible };
         let mut facts = self.facts_with(now, eligible);
         if core::mem::take(&mut self.sender.fresh_opportunity) && self.policies.ask(Asks::OUTCOMES) {
-            let cx = facts.view(&self.views);
-            let queue = QueueView { chunks: self.sender.board.ahead() };
+            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let queue = self.sender.board.ahead_view();
             self.policies.path_scheduler.observe(&cx, &queue, Occasion::Opportunity);
         }
         self.scratch.packet.clear();
@@ -130,9 +130,10 @@ impl Association {
             return Step::Done;
         }
         let decision = {
-            let cx = facts.view(&self.views);
-            let chunks = self.sender.board.ahead().get(..shown).unwrap_or_default();
-            self.policies.path_scheduler.next(&cx, &QueueView { chunks })
+            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let ahead = self.sender.board.ahead_view();
+            let chunks = ahead.chunks.get(..shown).unwrap_or_default();
+            self.policies.path_scheduler.next(&cx, &QueueView { chunks, ..ahead })
         };
         match decision {
             Decision::Send { index, path } => self.take_one(now, facts, packet, index, path),
@@ -228,7 +229,8 @@ impl Association {
 
     pub(in crate::association) fn settle_sent(&mut self, facts: &Facts, outcome: Settled) {
         if self.policies.ask(Asks::OUTCOMES) {
-            self.policies.path_scheduler.settle(&facts.view(&self.views), &outcome);
+            let cx = self.views.see(&mut self.paths, &self.policies, facts);
+            self.policies.path_scheduler.settle(&cx, &outcome);
         }
     }
 
@@ -242,7 +244,7 @@ impl Association {
     #[inline(never)]
     fn tell_scheduler(&mut self, now: Instant, outcome: &Settled) {
         let facts = self.facts(now);
-        let cx = facts.view(&self.views);
+        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         self.policies.path_scheduler.settle(&cx, outcome);
     }
 
@@ -256,7 +258,7 @@ impl Association {
     /// Gives TSNs to as much as the scheduler wants to see ahead. Keeps `facts` true.
     fn refill_look_ahead(&mut self, facts: &mut Facts) {
         let want = if self.policies.ask(Asks::LOOK_AHEAD) {
-            let cx = facts.view(&self.views);
+            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
             self.policies.path_scheduler.look_ahead(&cx)
         } else {
             LookAhead::ONE
@@ -278,7 +280,8 @@ impl Association {
         if self.sender.board.end() > before && want.bytes > 0 {
             self.facts_after_cutting(facts);
             if self.policies.ask(Asks::OUTCOMES) {
-                let (cx, queue) = (facts.view(&self.views), QueueView { chunks: self.sender.board.ahead() });
+                let cx = self.views.see(&mut self.paths, &self.policies, facts);
+                let queue = self.sender.board.ahead_view();
                 self.policies.path_scheduler.observe(&cx, &queue, Occasion::Refilled);
             }
         }
@@ -289,7 +292,7 @@ impl Association {
         if self.sender.queue.is_empty() {
             return None;
         }
-        let views = &self.views;
+        let cx = self.views.see(&mut self.paths, &self.policies, facts);
         let policies = &mut *self.policies;
         let abandon = &policies.abandon;
         let may_give_up = self.peer.forward_tsn;
@@ -311,7 +314,7 @@ impl Association {
                 group_unsent: groups.unsent(o.group),
                 ..ChunkView::waiting(Tsn(0))
             };
-            let why = abandon.give_up(&facts.view(views), &view);
+            let why = abandon.give_up(&cx, &view);
             if let Some(why) = why {
                 abandoned.count(s.id, why, false);
                 groups.break_up(o.group);
