@@ -60,6 +60,11 @@ impl PathSet {
     pub const fn and(self, o: PathSet) -> Self {
         PathSet(self.0 & o.0)
     }
+    /// Members of either.
+    #[must_use]
+    pub const fn or(self, o: PathSet) -> Self {
+        PathSet(self.0 | o.0)
+    }
     /// Has it no member?
     pub const fn is_empty(self) -> bool {
         self.0 == 0

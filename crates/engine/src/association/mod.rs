@@ -285,7 +285,7 @@ impl Association {
         let applies = !self.policies.ask(Asks::REPAIRED) || self.sender.is_burst_armed();
         let burst =
             if self.config.sending.max_burst == 0 || !applies { u16::MAX } else { self.config.sending.max_burst };
-        for p in self.paths.iter_mut() {
+        for p in self.paths.iter_unseen() {
             p.congestion.burst_left = burst;
         }
         self.sender.begin_opportunity();

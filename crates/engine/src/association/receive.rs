@@ -3,6 +3,7 @@
 use super::Association;
 use crate::association::control::{What, causes};
 use crate::association::handshake::announced::Announced;
+use crate::association::path_table::list::Shown;
 use crate::association::receiver::data_in::Arrival;
 use crate::path::{LocalId, Origin};
 use anabranch_base::{Instant, PathId};
@@ -47,7 +48,7 @@ impl Association {
     /// Handles a packet whose verification tag was checked. `whole` is the datagram it was read from, if there was one.
     pub(crate) fn handle_packet(&mut self, now: Instant, from: Source, packet: &Packet<'_>, whole: Option<&Bytes>) {
         let path = self.source_path(now, from, packet);
-        if let Some(p) = path.and_then(|p| self.paths.get_mut(p.index())) {
+        if let Some(p) = path.and_then(|p| self.paths.get_for(p.index(), Shown::Nothing)) {
             p.counters.packets_received += 1;
             p.counters.bytes_received += packet.len() as u64;
             p.health.last_received = Some(now);
@@ -88,7 +89,7 @@ impl Association {
         if self.acknowledger.take_packet_marked()
             && let (Some(tsn), Some(path)) = (seen.lowest, path)
         {
-            if let Some(p) = self.paths.get_mut(path.index()) {
+            if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
                 p.counters.marked_received += 1;
             }
             if self.peer.ecn {

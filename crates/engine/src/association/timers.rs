@@ -1,6 +1,7 @@
 //! All timers of an association: when the next fires, and what happens then.
 
 use super::{Association, Phase, TimerReason};
+use crate::association::path_table::list::Shown;
 use crate::event::CloseReason;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
@@ -127,7 +128,7 @@ impl Association {
                 self.on_path_mtu_timer(now, id);
             }
             if self.paths[i].pace.next <= now {
-                self.paths[i].pace.pending = false;
+                self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.pace.pending = false);
             }
         }
         self.couple_changed_paths(now);

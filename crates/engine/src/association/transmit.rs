@@ -210,7 +210,7 @@ impl Association {
         }
         let facts = self.facts(now);
         let cx = self.views.see(&mut self.paths, &self.policies, &facts);
-        for p in self.paths.iter_mut() {
+        for p in self.paths.iter_unseen() {
             let bytes = core::mem::take(&mut p.pace.released);
             if bytes > 0 {
                 self.policies.path_quality.observe(&cx, Notice::Released { path: p.id, bytes });

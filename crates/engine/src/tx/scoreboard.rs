@@ -83,6 +83,7 @@ impl Scoreboard {
         self.ahead.list()
     }
     /// The look-ahead as schedulers see it.
+    #[inline]
     pub fn ahead_view(&self) -> QueueView<'_> {
         QueueView { chunks: self.ahead.list(), lowest_class: self.ahead.lowest_class() }
     }

@@ -19,8 +19,16 @@ impl Sorted {
         self.list.get(self.start..).unwrap_or_default()
     }
     /// No view in the list has a class below this one.
+    #[inline]
     pub fn lowest_class(&self) -> u8 {
-        self.classes.iter().position(|n| *n > 0).unwrap_or(0) as u8
+        let [zero, one, _] = self.classes;
+        if zero > 0 {
+            0
+        } else if one > 0 {
+            1
+        } else {
+            2
+        }
     }
     fn count_of(&mut self, class: u8) -> &mut u32 {
         &mut self.classes[usize::from(class.min(2))]

@@ -1,6 +1,7 @@
 //! SACK and NR-SACK as they leave (RFC 9260 §3.3.4; draft-tuexen-tsvwg-sctp-multipath §3.2).
 
 use crate::association::Association;
+use crate::association::path_table::list::Shown;
 use crate::association::receiver::Report;
 use crate::association::transmit::{Scratch, start_packet};
 use crate::transmit::Transmit;
@@ -82,7 +83,7 @@ impl Association {
             out.packet.push(&CountedSack { sack: SackOut { cum_tsn, a_rwnd, gaps, duplicates }, packets });
         }
         self.stats.sacks_sent += 1;
-        if let Some(p) = self.paths.get_mut(self.acknowledger.path.index()) {
+        if let Some(p) = self.paths.get_for(self.acknowledger.path.index(), Shown::Nothing) {
             p.health.sack_sent = Some(now);
         }
     }

@@ -14,6 +14,8 @@ pub(in crate::association) enum Shown {
     Window,
     /// What a packet that leaves changes.
     Flight,
+    /// What a further chunk of a packet changes: the bytes in flight.
+    FlightBytes,
 }
 
 /// Paths of which the view is out of date.
@@ -25,15 +27,18 @@ pub(in crate::association) struct Touched {
     pub window: PathSet,
     /// In what [`Shown::Flight`] is about.
     pub flight: PathSet,
+    /// In what [`Shown::FlightBytes`] is about.
+    pub flight_bytes: PathSet,
 }
 
 impl Touched {
-    const NONE: Touched = Touched { whole: PathSet::EMPTY, window: PathSet::EMPTY, flight: PathSet::EMPTY };
+    const NONE: Touched =
+        Touched { whole: PathSet::EMPTY, window: PathSet::EMPTY, flight: PathSet::EMPTY, flight_bytes: PathSet::EMPTY };
 
     /// No view is out of date.
     #[inline]
     pub fn is_none(&self) -> bool {
-        self.whole.is_empty() && self.window.is_empty() && self.flight.is_empty()
+        self.whole.or(self.window).or(self.flight).or(self.flight_bytes).is_empty()
     }
 }
 
@@ -84,6 +89,7 @@ impl PathList {
             Shown::Nothing => {}
             Shown::Window => self.touched.window = self.touched.window.with(id),
             Shown::Flight => self.touched.flight = self.touched.flight.with(id),
+            Shown::FlightBytes => self.touched.flight_bytes = self.touched.flight_bytes.with(id),
         }
         Some(p.deref_mut())
     }
@@ -105,6 +111,11 @@ impl PathList {
     /// All of them, to be changed in any way.
     pub fn iter_mut(&mut self) -> impl DoubleEndedIterator<Item = &mut Path> {
         self.as_mut_slice().iter_mut().map(Box::deref_mut)
+    }
+
+    /// All of them, to be changed where no view shows it.
+    pub fn iter_unseen(&mut self) -> impl DoubleEndedIterator<Item = &mut Path> {
+        self.paths.iter_mut().map(Box::deref_mut)
     }
 
     /// Something that all views show has changed.

@@ -98,6 +98,11 @@ impl PathTable {
         self.list.iter_mut()
     }
 
+    /// All paths, to be changed where no view shows it.
+    pub(in crate::association) fn iter_unseen(&mut self) -> impl DoubleEndedIterator<Item = &mut Path> {
+        self.list.iter_unseen()
+    }
+
     /// Which views are out of date.
     #[inline]
     pub(in crate::association) fn touched(&self) -> &Touched {

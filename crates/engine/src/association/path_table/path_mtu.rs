@@ -1,5 +1,6 @@
 //! Path MTU discovery (RFC 9260 §7.3, RFC 8899): probes leave, what they find decides how messages are cut.
 
+use super::list::Shown;
 use crate::association::Association;
 use crate::association::control::What;
 use crate::event::Event;
@@ -180,7 +181,7 @@ impl Association {
             return;
         }
         let full = self.peer_is_full();
-        let Some(p) = self.paths.get_mut(path.index()) else { return };
+        let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
         let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
         // What a peer without room drops tells nothing of the path.
         if p.mtu.discovery.is_some() && !full && carries_data() {

@@ -79,27 +79,41 @@ impl Views {
         if board || self.paths.len() != paths.len() {
             paths.touch_all();
         }
-        let (touched, mtu, quality) = (*paths.touched(), paths.mtu(), quality(policies));
-        self.paths.truncate(paths.len());
-        for p in paths.iter() {
-            let Some(v) = self.paths.get_mut(p.id.index()) else {
-                self.paths.push(shown(p, mtu, signals_of(&self.board, p.id), quality));
-                continue;
-            };
-            if touched.whole.has(p.id) {
-                *v = shown(p, mtu, signals_of(&self.board, p.id), quality);
-                continue;
+        let touched = *paths.touched();
+        if !touched.whole.is_empty() {
+            self.make_whole(paths, policies, touched.whole);
+        }
+        for id in touched.flight.iter() {
+            if let (Some(p), Some(v)) = (paths.get(id.index()), self.paths.get_mut(id.index())) {
+                show_flight(p, v, quality(policies));
             }
-            if touched.flight.has(p.id) {
-                show_flight(p, v, quality);
+        }
+        for id in touched.flight_bytes.iter() {
+            if let (Some(p), Some(v)) = (paths.get(id.index()), self.paths.get_mut(id.index())) {
+                v.in_flight = p.flight.bytes();
             }
-            if touched.window.has(p.id) {
-                v.cwnd = p.congestion.cwnd;
-                v.ssthresh = p.congestion.ssthresh;
+        }
+        for id in touched.window.iter() {
+            if let (Some(p), Some(v)) = (paths.get(id.index()), self.paths.get_mut(id.index())) {
+                (v.cwnd, v.ssthresh) = (p.congestion.cwnd, p.congestion.ssthresh);
                 v.partial_bytes_acked = p.congestion.partial_bytes_acked;
             }
         }
         paths.note_shown();
+    }
+
+    #[inline(never)]
+    fn make_whole(&mut self, paths: &PathTable, policies: &Policies, which: PathSet) {
+        let (mtu, quality) = (paths.mtu(), quality(policies));
+        self.paths.truncate(paths.len());
+        for p in paths.iter() {
+            if self.paths.len() <= p.id.index() {
+                self.paths.push(PathView::idle(p.id));
+            }
+            if let Some(v) = self.paths.get_mut(p.id.index()).filter(|_| which.has(p.id)) {
+                show(p, v, mtu, signals_of(&self.board, p.id), quality);
+            }
+        }
     }
 
     /// Puts on the board what scheduler and coupling have to say.
@@ -116,7 +130,11 @@ impl Views {
     fn are_fresh(&self, paths: &PathTable, policies: &Policies) -> bool {
         let (mtu, quality) = (paths.mtu(), quality(policies));
         self.paths.len() == paths.len()
-            && paths.iter().zip(&self.paths).all(|(p, v)| shown(p, mtu, self.signals(p.id), quality) == *v)
+            && paths.iter().zip(&self.paths).all(|(p, v)| {
+                let mut now = *v;
+                show(p, &mut now, mtu, self.signals(p.id), quality);
+                now == *v
+            })
     }
 
     /// The facts about all paths that policies keep for each other.
@@ -244,10 +262,13 @@ fn send_rate(p: &Path, quality: Option<&dyn PathQuality>) -> Rate {
     estimate.unwrap_or_else(|| p.rate.send_rate())
 }
 
-/// The view of `p`, with the quality estimator's send rate when it has one.
+/// Shows all of `p`, with the quality estimator's send rate where it has one.
 #[inline]
-fn shown(p: &Path, mtu: u64, signals: Signals, quality: Option<&dyn PathQuality>) -> PathView {
-    PathView { send_rate: send_rate(p, quality), ..p.view(mtu, signals) }
+fn show(p: &Path, v: &mut PathView, mtu: u64, signals: Signals, quality: Option<&dyn PathQuality>) {
+    p.show(v, mtu, signals);
+    if quality.is_some() {
+        v.send_rate = send_rate(p, quality);
+    }
 }
 
 /// Packets that are paced leave together where they are due within this time: a timer for each costs more than it

@@ -1,5 +1,6 @@
 //! Messages given up (RFC 3758, RFC 7496), and what the peer is to skip.
 
+use crate::association::path_table::list::Shown;
 use crate::association::{Association, Undelivered};
 use crate::lazy_box::Empty;
 use crate::message::SendOptions;
@@ -211,7 +212,7 @@ impl Association {
                 self.sender.forward_sent.is_none_or(|(to, at, _)| to < point || at + patience <= now);
         }
         for i in 0..self.paths.len() {
-            if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0)
+            if let Some(p) = self.paths.get_for(i, Shown::Nothing).filter(|p| p.flight.bytes() == 0)
                 && self.sender.board.reneged() == 0
             {
                 p.timers.t3 = None;

@@ -34,7 +34,7 @@ impl Association {
     ) {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
-        if let Some(p) = self.paths.get_mut(path.index()) {
+        if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
             p.timers.reorder = None;
             match suspects {
                 Suspects::SentBefore(seq) => p.flight.copies_before(seq, &mut list),
@@ -55,7 +55,7 @@ impl Association {
                     highest = highest.max(c.tsn);
                 }
                 Verdict::LostAt(t) => {
-                    if let Some(p) = self.paths.get_mut(path.index()) {
+                    if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
                         p.timers.reorder = Some(p.timers.reorder.map_or(t, |o| o.min(t)));
                     }
                 }

@@ -97,7 +97,7 @@ impl Association {
             return true;
         }
         // Where nothing waits for an answer the next data need no probe; else they leave when they come.
-        self.paths.iter_mut().for_each(|p| p.expiry.probes &= p.flight.packets() > 0);
+        self.paths.iter_unseen().for_each(|p| p.expiry.probes &= p.flight.packets() > 0);
         false
     }
 

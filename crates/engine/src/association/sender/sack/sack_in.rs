@@ -227,7 +227,7 @@ impl Association {
 
     #[inline(never)]
     fn search_expected(&mut self) {
-        for p in self.paths.iter_mut() {
+        for p in self.paths.iter_unseen() {
             let (board, id) = (&self.sender.board, p.id);
             if let Some(followed) = &mut p.congestion.followed {
                 followed.pseudo.search(|from, again| board.lowest_on(id, from, again));
@@ -240,7 +240,7 @@ impl Association {
         if self.paths.iter().any(|p| p.congestion.free_pass)
             && matches!(self.policies.recovery.pass(true), Pass::BeforeNextSack | Pass::OnItsPath)
         {
-            self.paths.iter_mut().for_each(|p| p.congestion.free_pass = false);
+            self.paths.iter_unseen().for_each(|p| p.congestion.free_pass = false);
         }
     }
 

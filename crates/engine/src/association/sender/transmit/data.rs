@@ -215,9 +215,11 @@ impl Association {
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
-            self.paths.iter_mut().for_each(|p| p.expiry.about.forget(tsn));
+            self.paths.iter_unseen().for_each(|p| p.expiry.about.forget(tsn));
         }
-        let Some(p) = self.paths.get_for(path.index(), Shown::Flight) else { return };
+        // Of what a path shows, a further chunk of a packet changes no more than the bytes in flight.
+        let shown = if first { Shown::Flight } else { Shown::FlightBytes };
+        let Some(p) = self.paths.get_for(path.index(), shown) else { return };
         let burst = p.capacity.on_sent(now, len);
         if first {
             p.notice_sending(now);
