@@ -1,11 +1,11 @@
 //! An association at its beginning.
 
+use super::peer::PeerFeatures;
 use crate::association::acknowledger::Acknowledger;
 use crate::association::addresses::asconf::Addresses;
 use crate::association::control::ControlOut;
 use crate::association::handshake::{Handshake, Identity};
 use crate::association::path_table::PathTable;
-use crate::association::peer::PeerFeatures;
 use crate::association::policies::scratch;
 use crate::association::policies::set::Policies;
 use crate::association::policies::views::Views;

@@ -1,9 +1,9 @@
 //! The four-way handshake (§5.1), seen from an association. The stateless half of it is in `endpoint`.
 
+use super::peer::PeerFeatures;
 use crate::association::control::{What, causes};
 use crate::association::handshake::announced::{Announced, announce};
 use crate::association::handshake::authentication::Authentication;
-use crate::association::peer::PeerFeatures;
 use crate::association::receive::Source;
 use crate::association::{Association, State};
 use crate::cookie::Cookie;

@@ -5,6 +5,7 @@ pub(in crate::association) mod authentication;
 pub(in crate::association) mod control_timer;
 pub(in crate::association) mod create;
 pub(in crate::association) mod init;
+pub(in crate::association) mod peer;
 pub(crate) mod restart;
 pub(in crate::association) mod shutdown;
 pub(in crate::association) mod state;

@@ -1,6 +1,6 @@
 //! What both ends announced, and so use.
 
-use super::handshake::announced::Announced;
+use super::announced::Announced;
 use crate::config::AssocConfig;
 use std::ops::Deref;
 
