@@ -4,53 +4,101 @@ use super::Path;
 use anabranch_policy::view::{PathView, Signals};
 
 impl Path {
-    /// Puts all of it into a view, in its place: a view is large.
+    /// Puts all of it into a view, in its place: a view is large. The pattern makes the compiler name a field that is
+    /// forgotten.
     pub fn show(&self, v: &mut PathView, mtu: u64, signals: Signals) {
-        v.id = self.id;
-        v.local = self.local.0;
-        v.remote = Some(self.remote.ip());
-        v.state = self.state;
-        v.mtu = mtu;
-        v.cwnd = self.congestion.cwnd;
-        v.ssthresh = self.congestion.ssthresh;
-        v.partial_bytes_acked = self.congestion.partial_bytes_acked;
-        v.in_recovery = self.congestion.recovery_exit.is_some();
-        v.in_flight = self.flight.bytes();
-        v.packets_in_flight = self.flight.packets();
-        v.srtt = self.rtt.srtt();
-        v.rttvar = self.rtt.rttvar();
-        v.rtt_deviation = self.rtt.deviation();
-        v.min_rtt = self.rtt.min_rtt();
-        v.last_rtt = self.rtt.last();
-        v.recent_rtt = self.rtt.recent();
-        v.mean_rtt = self.rtt.mean();
-        v.jitter = self.rtt.jitter();
-        v.unloaded_rtt = self.rtt.unloaded();
-        v.unloaded_deviation = self.rtt.unloaded_deviation();
-        v.sampled_at = self.rtt.sampled_at();
-        v.stalled_at = self.rtt.stalled_at();
-        v.one_way = self.one_way.least();
-        v.recent_one_way = self.one_way.recent();
-        v.reference_rtt = self.congestion.reference_rtt;
-        v.backoff = self.expiry.backoff;
-        v.consecutive_timeouts = self.expiry.consecutive_timeouts;
-        v.errors = self.health.errors;
-        v.send_rate = self.rate.send_rate();
-        v.delivery_rate = self.rate.delivery_rate();
-        v.capacity = self.capacity.rate();
-        v.capacity_may_be_more = self.capacity.is_lower_bound();
-        v.loss = self.flight.loss();
-        v.last_timeout = self.expiry.last;
-        v.oldest_sent = self.flight.oldest_sent();
-        v.second_sent = self.flight.second_sent();
-        v.unanswered_since = self.health.contact.unanswered();
-        v.asked_at = self.probing.pending.map(|h| h.sent_at);
-        v.last_heard = self.health.contact.last_heard();
-        v.last_shared = self.health.contact.last_shared();
-        v.answer_gap = self.health.answers.mean();
-        v.answer_gap_var = self.health.answers.deviation();
-        v.frame_errors = self.access.frame_errors;
-        v.signals = signals;
+        let PathView {
+            id,
+            local,
+            remote,
+            state,
+            mtu: payload,
+            cwnd,
+            ssthresh,
+            partial_bytes_acked,
+            in_recovery,
+            in_flight,
+            packets_in_flight,
+            srtt,
+            rttvar,
+            rtt_deviation,
+            min_rtt,
+            last_rtt,
+            recent_rtt,
+            mean_rtt,
+            jitter,
+            unloaded_rtt,
+            unloaded_deviation,
+            sampled_at,
+            stalled_at,
+            one_way,
+            recent_one_way,
+            reference_rtt,
+            backoff,
+            consecutive_timeouts,
+            errors,
+            send_rate,
+            delivery_rate,
+            capacity,
+            capacity_may_be_more,
+            loss,
+            last_timeout,
+            oldest_sent,
+            second_sent,
+            unanswered_since,
+            asked_at,
+            last_heard,
+            last_shared,
+            answer_gap,
+            answer_gap_var,
+            frame_errors,
+            signals: all_signals,
+        } = v;
+        *id = self.id;
+        *local = self.local.0;
+        *remote = Some(self.remote.ip());
+        *state = self.state;
+        *payload = mtu;
+        *cwnd = self.congestion.cwnd;
+        *ssthresh = self.congestion.ssthresh;
+        *partial_bytes_acked = self.congestion.partial_bytes_acked;
+        *in_recovery = self.congestion.recovery_exit.is_some();
+        *in_flight = self.flight.bytes();
+        *packets_in_flight = self.flight.packets();
+        *srtt = self.rtt.srtt();
+        *rttvar = self.rtt.rttvar();
+        *rtt_deviation = self.rtt.deviation();
+        *min_rtt = self.rtt.min_rtt();
+        *last_rtt = self.rtt.last();
+        *recent_rtt = self.rtt.recent();
+        *mean_rtt = self.rtt.mean();
+        *jitter = self.rtt.jitter();
+        *unloaded_rtt = self.rtt.unloaded();
+        *unloaded_deviation = self.rtt.unloaded_deviation();
+        *sampled_at = self.rtt.sampled_at();
+        *stalled_at = self.rtt.stalled_at();
+        *one_way = self.one_way.least();
+        *recent_one_way = self.one_way.recent();
+        *reference_rtt = self.congestion.reference_rtt;
+        *backoff = self.expiry.backoff;
+        *consecutive_timeouts = self.expiry.consecutive_timeouts;
+        *errors = self.health.errors;
+        *send_rate = self.rate.send_rate();
+        *delivery_rate = self.rate.delivery_rate();
+        *capacity = self.capacity.rate();
+        *capacity_may_be_more = self.capacity.is_lower_bound();
+        *loss = self.flight.loss();
+        *last_timeout = self.expiry.last;
+        *oldest_sent = self.flight.oldest_sent();
+        *second_sent = self.flight.second_sent();
+        *unanswered_since = self.health.contact.unanswered();
+        *asked_at = self.probing.pending.map(|h| h.sent_at);
+        *last_heard = self.health.contact.last_heard();
+        *last_shared = self.health.contact.last_shared();
+        *answer_gap = self.health.answers.mean();
+        *answer_gap_var = self.health.answers.deviation();
+        *frame_errors = self.access.frame_errors;
+        *all_signals = signals;
     }
 
     /// A view of its own.

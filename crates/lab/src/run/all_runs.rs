@@ -39,7 +39,7 @@ pub enum Failure {
         seed: u64,
         /// The point: ", rbuf = 16KB".
         at: String,
-        /// What happened.
+        /// Why the run failed.
         what: String,
     },
     /// The journal.

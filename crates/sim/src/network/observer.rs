@@ -41,7 +41,7 @@ pub struct Event<'a, X> {
     pub at: Instant,
     /// Link or node where it happened.
     pub place: Place,
-    /// What happened.
+    /// Stage of the packet's way that the event marks.
     pub what: What,
     /// The packet.
     pub packet: &'a Packet<X>,
