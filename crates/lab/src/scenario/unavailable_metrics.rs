@@ -56,7 +56,7 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
         M::Mean(d) | M::Percentile(d, _) | M::Longest(d) if d != Delay::Packet => {
             only(&["sctp"], "; `delay` is of any")
         }
-        M::ReorderMean | M::ReorderMax | M::HolesMean | M::HolesMax => only(&["sctp"], ""),
+        M::Repair(_) | M::ReorderMean | M::ReorderMax | M::HolesMean | M::HolesMax => only(&["sctp"], ""),
         M::Losses => only(&["sctp", "udp"], "; tcp has `retransmissions`, `timeouts` and `recoveries`"),
         M::Retransmissions | M::Timeouts | M::Recoveries => only(&["sctp", "tcp"], "; udp has `losses`"),
         M::Spurious => only(&["sctp", "tcp"], ""),

@@ -2,6 +2,7 @@
 
 use crate::association::Association;
 use crate::path::flight::Packet;
+use crate::repair::TransmissionCause;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 
 /// Reports of duplicates that one SACK is read for.
@@ -45,13 +46,13 @@ impl Association {
             let old = |q: &Packet| now.since(q.sent_at) >= overdue;
             first == Some(c.tx_seq) || p.flight.packet(c.tx_seq).is_none_or(old)
         }));
-        let lost = list.iter().map(|c| self.copy_lost(now, path, c, false)).sum();
+        let lost = list.iter().map(|c| self.copy_lost(now, path, c, TransmissionCause::Timer)).sum();
         list.clear();
         self.scratch.copies = list;
         let Some(p) = self.paths.get_mut(path.index()) else { return lost };
         p.expiry.spared = p.flight.packets();
         if p.expiry.spared == 0 {
-            return lost + self.empty_path(now, path);
+            return lost + self.empty_path(now, path, TransmissionCause::Timer);
         }
         p.timers.loss = None;
         p.timers.t3 = Some(now + rto);

@@ -2,6 +2,7 @@
 
 use crate::association::Association;
 use crate::association::policies::views::has_window;
+use crate::repair::TransmissionCause;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
@@ -18,7 +19,7 @@ impl Association {
 
     #[inline(never)]
     fn transmit_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        while let Some((tsn, path)) = self.sender.copies_due.used().and_then(VecDeque::pop_front) {
+        while let Some((tsn, path, why)) = self.sender.copies_due.used().and_then(VecDeque::pop_front) {
             let open =
                 self.paths.get(path.index()).is_some_and(|p| has_window(p, now)) && self.paths.usable().has(path);
             let live =
@@ -26,6 +27,7 @@ impl Association {
             if open && live {
                 self.scratch.packet.clear();
                 self.scratch.packet.push(tsn);
+                self.sender.further = why;
                 self.emit_data(now, path, out);
                 return true;
             }
@@ -71,6 +73,7 @@ impl Association {
             }
             if let Some(blame) = moved {
                 self.take_off_paths(now, tsn, blame);
+                self.sender.further = TransmissionCause::Moved;
             }
             self.ask_late_paths(now, tsn);
             self.scratch.packet.clear();
