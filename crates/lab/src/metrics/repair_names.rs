@@ -1,7 +1,7 @@
 //! The names of what is measured of repairs, taken apart: `repair2-delay-p99`, `repairs-timer-spurious`,
 //! `lost-radio-as-congestion`.
 
-use super::repairs::{MOST_TOLD_APART, NAMED, Truth, Which};
+use super::repairs::{COUNTED_APART, NAMED, Truth, Which};
 use anabranch_engine::TransmissionCause;
 use anabranch_policy::loss_cause::Cause;
 
@@ -46,7 +46,7 @@ impl Repair {
             Some(rest) => (Which::default(), rest),
             None => {
                 let digit = rest.chars().next()?.to_digit(10)? as usize;
-                let nth = Some(digit).filter(|k| (1..=MOST_TOLD_APART).contains(k))?;
+                let nth = Some(digit).filter(|k| (1..=COUNTED_APART).contains(k))?;
                 (Which { nth: Some(nth), ..Which::default() }, rest.get(1..)?)
             }
         };

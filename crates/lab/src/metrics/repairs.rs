@@ -9,8 +9,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 /// A chunk counts as done when so many were begun after it.
 const SLACK: usize = 16_384;
-/// The first, second and further repetitions are told apart up to this one; those beyond count with it.
-pub const MOST_TOLD_APART: usize = 9;
+/// The first to ninth repetitions are counted apart; those beyond count with the ninth.
+pub const COUNTED_APART: usize = 9;
 /// I, P, and B with everything else.
 const CLASSES: usize = 3;
 const CAUSES: usize = TransmissionCause::ALL.len();
@@ -141,24 +141,24 @@ struct Facts {
     /// By number of the repetition that arrived, and class.
     delays: Vec<[Delays; CLASSES]>,
     /// By number of the repetition and cause.
-    counts: [[u64; CAUSES]; MOST_TOLD_APART],
-    spurious: [[u64; CAUSES]; MOST_TOLD_APART],
+    counts: [[u64; CAUSES]; COUNTED_APART],
+    spurious: [[u64; CAUSES]; COUNTED_APART],
 }
 
 impl Facts {
     fn new() -> Facts {
         let delays = || std::array::from_fn(|_| Delays::of(Detail::Spread));
         Facts {
-            delays: (0..MOST_TOLD_APART).map(|_| delays()).collect(),
-            counts: [[0; CAUSES]; MOST_TOLD_APART],
-            spurious: [[0; CAUSES]; MOST_TOLD_APART],
+            delays: (0..COUNTED_APART).map(|_| delays()).collect(),
+            counts: [[0; CAUSES]; COUNTED_APART],
+            spurious: [[0; CAUSES]; COUNTED_APART],
         }
     }
 
     fn add(&mut self, h: &History) {
         let Some(first) = h.transmissions.first() else { return };
         let class = usize::from(h.class).min(CLASSES - 1);
-        let place = |k: usize| k.min(MOST_TOLD_APART) - 1;
+        let place = |k: usize| k.min(COUNTED_APART) - 1;
         let mut earlier_arrived = first.arrived.is_some();
         for (k, t) in h.transmissions.iter().enumerate().skip(1) {
             let cause = t.cause as usize;
@@ -283,7 +283,7 @@ impl Summary {
         for (mine, more) in self.facts.delays.iter_mut().zip(&other.facts.delays) {
             mine.iter_mut().zip(more).for_each(|(m, o)| m.merge(o));
         }
-        let add = |mine: &mut [[u64; CAUSES]; MOST_TOLD_APART], more: &[[u64; CAUSES]; MOST_TOLD_APART]| {
+        let add = |mine: &mut [[u64; CAUSES]; COUNTED_APART], more: &[[u64; CAUSES]; COUNTED_APART]| {
             mine.iter_mut().flatten().zip(more.iter().flatten()).for_each(|(m, o)| *m += o);
         };
         add(&mut self.facts.counts, &other.facts.counts);
@@ -308,7 +308,7 @@ impl Summary {
 
     /// Repetitions, and how many of them were spurious: an earlier transmission of the chunk arrived too.
     pub fn repetitions(&self, which: Which) -> (u64, u64) {
-        let sum = |of: &[[u64; CAUSES]; MOST_TOLD_APART]| -> u64 {
+        let sum = |of: &[[u64; CAUSES]; COUNTED_APART]| -> u64 {
             let rows = of.iter().enumerate().filter(|(i, _)| which.nth.is_none_or(|k| k == i + 1));
             let cells = rows.flat_map(|(_, row)| row.iter().enumerate());
             cells.filter(|(c, _)| which.cause.is_none_or(|w| w as usize == *c)).map(|(_, n)| n).sum()

@@ -367,7 +367,7 @@ impl SctpAgent {
             if let Some(probe) = &mut self.probe
                 && let Some(a) = self.id.and_then(|id| endpoint.association(id))
             {
-                probe.sending(a);
+                probe.sending(a, data_chunks(t.packet.head_mut()).map(|c| c.tsn));
             }
             let size = t.packet.len() as u32 + self.config.overhead;
             let body = Body::Other(SctpPacket::take(&mut t.packet, number));
