@@ -3,6 +3,7 @@
 use super::{Association, Phase, TimerReason};
 use crate::association::path_table::list::Shown;
 use crate::event::CloseReason;
+use crate::path::PathTimer;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::Occasion;
@@ -58,12 +59,12 @@ impl Association {
         }
         let waiting = self.sender.has_waiting_data();
         for p in self.paths.iter() {
-            offer(p.timers.t3, TimerReason::Retransmission(p.id));
-            offer(p.timers.loss, TimerReason::Loss(p.id));
-            offer(p.timers.probe, TimerReason::Loss(p.id));
-            offer(p.timers.reorder, TimerReason::Loss(p.id));
-            offer(p.timers.suspect, TimerReason::Suspect(p.id));
-            offer(p.timers.heartbeat, TimerReason::Heartbeat(p.id));
+            offer(p.timers.deadline(PathTimer::T3), TimerReason::Retransmission(p.id));
+            offer(p.timers.deadline(PathTimer::TailProbe), TimerReason::Loss(p.id));
+            offer(p.timers.deadline(PathTimer::WindowProbe), TimerReason::Loss(p.id));
+            offer(p.timers.deadline(PathTimer::Reordering), TimerReason::Loss(p.id));
+            offer(p.timers.deadline(PathTimer::Suspicion), TimerReason::Suspect(p.id));
+            offer(p.timers.deadline(PathTimer::Heartbeat), TimerReason::Heartbeat(p.id));
             offer(p.mtu.discovery.as_ref().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
             if p.pace.pending && waiting && p.pace.next > Instant::ZERO && p.flight.bytes() < p.congestion.cwnd {
                 offer(Some(p.pace.next), TimerReason::Policy);
@@ -106,22 +107,22 @@ impl Association {
         }
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
-            if due(self.paths[i].timers.suspect) {
+            if self.paths[i].timers.is_due(PathTimer::Suspicion, now) {
                 self.on_suspect(now, id);
             }
-            if due(self.paths[i].timers.reorder) {
+            if self.paths[i].timers.is_due(PathTimer::Reordering, now) {
                 self.on_reorder_timer(now, id);
             }
-            if due(self.paths[i].timers.loss) {
+            if self.paths[i].timers.is_due(PathTimer::TailProbe, now) {
                 self.on_loss_timer(now, id);
             }
-            if due(self.paths[i].timers.t3) {
+            if self.paths[i].timers.is_due(PathTimer::T3, now) {
                 self.on_t3(now, id);
             }
-            if due(self.paths[i].timers.probe) {
+            if self.paths[i].timers.is_due(PathTimer::WindowProbe, now) {
                 self.on_probe_timer(now, id);
             }
-            if due(self.paths[i].timers.heartbeat) {
+            if self.paths[i].timers.is_due(PathTimer::Heartbeat, now) {
                 self.on_heartbeat_timer(now, id);
             }
             if due(self.paths[i].mtu.discovery.as_ref().and_then(|d| d.deadline())) {

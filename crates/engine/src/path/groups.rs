@@ -50,18 +50,6 @@ pub(crate) struct Congestion {
     pub decayed_until: Instant,
 }
 
-/// What the path waits for.
-pub(crate) struct Timers {
-    pub t3: Option<Instant>,
-    pub loss: Option<Instant>,
-    /// When a packet may leave beyond the window, while an expiry is not answered; and whether one may now.
-    pub probe: Option<Instant>,
-    pub reorder: Option<Instant>,
-    /// When the path becomes suspected; while it is, when T3 would have expired.
-    pub suspect: Option<Instant>,
-    pub heartbeat: Option<Instant>,
-}
-
 /// Expiries of T3, and what came of them.
 pub(crate) struct Expiries {
     pub backoff: u8,

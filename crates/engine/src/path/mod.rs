@@ -17,6 +17,7 @@ pub(crate) mod rate;
 pub(crate) mod rtt;
 mod shown;
 mod suspicion;
+pub(crate) mod timers;
 
 use crate::association::path_table::train::Train;
 use crate::stats::PathCounters;
@@ -29,13 +30,15 @@ use contact::Contact;
 use discovery::Discovery;
 use expired::ExpiredTsns;
 use flight::Flight;
-use groups::{Access, Congestion, Expiries, Health, Pace, PathMtu, Probing, Progress, Timers};
+use groups::{Access, Congestion, Expiries, Health, Pace, PathMtu, Probing, Progress};
 pub(crate) use heartbeats::{Earlier, PendingHeartbeat};
 use one_way::OneWay;
 use pseudo_cumulative::PseudoCumulative;
 use rate::RateEstimator;
 use rtt::RttEstimator;
 use std::net::SocketAddr;
+pub(crate) use timers::PathTimer;
+use timers::Timers;
 
 /// A local interface or socket, numbered by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -198,7 +201,7 @@ impl Path {
                 burst_left: 0,
                 decayed_until: Instant::ZERO,
             },
-            timers: Timers { t3: None, loss: None, probe: None, reorder: None, suspect: None, heartbeat: None },
+            timers: Timers::default(),
             expiry: Expiries {
                 backoff: 0,
                 consecutive_timeouts: 0,
@@ -238,7 +241,7 @@ impl Path {
     /// The policy's answer, unless the path is suspected already.
     pub fn suspect_at(&mut self, at: Option<Instant>) {
         if self.state != PathState::Suspected {
-            self.timers.suspect = at;
+            self.timers.plan_suspicion(at);
         }
     }
 

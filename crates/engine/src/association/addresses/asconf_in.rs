@@ -147,7 +147,7 @@ impl Association {
             PathState::Active => {}
             _ if is_source => self.send_heartbeat(now, id),
             _ => {
-                p.timers.heartbeat = Some(now + wait);
+                p.timers.plan_heartbeat(Some(now + wait));
                 changes.added += 1;
             }
         }
@@ -185,7 +185,7 @@ impl Association {
             self.know_path(id);
             if let Some(p) = self.paths.get_mut(id.index()) {
                 p.access.standby = standby;
-                p.timers.heartbeat = Some(now + self.config.timers.rto_initial * wait);
+                p.timers.plan_heartbeat(Some(now + self.config.timers.rto_initial * wait));
             }
             if again.is_none() {
                 self.events.push_back(Event::PathAdded { path: id });

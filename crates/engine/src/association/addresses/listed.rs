@@ -63,7 +63,7 @@ impl Association {
         for (i, id) in waiting.into_iter().enumerate() {
             let wait = self.config.timers.rto_initial * (i / burst) as u64;
             if let Some(p) = self.paths.get_mut(id.index()) {
-                p.timers.heartbeat = Some(now + wait);
+                p.timers.plan_heartbeat(Some(now + wait));
             }
         }
     }

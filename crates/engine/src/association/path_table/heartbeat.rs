@@ -3,7 +3,7 @@
 use crate::association::Association;
 use crate::association::control::What;
 use crate::event::{CloseReason, PathReason};
-use crate::path::{HeartbeatPair, HeartbeatSetting, Origin, Path, PendingHeartbeat};
+use crate::path::{HeartbeatPair, HeartbeatSetting, Origin, Path, PathTimer, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
@@ -77,7 +77,7 @@ impl Association {
     pub(in crate::association) fn probe_soon(&mut self, now: Instant, id: PathId) {
         let probed = |p: &Path| p.state == PathState::Unconfirmed || self.heartbeat_interval(p).is_some();
         if self.paths.get(id.index()).is_some_and(probed) {
-            self.paths[id.index()].timers.heartbeat = Some(now);
+            self.paths[id.index()].timers.plan_heartbeat(Some(now));
         }
     }
 
@@ -88,7 +88,7 @@ impl Association {
         let delay = self.heartbeat_delay(id, rto);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         // Half an RTO of jitter to either side (§8.3).
-        p.timers.heartbeat = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
+        p.timers.plan_heartbeat(delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2));
     }
 
     /// From one HEARTBEAT to the next, as the policy of path states has it; none without any.
@@ -121,7 +121,7 @@ impl Association {
     pub(in crate::association) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
         let max_path_retrans = self.max_retrans_of(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.timers.heartbeat = None;
+        p.timers.stop(PathTimer::Heartbeat);
         if !self.handshake.state().is_connected() || p.access.interface_down {
             return;
         }
@@ -139,7 +139,7 @@ impl Association {
             if active && !self.paths.confirming && h.sent_at + delay > now {
                 let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
                 if let Some(p) = self.paths.get_mut(id.index()) {
-                    p.timers.heartbeat = Some((h.sent_at + delay + jitter - waited / 2).max(now));
+                    p.timers.plan_heartbeat(Some((h.sent_at + delay + jitter - waited / 2).max(now)));
                 }
                 return;
             }
@@ -151,7 +151,7 @@ impl Association {
         if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.health.errors > max_path_retrans {
             // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
             // was the last hope where nothing else is confirmed or still being asked.
-            let hope = |o: &Path| o.id != id && (o.timers.heartbeat.is_some() || o.probing.pending.is_some());
+            let hope = |o: &Path| o.id != id && (o.timers.runs(PathTimer::Heartbeat) || o.probing.pending.is_some());
             let open = |o: &Path| o.access.known_to_peer && (o.state != PathState::Unconfirmed || hope(o));
             if !self.paths.iter().any(open) {
                 self.give_up_on_peer(now, CloseReason::PeerGone);
@@ -161,7 +161,7 @@ impl Association {
         let pause = if lost.is_some() { self.probe_pause(id) } else { Duration::ZERO };
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         if !pause.is_zero() {
-            p.timers.heartbeat = Some(now + pause);
+            p.timers.plan_heartbeat(Some(now + pause));
             return;
         }
         let Some(p) = self.paths.get(id.index()) else { return };
@@ -183,7 +183,8 @@ impl Association {
         let out_of_use =
             (doubted || p.state == PathState::Unconfirmed) && p.access.known_to_peer && !p.access.interface_down;
         let least = p.rtt.srtt().max(MIN_PROBE);
-        let waits = p.probing.pending.is_some_and(|h| now.since(h.sent_at) < least) || p.timers.heartbeat == Some(now);
+        let waits = p.probing.pending.is_some_and(|h| now.since(h.sent_at) < least)
+            || p.timers.deadline(PathTimer::Heartbeat) == Some(now);
         if self.handshake.state().is_connected() && out_of_use && !waits {
             self.send_heartbeat(now, id);
         }
@@ -194,7 +195,7 @@ impl Association {
         // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
         // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept. While T3 runs
         // it counts the same silence, and more probes must not make that one end sooner.
-        let timed = self.paths.get(id.index()).is_some_and(|p| p.timers.t3.is_some());
+        let timed = self.paths.get(id.index()).is_some_and(|p| p.timers.runs(PathTimer::T3));
         let counts = self.paths.usable().has(id) && self.was_patient(now, id, waited) && !timed;
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.health.answers_lost = true;
@@ -204,7 +205,7 @@ impl Association {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).
-            if p.state == PathState::Suspected && p.timers.suspect.is_some() {
+            if p.state == PathState::Suspected && p.timers.runs(PathTimer::Suspicion) {
                 return;
             }
         }
@@ -241,7 +242,7 @@ impl Association {
         {
             p.probing.earlier.get_or_insert_default().remember(&unanswered, false);
         }
-        p.timers.heartbeat = Some(now + timeout);
+        p.timers.plan_heartbeat(Some(now + timeout));
         p.counters.heartbeats_sent += 1;
         self.control.push(id, What::Heartbeat(nonce));
     }
@@ -299,7 +300,7 @@ impl Association {
         self.path_answered(now, id);
         self.use_resumed_paths(now);
         match (waits, self.paths.get_mut(id.index())) {
-            (Some(newer), Some(p)) => p.timers.heartbeat = Some(newer.deadline),
+            (Some(newer), Some(p)) => p.timers.plan_heartbeat(Some(newer.deadline)),
             _ => self.schedule_heartbeat(now, id),
         }
         self.is_confirming();

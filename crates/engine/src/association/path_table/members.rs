@@ -3,7 +3,7 @@
 use crate::association::Association;
 use crate::event::{Event, PathReason};
 use crate::path::discovery::Discovery;
-use crate::path::{FirstWindow, LocalId, Origin, Path, initial_window};
+use crate::path::{FirstWindow, LocalId, Origin, Path, PathTimer, initial_window};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};
 use std::net::SocketAddr;
@@ -203,13 +203,13 @@ impl Association {
         if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
             p.access.known_to_peer = false;
             p.probing.pending = None;
-            p.timers.heartbeat = None;
+            p.timers.stop(PathTimer::Heartbeat);
         }
         if p.origin == Origin::Listed && p.state == PathState::Unconfirmed {
             // It is free for its owner (RFC 5062 §2).
             p.access.disowned = true;
             p.probing.pending = None;
-            p.timers.heartbeat = None;
+            p.timers.stop(PathTimer::Heartbeat);
             self.paths.addresses_changed += 1;
         }
     }
@@ -254,7 +254,7 @@ impl Association {
         p.health.errors = 0;
         p.health.answers_lost = false;
         p.health.stalled_since = None;
-        p.timers.suspect = None;
+        p.timers.stop(PathTimer::Suspicion);
         let removed = p.state == PathState::Inactive && !p.access.known_to_peer;
         if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.access.interface_down && !removed {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
@@ -336,7 +336,7 @@ impl Association {
         let was_active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
         self.set_path_state(now, id, to, reason);
         self.empty_path(now, id);
-        if self.paths.iter().all(|p| p.timers.t3.is_none()) {
+        if self.paths.iter().all(|p| !p.timers.runs(PathTimer::T3)) {
             // The timer that watched over withdrawn acknowledgements is gone with the path.
             self.mark_reneged(now);
         }
@@ -363,7 +363,8 @@ impl Association {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.access.known_to_peer = false;
         p.access.removed = true;
-        (p.timers.heartbeat, p.probing.pending, p.probing.earlier, p.probing.pair) = (None, None, None, None);
+        p.timers.stop(PathTimer::Heartbeat);
+        (p.probing.pending, p.probing.earlier, p.probing.pair) = (None, None, None);
         self.addresses.forget_path(id);
         // Timers repeat what the peer needs, by another path.
         let waiting = self.control.forget_path(id);

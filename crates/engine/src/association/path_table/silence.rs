@@ -2,7 +2,7 @@
 
 use crate::association::Association;
 use crate::event::{Event, PathReason};
-use crate::path::Path;
+use crate::path::{Path, PathTimer};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
@@ -15,7 +15,7 @@ impl Association {
     /// T3 says of a path holds (RFC 9260 §6.3.3, §8.2).
     pub(in crate::association) fn on_suspect(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.timers.suspect = None;
+        p.timers.stop(PathTimer::Suspicion);
         if p.state == PathState::Suspected {
             return self.on_t3(now, id);
         }
@@ -45,7 +45,7 @@ impl Association {
 
     fn look_again(&mut self, id: PathId, at: Option<Instant>) {
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.timers.suspect = at;
+            p.timers.plan_suspicion(at);
         }
     }
 
@@ -95,10 +95,10 @@ impl Association {
     }
 
     fn suspect(&mut self, now: Instant, id: PathId) {
-        let expiry = self.paths.get(id.index()).and_then(|p| p.timers.t3);
+        let expiry = self.paths.get(id.index()).and_then(|p| p.timers.deadline(PathTimer::T3));
         self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.timers.suspect = expiry;
+            p.timers.plan_suspicion(expiry);
         }
     }
 

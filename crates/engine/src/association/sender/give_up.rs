@@ -4,6 +4,7 @@ use crate::association::path_table::list::Shown;
 use crate::association::{Association, Undelivered};
 use crate::lazy_box::Empty;
 use crate::message::SendOptions;
+use crate::path::PathTimer;
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Duration, Instant, StreamId};
@@ -215,7 +216,7 @@ impl Association {
             if let Some(p) = self.paths.get_for(i, Shown::Nothing).filter(|p| p.flight.bytes() == 0)
                 && self.sender.board.reneged() == 0
             {
-                p.timers.t3 = None;
+                p.timers.stop(PathTimer::T3);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What must hold after every call, whatever the peer and the network did. For tests and fuzzing.
 
 use crate::association::{Association, Phase};
+use crate::path::PathTimer;
 use crate::tx::scoreboard::ChunkState;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,7 +20,7 @@ impl Association {
             return Ok(());
         }
         for p in self.paths.iter() {
-            if p.flight.bytes() > 0 && p.timers.t3.is_none() {
+            if p.flight.bytes() > 0 && !p.timers.runs(PathTimer::T3) {
                 return Err(format!("{:?}: {} bytes in flight and no T3", p.id, p.flight.bytes()));
             }
             if p.congestion.cwnd < self.paths.mtu() {
@@ -27,7 +28,7 @@ impl Association {
             }
         }
         if self.sender.board.reneged() > 0
-            && self.paths.iter().all(|p| p.timers.t3.is_none())
+            && self.paths.iter().all(|p| !p.timers.runs(PathTimer::T3))
             && !self.sender.board.has_marked()
         {
             return Err("withdrawn acknowledgements and no T3 anywhere".to_owned());

@@ -1,6 +1,7 @@
 //! The peer's receive window, and what we do while it is closed (§6.1 A).
 
 use crate::association::Association;
+use crate::path::PathTimer;
 use crate::path::flight::CopyRef;
 use anabranch_base::{Instant, PathId};
 
@@ -177,7 +178,7 @@ impl Association {
             list.clear();
             self.scratch.copies = list;
             if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0) {
-                p.timers.t3 = None;
+                p.timers.stop(PathTimer::T3);
             }
         }
     }

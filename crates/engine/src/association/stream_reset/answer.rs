@@ -213,12 +213,11 @@ impl Association {
 
     fn settle_after_reset(&mut self) {
         for p in self.paths.iter_mut() {
-            (p.timers.t3, p.congestion.recover_tsn) = (None, 0);
+            p.timers.begin_anew();
+            p.congestion.recover_tsn = 0;
             if let Some(followed) = &mut p.congestion.followed {
                 **followed = Followed::default();
             }
-            p.timers.loss = None;
-            p.timers.reorder = None;
         }
     }
 

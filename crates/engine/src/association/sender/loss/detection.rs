@@ -3,6 +3,7 @@
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
 use crate::event::PathReason;
+use crate::path::PathTimer;
 use crate::path::flight::CopyRef;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId, PathSet};
@@ -35,7 +36,7 @@ impl Association {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
         if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
-            p.timers.reorder = None;
+            p.timers.stop(PathTimer::Reordering);
             match suspects {
                 Suspects::SentBefore(seq) => p.flight.copies_before(seq, &mut list),
                 Suspects::Holes => self.copies_in_holes(path, &mut list),
@@ -56,7 +57,7 @@ impl Association {
                 }
                 Verdict::LostAt(t) => {
                     if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
-                        p.timers.reorder = Some(p.timers.reorder.map_or(t, |o| o.min(t)));
+                        p.timers.expect_reordering_until(t);
                     }
                 }
             }
@@ -198,7 +199,7 @@ impl Association {
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.timers.t3 = None;
+            p.timers.stop(PathTimer::T3);
             p.expiry.backoff = backoff;
             p.expiry.last = Some(now);
             p.expiry.consecutive_timeouts = p.expiry.consecutive_timeouts.saturating_add(1);
@@ -237,12 +238,8 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.timers.t3 = None;
-            p.timers.loss = None;
-            p.timers.probe = None;
+            p.timers.stop_for_data();
             p.expiry.probes = false;
-            p.timers.reorder = None;
-            p.timers.suspect = None;
         }
         lost
     }
@@ -302,7 +299,7 @@ impl Association {
     pub(in crate::association) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
         let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.timers.reorder = None;
+        p.timers.stop(PathTimer::Reordering);
         let suspects =
             if by_order { p.progress.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
         let Some(suspects) = suspects else { return };
@@ -328,7 +325,7 @@ impl Association {
         let probe = {
             let cx = self.views.see(&mut self.paths, &self.policies, &facts);
             let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
-            p.timers.loss = None;
+            p.timers.stop(PathTimer::TailProbe);
             let board = &self.sender.board;
             let mut newest = p.flight.copies().rev().filter_map(|c| {
                 let chunk = board.get(c.tsn)?;

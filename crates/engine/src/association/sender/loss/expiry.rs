@@ -1,6 +1,7 @@
 //! What an expiry of T3 gives up on its path, and whether it was needless to send that again.
 
 use crate::association::Association;
+use crate::path::PathTimer;
 use crate::path::flight::Packet;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 
@@ -53,8 +54,8 @@ impl Association {
         if p.expiry.spared == 0 {
             return lost + self.empty_path(now, path);
         }
-        p.timers.loss = None;
-        p.timers.t3 = Some(now + rto);
+        p.timers.stop(PathTimer::TailProbe);
+        p.timers.start_t3(now + rto);
         lost
     }
 }

@@ -3,7 +3,7 @@
 //! is over a round trip or two after its end, however long T3 has been backed off.
 
 use crate::association::Association;
-use crate::path::{Origin, Path};
+use crate::path::{Origin, Path, PathTimer};
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::{Duration, Instant, PathId};
@@ -32,7 +32,7 @@ impl Association {
         let silent = |p: &Path| p.expiry.consecutive_timeouts > 0;
         let alone = self.paths.iter().filter(|p| usable.has(p.id)).all(silent);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.timers.probe = None;
+        p.timers.stop(PathTimer::WindowProbe);
         if p.expiry.resumed.is_some() {
             // What was overtaken is overdue now.
             return self.use_resumed_paths(now);
@@ -51,7 +51,7 @@ impl Association {
         let v = self.views.path(&mut self.paths, &self.policies, id);
         let at = v.and_then(|v| next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max));
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.timers.probe = at;
+            p.timers.plan_window_probe(at);
         }
     }
 

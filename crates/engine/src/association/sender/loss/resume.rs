@@ -90,14 +90,11 @@ impl Association {
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(id.index()) {
             if again.is_some() {
-                (p.expiry.resumed, p.timers.probe) = (Some(Resumed { answered, dark: false }), again);
+                p.expiry.resumed = Some(Resumed { answered, dark: false });
+                p.timers.plan_window_probe(again);
             }
             let at = p.flight.oldest_sent().map(|oldest| (oldest + rto).max(now + TICK));
-            p.timers.t3 = match (p.timers.t3, at) {
-                (Some(old), Some(at)) => Some(old.min(at)),
-                // Without anything in flight it watches over acknowledgements that were withdrawn.
-                (old, _) => old.filter(|_| self.sender.board.reneged() > 0),
-            };
+            p.timers.shorten_t3(at, self.sender.board.reneged() > 0);
         }
     }
 

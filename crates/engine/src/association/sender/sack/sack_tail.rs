@@ -4,7 +4,7 @@ use crate::association::Association;
 use crate::association::path_table::list::Shown;
 use crate::association::path_table::rto;
 use crate::association::sender::loss::detection::Suspects;
-use crate::path::Path;
+use crate::path::{Path, PathTimer};
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
 use anabranch_policy::Asks;
@@ -85,7 +85,7 @@ impl Association {
         }
         for i in 0..self.paths.len() {
             if !by_order || self.overtaken(i, advanced).is_some() {
-                self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.timers.reorder = None);
+                self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.timers.stop(PathTimer::Reordering));
             }
         }
         true
@@ -138,9 +138,10 @@ impl Association {
             let Some(p) = self.paths.get_for(i, Shown::Nothing) else { continue };
             let (empty, rare) = (p.flight.oldest_seq().is_none(), asks.any(Asks::PROBE) || asks.any(Asks::SUSPECT));
             if empty && !rare && self.sender.board.reneged() == 0 {
-                p.timers.t3 = None;
+                p.timers.stop(PathTimer::T3);
             }
-            if !rare && (empty && self.sender.board.reneged() == 0 || !empty && !moved && p.timers.t3.is_some()) {
+            let runs = p.timers.runs(PathTimer::T3);
+            if !rare && (empty && self.sender.board.reneged() == 0 || !empty && !moved && runs) {
                 continue;
             }
             let cx = match facts {
@@ -153,20 +154,20 @@ impl Association {
             };
             let (timer, max) = (self.policies.timer.as_ref(), self.config.timers.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
-                (Some(_), Some(oldest_sent)) if moved || p.timers.t3.is_none() => {
-                    let why = Arm::Progress { oldest_sent, old_deadline: p.timers.t3 };
-                    p.timers.t3 = Some(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
+                (Some(_), Some(oldest_sent)) if moved || !runs => {
+                    let why = Arm::Progress { oldest_sent, old_deadline: p.timers.deadline(PathTimer::T3) };
+                    p.timers.start_t3(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
                 }
                 (Some(_), _) => {}
                 _ if self.sender.board.reneged() > 0 && p.id == PathId(0) => {
-                    if p.timers.t3.is_none() {
-                        p.timers.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
+                    if !runs {
+                        p.timers.start_t3(rto::t3(timer, max, &cx, v, Arm::Started));
                     }
                 }
-                _ => p.timers.t3 = None,
+                _ => p.timers.stop(PathTimer::T3),
             }
             if asks.any(Asks::PROBE) {
-                p.timers.loss = rto::probe(self.policies.loss_timer.as_ref(), max, &cx, v);
+                p.timers.plan_tail_probe(rto::probe(self.policies.loss_timer.as_ref(), max, &cx, v));
             }
             if asks.any(Asks::SUSPECT) {
                 p.suspect_at(self.policies.path_state.look_at(&cx, v));

@@ -6,6 +6,7 @@ use crate::association::path_table::rto;
 use crate::association::policies::views::{Facts, has_window};
 use crate::association::sender::loss::probes;
 use crate::association::transmit::start_packet;
+use crate::path::PathTimer;
 use crate::path::rate::DeliveredAtSend;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState, LiveCopy};
@@ -249,7 +250,7 @@ impl Association {
         {
             followed.lowest = Some(tsn);
             // It is the earliest now: T3 starts anew with it.
-            p.timers.t3 = None;
+            p.timers.stop(PathTimer::T3);
         }
         p.counters.data_sent += len;
         self.sender.user_data_at = Some(now);
@@ -334,7 +335,8 @@ impl Association {
         p.pace.last_data_sent = Some(now);
         p.expiry.probes = false;
         if p.expiry.consecutive_timeouts > 0 {
-            p.timers.probe = probes::next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max);
+            let at = probes::next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max);
+            p.timers.plan_window_probe(at);
         }
         p.congestion.window.on_sent(now, p.flight.next_seq() - 1, v);
         if let Some(rate) = p.congestion.window.pace(v).filter(|r| *r > Rate::ZERO) {
@@ -342,14 +344,16 @@ impl Association {
             p.pace.pending = true;
         }
         let asks = self.policies.asks();
-        if p.timers.t3.is_some() && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
+        let runs = p.timers.runs(PathTimer::T3);
+        if runs && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
             return;
         }
-        if p.timers.t3.is_none() {
-            p.timers.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.timers.rto_max, &cx, v, Arm::Started));
+        let rto_max = self.config.timers.rto_max;
+        if !runs {
+            p.timers.start_t3(rto::t3(self.policies.timer.as_ref(), rto_max, &cx, v, Arm::Started));
         }
         if self.policies.ask(Asks::PROBE) {
-            p.timers.loss = rto::probe(self.policies.loss_timer.as_ref(), self.config.timers.rto_max, &cx, v);
+            p.timers.plan_tail_probe(rto::probe(self.policies.loss_timer.as_ref(), rto_max, &cx, v));
         }
         if self.policies.ask(Asks::SUSPECT) {
             p.suspect_at(self.policies.path_state.look_at(&cx, v));
