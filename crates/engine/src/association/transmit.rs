@@ -169,7 +169,10 @@ impl Association {
     fn has_data_work(&self) -> bool {
         self.sender.has_work()
             || self.policies.ask(Asks::EXTRA)
-            || self.paths.iter().any(|p| p.pace.released > 0 || p.health.stalled_since.is_some() || p.expiry.probes)
+            || self
+                .paths
+                .iter()
+                .any(|p| p.pace.released > 0 || p.health.stalled_since.is_some() || p.expiry.may_probe())
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).

@@ -50,19 +50,6 @@ pub(crate) struct Congestion {
     pub decayed_until: Instant,
 }
 
-/// Expiries of T3, and what came of them.
-pub(crate) struct Expiries {
-    pub backoff: u8,
-    pub consecutive_timeouts: u16,
-    pub last: Option<Instant>,
-    pub about: ExpiredTsns,
-    /// It answered after an expiry, and what that overtook has not been looked at yet.
-    pub resumed: Option<Resumed>,
-    /// Packets that the last expiry of T3 left in flight: one more may leave beside them until something is answered.
-    pub spared: u32,
-    pub probes: bool,
-}
-
 /// Whether the path answers.
 pub(crate) struct Health {
     pub errors: u16,

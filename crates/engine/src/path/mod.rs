@@ -5,7 +5,8 @@ pub(crate) mod capacity;
 pub(crate) mod contact;
 mod delivered;
 pub(crate) mod discovery;
-pub(crate) mod expired;
+mod expired;
+pub(crate) mod expiry;
 pub(crate) mod flight;
 mod groups;
 pub(crate) mod heartbeats;
@@ -28,9 +29,9 @@ use answers::AnswerGaps;
 use capacity::Capacity;
 use contact::Contact;
 use discovery::Discovery;
-use expired::ExpiredTsns;
+use expiry::Expiries;
 use flight::Flight;
-use groups::{Access, Congestion, Expiries, Health, Pace, PathMtu, Probing, Progress};
+use groups::{Access, Congestion, Health, Pace, PathMtu, Probing, Progress};
 pub(crate) use heartbeats::{Earlier, PendingHeartbeat};
 use one_way::OneWay;
 use pseudo_cumulative::PseudoCumulative;
@@ -82,15 +83,6 @@ pub(crate) struct HeartbeatPair {
     pub nonces: [u64; 2],
     pub sent_at: Instant,
     pub first: Option<Duration>,
-}
-
-/// The first answer of a path after T3 expired there.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Resumed {
-    /// When what it answers had left.
-    pub answered: Instant,
-    /// T3 had expired several times.
-    pub dark: bool,
 }
 
 /// How a path of ours became known to the peer.
@@ -202,15 +194,7 @@ impl Path {
                 decayed_until: Instant::ZERO,
             },
             timers: Timers::default(),
-            expiry: Expiries {
-                backoff: 0,
-                consecutive_timeouts: 0,
-                last: None,
-                about: ExpiredTsns::default(),
-                resumed: None,
-                spared: 0,
-                probes: false,
-            },
+            expiry: Expiries::default(),
             health: Health {
                 errors: 0,
                 limits: PathLimits::default(),
@@ -281,7 +265,7 @@ impl Path {
         self.rate.restart();
         self.capacity.restart();
         self.congestion.recovery_exit = None;
-        self.expiry.backoff = 0;
+        self.expiry.end_backoff();
     }
 
     /// Idle for longer than a round trip, which no RTO is below, with a window that is worth a look.

@@ -318,9 +318,9 @@ impl Association {
     /// Is there a path in use that is not silent?
     fn peer_answers(&self) -> bool {
         let usable = self.paths.usable();
-        self.paths.iter().any(|p| {
-            usable.has(p.id) && p.access.known_to_peer && p.health.errors == 0 && p.expiry.consecutive_timeouts == 0
-        })
+        self.paths
+            .iter()
+            .any(|p| usable.has(p.id) && p.access.known_to_peer && p.health.errors == 0 && !p.expiry.is_silent())
     }
 
     /// What the request was to leave by is gone: again, by another path.

@@ -292,7 +292,7 @@ impl Association {
         }
         self.note_resumed(now, id, sent_at, true);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.expiry.backoff = 0;
+        p.expiry.end_backoff();
         self.paths.errors.clear();
         if p.state == PathState::Unconfirmed {
             self.confirm(now, id);

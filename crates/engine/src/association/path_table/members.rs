@@ -261,13 +261,13 @@ impl Association {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
                 let first = initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote);
                 p.congestion.cwnd = p.congestion.cwnd.min(first).max(self.paths.mtu);
-                p.expiry.backoff = 0;
+                p.expiry.end_backoff();
                 self.send_train(now, id);
             }
             if self.policies.timer.resumes()
                 && let Some(p) = self.paths.get_mut(id.index())
             {
-                p.expiry.resumed.get_or_insert_default();
+                p.expiry.come_back();
             }
             self.set_path_state(now, id, PathState::Active, PathReason::Answered);
             self.schedule_heartbeat(now, id);

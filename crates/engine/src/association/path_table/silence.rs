@@ -115,7 +115,7 @@ impl Association {
         let most = (packets * self.paths.mtu).min((2 * self.paths.mtu).max(FIRST_WINDOW));
         let sound = |p: &&mut Path| {
             let in_use = p.id != left && p.state == PathState::Active;
-            in_use && p.health.errors == 0 && p.expiry.consecutive_timeouts == 0 && p.congestion.recovery_exit.is_none()
+            in_use && p.health.errors == 0 && !p.expiry.is_silent() && p.congestion.recovery_exit.is_none()
         };
         for p in self.paths.iter_mut().filter(sound) {
             let busy = p.flight.bytes();

@@ -218,7 +218,7 @@ impl Association {
     fn has_room(&self, p: &Path, now: Instant) -> bool {
         let held = if self.holds_place() { self.sender.marked_bytes_on(p.id) } else { 0 };
         has_window(p, now)
-            && (p.expiry.probes || p.flight.bytes() + held < p.congestion.cwnd)
+            && (p.expiry.may_probe() || p.flight.bytes() + held < p.congestion.cwnd)
             && (!self.policies.ask(Asks::SHARE) || self.has_share(p))
     }
 
@@ -280,12 +280,12 @@ const FAST: Rate = Rate::from_bits_per_sec(30_000_000);
 /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
 /// acknowledged, however small it is (RFC 9260 §7.2.1); or a probe, see [`Association::on_probe_timer`].
 pub(in crate::association) fn has_window(p: &Path, now: Instant) -> bool {
-    let proven = p.expiry.consecutive_timeouts == 0 || p.flight.packets() <= p.expiry.spared;
+    let proven = p.expiry.allows_beside(p.flight.packets());
     let known = p.capacity.rate();
     let together = if known >= FAST { FAST_TOGETHER } else { PACED_TOGETHER };
     // Where packets are paced at a known rate that bounds bursts, to less than a count would on a slow path.
     let burst = p.congestion.burst_left > 0 || known > Rate::ZERO && p.congestion.window.paces();
-    (p.expiry.probes || proven && p.flight.bytes() < p.congestion.cwnd) && burst && p.pace.next <= now + together
+    (p.expiry.may_probe() || proven && p.flight.bytes() < p.congestion.cwnd) && burst && p.pace.next <= now + together
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.

@@ -169,7 +169,7 @@ impl Association {
             let mut list = core::mem::take(&mut self.scratch.copies);
             list.clear();
             if let Some(p) = self.paths.get_mut(i) {
-                p.expiry.backoff = 0;
+                p.expiry.end_backoff();
                 list.extend(p.flight.copies_since(since));
             }
             for c in &list {

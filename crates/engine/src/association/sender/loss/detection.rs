@@ -200,12 +200,9 @@ impl Association {
         let probing_window = self.probing_in_vain(path);
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.timers.stop(PathTimer::T3);
-            p.expiry.backoff = backoff;
-            p.expiry.last = Some(now);
-            p.expiry.consecutive_timeouts = p.expiry.consecutive_timeouts.saturating_add(1);
+            p.expiry.expire(now, backoff);
             p.counters.timeouts += 1;
             p.progress.newest_acked_seq = None;
-            p.expiry.spared = 0;
         }
         self.views.note_timeout(path, now);
         self.note_expired(path);
@@ -239,7 +236,7 @@ impl Association {
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.timers.stop_for_data();
-            p.expiry.probes = false;
+            p.expiry.end_probe();
         }
         lost
     }
@@ -358,7 +355,9 @@ impl Association {
         });
         let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
         // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
-        p.expiry.probes |= p.flight.bytes() >= p.congestion.cwnd;
+        if p.flight.bytes() >= p.congestion.cwnd {
+            p.expiry.allow_probe();
+        }
         self.sender.copies_due.push_back((c.tsn, path));
     }
 }

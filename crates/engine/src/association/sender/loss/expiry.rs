@@ -16,7 +16,7 @@ impl Association {
         let Some(tsn) = oldest.filter(|tsn| self.sender.board.get(*tsn).is_some_and(|c| c.transmissions == 1)) else {
             return;
         };
-        p.expiry.about.note(tsn);
+        p.expiry.note_tsn(tsn);
     }
 
     /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
@@ -26,7 +26,7 @@ impl Association {
             for i in 0..self.paths.len() {
                 let mtu = self.paths.mtu();
                 let Some(p) = self.paths.get_mut(i) else { continue };
-                if p.expiry.about.take(tsn) {
+                if p.expiry.repeated_needlessly(tsn) {
                     let v = p.view(mtu, self.views.signals(PathId(i as u8)));
                     self.policies.timer.was_needless(&v);
                 }
@@ -50,8 +50,7 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         let Some(p) = self.paths.get_mut(path.index()) else { return lost };
-        p.expiry.spared = p.flight.packets();
-        if p.expiry.spared == 0 {
+        if !p.expiry.spare(p.flight.packets()) {
             return lost + self.empty_path(now, path);
         }
         p.timers.stop(PathTimer::TailProbe);

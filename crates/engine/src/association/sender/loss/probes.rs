@@ -29,11 +29,11 @@ impl Association {
     /// where none works it is the turn of whichever is used for want of a better one.
     pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
         let usable = self.paths.usable();
-        let silent = |p: &Path| p.expiry.consecutive_timeouts > 0;
+        let silent = |p: &Path| p.expiry.is_silent();
         let alone = self.paths.iter().filter(|p| usable.has(p.id)).all(silent);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.timers.stop(PathTimer::WindowProbe);
-        if p.expiry.resumed.is_some() {
+        if p.expiry.has_resumed() {
             // What was overtaken is overdue now.
             return self.use_resumed_paths(now);
         }
@@ -44,7 +44,7 @@ impl Association {
             self.ask_unconfirmed(now);
             let turn = if usable.has(id) { Some(id) } else { usable.iter().next() };
             if let Some(p) = turn.and_then(|id| self.paths.get_mut(id.index())) {
-                p.expiry.probes = true;
+                p.expiry.allow_probe();
             }
             return;
         }
@@ -88,7 +88,7 @@ impl Association {
     /// The packet of a path that may send one beyond its window. Fresh data first: what is marked is older.
     #[inline]
     pub(in crate::association) fn transmit_probe(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.paths.iter().any(|p| p.expiry.probes) && self.transmit_beyond_window(now, out)
+        self.paths.iter().any(|p| p.expiry.may_probe()) && self.transmit_beyond_window(now, out)
     }
 
     #[inline(never)]
@@ -97,14 +97,14 @@ impl Association {
             return true;
         }
         // Where nothing waits for an answer the next data need no probe; else they leave when they come.
-        self.paths.iter_unseen().for_each(|p| p.expiry.probes &= p.flight.packets() > 0);
+        self.paths.iter_unseen().filter(|p| p.flight.packets() == 0).for_each(|p| p.expiry.end_probe());
         false
     }
 
     /// The oldest outstanding chunks of the path once more, as many as fit a packet.
     fn repeat_oldest(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let usable = self.paths.usable();
-        let Some(id) = self.paths.iter().find(|p| p.expiry.probes && usable.has(p.id)).map(|p| p.id) else {
+        let Some(id) = self.paths.iter().find(|p| p.expiry.may_probe() && usable.has(p.id)).map(|p| p.id) else {
             return false;
         };
         self.scratch.packet.clear();
@@ -120,7 +120,7 @@ impl Association {
 
     /// Fills what a packet of fresh data left free, which is on no path's account yet.
     pub(in crate::association) fn bundle_into_probe(&mut self, now: Instant, id: PathId, size: usize) {
-        if !self.paths.get(id.index()).is_some_and(|p| p.expiry.probes) {
+        if !self.paths.get(id.index()).is_some_and(|p| p.expiry.may_probe()) {
             return;
         }
         let fresh = self.scratch.packet.len();

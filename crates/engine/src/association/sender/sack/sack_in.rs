@@ -151,7 +151,7 @@ impl Association {
     fn note_answered_forward(&mut self, cum: u64) {
         let answered = self.sender.forward_sent.filter(|(to, _, _)| *to <= cum);
         if let Some(p) = answered.and_then(|(_, _, path)| self.paths.get_mut(path.index())) {
-            p.expiry.consecutive_timeouts = 0;
+            p.expiry.end_row();
         }
     }
 
@@ -384,7 +384,7 @@ impl Association {
                 // Without stamps the way back takes what it takes at its best.
                 let back = if own { p.one_way.back_now() } else { back.and_then(|(_, takes)| takes) };
                 p.one_way.sample(now, rtt, back.unwrap_or(rtt / 2));
-                p.expiry.backoff = 0;
+                p.expiry.end_backoff();
             }
             if let Some(n) = t.newest {
                 let sample = p.rate.on_newest(arrived, n.sent_at, &p.progress.newest_at_send, p.rtt.srtt());
@@ -394,7 +394,7 @@ impl Association {
             }
             p.progress.newest_acked_seq = p.progress.newest_acked_seq.max(t.proven);
             if t.touched {
-                p.expiry.consecutive_timeouts = 0;
+                p.expiry.end_row();
             }
             let over = |exit: u64| {
                 let own = p.flight.oldest_seq().is_none_or(|s| s > exit);

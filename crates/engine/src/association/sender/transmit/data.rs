@@ -173,7 +173,7 @@ impl Association {
                 c.bound = Some(id);
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
-            let alone = p.expiry.consecutive_timeouts == 0 || p.flight.packets() <= p.expiry.spared;
+            let alone = p.expiry.allows_beside(p.flight.packets());
             let passes = pass.is_some() && (p.congestion.free_pass || !at_home);
             if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
@@ -216,7 +216,7 @@ impl Association {
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
-            self.paths.iter_unseen().for_each(|p| p.expiry.about.forget(tsn));
+            self.paths.iter_unseen().for_each(|p| p.expiry.forget_tsn(tsn));
         }
         // Of what a path shows, a further chunk of a packet changes no more than the bytes in flight.
         let shown = if first { Shown::Flight } else { Shown::FlightBytes };
@@ -333,8 +333,8 @@ impl Association {
         let cx = self.views.see(&mut self.paths, &self.policies, facts);
         let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
         p.pace.last_data_sent = Some(now);
-        p.expiry.probes = false;
-        if p.expiry.consecutive_timeouts > 0 {
+        p.expiry.end_probe();
+        if p.expiry.is_silent() {
             let at = probes::next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max);
             p.timers.plan_window_probe(at);
         }
