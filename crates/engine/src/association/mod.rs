@@ -211,7 +211,7 @@ impl Association {
             capacity: p.capacity.rate(),
             one_way: p.one_way.least(),
             jitter: p.rtt.jitter(),
-            errors: p.health.errors,
+            errors: p.health.errors(),
             counters: p.counters,
         }
     }

@@ -51,7 +51,7 @@ impl Association {
         if let Some(p) = path.and_then(|p| self.paths.get_for(p.index(), Shown::Nothing)) {
             p.counters.packets_received += 1;
             p.counters.bytes_received += packet.len() as u64;
-            p.health.last_received = Some(now);
+            p.health.receive(now);
         }
         self.sender.end_user_send();
         self.opportunity();

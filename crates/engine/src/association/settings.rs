@@ -134,13 +134,13 @@ impl Association {
 
     /// Limits that a path has of its own; none when there is no such path.
     pub fn path_limits(&self, path: PathId) -> Option<PathLimits> {
-        self.paths.get(path.index()).map(|p| p.health.limits)
+        self.paths.get(path.index()).map(|p| p.health.limits())
     }
 
     /// Limits that a path has of its own from now on. False when there is no such path.
     pub fn set_path_limits(&mut self, path: PathId, limits: PathLimits) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
-        p.health.limits = limits;
+        p.health.limit(limits);
         true
     }
 

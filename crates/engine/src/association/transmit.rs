@@ -127,7 +127,7 @@ impl Association {
             || self.policies.ask(Asks::OUTCOMES)
             || self.policies.ask(Asks::LOOK_AHEAD);
         let repairs = self.sender.has_repairs();
-        let stalled = self.paths.iter().any(|p| p.health.stalled_since.is_some());
+        let stalled = self.paths.iter().any(|p| p.health.stalled_since().is_some());
         let spent = !late && !asks && !repairs && !stalled && !self.sender.ahead().is_empty();
         if spent {
             self.scratch.packet.clear();
@@ -172,7 +172,7 @@ impl Association {
             || self
                 .paths
                 .iter()
-                .any(|p| p.pace.released > 0 || p.health.stalled_since.is_some() || p.expiry.may_probe())
+                .any(|p| p.pace.released > 0 || p.health.stalled_since().is_some() || p.expiry.may_probe())
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).

@@ -50,25 +50,6 @@ pub(crate) struct Congestion {
     pub decayed_until: Instant,
 }
 
-/// Whether the path answers.
-pub(crate) struct Health {
-    pub errors: u16,
-    /// Path.Max.Retrans and PF.Max.Retrans of its own.
-    pub limits: PathLimits,
-    pub contact: Contact,
-    pub answers: AnswerGaps,
-    /// Newest arrival of any packet.
-    pub last_received: Option<Instant>,
-    /// Its last HEARTBEAT was not answered; what arrives by it shows that only the way back is dead.
-    pub answers_lost: bool,
-    /// When repetitions last made us ask whether it is.
-    pub doubted_at: Option<Instant>,
-    /// Left with data outstanding: since when it delivers nothing. None again when all that has left elsewhere.
-    pub stalled_since: Option<Instant>,
-    /// When the last SACK left that answered data by this path.
-    pub sack_sent: Option<Instant>,
-}
-
 /// HEARTBEATs on the path (RFC 9260 §8.3).
 pub(crate) struct Probing {
     pub pending: Option<PendingHeartbeat>,

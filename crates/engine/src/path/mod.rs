@@ -1,14 +1,15 @@
 //! One path: a pair of local interface and remote address with its own window, timers and estimators.
 
-pub(crate) mod answers;
+mod answers;
 pub(crate) mod capacity;
-pub(crate) mod contact;
+mod contact;
 mod delivered;
 pub(crate) mod discovery;
 mod expired;
 pub(crate) mod expiry;
 pub(crate) mod flight;
 mod groups;
+mod health;
 pub(crate) mod heartbeats;
 mod jumps;
 mod least;
@@ -25,13 +26,12 @@ use crate::stats::PathCounters;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};
 use anabranch_policy::window::Window;
-use answers::AnswerGaps;
 use capacity::Capacity;
-use contact::Contact;
 use discovery::Discovery;
 use expiry::Expiries;
 use flight::Flight;
-use groups::{Access, Congestion, Health, Pace, PathMtu, Probing, Progress};
+use groups::{Access, Congestion, Pace, PathMtu, Probing, Progress};
+use health::Health;
 pub(crate) use heartbeats::{Earlier, PendingHeartbeat};
 use one_way::OneWay;
 use pseudo_cumulative::PseudoCumulative;
@@ -68,7 +68,7 @@ pub struct PathLimits {
 
 impl PathLimits {
     /// The state after an error, where the association's policy says `to`.
-    pub(crate) fn judged(self, errors: u16, state: PathState, to: PathState) -> PathState {
+    fn judged(self, errors: u16, state: PathState, to: PathState) -> PathState {
         match (self.potentially_failed, to) {
             (Some(most), PathState::PotentiallyFailed) if errors <= most => state,
             (Some(most), PathState::Active | PathState::Suspected) if errors > most => PathState::PotentiallyFailed,
@@ -195,17 +195,7 @@ impl Path {
             },
             timers: Timers::default(),
             expiry: Expiries::default(),
-            health: Health {
-                errors: 0,
-                limits: PathLimits::default(),
-                contact: Contact::default(),
-                answers: AnswerGaps::default(),
-                last_received: None,
-                answers_lost: false,
-                doubted_at: None,
-                stalled_since: None,
-                sack_sent: None,
-            },
+            health: Health::default(),
             probing: Probing {
                 pending: None,
                 setting: HeartbeatSetting::default(),
@@ -232,7 +222,7 @@ impl Path {
     /// DATA is about to leave on this path.
     pub fn notice_sending(&mut self, now: Instant) {
         let nothing_in_flight = self.flight.bytes() == 0;
-        self.health.contact.send(now, nothing_in_flight);
+        self.health.send(now, nothing_in_flight);
     }
 
     /// A round trip over this path both ways.

@@ -82,7 +82,7 @@ impl Path {
         *reference_rtt = self.congestion.reference_rtt;
         *backoff = self.expiry.backoff();
         *consecutive_timeouts = self.expiry.in_a_row();
-        *errors = self.health.errors;
+        *errors = self.health.errors();
         *send_rate = self.rate.send_rate();
         *delivery_rate = self.rate.delivery_rate();
         *capacity = self.capacity.rate();
@@ -91,12 +91,12 @@ impl Path {
         *last_timeout = self.expiry.last();
         *oldest_sent = self.flight.oldest_sent();
         *second_sent = self.flight.second_sent();
-        *unanswered_since = self.health.contact.unanswered();
+        *unanswered_since = self.health.contact().unanswered();
         *asked_at = self.probing.pending.map(|h| h.sent_at);
-        *last_heard = self.health.contact.last_heard();
-        *last_shared = self.health.contact.last_shared();
-        *answer_gap = self.health.answers.mean();
-        *answer_gap_var = self.health.answers.deviation();
+        *last_heard = self.health.contact().last_heard();
+        *last_shared = self.health.contact().last_shared();
+        *answer_gap = self.health.answers().mean();
+        *answer_gap_var = self.health.answers().deviation();
         *frame_errors = self.access.frame_errors;
         *all_signals = signals;
     }

@@ -27,7 +27,7 @@ impl Association {
         if self.config.compatibility.sacks_follow_data {
             return;
         }
-        if self.paths.get(path.index()).is_some_and(|p| p.health.answers_lost) {
+        if self.paths.get(path.index()).is_some_and(|p| p.health.loses_answers()) {
             self.ask_for_answer(now, path);
         }
         if seen.new || seen.dropped {
@@ -36,7 +36,7 @@ impl Association {
         self.acknowledger.detour = None;
         let Some(said) = self.sack_target().filter(|said| *said != path) else { return };
         self.acknowledger.turn_back(path);
-        if self.paths.get(said.index()).is_some_and(|p| !p.health.answers_lost) {
+        if self.paths.get(said.index()).is_some_and(|p| !p.health.loses_answers()) {
             self.ask_for_answer(now, said);
         }
     }
@@ -45,12 +45,10 @@ impl Association {
     /// more than on any other.
     fn ask_for_answer(&mut self, now: Instant, path: PathId) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        if p.state == PathState::Unconfirmed || p.health.errors > MOST_ASKED {
+        if p.state == PathState::Unconfirmed || p.health.errors() > MOST_ASKED {
             return;
         }
-        let patience = self.config.timers.rto_initial * (1 << p.health.errors);
-        if p.probing.pending.is_none() && p.health.doubted_at.is_none_or(|t| now.since(t) >= patience) {
-            p.health.doubted_at = Some(now);
+        if p.probing.pending.is_none() && p.health.doubt(now, self.config.timers.rto_initial) {
             self.request_heartbeat(now, path);
         }
     }
@@ -71,7 +69,7 @@ impl Association {
         {
             return Some(path);
         }
-        let works = |p: &Path| p.state.usable() && !p.access.interface_down && !p.health.answers_lost;
+        let works = |p: &Path| p.state.usable() && !p.access.interface_down && !p.health.loses_answers();
         let follows = self.config.compatibility.sacks_follow_data;
         if follows || self.paths.get(self.acknowledger.path.index()).is_some_and(works) {
             return Some(self.acknowledger.path);

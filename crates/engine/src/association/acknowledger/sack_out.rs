@@ -84,7 +84,7 @@ impl Association {
         }
         self.stats.sacks_sent += 1;
         if let Some(p) = self.paths.get_for(self.acknowledger.path.index(), Shown::Nothing) {
-            p.health.sack_sent = Some(now);
+            p.health.send_sack(now);
         }
     }
 

@@ -170,7 +170,7 @@ impl Association {
         let ours =
             self.paths.get(id.index()).is_some_and(|p| matches!(p.origin, Origin::Handshake | Origin::AddedByUs));
         let learnt_by_handshake =
-            self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.health.errors == 0);
+            self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.health.errors() == 0);
         if ours && !learnt_by_handshake {
             self.request_learning(now, id);
         }
@@ -320,7 +320,7 @@ impl Association {
         let usable = self.paths.usable();
         self.paths
             .iter()
-            .any(|p| usable.has(p.id) && p.access.known_to_peer && p.health.errors == 0 && !p.expiry.is_silent())
+            .any(|p| usable.has(p.id) && p.access.known_to_peer && p.health.errors() == 0 && !p.expiry.is_silent())
     }
 
     /// What the request was to leave by is gone: again, by another path.

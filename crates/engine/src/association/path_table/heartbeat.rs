@@ -56,7 +56,7 @@ impl Association {
     /// did not answer as often as makes a path fail.
     pub(in crate::association) fn is_confirming(&mut self) -> bool {
         let may_answer = |p: &Path| {
-            let fails = p.health.errors > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
+            let fails = p.health.errors() > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
             !fails && !p.access.interface_down && (p.access.known_to_peer || self.addresses.wants(p.id))
         };
         let silent = |p: &Path| p.counters.heartbeats_answered == 0;
@@ -110,7 +110,7 @@ impl Association {
         } else {
             (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
         };
-        let doubled = self.doubled(base, p.health.errors.min(10).into());
+        let doubled = self.doubled(base, p.health.errors().min(10).into());
         if matches!(p.state, PathState::Active | PathState::Unconfirmed) {
             return doubled;
         }
@@ -148,7 +148,8 @@ impl Association {
         if !p.access.known_to_peer {
             return;
         }
-        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.health.errors > max_path_retrans {
+        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.health.errors() > max_path_retrans
+        {
             // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
             // was the last hope where nothing else is confirmed or still being asked.
             let hope = |o: &Path| o.id != id && (o.timers.runs(PathTimer::Heartbeat) || o.probing.pending.is_some());
@@ -198,10 +199,10 @@ impl Association {
         let timed = self.paths.get(id.index()).is_some_and(|p| p.timers.runs(PathTimer::T3));
         let counts = self.paths.usable().has(id) && self.was_patient(now, id, waited) && !timed;
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.health.answers_lost = true;
+            p.health.lose_answer();
             // Data went by this path since, and it answered: it is not silent.
             let since = |t: Option<Instant>| t > Some(lost.sent_at);
-            if since(p.pace.last_data_sent) && since(p.health.contact.last_heard()) {
+            if since(p.pace.last_data_sent) && since(p.health.last_heard()) {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).
@@ -227,7 +228,7 @@ impl Association {
         let least = self.config.timers.rto_initial;
         let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.paths.errors.count().min(16)));
         let silent = |t: Option<Instant>, d: Duration| t.is_none_or(|t| now.since(t) >= d);
-        let heard = self.paths.get(id.index()).and_then(|p| p.health.contact.last_heard());
+        let heard = self.paths.get(id.index()).and_then(|p| p.health.last_heard());
         waited >= least
             || silent(heard, least)
                 && silent(self.paths.errors.last(), doubled.min(self.config.timers.rto_max).max(least))
@@ -309,8 +310,7 @@ impl Association {
     /// The path leads to the peer and back: data may use it.
     pub(in crate::association) fn confirm(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.health.errors = 0;
-        p.health.contact.hear(now);
+        p.health.confirm(now);
         self.settle_standby(id);
         self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
         self.send_train(now, id);

@@ -55,7 +55,7 @@ impl Association {
                 && p.flight.bytes() == 0
                 && matches!(p.origin, Origin::AddedByPeer | Origin::Listed)
         };
-        let id = self.paths.iter().filter(free).min_by_key(|p| p.health.last_received).map(|p| p.id)?;
+        let id = self.paths.iter().filter(free).min_by_key(|p| p.health.last_received()).map(|p| p.id)?;
         self.paths.addresses_changed += 1;
         self.addresses.forget_path(id);
         let window = (self.policies.window)();
@@ -250,10 +250,7 @@ impl Association {
     /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
     pub(in crate::association) fn path_answered(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.health.contact.hear(now);
-        p.health.errors = 0;
-        p.health.answers_lost = false;
-        p.health.stalled_since = None;
+        p.health.answer(now);
         p.timers.stop(PathTimer::Suspicion);
         let removed = p.state == PathState::Inactive && !p.access.known_to_peer;
         if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.access.interface_down && !removed {
@@ -276,7 +273,7 @@ impl Association {
 
     /// Path.Max.Retrans of a path.
     pub(in crate::association) fn max_retrans_of(&self, id: PathId) -> u16 {
-        let own = self.paths.get(id.index()).and_then(|p| p.health.limits.max_retrans);
+        let own = self.paths.get(id.index()).and_then(|p| p.health.limits().max_retrans);
         own.unwrap_or(self.config.failure.max_path_retrans)
     }
 
@@ -284,8 +281,7 @@ impl Association {
     pub(in crate::association) fn path_error(&mut self, now: Instant, id: PathId, reason: PathReason) {
         let max = self.max_retrans_of(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.health.errors = p.health.errors.saturating_add(1);
-        let (errors, state, limits) = (p.health.errors, p.state, p.health.limits);
+        let (errors, state) = (p.health.fail(), p.state);
         if errors >= 2 {
             // Our address may have changed behind a NAT: ask to be learnt again.
             self.request_add(now, id);
@@ -296,7 +292,7 @@ impl Association {
         let Some(p) = self.paths.get(id.index()) else { return };
         let signals = self.views.signals(id);
         let to = self.policies.path_state.after_timeout(&p.view(self.paths.mtu, signals), max);
-        let to = limits.judged(errors, state, to);
+        let to = p.health.judge(state, to);
         // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
         let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.access.interface_down;
         let doubtful = match to {
@@ -317,7 +313,7 @@ impl Association {
     fn switch_primary(&mut self, errors: u16) {
         let Some(limit) = self.config.failure.primary_switchover else { return };
         let max = self.max_retrans_of(self.paths.primary);
-        let own = self.paths.get(self.paths.primary.index()).and_then(|p| p.health.limits.potentially_failed);
+        let own = self.paths.get(self.paths.primary.index()).and_then(|p| p.health.limits().potentially_failed);
         let lowest = own.map_or(self.policies.path_state.leaves_above(max), |most| most.min(max));
         if errors <= limit.max(lowest) {
             return;
@@ -347,7 +343,7 @@ impl Association {
         }
         if let Some(p) = self.paths.get_mut(id.index()) {
             if was_active && holds {
-                p.health.stalled_since = Some(p.health.contact.newest().unwrap_or(now));
+                p.health.stall(now);
             }
             if p.probing.pending.is_none() {
                 self.probe_soon(now, id);
@@ -378,7 +374,8 @@ impl Association {
     pub(in crate::association) fn know_path(&mut self, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         if !p.access.known_to_peer && p.state == PathState::Inactive {
-            (p.state, p.health.errors) = (PathState::Unconfirmed, 0);
+            p.state = PathState::Unconfirmed;
+            p.health.forget_errors();
             self.paths.uncoupled = true;
         }
         (p.access.known_to_peer, p.access.removed) = (true, false);
@@ -399,6 +396,6 @@ impl Association {
         let first = self.paths.errors.first()?;
         let limit = self.config.failure.peer_timeout?;
         // One that never answered anything but the handshake is silent since the first error.
-        Some(self.paths.iter().filter_map(|p| p.health.contact.last_heard()).max().unwrap_or(first) + limit)
+        Some(self.paths.iter().filter_map(|p| p.health.last_heard()).max().unwrap_or(first) + limit)
     }
 }

@@ -39,7 +39,7 @@ impl Association {
 
     /// Nothing is on its way there, so there is time: a HEARTBEAT may get lost, two in a row hardly.
     fn may_ask_again(&self, id: PathId) -> bool {
-        let lost = |p: &Path| p.probing.earlier.as_ref().map_or(0, |e| e.given_up_since(p.health.contact.last_heard()));
+        let lost = |p: &Path| p.probing.earlier.as_ref().map_or(0, |e| e.given_up_since(p.health.last_heard()));
         self.paths.get(id.index()).is_some_and(|p| p.flight.bytes() == 0 && lost(p) < 2)
     }
 
@@ -61,7 +61,7 @@ impl Association {
         let due = self
             .paths
             .get(id.index())
-            .is_some_and(|p| p.state == PathState::Active && p.health.contact.unanswered().is_some());
+            .is_some_and(|p| p.state == PathState::Active && p.health.unanswered_since().is_some());
         if !due || !self.others_active(id) {
             return false;
         }
@@ -83,7 +83,7 @@ impl Association {
         let Some(copies) = self.sender.copies_of(tsn) else { return };
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
-            let quiet = p.state == PathState::Active && p.health.contact.last_heard().is_none_or(|h| h <= c.sent_at);
+            let quiet = p.state == PathState::Active && p.health.last_heard().is_none_or(|h| h <= c.sent_at);
             if quiet && p.probing.pending.is_none() && self.heartbeat_interval(p).is_some() {
                 self.send_heartbeat(now, c.path);
             }
@@ -115,7 +115,7 @@ impl Association {
         let most = (packets * self.paths.mtu).min((2 * self.paths.mtu).max(FIRST_WINDOW));
         let sound = |p: &&mut Path| {
             let in_use = p.id != left && p.state == PathState::Active;
-            in_use && p.health.errors == 0 && !p.expiry.is_silent() && p.congestion.recovery_exit.is_none()
+            in_use && p.health.errors() == 0 && !p.expiry.is_silent() && p.congestion.recovery_exit.is_none()
         };
         for p in self.paths.iter_mut().filter(sound) {
             let busy = p.flight.bytes();
@@ -128,11 +128,11 @@ impl Association {
     pub(in crate::association) fn settle_takeovers(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
-            let Some(since) = self.paths[i].health.stalled_since else { continue };
+            let Some(since) = self.paths[i].health.stalled_since() else { continue };
             if self.sender.has_marked_on(id) {
                 continue;
             }
-            self.paths[i].health.stalled_since = None;
+            self.paths[i].health.end_stall();
             // A path without another one beside it only repeats.
             if self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.access.interface_down) {
                 self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });

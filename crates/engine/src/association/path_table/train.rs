@@ -37,7 +37,7 @@ impl Association {
         self.means_to_send(now);
         let answered = |p: &crate::path::Path| {
             let known = p.probing.train.as_deref().is_none_or(|t| t.done) || !p.congestion.window.wants_train();
-            p.access.interface_down || p.health.errors > 0 || p.state != PathState::Unconfirmed && known
+            p.access.interface_down || p.health.errors() > 0 || p.state != PathState::Unconfirmed && known
         };
         self.handshake.state().is_connected() && self.paths.iter().all(answered)
     }

@@ -25,7 +25,7 @@ impl PathTable {
                 _ => 3,
             };
             // Fewest errors, then the one that answered last (RFC 7829 §3.2).
-            (state, p.health.errors, core::cmp::Reverse(p.health.contact.last_heard()), p.id)
+            (state, p.health.errors(), core::cmp::Reverse(p.health.last_heard()), p.id)
         };
         let confirmed = self
             .iter()

@@ -251,7 +251,7 @@ fn show_flight(p: &Path, v: &mut PathView, quality: Option<&dyn PathQuality>) {
     v.loss = p.flight.loss();
     v.oldest_sent = p.flight.oldest_sent();
     v.second_sent = p.flight.second_sent();
-    v.unanswered_since = p.health.contact.unanswered();
+    v.unanswered_since = p.health.unanswered_since();
     v.send_rate = send_rate(p, quality);
 }
 

@@ -307,7 +307,7 @@ impl Association {
                 let failed = matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive);
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
-                    p.health.answers.sample(now, p.health.contact.last_heard(), owed_since);
+                    p.health.measure_gap(now, owed_since);
                     self.path_answered(now, copy.path);
                 }
             }
@@ -317,7 +317,7 @@ impl Association {
             t.touched = true;
             // It was late, not lost, and came by no other way (RFC 7829 §3.2, rule 10).
             if let Some(p) = last_path.filter(|_| !several).and_then(|p| self.paths.get(p.index()))
-                && p.health.errors > 0
+                && p.health.errors() > 0
                 && p.state != PathState::Suspected
             {
                 self.path_answered(now, p.id);
@@ -342,7 +342,7 @@ impl Association {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.flight_remove(copy.tx_seq, len, false);
                 if !on_one_path {
-                    p.health.contact.hear_shared(now);
+                    p.health.hear_shared(now);
                 }
             }
         }

@@ -33,7 +33,7 @@ impl Association {
 
     #[inline]
     pub(in crate::association) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let nothing = !self.sender.board.has_marked() && self.paths.iter().all(|p| p.health.stalled_since.is_none());
+        let nothing = !self.sender.board.has_marked() && self.paths.iter().all(|p| p.health.stalled_since().is_none());
         if nothing || !self.transmit_marked(now, out) {
             return false;
         }
