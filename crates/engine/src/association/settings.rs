@@ -146,7 +146,7 @@ impl Association {
 
     /// How often a path is probed; none when there is no such path.
     pub fn heartbeat_setting(&self, path: PathId) -> Option<HeartbeatSetting> {
-        self.paths.get(path.index()).map(|p| p.probing.setting)
+        self.paths.get(path.index()).map(|p| p.probing.setting())
     }
 
     /// Association.Max.Retrans and Path.Max.Retrans from now on; none leaves what was there. Paths that have limits of

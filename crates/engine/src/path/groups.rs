@@ -50,18 +50,6 @@ pub(crate) struct Congestion {
     pub decayed_until: Instant,
 }
 
-/// HEARTBEATs on the path (RFC 9260 §8.3).
-pub(crate) struct Probing {
-    pub pending: Option<PendingHeartbeat>,
-    pub setting: HeartbeatSetting,
-    /// Seldom needed.
-    pub earlier: Option<Box<Earlier>>,
-    /// Seldom asked for.
-    pub pair: Option<Box<HeartbeatPair>>,
-    /// Seldom asked for.
-    pub train: Option<Box<Train>>,
-}
-
 /// What was acknowledged last.
 pub(crate) struct Progress {
     pub newest_acked_seq: Option<u64>,

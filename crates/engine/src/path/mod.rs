@@ -10,18 +10,19 @@ pub(crate) mod expiry;
 pub(crate) mod flight;
 mod groups;
 mod health;
-pub(crate) mod heartbeats;
+mod heartbeats;
 mod jumps;
 mod least;
 pub(crate) mod one_way;
+pub(crate) mod probing;
 pub(crate) mod pseudo_cumulative;
 pub(crate) mod rate;
 pub(crate) mod rtt;
 mod shown;
 mod suspicion;
 pub(crate) mod timers;
+pub(crate) mod train;
 
-use crate::association::path_table::train::Train;
 use crate::stats::PathCounters;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};
@@ -30,10 +31,11 @@ use capacity::Capacity;
 use discovery::Discovery;
 use expiry::Expiries;
 use flight::Flight;
-use groups::{Access, Congestion, Pace, PathMtu, Probing, Progress};
+use groups::{Access, Congestion, Pace, PathMtu, Progress};
 use health::Health;
-pub(crate) use heartbeats::{Earlier, PendingHeartbeat};
+pub(crate) use heartbeats::PendingHeartbeat;
 use one_way::OneWay;
+use probing::Probing;
 use pseudo_cumulative::PseudoCumulative;
 use rate::RateEstimator;
 use rtt::RttEstimator;
@@ -75,14 +77,6 @@ impl PathLimits {
             _ => to,
         }
     }
-}
-
-/// Two HEARTBEATs back to back; the smaller round trip is the reference RTT (P1 §2.3).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HeartbeatPair {
-    pub nonces: [u64; 2],
-    pub sent_at: Instant,
-    pub first: Option<Duration>,
 }
 
 /// How a path of ours became known to the peer.
@@ -196,13 +190,7 @@ impl Path {
             timers: Timers::default(),
             expiry: Expiries::default(),
             health: Health::default(),
-            probing: Probing {
-                pending: None,
-                setting: HeartbeatSetting::default(),
-                earlier: None,
-                pair: None,
-                train: None,
-            },
+            probing: Probing::default(),
             progress: Progress {
                 newest_acked_seq: None,
                 newest_removed: None,

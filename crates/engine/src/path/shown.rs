@@ -92,7 +92,7 @@ impl Path {
         *oldest_sent = self.flight.oldest_sent();
         *second_sent = self.flight.second_sent();
         *unanswered_since = self.health.contact().unanswered();
-        *asked_at = self.probing.pending.map(|h| h.sent_at);
+        *asked_at = self.probing.asked_at();
         *last_heard = self.health.contact().last_heard();
         *last_shared = self.health.contact().last_shared();
         *answer_gap = self.health.answers().mean();

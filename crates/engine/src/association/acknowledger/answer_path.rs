@@ -48,7 +48,7 @@ impl Association {
         if p.state == PathState::Unconfirmed || p.health.errors() > MOST_ASKED {
             return;
         }
-        if p.probing.pending.is_none() && p.health.doubt(now, self.config.timers.rto_initial) {
+        if !p.probing.awaits_answer() && p.health.doubt(now, self.config.timers.rto_initial) {
             self.request_heartbeat(now, path);
         }
     }

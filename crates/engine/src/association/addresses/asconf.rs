@@ -404,7 +404,7 @@ impl Association {
             let proven = ours && !refused && came_by == Some(id) && p.state == PathState::Unconfirmed;
             if try_it {
                 // What left before the peer had learnt the address says nothing of it.
-                p.probing.pending = None;
+                p.probing.withdraw();
                 self.send_heartbeat(now, id);
             }
             if proven {

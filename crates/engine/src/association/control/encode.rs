@@ -89,7 +89,7 @@ impl Association {
         let nonce = if listed && room >= HEARTBEAT_LEN { Some(self.paths.next_nonce()) } else { None };
         if let (Some(nonce), Some(p)) = (nonce, self.paths.get_mut(path.index())) {
             let sent_at = self.handshake.sent_at();
-            p.probing.pending = Some(PendingHeartbeat { nonce, sent_at, deadline: sent_at + timeout });
+            p.probing.ask_beside(PendingHeartbeat { nonce, sent_at, deadline: sent_at + timeout });
             out.packet.push(&Heartbeat::new(&heartbeat_info(path, nonce)));
             room -= HEARTBEAT_LEN;
         }

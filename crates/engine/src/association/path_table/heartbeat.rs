@@ -3,7 +3,8 @@
 use crate::association::Association;
 use crate::association::control::What;
 use crate::event::{CloseReason, PathReason};
-use crate::path::{HeartbeatPair, HeartbeatSetting, Origin, Path, PathTimer, PendingHeartbeat};
+use crate::path::probing::HeartbeatAnswer;
+use crate::path::{HeartbeatSetting, Origin, Path, PathTimer, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
@@ -15,15 +16,15 @@ impl Association {
     /// How often `path` is probed while it is idle. False when there is no such path.
     pub fn set_heartbeat(&mut self, now: Instant, path: PathId, setting: HeartbeatSetting) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
-        p.probing.setting = setting;
+        p.probing.set(setting);
         // An answer that is awaited decides when the next one leaves.
         let off = match setting {
             HeartbeatSetting::Configured => self.config.timers.heartbeat_interval.is_zero(),
             HeartbeatSetting::Every(_) => false,
             HeartbeatSetting::Off => true,
         };
-        if p.state != PathState::Unconfirmed && (p.probing.pending.is_none() || off) {
-            p.probing.pending = None;
+        if p.state != PathState::Unconfirmed && (!p.probing.awaits_answer() || off) {
+            p.probing.withdraw();
             if self.handshake.state().is_connected() {
                 self.schedule_heartbeat(now, path);
             }
@@ -66,11 +67,7 @@ impl Association {
 
     /// HB.interval of a path; none where the user switched its HEARTBEATs off.
     pub(in crate::association) fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
-        match p.probing.setting {
-            HeartbeatSetting::Configured => Some(self.config.timers.heartbeat_interval).filter(|i| !i.is_zero()),
-            HeartbeatSetting::Every(d) => Some(d),
-            HeartbeatSetting::Off => None,
-        }
+        p.probing.interval(self.config.timers.heartbeat_interval)
     }
 
     /// The next HEARTBEAT leaves as soon as it can, if the path is probed at all.
@@ -125,12 +122,11 @@ impl Association {
         if !self.handshake.state().is_connected() || p.access.interface_down {
             return;
         }
-        let lost = p.probing.pending.take_if(|h| h.deadline <= now);
+        let lost = p.probing.give_up(now);
         if let Some(h) = lost {
-            p.probing.earlier.get_or_insert_default().remember(&h, true);
             let waited = h.deadline.since(h.sent_at);
             self.heartbeat_lost(now, id, &h);
-            if self.paths.get(id.index()).is_some_and(|p| p.probing.pending.is_some()) {
+            if self.paths.get(id.index()).is_some_and(|p| p.probing.awaits_answer()) {
                 return;
             }
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
@@ -152,7 +148,7 @@ impl Association {
         {
             // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
             // was the last hope where nothing else is confirmed or still being asked.
-            let hope = |o: &Path| o.id != id && (o.timers.runs(PathTimer::Heartbeat) || o.probing.pending.is_some());
+            let hope = |o: &Path| o.id != id && (o.timers.runs(PathTimer::Heartbeat) || o.probing.awaits_answer());
             let open = |o: &Path| o.access.known_to_peer && (o.state != PathState::Unconfirmed || hope(o));
             if !self.paths.iter().any(open) {
                 self.give_up_on_peer(now, CloseReason::PeerGone);
@@ -184,7 +180,7 @@ impl Association {
         let out_of_use =
             (doubted || p.state == PathState::Unconfirmed) && p.access.known_to_peer && !p.access.interface_down;
         let least = p.rtt.srtt().max(MIN_PROBE);
-        let waits = p.probing.pending.is_some_and(|h| now.since(h.sent_at) < least)
+        let waits = p.probing.asked_at().is_some_and(|t| now.since(t) < least)
             || p.timers.deadline(PathTimer::Heartbeat) == Some(now);
         if self.handshake.state().is_connected() && out_of_use && !waits {
             self.send_heartbeat(now, id);
@@ -238,11 +234,7 @@ impl Association {
         let nonce = self.paths.nonces.next();
         let timeout = self.probe_timeout(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if let Some(unanswered) =
-            p.probing.pending.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
-        {
-            p.probing.earlier.get_or_insert_default().remember(&unanswered, false);
-        }
+        p.probing.ask(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout });
         p.timers.plan_heartbeat(Some(now + timeout));
         p.counters.heartbeats_sent += 1;
         self.control.push(id, What::Heartbeat(nonce));
@@ -259,34 +251,11 @@ impl Association {
             return;
         }
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if let Some(pair) = p.probing.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
-            let rtt = now.since(pair.sent_at);
-            p.congestion.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
-            p.probing.pair = pair.first.is_none().then(|| Box::new(HeartbeatPair { first: Some(rtt), ..pair }));
-            p.sample_own_round_trip(now, rtt);
-            p.counters.heartbeats_answered += 1;
+        if p.pair_answered(now, nonce) {
             self.path_answered(now, id);
             return;
         }
-        let asked = p.probing.pending.filter(|h| h.nonce == nonce);
-        let in_time = asked.map(|h| h.sent_at);
-        let earlier = || p.probing.earlier.as_ref().and_then(|e| e.sent_at(nonce));
-        let Some(sent_at) = in_time.or_else(earlier) else { return };
-        let newer = p.probing.pending.take().filter(|h| h.nonce != nonce);
-        let mut waits = None;
-        p.counters.heartbeats_answered += 1;
-        // Later than was thought possible: the path is not what it was.
-        if p.probing.earlier.take_if(|e| e.given_up_since(None) > 0).is_some() {
-            p.rtt.restart(now, now.since(sent_at));
-            p.one_way.own_round_trip(now, now.since(sent_at));
-        } else {
-            (p.probing.pending, waits) = (newer, newer);
-            p.probing.earlier = p.probing.earlier.take().filter(|_| newer.is_some());
-            if let Some(e) = &mut p.probing.earlier {
-                e.forget_to(sent_at);
-            }
-            p.sample_own_round_trip(now, now.since(sent_at));
-        }
+        let Some(HeartbeatAnswer { sent_at, awaits, .. }) = p.heartbeat_answered(now, nonce) else { return };
         if let Some(d) = &mut p.mtu.discovery {
             d.small_arrived(sent_at);
             self.look_for_black_holes(now);
@@ -300,8 +269,8 @@ impl Association {
         }
         self.path_answered(now, id);
         self.use_resumed_paths(now);
-        match (waits, self.paths.get_mut(id.index())) {
-            (Some(newer), Some(p)) => p.timers.plan_heartbeat(Some(newer.deadline)),
+        match (awaits, self.paths.get_mut(id.index())) {
+            (Some(deadline), Some(p)) => p.timers.plan_heartbeat(Some(deadline)),
             _ => self.schedule_heartbeat(now, id),
         }
         self.is_confirming();
@@ -323,7 +292,7 @@ impl Association {
         if p.state == PathState::Unconfirmed || p.access.interface_down {
             return;
         }
-        p.probing.pair = Some(Box::new(HeartbeatPair { nonces, sent_at: now, first: None }));
+        p.probing.ask_pair(now, nonces);
         p.counters.heartbeats_sent += 2;
         for n in nonces {
             self.control.push(id, What::Heartbeat(n));

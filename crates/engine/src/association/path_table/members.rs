@@ -202,13 +202,13 @@ impl Association {
         tracing::debug!(path = ?id, remote = %p.remote, "this path is not known at its other end");
         if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
             p.access.known_to_peer = false;
-            p.probing.pending = None;
+            p.probing.withdraw();
             p.timers.stop(PathTimer::Heartbeat);
         }
         if p.origin == Origin::Listed && p.state == PathState::Unconfirmed {
             // It is free for its owner (RFC 5062 §2).
             p.access.disowned = true;
-            p.probing.pending = None;
+            p.probing.withdraw();
             p.timers.stop(PathTimer::Heartbeat);
             self.paths.addresses_changed += 1;
         }
@@ -345,7 +345,7 @@ impl Association {
             if was_active && holds {
                 p.health.stall(now);
             }
-            if p.probing.pending.is_none() {
+            if !p.probing.awaits_answer() {
                 self.probe_soon(now, id);
             }
         }
@@ -360,7 +360,7 @@ impl Association {
         p.access.known_to_peer = false;
         p.access.removed = true;
         p.timers.stop(PathTimer::Heartbeat);
-        (p.probing.pending, p.probing.earlier, p.probing.pair) = (None, None, None);
+        p.probing.withdraw_all();
         self.addresses.forget_path(id);
         // Timers repeat what the peer needs, by another path.
         let waiting = self.control.forget_path(id);

@@ -8,7 +8,7 @@ pub(in crate::association) mod path_mtu;
 mod peer_errors;
 pub(in crate::association) mod rto;
 pub(in crate::association) mod silence;
-pub(crate) mod train;
+mod train;
 mod usable;
 
 use crate::path::one_way::{self, Clocks};

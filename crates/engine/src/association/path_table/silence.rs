@@ -26,7 +26,7 @@ impl Association {
             .views
             .path(&mut self.paths, &self.policies, id)
             .is_some_and(|v| self.policies.path_state.needs_probe(v));
-        if needs && self.paths.get(id.index()).is_some_and(|p| p.probing.pending.is_none()) {
+        if needs && self.paths.get(id.index()).is_some_and(|p| !p.probing.awaits_answer()) {
             self.send_heartbeat(now, id);
         }
         match self.silent_at(now, id) {
@@ -39,7 +39,7 @@ impl Association {
 
     /// Nothing is on its way there, so there is time: a HEARTBEAT may get lost, two in a row hardly.
     fn may_ask_again(&self, id: PathId) -> bool {
-        let lost = |p: &Path| p.probing.earlier.as_ref().map_or(0, |e| e.given_up_since(p.health.last_heard()));
+        let lost = |p: &Path| p.probing.given_up_since(p.health.last_heard());
         self.paths.get(id.index()).is_some_and(|p| p.flight.bytes() == 0 && lost(p) < 2)
     }
 
@@ -84,7 +84,7 @@ impl Association {
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
             let quiet = p.state == PathState::Active && p.health.last_heard().is_none_or(|h| h <= c.sent_at);
-            if quiet && p.probing.pending.is_none() && self.heartbeat_interval(p).is_some() {
+            if quiet && !p.probing.awaits_answer() && self.heartbeat_interval(p).is_some() {
                 self.send_heartbeat(now, c.path);
             }
         }

@@ -69,7 +69,7 @@ impl Association {
             if !may_answer {
                 continue;
             }
-            let asked = p.probing.pending.map(|h| h.sent_at);
+            let asked = p.probing.asked_at();
             if self.pause_in_the_dark(id).is_some_and(|d| asked.is_none_or(|t| now.since(t) >= d)) {
                 self.send_heartbeat(now, id);
             }
