@@ -50,14 +50,6 @@ pub(crate) struct Congestion {
     pub decayed_until: Instant,
 }
 
-/// What was acknowledged last.
-pub(crate) struct Progress {
-    pub newest_acked_seq: Option<u64>,
-    /// Newest serial acknowledged, and the rate snapshot of its departure.
-    pub newest_removed: Option<u64>,
-    pub newest_at_send: rate::DeliveredAtSend,
-}
-
 /// When DATA may leave, and did.
 pub(crate) struct Pace {
     pub next: Instant,

@@ -15,6 +15,7 @@ mod jumps;
 mod least;
 pub(crate) mod one_way;
 pub(crate) mod probing;
+mod progress;
 pub(crate) mod pseudo_cumulative;
 pub(crate) mod rate;
 pub(crate) mod rtt;
@@ -31,11 +32,12 @@ use capacity::Capacity;
 use discovery::Discovery;
 use expiry::Expiries;
 use flight::Flight;
-use groups::{Access, Congestion, Pace, PathMtu, Progress};
+use groups::{Access, Congestion, Pace, PathMtu};
 use health::Health;
 pub(crate) use heartbeats::PendingHeartbeat;
 use one_way::OneWay;
 use probing::Probing;
+use progress::Progress;
 use pseudo_cumulative::PseudoCumulative;
 use rate::RateEstimator;
 use rtt::RttEstimator;
@@ -191,11 +193,7 @@ impl Path {
             expiry: Expiries::default(),
             health: Health::default(),
             probing: Probing::default(),
-            progress: Progress {
-                newest_acked_seq: None,
-                newest_removed: None,
-                newest_at_send: rate::DeliveredAtSend::default(),
-            },
+            progress: Progress::default(),
             pace: Pace { next: Instant::ZERO, pending: false, released: 0, last_data_sent: None },
         }
     }

@@ -186,7 +186,7 @@ impl Association {
             let copies = self.sender.board.settle(t, ChunkState::Abandoned);
             for l in copies.iter() {
                 if let Some(p) = self.paths.get_mut(l.path.index()) {
-                    p.flight_remove(l.tx_seq, len, false);
+                    p.take_off(l.tx_seq, len, false);
                 }
             }
         }

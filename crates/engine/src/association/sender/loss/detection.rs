@@ -131,7 +131,7 @@ impl Association {
         chunk.timed_out = !fast;
         let last = chunk.copies.len() == 0;
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.flight_remove(c.tx_seq, len, true);
+            p.take_off(c.tx_seq, len, true);
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
         }
         if last {
@@ -202,7 +202,7 @@ impl Association {
             p.timers.stop(PathTimer::T3);
             p.expiry.expire(now, backoff);
             p.counters.timeouts += 1;
-            p.progress.newest_acked_seq = None;
+            p.progress.forget_proven();
         }
         self.views.note_timeout(path, now);
         self.note_expired(path);
@@ -284,7 +284,7 @@ impl Association {
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {
-                p.flight_remove(l.tx_seq, len, false);
+                p.take_off(l.tx_seq, len, false);
             }
             if blame {
                 self.react(now, l.path, LossKind::FastRetransmit, len);
@@ -297,8 +297,7 @@ impl Association {
         let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         p.timers.stop(PathTimer::Reordering);
-        let suspects =
-            if by_order { p.progress.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
+        let suspects = if by_order { p.progress.proven().map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
         let Some(suspects) = suspects else { return };
         let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
         let newest = vec![None; self.paths.len()];

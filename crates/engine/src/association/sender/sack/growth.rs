@@ -46,7 +46,7 @@ impl Association {
             fully_used: t.fully_used,
             newest_seq: t.proven,
             rtt: t.newest.map(|n| now.since(n.sent_at)),
-            app_limited: p.progress.newest_at_send.app_limited,
+            app_limited: p.progress.at_send().app_limited,
         };
         let change = p.congestion.window.on_ack(&cx, path, &on_path);
         let recovering = p.congestion.recovery_exit.is_some() && !p.congestion.window.grows_in_recovery();

@@ -330,7 +330,7 @@ impl Association {
         if let Some(copy) = self.sender.board.get(tsn).and_then(|c| c.copies.single()) {
             self.sender.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
-                p.flight_remove(copy.tx_seq, len, false);
+                p.take_off(copy.tx_seq, len, false);
             }
             let latest = Some(copy).filter(|c| self.can_be_meant(now, c));
             return Arrived { credited: Some(copy), latest, copies: 1, on_one_path: true };
@@ -340,7 +340,7 @@ impl Association {
         let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
-                p.flight_remove(copy.tx_seq, len, false);
+                p.take_off(copy.tx_seq, len, false);
                 if !on_one_path {
                     p.health.hear_shared(now);
                 }
@@ -387,12 +387,12 @@ impl Association {
                 p.expiry.end_backoff();
             }
             if let Some(n) = t.newest {
-                let sample = p.rate.on_newest(arrived, n.sent_at, &p.progress.newest_at_send, p.rtt.srtt());
+                let sample = p.rate.on_newest(arrived, n.sent_at, p.progress.at_send(), p.rtt.srtt());
                 p.note_delivered(now, arrived, now.since(n.sent_at), t.bytes, t.packets.max(1), sample);
             } else if t.bytes > 0 {
                 p.note_delivered(now, arrived, p.rtt.last(), t.bytes, 1, None);
             }
-            p.progress.newest_acked_seq = p.progress.newest_acked_seq.max(t.proven);
+            p.progress.prove(t.proven);
             if t.touched {
                 p.expiry.end_row();
             }

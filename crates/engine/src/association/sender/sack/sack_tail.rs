@@ -96,7 +96,7 @@ impl Association {
         let newly = self.scratch.acks.get(path).and_then(|t| t.proven);
         match self.paths.get(path) {
             // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
-            Some(p) if advanced && p.congestion.recovery_exit.is_some() => p.progress.newest_acked_seq.or(newly),
+            Some(p) if advanced && p.congestion.recovery_exit.is_some() => p.progress.proven().or(newly),
             _ => newly,
         }
     }
@@ -173,24 +173,5 @@ impl Association {
                 p.suspect_at(self.policies.path_state.look_at(&cx, v));
             }
         }
-    }
-}
-
-impl Path {
-    /// Takes a copy off the flight and remembers the departure snapshot of the newest for the rate sample.
-    pub(in crate::association) fn flight_remove(&mut self, tx_seq: u64, len: u64, lost: bool) {
-        if !lost
-            && let Some(p) = self.flight.packet(tx_seq)
-            && (self.progress.newest_removed.is_none_or(|n| tx_seq > n))
-        {
-            self.progress.newest_at_send = p.at_send;
-            self.progress.newest_removed = Some(tx_seq);
-        }
-        if let Some(d) = &mut self.mtu.discovery
-            && let Some(p) = self.flight.packet(tx_seq).filter(|p| p.size > 0 && !p.counted_lost)
-        {
-            d.data_fate(p.sent_at, p.size.into(), lost);
-        }
-        self.flight.remove_copy(tx_seq, len, lost);
     }
 }
