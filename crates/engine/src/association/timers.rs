@@ -66,8 +66,8 @@ impl Association {
             offer(p.timers.deadline(PathTimer::Suspicion), TimerReason::Suspect(p.id));
             offer(p.timers.deadline(PathTimer::Heartbeat), TimerReason::Heartbeat(p.id));
             offer(p.mtu.discovery.as_ref().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
-            if p.pace.pending && waiting && p.pace.next > Instant::ZERO && p.flight.bytes() < p.congestion.cwnd {
-                offer(Some(p.pace.next), TimerReason::Policy);
+            if waiting && p.flight.bytes() < p.congestion.cwnd {
+                offer(p.pace.wakeup(), TimerReason::Policy);
             }
         }
     }
@@ -128,9 +128,7 @@ impl Association {
             if due(self.paths[i].mtu.discovery.as_ref().and_then(|d| d.deadline())) {
                 self.on_path_mtu_timer(now, id);
             }
-            if self.paths[i].pace.next <= now {
-                self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.pace.pending = false);
-            }
+            self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.pace.wake(now));
         }
         self.couple_changed_paths(now);
         self.note_carried(now);

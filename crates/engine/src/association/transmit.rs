@@ -172,7 +172,7 @@ impl Association {
             || self
                 .paths
                 .iter()
-                .any(|p| p.pace.released > 0 || p.health.stalled_since().is_some() || p.expiry.may_probe())
+                .any(|p| p.pace.has_released() || p.health.stalled_since().is_some() || p.expiry.may_probe())
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
@@ -208,13 +208,13 @@ impl Association {
     /// Nothing more leaves now: the quality estimator learns what the opportunity released on each path.
     #[inline(never)]
     pub(super) fn end_opportunity(&mut self, now: Instant) {
-        if self.paths.iter().all(|p| p.pace.released == 0) {
+        if !self.paths.iter().any(|p| p.pace.has_released()) {
             return;
         }
         let facts = self.facts(now);
         let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         for p in self.paths.iter_unseen() {
-            let bytes = core::mem::take(&mut p.pace.released);
+            let bytes = p.pace.take_released();
             if bytes > 0 {
                 self.policies.path_quality.observe(&cx, Notice::Released { path: p.id, bytes });
             }

@@ -49,13 +49,3 @@ pub(crate) struct Congestion {
     /// Until when the window's decay while idle is accounted for.
     pub decayed_until: Instant,
 }
-
-/// When DATA may leave, and did.
-pub(crate) struct Pace {
-    pub next: Instant,
-    /// Something waits for `next_paced`.
-    pub pending: bool,
-    /// Payload bytes that left in the current sending opportunity.
-    pub released: u64,
-    pub last_data_sent: Option<Instant>,
-}

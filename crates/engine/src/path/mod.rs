@@ -14,6 +14,7 @@ mod heartbeats;
 mod jumps;
 mod least;
 pub(crate) mod one_way;
+mod pace;
 pub(crate) mod probing;
 mod progress;
 pub(crate) mod pseudo_cumulative;
@@ -32,10 +33,11 @@ use capacity::Capacity;
 use discovery::Discovery;
 use expiry::Expiries;
 use flight::Flight;
-use groups::{Access, Congestion, Pace, PathMtu};
+use groups::{Access, Congestion, PathMtu};
 use health::Health;
 pub(crate) use heartbeats::PendingHeartbeat;
 use one_way::OneWay;
+use pace::Pace;
 use probing::Probing;
 use progress::Progress;
 use pseudo_cumulative::PseudoCumulative;
@@ -194,7 +196,7 @@ impl Path {
             health: Health::default(),
             probing: Probing::default(),
             progress: Progress::default(),
-            pace: Pace { next: Instant::ZERO, pending: false, released: 0, last_data_sent: None },
+            pace: Pace::default(),
         }
     }
 
@@ -246,15 +248,14 @@ impl Path {
 
     /// Idle for longer than a round trip, which no RTO is below, with a window that is worth a look.
     pub fn may_decay(&self, now: Instant, mtu: u64) -> bool {
-        let idle =
-            self.flight.bytes() == 0 && self.pace.last_data_sent.is_some_and(|t| now.since(t) >= self.rtt.srtt());
+        let idle = self.flight.bytes() == 0 && self.pace.has_idled(now, self.rtt.srtt());
         idle && self.congestion.cwnd > 4 * mtu && self.congestion.window.decays_while_idle()
     }
 
     /// An idle path knows less and less about its network: half the window for each `rto` without DATA, down to four
     /// packets, and a threshold that remembers where it was (RFC 9260 §7.2.1).
     pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64) {
-        let Some(last) = self.pace.last_data_sent else { return };
+        let Some(last) = self.pace.last_data_sent() else { return };
         let first = self.congestion.decayed_until <= last;
         let since = self.congestion.decayed_until.max(last);
         let rounds = now.since(since).as_nanos() / rto.as_nanos().max(1);

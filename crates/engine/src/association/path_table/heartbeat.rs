@@ -198,7 +198,7 @@ impl Association {
             p.health.lose_answer();
             // Data went by this path since, and it answered: it is not silent.
             let since = |t: Option<Instant>| t > Some(lost.sent_at);
-            if since(p.pace.last_data_sent) && since(p.health.last_heard()) {
+            if since(p.pace.last_data_sent()) && since(p.health.last_heard()) {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).

@@ -285,7 +285,7 @@ pub(in crate::association) fn has_window(p: &Path, now: Instant) -> bool {
     let together = if known >= FAST { FAST_TOGETHER } else { PACED_TOGETHER };
     // Where packets are paced at a known rate that bounds bursts, to less than a count would on a slow path.
     let burst = p.congestion.burst_left > 0 || known > Rate::ZERO && p.congestion.window.paces();
-    (p.expiry.may_probe() || proven && p.flight.bytes() < p.congestion.cwnd) && burst && p.pace.next <= now + together
+    (p.expiry.may_probe() || proven && p.flight.bytes() < p.congestion.cwnd) && burst && p.pace.allows(now, together)
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.
@@ -327,7 +327,7 @@ impl Association {
                 None
             },
             send_buffer_fill,
-            data_sent_at: self.paths.iter().filter_map(|p| p.pace.last_data_sent).max(),
+            data_sent_at: self.paths.iter().filter_map(|p| p.pace.last_data_sent()).max(),
             class_rates: self.sender.class_rates(now),
         }
     }

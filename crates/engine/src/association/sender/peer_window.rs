@@ -156,7 +156,7 @@ impl Association {
     /// The peer answers, it only has no room: what T3 finds unacknowledged then is no error of the path.
     pub(in crate::association) fn probing_in_vain(&self, path: PathId) -> bool {
         let w = &self.sender.peer_window;
-        let sent = self.paths.get(path.index()).and_then(|p| p.pace.last_data_sent);
+        let sent = self.paths.get(path.index()).and_then(|p| p.pace.last_data_sent());
         w.closed_since.is_some() && w.heard >= sent
     }
 

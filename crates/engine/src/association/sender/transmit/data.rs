@@ -332,7 +332,7 @@ impl Association {
         }
         let cx = self.views.see(&mut self.paths, &self.policies, facts);
         let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
-        p.pace.last_data_sent = Some(now);
+        p.pace.send(now);
         p.expiry.end_probe();
         if p.expiry.is_silent() {
             let at = probes::next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max);
@@ -340,8 +340,7 @@ impl Association {
         }
         p.congestion.window.on_sent(now, p.flight.next_seq() - 1, v);
         if let Some(rate) = p.congestion.window.pace(v).filter(|r| *r > Rate::ZERO) {
-            p.pace.next = p.pace.next.max(now) + rate.time_for(payload);
-            p.pace.pending = true;
+            p.pace.take_time(now, rate, payload);
         }
         let asks = self.policies.asks();
         let runs = p.timers.runs(PathTimer::T3);
@@ -360,7 +359,7 @@ impl Association {
         }
         if self.policies.ask(Asks::QUALITY) {
             self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
-            p.pace.released += payload;
+            p.pace.release(payload);
         }
     }
 }
