@@ -98,7 +98,9 @@ impl Slot {
 
     fn has(&self, key: &PeerKey) -> bool {
         let a = &self.association;
-        a.paths.iter().any(|p| !p.access.disowned && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
+        a.paths
+            .iter()
+            .any(|p| !p.access.is_disowned() && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
     }
 }
 
@@ -263,7 +265,7 @@ impl Endpoint {
         for i in 0..s.association.paths.len() {
             let Some(s) = self.slots.get(&id) else { return };
             let Some(p) = s.association.paths.get(i) else { return };
-            if p.access.disowned {
+            if p.access.is_disowned() {
                 continue;
             }
             let key = PeerKey::new(p.local, p.remote, s.association.handshake.peer_port());

@@ -196,7 +196,7 @@ impl Association {
             local: p.local.0,
             remote: p.remote,
             state: self.shown_state(p.state),
-            standby: p.access.standby,
+            standby: p.access.is_standby(),
             cwnd: p.congestion.cwnd,
             ssthresh: p.congestion.ssthresh,
             in_flight: p.flight.bytes(),

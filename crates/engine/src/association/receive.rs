@@ -108,7 +108,7 @@ impl Association {
         let exact = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote);
         if let Some(p) = exact {
             // What the peer has deleted is no address of it any more (RFC 5061 §5.3 F13).
-            return Some(p.id).filter(|_| p.access.known_to_peer || p.origin != Origin::AddedByPeer);
+            return Some(p.id).filter(|_| p.access.is_known() || p.origin != Origin::AddedByPeer);
         }
         self.moved_path(now, from, packet)
     }

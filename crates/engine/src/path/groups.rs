@@ -2,22 +2,6 @@
 
 use super::*;
 
-/// What an address may be used for.
-pub(crate) struct Access {
-    /// The peer knows this address: by the handshake or by an acknowledged ASCONF.
-    pub known_to_peer: bool,
-    /// One of its addresses was taken away and has not come back.
-    pub removed: bool,
-    /// Kept warm, and used only when its interface has no other (ARCHITECTURE decision 2).
-    pub standby: bool,
-    /// Its host says that it knows nothing of us: the peer listed an address that is not its own.
-    pub disowned: bool,
-    /// The driver said that the interface is down.
-    pub interface_down: bool,
-    /// Newest report of the link layer, from the driver.
-    pub frame_errors: Option<FrameErrors>,
-}
-
 /// How large packets may be.
 pub(crate) struct PathMtu {
     /// Largest SCTP packet the path was found to carry, bytes; at most the association's.

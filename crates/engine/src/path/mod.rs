@@ -1,5 +1,6 @@
 //! One path: a pair of local interface and remote address with its own window, timers and estimators.
 
+mod access;
 mod answers;
 pub(crate) mod capacity;
 mod contact;
@@ -26,14 +27,15 @@ pub(crate) mod timers;
 pub(crate) mod train;
 
 use crate::stats::PathCounters;
+use access::Access;
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_policy::view::{FrameErrors, PathState};
+use anabranch_policy::view::PathState;
 use anabranch_policy::window::Window;
 use capacity::Capacity;
 use discovery::Discovery;
 use expiry::Expiries;
 use flight::Flight;
-use groups::{Access, Congestion, PathMtu};
+use groups::{Congestion, PathMtu};
 use health::Health;
 pub(crate) use heartbeats::PendingHeartbeat;
 use one_way::OneWay;
@@ -168,14 +170,7 @@ impl Path {
             rate: RateEstimator::default(),
             capacity: Capacity::default(),
             counters: PathCounters::default(),
-            access: Access {
-                known_to_peer: origin != Origin::AddedByUs,
-                removed: false,
-                standby: false,
-                disowned: false,
-                interface_down: false,
-                frame_errors: None,
-            },
+            access: Access::new(origin != Origin::AddedByUs),
             mtu: PathMtu { packet_size: usize::MAX, discovery: None, small_packets: false },
             congestion: Congestion {
                 cwnd: start.cwnd,
@@ -227,8 +222,8 @@ impl Path {
     pub fn is_listed_unconfirmed(&self) -> bool {
         self.origin == Origin::Listed
             && self.state == PathState::Unconfirmed
-            && !self.access.interface_down
-            && !self.access.disowned
+            && self.access.is_up()
+            && !self.access.is_disowned()
     }
 
     /// Congestion state back to where it began (RFC 9260 §7.2.5: another route).

@@ -97,7 +97,7 @@ impl Path {
         *last_shared = self.health.contact().last_shared();
         *answer_gap = self.health.answers().mean();
         *answer_gap_var = self.health.answers().deviation();
-        *frame_errors = self.access.frame_errors;
+        *frame_errors = self.access.frame_errors();
         *all_signals = signals;
     }
 

@@ -59,17 +59,17 @@ impl Association {
         // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
         let is_peers = |p: &Path| {
             p.state != PathState::Unconfirmed
-                && p.access.known_to_peer
-                && !p.access.removed
-                && !p.access.disowned
-                && !p.access.interface_down
+                && p.access.is_known()
+                && !p.access.is_removed()
+                && !p.access.is_disowned()
+                && p.access.is_up()
         };
         if let Some(path) = self.acknowledger.detour
             && self.paths.get(path.index()).is_some_and(is_peers)
         {
             return Some(path);
         }
-        let works = |p: &Path| p.state.usable() && !p.access.interface_down && !p.health.loses_answers();
+        let works = |p: &Path| p.is_in_use() && !p.health.loses_answers();
         let follows = self.config.compatibility.sacks_follow_data;
         if follows || self.paths.get(self.acknowledger.path.index()).is_some_and(works) {
             return Some(self.acknowledger.path);

@@ -178,7 +178,7 @@ impl Association {
 
     /// The peer should learn the address this path has now, whatever it may know already.
     pub(in crate::association) fn request_learning(&mut self, now: Instant, id: PathId) {
-        let removed = self.paths.get(id.index()).is_none_or(|p| p.access.removed);
+        let removed = self.paths.get(id.index()).is_none_or(|p| p.access.is_removed());
         if !self.peer.asconf || !self.may_ask() || removed {
             return;
         }
@@ -255,9 +255,7 @@ impl Association {
     /// Sends such a request by the next path that works, which is none of the address that goes (§5.3 F6).
     fn send_ask(&mut self, now: Instant) {
         let works = |p: &&crate::path::Path| {
-            p.access.known_to_peer
-                && !p.access.interface_down
-                && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
+            p.access.is_open() && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
         };
         let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id).collect();
         let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
@@ -265,10 +263,7 @@ impl Association {
         let Some(r) = self.addresses.request.as_mut() else { return };
         let path = usable.get(r.attempts as usize % usable.len().max(1)).copied();
         let any = || {
-            self.paths
-                .iter()
-                .find(|p| p.access.known_to_peer && !p.access.removed && !p.access.interface_down)
-                .map(|p| p.id)
+            self.paths.iter().find(|p| p.access.is_known() && !p.access.is_removed() && p.access.is_up()).map(|p| p.id)
         };
         let path = path.or_else(any).unwrap_or(self.handshake.path());
         // Repeated from elsewhere, it does not tell which source address the peer has learnt.
@@ -285,7 +280,7 @@ impl Association {
 
     /// Sends the outstanding request from the first waiting path whose interface is there.
     fn send_asconf(&mut self, now: Instant) {
-        let up = |p: &PathId| self.paths.get(p.index()).is_some_and(|p| !p.access.interface_down);
+        let up = |p: &PathId| self.paths.get(p.index()).is_some_and(|p| p.access.is_up());
         let path = self.addresses.wanted.iter().position(up);
         let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
         let rounds = attempts / self.addresses.wanted.len().max(1) as u32;
@@ -320,7 +315,7 @@ impl Association {
         let usable = self.paths.usable();
         self.paths
             .iter()
-            .any(|p| usable.has(p.id) && p.access.known_to_peer && p.health.errors() == 0 && !p.expiry.is_silent())
+            .any(|p| usable.has(p.id) && p.access.is_known() && p.health.errors() == 0 && !p.expiry.is_silent())
     }
 
     /// What the request was to leave by is gone: again, by another path.
@@ -334,7 +329,7 @@ impl Association {
     /// No path in use answers. One that the peer is to learn may, however long the request has been backed off: it leaves
     /// again once it could have been answered.
     pub(in crate::association) fn repeat_learning(&mut self, now: Instant) {
-        let up = |p: &&PathId| self.paths.get(p.index()).is_some_and(|p| !p.access.interface_down);
+        let up = |p: &&PathId| self.paths.get(p.index()).is_some_and(|p| p.access.is_up());
         let Some(next) = self.addresses.wanted.iter().find(up).copied() else { return };
         let Some(sent) = self.addresses.request.as_ref().filter(|r| r.ask == Ask::Learn).map(|r| r.sent) else {
             return;
@@ -358,7 +353,7 @@ impl Association {
             return self.send_ask(now);
         }
         let usable = self.paths.usable();
-        if !self.paths.iter().any(|p| usable.has(p.id) && p.access.known_to_peer) {
+        if !self.paths.iter().any(|p| usable.has(p.id) && p.access.is_known()) {
             // Nothing else is left to notice a dead peer by: only known paths are probed (RFC 5061 §5.1 B1).
             self.association_error(now);
         }
@@ -395,7 +390,9 @@ impl Association {
             }
             // One that was in use may be known still: usrsctp refuses what it has.
             let try_it = !refused || p.state != PathState::Unconfirmed;
-            p.access.known_to_peer |= try_it;
+            if try_it {
+                p.access.become_known();
+            }
             if refused {
                 tracing::warn!(path = ?id, "the peer refuses our address");
             }

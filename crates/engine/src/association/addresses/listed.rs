@@ -28,7 +28,9 @@ impl Association {
         let several = locals.len() > 1;
         for p in self.paths.iter_mut() {
             // Paths that the user named need not be asked for when the list tells of their interface.
-            p.access.known_to_peer |= self.config.addresses.listed.iter().any(|a| a.local == p.local);
+            if self.config.addresses.listed.iter().any(|a| a.local == p.local) {
+                p.access.become_known();
+            }
         }
         // Pairs that share nothing come first: when there is no room for all, they are the ones worth having.
         for shift in 0..remotes.len() {
@@ -48,10 +50,10 @@ impl Association {
         if self.paths.len() >= self.config.limits.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
             return;
         }
-        let standby = several && self.paths.iter().any(|p| p.local == local && !p.access.standby);
+        let standby = several && self.paths.iter().any(|p| p.local == local && !p.access.is_standby());
         let Some(id) = self.new_path(local, remote, Origin::Listed) else { return };
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.access.standby = standby;
+            p.access.reserve(standby);
         }
         self.events.push_back(Event::PathAdded { path: id });
     }
@@ -88,14 +90,15 @@ impl Association {
 
     /// The first pair of an interface to be confirmed is the one it uses.
     pub(in crate::association) fn settle_standby(&mut self, id: PathId) {
-        let Some(p) = self.paths.get(id.index()).filter(|p| p.access.standby) else { return };
+        let Some(p) = self.paths.get(id.index()).filter(|p| p.access.is_standby()) else { return };
         let local = p.local;
-        let rival = |p: &crate::path::Path| p.local == local && !p.access.standby && p.state != PathState::Unconfirmed;
+        let rival =
+            |p: &crate::path::Path| p.local == local && !p.access.is_standby() && p.state != PathState::Unconfirmed;
         if self.paths.iter().any(rival) {
             return;
         }
         for p in self.paths.iter_mut().filter(|p| p.local == local) {
-            p.access.standby = p.id != id;
+            p.access.reserve(p.id != id);
         }
     }
 }

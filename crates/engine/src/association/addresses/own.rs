@@ -68,13 +68,13 @@ impl Association {
         let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
         let id = match known {
             Some(p) => {
-                p.access.interface_down = false;
+                p.access.come_up();
                 p.id
             }
             None => {
                 let id = self.new_path(local, remote, Origin::Listed).ok_or(AddressError::NoRoom)?;
                 if let Some(p) = self.paths.get_mut(id.index()) {
-                    p.access.known_to_peer = false;
+                    p.access.become_unknown();
                 }
                 self.events.push_back(Event::PathAdded { path: id });
                 id
@@ -93,9 +93,7 @@ impl Association {
     pub fn delete_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
         let local = self.listed(ip)?;
         // The request has to leave from another one (§5.3 F6), and what is on its way too.
-        let stays = |p: &crate::path::Path| {
-            p.local != local && p.access.known_to_peer && !p.access.interface_down && p.state != PathState::Unconfirmed
-        };
+        let stays = |p: &crate::path::Path| p.local != local && p.access.is_open() && p.state != PathState::Unconfirmed;
         if !self.paths.iter().any(stays) {
             return Err(AddressError::Last);
         }

@@ -29,7 +29,7 @@ impl Association {
     #[inline(never)]
     fn transmit_waiting_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some(c) = self.control.queue.pop_front() {
-            if self.paths.get(c.path.index()).is_none_or(|p| p.access.interface_down) {
+            if self.paths.get(c.path.index()).is_none_or(|p| !p.access.is_up()) {
                 continue;
             }
             let alone = c.what.alone();

@@ -125,7 +125,7 @@ impl Association {
             let chosen = p.id == id;
             if chosen || p.origin == Origin::Handshake {
                 p.origin = if chosen { Origin::Handshake } else { Origin::AddedByUs };
-                p.access.known_to_peer = chosen;
+                if chosen { p.access.become_known() } else { p.access.become_unknown() }
             }
         }
     }
@@ -179,14 +179,15 @@ impl Association {
         let path = self.handshake.path;
         if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Handshake) {
             // Its interface may have come back meanwhile: the peer has answered to this address.
-            p.access.known_to_peer |= !p.access.interface_down;
+            if p.access.is_up() {
+                p.access.become_known();
+            }
             self.set_path_state(now, path, PathState::Active, PathReason::Confirmed);
             self.begin_confirming(now, path);
             self.send_train(now, path);
         }
         let named = |p: &&Path| p.state == PathState::Unconfirmed && p.origin == Origin::AddedByUs;
-        let named: Vec<(PathId, bool)> =
-            self.paths.iter().filter(named).map(|p| (p.id, p.access.known_to_peer)).collect();
+        let named: Vec<(PathId, bool)> = self.paths.iter().filter(named).map(|p| (p.id, p.access.is_known())).collect();
         for (p, known) in named {
             if known {
                 self.send_heartbeat(now, p);

@@ -48,7 +48,7 @@ impl Association {
             }
             _ => {}
         }
-        let known = |ip: &IpAddr| self.paths.iter().any(|p| !p.access.disowned && p.remote.ip() == *ip);
+        let known = |ip: &IpAddr| self.paths.iter().any(|p| !p.access.is_disowned() && p.remote.ip() == *ip);
         let source = from.remote.ip();
         let added: Vec<IpAddr> =
             std::iter::once(source).chain(listed.iter().copied()).filter(|ip| !known(ip)).collect();
@@ -124,10 +124,10 @@ impl Association {
         let ours: Vec<(LocalId, SocketAddr)> = self
             .paths
             .iter()
-            .filter(|p| p.origin == Origin::AddedByUs && !p.access.removed)
+            .filter(|p| p.origin == Origin::AddedByUs && !p.access.is_removed())
             .map(|p| (p.local, p.remote))
             .collect();
-        let down: Vec<LocalId> = self.paths.iter().filter(|p| p.access.interface_down).map(|p| p.local).collect();
+        let down: Vec<LocalId> = self.paths.iter().filter(|p| !p.access.is_up()).map(|p| p.local).collect();
         let policies = match self.policies.are_users_own() {
             true => None,
             false => self.config.profile.build(self.config.seed).ok(),
@@ -150,7 +150,7 @@ impl Association {
             }
         }
         for p in a.paths.iter_mut().filter(|p| down.contains(&p.local)) {
-            p.access.interface_down = true;
+            p.access.go_down();
         }
         a.control.push(a.handshake.path, What::CookieAck);
         a.open(now);

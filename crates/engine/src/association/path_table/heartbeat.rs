@@ -34,7 +34,7 @@ impl Association {
 
     /// Sends a HEARTBEAT on `path` now, whatever its setting. False when it cannot leave there.
     pub fn request_heartbeat(&mut self, now: Instant, path: PathId) -> bool {
-        let able = |p: &Path| p.access.known_to_peer && !p.access.interface_down;
+        let able = |p: &Path| p.access.is_open();
         let can = self.handshake.state().is_connected() && self.paths.get(path.index()).is_some_and(able);
         if can {
             self.send_heartbeat(now, path);
@@ -58,7 +58,7 @@ impl Association {
     pub(in crate::association) fn is_confirming(&mut self) -> bool {
         let may_answer = |p: &Path| {
             let fails = p.health.errors() > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
-            !fails && !p.access.interface_down && (p.access.known_to_peer || self.addresses.wants(p.id))
+            !fails && p.access.is_up() && (p.access.is_known() || self.addresses.wants(p.id))
         };
         let silent = |p: &Path| p.counters.heartbeats_answered == 0;
         self.paths.confirming = self.paths.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));
@@ -119,7 +119,7 @@ impl Association {
         let max_path_retrans = self.max_retrans_of(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.timers.stop(PathTimer::Heartbeat);
-        if !self.handshake.state().is_connected() || p.access.interface_down {
+        if !self.handshake.state().is_connected() || !p.access.is_up() {
             return;
         }
         let lost = p.probing.give_up(now);
@@ -141,7 +141,7 @@ impl Association {
             }
         }
         let Some(p) = self.paths.get(id.index()) else { return };
-        if !p.access.known_to_peer {
+        if !p.access.is_known() {
             return;
         }
         if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.health.errors() > max_path_retrans
@@ -149,7 +149,7 @@ impl Association {
             // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
             // was the last hope where nothing else is confirmed or still being asked.
             let hope = |o: &Path| o.id != id && (o.timers.runs(PathTimer::Heartbeat) || o.probing.awaits_answer());
-            let open = |o: &Path| o.access.known_to_peer && (o.state != PathState::Unconfirmed || hope(o));
+            let open = |o: &Path| o.access.is_known() && (o.state != PathState::Unconfirmed || hope(o));
             if !self.paths.iter().any(open) {
                 self.give_up_on_peer(now, CloseReason::PeerGone);
             }
@@ -177,8 +177,7 @@ impl Association {
     pub(in crate::association) fn ask_back(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get(id.index()) else { return };
         let doubted = p.state != PathState::Active && self.policies.ask(Asks::SUSPECT);
-        let out_of_use =
-            (doubted || p.state == PathState::Unconfirmed) && p.access.known_to_peer && !p.access.interface_down;
+        let out_of_use = (doubted || p.state == PathState::Unconfirmed) && p.access.is_open();
         let least = p.rtt.srtt().max(MIN_PROBE);
         let waits = p.probing.asked_at().is_some_and(|t| now.since(t) < least)
             || p.timers.deadline(PathTimer::Heartbeat) == Some(now);
@@ -289,7 +288,7 @@ impl Association {
     pub(in crate::association) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
         let nonces = [self.paths.nonces.next(), self.paths.nonces.next()];
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if p.state == PathState::Unconfirmed || p.access.interface_down {
+        if p.state == PathState::Unconfirmed || !p.access.is_up() {
             return;
         }
         p.probing.ask_pair(now, nonces);

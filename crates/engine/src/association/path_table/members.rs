@@ -74,11 +74,7 @@ impl Association {
             self.name_address(kept.local, kept.ip);
         }
         let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
-        let known = known.map(|p| {
-            // What the peer added comes back by the peer only.
-            let removed = p.origin != Origin::AddedByPeer && core::mem::take(&mut p.access.removed);
-            (p.id, core::mem::take(&mut p.access.interface_down) || removed)
-        });
+        let known = known.map(|p| (p.id, p.access.name_again(p.origin == Origin::AddedByPeer)));
         if let Some((id, was_down)) = known {
             self.readd_path(now, id, was_down);
             return Some(id);
@@ -129,10 +125,9 @@ impl Association {
     pub fn interface_down(&mut self, now: Instant, local: LocalId) {
         for i in 0..self.paths.len() {
             let p = &mut self.paths[i];
-            if p.local != local || p.access.interface_down {
+            if p.local != local || !p.access.go_down() {
                 continue;
             }
-            p.access.interface_down = true;
             let id = p.id;
             if p.state != PathState::Unconfirmed {
                 self.leave_path(now, id, PathState::Inactive, PathReason::InterfaceGone);
@@ -145,11 +140,12 @@ impl Association {
     pub fn interface_up(&mut self, now: Instant, local: LocalId) {
         for i in 0..self.paths.len() {
             let p = self.paths.list.at_mut(i);
-            if p.local == local && p.access.interface_down {
-                p.access.interface_down = false;
+            if p.local == local && p.access.come_up() {
                 let id = p.id;
                 // From an address the peer has not learnt nothing but the request may leave (ARCHITECTURE decision 2).
-                p.access.known_to_peer &= !self.peer.asconf;
+                if self.peer.asconf {
+                    p.access.become_unknown();
+                }
                 let start = FirstWindow {
                     cwnd: initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote),
                     ssthresh: self.config.sending.initial_ssthresh,
@@ -168,7 +164,7 @@ impl Association {
     /// policies (P1 §2.2).
     pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
         for p in self.paths.iter_mut().filter(|p| p.local == local) {
-            p.access.frame_errors = Some(report);
+            p.access.report(report);
         }
     }
 
@@ -180,14 +176,14 @@ impl Association {
         } else {
             self.request_add(now, id);
         }
-        if self.paths.get(id.index()).is_some_and(|p| p.access.known_to_peer) {
+        if self.paths.get(id.index()).is_some_and(|p| p.access.is_known()) {
             self.probe_soon(now, id);
         }
     }
 
     /// A path that does not answer, or not yet, beside one that does.
     pub(in crate::association) fn is_on_trial(&self, id: PathId) -> bool {
-        let in_use = |p: &Path| p.state == PathState::Active && !p.access.interface_down;
+        let in_use = |p: &Path| p.is_in_use();
         self.handshake.state().is_connected()
             && self.paths.get(id.index()).is_some_and(|p| p.state != PathState::Active)
             && self.paths.iter().any(|p| p.id != id && in_use(p))
@@ -201,13 +197,13 @@ impl Association {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         tracing::debug!(path = ?id, remote = %p.remote, "this path is not known at its other end");
         if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
-            p.access.known_to_peer = false;
+            p.access.become_unknown();
             p.probing.withdraw();
             p.timers.stop(PathTimer::Heartbeat);
         }
         if p.origin == Origin::Listed && p.state == PathState::Unconfirmed {
             // It is free for its owner (RFC 5062 §2).
-            p.access.disowned = true;
+            p.access.disown();
             p.probing.withdraw();
             p.timers.stop(PathTimer::Heartbeat);
             self.paths.addresses_changed += 1;
@@ -252,8 +248,8 @@ impl Association {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.health.answer(now);
         p.timers.stop(PathTimer::Suspicion);
-        let removed = p.state == PathState::Inactive && !p.access.known_to_peer;
-        if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.access.interface_down && !removed {
+        let removed = p.state == PathState::Inactive && !p.access.is_known();
+        if p.state != PathState::Active && p.is_confirmed() && !removed {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
                 let first = initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote);
@@ -294,7 +290,7 @@ impl Association {
         let to = self.policies.path_state.after_timeout(&p.view(self.paths.mtu, signals), max);
         let to = p.health.judge(state, to);
         // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
-        let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.access.interface_down;
+        let elsewhere = |o: &Path| o.id != id && o.is_confirmed();
         let doubtful = match to {
             PathState::Suspected => true,
             PathState::PotentiallyFailed => !self.policies.path_state.doubts_the_only_path(),
@@ -357,8 +353,7 @@ impl Association {
     pub(in crate::association) fn remove_path(&mut self, now: Instant, id: PathId) {
         self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.access.known_to_peer = false;
-        p.access.removed = true;
+        p.access.remove();
         p.timers.stop(PathTimer::Heartbeat);
         p.probing.withdraw_all();
         self.addresses.forget_path(id);
@@ -373,12 +368,12 @@ impl Association {
     /// have them by now (RFC 5061 §5.3 F14).
     pub(in crate::association) fn know_path(&mut self, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        if !p.access.known_to_peer && p.state == PathState::Inactive {
+        if !p.access.is_known() && p.state == PathState::Inactive {
             p.state = PathState::Unconfirmed;
             p.health.forget_errors();
             self.paths.uncoupled = true;
         }
-        (p.access.known_to_peer, p.access.removed) = (true, false);
+        p.access.restore();
     }
 
     /// One more error in a row of the association; too many end it (§8.1).

@@ -35,7 +35,7 @@ impl Association {
         if searches {
             self.name_small_paths();
         }
-        let in_use = |p: &&crate::path::Path| !searches || p.state == PathState::Active && !p.access.interface_down;
+        let in_use = |p: &&crate::path::Path| !searches || p.is_in_use();
         let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id)).min();
         let smallest = smallest.unwrap_or(self.config.mtu.packet_size - self.handshake.auth().room());
         let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
@@ -119,7 +119,7 @@ impl Association {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         let Some(d) = &mut p.mtu.discovery else { return };
         let size = d.due(now);
-        if let Some(size) = size.filter(|_| p.access.known_to_peer) {
+        if let Some(size) = size.filter(|_| p.access.is_known()) {
             let nonce = self.paths.nonces.next();
             d.sent(now, nonce, size, timeout);
             self.control.push(id, What::PathProbe { nonce, size });

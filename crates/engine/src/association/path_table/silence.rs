@@ -91,7 +91,7 @@ impl Association {
     }
 
     fn others_active(&self, id: PathId) -> bool {
-        self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.access.interface_down)
+        self.paths.iter().any(|p| p.id != id && p.is_in_use())
     }
 
     fn suspect(&mut self, now: Instant, id: PathId) {
@@ -134,7 +134,7 @@ impl Association {
             }
             self.paths[i].health.end_stall();
             // A path without another one beside it only repeats.
-            if self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.access.interface_down) {
+            if self.paths.iter().any(|p| p.id != id && p.is_in_use()) {
                 self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
             }
         }

@@ -18,7 +18,7 @@ impl Association {
         self.means_to_send(now);
         let answered = |p: &crate::path::Path| {
             let known = !p.probing.awaits_train() || !p.congestion.window.wants_train();
-            p.access.interface_down || p.health.errors() > 0 || p.state != PathState::Unconfirmed && known
+            !p.access.is_up() || p.health.errors() > 0 || p.state != PathState::Unconfirmed && known
         };
         self.handshake.state().is_connected() && self.paths.iter().all(answered)
     }
@@ -38,9 +38,7 @@ impl Association {
         if !self.sender.sends() {
             return;
         }
-        let wanted = |p: &&crate::path::Path| {
-            p.congestion.window.wants_train() && p.access.known_to_peer && !p.access.interface_down
-        };
+        let wanted = |p: &&crate::path::Path| p.congestion.window.wants_train() && p.access.is_open();
         if self.paths.get(id.index()).filter(wanted).is_none() {
             return;
         }

@@ -201,8 +201,8 @@ impl Association {
     pub(in crate::association) fn eligible(&self, now: Instant) -> PathSet {
         let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
         let holds = self.holds_place();
-        for p in self.paths.iter().filter(|p| p.state.usable() && !p.access.interface_down) {
-            (active, standby) = (true, standby | p.access.standby);
+        for p in self.paths.iter().filter(|p| p.is_in_use()) {
+            (active, standby) = (true, standby | p.access.is_standby());
             if has_window(p, now) && (!holds && !self.policies.ask(Asks::SHARE) || self.has_room(p, now)) {
                 open = open.with(p.id);
             }
@@ -225,7 +225,7 @@ impl Association {
     /// One more packet is within the path's part of the buffers.
     #[inline(never)]
     fn has_share(&self, p: &Path) -> bool {
-        let active = self.paths.iter().filter(|p| p.state.usable() && !p.access.interface_down).count();
+        let active = self.paths.iter().filter(|p| p.is_in_use()).count();
         let share = Share {
             paths: active as u64,
             on_path: p.flight.bytes(),

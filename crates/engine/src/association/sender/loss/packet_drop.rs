@@ -68,9 +68,7 @@ impl Association {
             return false;
         }
         let confirmed = |p: &&crate::path::Path| {
-            (p.local, p.remote) == (from.local, from.remote)
-                && p.access.known_to_peer
-                && p.state != PathState::Unconfirmed
+            (p.local, p.remote) == (from.local, from.remote) && p.access.is_known() && p.state != PathState::Unconfirmed
         };
         let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id) else { return false };
         let room = bytes

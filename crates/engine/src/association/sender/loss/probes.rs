@@ -64,8 +64,7 @@ impl Association {
             let Some(p) = self.paths.get(i) else { continue };
             // Not one that the peer named: it may be a bystander's (RFC 5062 §2).
             let own = matches!(p.origin, Origin::Handshake | Origin::AddedByUs);
-            let may_answer =
-                own && p.state == PathState::Unconfirmed && p.access.known_to_peer && !p.access.interface_down;
+            let may_answer = own && p.state == PathState::Unconfirmed && p.access.is_open();
             if !may_answer {
                 continue;
             }
