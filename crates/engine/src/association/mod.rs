@@ -206,7 +206,7 @@ impl Association {
             last_rtt: p.rtt.last(),
             rto: self.rto(p.id),
             packet_size: self.packet_size(p.id),
-            discovery: p.mtu.discovery.as_ref().map(|d| d.state()),
+            discovery: p.mtu.discovery().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
             capacity: p.capacity.rate(),
             one_way: p.one_way.least(),

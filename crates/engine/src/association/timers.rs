@@ -65,7 +65,7 @@ impl Association {
             offer(p.timers.deadline(PathTimer::Reordering), TimerReason::Loss(p.id));
             offer(p.timers.deadline(PathTimer::Suspicion), TimerReason::Suspect(p.id));
             offer(p.timers.deadline(PathTimer::Heartbeat), TimerReason::Heartbeat(p.id));
-            offer(p.mtu.discovery.as_ref().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
+            offer(p.mtu.discovery().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
             if waiting && p.flight.bytes() < p.congestion.cwnd {
                 offer(p.pace.wakeup(), TimerReason::Policy);
             }
@@ -125,7 +125,7 @@ impl Association {
             if self.paths[i].timers.is_due(PathTimer::Heartbeat, now) {
                 self.on_heartbeat_timer(now, id);
             }
-            if due(self.paths[i].mtu.discovery.as_ref().and_then(|d| d.deadline())) {
+            if due(self.paths[i].mtu.discovery().and_then(|d| d.deadline())) {
                 self.on_path_mtu_timer(now, id);
             }
             self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.pace.wake(now));

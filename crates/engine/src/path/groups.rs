@@ -2,16 +2,6 @@
 
 use super::*;
 
-/// How large packets may be.
-pub(crate) struct PathMtu {
-    /// Largest SCTP packet the path was found to carry, bytes; at most the association's.
-    pub packet_size: usize,
-    /// Looks for the largest packet, where that was asked for.
-    pub discovery: Option<Box<Discovery>>,
-    /// The user knows that it carries small packets only.
-    pub small_packets: bool,
-}
-
 /// The congestion window and what governs it (RFC 9260 §7).
 pub(crate) struct Congestion {
     pub cwnd: u64,

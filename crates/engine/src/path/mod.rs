@@ -14,6 +14,7 @@ mod health;
 mod heartbeats;
 mod jumps;
 mod least;
+mod mtu;
 pub(crate) mod one_way;
 mod pace;
 pub(crate) mod probing;
@@ -32,12 +33,12 @@ use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
 use anabranch_policy::window::Window;
 use capacity::Capacity;
-use discovery::Discovery;
 use expiry::Expiries;
 use flight::Flight;
-use groups::{Congestion, PathMtu};
+use groups::Congestion;
 use health::Health;
 pub(crate) use heartbeats::PendingHeartbeat;
+use mtu::PathMtu;
 use one_way::OneWay;
 use pace::Pace;
 use probing::Probing;
@@ -171,7 +172,7 @@ impl Path {
             capacity: Capacity::default(),
             counters: PathCounters::default(),
             access: Access::new(origin != Origin::AddedByUs),
-            mtu: PathMtu { packet_size: usize::MAX, discovery: None, small_packets: false },
+            mtu: PathMtu::new(),
             congestion: Congestion {
                 cwnd: start.cwnd,
                 ssthresh: start.ssthresh,

@@ -51,7 +51,7 @@ impl Path {
         if !lost && let Some(p) = self.flight.packet(tx_seq) {
             self.progress.arrive(tx_seq, &p.at_send);
         }
-        if let Some(d) = &mut self.mtu.discovery
+        if let Some(d) = self.mtu.discovery_mut()
             && let Some(p) = self.flight.packet(tx_seq).filter(|p| p.size > 0 && !p.counted_lost)
         {
             d.data_fate(p.sent_at, p.size.into(), lost);

@@ -255,7 +255,7 @@ impl Association {
             return;
         }
         let Some(HeartbeatAnswer { sent_at, awaits, .. }) = p.heartbeat_answered(now, nonce) else { return };
-        if let Some(d) = &mut p.mtu.discovery {
+        if let Some(d) = p.mtu.discovery_mut() {
             d.small_arrived(sent_at);
             self.look_for_black_holes(now);
         }

@@ -2,7 +2,6 @@
 
 use crate::association::Association;
 use crate::event::{Event, PathReason};
-use crate::path::discovery::Discovery;
 use crate::path::{FirstWindow, LocalId, Origin, Path, PathTimer, initial_window};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};
@@ -32,7 +31,7 @@ impl Association {
             && let Some(p) = self.paths.get_mut(id.index())
         {
             let (base, floor) = (self.config.mtu.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
-            p.mtu.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
+            p.mtu.search(wanted, base, floor.min(base));
         }
         self.follow_tsns();
     }
@@ -98,7 +97,7 @@ impl Association {
     /// path.
     pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
-        p.mtu.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
+        p.mtu.limit(size.max(crate::AssocConfig::MIN_PACKET_SIZE));
         self.settle_mtu();
         for p in self.paths.list.iter_mut() {
             p.congestion.cwnd = p.congestion.cwnd.max(self.paths.mtu);
@@ -151,7 +150,7 @@ impl Association {
                     ssthresh: self.config.sending.initial_ssthresh,
                 };
                 p.reset_congestion(start, (self.policies.window)());
-                if let Some(d) = &mut p.mtu.discovery {
+                if let Some(d) = p.mtu.discovery_mut() {
                     d.disconnected(true);
                 }
                 self.readd_path(now, id, true);

@@ -9,9 +9,6 @@ use anabranch_base::{Instant, PathId, PathSet};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{COMMON_HEADER_LEN, Pad, kind};
 
-/// Bytes of a UDP header.
-const UDP_HEADER_LEN: usize = 8;
-
 impl Association {
     /// Bytes of a message that leaves in one packet, whatever path it takes now.
     pub fn max_payload(&self) -> usize {
@@ -26,7 +23,7 @@ impl Association {
     /// Packet size with the AUTH chunk that every packet may get.
     fn whole_packet(&self, path: PathId) -> usize {
         let Some(p) = self.paths.get(path.index()) else { return self.config.mtu.packet_size };
-        p.mtu.discovery.as_ref().map_or(self.config.mtu.packet_size, |d| d.size()).min(p.mtu.packet_size)
+        p.mtu.packet_size(self.config.mtu.packet_size)
     }
 
     /// Messages are cut for the smallest packet of all paths; where discovery looks for it, of those in use.
@@ -52,9 +49,7 @@ impl Association {
     fn name_small_paths(&mut self) {
         let whole = self.config.mtu.packet_size & !3;
         for p in self.paths.iter_mut() {
-            let Some(size) = p.mtu.discovery.as_ref().map(|d| d.size()) else { continue };
-            if (size < whole) != p.mtu.small_packets {
-                p.mtu.small_packets = size < whole;
+            if let Some(size) = p.mtu.news(whole) {
                 self.events.push_back(Event::PacketSize { path: p.id, size });
             }
         }
@@ -92,21 +87,16 @@ impl Association {
         }
         p.remote.set_port(port);
         self.paths.addresses_changed += 1;
-        match (before, port) {
-            (0, _) => {
-                p.mtu.packet_size =
-                    p.mtu.packet_size.min(most.max(p.mtu.discovery.as_ref().map_or(0, |d| d.size()))) - UDP_HEADER_LEN
-            }
-            (_, 0) => p.mtu.packet_size = p.mtu.packet_size.saturating_add(UDP_HEADER_LEN),
-            _ => return,
+        if before == 0 || port == 0 {
+            p.mtu.encapsulate(before == 0, most);
+            self.settle_mtu();
         }
-        self.settle_mtu();
     }
 
     /// A path came into use, or left it.
     pub(in crate::association) fn note_connectivity(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        let Some(d) = &mut p.mtu.discovery else { return };
+        let Some(d) = p.mtu.discovery_mut() else { return };
         match p.state {
             PathState::Active => d.connected(now),
             _ => d.disconnected(p.flight.has_above(self.config.mtu.packet_size)),
@@ -117,7 +107,7 @@ impl Association {
     pub(in crate::association) fn on_path_mtu_timer(&mut self, now: Instant, id: PathId) {
         let timeout = self.rto(id);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        let Some(d) = &mut p.mtu.discovery else { return };
+        let Some(d) = p.mtu.discovery_mut() else { return };
         let size = d.due(now);
         if let Some(size) = size.filter(|_| p.access.is_known()) {
             let nonce = self.paths.nonces.next();
@@ -129,7 +119,7 @@ impl Association {
 
     /// Is this HEARTBEAT ACK the answer to a probe of the path's size?
     pub(in crate::association) fn probe_answered(&mut self, now: Instant, id: PathId, nonce: u64) -> bool {
-        let discovery = self.paths.get_mut(id.index()).and_then(|p| p.mtu.discovery.as_mut());
+        let discovery = self.paths.get_mut(id.index()).and_then(|p| p.mtu.discovery_mut());
         let found = discovery.is_some_and(|d| d.answered(now, nonce));
         if found {
             self.settle_mtu();
@@ -149,7 +139,7 @@ impl Association {
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
             let (id, round_trip) = (p.id, p.rtt.srtt());
-            let Some(d) = &mut p.mtu.discovery else { continue };
+            let Some(d) = p.mtu.discovery_mut() else { continue };
             if full {
                 d.forget_lost();
             } else if d.black_hole(now, round_trip) {
@@ -184,7 +174,7 @@ impl Association {
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
         let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
         // What a peer without room drops tells nothing of the path.
-        if p.mtu.discovery.is_some() && !full && carries_data() {
+        if p.mtu.discovery().is_some() && !full && carries_data() {
             p.flight.note_size(len);
         }
     }

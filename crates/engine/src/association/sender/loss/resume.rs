@@ -40,7 +40,7 @@ impl Association {
             if resumed.answered > Instant::ZERO {
                 self.repair_overtaken(now, id, resumed.answered);
             }
-            if let Some(d) = self.paths.get_mut(i).and_then(|p| p.mtu.discovery.as_mut()).filter(|_| resumed.dark) {
+            if let Some(d) = self.paths.get_mut(i).and_then(|p| p.mtu.discovery_mut()).filter(|_| resumed.dark) {
                 d.answers_again(now);
             }
             let initial = self.paths.initial_cwnd();
