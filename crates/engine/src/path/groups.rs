@@ -15,8 +15,6 @@ pub(crate) struct Congestion {
     pub recovery_exit: Option<u64>,
     /// Highest TSN sent when the last recovery episode began.
     pub recover_tsn: u64,
-    /// What few policies ask for.
-    pub followed: Option<Box<Followed>>,
     /// One packet may ignore the window (RFC 9260 §7.2.4 step 3, §6.3.3 E3).
     pub free_pass: bool,
     pub burst_left: u16,

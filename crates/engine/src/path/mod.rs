@@ -9,6 +9,7 @@ pub(crate) mod discovery;
 mod expired;
 pub(crate) mod expiry;
 pub(crate) mod flight;
+mod followed;
 mod groups;
 mod health;
 mod heartbeats;
@@ -19,7 +20,7 @@ pub(crate) mod one_way;
 mod pace;
 pub(crate) mod probing;
 mod progress;
-pub(crate) mod pseudo_cumulative;
+mod pseudo_cumulative;
 pub(crate) mod rate;
 pub(crate) mod rtt;
 mod shown;
@@ -35,6 +36,7 @@ use anabranch_policy::window::Window;
 use capacity::Capacity;
 use expiry::Expiries;
 use flight::Flight;
+use followed::Followed;
 use groups::Congestion;
 use health::Health;
 pub(crate) use heartbeats::PendingHeartbeat;
@@ -43,7 +45,6 @@ use one_way::OneWay;
 use pace::Pace;
 use probing::Probing;
 use progress::Progress;
-use pseudo_cumulative::PseudoCumulative;
 use rate::RateEstimator;
 use rtt::RttEstimator;
 use std::net::SocketAddr;
@@ -99,17 +100,6 @@ pub(crate) enum Origin {
     Listed,
 }
 
-/// What is followed of a path by its TSN.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Followed {
-    /// The next progress, for windows.
-    pub pseudo: PseudoCumulative,
-    /// The lowest in flight, which T3 is for.
-    pub lowest: Option<u64>,
-    /// The one that is timed.
-    pub timed: Option<u64>,
-}
-
 pub(crate) struct Path {
     pub id: PathId,
     pub local: LocalId,
@@ -131,6 +121,8 @@ pub(crate) struct Path {
     pub probing: Probing,
     pub progress: Progress,
     pub pace: Pace,
+    /// What few policies ask for.
+    followed: Option<Box<Followed>>,
 }
 
 /// Where the window of a path begins, bytes.
@@ -182,7 +174,6 @@ impl Path {
                 reference_rtt: Duration::ZERO,
                 recovery_exit: None,
                 recover_tsn: 0,
-                followed: None,
                 free_pass: false,
                 burst_left: 0,
                 decayed_until: Instant::ZERO,
@@ -193,6 +184,16 @@ impl Path {
             probing: Probing::default(),
             progress: Progress::default(),
             pace: Pace::default(),
+            followed: None,
+        }
+    }
+
+    /// TSNs begin anew, and nothing is in flight.
+    pub fn begin_anew(&mut self) {
+        self.timers.begin_anew();
+        self.congestion.recover_tsn = 0;
+        if let Some(followed) = self.followed_mut() {
+            *followed = Followed::default();
         }
     }
 

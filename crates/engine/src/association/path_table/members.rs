@@ -39,7 +39,7 @@ impl Association {
     /// Paths keep what their policies want to be followed by its TSN.
     pub(in crate::association) fn follow_tsns(&mut self) {
         if self.policies.follow_tsns() {
-            self.paths.iter_mut().for_each(|p| _ = p.congestion.followed.get_or_insert_default());
+            self.paths.iter_mut().for_each(|p| p.follow());
         }
     }
 

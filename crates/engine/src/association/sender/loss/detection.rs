@@ -164,8 +164,8 @@ impl Association {
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
         let to = p.congestion.window.on_loss(&cx, path, &e, cause);
-        if let Some(followed) = p.congestion.followed.as_mut().filter(|_| new_episode) {
-            followed.timed = None;
+        if let Some(followed) = p.followed_mut().filter(|_| new_episode) {
+            followed.stop_timing();
         }
         if new_episode && cause != Cause::Reordering {
             p.congestion.cwnd = to.cwnd.max(mtu);

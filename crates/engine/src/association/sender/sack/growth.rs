@@ -29,7 +29,7 @@ impl Association {
             cumulative_bytes: t.cumulative,
             fully_used: t.fully_used,
             oldest_advanced: match self.policies.expects_lowest_tsn() {
-                true => p.congestion.followed.as_ref().is_some_and(|f| f.pseudo.progress),
+                true => p.followed().is_some_and(|f| f.has_progressed()),
                 false => p.flight.expected_seq() > t.expected,
             },
             cumulative_advanced: advanced,

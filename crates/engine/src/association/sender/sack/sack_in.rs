@@ -161,8 +161,8 @@ impl Association {
         self.scratch.flight_before.clear();
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
-            if let Some(followed) = &mut p.congestion.followed {
-                followed.pseudo.progress = false;
+            if let Some(followed) = p.followed_mut() {
+                followed.begin_sack();
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
@@ -229,8 +229,8 @@ impl Association {
     fn search_expected(&mut self) {
         for p in self.paths.iter_unseen() {
             let (board, id) = (&self.sender.board, p.id);
-            if let Some(followed) = &mut p.congestion.followed {
-                followed.pseudo.search(|from, again| board.lowest_on(id, from, again));
+            if let Some(followed) = p.followed_mut() {
+                followed.expect(|from, again| board.lowest_on(id, from, again));
             }
         }
     }
@@ -269,8 +269,8 @@ impl Association {
             // The late arrival of what was given as lost says nothing about what left after that.
             self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
         }
-        if let Some(followed) = last_path.and_then(|p| self.paths.get_mut(p.index())?.congestion.followed.as_mut()) {
-            followed.pseudo.acknowledged(tsn, cumulatively);
+        if let Some(followed) = last_path.and_then(|p| self.paths.get_mut(p.index())?.followed_mut()) {
+            followed.acknowledge(tsn, cumulatively);
         }
         let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
         if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
@@ -280,9 +280,8 @@ impl Association {
             t.touched = true;
             t.gapped |= !cumulatively;
             t.cumulative += if cumulatively { len } else { 0 };
-            let followed = self.paths.get_mut(copy.path.index()).and_then(|p| p.congestion.followed.as_mut());
-            if let Some(followed) = followed.filter(|f| f.timed == Some(tsn)) {
-                followed.timed = None;
+            let followed = self.paths.get_mut(copy.path.index()).and_then(|p| p.followed_mut());
+            if followed.is_some_and(|f| f.end_timing(tsn)) {
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
             }
             // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.

@@ -105,7 +105,7 @@ impl Association {
     #[inline(never)]
     pub(in crate::association) fn lowest_moved(&mut self, path: usize) -> bool {
         let Some(p) = self.paths.get(path) else { return false };
-        let before = p.congestion.followed.as_ref().and_then(|f| f.lowest);
+        let before = p.followed().and_then(|f| f.lowest());
         let here = |tsn: u64| {
             self.sender.board.get(tsn).is_some_and(|c| match c.state {
                 ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
@@ -115,10 +115,10 @@ impl Association {
         };
         let first = before.unwrap_or(0).max(self.sender.board.cumulative() + 1);
         let now = if p.flight.bytes() == 0 { None } else { (first..self.sender.board.sent_end()).find(|t| here(*t)) };
-        if let Some(followed) = self.paths.get_for(path, Shown::Nothing).and_then(|p| p.congestion.followed.as_mut()) {
-            followed.lowest = now;
+        match self.paths.get_for(path, Shown::Nothing).and_then(|p| p.followed_mut()) {
+            Some(followed) => followed.move_lowest(now),
+            None => now.is_some(),
         }
-        now != before
     }
 
     /// T3 and its companions after an acknowledgement (§6.3.2).

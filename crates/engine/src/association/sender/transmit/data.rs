@@ -233,22 +233,18 @@ impl Association {
         if again {
             let old = self.sender.board.get(tsn).and_then(|c| c.last_path);
             let old = old.and_then(|o| Some((o, self.paths.get_for(o.index(), Shown::Nothing)?)));
-            if let Some((o, followed)) = old.and_then(|(o, p)| Some((o, p.congestion.followed.as_mut()?))) {
-                followed.timed = followed.timed.filter(|t| *t != tsn);
-                followed.pseudo.sent_again(o == path);
+            if let Some((o, followed)) = old.and_then(|(o, p)| Some((o, p.followed_mut()?))) {
+                followed.send_again(tsn, o == path);
             }
             let p = self.paths.get_for(path.index(), Shown::Nothing);
-            if let Some(followed) = p.and_then(|p| p.congestion.followed.as_mut()) {
-                followed.pseudo.repairs();
+            if let Some(followed) = p.and_then(|p| p.followed_mut()) {
+                followed.repair();
             }
-        } else if let Some(followed) = &mut p.congestion.followed {
-            followed.timed.get_or_insert(tsn);
+        } else if let Some(followed) = p.followed_mut() {
+            followed.send(tsn);
         }
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
-        if self.policies.times_lowest_tsn()
-            && let Some(followed) = p.congestion.followed.as_mut().filter(|f| f.lowest.is_none_or(|l| tsn <= l))
-        {
-            followed.lowest = Some(tsn);
+        if self.policies.times_lowest_tsn() && p.followed_mut().is_some_and(|f| f.is_lowest(tsn)) {
             // It is the earliest now: T3 starts anew with it.
             p.timers.stop(PathTimer::T3);
         }
