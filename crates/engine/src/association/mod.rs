@@ -197,8 +197,8 @@ impl Association {
             remote: p.remote,
             state: self.shown_state(p.state),
             standby: p.access.is_standby(),
-            cwnd: p.congestion.cwnd,
-            ssthresh: p.congestion.ssthresh,
+            cwnd: p.congestion.cwnd(),
+            ssthresh: p.congestion.ssthresh(),
             in_flight: p.flight.bytes(),
             srtt: p.rtt.srtt(),
             rttvar: p.rtt.rttvar(),
@@ -285,7 +285,7 @@ impl Association {
         let burst =
             if self.config.sending.max_burst == 0 || !applies { u16::MAX } else { self.config.sending.max_burst };
         for p in self.paths.iter_unseen() {
-            p.congestion.burst_left = burst;
+            p.congestion.allow_burst(burst);
         }
         self.sender.begin_opportunity();
     }

@@ -66,7 +66,7 @@ impl Association {
             offer(p.timers.deadline(PathTimer::Suspicion), TimerReason::Suspect(p.id));
             offer(p.timers.deadline(PathTimer::Heartbeat), TimerReason::Heartbeat(p.id));
             offer(p.mtu.discovery().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
-            if waiting && p.flight.bytes() < p.congestion.cwnd {
+            if waiting && p.congestion.has_room(p.flight.bytes()) {
                 offer(p.pace.wakeup(), TimerReason::Policy);
             }
         }

@@ -3,6 +3,7 @@
 mod access;
 mod answers;
 pub(crate) mod capacity;
+mod congestion;
 mod contact;
 mod delivered;
 pub(crate) mod discovery;
@@ -10,7 +11,6 @@ mod expired;
 pub(crate) mod expiry;
 pub(crate) mod flight;
 mod followed;
-mod groups;
 mod health;
 mod heartbeats;
 mod jumps;
@@ -34,10 +34,10 @@ use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
 use anabranch_policy::window::Window;
 use capacity::Capacity;
+use congestion::Congestion;
 use expiry::Expiries;
 use flight::Flight;
 use followed::Followed;
-use groups::Congestion;
 use health::Health;
 pub(crate) use heartbeats::PendingHeartbeat;
 use mtu::PathMtu;
@@ -165,19 +165,7 @@ impl Path {
             counters: PathCounters::default(),
             access: Access::new(origin != Origin::AddedByUs),
             mtu: PathMtu::new(),
-            congestion: Congestion {
-                cwnd: start.cwnd,
-                ssthresh: start.ssthresh,
-                partial_bytes_acked: 0,
-                growth_carry: 0,
-                window,
-                reference_rtt: Duration::ZERO,
-                recovery_exit: None,
-                recover_tsn: 0,
-                free_pass: false,
-                burst_left: 0,
-                decayed_until: Instant::ZERO,
-            },
+            congestion: Congestion::new(start, window),
             timers: Timers::default(),
             expiry: Expiries::default(),
             health: Health::default(),
@@ -191,7 +179,7 @@ impl Path {
     /// TSNs begin anew, and nothing is in flight.
     pub fn begin_anew(&mut self) {
         self.timers.begin_anew();
-        self.congestion.recover_tsn = 0;
+        self.congestion.begin_anew();
         if let Some(followed) = self.followed_mut() {
             *followed = Followed::default();
         }
@@ -230,42 +218,24 @@ impl Path {
 
     /// Congestion state back to where it began (RFC 9260 §7.2.5: another route).
     pub fn reset_congestion(&mut self, start: FirstWindow, window: Box<dyn Window>) {
-        self.congestion.cwnd = start.cwnd;
-        self.congestion.ssthresh = start.ssthresh;
-        self.congestion.partial_bytes_acked = 0;
-        self.congestion.growth_carry = 0;
-        self.congestion.window = window;
+        self.congestion.restart(start, window);
         self.rtt = RttEstimator::default();
         self.one_way = OneWay::default();
         self.rate.restart();
         self.capacity.restart();
-        self.congestion.recovery_exit = None;
         self.expiry.end_backoff();
     }
 
     /// Idle for longer than a round trip, which no RTO is below, with a window that is worth a look.
     pub fn may_decay(&self, now: Instant, mtu: u64) -> bool {
         let idle = self.flight.bytes() == 0 && self.pace.has_idled(now, self.rtt.srtt());
-        idle && self.congestion.cwnd > 4 * mtu && self.congestion.window.decays_while_idle()
+        idle && self.congestion.may_decay(mtu)
     }
 
-    /// An idle path knows less and less about its network: half the window for each `rto` without DATA, down to four
-    /// packets, and a threshold that remembers where it was (RFC 9260 §7.2.1).
+    /// Its window is what it would be by now (RFC 9260 §7.2.1).
     pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64) {
-        let Some(last) = self.pace.last_data_sent() else { return };
-        let first = self.congestion.decayed_until <= last;
-        let since = self.congestion.decayed_until.max(last);
-        let rounds = now.since(since).as_nanos() / rto.as_nanos().max(1);
-        if rounds == 0 {
-            return;
+        if let Some(last) = self.pace.last_data_sent() {
+            self.congestion.decay(now, last, rto, mtu);
         }
-        self.congestion.decayed_until = since + rto * rounds;
-        if first {
-            let c = &mut self.congestion;
-            c.ssthresh = c.window.idle_threshold(c.cwnd, c.ssthresh);
-        }
-        self.congestion.cwnd = (self.congestion.cwnd >> rounds.min(63)).max(4 * mtu);
-        self.congestion.partial_bytes_acked = 0;
-        self.congestion.growth_carry = 0;
     }
 }

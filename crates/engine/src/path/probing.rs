@@ -171,7 +171,7 @@ impl Path {
     /// Was that the answer to one of a pair? Each counts as a round trip.
     pub fn pair_answered(&mut self, now: Instant, nonce: u64) -> bool {
         let Some((rtt, least)) = self.probing.answer_pair(now, nonce) else { return false };
-        self.congestion.reference_rtt = least;
+        self.congestion.refer_to(least);
         self.sample_own_round_trip(now, rtt);
         self.counters.heartbeats_answered += 1;
         true

@@ -59,10 +59,10 @@ impl Path {
         *remote = Some(self.remote.ip());
         *state = self.state;
         *payload = mtu;
-        *cwnd = self.congestion.cwnd;
-        *ssthresh = self.congestion.ssthresh;
-        *partial_bytes_acked = self.congestion.partial_bytes_acked;
-        *in_recovery = self.congestion.recovery_exit.is_some();
+        *cwnd = self.congestion.cwnd();
+        *ssthresh = self.congestion.ssthresh();
+        *partial_bytes_acked = self.congestion.partial_bytes_acked();
+        *in_recovery = self.congestion.in_recovery();
         *in_flight = self.flight.bytes();
         *packets_in_flight = self.flight.packets();
         *srtt = self.rtt.srtt();
@@ -79,7 +79,7 @@ impl Path {
         *stalled_at = self.rtt.stalled_at();
         *one_way = self.one_way.least();
         *recent_one_way = self.one_way.recent();
-        *reference_rtt = self.congestion.reference_rtt;
+        *reference_rtt = self.congestion.reference_rtt();
         *backoff = self.expiry.backoff();
         *consecutive_timeouts = self.expiry.in_a_row();
         *errors = self.health.errors();

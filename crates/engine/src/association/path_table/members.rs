@@ -100,7 +100,7 @@ impl Association {
         p.mtu.limit(size.max(crate::AssocConfig::MIN_PACKET_SIZE));
         self.settle_mtu();
         for p in self.paths.list.iter_mut() {
-            p.congestion.cwnd = p.congestion.cwnd.max(self.paths.mtu);
+            p.congestion.widen(self.paths.mtu);
         }
         true
     }
@@ -252,7 +252,7 @@ impl Association {
             if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
                 let first = initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote);
-                p.congestion.cwnd = p.congestion.cwnd.min(first).max(self.paths.mtu);
+                p.congestion.narrow(first, self.paths.mtu);
                 p.expiry.end_backoff();
                 self.send_train(now, id);
             }

@@ -41,7 +41,7 @@ impl Association {
         }
         self.paths.set_mtu(mtu);
         // A window has room for a packet, whatever that is by now.
-        self.paths.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
+        self.paths.iter_mut().for_each(|p| p.congestion.widen(mtu));
         self.paths.note_initial_window(self.config.sending.initial_window);
     }
 
@@ -124,7 +124,7 @@ impl Association {
         if found {
             self.settle_mtu();
             let mtu = self.paths.mtu;
-            self.paths.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
+            self.paths.iter_mut().for_each(|p| p.congestion.widen(mtu));
             self.path_answered(now, id);
         }
         found

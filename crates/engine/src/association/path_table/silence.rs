@@ -115,12 +115,10 @@ impl Association {
         let most = (packets * self.paths.mtu).min((2 * self.paths.mtu).max(FIRST_WINDOW));
         let sound = |p: &&mut Path| {
             let in_use = p.id != left && p.state == PathState::Active;
-            in_use && p.health.errors() == 0 && !p.expiry.is_silent() && p.congestion.recovery_exit.is_none()
+            in_use && p.health.errors() == 0 && !p.expiry.is_silent() && !p.congestion.in_recovery()
         };
         for p in self.paths.iter_mut().filter(sound) {
-            let busy = p.flight.bytes();
-            let wanted = if busy == 0 { most } else { (busy + most).min(p.congestion.ssthresh) };
-            p.congestion.cwnd = p.congestion.cwnd.max(wanted);
+            p.congestion.take_over(p.flight.bytes(), most);
         }
     }
 

@@ -17,7 +17,7 @@ impl Association {
     pub fn warm_up(&mut self, now: Instant) -> bool {
         self.means_to_send(now);
         let answered = |p: &crate::path::Path| {
-            let known = !p.probing.awaits_train() || !p.congestion.window.wants_train();
+            let known = !p.probing.awaits_train() || !p.congestion.wants_train();
             !p.access.is_up() || p.health.errors() > 0 || p.state != PathState::Unconfirmed && known
         };
         self.handshake.state().is_connected() && self.paths.iter().all(answered)
@@ -38,7 +38,7 @@ impl Association {
         if !self.sender.sends() {
             return;
         }
-        let wanted = |p: &&crate::path::Path| p.congestion.window.wants_train() && p.access.is_open();
+        let wanted = |p: &&crate::path::Path| p.congestion.wants_train() && p.access.is_open();
         if self.paths.get(id.index()).filter(wanted).is_none() {
             return;
         }
@@ -71,10 +71,8 @@ impl Association {
         let rtt = p.rtt.min_rtt();
         p.capacity.guess(now, rate, rtt);
         let v = self.views.path(&mut self.paths, &self.policies, id);
-        if let (Some(v), Some(p)) = (v, self.paths.get_mut(id.index()))
-            && let Some(window) = p.congestion.window.on_train(now, v)
-        {
-            p.congestion.cwnd = p.congestion.cwnd.max(window);
+        if let (Some(v), Some(p)) = (v, self.paths.get_mut(id.index())) {
+            p.congestion.learn(now, v);
         }
         self.opportunity();
     }

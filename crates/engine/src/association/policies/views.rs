@@ -95,8 +95,8 @@ impl Views {
         }
         for id in touched.window.iter() {
             if let (Some(p), Some(v)) = (paths.get(id.index()), self.paths.get_mut(id.index())) {
-                (v.cwnd, v.ssthresh) = (p.congestion.cwnd, p.congestion.ssthresh);
-                v.partial_bytes_acked = p.congestion.partial_bytes_acked;
+                (v.cwnd, v.ssthresh) = (p.congestion.cwnd(), p.congestion.ssthresh());
+                v.partial_bytes_acked = p.congestion.partial_bytes_acked();
             }
         }
         paths.note_shown();
@@ -218,7 +218,7 @@ impl Association {
     fn has_room(&self, p: &Path, now: Instant) -> bool {
         let held = if self.holds_place() { self.sender.marked_bytes_on(p.id) } else { 0 };
         has_window(p, now)
-            && (p.expiry.may_probe() || p.flight.bytes() + held < p.congestion.cwnd)
+            && (p.expiry.may_probe() || p.congestion.has_room(p.flight.bytes() + held))
             && (!self.policies.ask(Asks::SHARE) || self.has_share(p))
     }
 
@@ -283,9 +283,8 @@ pub(in crate::association) fn has_window(p: &Path, now: Instant) -> bool {
     let proven = p.expiry.allows_beside(p.flight.packets());
     let known = p.capacity.rate();
     let together = if known >= FAST { FAST_TOGETHER } else { PACED_TOGETHER };
-    // Where packets are paced at a known rate that bounds bursts, to less than a count would on a slow path.
-    let burst = p.congestion.burst_left > 0 || known > Rate::ZERO && p.congestion.window.paces();
-    (p.expiry.may_probe() || proven && p.flight.bytes() < p.congestion.cwnd) && burst && p.pace.allows(now, together)
+    let burst = p.congestion.allows_burst(known > Rate::ZERO);
+    (p.expiry.may_probe() || proven && p.congestion.has_room(p.flight.bytes())) && burst && p.pace.allows(now, together)
 }
 
 /// Facts for an [`AssocView`] that are not in [`Views`], gathered before policies are borrowed.

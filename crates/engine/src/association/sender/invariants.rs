@@ -23,8 +23,8 @@ impl Association {
             if p.flight.bytes() > 0 && !p.timers.runs(PathTimer::T3) {
                 return Err(format!("{:?}: {} bytes in flight and no T3", p.id, p.flight.bytes()));
             }
-            if p.congestion.cwnd < self.paths.mtu() {
-                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.congestion.cwnd));
+            if p.congestion.cwnd() < self.paths.mtu() {
+                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.congestion.cwnd()));
             }
         }
         if self.sender.board.reneged() > 0

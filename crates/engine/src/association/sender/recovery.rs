@@ -2,26 +2,18 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
-use anabranch_base::PathId;
 
 impl Association {
     /// What is left of Max.Burst is left for all paths. It is over with the packet that the window would have allowed.
     pub(in crate::association) fn share_burst(&mut self, left: u16) {
         for i in 0..self.paths.len() {
             if let Some(p) = self.paths.get_for(i, Shown::Nothing) {
-                p.congestion.burst_left = left;
+                p.congestion.allow_burst(left);
             }
         }
-        let room = self.paths.get(self.paths.primary().index()).is_some_and(|p| p.flight.bytes() < p.congestion.cwnd);
+        let room =
+            self.paths.get(self.paths.primary().index()).is_some_and(|p| p.congestion.has_room(p.flight.bytes()));
         self.sender.burst_armed &= left > 0 || !room;
-    }
-
-    /// An episode has begun on a path.
-    pub(in crate::association) fn note_recovery(&mut self, path: PathId) {
-        let end = self.sender.board.sent_end() - 1;
-        if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
-            p.congestion.recover_tsn = end;
-        }
     }
 
     /// Does what was given as lost keep its place in the windows until it was sent again?

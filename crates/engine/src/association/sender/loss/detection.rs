@@ -12,7 +12,7 @@ use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
-use anabranch_policy::recovery::{Loss, Pass};
+use anabranch_policy::recovery::Pass;
 use anabranch_policy::view::{CopyView, SackView};
 
 /// Which copies of a path may be missing.
@@ -158,33 +158,34 @@ impl Association {
         let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        let c = &p.congestion;
-        let loss = Loss { in_episode: c.recovery_exit.is_some(), beyond: highest > c.recover_tsn };
+        let loss = p.congestion.place_loss(highest);
         let new_episode = kind == LossKind::Timeout || self.policies.recovery.begins(&loss);
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
-        let to = p.congestion.window.on_loss(&cx, path, &e, cause);
+        let to = p.congestion.judge_loss(&cx, path, &e, cause);
         if let Some(followed) = p.followed_mut().filter(|_| new_episode) {
             followed.stop_timing();
         }
         if new_episode && cause != Cause::Reordering {
-            p.congestion.cwnd = to.cwnd.max(mtu);
-            p.congestion.ssthresh = to.ssthresh;
-            p.congestion.partial_bytes_acked = to.partial_bytes_acked;
-            p.congestion.growth_carry = 0;
+            p.congestion.cut(&to, mtu);
             p.counters.recoveries += 1;
         }
         match kind {
-            LossKind::FastRetransmit if new_episode => {
-                p.congestion.recovery_exit = p.flight.next_seq().checked_sub(1);
-                p.congestion.free_pass = self.policies.recovery.pass(true) != Pass::No;
-                self.note_recovery(path);
+            LossKind::FastRetransmit => {
+                if new_episode {
+                    p.congestion.begin_episode(p.flight.next_seq().checked_sub(1));
+                    p.congestion.note_sent_end(self.sender.board.sent_end() - 1);
+                    p.congestion.end_pass();
+                }
+                if self.policies.recovery.pass(new_episode) != Pass::No {
+                    p.congestion.give_pass();
+                }
             }
-            LossKind::FastRetransmit => p.congestion.free_pass |= self.policies.recovery.pass(false) != Pass::No,
             LossKind::Timeout => {
-                p.congestion.recovery_exit =
-                    p.congestion.recovery_exit.filter(|_| !self.policies.recovery.timeout_ends());
-                p.congestion.free_pass = true;
+                if self.policies.recovery.timeout_ends() {
+                    p.congestion.end_episode();
+                }
+                p.congestion.give_pass();
             }
         }
         let facts = self.facts(now);
@@ -354,7 +355,7 @@ impl Association {
         });
         let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
         // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
-        if p.flight.bytes() >= p.congestion.cwnd {
+        if !p.congestion.has_room(p.flight.bytes()) {
             p.expiry.allow_probe();
         }
         self.sender.copies_due.push_back((c.tsn, path));

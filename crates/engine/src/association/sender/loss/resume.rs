@@ -46,7 +46,7 @@ impl Association {
             let initial = self.paths.initial_cwnd();
             if let Some(p) = self.paths.get_mut(i).filter(|_| resumed.dark) {
                 // It is no window of losses in a queue: what waits begins as on a path that idled (RFC 9260 §7.2.1).
-                p.congestion.cwnd = p.congestion.cwnd.max(initial);
+                p.congestion.widen(initial);
             }
             self.leave_for(now, id);
         }

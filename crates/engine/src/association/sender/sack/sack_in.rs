@@ -9,7 +9,7 @@ use crate::event::CloseReason;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, Tsn};
 use anabranch_policy::Asks;
-use anabranch_policy::recovery::{Bursts, Pass, Progress};
+use anabranch_policy::recovery::{Bursts, Pass};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, NrSack, Sack};
 
@@ -166,7 +166,7 @@ impl Association {
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
-                fully_used: p.flight.bytes() >= p.congestion.cwnd,
+                fully_used: !p.congestion.has_room(p.flight.bytes()),
                 oldest_before: p.flight.oldest_seq(),
                 expected: p.flight.expected_seq(),
                 ..PathTally::default()
@@ -237,10 +237,10 @@ impl Association {
 
     /// A pass that the SACK before gave has had its chance, where it is only good until the next one.
     fn end_passes(&mut self) {
-        if self.paths.iter().any(|p| p.congestion.free_pass)
+        if self.paths.iter().any(|p| p.congestion.has_pass())
             && matches!(self.policies.recovery.pass(true), Pass::BeforeNextSack | Pass::OnItsPath)
         {
-            self.paths.iter_unseen().for_each(|p| p.congestion.free_pass = false);
+            self.paths.iter_unseen().for_each(|p| p.congestion.end_pass());
         }
     }
 
@@ -395,13 +395,9 @@ impl Association {
             if t.touched {
                 p.expiry.end_row();
             }
-            let over = |exit: u64| {
-                let own = p.flight.oldest_seq().is_none_or(|s| s > exit);
-                let all = self.sender.board.cumulative() >= p.congestion.recover_tsn;
-                self.policies.recovery.over(&Progress { own, all })
-            };
-            if p.congestion.recovery_exit.is_some_and(over) {
-                p.congestion.recovery_exit = None;
+            let progress = p.congestion.progress(|| p.flight.oldest_seq(), self.sender.board.cumulative());
+            if progress.is_some_and(|so_far| self.policies.recovery.over(&so_far)) {
+                p.congestion.end_episode();
             }
         }
     }

@@ -96,7 +96,7 @@ impl Association {
         let newly = self.scratch.acks.get(path).and_then(|t| t.proven);
         match self.paths.get(path) {
             // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
-            Some(p) if advanced && p.congestion.recovery_exit.is_some() => p.progress.proven().or(newly),
+            Some(p) if advanced && p.congestion.in_recovery() => p.progress.proven().or(newly),
             _ => newly,
         }
     }

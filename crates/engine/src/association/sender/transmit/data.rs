@@ -10,7 +10,7 @@ use crate::path::PathTimer;
 use crate::path::rate::DeliveredAtSend;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState, LiveCopy};
-use anabranch_base::{Instant, PathId, PathSet, Rate};
+use anabranch_base::{Instant, PathId, PathSet};
 use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::path_scheduler::Settled;
@@ -143,9 +143,9 @@ impl Association {
     /// Asks the retransmission policy; gates the answer by window and free passes.
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
         let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
-        let pass = self.paths.iter().position(|p| p.congestion.free_pass);
+        let pass = self.paths.iter().position(|p| p.congestion.has_pass());
         let at_home = pass.is_some() && self.policies.recovery.pass(true) == Pass::OnItsPath;
-        let own = |p: &&crate::path::Path| p.congestion.free_pass && at_home;
+        let own = |p: &&crate::path::Path| p.congestion.has_pass() && at_home;
         let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
         let bound = self.sender.board.get(self.sender.board.extend(chunk.tsn)).and_then(|c| c.bound);
         let bound = bound.filter(|b| candidates.has(*b));
@@ -174,11 +174,11 @@ impl Association {
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
             let alone = p.expiry.allows_beside(p.flight.packets());
-            let passes = pass.is_some() && (p.congestion.free_pass || !at_home);
+            let passes = pass.is_some() && (p.congestion.has_pass() || !at_home);
             if has_window(p, now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
-                    self.paths[lossy].congestion.free_pass = false;
+                    self.paths[lossy].congestion.end_pass();
                 }
                 self.policies.retransmission.settle();
                 return Some(id);
@@ -321,9 +321,8 @@ impl Association {
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
-        p.congestion.burst_left = p.congestion.burst_left.saturating_sub(1);
+        let left = p.congestion.spend_burst();
         if self.policies.ask(Asks::REPAIRED) && self.policies.recovery.bursts() == Bursts::AfterRepair {
-            let left = p.congestion.burst_left;
             self.share_burst(left);
         }
         let cx = self.views.see(&mut self.paths, &self.policies, facts);
@@ -334,8 +333,7 @@ impl Association {
             let at = probes::next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max);
             p.timers.plan_window_probe(at);
         }
-        p.congestion.window.on_sent(now, p.flight.next_seq() - 1, v);
-        if let Some(rate) = p.congestion.window.pace(v).filter(|r| *r > Rate::ZERO) {
+        if let Some(rate) = p.congestion.send(now, p.flight.next_seq() - 1, v) {
             p.pace.take_time(now, rate, payload);
         }
         let asks = self.policies.asks();

@@ -333,7 +333,7 @@ impl Association {
 
     pub(in crate::association) fn note_app_limited(&mut self, now: Instant) {
         for p in self.paths.iter_unseen() {
-            if has_window(p, now) || p.congestion.window.paces() && p.flight.bytes() < p.congestion.cwnd {
+            if has_window(p, now) || p.congestion.paces() && p.congestion.has_room(p.flight.bytes()) {
                 p.rate.app_limited(p.flight.bytes());
             }
         }
