@@ -100,7 +100,7 @@ impl Slot {
         let a = &self.association;
         a.paths
             .iter()
-            .any(|p| !p.access.is_disowned() && PeerKey::new(p.local, p.remote, a.handshake.peer_port()) == *key)
+            .any(|p| !p.access.is_disowned() && PeerKey::new(p.local(), p.remote(), a.handshake.peer_port()) == *key)
     }
 }
 
@@ -268,7 +268,7 @@ impl Endpoint {
             if p.access.is_disowned() {
                 continue;
             }
-            let key = PeerKey::new(p.local, p.remote, s.association.handshake.peer_port());
+            let key = PeerKey::new(p.local(), p.remote(), s.association.handshake.peer_port());
             if self.of_peer(&key).is_none() {
                 let hash = self.keys.of_peer(&key);
                 self.by_peer.insert(hash, id.place());

@@ -188,14 +188,14 @@ impl Association {
 
     /// Paths in the order of their ids.
     pub fn paths(&self) -> impl Iterator<Item = (PathId, PathStats)> + '_ {
-        self.paths.iter().map(|p| (p.id, self.path_stats(p)))
+        self.paths.iter().map(|p| (p.id(), self.path_stats(p)))
     }
 
     fn path_stats(&self, p: &Path) -> PathStats {
         PathStats {
-            local: p.local.0,
-            remote: p.remote,
-            state: self.shown_state(p.state),
+            local: p.local().0,
+            remote: p.remote(),
+            state: self.shown_state(p.state()),
             standby: p.access.is_standby(),
             cwnd: p.congestion.cwnd(),
             ssthresh: p.congestion.ssthresh(),
@@ -204,8 +204,8 @@ impl Association {
             rttvar: p.rtt.rttvar(),
             min_rtt: p.rtt.min_rtt(),
             last_rtt: p.rtt.last(),
-            rto: self.rto(p.id),
-            packet_size: self.packet_size(p.id),
+            rto: self.rto(p.id()),
+            packet_size: self.packet_size(p.id()),
             discovery: p.mtu.discovery().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
             capacity: p.capacity.rate(),

@@ -59,13 +59,13 @@ impl Association {
         }
         let waiting = self.sender.has_waiting_data();
         for p in self.paths.iter() {
-            offer(p.timers.deadline(PathTimer::T3), TimerReason::Retransmission(p.id));
-            offer(p.timers.deadline(PathTimer::TailProbe), TimerReason::Loss(p.id));
-            offer(p.timers.deadline(PathTimer::WindowProbe), TimerReason::Loss(p.id));
-            offer(p.timers.deadline(PathTimer::Reordering), TimerReason::Loss(p.id));
-            offer(p.timers.deadline(PathTimer::Suspicion), TimerReason::Suspect(p.id));
-            offer(p.timers.deadline(PathTimer::Heartbeat), TimerReason::Heartbeat(p.id));
-            offer(p.mtu.discovery().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
+            offer(p.timers.deadline(PathTimer::T3), TimerReason::Retransmission(p.id()));
+            offer(p.timers.deadline(PathTimer::TailProbe), TimerReason::Loss(p.id()));
+            offer(p.timers.deadline(PathTimer::WindowProbe), TimerReason::Loss(p.id()));
+            offer(p.timers.deadline(PathTimer::Reordering), TimerReason::Loss(p.id()));
+            offer(p.timers.deadline(PathTimer::Suspicion), TimerReason::Suspect(p.id()));
+            offer(p.timers.deadline(PathTimer::Heartbeat), TimerReason::Heartbeat(p.id()));
+            offer(p.mtu.discovery().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id()));
             if waiting && p.congestion.has_room(p.flight.bytes()) {
                 offer(p.pace.wakeup(), TimerReason::Policy);
             }

@@ -153,8 +153,8 @@ pub(super) fn start_packet(a: &Association, path: PathId, out: &mut Transmit) {
     out.path = Some(path);
     (out.may_divide, out.probe, out.may_be_marked) = (false, false, false);
     if let Some(p) = a.paths.get(path.index()) {
-        out.local = p.local;
-        out.remote = p.remote;
+        out.local = p.local();
+        out.remote = p.remote();
     }
     out.packet.start(a.handshake.header());
 }
@@ -216,7 +216,7 @@ impl Association {
         for p in self.paths.iter_unseen() {
             let bytes = p.pace.take_released();
             if bytes > 0 {
-                self.policies.path_quality.observe(&cx, Notice::Released { path: p.id, bytes });
+                self.policies.path_quality.observe(&cx, Notice::Released { path: p.id(), bytes });
             }
         }
     }

@@ -66,12 +66,12 @@ impl Access {
         self.removed
     }
 
-    /// Whoever is at its other end is not the peer.
+    /// The host at its other end is not the peer.
     pub fn disown(&mut self) {
         self.disowned = true;
     }
 
-    /// Is somebody else at its other end?
+    /// Is its other end another host than the peer?
     pub fn is_disowned(&self) -> bool {
         self.disowned
     }

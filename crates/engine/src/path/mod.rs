@@ -100,12 +100,14 @@ pub(crate) enum Origin {
     Listed,
 }
 
+/// What belongs together of a path is a group with private fields, in a file of its own; a path itself changes by the
+/// verbs below.
 pub(crate) struct Path {
-    pub id: PathId,
-    pub local: LocalId,
-    pub remote: SocketAddr,
-    pub origin: Origin,
-    pub state: PathState,
+    id: PathId,
+    local: LocalId,
+    remote: SocketAddr,
+    origin: Origin,
+    state: PathState,
     pub flight: Flight,
     pub rtt: RttEstimator,
     pub one_way: OneWay,
@@ -175,6 +177,71 @@ impl Path {
             followed: None,
         }
     }
+
+    // ---- which path it is
+
+    #[inline(always)]
+    pub fn id(&self) -> PathId {
+        self.id
+    }
+
+    /// Our end of it.
+    #[inline(always)]
+    pub fn local(&self) -> LocalId {
+        self.local
+    }
+
+    /// The peer's end of it.
+    #[inline(always)]
+    pub fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    /// How it became known to the peer.
+    #[inline(always)]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    #[inline(always)]
+    pub fn state(&self) -> PathState {
+        self.state
+    }
+
+    /// Its state is `to` from now on; answers what it was.
+    pub fn enter(&mut self, to: PathState) -> PathState {
+        core::mem::replace(&mut self.state, to)
+    }
+
+    /// Another host may have its addresses by now: whoever answers there has to show that it is the peer (RFC 5061 §5.3
+    /// F14).
+    pub fn doubt_owner(&mut self) {
+        self.state = PathState::Unconfirmed;
+        self.health.forget_errors();
+    }
+
+    /// The peer is at another UDP port of its address, or at none.
+    pub fn follow_port(&mut self, port: u16) {
+        self.remote.set_port(port);
+    }
+
+    /// The handshake goes on between other addresses, which are to be confirmed as those of a list are.
+    pub fn move_to(&mut self, local: LocalId, remote: SocketAddr) {
+        (self.local, self.remote, self.origin) = (local, remote, Origin::Listed);
+    }
+
+    /// The handshake runs over this path, or over another one, so that the peer is to learn this one.
+    pub fn take_part_in_handshake(&mut self, yes: bool) {
+        self.origin = if yes { Origin::Handshake } else { Origin::AddedByUs };
+        if yes { self.access.become_known() } else { self.access.become_unknown() }
+    }
+
+    /// The peer took its address away, and only the peer brings it back.
+    pub fn leave_to_peer(&mut self) {
+        self.origin = Origin::AddedByPeer;
+    }
+
+    // ---- what happens on it
 
     /// TSNs begin anew, and nothing is in flight.
     pub fn begin_anew(&mut self) {

@@ -154,7 +154,7 @@ impl Probing {
 }
 
 impl Path {
-    /// A HEARTBEAT ACK came; none when nobody asked that.
+    /// A HEARTBEAT ACK came; none when it answers nothing that was asked.
     pub fn heartbeat_answered(&mut self, now: Instant, nonce: u64) -> Option<HeartbeatAnswer> {
         let answer = self.probing.answer(nonce)?;
         self.counters.heartbeats_answered += 1;

@@ -45,7 +45,7 @@ impl Association {
     /// more than on any other.
     fn ask_for_answer(&mut self, now: Instant, path: PathId) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        if p.state == PathState::Unconfirmed || p.health.errors() > MOST_ASKED {
+        if p.state() == PathState::Unconfirmed || p.health.errors() > MOST_ASKED {
             return;
         }
         if !p.probing.awaits_answer() && p.health.doubt(now, self.config.timers.rto_initial) {
@@ -58,7 +58,7 @@ impl Association {
     pub(in crate::association) fn sack_target(&self) -> Option<PathId> {
         // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
         let is_peers = |p: &Path| {
-            p.state != PathState::Unconfirmed
+            p.state() != PathState::Unconfirmed
                 && p.access.is_known()
                 && !p.access.is_removed()
                 && !p.access.is_disowned()

@@ -168,9 +168,9 @@ impl Association {
     /// The peer should learn the address this path has now.
     pub(in crate::association) fn request_add(&mut self, now: Instant, id: PathId) {
         let ours =
-            self.paths.get(id.index()).is_some_and(|p| matches!(p.origin, Origin::Handshake | Origin::AddedByUs));
+            self.paths.get(id.index()).is_some_and(|p| matches!(p.origin(), Origin::Handshake | Origin::AddedByUs));
         let learnt_by_handshake =
-            self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.health.errors() == 0);
+            self.paths.get(id.index()).is_some_and(|p| p.origin() == Origin::Handshake && p.health.errors() == 0);
         if ours && !learnt_by_handshake {
             self.request_learning(now, id);
         }
@@ -213,7 +213,7 @@ impl Association {
         if self.addresses.wanted.is_empty() {
             return self.begin_ask(now);
         }
-        let Some(remote) = self.addresses.wanted.first().and_then(|p| self.paths.get(p.index())).map(|p| p.remote)
+        let Some(remote) = self.addresses.wanted.first().and_then(|p| self.paths.get(p.index())).map(|p| p.remote())
         else {
             return;
         };
@@ -255,15 +255,18 @@ impl Association {
     /// Sends such a request by the next path that works, which is none of the address that goes (§5.3 F6).
     fn send_ask(&mut self, now: Instant) {
         let works = |p: &&crate::path::Path| {
-            p.access.is_open() && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
+            p.access.is_open() && !matches!(p.state(), PathState::Unconfirmed | PathState::Inactive)
         };
-        let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id).collect();
+        let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id()).collect();
         let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
         let wait = self.doubled(self.config.timers.rto_initial, attempts.min(6));
         let Some(r) = self.addresses.request.as_mut() else { return };
         let path = usable.get(r.attempts as usize % usable.len().max(1)).copied();
         let any = || {
-            self.paths.iter().find(|p| p.access.is_known() && !p.access.is_removed() && p.access.is_up()).map(|p| p.id)
+            self.paths
+                .iter()
+                .find(|p| p.access.is_known() && !p.access.is_removed() && p.access.is_up())
+                .map(|p| p.id())
         };
         let path = path.or_else(any).unwrap_or(self.handshake.path());
         // Repeated from elsewhere, it does not tell which source address the peer has learnt.
@@ -273,8 +276,8 @@ impl Association {
         let (serial, params) = (r.serial, r.params.clone());
         let Some(p) = self.paths.get(path.index()) else { return };
         let learns = r.ask == Ask::Learn;
-        let address = self.config.addresses.listed.iter().find(|a| a.local == p.local && !learns).map(|a| a.ip);
-        let address = address.unwrap_or(wildcard(p.remote.ip()));
+        let address = self.config.addresses.listed.iter().find(|a| a.local == p.local() && !learns).map(|a| a.ip);
+        let address = address.unwrap_or(wildcard(p.remote().ip()));
         self.control.push(path, What::Asconf { serial, address, params });
     }
 
@@ -302,7 +305,7 @@ impl Association {
             }
             let what = match (what, self.paths.get(id.index())) {
                 (What::Asconf { serial, params, .. }, Some(p)) => {
-                    What::Asconf { serial, address: wildcard(p.remote.ip()), params }
+                    What::Asconf { serial, address: wildcard(p.remote().ip()), params }
                 }
                 (w, _) => w,
             };
@@ -315,7 +318,7 @@ impl Association {
         let usable = self.paths.usable();
         self.paths
             .iter()
-            .any(|p| usable.has(p.id) && p.access.is_known() && p.health.errors() == 0 && !p.expiry.is_silent())
+            .any(|p| usable.has(p.id()) && p.access.is_known() && p.health.errors() == 0 && !p.expiry.is_silent())
     }
 
     /// What the request was to leave by is gone: again, by another path.
@@ -353,7 +356,7 @@ impl Association {
             return self.send_ask(now);
         }
         let usable = self.paths.usable();
-        if !self.paths.iter().any(|p| usable.has(p.id) && p.access.is_known()) {
+        if !self.paths.iter().any(|p| usable.has(p.id()) && p.access.is_known()) {
             // Nothing else is left to notice a dead peer by: only known paths are probed (RFC 5061 §5.1 B1).
             self.association_error(now);
         }
@@ -375,11 +378,11 @@ impl Association {
         if request.ask != Ask::Learn {
             return self.ask_answered(now, request.ask, refused, a);
         }
-        let came_by = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
+        let came_by = self.paths.iter().find(|p| p.local() == from.local && p.remote() == from.remote).map(|p| p.id());
         let asked = if request.ambiguous { came_by } else { request.from };
         let asked = asked.filter(|id| self.addresses.wanted.contains(id));
         if let Some(p) = asked.and_then(|id| self.paths.get_mut(id.index())) {
-            let id = p.id;
+            let id = p.id();
             self.addresses.wanted.retain(|w| *w != id);
             self.addresses.unclear = request.ambiguous && !refused;
             if self.addresses.unclear {
@@ -389,7 +392,7 @@ impl Association {
                 return self.begin_asconf(now);
             }
             // One that was in use may be known still: usrsctp refuses what it has.
-            let try_it = !refused || p.state != PathState::Unconfirmed;
+            let try_it = !refused || p.state() != PathState::Unconfirmed;
             if try_it {
                 p.access.become_known();
             }
@@ -398,7 +401,7 @@ impl Association {
             }
             // Of a foreign peer that is not known: usrsctp may say yes and not have learnt it.
             let ours = self.peer.time_stamps && !request.ambiguous;
-            let proven = ours && !refused && came_by == Some(id) && p.state == PathState::Unconfirmed;
+            let proven = ours && !refused && came_by == Some(id) && p.state() == PathState::Unconfirmed;
             if try_it {
                 // What left before the peer had learnt the address says nothing of it.
                 p.probing.withdraw();

@@ -16,7 +16,7 @@ impl Association {
     /// those of another family cannot be used and are no error (§5.1.2).
     pub(in crate::association) fn learn_addresses(&mut self, listed: &[IpAddr]) {
         let Some(first) = self.paths.get(self.handshake.path().index()) else { return };
-        let (first_local, source) = (first.local, first.remote);
+        let (first_local, source) = (first.local(), first.remote());
         let mut remotes = vec![source];
         remotes.extend(listed.iter().map(|ip| with_ip(source, *ip)).filter(|r| r.ip() != source.ip()));
         let mut locals = vec![(first_local, source.ip())];
@@ -28,7 +28,7 @@ impl Association {
         let several = locals.len() > 1;
         for p in self.paths.iter_mut() {
             // Paths that the user named need not be asked for when the list tells of their interface.
-            if self.config.addresses.listed.iter().any(|a| a.local == p.local) {
+            if self.config.addresses.listed.iter().any(|a| a.local == p.local()) {
                 p.access.become_known();
             }
         }
@@ -44,13 +44,13 @@ impl Association {
     }
 
     fn learn_pair(&mut self, local: LocalId, remote: SocketAddr, several: bool) {
-        if self.paths.iter().any(|p| p.local == local && p.remote == remote) {
+        if self.paths.iter().any(|p| p.local() == local && p.remote() == remote) {
             return;
         }
         if self.paths.len() >= self.config.limits.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
             return;
         }
-        let standby = several && self.paths.iter().any(|p| p.local == local && !p.access.is_standby());
+        let standby = several && self.paths.iter().any(|p| p.local() == local && !p.access.is_standby());
         let Some(id) = self.new_path(local, remote, Origin::Listed) else { return };
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.access.reserve(standby);
@@ -60,7 +60,7 @@ impl Association {
 
     /// Starts the probes of what the handshake listed: HB.Max.Burst of them in each RTO (§5.4).
     pub(in crate::association) fn probe_listed(&mut self, now: Instant) {
-        let waiting: Vec<PathId> = self.paths.iter().filter(|p| p.is_listed_unconfirmed()).map(|p| p.id).collect();
+        let waiting: Vec<PathId> = self.paths.iter().filter(|p| p.is_listed_unconfirmed()).map(|p| p.id()).collect();
         let burst = self.probe_burst();
         for (i, id) in waiting.into_iter().enumerate() {
             let wait = self.config.timers.rto_initial * (i / burst) as u64;
@@ -91,14 +91,14 @@ impl Association {
     /// The first pair of an interface to be confirmed is the one it uses.
     pub(in crate::association) fn settle_standby(&mut self, id: PathId) {
         let Some(p) = self.paths.get(id.index()).filter(|p| p.access.is_standby()) else { return };
-        let local = p.local;
+        let local = p.local();
         let rival =
-            |p: &crate::path::Path| p.local == local && !p.access.is_standby() && p.state != PathState::Unconfirmed;
+            |p: &crate::path::Path| p.local() == local && !p.access.is_standby() && p.state() != PathState::Unconfirmed;
         if self.paths.iter().any(rival) {
             return;
         }
-        for p in self.paths.iter_mut().filter(|p| p.local == local) {
-            p.access.reserve(p.id != id);
+        for p in self.paths.iter_mut().filter(|p| p.local() == local) {
+            p.access.reserve(p.id() != id);
         }
     }
 }

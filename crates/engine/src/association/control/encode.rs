@@ -85,7 +85,7 @@ impl Association {
         out.packet.push(&CookieEcho { cookie });
         let mut room = self.packet_size(path).saturating_sub(out.packet.len());
         let timeout = self.rto(path);
-        let listed = self.paths.get(path.index()).is_some_and(|p| p.origin == Origin::Listed);
+        let listed = self.paths.get(path.index()).is_some_and(|p| p.origin() == Origin::Listed);
         let nonce = if listed && room >= HEARTBEAT_LEN { Some(self.paths.next_nonce()) } else { None };
         if let (Some(nonce), Some(p)) = (nonce, self.paths.get_mut(path.index())) {
             let sent_at = self.handshake.sent_at();

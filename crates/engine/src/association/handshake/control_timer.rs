@@ -39,12 +39,12 @@ impl Association {
     /// Where the chunk leaves: first on the path of the handshake or the best one, then on the next that may carry it.
     pub(in crate::association) fn control_path(&self) -> PathId {
         let may = |p: &Path| match self.handshake.state {
-            State::CookieWait => matches!(p.origin, Origin::Handshake | Origin::AddedByUs),
+            State::CookieWait => matches!(p.origin(), Origin::Handshake | Origin::AddedByUs),
             // The cookie is bound to the source address that the peer saw.
             State::CookieEchoed { .. } => p.access.is_known(),
-            _ => self.paths.usable().has(p.id),
+            _ => self.paths.usable().has(p.id()),
         };
-        let list: Vec<PathId> = self.paths.iter().filter(|p| p.access.is_up() && may(p)).map(|p| p.id).collect();
+        let list: Vec<PathId> = self.paths.iter().filter(|p| p.access.is_up() && may(p)).map(|p| p.id()).collect();
         let first = list.iter().position(|id| *id == self.handshake.path).unwrap_or(0);
         let turn = (first + usize::from(self.handshake.attempts)) % list.len().max(1);
         list.get(turn).copied().unwrap_or(self.handshake.path)

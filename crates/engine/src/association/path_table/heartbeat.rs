@@ -23,7 +23,7 @@ impl Association {
             HeartbeatSetting::Every(_) => false,
             HeartbeatSetting::Off => true,
         };
-        if p.state != PathState::Unconfirmed && (!p.probing.awaits_answer() || off) {
+        if p.state() != PathState::Unconfirmed && (!p.probing.awaits_answer() || off) {
             p.probing.withdraw();
             if self.handshake.state().is_connected() {
                 self.schedule_heartbeat(now, path);
@@ -57,8 +57,8 @@ impl Association {
     /// did not answer as often as makes a path fail.
     pub(in crate::association) fn is_confirming(&mut self) -> bool {
         let may_answer = |p: &Path| {
-            let fails = p.health.errors() > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
-            !fails && p.access.is_up() && (p.access.is_known() || self.addresses.wants(p.id))
+            let fails = p.health.errors() > self.max_retrans_of(p.id()) || p.state() == PathState::Inactive;
+            !fails && p.access.is_up() && (p.access.is_known() || self.addresses.wants(p.id()))
         };
         let silent = |p: &Path| p.counters.heartbeats_answered == 0;
         self.paths.confirming = self.paths.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));
@@ -72,7 +72,7 @@ impl Association {
 
     /// The next HEARTBEAT leaves as soon as it can, if the path is probed at all.
     pub(in crate::association) fn probe_soon(&mut self, now: Instant, id: PathId) {
-        let probed = |p: &Path| p.state == PathState::Unconfirmed || self.heartbeat_interval(p).is_some();
+        let probed = |p: &Path| p.state() == PathState::Unconfirmed || self.heartbeat_interval(p).is_some();
         if self.paths.get(id.index()).is_some_and(probed) {
             self.paths[id.index()].timers.plan_heartbeat(Some(now));
         }
@@ -91,7 +91,7 @@ impl Association {
     /// From one HEARTBEAT to the next, as the policy of path states has it; none without any.
     fn heartbeat_delay(&self, id: PathId, rto: Duration) -> Option<Duration> {
         let p = self.paths.get(id.index())?;
-        if p.state == PathState::Unconfirmed {
+        if p.state() == PathState::Unconfirmed {
             return Some(rto);
         }
         let interval = self.heartbeat_interval(p)?;
@@ -108,7 +108,7 @@ impl Association {
             (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
         };
         let doubled = self.doubled(base, p.health.errors().min(10).into());
-        if matches!(p.state, PathState::Active | PathState::Unconfirmed) {
+        if matches!(p.state(), PathState::Active | PathState::Unconfirmed) {
             return doubled;
         }
         let revisit = self.heartbeat_delay(id, doubled);
@@ -131,7 +131,7 @@ impl Association {
             }
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
             // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
-            let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+            let active = self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
             if active && !self.paths.confirming && h.sent_at + delay > now {
                 let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
                 if let Some(p) = self.paths.get_mut(id.index()) {
@@ -144,12 +144,14 @@ impl Association {
         if !p.access.is_known() {
             return;
         }
-        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.health.errors() > max_path_retrans
+        if p.state() == PathState::Unconfirmed
+            && p.origin() == Origin::AddedByPeer
+            && p.health.errors() > max_path_retrans
         {
             // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
             // was the last hope where nothing else is confirmed or still being asked.
-            let hope = |o: &Path| o.id != id && (o.timers.runs(PathTimer::Heartbeat) || o.probing.awaits_answer());
-            let open = |o: &Path| o.access.is_known() && (o.state != PathState::Unconfirmed || hope(o));
+            let hope = |o: &Path| o.id() != id && (o.timers.runs(PathTimer::Heartbeat) || o.probing.awaits_answer());
+            let open = |o: &Path| o.access.is_known() && (o.state() != PathState::Unconfirmed || hope(o));
             if !self.paths.iter().any(open) {
                 self.give_up_on_peer(now, CloseReason::PeerGone);
             }
@@ -165,7 +167,7 @@ impl Association {
         // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
         let interval = self.heartbeat_interval(p).unwrap_or(self.config.timers.heartbeat_interval);
         let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < interval);
-        if p.state == PathState::Active && recent && p.flight.bytes() > 0 {
+        if p.state() == PathState::Active && recent && p.flight.bytes() > 0 {
             self.schedule_heartbeat(now, id);
             return;
         }
@@ -176,8 +178,8 @@ impl Association {
     /// of earlier ones is over. One at a time, and none sooner than it could have been answered.
     pub(in crate::association) fn ask_back(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get(id.index()) else { return };
-        let doubted = p.state != PathState::Active && self.policies.ask(Asks::SUSPECT);
-        let out_of_use = (doubted || p.state == PathState::Unconfirmed) && p.access.is_open();
+        let doubted = p.state() != PathState::Active && self.policies.ask(Asks::SUSPECT);
+        let out_of_use = (doubted || p.state() == PathState::Unconfirmed) && p.access.is_open();
         let least = p.rtt.srtt().max(MIN_PROBE);
         let waits = p.probing.asked_at().is_some_and(|t| now.since(t) < least)
             || p.timers.deadline(PathTimer::Heartbeat) == Some(now);
@@ -201,13 +203,13 @@ impl Association {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).
-            if p.state == PathState::Suspected && p.timers.runs(PathTimer::Suspicion) {
+            if p.state() == PathState::Suspected && p.timers.runs(PathTimer::Suspicion) {
                 return;
             }
         }
         // While data of a path in use are on their way its T3 counts the same silence.
         let in_use = self.policies.ask(Asks::SUSPECT)
-            && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+            && self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
         if self.probe_confirms_silence(now, id) || timed && in_use {
             return;
         }
@@ -263,7 +265,7 @@ impl Association {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.expiry.end_backoff();
         self.paths.errors.clear();
-        if p.state == PathState::Unconfirmed {
+        if p.state() == PathState::Unconfirmed {
             self.confirm(now, id);
         }
         self.path_answered(now, id);
@@ -288,7 +290,7 @@ impl Association {
     pub(in crate::association) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
         let nonces = [self.paths.nonces.next(), self.paths.nonces.next()];
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if p.state == PathState::Unconfirmed || !p.access.is_up() {
+        if p.state() == PathState::Unconfirmed || !p.access.is_up() {
             return;
         }
         p.probing.ask_pair(now, nonces);

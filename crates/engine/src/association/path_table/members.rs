@@ -50,11 +50,11 @@ impl Association {
     /// Reuses the number of the path that has been useless for longest. Paths that carry something stay.
     fn recycle_path(&mut self, local: LocalId, remote: SocketAddr, origin: Origin) -> Option<PathId> {
         let free = |p: &&Path| {
-            matches!(p.state, PathState::Inactive | PathState::Unconfirmed)
+            matches!(p.state(), PathState::Inactive | PathState::Unconfirmed)
                 && p.flight.bytes() == 0
-                && matches!(p.origin, Origin::AddedByPeer | Origin::Listed)
+                && matches!(p.origin(), Origin::AddedByPeer | Origin::Listed)
         };
-        let id = self.paths.iter().filter(free).min_by_key(|p| p.health.last_received()).map(|p| p.id)?;
+        let id = self.paths.iter().filter(free).min_by_key(|p| p.health.last_received()).map(|p| p.id())?;
         self.paths.addresses_changed += 1;
         self.addresses.forget_path(id);
         let window = (self.policies.window)();
@@ -72,8 +72,8 @@ impl Association {
         for kept in self.addresses.keeps(local) {
             self.name_address(kept.local, kept.ip);
         }
-        let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
-        let known = known.map(|p| (p.id, p.access.name_again(p.origin == Origin::AddedByPeer)));
+        let known = self.paths.iter_mut().find(|p| p.local() == local && p.remote() == remote);
+        let known = known.map(|p| (p.id(), p.access.name_again(p.origin() == Origin::AddedByPeer)));
         if let Some((id, was_down)) = known {
             self.readd_path(now, id, was_down);
             return Some(id);
@@ -124,11 +124,11 @@ impl Association {
     pub fn interface_down(&mut self, now: Instant, local: LocalId) {
         for i in 0..self.paths.len() {
             let p = &mut self.paths[i];
-            if p.local != local || !p.access.go_down() {
+            if p.local() != local || !p.access.go_down() {
                 continue;
             }
-            let id = p.id;
-            if p.state != PathState::Unconfirmed {
+            let id = p.id();
+            if p.state() != PathState::Unconfirmed {
                 self.leave_path(now, id, PathState::Inactive, PathReason::InterfaceGone);
             }
         }
@@ -139,14 +139,14 @@ impl Association {
     pub fn interface_up(&mut self, now: Instant, local: LocalId) {
         for i in 0..self.paths.len() {
             let p = self.paths.list.at_mut(i);
-            if p.local == local && p.access.come_up() {
-                let id = p.id;
+            if p.local() == local && p.access.come_up() {
+                let id = p.id();
                 // From an address the peer has not learnt nothing but the request may leave (ARCHITECTURE decision 2).
                 if self.peer.asconf {
                     p.access.become_unknown();
                 }
                 let start = FirstWindow {
-                    cwnd: initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote),
+                    cwnd: initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote()),
                     ssthresh: self.config.sending.initial_ssthresh,
                 };
                 p.reset_congestion(start, (self.policies.window)());
@@ -162,7 +162,7 @@ impl Association {
     /// The link layer of an interface reports on its frames; the paths through it show the newest report to their
     /// policies (P1 §2.2).
     pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
-        for p in self.paths.iter_mut().filter(|p| p.local == local) {
+        for p in self.paths.iter_mut().filter(|p| p.local() == local) {
             p.access.report(report);
         }
     }
@@ -184,8 +184,8 @@ impl Association {
     pub(in crate::association) fn is_on_trial(&self, id: PathId) -> bool {
         let in_use = |p: &Path| p.is_in_use();
         self.handshake.state().is_connected()
-            && self.paths.get(id.index()).is_some_and(|p| p.state != PathState::Active)
-            && self.paths.iter().any(|p| p.id != id && in_use(p))
+            && self.paths.get(id.index()).is_some_and(|p| p.state() != PathState::Active)
+            && self.paths.iter().any(|p| p.id() != id && in_use(p))
     }
 
     /// A probe of a path on trial was answered as one that belongs to no association. Whoever sent that knows nothing
@@ -194,13 +194,13 @@ impl Association {
     /// peer lists. The association lives on its other paths; were the peer really gone, those would say so.
     pub(in crate::association) fn unknown_there(&mut self, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        tracing::debug!(path = ?id, remote = %p.remote, "this path is not known at its other end");
-        if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
+        tracing::debug!(path = ?id, remote = %p.remote(), "this path is not known at its other end");
+        if p.origin() == Origin::AddedByUs && p.state() == PathState::Unconfirmed {
             p.access.become_unknown();
             p.probing.withdraw();
             p.timers.stop(PathTimer::Heartbeat);
         }
-        if p.origin == Origin::Listed && p.state == PathState::Unconfirmed {
+        if p.origin() == Origin::Listed && p.state() == PathState::Unconfirmed {
             // It is free for its owner (RFC 5062 §2).
             p.access.disown();
             p.probing.withdraw();
@@ -219,10 +219,10 @@ impl Association {
         reason: PathReason,
     ) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if p.state == to {
+        if p.state() == to {
             return;
         }
-        let from = core::mem::replace(&mut p.state, to);
+        let from = p.enter(to);
         self.paths.uncoupled = true;
         self.note_connectivity(now, id);
         let (from, to) = (self.shown_state(from), self.shown_state(to));
@@ -247,11 +247,11 @@ impl Association {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         p.health.answer(now);
         p.timers.stop(PathTimer::Suspicion);
-        let removed = p.state == PathState::Inactive && !p.access.is_known();
-        if p.state != PathState::Active && p.is_confirmed() && !removed {
-            if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
+        let removed = p.state() == PathState::Inactive && !p.access.is_known();
+        if p.state() != PathState::Active && p.is_confirmed() && !removed {
+            if matches!(p.state(), PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
-                let first = initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote);
+                let first = initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote());
                 p.congestion.narrow(first, self.paths.mtu);
                 p.expiry.end_backoff();
                 self.send_train(now, id);
@@ -276,7 +276,7 @@ impl Association {
     pub(in crate::association) fn path_error(&mut self, now: Instant, id: PathId, reason: PathReason) {
         let max = self.max_retrans_of(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        let (errors, state) = (p.health.fail(), p.state);
+        let (errors, state) = (p.health.fail(), p.state());
         if errors >= 2 {
             // Our address may have changed behind a NAT: ask to be learnt again.
             self.request_add(now, id);
@@ -289,14 +289,14 @@ impl Association {
         let to = self.policies.path_state.after_timeout(&p.view(self.paths.mtu, signals), max);
         let to = p.health.judge(state, to);
         // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
-        let elsewhere = |o: &Path| o.id != id && o.is_confirmed();
+        let elsewhere = |o: &Path| o.id() != id && o.is_confirmed();
         let doubtful = match to {
             PathState::Suspected => true,
             PathState::PotentiallyFailed => !self.policies.path_state.doubts_the_only_path(),
             _ => false,
         };
         let alone = doubtful && !self.paths.iter().any(elsewhere);
-        if to != PathState::Active && to != p.state && !alone {
+        if to != PathState::Active && to != p.state() && !alone {
             self.leave_path(now, id, to, reason);
         }
         if id == self.paths.primary {
@@ -324,7 +324,7 @@ impl Association {
 
     /// A path is no longer used: what is in flight on it goes elsewhere, and it is probed at once.
     pub(in crate::association) fn leave_path(&mut self, now: Instant, id: PathId, to: PathState, reason: PathReason) {
-        let was_active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+        let was_active = self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
         self.set_path_state(now, id, to, reason);
         self.empty_path(now, id);
         if self.paths.iter().all(|p| !p.timers.runs(PathTimer::T3)) {
@@ -367,9 +367,8 @@ impl Association {
     /// have them by now (RFC 5061 §5.3 F14).
     pub(in crate::association) fn know_path(&mut self, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        if !p.access.is_known() && p.state == PathState::Inactive {
-            p.state = PathState::Unconfirmed;
-            p.health.forget_errors();
+        if !p.access.is_known() && p.state() == PathState::Inactive {
+            p.doubt_owner();
             self.paths.uncoupled = true;
         }
         p.access.restore();

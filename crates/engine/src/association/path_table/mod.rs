@@ -158,7 +158,7 @@ impl PathTable {
 
     /// To be called when the first path is another one, or packets have another size.
     fn note_initial_window(&mut self, window: Option<u64>) {
-        if let Some(remote) = self.first().map(|p| p.remote) {
+        if let Some(remote) = self.first().map(|p| p.remote()) {
             self.initial_cwnd = initial_window(window, self.mtu, remote);
         }
     }

@@ -33,7 +33,7 @@ impl Association {
             self.name_small_paths();
         }
         let in_use = |p: &&crate::path::Path| !searches || p.is_in_use();
-        let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id)).min();
+        let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id())).min();
         let smallest = smallest.unwrap_or(self.config.mtu.packet_size - self.handshake.auth().room());
         let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
         if searches && mtu == self.paths.mtu {
@@ -50,7 +50,7 @@ impl Association {
         let whole = self.config.mtu.packet_size & !3;
         for p in self.paths.iter_mut() {
             if let Some(size) = p.mtu.news(whole) {
-                self.events.push_back(Event::PacketSize { path: p.id, size });
+                self.events.push_back(Event::PacketSize { path: p.id(), size });
             }
         }
     }
@@ -81,11 +81,11 @@ impl Association {
     pub(in crate::association) fn encapsulate(&mut self, path: PathId, port: u16) {
         let most = self.config.mtu.packet_size;
         let Some(p) = self.paths.list.get_mut(path.index()) else { return };
-        let before = p.remote.port();
+        let before = p.remote().port();
         if before == port {
             return;
         }
-        p.remote.set_port(port);
+        p.follow_port(port);
         self.paths.addresses_changed += 1;
         if before == 0 || port == 0 {
             p.mtu.encapsulate(before == 0, most);
@@ -96,8 +96,9 @@ impl Association {
     /// A path came into use, or left it.
     pub(in crate::association) fn note_connectivity(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
+        let state = p.state();
         let Some(d) = p.mtu.discovery_mut() else { return };
-        match p.state {
+        match state {
             PathState::Active => d.connected(now),
             _ => d.disconnected(p.flight.has_above(self.config.mtu.packet_size)),
         }
@@ -138,7 +139,7 @@ impl Association {
         let full = self.peer_is_full();
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
-            let (id, round_trip) = (p.id, p.rtt.srtt());
+            let (id, round_trip) = (p.id(), p.rtt.srtt());
             let Some(d) = p.mtu.discovery_mut() else { continue };
             if full {
                 d.forget_lost();

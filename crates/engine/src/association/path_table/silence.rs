@@ -16,10 +16,10 @@ impl Association {
     pub(in crate::association) fn on_suspect(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.timers.stop(PathTimer::Suspicion);
-        if p.state == PathState::Suspected {
+        if p.state() == PathState::Suspected {
             return self.on_t3(now, id);
         }
-        if p.state != PathState::Active || !self.others_active(id) {
+        if p.state() != PathState::Active || !self.others_active(id) {
             return;
         }
         let needs = self
@@ -61,7 +61,7 @@ impl Association {
         let due = self
             .paths
             .get(id.index())
-            .is_some_and(|p| p.state == PathState::Active && p.health.unanswered_since().is_some());
+            .is_some_and(|p| p.state() == PathState::Active && p.health.unanswered_since().is_some());
         if !due || !self.others_active(id) {
             return false;
         }
@@ -83,7 +83,7 @@ impl Association {
         let Some(copies) = self.sender.copies_of(tsn) else { return };
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
-            let quiet = p.state == PathState::Active && p.health.last_heard().is_none_or(|h| h <= c.sent_at);
+            let quiet = p.state() == PathState::Active && p.health.last_heard().is_none_or(|h| h <= c.sent_at);
             if quiet && !p.probing.awaits_answer() && self.heartbeat_interval(p).is_some() {
                 self.send_heartbeat(now, c.path);
             }
@@ -91,7 +91,7 @@ impl Association {
     }
 
     fn others_active(&self, id: PathId) -> bool {
-        self.paths.iter().any(|p| p.id != id && p.is_in_use())
+        self.paths.iter().any(|p| p.id() != id && p.is_in_use())
     }
 
     fn suspect(&mut self, now: Instant, id: PathId) {
@@ -114,7 +114,7 @@ impl Association {
         self.decay_idle_windows(now);
         let most = (packets * self.paths.mtu).min((2 * self.paths.mtu).max(FIRST_WINDOW));
         let sound = |p: &&mut Path| {
-            let in_use = p.id != left && p.state == PathState::Active;
+            let in_use = p.id() != left && p.state() == PathState::Active;
             in_use && p.health.errors() == 0 && !p.expiry.is_silent() && !p.congestion.in_recovery()
         };
         for p in self.paths.iter_mut().filter(sound) {
@@ -132,7 +132,7 @@ impl Association {
             }
             self.paths[i].health.end_stall();
             // A path without another one beside it only repeats.
-            if self.paths.iter().any(|p| p.id != id && p.is_in_use()) {
+            if self.paths.iter().any(|p| p.id() != id && p.is_in_use()) {
                 self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
             }
         }

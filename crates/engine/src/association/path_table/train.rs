@@ -18,7 +18,7 @@ impl Association {
         self.means_to_send(now);
         let answered = |p: &crate::path::Path| {
             let known = !p.probing.awaits_train() || !p.congestion.wants_train();
-            !p.access.is_up() || p.health.errors() > 0 || p.state != PathState::Unconfirmed && known
+            !p.access.is_up() || p.health.errors() > 0 || p.state() != PathState::Unconfirmed && known
         };
         self.handshake.state().is_connected() && self.paths.iter().all(answered)
     }
@@ -28,7 +28,7 @@ impl Association {
     #[inline]
     pub(in crate::association) fn means_to_send(&mut self, now: Instant) {
         if self.sender.note_sends() && self.handshake.state().is_connected() {
-            let used = self.paths.iter().filter(|p| p.state == PathState::Active).map(|p| p.id);
+            let used = self.paths.iter().filter(|p| p.state() == PathState::Active).map(|p| p.id());
             used.collect::<Vec<_>>().into_iter().for_each(|id| self.send_train(now, id));
         }
     }

@@ -107,11 +107,11 @@ impl Views {
         let (mtu, quality) = (paths.mtu(), quality(policies));
         self.paths.truncate(paths.len());
         for p in paths.iter() {
-            if self.paths.len() <= p.id.index() {
-                self.paths.push(PathView::idle(p.id));
+            if self.paths.len() <= p.id().index() {
+                self.paths.push(PathView::idle(p.id()));
             }
-            if let Some(v) = self.paths.get_mut(p.id.index()).filter(|_| which.has(p.id)) {
-                show(p, v, mtu, signals_of(&self.board, p.id), quality);
+            if let Some(v) = self.paths.get_mut(p.id().index()).filter(|_| which.has(p.id())) {
+                show(p, v, mtu, signals_of(&self.board, p.id()), quality);
             }
         }
     }
@@ -119,11 +119,11 @@ impl Views {
     /// Puts on the board what scheduler and coupling have to say.
     fn publish(&mut self, paths: &PathTable, policies: &Policies) {
         for p in paths.iter() {
-            let mut s = self.signals(p.id);
-            s.direction = policies.path_scheduler.direction(p.id);
-            s.bound_bytes = policies.path_scheduler.bound_bytes(p.id);
-            policies.coupling.publish(p.id, &mut s);
-            self.keep_signals(p.id, s);
+            let mut s = self.signals(p.id());
+            s.direction = policies.path_scheduler.direction(p.id());
+            s.bound_bytes = policies.path_scheduler.bound_bytes(p.id());
+            policies.coupling.publish(p.id(), &mut s);
+            self.keep_signals(p.id(), s);
         }
     }
 
@@ -132,7 +132,7 @@ impl Views {
         self.paths.len() == paths.len()
             && paths.iter().zip(&self.paths).all(|(p, v)| {
                 let mut now = *v;
-                show(p, &mut now, mtu, self.signals(p.id), quality);
+                show(p, &mut now, mtu, self.signals(p.id()), quality);
                 now == *v
             })
     }
@@ -204,19 +204,19 @@ impl Association {
         for p in self.paths.iter().filter(|p| p.is_in_use()) {
             (active, standby) = (true, standby | p.access.is_standby());
             if has_window(p, now) && (!holds && !self.policies.ask(Asks::SHARE) || self.has_room(p, now)) {
-                open = open.with(p.id);
+                open = open.with(p.id());
             }
         }
         if active && !standby {
             return open;
         }
         let usable = self.paths.usable();
-        self.paths.iter().filter(|p| usable.has(p.id) && self.has_room(p, now)).map(|p| p.id).collect()
+        self.paths.iter().filter(|p| usable.has(p.id()) && self.has_room(p, now)).map(|p| p.id()).collect()
     }
 
     /// One more packet of new data may leave on this path.
     fn has_room(&self, p: &Path, now: Instant) -> bool {
-        let held = if self.holds_place() { self.sender.marked_bytes_on(p.id) } else { 0 };
+        let held = if self.holds_place() { self.sender.marked_bytes_on(p.id()) } else { 0 };
         has_window(p, now)
             && (p.expiry.may_probe() || p.congestion.has_room(p.flight.bytes() + held))
             && (!self.policies.ask(Asks::SHARE) || self.has_share(p))
@@ -258,7 +258,7 @@ fn show_flight(p: &Path, v: &mut PathView, quality: Option<&dyn PathQuality>) {
 /// The quality estimator's send rate where it has one.
 #[inline]
 fn send_rate(p: &Path, quality: Option<&dyn PathQuality>) -> Rate {
-    let estimate = quality.map(|q| q.send_rate(p.id)).filter(|r| *r != Rate::ZERO);
+    let estimate = quality.map(|q| q.send_rate(p.id())).filter(|r| *r != Rate::ZERO);
     estimate.unwrap_or_else(|| p.rate.send_rate())
 }
 

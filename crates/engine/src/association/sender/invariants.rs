@@ -21,10 +21,10 @@ impl Association {
         }
         for p in self.paths.iter() {
             if p.flight.bytes() > 0 && !p.timers.runs(PathTimer::T3) {
-                return Err(format!("{:?}: {} bytes in flight and no T3", p.id, p.flight.bytes()));
+                return Err(format!("{:?}: {} bytes in flight and no T3", p.id(), p.flight.bytes()));
             }
             if p.congestion.cwnd() < self.paths.mtu() {
-                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.congestion.cwnd()));
+                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id(), p.congestion.cwnd()));
             }
         }
         if self.sender.board.reneged() > 0
@@ -72,10 +72,13 @@ impl Association {
             }
         }
         for (p, sum) in self.paths.iter().zip(&bytes) {
-            let packets = serials.get(&p.id.index()).map_or(0, BTreeSet::len);
+            let packets = serials.get(&p.id().index()).map_or(0, BTreeSet::len);
             if p.flight.bytes() != *sum || p.flight.packets() as usize != packets {
                 let (b, n) = (p.flight.bytes(), p.flight.packets());
-                return Err(format!("{:?}: {b} bytes in {n} packets in flight, {sum} in {packets} on the board", p.id));
+                return Err(format!(
+                    "{:?}: {b} bytes in {n} packets in flight, {sum} in {packets} on the board",
+                    p.id()
+                ));
             }
         }
         Ok(())

@@ -68,9 +68,11 @@ impl Association {
             return false;
         }
         let confirmed = |p: &&crate::path::Path| {
-            (p.local, p.remote) == (from.local, from.remote) && p.access.is_known() && p.state != PathState::Unconfirmed
+            (p.local(), p.remote()) == (from.local, from.remote)
+                && p.access.is_known()
+                && p.state() != PathState::Unconfirmed
         };
-        let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id) else { return false };
+        let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id()) else { return false };
         let room = bytes
             .len()
             .saturating_sub(self.handshake.auth().room())

@@ -30,7 +30,7 @@ impl Association {
     pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
         let usable = self.paths.usable();
         let silent = |p: &Path| p.expiry.is_silent();
-        let alone = self.paths.iter().filter(|p| usable.has(p.id)).all(silent);
+        let alone = self.paths.iter().filter(|p| usable.has(p.id())).all(silent);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.timers.stop(PathTimer::WindowProbe);
         if p.expiry.has_resumed() {
@@ -63,8 +63,8 @@ impl Association {
             let id = PathId(i as u8);
             let Some(p) = self.paths.get(i) else { continue };
             // Not one that the peer named: it may be a bystander's (RFC 5062 §2).
-            let own = matches!(p.origin, Origin::Handshake | Origin::AddedByUs);
-            let may_answer = own && p.state == PathState::Unconfirmed && p.access.is_open();
+            let own = matches!(p.origin(), Origin::Handshake | Origin::AddedByUs);
+            let may_answer = own && p.state() == PathState::Unconfirmed && p.access.is_open();
             if !may_answer {
                 continue;
             }
@@ -103,7 +103,7 @@ impl Association {
     /// The oldest outstanding chunks of the path once more, as many as fit a packet.
     fn repeat_oldest(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let usable = self.paths.usable();
-        let Some(id) = self.paths.iter().find(|p| p.expiry.may_probe() && usable.has(p.id)).map(|p| p.id) else {
+        let Some(id) = self.paths.iter().find(|p| p.expiry.may_probe() && usable.has(p.id())).map(|p| p.id()) else {
             return false;
         };
         self.scratch.packet.clear();

@@ -97,7 +97,7 @@ impl Association {
         if !self.paths.usable().has(id) {
             return;
         }
-        let idle = |p: &Path| p.id == id || p.state == PathState::Active || p.flight.packets() == 0;
+        let idle = |p: &Path| p.id() == id || p.state() == PathState::Active || p.flight.packets() == 0;
         for i in 0..self.paths.len() {
             if self.paths.get(i).is_some_and(|p| !idle(p)) {
                 self.empty_path(now, PathId(i as u8));

@@ -228,7 +228,7 @@ impl Association {
     #[inline(never)]
     fn search_expected(&mut self) {
         for p in self.paths.iter_unseen() {
-            let (board, id) = (&self.sender.board, p.id);
+            let (board, id) = (&self.sender.board, p.id());
             if let Some(followed) = p.followed_mut() {
                 followed.expect(|from, again| board.lowest_on(id, from, again));
             }
@@ -303,7 +303,7 @@ impl Association {
             {
                 // What was sent before by another path may have come by that one: no path answers before its time, and
                 // none that failed on such a word (RFC 7829 §3.2, rule 9).
-                let failed = matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive);
+                let failed = matches!(p.state(), PathState::PotentiallyFailed | PathState::Inactive);
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
                     p.health.measure_gap(now, owed_since);
@@ -317,9 +317,9 @@ impl Association {
             // It was late, not lost, and came by no other way (RFC 7829 §3.2, rule 10).
             if let Some(p) = last_path.filter(|_| !several).and_then(|p| self.paths.get(p.index()))
                 && p.health.errors() > 0
-                && p.state != PathState::Suspected
+                && p.state() != PathState::Suspected
             {
-                self.path_answered(now, p.id);
+                self.path_answered(now, p.id());
             }
         }
     }
@@ -369,7 +369,7 @@ impl Association {
             if t.bytes > 0 {
                 p.rate.on_delivered(arrived, t.own_bytes);
             }
-            let own = back.is_some_and(|(on, _)| on == p.id);
+            let own = back.is_some_and(|(on, _)| on == p.id());
             let timed = if self.policies.times_one() { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
             if let Some(sent_at) = timed {
                 let rtt = now.since(sent_at);

@@ -108,8 +108,8 @@ impl Association {
         let before = p.followed().and_then(|f| f.lowest());
         let here = |tsn: u64| {
             self.sender.board.get(tsn).is_some_and(|c| match c.state {
-                ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
-                ChunkState::Marked => c.last_path == Some(p.id),
+                ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id()),
+                ChunkState::Marked => c.last_path == Some(p.id()),
                 _ => false,
             })
         };
@@ -159,7 +159,7 @@ impl Association {
                     p.timers.start_t3(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
                 }
                 (Some(_), _) => {}
-                _ if self.sender.board.reneged() > 0 && p.id == PathId(0) => {
+                _ if self.sender.board.reneged() > 0 && p.id() == PathId(0) => {
                     if !runs {
                         p.timers.start_t3(rto::t3(timer, max, &cx, v, Arm::Started));
                     }

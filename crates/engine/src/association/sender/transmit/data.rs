@@ -146,7 +146,7 @@ impl Association {
         let pass = self.paths.iter().position(|p| p.congestion.has_pass());
         let at_home = pass.is_some() && self.policies.recovery.pass(true) == Pass::OnItsPath;
         let own = |p: &&crate::path::Path| p.congestion.has_pass() && at_home;
-        let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
+        let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id()).collect();
         let bound = self.sender.board.get(self.sender.board.extend(chunk.tsn)).and_then(|c| c.bound);
         let bound = bound.filter(|b| candidates.has(*b));
         for _ in 0..PathSet::CAPACITY {
