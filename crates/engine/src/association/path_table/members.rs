@@ -112,9 +112,8 @@ impl Association {
 
     /// Where new data goes while one path carries all (§6.4). False when there is no such path.
     pub fn set_primary(&mut self, path: PathId) -> bool {
-        let known = path.index() < self.paths.len();
+        let known = self.paths.choose_primary(path);
         if known {
-            self.paths.primary = path;
             self.opportunity();
         }
         known
@@ -313,11 +312,7 @@ impl Association {
         if errors <= limit.max(lowest) {
             return;
         }
-        let from_primary = |p: &PathId| p.0.wrapping_sub(self.paths.primary.0);
-        let Some(path) = self.paths.usable().iter().min_by_key(from_primary).filter(|p| *p != self.paths.primary)
-        else {
-            return;
-        };
+        let Some(path) = self.paths.after_primary() else { return };
         self.set_primary(path);
         self.events.push_back(Event::PrimarySwitched { path });
     }
@@ -386,9 +381,6 @@ impl Association {
 
     /// When a peer that owes an answer is given up, where that is a matter of time.
     pub(in crate::association) fn peer_deadline(&self) -> Option<Instant> {
-        let first = self.paths.errors.first()?;
-        let limit = self.config.failure.peer_timeout?;
-        // One that never answered anything but the handshake is silent since the first error.
-        Some(self.paths.iter().filter_map(|p| p.health.last_heard()).max().unwrap_or(first) + limit)
+        Some(self.paths.silent_since()? + self.config.failure.peer_timeout?)
     }
 }

@@ -131,6 +131,35 @@ impl PathTable {
         self.primary
     }
 
+    /// New data goes to `path` while one path carries all. False when there is no such path.
+    fn choose_primary(&mut self, path: PathId) -> bool {
+        let known = path.index() < self.len();
+        if known {
+            self.primary = path;
+        }
+        known
+    }
+
+    /// The next usable path in the order of their ids, which takes the role of the primary one (RFC 7829 §5).
+    fn after_primary(&self) -> Option<PathId> {
+        let from_primary = |p: &PathId| p.0.wrapping_sub(self.primary.0);
+        self.usable().iter().min_by_key(from_primary).filter(|p| *p != self.primary)
+    }
+
+    /// Bytes of the largest packet that every path takes, or every path in use, where the association's have `configured`
+    /// unless a path is known to take another size.
+    fn smallest_packet(&self, configured: usize, in_use_only: bool) -> usize {
+        let paths = self.iter().filter(|p| !in_use_only || p.is_in_use());
+        paths.map(|p| p.mtu.packet_size(configured)).min().unwrap_or(configured)
+    }
+
+    /// Since when the peer, which owes an answer, has been silent on all paths. One that never answered anything but the
+    /// handshake is since the first error.
+    fn silent_since(&self) -> Option<Instant> {
+        let first = self.errors.first()?;
+        Some(self.iter().filter_map(|p| p.health.last_heard()).max().unwrap_or(first))
+    }
+
     /// Payload of the largest packet that every path in use takes, bytes.
     pub fn mtu(&self) -> u64 {
         self.mtu
@@ -216,3 +245,7 @@ impl IndexMut<usize> for PathTable {
         self.list.at_mut(i)
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

@@ -32,9 +32,7 @@ impl Association {
         if searches {
             self.name_small_paths();
         }
-        let in_use = |p: &&crate::path::Path| !searches || p.is_in_use();
-        let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id())).min();
-        let smallest = smallest.unwrap_or(self.config.mtu.packet_size - self.handshake.auth().room());
+        let smallest = self.paths.smallest_packet(self.config.mtu.packet_size, searches) - self.handshake.auth().room();
         let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
         if searches && mtu == self.paths.mtu {
             return;
