@@ -195,7 +195,7 @@ impl Association {
         PathStats {
             local: p.local().0,
             remote: p.remote(),
-            state: self.shown_state(p.state()),
+            state: self.config.failure.shown(p.state()),
             standby: p.access.is_standby(),
             cwnd: p.congestion.cwnd(),
             ssthresh: p.congestion.ssthresh(),
@@ -205,7 +205,7 @@ impl Association {
             min_rtt: p.rtt.min_rtt(),
             last_rtt: p.rtt.last(),
             rto: self.rto(p.id()),
-            packet_size: self.packet_size(p.id()),
+            packet_size: self.paths.packet_size(p.id()),
             discovery: p.mtu.discovery().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
             capacity: p.capacity.rate(),

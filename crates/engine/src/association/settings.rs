@@ -1,6 +1,7 @@
 //! What the sockets API shows of an association, and limits that its user changes while it lives (RFC 6458 §8).
 
 use super::Association;
+use crate::association::policies::facts;
 use crate::config::AssocConfig;
 use crate::path::{HeartbeatSetting, PathLimits};
 use crate::settings::Nagle;
@@ -46,7 +47,7 @@ impl Association {
 
     /// What the peer's receive buffer still takes, bytes: its last a_rwnd without what is outstanding (RFC 9260 §6.2.1).
     pub fn peer_window(&self) -> u64 {
-        self.peer_rwnd()
+        self.sender.peer_rwnd(&self.policies)
     }
 
     /// Where new data goes while one path carries all.
@@ -56,7 +57,7 @@ impl Association {
 
     /// Where new data may leave now: what the path scheduler would be offered.
     pub fn open_paths(&self, now: Instant) -> PathSet {
-        self.eligible(now)
+        facts::eligible(now, &self.paths, &self.sender, &self.policies)
     }
 
     /// DATA chunks that were given a TSN and are not acknowledged.

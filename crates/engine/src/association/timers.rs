@@ -137,20 +137,18 @@ impl Association {
     /// The quality estimator's own clock: publish, tell the scheduler of a new period, probe with heartbeat pairs.
     fn tick_quality(&mut self, now: Instant) {
         self.policies.begin_quality_tick(now);
-        let facts = self.facts(now);
         let mut board = self.views.board().clone();
         board.signals.resize(self.paths.len(), anabranch_policy::view::Signals::default());
         let before = board.period.serial;
         let pairs = {
-            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
             self.policies.path_quality.tick(&cx, &mut board)
         };
         board.signals.resize(self.paths.len(), anabranch_policy::view::Signals::default());
         let new_period = board.period.serial != before;
         self.views.replace_board(board, &mut self.paths);
         if new_period {
-            let facts = self.facts(now);
-            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
             self.policies.path_scheduler.observe(&cx, &self.sender.ahead_view(), Occasion::Period);
         }
         for id in pairs.and(anabranch_base::PathSet::first(self.paths.len())).iter() {

@@ -2,7 +2,7 @@
 
 use super::Association;
 use crate::association::path_table::list::Shown;
-use crate::association::policies::views::has_window;
+use crate::association::policies::facts::has_window;
 use crate::association::sender::sack::gap_memory::GapScratch;
 use crate::path::Path;
 use crate::transmit::Transmit;
@@ -70,7 +70,7 @@ impl Scratch {
 /// Builds the next packet into `out`; false when there is none now.
 pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> bool {
     a.sender.begin_packet();
-    if !a.is_reconfig_idle() {
+    if !a.stream_reset.is_idle() {
         a.advance_reconfig(now);
     }
     if a.transmit_control(now, out) {
@@ -138,7 +138,7 @@ impl Association {
     /// Nothing of what comes before DATA and after it is to be sent or done.
     fn has_nothing_but_data(&self) -> bool {
         let open = self.handshake.state().sends_data() && !self.handshake.state().is_ending();
-        open && self.control.is_empty() && !self.acknowledger.is_due() && self.is_reconfig_idle()
+        open && self.control.is_empty() && !self.acknowledger.is_due() && self.stream_reset.is_idle()
     }
 }
 
@@ -211,8 +211,7 @@ impl Association {
         if !self.paths.iter().any(|p| p.pace.has_released()) {
             return;
         }
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         for p in self.paths.iter_unseen() {
             let bytes = p.pace.take_released();
             if bytes > 0 {

@@ -21,7 +21,7 @@ impl Association {
         {
             return false;
         }
-        let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
+        let room = self.paths.packet_size(path).saturating_sub(out.packet.len() + room_needed);
         let max_gaps = room.saturating_sub(self.sack_len()) / 4;
         if room < self.sack_len() || self.collect_gaps(max_gaps + 1) > max_gaps {
             return false;
@@ -40,7 +40,7 @@ impl Association {
     fn transmit_due_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let Some(path) = self.sack_target() else { return false };
         start_packet(self, path, out);
-        let room = self.packet_size(path).saturating_sub(out.packet.len());
+        let room = self.paths.packet_size(path).saturating_sub(out.packet.len());
         self.collect_gaps(room.saturating_sub(self.sack_len()) / 4);
         self.push_sack(now, out, room);
         self.sent_packet(now, path, out);

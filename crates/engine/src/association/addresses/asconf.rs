@@ -259,7 +259,7 @@ impl Association {
         };
         let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id()).collect();
         let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
-        let wait = self.doubled(self.config.timers.rto_initial, attempts.min(6));
+        let wait = self.config.timers.doubled(self.config.timers.rto_initial, attempts.min(6));
         let Some(r) = self.addresses.request.as_mut() else { return };
         let path = usable.get(r.attempts as usize % usable.len().max(1)).copied();
         let any = || {
@@ -290,7 +290,7 @@ impl Association {
         // An answer that did not tell which path was learnt came later than the next repetition left.
         let patient = self.addresses.unclear || !self.peer_answers();
         let most = if patient { MAX_BACKOFF } else { MAX_BACKOFF_BESIDE };
-        let wait = self.doubled(self.config.timers.rto_initial, rounds.min(10)).min(most);
+        let wait = self.config.timers.doubled(self.config.timers.rto_initial, rounds.min(10)).min(most);
         let Some(r) = self.addresses.request.as_mut() else { return };
         (r.sent, r.deadline) = (now, now + wait);
         r.attempts += 1;

@@ -57,7 +57,10 @@ impl Association {
 
     fn bundle_controls(&mut self, path: PathId, first: &What, out: &mut Transmit) {
         while let Some(next) = self.control.queue.front() {
-            if next.path != path || next.what.alone() || out.packet.len() + next.what.len() > self.packet_size(path) {
+            if next.path != path
+                || next.what.alone()
+                || out.packet.len() + next.what.len() > self.paths.packet_size(path)
+            {
                 return;
             }
             // A pair probes the path twice: two packets.
@@ -83,7 +86,7 @@ impl Association {
     /// confirmed (§5.4).
     fn encode_cookie_echo(&mut self, path: PathId, cookie: &[u8], out: &mut Transmit) {
         out.packet.push(&CookieEcho { cookie });
-        let mut room = self.packet_size(path).saturating_sub(out.packet.len());
+        let mut room = self.paths.packet_size(path).saturating_sub(out.packet.len());
         let timeout = self.rto(path);
         let listed = self.paths.get(path.index()).is_some_and(|p| p.origin() == Origin::Listed);
         let nonce = if listed && room >= HEARTBEAT_LEN { Some(self.paths.next_nonce()) } else { None };

@@ -33,7 +33,9 @@ impl Association {
     pub(in crate::association) fn start_control_timer(&mut self, now: Instant, path: PathId) {
         let measured = self.paths.get(path.index()).is_some_and(|p| !p.rtt.srtt().is_zero());
         let rto = if measured { self.rto(path) } else { self.config.timers.rto_initial };
-        self.handshake.timer = Some(now + self.doubled_for_control(rto, self.handshake.attempts.into()));
+        let setup = matches!(self.handshake.state, State::CookieWait | State::CookieEchoed { .. });
+        let attempts = self.handshake.attempts.into();
+        self.handshake.timer = Some(now + self.config.timers.doubled_for_control(rto, attempts, setup));
     }
 
     /// Where the chunk leaves: first on the path of the handshake or the best one, then on the next that may carry it.

@@ -133,6 +133,7 @@ impl Association {
         self.handshake.peer_tag = f.tag;
         let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
         self.handshake.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
+        self.paths.reserve(self.handshake.auth.room());
         self.peer = PeerFeatures::agreed(a, &self.config, self.handshake.auth.works());
         let limits = &self.config.limits;
         let outbound = limits.outbound_streams.max(1).min(f.inbound_streams);

@@ -65,14 +65,11 @@ impl Association {
         self.paths.confirming
     }
 
-    /// HB.interval of a path; none where the user switched its HEARTBEATs off.
-    pub(in crate::association) fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
-        p.probing.interval(self.config.timers.heartbeat_interval)
-    }
-
     /// The next HEARTBEAT leaves as soon as it can, if the path is probed at all.
     pub(in crate::association) fn probe_soon(&mut self, now: Instant, id: PathId) {
-        let probed = |p: &Path| p.state() == PathState::Unconfirmed || self.heartbeat_interval(p).is_some();
+        let probed = |p: &Path| {
+            p.state() == PathState::Unconfirmed || p.probing.interval(self.config.timers.heartbeat_interval).is_some()
+        };
         if self.paths.get(id.index()).is_some_and(probed) {
             self.paths[id.index()].timers.plan_heartbeat(Some(now));
         }
@@ -94,7 +91,7 @@ impl Association {
         if p.state() == PathState::Unconfirmed {
             return Some(rto);
         }
-        let interval = self.heartbeat_interval(p)?;
+        let interval = p.probing.interval(self.config.timers.heartbeat_interval)?;
         self.policies.path_state.heartbeat(&p.view(self.paths.mtu, self.views.signals(id)), rto, interval)
     }
 
@@ -107,7 +104,7 @@ impl Association {
         } else {
             (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
         };
-        let doubled = self.doubled(base, p.health.errors().min(10).into());
+        let doubled = self.config.timers.doubled(base, p.health.errors().min(10).into());
         if matches!(p.state(), PathState::Active | PathState::Unconfirmed) {
             return doubled;
         }
@@ -165,7 +162,8 @@ impl Association {
         }
         let Some(p) = self.paths.get(id.index()) else { return };
         // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
-        let interval = self.heartbeat_interval(p).unwrap_or(self.config.timers.heartbeat_interval);
+        let configured = self.config.timers.heartbeat_interval;
+        let interval = p.probing.interval(configured).unwrap_or(configured);
         let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < interval);
         if p.state() == PathState::Active && recent && p.flight.bytes() > 0 {
             self.schedule_heartbeat(now, id);

@@ -105,11 +105,6 @@ impl Association {
         true
     }
 
-    /// Bytes of a chunk with such a payload, padding included.
-    pub(in crate::association) fn chunk_len(&self, payload: usize) -> usize {
-        anabranch_wire::data_chunk_len(payload) + self.paths.data_extra
-    }
-
     /// Where new data goes while one path carries all (§6.4). False when there is no such path.
     pub fn set_primary(&mut self, path: PathId) -> bool {
         let known = self.paths.choose_primary(path);
@@ -224,21 +219,11 @@ impl Association {
         let from = p.enter(to);
         self.paths.uncoupled = true;
         self.note_connectivity(now, id);
-        let (from, to) = (self.shown_state(from), self.shown_state(to));
+        let (from, to) = (self.config.failure.shown(from), self.config.failure.shown(to));
         if from == to {
             return;
         }
         self.events.push_back(Event::PathChanged { path: id, from, to, reason });
-    }
-
-    /// What the user sees of a state.
-    pub(in crate::association) fn shown_state(&self, s: PathState) -> PathState {
-        match s {
-            PathState::PotentiallyFailed | PathState::Suspected if !self.config.failure.shows_doubt => {
-                PathState::Active
-            }
-            s => s,
-        }
     }
 
     /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.

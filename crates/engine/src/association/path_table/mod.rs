@@ -13,7 +13,8 @@ mod usable;
 
 use crate::path::one_way::{self, Clocks};
 use crate::path::{FirstWindow, Path, initial_window};
-use anabranch_base::{Entropy, Instant, PathId};
+use anabranch_base::{Entropy, Instant, PathId, PathSet};
+use anabranch_wire::COMMON_HEADER_LEN;
 use core::ops::{Deref, Index, IndexMut};
 use list::{PathList, Shown, Touched};
 use nonces::Nonces;
@@ -29,6 +30,10 @@ pub(crate) struct PathTable {
     mtu: u64,
     /// Bytes that the header of an I-DATA chunk takes more than that of DATA; 0 where DATA is used.
     data_extra: usize,
+    /// Bytes of the largest packet of the association, unless a path is known to take another size.
+    configured: usize,
+    /// Bytes that every packet keeps free for an AUTH.
+    reserved: usize,
     /// The initial window of the first path, bytes.
     initial_cwnd: u64,
     /// Errors in a row over all paths (§8.1).
@@ -46,13 +51,21 @@ pub(crate) struct PathTable {
 }
 
 impl PathTable {
-    /// No path yet; the first one will be to `remote`.
-    pub fn new(mtu: u64, window: Option<u64>, remote: SocketAddr, entropy: &mut dyn Entropy) -> PathTable {
+    /// No path yet; the first one will be to `remote`. Packets have `configured` bytes at most.
+    pub fn new(
+        configured: usize,
+        mtu: u64,
+        window: Option<u64>,
+        remote: SocketAddr,
+        entropy: &mut dyn Entropy,
+    ) -> PathTable {
         PathTable {
             list: PathList::EMPTY,
             primary: PathId(0),
             mtu,
             data_extra: 0,
+            configured,
+            reserved: 0,
             initial_cwnd: initial_window(window, mtu, remote),
             errors: PeerErrors::default(),
             nonces: Nonces::new(entropy),
@@ -146,11 +159,11 @@ impl PathTable {
         self.usable().iter().min_by_key(from_primary).filter(|p| *p != self.primary)
     }
 
-    /// Bytes of the largest packet that every path takes, or every path in use, where the association's have `configured`
-    /// unless a path is known to take another size.
-    fn smallest_packet(&self, configured: usize, in_use_only: bool) -> usize {
+    /// Bytes of the largest packet that every path takes, or every path in use.
+    fn smallest_packet(&self, in_use_only: bool) -> usize {
         let paths = self.iter().filter(|p| !in_use_only || p.is_in_use());
-        paths.map(|p| p.mtu.packet_size(configured)).min().unwrap_or(configured)
+        let smallest = paths.map(|p| p.mtu.packet_size(self.configured)).min();
+        smallest.unwrap_or(self.configured) - self.reserved
     }
 
     /// Since when the peer, which owes an answer, has been silent on all paths. One that never answered anything but the
@@ -173,6 +186,36 @@ impl PathTable {
     /// Messages interleave: the header of each chunk takes so many bytes more.
     pub fn set_data_extra(&mut self, bytes: usize) {
         self.data_extra = bytes;
+    }
+
+    /// Every packet keeps so many bytes free for an AUTH.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.reserved = bytes;
+    }
+
+    /// Bytes of a chunk with such a payload, padding included.
+    #[inline]
+    pub fn chunk_len(&self, payload: usize) -> usize {
+        anabranch_wire::data_chunk_len(payload) + self.data_extra
+    }
+
+    /// Largest packet for `path`, bytes.
+    #[inline]
+    pub fn packet_size(&self, path: PathId) -> usize {
+        self.whole_packet(path) - self.reserved
+    }
+
+    /// Packet size with the AUTH chunk that every packet may get.
+    #[inline]
+    pub fn whole_packet(&self, path: PathId) -> usize {
+        self.get(path.index()).map_or(self.configured, |p| p.mtu.packet_size(self.configured))
+    }
+
+    /// Those of the paths that take a packet with one chunk of so many payload bytes whole; all of them where none does.
+    pub fn taking_whole(&self, candidates: PathSet, len: u64) -> PathSet {
+        let packet = COMMON_HEADER_LEN + self.chunk_len(len as usize);
+        let whole: PathSet = candidates.iter().filter(|id| self.packet_size(*id) >= packet).collect();
+        if whole.is_empty() { candidates } else { whole }
     }
 
     /// The initial window of the first path, bytes.

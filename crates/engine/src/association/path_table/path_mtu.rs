@@ -5,25 +5,14 @@ use crate::association::Association;
 use crate::association::control::What;
 use crate::event::Event;
 use crate::transmit::Transmit;
-use anabranch_base::{Instant, PathId, PathSet};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::PathState;
-use anabranch_wire::{COMMON_HEADER_LEN, Pad, kind};
+use anabranch_wire::{Pad, kind};
 
 impl Association {
     /// Bytes of a message that leaves in one packet, whatever path it takes now.
     pub fn max_payload(&self) -> usize {
         self.paths.mtu as usize
-    }
-
-    /// Largest packet for `path`, bytes.
-    pub(in crate::association) fn packet_size(&self, path: PathId) -> usize {
-        self.whole_packet(path) - self.handshake.auth().room()
-    }
-
-    /// Packet size with the AUTH chunk that every packet may get.
-    fn whole_packet(&self, path: PathId) -> usize {
-        let Some(p) = self.paths.get(path.index()) else { return self.config.mtu.packet_size };
-        p.mtu.packet_size(self.config.mtu.packet_size)
     }
 
     /// Messages are cut for the smallest packet of all paths; where discovery looks for it, of those in use.
@@ -32,7 +21,7 @@ impl Association {
         if searches {
             self.name_small_paths();
         }
-        let smallest = self.paths.smallest_packet(self.config.mtu.packet_size, searches) - self.handshake.auth().room();
+        let smallest = self.paths.smallest_packet(searches);
         let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
         if searches && mtu == self.paths.mtu {
             return;
@@ -51,16 +40,6 @@ impl Association {
                 self.events.push_back(Event::PacketSize { path: p.id(), size });
             }
         }
-    }
-
-    /// The paths that take a packet with one chunk of so many payload bytes whole; all of them where none does.
-    pub(in crate::association) fn taking_whole(&self, candidates: PathSet, len: u64) -> PathSet {
-        if self.config.mtu.discovery.is_none() {
-            return candidates;
-        }
-        let packet = COMMON_HEADER_LEN + self.chunk_len(len as usize);
-        let whole: PathSet = candidates.iter().filter(|id| self.packet_size(*id) >= packet).collect();
-        if whole.is_empty() { candidates } else { whole }
     }
 
     /// UDP port to which packets for `path` leave from now on, as RFC 6951 §6.1 lets the user set it; 0 sends them right
@@ -134,7 +113,7 @@ impl Association {
         if self.config.mtu.discovery.is_none() {
             return;
         }
-        let full = self.peer_is_full();
+        let full = self.sender.peer_is_full(self.paths.mtu());
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
             let (id, round_trip) = (p.id(), p.rtt.srtt());
@@ -165,11 +144,11 @@ impl Association {
     #[inline]
     pub(in crate::association) fn note_size(&mut self, path: PathId, out: &mut Transmit) {
         let len = out.packet.len();
-        out.may_divide = !out.probe && len > self.whole_packet(path);
+        out.may_divide = !out.probe && len > self.paths.whole_packet(path);
         if out.may_divide || out.probe {
             return;
         }
-        let full = self.peer_is_full();
+        let full = self.sender.peer_is_full(self.paths.mtu());
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
         let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
         // What a peer without room drops tells nothing of the path.

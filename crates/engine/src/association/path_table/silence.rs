@@ -51,8 +51,7 @@ impl Association {
 
     /// When the path is silent for too long, as its policy has it now.
     fn silent_at(&mut self, now: Instant, id: PathId) -> Option<Instant> {
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         self.policies.path_state.suspect_at(&cx, cx.path(id)?)
     }
 
@@ -84,7 +83,10 @@ impl Association {
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
             let quiet = p.state() == PathState::Active && p.health.last_heard().is_none_or(|h| h <= c.sent_at);
-            if quiet && !p.probing.awaits_answer() && self.heartbeat_interval(p).is_some() {
+            if quiet
+                && !p.probing.awaits_answer()
+                && p.probing.interval(self.config.timers.heartbeat_interval).is_some()
+            {
                 self.send_heartbeat(now, c.path);
             }
         }

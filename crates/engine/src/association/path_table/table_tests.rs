@@ -38,7 +38,7 @@ fn remote(i: u8) -> SocketAddr {
 
 /// Paths that leave by these interfaces, active all of them.
 fn table(locals: &[u16]) -> PathTable {
-    let mut t = PathTable::new(1_000, None, remote(0), &mut RandomStream::named(1, "table"));
+    let mut t = PathTable::new(1_200, 1_000, None, remote(0), &mut RandomStream::named(1, "table"));
     for (i, local) in locals.iter().enumerate() {
         let id = PathId(i as u8);
         let start = t.first_window(None, u64::MAX, remote(id.0));
@@ -243,11 +243,26 @@ fn the_smallest_packet_of_those_that_count() {
                 t[i].access.go_down();
             }
         }
-        for configured in [500, 1_200, 9_000] {
+        for (configured, reserved) in [(500, 0), (1_200, 0), (1_200, 28), (9_000, 28)] {
+            (t.configured, t.reserved) = (configured, reserved);
             let least = |which: &dyn Fn(usize) -> bool| (0..3).filter(|i| which(*i)).map(size).min();
             let all = least(&|_| true).map_or(configured, |s| s.min(configured));
             let in_use = least(&|i| down & 1 << i == 0).map_or(configured, |s| s.min(configured));
-            assert_eq!((t.smallest_packet(configured, false), t.smallest_packet(configured, true)), (all, in_use));
+            let expected = (all - reserved, in_use - reserved);
+            assert_eq!((t.smallest_packet(false), t.smallest_packet(true)), expected);
+            for i in 0..3 {
+                let whole = size(i).min(configured);
+                assert_eq!(
+                    (t.whole_packet(PathId(i as u8)), t.packet_size(PathId(i as u8))),
+                    (whole, whole - reserved)
+                );
+            }
+            for len in [400, 900, 1_300, 9_000] {
+                let takes = |i: &usize| 12 + t.chunk_len(len) <= size(*i).min(configured) - reserved;
+                let whole: PathSet = (0..3).filter(takes).map(|i| PathId(i as u8)).collect();
+                let expected = if whole.is_empty() { PathSet::first(3) } else { whole };
+                assert_eq!(t.taking_whole(PathSet::first(3), len as u64), expected, "{len} bytes");
+            }
         }
     }
 }
@@ -294,7 +309,7 @@ fn a_peer_is_silent_since_any_path_heard_of_it() {
 /// Nonces of two associations that began alike differ from the first on, and none comes twice.
 #[test]
 fn nonces_do_not_repeat() {
-    let of = |seed| PathTable::new(1_000, None, remote(0), &mut RandomStream::named(seed, "table"));
+    let of = |seed| PathTable::new(1_200, 1_000, None, remote(0), &mut RandomStream::named(seed, "table"));
     let mut tables = [of(1), of(2)];
     let drawn: BTreeSet<u64> = (0..1_000).map(|i| tables[i % 2].next_nonce()).collect();
     assert_eq!(drawn.len(), 1_000);

@@ -47,7 +47,7 @@ impl Association {
             p.probing.ask_train(now, nonces);
             p.counters.heartbeats_sent += LENGTH as u64;
         }
-        let size = self.packet_size(id);
+        let size = self.paths.packet_size(id);
         for nonce in nonces {
             self.control.push(id, What::PathProbe { nonce, size });
         }

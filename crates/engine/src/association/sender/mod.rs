@@ -21,7 +21,7 @@ use crate::tx::scoreboard::ChunkState;
 use crate::tx::scoreboard::Copies;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
-use anabranch_base::{Instant, PathId, Rate, StreamId, Tsn};
+use anabranch_base::{Instant, PathId, Ppm, Rate, StreamId, Tsn};
 use anabranch_policy::view::{ChunkView, QueueView};
 use peer_window::PeerWindow;
 use sack::gap_memory::GapMemory;
@@ -69,6 +69,12 @@ pub(in crate::association) struct Sender {
     /// The user has sent something, or said that it will.
     sends: bool,
     outbound_streams: u16,
+    /// Bytes of the send buffer.
+    buffer: u64,
+    /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
+    fill_scale: u64,
+    /// Bytes by which the peer's window shrinks for each chunk beside its payload.
+    peer_chunk_overhead: u64,
     /// When user data left or came last.
     user_data_at: Option<Instant>,
 }
@@ -106,6 +112,9 @@ impl Sender {
             abandoned_reported: 0,
             sends: false,
             outbound_streams: config.limits.outbound_streams,
+            buffer: config.limits.send_buffer as u64,
+            fill_scale: (1_000_000 << 32) / (config.limits.send_buffer as u64).max(1),
+            peer_chunk_overhead: config.limits.peer_chunk_overhead,
             user_data_at: None,
         }
     }
@@ -150,6 +159,18 @@ impl Sender {
     /// In flight or given as lost, bytes.
     pub fn outstanding_bytes(&self) -> u64 {
         self.board.outstanding_bytes()
+    }
+
+    /// Bytes of the send buffer.
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// How much of the send buffer is in use.
+    pub fn fill(&self) -> Ppm {
+        let held = self.unsent_bytes() + self.outstanding_bytes();
+        let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
+        Ppm(fill.min(1_000_000) as u32)
     }
 
     /// Chunks that were given a TSN and are not acknowledged.

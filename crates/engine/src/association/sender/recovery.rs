@@ -15,10 +15,4 @@ impl Association {
             self.paths.get(self.paths.primary().index()).is_some_and(|p| p.congestion.has_room(p.flight.bytes()));
         self.sender.burst_armed &= left > 0 || !room;
     }
-
-    /// Does what was given as lost keep its place in the windows until it was sent again?
-    #[inline]
-    pub(in crate::association) fn holds_place(&self) -> bool {
-        self.sender.board.has_marked() && self.policies.recovery.holds_place()
-    }
 }

@@ -2,6 +2,7 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
+use crate::association::policies::facts::Facts;
 use crate::event::PathReason;
 use crate::path::PathTimer;
 use crate::path::flight::CopyRef;
@@ -46,7 +47,7 @@ impl Association {
             self.scratch.copies = list;
             return;
         }
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         let (mut lost, mut highest) = (0, 0);
         for c in &list {
             match self.judge(path, c, sack, &facts) {
@@ -86,13 +87,7 @@ impl Association {
         }
     }
 
-    fn judge(
-        &mut self,
-        path: PathId,
-        c: &CopyRef,
-        sack: &SackView<'_>,
-        facts: &crate::association::policies::views::Facts,
-    ) -> Verdict {
+    fn judge(&mut self, path: PathId, c: &CopyRef, sack: &SackView<'_>, facts: &Facts) -> Verdict {
         let Some(chunk) = self.sender.board.get(c.tsn) else { return Verdict::Waiting };
         // A TSN is fast-retransmitted once (§7.2.4); only time-based detection may repeat.
         if chunk.fast_retransmitted && !self.policies.loss_threshold.repeats() {
@@ -154,8 +149,7 @@ impl Association {
         bytes: u64,
         highest: u64,
     ) {
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let loss = p.congestion.place_loss(highest);
@@ -188,8 +182,7 @@ impl Association {
                 p.congestion.give_pass();
             }
         }
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         self.policies.coupling.on_loss(&cx, &e, cause);
         self.policies.path_quality.observe(&cx, Notice::Lost { path });
     }
@@ -318,7 +311,7 @@ impl Association {
 
     /// A probe before T3.
     pub(in crate::association) fn on_loss_timer(&mut self, now: Instant, path: PathId) {
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         let probe = {
             let cx = self.views.see(&mut self.paths, &self.policies, &facts);
             let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };

@@ -76,7 +76,7 @@ impl Association {
         let room = bytes
             .len()
             .saturating_sub(self.handshake.auth().room())
-            .min(self.packet_size(path))
+            .min(self.paths.packet_size(path))
             .saturating_sub(REPORT_LEN);
         // Whole words, for padding counts too.
         let Some(shown) = bytes.get(..room / 4 * 4).filter(|s| s.len() >= LEAST_SHOWN) else { return false };

@@ -135,7 +135,7 @@ impl Association {
 
     /// Adds to the packet what is marked and what is in flight on the path, the oldest first.
     fn repeat_into(&mut self, now: Instant, id: PathId, mut size: usize) {
-        let most = self.packet_size(id);
+        let most = self.paths.packet_size(id);
         let in_time = |c: &Chunk| c.deadline.is_none_or(|d| d > now);
         let may_repeat = |c: &Chunk| c.max_retransmissions.is_none_or(|m| c.transmissions <= m);
         let Some(p) = self.paths.get(id.index()) else { return };
@@ -145,7 +145,7 @@ impl Association {
                 break;
             }
             let Some(c) = self.sender.board.get(tsn) else { continue };
-            let len = self.chunk_len(c.payload.len());
+            let len = self.paths.chunk_len(c.payload.len());
             let waits = matches!(c.state, ChunkState::Marked | ChunkState::Outstanding);
             if waits && size + len <= most && in_time(c) && may_repeat(c) && !self.scratch.packet.contains(&tsn) {
                 size += len;

@@ -32,8 +32,7 @@ impl Association {
 
     /// One cut for the packets in flight.
     fn cut_for_mark(&mut self, now: Instant, path: PathId) {
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let e = LossEvent { path, kind: LossKind::FastRetransmit, bytes: 0, new_episode: true };
@@ -42,8 +41,7 @@ impl Association {
         p.congestion.begin_episode(p.flight.next_seq().checked_sub(1));
         p.counters.recoveries += 1;
         p.counters.cuts_by_mark += 1;
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         self.policies.coupling.on_loss(&cx, &e, Cause::Congestion);
         self.policies.path_quality.observe(&cx, Notice::Lost { path });
         self.adjust_coupling(now);

@@ -2,6 +2,7 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
+use crate::association::policies::facts::Facts;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::ack_credit::PathAck;
@@ -35,8 +36,7 @@ impl Association {
             cumulative_advanced: advanced,
         };
         let mtu = self.paths.mtu();
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
         let Some(p) = self.paths.get_for(i, Shown::Window) else { return };
         let on_path = AckOnPath {
@@ -76,7 +76,7 @@ impl Association {
 
     #[inline(never)]
     fn adjust_windows(&mut self, now: Instant) {
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         let mut out = core::mem::take(&mut self.scratch.adjust);
         out.clear();
         {

@@ -3,6 +3,7 @@
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
 use crate::association::path_table::rto;
+use crate::association::policies::facts::Facts;
 use crate::association::sender::loss::detection::Suspects;
 use crate::path::{Path, PathTimer};
 use crate::tx::scoreboard::ChunkState;
@@ -18,8 +19,7 @@ impl Association {
         if !self.policies.ask(Asks::QUALITY) {
             return;
         }
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         for (i, t) in self.scratch.acks.iter().enumerate().filter(|(_, t)| t.bytes > 0) {
             let sent_at = t.oldest_sent.unwrap_or(now);
             let n = Notice::Acked { path: PathId(i as u8), bytes: t.bytes, sent_at };
@@ -146,7 +146,7 @@ impl Association {
             }
             let cx = match facts {
                 Some(facts) => facts,
-                None => *facts.insert(self.facts(now)),
+                None => *facts.insert(Facts::of(now, &self.paths, &self.sender, &self.policies)),
             };
             let cx = self.views.see(&mut self.paths, &self.policies, &cx);
             let (Some(p), Some(v)) = (self.paths.get_for(i, Shown::Nothing), cx.path(PathId(i as u8))) else {

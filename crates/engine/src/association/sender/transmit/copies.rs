@@ -1,7 +1,7 @@
 //! Packets with DATA that repeat what is in flight already: copies the scheduler wants, probes, redundancy.
 
 use crate::association::Association;
-use crate::association::policies::views::has_window;
+use crate::association::policies::facts::{Facts, has_window};
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
@@ -43,7 +43,7 @@ impl Association {
 
     #[inline(never)]
     fn transmit_wanted_extra(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         let cx = self.views.see(&mut self.paths, &self.policies, &facts);
         if !self.policies.redundancy.worth_asking(&cx) {
             self.sender.redundancy_wakeup = self.redundancy_asks_for(now);

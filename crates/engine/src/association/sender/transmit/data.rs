@@ -3,7 +3,7 @@
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
 use crate::association::path_table::rto;
-use crate::association::policies::views::{Facts, has_window};
+use crate::association::policies::facts::{Facts, has_window};
 use crate::association::sender::loss::probes;
 use crate::association::transmit::start_packet;
 use crate::path::PathTimer;
@@ -55,7 +55,7 @@ impl Association {
         };
         let Some(path) = self.retransmission_path(now, &marked) else { return false };
         self.scratch.packet.clear();
-        let mut size = COMMON_HEADER_LEN + self.chunk_len(chunk.len as usize);
+        let mut size = COMMON_HEADER_LEN + self.paths.chunk_len(chunk.len as usize);
         self.scratch.packet.push(tsn);
         self.bundle_marked(path, &mut size);
         self.bundle_outstanding(path, size);
@@ -63,7 +63,7 @@ impl Association {
         self.stats.retransmissions += self.scratch.packet.len() as u64 - u64::from(new);
         self.emit_data(now, path, out);
         if new {
-            let facts = self.facts(now);
+            let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
             self.settle_sent(&facts, Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
         }
         self.settle_takeovers(now);
@@ -74,7 +74,8 @@ impl Association {
     /// not. A full buffer drops what is above it and takes only that; and after an expiry of T3 one packet is in flight,
     /// so that the higher one, repeated for ever, would keep the lower one back for ever.
     fn missing_before(&self, marked: &ChunkView) -> Option<u64> {
-        let refused = self.peer_has_no_room_for(marked.len) || marked.timed_out && marked.transmissions >= REFUSED;
+        let refused =
+            self.sender.peer_has_no_room_for(marked.len) || marked.timed_out && marked.transmissions >= REFUSED;
         let next = self.sender.board.cumulative() + 1;
         let waits = |c: &Chunk| matches!(c.state, ChunkState::Waiting | ChunkState::Marked);
         (refused && self.sender.board.extend(marked.tsn) > next && self.sender.board.get(next).is_some_and(waits))
@@ -84,8 +85,7 @@ impl Association {
     /// The first of what is marked, in the order of the policy, which is asked about those that are new among them.
     fn first_marked(&mut self, now: Instant) -> Option<u64> {
         if self.sender.board.marked_needs_rank(now) {
-            let facts = self.facts(now);
-            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
             while let Some((tsn, chunk)) = self.sender.board.take_unranked(now) {
                 let mut rank = self.policies.retransmission_order.rank(&cx, &chunk);
                 rank.until = rank.until.filter(|t| *t > now);
@@ -97,12 +97,12 @@ impl Association {
 
     /// Fills the packet with what is marked too, in the order of the policy. On the wire TSNs rise (§6.10).
     fn bundle_marked(&mut self, path: PathId, size: &mut usize) {
-        let most = self.packet_size(path);
+        let most = self.paths.packet_size(path);
         let leader = self.scratch.packet.first().copied();
         let mut aside = core::mem::take(&mut self.scratch.aside);
-        while *size + self.chunk_len(1) <= most && aside.len() < MOST_ASIDE {
+        while *size + self.paths.chunk_len(1) <= most && aside.len() < MOST_ASIDE {
             let Some(tsn) = self.sender.board.first_marked() else { break };
-            let len = self.sender.board.get(tsn).map_or(0, |c| self.chunk_len(c.payload.len()));
+            let len = self.sender.board.get(tsn).map_or(0, |c| self.paths.chunk_len(c.payload.len()));
             let Some(entry) = self.sender.board.take_first_marked() else { break };
             if Some(tsn) == leader {
                 continue;
@@ -124,11 +124,11 @@ impl Association {
         if !self.policies.retransmission_order.bundles_outstanding(v) {
             return;
         }
-        let most = self.packet_size(path);
+        let most = self.paths.packet_size(path);
         let Some(p) = self.paths.get(path.index()) else { return };
         for c in p.flight.copies().take(MOST_OUTSTANDING) {
             let Some(chunk) = self.sender.board.get(c.tsn) else { continue };
-            let len = self.chunk_len(chunk.payload.len());
+            let len = self.paths.chunk_len(chunk.payload.len());
             let fits = size + len <= most && !chunk.copies.is_full();
             if chunk.state == ChunkState::Outstanding && fits && !self.scratch.packet.contains(&c.tsn) {
                 size += len;
@@ -142,7 +142,10 @@ impl Association {
 
     /// Asks the retransmission policy; gates the answer by window and free passes.
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
-        let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
+        let mut candidates = match self.config.mtu.discovery {
+            Some(_) => self.paths.taking_whole(self.paths.usable(), chunk.len),
+            None => self.paths.usable(),
+        };
         let pass = self.paths.iter().position(|p| p.congestion.has_pass());
         let at_home = pass.is_some() && self.policies.recovery.pass(true) == Pass::OnItsPath;
         let own = |p: &&crate::path::Path| p.congestion.has_pass() && at_home;
@@ -156,8 +159,7 @@ impl Association {
             let target = match bound {
                 Some(b) => Target::On(b),
                 None => {
-                    let facts = self.facts(now);
-                    let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+                    let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
                     let r = Retransmit { chunk, candidates, free_pass: pass.is_some(), passes };
                     self.policies.retransmission.target(&cx, &r)
                 }
@@ -201,7 +203,7 @@ impl Association {
             self.account(now, tsn, path, i == 0);
         }
         self.scratch.packet = list;
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         self.finish_data(now, path, &facts, out);
     }
 
@@ -274,7 +276,7 @@ impl Association {
         }
         if self.sender.forward_due || self.acknowledger.is_pending() {
             let chunks = list.iter().filter_map(|&t| self.sender.board.get(t));
-            let data_len = chunks.map(|c| self.chunk_len(c.payload.len())).sum();
+            let data_len = chunks.map(|c| self.paths.chunk_len(c.payload.len())).sum();
             self.bundle_forward_tsn(now, path, out, data_len);
             self.bundle_sack(now, path, out, data_len);
         }
