@@ -204,7 +204,7 @@ impl Association {
             rttvar: p.rtt.rttvar(),
             min_rtt: p.rtt.min_rtt(),
             last_rtt: p.rtt.last(),
-            rto: self.rto(p.id()),
+            rto: self.views.rto(&self.paths, &self.policies, p.id()),
             packet_size: self.paths.packet_size(p.id()),
             discovery: p.mtu.discovery().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
@@ -284,9 +284,7 @@ impl Association {
         let applies = !self.policies.ask(Asks::REPAIRED) || self.sender.is_burst_armed();
         let burst =
             if self.config.sending.max_burst == 0 || !applies { u16::MAX } else { self.config.sending.max_burst };
-        for p in self.paths.iter_unseen() {
-            p.congestion.allow_burst(burst);
-        }
+        self.paths.allow_burst(burst);
         self.sender.begin_opportunity();
     }
 

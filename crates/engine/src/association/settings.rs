@@ -82,6 +82,7 @@ impl Association {
         let config = Arc::make_mut(&mut self.config);
         config.profile = profile;
         (config.timers.rto_initial, config.timers.rto_max) = (initial, max);
+        self.policies.limit_rto(&config.timers);
         Ok(())
     }
 

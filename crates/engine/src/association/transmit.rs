@@ -2,7 +2,6 @@
 
 use super::Association;
 use crate::association::path_table::list::Shown;
-use crate::association::policies::facts::has_window;
 use crate::association::sender::sack::gap_memory::GapScratch;
 use crate::path::Path;
 use crate::transmit::Transmit;
@@ -76,28 +75,11 @@ pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> boo
     if a.transmit_control(now, out) {
         return true;
     }
-    if a.handshake.state().sends_data() && !a.has_data_work() {
-        a.note_app_limited(now);
-        if a.handshake.state().is_ending() {
-            a.continue_shutdown(now);
-            if a.transmit_control(now, out) {
-                return true;
-            }
-        }
-    } else if a.handshake.state().sends_data() {
-        a.decay_idle_windows(now);
-        if a.transmit_probe(now, out) || a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
+    if a.handshake.state().sends_data() {
+        if !a.has_data_work() {
+            a.paths.note_app_limited(now);
+        } else if a.transmit_data(now, out) {
             return true;
-        }
-        let early = a.policies.ask(Asks::EXTRA_FIRST);
-        if early && a.transmit_extra(now, out) || a.transmit_new(now, out) || !early && a.transmit_extra(now, out) {
-            return true;
-        }
-        if a.transmit_forward_tsn(now, out) {
-            return true;
-        }
-        if a.policies.ask(Asks::QUALITY) {
-            a.end_opportunity(now);
         }
         if a.handshake.state().is_ending() {
             a.continue_shutdown(now);
@@ -144,7 +126,7 @@ impl Association {
 
 /// Could more have been in flight, and was that not noted yet?
 fn has_unfilled_window(p: &Path, now: Instant) -> bool {
-    has_window(p, now) && !p.rate.is_app_limited(p.flight.bytes())
+    p.has_window(now) && !p.rate.is_app_limited(p.flight.bytes())
 }
 
 /// Starts a packet on `path`.
@@ -175,12 +157,35 @@ impl Association {
                 .any(|p| p.pace.has_released() || p.health.stalled_since().is_some() || p.expiry.may_probe())
     }
 
+    /// One packet of what there is to send beside control: what was lost, what is new, what repeats, what is to be skipped.
+    #[inline(always)]
+    fn transmit_data(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        self.decay_idle_windows(now);
+        if self.transmit_probe(now, out) || self.transmit_retransmission(now, out) || self.transmit_due_copy(now, out) {
+            return true;
+        }
+        let early = self.policies.ask(Asks::EXTRA_FIRST);
+        if early && self.transmit_extra(now, out)
+            || self.transmit_new(now, out)
+            || !early && self.transmit_extra(now, out)
+        {
+            return true;
+        }
+        if self.transmit_forward_tsn(now, out) {
+            return true;
+        }
+        if self.policies.ask(Asks::QUALITY) {
+            self.end_opportunity(now);
+        }
+        false
+    }
+
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
     #[inline]
     pub(super) fn decay_idle_windows(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
             if self.paths[i].may_decay(now, self.paths.mtu()) {
-                let rto = self.rto(PathId(i as u8));
+                let rto = self.views.rto(&self.paths, &self.policies, PathId(i as u8));
                 let mtu = self.paths.mtu();
                 self.paths[i].decay_while_idle(now, rto, mtu);
             }

@@ -27,6 +27,7 @@ mod shown;
 mod suspicion;
 pub(crate) mod timers;
 pub(crate) mod train;
+mod window;
 
 use crate::stats::PathCounters;
 use access::Access;
@@ -77,6 +78,11 @@ pub struct PathLimits {
 }
 
 impl PathLimits {
+    /// Path.Max.Retrans, where the association's is `configured`.
+    pub(crate) fn max_retrans(self, configured: u16) -> u16 {
+        self.max_retrans.unwrap_or(configured)
+    }
+
     /// The state after an error, where the association's policy says `to`.
     fn judged(self, errors: u16, state: PathState, to: PathState) -> PathState {
         match (self.potentially_failed, to) {

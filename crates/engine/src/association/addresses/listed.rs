@@ -74,7 +74,7 @@ impl Association {
     /// or, when it is given up for now, as long as any idle path.
     pub(in crate::association) fn probe_pause(&self, id: PathId) -> Duration {
         let Some(p) = self.paths.get(id.index()).filter(|p| p.is_listed_unconfirmed()) else { return Duration::ZERO };
-        if p.health.errors() > self.max_retrans_of(id) {
+        if p.health.errors() > p.health.limits().max_retrans(self.config.failure.max_path_retrans) {
             // That of RFC 9260 §16 where idle paths are not probed.
             let own = self.config.timers.heartbeat_interval;
             return if own.is_zero() { Duration::from_secs(30) } else { own };

@@ -87,7 +87,7 @@ impl Association {
     fn encode_cookie_echo(&mut self, path: PathId, cookie: &[u8], out: &mut Transmit) {
         out.packet.push(&CookieEcho { cookie });
         let mut room = self.paths.packet_size(path).saturating_sub(out.packet.len());
-        let timeout = self.rto(path);
+        let timeout = self.views.rto(&self.paths, &self.policies, path);
         let listed = self.paths.get(path.index()).is_some_and(|p| p.origin() == Origin::Listed);
         let nonce = if listed && room >= HEARTBEAT_LEN { Some(self.paths.next_nonce()) } else { None };
         if let (Some(nonce), Some(p)) = (nonce, self.paths.get_mut(path.index())) {

@@ -32,7 +32,8 @@ impl Association {
     /// The RTO of the path (§6.3.1), once there is one, doubled for each repetition (§6.3.3 E2).
     pub(in crate::association) fn start_control_timer(&mut self, now: Instant, path: PathId) {
         let measured = self.paths.get(path.index()).is_some_and(|p| !p.rtt.srtt().is_zero());
-        let rto = if measured { self.rto(path) } else { self.config.timers.rto_initial };
+        let rto =
+            if measured { self.views.rto(&self.paths, &self.policies, path) } else { self.config.timers.rto_initial };
         let setup = matches!(self.handshake.state, State::CookieWait | State::CookieEchoed { .. });
         let attempts = self.handshake.attempts.into();
         self.handshake.timer = Some(now + self.config.timers.doubled_for_control(rto, attempts, setup));

@@ -36,7 +36,7 @@ impl Association {
         let paths = PathTable::new(config.mtu.packet_size, mtu, config.sending.initial_window, remote, entropy);
         let mut a = Association {
             peer: PeerFeatures::default(),
-            policies: Policies::new(policies),
+            policies: Policies::new(policies, &config.timers),
             views: Views::default(),
             paths,
             sender: Sender::new(&config, initial),

@@ -209,7 +209,11 @@ impl Association {
             return self.close(CloseReason::NoAnswer);
         }
         let waited = now.since(self.handshake.sent_at);
-        let round_trip = if self.handshake.attempts == 0 { waited } else { self.rto(self.handshake.path) };
+        let round_trip = if self.handshake.attempts == 0 {
+            waited
+        } else {
+            self.views.rto(&self.paths, &self.policies, self.handshake.path)
+        };
         self.handshake.cookie_wish = Some(round_trip + Duration::from_secs(1));
         self.handshake.state = State::CookieWait;
         self.handshake.peer_tag = 0;

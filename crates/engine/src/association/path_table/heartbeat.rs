@@ -57,7 +57,8 @@ impl Association {
     /// did not answer as often as makes a path fail.
     pub(in crate::association) fn is_confirming(&mut self) -> bool {
         let may_answer = |p: &Path| {
-            let fails = p.health.errors() > self.max_retrans_of(p.id()) || p.state() == PathState::Inactive;
+            let fails = p.health.errors() > p.health.limits().max_retrans(self.config.failure.max_path_retrans)
+                || p.state() == PathState::Inactive;
             !fails && p.access.is_up() && (p.access.is_known() || self.addresses.wants(p.id()))
         };
         let silent = |p: &Path| p.counters.heartbeats_answered == 0;
@@ -113,7 +114,6 @@ impl Association {
     }
 
     pub(in crate::association) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
-        let max_path_retrans = self.max_retrans_of(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.timers.stop(PathTimer::Heartbeat);
         if !self.handshake.state().is_connected() || !p.access.is_up() {
@@ -143,7 +143,7 @@ impl Association {
         }
         if p.state() == PathState::Unconfirmed
             && p.origin() == Origin::AddedByPeer
-            && p.health.errors() > max_path_retrans
+            && p.health.errors() > p.health.limits().max_retrans(self.config.failure.max_path_retrans)
         {
             // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
             // was the last hope where nothing else is confirmed or still being asked.

@@ -6,7 +6,6 @@ pub(in crate::association) mod members;
 pub(in crate::association) mod nonces;
 pub(in crate::association) mod path_mtu;
 mod peer_errors;
-pub(in crate::association) mod rto;
 pub(in crate::association) mod silence;
 mod train;
 mod usable;
@@ -216,6 +215,20 @@ impl PathTable {
         let packet = COMMON_HEADER_LEN + self.chunk_len(len as usize);
         let whole: PathSet = candidates.iter().filter(|id| self.packet_size(*id) >= packet).collect();
         if whole.is_empty() { candidates } else { whole }
+    }
+
+    /// The user has less to send than the paths would take.
+    pub fn note_app_limited(&mut self, now: Instant) {
+        for p in self.iter_unseen() {
+            if p.has_window(now) || p.congestion.paces() && p.congestion.has_room(p.flight.bytes()) {
+                p.rate.app_limited(p.flight.bytes());
+            }
+        }
+    }
+
+    /// So many packets may leave on each path in the opportunity at hand.
+    pub fn allow_burst(&mut self, packets: u16) {
+        self.iter_unseen().for_each(|p| p.congestion.allow_burst(packets));
     }
 
     /// The initial window of the first path, bytes.

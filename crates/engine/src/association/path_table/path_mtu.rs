@@ -83,7 +83,7 @@ impl Association {
     }
 
     pub(in crate::association) fn on_path_mtu_timer(&mut self, now: Instant, id: PathId) {
-        let timeout = self.rto(id);
+        let timeout = self.views.rto(&self.paths, &self.policies, id);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
         let Some(d) = p.mtu.discovery_mut() else { return };
         let size = d.due(now);

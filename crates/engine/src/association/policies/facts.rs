@@ -4,7 +4,7 @@ use super::set::Policies;
 use crate::association::path_table::PathTable;
 use crate::association::sender::Sender;
 use crate::path::Path;
-use anabranch_base::{Duration, Instant, PathId, PathSet, Ppm, Rate};
+use anabranch_base::{Instant, PathId, PathSet, Ppm, Rate};
 use anabranch_policy::Asks;
 use anabranch_policy::buffer::Share;
 
@@ -77,7 +77,7 @@ pub(in crate::association) fn eligible(
     for p in paths.iter().filter(|p| p.is_in_use()) {
         (active, standby) = (true, standby | p.access.is_standby());
         let simple = !holds && !policies.ask(Asks::SHARE);
-        if has_window(p, now) && (simple || has_room(p, now, paths, sender, policies)) {
+        if p.has_window(now) && (simple || has_room(p, now, paths, sender, policies)) {
             open = open.with(p.id());
         }
     }
@@ -92,7 +92,7 @@ pub(in crate::association) fn eligible(
 /// One more packet of new data may leave on this path.
 fn has_room(p: &Path, now: Instant, paths: &PathTable, sender: &Sender, policies: &Policies) -> bool {
     let held = if sender.holds_place(policies) { sender.marked_bytes_on(p.id()) } else { 0 };
-    has_window(p, now)
+    p.has_window(now)
         && (p.expiry.may_probe() || p.congestion.has_room(p.flight.bytes() + held))
         && (!policies.ask(Asks::SHARE) || has_share(p, paths, sender, policies))
 }
@@ -110,21 +110,4 @@ fn has_share(p: &Path, paths: &PathTable, sender: &Sender, policies: &Policies) 
         peer_rwnd: sender.peer_rwnd(policies),
     };
     p.flight.bytes() == 0 || policies.buffer.allows(&share)
-}
-
-/// Packets that are paced leave together where they are due within this time: a timer for each costs more than it
-/// smooths. On a fast path a timer each millisecond does too, and its queue takes more.
-const PACED_TOGETHER: Duration = Duration::from_millis(1);
-const FAST_TOGETHER: Duration = Duration::from_millis(3);
-const FAST: Rate = Rate::from_bits_per_sec(30_000_000);
-
-/// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
-/// acknowledged, however small it is (RFC 9260 §7.2.1); or a probe, see
-/// [`Association::on_probe_timer`](crate::association::Association::on_probe_timer).
-pub(in crate::association) fn has_window(p: &Path, now: Instant) -> bool {
-    let proven = p.expiry.allows_beside(p.flight.packets());
-    let known = p.capacity.rate();
-    let together = if known >= FAST { FAST_TOGETHER } else { PACED_TOGETHER };
-    let burst = p.congestion.allows_burst(known > Rate::ZERO);
-    (p.expiry.may_probe() || proven && p.congestion.has_room(p.flight.bytes())) && burst && p.pace.allows(now, together)
 }

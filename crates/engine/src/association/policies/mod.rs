@@ -3,4 +3,5 @@
 pub(in crate::association) mod facts;
 pub(in crate::association) mod scratch;
 pub(in crate::association) mod set;
+mod timeouts;
 pub(in crate::association) mod views;

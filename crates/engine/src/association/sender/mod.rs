@@ -6,7 +6,6 @@ pub(in crate::association) mod intake;
 pub(in crate::association) mod invariants;
 pub(in crate::association) mod loss;
 pub(in crate::association) mod peer_window;
-pub(in crate::association) mod recovery;
 pub(in crate::association) mod sack;
 pub(in crate::association) mod transmit;
 pub(in crate::association) mod undelivered;

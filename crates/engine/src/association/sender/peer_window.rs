@@ -124,7 +124,8 @@ impl Association {
             }
             Probe::At(_) => false,
             Probe::Idle => {
-                let rto = self.rto(self.paths.usable().iter().next().unwrap_or(PathId(0)));
+                let rto =
+                    self.views.rto(&self.paths, &self.policies, self.paths.usable().iter().next().unwrap_or(PathId(0)));
                 self.sender.peer_window.probe =
                     Probe::At(now + self.config.timers.doubled(rto, self.sender.peer_window.backoff.into()));
                 false

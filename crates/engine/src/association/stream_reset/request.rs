@@ -281,7 +281,7 @@ impl Association {
         r.leaves(&self.sender);
         let (path, attempts, params) = (r.path, r.attempts, r.params.clone());
         r.attempts = r.attempts.saturating_add(1);
-        let wait = self.config.timers.doubled(self.rto(path), attempts);
+        let wait = self.config.timers.doubled(self.views.rto(&self.paths, &self.policies, path), attempts);
         if let Some(r) = self.stream_reset.request.as_mut() {
             r.deadline = now + wait;
         }
@@ -314,7 +314,7 @@ impl Association {
         tsns: Option<(Tsn, Tsn)>,
     ) {
         let Some(r) = self.stream_reset.request.as_ref().filter(|r| r.open.contains(&number)) else { return };
-        let wait = self.rto(r.path);
+        let wait = self.views.rto(&self.paths, &self.policies, r.path);
         let waits = what == result::IN_PROGRESS || self.asks_as_before(number, what);
         let Some(r) = self.stream_reset.request.as_mut() else { return };
         if waits {

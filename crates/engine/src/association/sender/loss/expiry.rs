@@ -37,7 +37,7 @@ impl Association {
     /// Takes off the path the oldest packet and whatever left so long ago; the rest stays in flight, and one packet may
     /// leave beside it.
     pub(in crate::association) fn give_up_overdue(&mut self, now: Instant, path: PathId, overdue: Duration) -> u64 {
-        let rto = self.rto(path);
+        let rto = self.views.rto(&self.paths, &self.policies, path);
         let Some(p) = self.paths.get_mut(path.index()) else { return 0 };
         let first = p.flight.oldest_seq();
         let mut list = core::mem::take(&mut self.scratch.copies);

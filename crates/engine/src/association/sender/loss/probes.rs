@@ -7,22 +7,10 @@ use crate::path::{Origin, Path, PathTimer};
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_policy::timer::TimerPolicy;
 use anabranch_policy::view::{PathState, PathView};
 
 /// Less room than this in a packet is not worth a search.
 const CRUMB: usize = 20;
-
-/// When the next one may leave, after a packet on a path whose expiry is not answered.
-pub(in crate::association) fn next(
-    now: Instant,
-    v: &PathView,
-    timer: &dyn TimerPolicy,
-    rto_max: Duration,
-) -> Option<Instant> {
-    let interval = timer.probe_interval(v)?;
-    Some(now + interval.min(rto_max).max(Duration::from_millis(1)))
-}
 
 impl Association {
     /// The interval is over. While another path in use works, data goes there, and this one is its policy's affair;
@@ -49,7 +37,7 @@ impl Association {
             return;
         }
         let v = self.views.path(&mut self.paths, &self.policies, id);
-        let at = v.and_then(|v| next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max));
+        let at = v.and_then(|v| self.policies.window_probe(now, v));
         if let Some(p) = self.paths.get_mut(id.index()) {
             p.timers.plan_window_probe(at);
         }

@@ -56,7 +56,7 @@ impl Association {
     /// What left on the path before `answered` did and should have been answered by now is lost, and the timer of the
     /// rest is the one of a path that works.
     fn repair_overtaken(&mut self, now: Instant, id: PathId, answered: Instant) {
-        let rto = self.rto(id);
+        let rto = self.views.rto(&self.paths, &self.policies, id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         p.expiry.end_row();
         // As much later as reordering may make it.

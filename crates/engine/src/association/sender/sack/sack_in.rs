@@ -272,6 +272,7 @@ impl Association {
         if let Some(followed) = last_path.and_then(|p| self.paths.get_mut(p.index())?.followed_mut()) {
             followed.acknowledge(tsn, cumulatively);
         }
+        let mut answered = None;
         let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
         if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
             t.bytes += len;
@@ -307,7 +308,7 @@ impl Association {
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
                     p.health.measure_gap(now, owed_since);
-                    self.path_answered(now, copy.path);
+                    answered = Some(copy.path);
                 }
             }
         } else if state == ChunkState::Marked
@@ -319,8 +320,11 @@ impl Association {
                 && p.health.errors() > 0
                 && p.state() != PathState::Suspected
             {
-                self.path_answered(now, p.id());
+                answered = Some(p.id());
             }
+        }
+        if let Some(path) = answered {
+            self.path_answered(now, path);
         }
     }
 

@@ -2,7 +2,6 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
-use crate::association::path_table::rto;
 use crate::association::policies::facts::Facts;
 use crate::association::sender::loss::detection::Suspects;
 use crate::path::{Path, PathTimer};
@@ -152,22 +151,21 @@ impl Association {
             let (Some(p), Some(v)) = (self.paths.get_for(i, Shown::Nothing), cx.path(PathId(i as u8))) else {
                 continue;
             };
-            let (timer, max) = (self.policies.timer.as_ref(), self.config.timers.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
                 (Some(_), Some(oldest_sent)) if moved || !runs => {
                     let why = Arm::Progress { oldest_sent, old_deadline: p.timers.deadline(PathTimer::T3) };
-                    p.timers.start_t3(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
+                    p.timers.start_t3(self.policies.t3(&cx, v, why).max(now + Duration::from_micros(1)));
                 }
                 (Some(_), _) => {}
                 _ if self.sender.board.reneged() > 0 && p.id() == PathId(0) => {
                     if !runs {
-                        p.timers.start_t3(rto::t3(timer, max, &cx, v, Arm::Started));
+                        p.timers.start_t3(self.policies.t3(&cx, v, Arm::Started));
                     }
                 }
                 _ => p.timers.stop(PathTimer::T3),
             }
             if asks.any(Asks::PROBE) {
-                p.timers.plan_tail_probe(rto::probe(self.policies.loss_timer.as_ref(), max, &cx, v));
+                p.timers.plan_tail_probe(self.policies.tail_probe(&cx, v));
             }
             if asks.any(Asks::SUSPECT) {
                 p.suspect_at(self.policies.path_state.look_at(&cx, v));

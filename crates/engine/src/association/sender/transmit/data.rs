@@ -2,9 +2,7 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
-use crate::association::path_table::rto;
-use crate::association::policies::facts::{Facts, has_window};
-use crate::association::sender::loss::probes;
+use crate::association::policies::facts::Facts;
 use crate::association::transmit::start_packet;
 use crate::path::PathTimer;
 use crate::path::rate::DeliveredAtSend;
@@ -177,7 +175,7 @@ impl Association {
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
             let alone = p.expiry.allows_beside(p.flight.packets());
             let passes = pass.is_some() && (p.congestion.has_pass() || !at_home);
-            if has_window(p, now) || passes && alone {
+            if p.has_window(now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
                     self.paths[lossy].congestion.end_pass();
@@ -325,15 +323,18 @@ impl Association {
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
         let left = p.congestion.spend_burst();
         if self.policies.ask(Asks::REPAIRED) && self.policies.recovery.bursts() == Bursts::AfterRepair {
-            self.share_burst(left);
+            // What is left is left for all paths. It is over with the packet that the window would have allowed.
+            self.paths.allow_burst(left);
+            let primary = self.paths.get(self.paths.primary().index());
+            let room = primary.is_some_and(|p| p.congestion.has_room(p.flight.bytes()));
+            self.sender.burst_armed &= left > 0 || !room;
         }
         let cx = self.views.see(&mut self.paths, &self.policies, facts);
         let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
         p.pace.send(now);
         p.expiry.end_probe();
         if p.expiry.is_silent() {
-            let at = probes::next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max);
-            p.timers.plan_window_probe(at);
+            p.timers.plan_window_probe(self.policies.window_probe(now, v));
         }
         if let Some(rate) = p.congestion.send(now, p.flight.next_seq() - 1, v) {
             p.pace.take_time(now, rate, payload);
@@ -343,12 +344,11 @@ impl Association {
         if runs && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
             return;
         }
-        let rto_max = self.config.timers.rto_max;
         if !runs {
-            p.timers.start_t3(rto::t3(self.policies.timer.as_ref(), rto_max, &cx, v, Arm::Started));
+            p.timers.start_t3(self.policies.t3(&cx, v, Arm::Started));
         }
         if self.policies.ask(Asks::PROBE) {
-            p.timers.plan_tail_probe(rto::probe(self.policies.loss_timer.as_ref(), rto_max, &cx, v));
+            p.timers.plan_tail_probe(self.policies.tail_probe(&cx, v));
         }
         if self.policies.ask(Asks::SUSPECT) {
             p.suspect_at(self.policies.path_state.look_at(&cx, v));

@@ -68,7 +68,7 @@ impl Association {
             let point = self.collect_skipped(point);
             out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
         }
-        self.sender.forward_timer = Some(now + self.rto(path));
+        self.sender.forward_timer = Some(now + self.views.rto(&self.paths, &self.policies, path));
         self.sender.forward_sent = Some((self.sender.board.advance_ack_point(now), now, path));
     }
 

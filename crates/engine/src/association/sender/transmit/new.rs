@@ -1,7 +1,7 @@
 //! New data: the path scheduler proposes a chunk and a path, again and again until a packet is full; each answer is
 //! checked here and carried out or refused (ARCHITECTURE decision 4).
 
-use crate::association::policies::facts::{self, Facts, has_window};
+use crate::association::policies::facts::{self, Facts};
 use crate::association::sender::give_up::is_partial;
 use crate::association::{Association, Undelivered};
 use crate::message::SendOptions;
@@ -46,7 +46,7 @@ impl Association {
             return false;
         }
         if self.sender.queue.is_empty() && self.sender.board.ahead().is_empty() {
-            self.note_app_limited(now);
+            self.paths.note_app_limited(now);
             return false;
         }
         if self.sender.user_sends && self.config.sending.nagle != Nagle::Off && self.waits_for_more() {
@@ -114,7 +114,7 @@ impl Association {
     /// One question to the scheduler, and what its answer leads to. Keeps `facts` true.
     fn ask_scheduler(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building) -> Step {
         let Some(next_len) = self.sender.board.ahead().first().map(|c| c.len) else {
-            self.note_app_limited(now);
+            self.paths.note_app_limited(now);
             return Step::Done;
         };
         if facts.eligible.is_empty() {
@@ -151,7 +151,7 @@ impl Association {
             Decision::Blocked => {
                 if packet.on.is_none() {
                     // What the scheduler keeps off a path that is open shows nothing of what it would carry.
-                    self.note_app_limited(now);
+                    self.paths.note_app_limited(now);
                     self.sender.scheduler_blocked = true;
                     self.settle(now, &Settled::Blocked);
                 }
@@ -331,13 +331,5 @@ impl Association {
         let (f, given_up) = self.sender.queue.next(max, policies.stream_scheduler.as_mut(), expired);
         self.stats.abandoned_unsent += given_up;
         f
-    }
-
-    pub(in crate::association) fn note_app_limited(&mut self, now: Instant) {
-        for p in self.paths.iter_unseen() {
-            if has_window(p, now) || p.congestion.paces() && p.congestion.has_room(p.flight.bytes()) {
-                p.rate.app_limited(p.flight.bytes());
-            }
-        }
     }
 }
