@@ -41,7 +41,7 @@ use acknowledger::Acknowledger;
 use addresses::asconf::Addresses;
 pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId};
-use anabranch_policy::asks::{Asks, Counter};
+use anabranch_policy::asks::Counter;
 use anabranch_policy::registry::Hook;
 use control::ControlOut;
 use handshake::Handshake;
@@ -281,11 +281,7 @@ impl Association {
 
     /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
     pub(crate) fn opportunity(&mut self) {
-        let applies = !self.policies.ask(Asks::REPAIRED) || self.sender.is_burst_armed();
-        let burst =
-            if self.config.sending.max_burst == 0 || !applies { u16::MAX } else { self.config.sending.max_burst };
-        self.paths.allow_burst(burst);
-        self.sender.begin_opportunity();
+        self.sender.begin_opportunity(self.config.sending.max_burst, &self.policies, &mut self.paths);
     }
 
     /// From now on the receive buffer has so many bytes; a larger one is announced at once. What a smaller one has no

@@ -17,7 +17,9 @@ impl Association {
         out: &mut Transmit,
         room_needed: usize,
     ) -> bool {
-        if !self.acknowledger.is_pending() || self.sack_target() != Some(path) || !self.handshake.state().is_connected()
+        if !self.acknowledger.is_pending()
+            || self.acknowledger.target(&self.paths, self.config.compatibility.sacks_follow_data) != Some(path)
+            || !self.handshake.state().is_connected()
         {
             return false;
         }
@@ -38,7 +40,9 @@ impl Association {
 
     #[inline(never)]
     fn transmit_due_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let Some(path) = self.sack_target() else { return false };
+        let Some(path) = self.acknowledger.target(&self.paths, self.config.compatibility.sacks_follow_data) else {
+            return false;
+        };
         start_packet(self, path, out);
         let room = self.paths.packet_size(path).saturating_sub(out.packet.len());
         self.collect_gaps(room.saturating_sub(self.sack_len()) / 4);

@@ -1,6 +1,8 @@
 //! HEARTBEATs (§8.3): when they leave, what an answer or its absence says.
 
+use super::PathTable;
 use crate::association::Association;
+use crate::association::addresses::asconf::Addresses;
 use crate::association::control::What;
 use crate::event::{CloseReason, PathReason};
 use crate::path::probing::HeartbeatAnswer;
@@ -51,19 +53,6 @@ impl Association {
         } else {
             self.schedule_heartbeat(now, id);
         }
-    }
-
-    /// Does new data still wait for a path to be confirmed? Not for one that the peer will never know, and for none that
-    /// did not answer as often as makes a path fail.
-    pub(in crate::association) fn is_confirming(&mut self) -> bool {
-        let may_answer = |p: &Path| {
-            let fails = p.health.errors() > p.health.limits().max_retrans(self.config.failure.max_path_retrans)
-                || p.state() == PathState::Inactive;
-            !fails && p.access.is_up() && (p.access.is_known() || self.addresses.wants(p.id()))
-        };
-        let silent = |p: &Path| p.counters.heartbeats_answered == 0;
-        self.paths.confirming = self.paths.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));
-        self.paths.confirming
     }
 
     /// The next HEARTBEAT leaves as soon as it can, if the path is probed at all.
@@ -272,7 +261,7 @@ impl Association {
             (Some(deadline), Some(p)) => p.timers.plan_heartbeat(Some(deadline)),
             _ => self.schedule_heartbeat(now, id),
         }
-        self.is_confirming();
+        self.paths.goes_on_confirming(&self.addresses, self.config.failure.max_path_retrans);
     }
 
     /// The path leads to the peer and back: data may use it.
@@ -296,5 +285,20 @@ impl Association {
         for n in nonces {
             self.control.push(id, What::Heartbeat(n));
         }
+    }
+}
+
+impl PathTable {
+    /// Does new data still wait for a path to be confirmed? Not for one that the peer will never know, and for none that
+    /// did not answer as often as makes a path fail.
+    pub(in crate::association) fn goes_on_confirming(&mut self, addresses: &Addresses, max_retrans: u16) -> bool {
+        let may_answer = |p: &Path| {
+            let fails = p.health.errors() > p.health.limits().max_retrans(max_retrans);
+            let given_up = fails || p.state() == PathState::Inactive;
+            !given_up && p.access.is_up() && (p.access.is_known() || addresses.wants(p.id()))
+        };
+        let silent = |p: &Path| p.counters.heartbeats_answered == 0;
+        self.confirming = self.confirming && self.iter().any(|p| silent(p) && may_answer(p));
+        self.confirming
     }
 }

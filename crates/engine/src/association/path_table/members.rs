@@ -325,7 +325,7 @@ impl Association {
             }
         }
         self.opportunity();
-        self.settle_takeovers(now);
+        self.paths.settle_takeovers(now, &self.sender, &mut self.events);
     }
 
     /// One of its addresses is no longer one: nothing leaves by it, and late answers do not bring it back.

@@ -1,11 +1,14 @@
 //! A path in use that falls silent: how it is asked, when it is left, and what the others take over.
 
+use super::PathTable;
 use crate::association::Association;
+use crate::association::sender::Sender;
 use crate::event::{Event, PathReason};
 use crate::path::{Path, PathTimer};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
+use std::collections::VecDeque;
 
 /// RFC 6928 §2: the bytes that the packets of a first window add up to at most, unless two are more.
 const FIRST_WINDOW: u64 = 14_600;
@@ -123,19 +126,26 @@ impl Association {
             p.congestion.take_over(p.flight.bytes(), most);
         }
     }
+}
 
+impl PathTable {
     /// Tells when all that was outstanding on a path that was left has been sent again elsewhere.
-    pub(in crate::association) fn settle_takeovers(&mut self, now: Instant) {
-        for i in 0..self.paths.len() {
+    pub(in crate::association) fn settle_takeovers(
+        &mut self,
+        now: Instant,
+        sender: &Sender,
+        events: &mut VecDeque<Event>,
+    ) {
+        for i in 0..self.len() {
             let id = PathId(i as u8);
-            let Some(since) = self.paths[i].health.stalled_since() else { continue };
-            if self.sender.has_marked_on(id) {
+            let Some(since) = self[i].health.stalled_since() else { continue };
+            if sender.has_marked_on(id) {
                 continue;
             }
-            self.paths[i].health.end_stall();
+            self[i].health.end_stall();
             // A path without another one beside it only repeats.
-            if self.paths.iter().any(|p| p.id() != id && p.is_in_use()) {
-                self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
+            if self.iter().any(|p| p.id() != id && p.is_in_use()) {
+                events.push_back(Event::TakenOver { path: id, after: now.since(since) });
             }
         }
     }

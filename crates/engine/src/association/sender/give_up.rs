@@ -182,7 +182,7 @@ impl Association {
         self.sender.groups.break_up(group);
         let mut sent = false;
         if self.config.messages.return_given_up {
-            self.keep_given_up(tsn);
+            self.sender.keep_given_up(tsn);
         }
         for t in self.sender.board.message_tsns(tsn) {
             let Some(c) = self.sender.board.get(t) else { continue };

@@ -11,6 +11,8 @@ pub(in crate::association) mod transmit;
 pub(in crate::association) mod undelivered;
 
 use crate::association::TimerReason;
+use crate::association::path_table::PathTable;
+use crate::association::policies::set::Policies;
 use crate::config::AssocConfig;
 use crate::lazy_box::LazyBox;
 use crate::stats::AbandonedStats;
@@ -21,6 +23,7 @@ use crate::tx::scoreboard::Copies;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
 use anabranch_base::{Instant, PathId, Ppm, Rate, StreamId, Tsn};
+use anabranch_policy::Asks;
 use anabranch_policy::view::{ChunkView, QueueView};
 use peer_window::PeerWindow;
 use sack::gap_memory::GapMemory;
@@ -303,15 +306,13 @@ impl Sender {
         }
     }
 
-    /// An event gives data a new opportunity to leave.
-    pub fn begin_opportunity(&mut self) {
+    /// An event gives data a new opportunity to leave, at most `max_burst` packets on each path unless that is 0 (RFC 9260
+    /// §6.1 D) or waits for repairs.
+    pub fn begin_opportunity(&mut self, max_burst: u16, policies: &Policies, paths: &mut PathTable) {
+        let applies = max_burst > 0 && (!policies.ask(Asks::REPAIRED) || self.burst_armed);
+        paths.allow_burst(if applies { max_burst } else { u16::MAX });
         self.scheduler_blocked = false;
         self.fresh_opportunity = true;
-    }
-
-    /// Does Max.Burst apply where repairs decide about that?
-    pub fn is_burst_armed(&self) -> bool {
-        self.burst_armed
     }
 
     /// Something came or a timer fired since the user sent something (Nagle).

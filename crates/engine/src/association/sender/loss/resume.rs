@@ -50,7 +50,7 @@ impl Association {
             }
             self.leave_for(now, id);
         }
-        self.opportunity();
+        self.sender.begin_opportunity(self.config.sending.max_burst, &self.policies, &mut self.paths);
     }
 
     /// What left on the path before `answered` did and should have been answered by now is lost, and the timer of the

@@ -253,7 +253,7 @@ impl Association {
         let repaired = |c: &crate::tx::scoreboard::Chunk| c.fast_retransmitted || any && c.transmissions > 1;
         if self.sender.board.get(tsn).is_some_and(repaired) {
             self.sender.burst_armed = true;
-            self.opportunity();
+            self.sender.begin_opportunity(self.config.sending.max_burst, &self.policies, &mut self.paths);
         }
     }
 

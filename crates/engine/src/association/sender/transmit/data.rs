@@ -42,7 +42,7 @@ impl Association {
     fn transmit_marked(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let (tsn, chunk, marked) = loop {
             self.give_up_marked(now);
-            self.settle_takeovers(now);
+            self.paths.settle_takeovers(now, &self.sender, &mut self.events);
             let Some(marked) = self.first_marked(now) else { return false };
             let Some(marked) = self.sender.board.get(marked).map(|c| c.view()) else { return false };
             let tsn = self.missing_before(&marked).unwrap_or(self.sender.board.extend(marked.tsn));
@@ -64,7 +64,7 @@ impl Association {
             let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
             self.settle_sent(&facts, Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
         }
-        self.settle_takeovers(now);
+        self.paths.settle_takeovers(now, &self.sender, &mut self.events);
         true
     }
 

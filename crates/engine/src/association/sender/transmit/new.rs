@@ -42,7 +42,7 @@ impl Association {
     pub(in crate::association) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.scheduler_wakeup = None;
         let repairs_wait = self.sender.board.has_marked() && self.policies.recovery.repairs_first();
-        if self.sender.scheduler_blocked || self.paths.is_confirming() && self.is_confirming() || repairs_wait {
+        if self.sender.scheduler_blocked || self.waits_for_confirmation() || repairs_wait {
             return false;
         }
         if self.sender.queue.is_empty() && self.sender.board.ahead().is_empty() {
@@ -91,6 +91,12 @@ impl Association {
         self.finish_data(now, path, &facts, out);
         self.sender.window_spent |= facts.eligible.is_empty();
         true
+    }
+
+    /// Has a path to answer before data may leave?
+    fn waits_for_confirmation(&mut self) -> bool {
+        self.paths.is_confirming()
+            && self.paths.goes_on_confirming(&self.addresses, self.config.failure.max_path_retrans)
     }
 
     /// Less than a packet, while an answer is on its way (Nagle). The end of a message that takes several packets does
