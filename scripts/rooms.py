@@ -4,7 +4,7 @@
     scripts/rooms.py                  the ways of ARCHITECTURE.md, a line for each
     scripts/rooms.py --calls          with their calls in order
     scripts/rooms.py on_t3 send       other ways, by the names of their first functions
-    scripts/rooms.py --most 41 74     fails when a SACK in or a packet out returns to files more often than that
+    scripts/rooms.py --most 15 40     fails when a SACK in or a packet out returns to files more often than that
 
 A way begins with one function and follows every call of a method of `Association` in textual order, whether it is made
 for each packet or for one in a thousand. A function is gone through once; calls of it after that are visits. What an
