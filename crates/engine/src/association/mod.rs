@@ -42,7 +42,7 @@ use acknowledger::Acknowledger;
 use addresses::asconf::Addresses;
 pub use addresses::own::AddressError;
 use anabranch_base::{Instant, PathId, Tsn};
-use anabranch_policy::asks::{Asks, Counter};
+use anabranch_policy::asks::Counter;
 use anabranch_policy::registry::Hook;
 use control::ControlOut;
 use handshake::Handshake;
@@ -206,30 +206,30 @@ impl Association {
 
     /// Paths in the order of their ids.
     pub fn paths(&self) -> impl Iterator<Item = (PathId, PathStats)> + '_ {
-        self.paths.iter().map(|p| (p.id, self.path_stats(p)))
+        self.paths.iter().map(|p| (p.id(), self.path_stats(p)))
     }
 
     fn path_stats(&self, p: &Path) -> PathStats {
         PathStats {
-            local: p.local.0,
-            remote: p.remote,
-            state: self.shown_state(p.state),
-            standby: p.access.standby,
-            cwnd: p.congestion.cwnd,
-            ssthresh: p.congestion.ssthresh,
+            local: p.local().0,
+            remote: p.remote(),
+            state: self.config.failure.shown(p.state()),
+            standby: p.access.is_standby(),
+            cwnd: p.congestion.cwnd(),
+            ssthresh: p.congestion.ssthresh(),
             in_flight: p.flight.bytes(),
             srtt: p.rtt.srtt(),
             rttvar: p.rtt.rttvar(),
             min_rtt: p.rtt.min_rtt(),
             last_rtt: p.rtt.last(),
-            rto: self.rto(p.id),
-            packet_size: self.packet_size(p.id),
-            discovery: p.mtu.discovery.as_ref().map(|d| d.state()),
+            rto: self.views.rto(&self.paths, &self.policies, p.id()),
+            packet_size: self.paths.packet_size(p.id()),
+            discovery: p.mtu.discovery().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
             capacity: p.capacity.rate(),
             one_way: p.one_way.least(),
             jitter: p.rtt.jitter(),
-            errors: p.health.errors,
+            errors: p.health.errors(),
             counters: p.counters,
         }
     }
@@ -299,13 +299,7 @@ impl Association {
 
     /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
     pub(crate) fn opportunity(&mut self) {
-        let applies = !self.policies.ask(Asks::REPAIRED) || self.sender.is_burst_armed();
-        let burst =
-            if self.config.sending.max_burst == 0 || !applies { u16::MAX } else { self.config.sending.max_burst };
-        for p in self.paths.iter_unseen() {
-            p.congestion.burst_left = burst;
-        }
-        self.sender.begin_opportunity();
+        self.sender.begin_opportunity(self.config.sending.max_burst, &self.policies, &mut self.paths);
     }
 
     /// From now on the receive buffer has so many bytes; a larger one is announced at once. What a smaller one has no

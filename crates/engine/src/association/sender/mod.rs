@@ -6,12 +6,13 @@ pub(in crate::association) mod intake;
 pub(in crate::association) mod invariants;
 pub(in crate::association) mod loss;
 pub(in crate::association) mod peer_window;
-pub(in crate::association) mod recovery;
 pub(in crate::association) mod sack;
 pub(in crate::association) mod transmit;
 pub(in crate::association) mod undelivered;
 
 use crate::association::TimerReason;
+use crate::association::path_table::PathTable;
+use crate::association::policies::set::Policies;
 use crate::config::AssocConfig;
 use crate::lazy_box::LazyBox;
 use crate::repair::{LossLog, LostCopy, SentChunk, TransmissionCause};
@@ -22,7 +23,8 @@ use crate::tx::scoreboard::ChunkState;
 use crate::tx::scoreboard::Copies;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
-use anabranch_base::{Instant, PathId, Rate, StreamId, Tsn};
+use anabranch_base::{Instant, PathId, Ppm, Rate, StreamId, Tsn};
+use anabranch_policy::Asks;
 use anabranch_policy::view::{ChunkView, QueueView};
 use peer_window::PeerWindow;
 use sack::gap_memory::GapMemory;
@@ -74,6 +76,12 @@ pub(in crate::association) struct Sender {
     /// The user has sent something, or said that it will.
     sends: bool,
     outbound_streams: u16,
+    /// Bytes of the send buffer.
+    buffer: u64,
+    /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
+    fill_scale: u64,
+    /// Bytes by which the peer's window shrinks for each chunk beside its payload.
+    peer_chunk_overhead: u64,
     /// When user data left or came last.
     user_data_at: Option<Instant>,
 }
@@ -113,6 +121,9 @@ impl Sender {
             abandoned_reported: 0,
             sends: false,
             outbound_streams: config.limits.outbound_streams,
+            buffer: config.limits.send_buffer as u64,
+            fill_scale: (1_000_000 << 32) / (config.limits.send_buffer as u64).max(1),
+            peer_chunk_overhead: config.limits.peer_chunk_overhead,
             user_data_at: None,
         }
     }
@@ -157,6 +168,18 @@ impl Sender {
     /// In flight or given as lost, bytes.
     pub fn outstanding_bytes(&self) -> u64 {
         self.board.outstanding_bytes()
+    }
+
+    /// Bytes of the send buffer.
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// How much of the send buffer is in use.
+    pub fn fill(&self) -> Ppm {
+        let held = self.unsent_bytes() + self.outstanding_bytes();
+        let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
+        Ppm(fill.min(1_000_000) as u32)
     }
 
     /// Chunks that were given a TSN and are not acknowledged.
@@ -290,15 +313,13 @@ impl Sender {
         }
     }
 
-    /// An event gives data a new opportunity to leave.
-    pub fn begin_opportunity(&mut self) {
+    /// An event gives data a new opportunity to leave, at most `max_burst` packets on each path unless that is 0 (RFC 9260
+    /// §6.1 D) or waits for repairs.
+    pub fn begin_opportunity(&mut self, max_burst: u16, policies: &Policies, paths: &mut PathTable) {
+        let applies = max_burst > 0 && (!policies.ask(Asks::REPAIRED) || self.burst_armed);
+        paths.allow_burst(if applies { max_burst } else { u16::MAX });
         self.scheduler_blocked = false;
         self.fresh_opportunity = true;
-    }
-
-    /// Does Max.Burst apply where repairs decide about that?
-    pub fn is_burst_armed(&self) -> bool {
-        self.burst_armed
     }
 
     /// Something came or a timer fired since the user sent something (Nagle).

@@ -2,7 +2,9 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
+use crate::association::policies::facts::Facts;
 use crate::event::PathReason;
+use crate::path::PathTimer;
 use crate::path::flight::CopyRef;
 use crate::repair::TransmissionCause;
 use crate::tx::scoreboard::ChunkState;
@@ -12,7 +14,7 @@ use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
-use anabranch_policy::recovery::{Loss, Pass};
+use anabranch_policy::recovery::Pass;
 use anabranch_policy::view::{CopyView, SackView};
 
 /// Which copies of a path may be missing.
@@ -36,7 +38,7 @@ impl Association {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
         if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
-            p.timers.reorder = None;
+            p.timers.stop(PathTimer::Reordering);
             match suspects {
                 Suspects::SentBefore(seq) => p.flight.copies_before(seq, &mut list),
                 Suspects::Holes => self.copies_in_holes(path, &mut list),
@@ -46,7 +48,7 @@ impl Association {
             self.scratch.copies = list;
             return;
         }
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         let (mut lost, mut highest) = (0, 0);
         for c in &list {
             match self.judge(path, c, sack, &facts) {
@@ -57,7 +59,7 @@ impl Association {
                 }
                 Verdict::LostAt(t) => {
                     if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
-                        p.timers.reorder = Some(p.timers.reorder.map_or(t, |o| o.min(t)));
+                        p.timers.expect_reordering_until(t);
                     }
                 }
             }
@@ -86,13 +88,7 @@ impl Association {
         }
     }
 
-    fn judge(
-        &mut self,
-        path: PathId,
-        c: &CopyRef,
-        sack: &SackView<'_>,
-        facts: &crate::association::policies::views::Facts,
-    ) -> Verdict {
+    fn judge(&mut self, path: PathId, c: &CopyRef, sack: &SackView<'_>, facts: &Facts) -> Verdict {
         let Some(chunk) = self.sender.board.get(c.tsn) else { return Verdict::Waiting };
         // A TSN is fast-retransmitted once (§7.2.4); only time-based detection may repeat.
         if chunk.fast_retransmitted && !self.policies.loss_threshold.repeats() {
@@ -140,7 +136,7 @@ impl Association {
         chunk.timed_out = !fast;
         let last = chunk.copies.len() == 0;
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.flight_remove(c.tx_seq, len, true);
+            p.take_off(c.tx_seq, len, true);
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
         }
         if last {
@@ -163,44 +159,43 @@ impl Association {
         bytes: u64,
         highest: u64,
     ) {
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        let c = &p.congestion;
-        let loss = Loss { in_episode: c.recovery_exit.is_some(), beyond: highest > c.recover_tsn };
+        let loss = p.congestion.place_loss(highest);
         let new_episode = kind == LossKind::Timeout || self.policies.recovery.begins(&loss);
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
         if let Some(log) = &mut self.sender.losses {
             log.name(path, cause);
         }
-        let to = p.congestion.window.on_loss(&cx, path, &e, cause);
-        if let Some(followed) = p.congestion.followed.as_mut().filter(|_| new_episode) {
-            followed.timed = None;
+        let to = p.congestion.judge_loss(&cx, path, &e, cause);
+        if let Some(followed) = p.followed_mut().filter(|_| new_episode) {
+            followed.stop_timing();
         }
         if new_episode && cause != Cause::Reordering {
-            p.congestion.cwnd = to.cwnd.max(mtu);
-            p.congestion.ssthresh = to.ssthresh;
-            p.congestion.partial_bytes_acked = to.partial_bytes_acked;
-            p.congestion.growth_carry = 0;
+            p.congestion.cut(&to, mtu);
             p.counters.recoveries += 1;
         }
         match kind {
-            LossKind::FastRetransmit if new_episode => {
-                p.congestion.recovery_exit = p.flight.next_seq().checked_sub(1);
-                p.congestion.free_pass = self.policies.recovery.pass(true) != Pass::No;
-                self.note_recovery(path);
+            LossKind::FastRetransmit => {
+                if new_episode {
+                    p.congestion.begin_episode(p.flight.next_seq().checked_sub(1));
+                    p.congestion.note_sent_end(self.sender.board.sent_end() - 1);
+                    p.congestion.end_pass();
+                }
+                if self.policies.recovery.pass(new_episode) != Pass::No {
+                    p.congestion.give_pass();
+                }
             }
-            LossKind::FastRetransmit => p.congestion.free_pass |= self.policies.recovery.pass(false) != Pass::No,
             LossKind::Timeout => {
-                p.congestion.recovery_exit =
-                    p.congestion.recovery_exit.filter(|_| !self.policies.recovery.timeout_ends());
-                p.congestion.free_pass = true;
+                if self.policies.recovery.timeout_ends() {
+                    p.congestion.end_episode();
+                }
+                p.congestion.give_pass();
             }
         }
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         self.policies.coupling.on_loss(&cx, &e, cause);
         self.policies.path_quality.observe(&cx, Notice::Lost { path });
     }
@@ -211,13 +206,10 @@ impl Association {
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.timers.t3 = None;
-            p.expiry.backoff = backoff;
-            p.expiry.last = Some(now);
-            p.expiry.consecutive_timeouts = p.expiry.consecutive_timeouts.saturating_add(1);
+            p.timers.stop(PathTimer::T3);
+            p.expiry.expire(now, backoff);
             p.counters.timeouts += 1;
-            p.progress.newest_acked_seq = None;
-            p.expiry.spared = 0;
+            p.progress.forget_proven();
         }
         self.views.note_timeout(path, now);
         self.note_expired(path);
@@ -250,12 +242,8 @@ impl Association {
         list.clear();
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.timers.t3 = None;
-            p.timers.loss = None;
-            p.timers.probe = None;
-            p.expiry.probes = false;
-            p.timers.reorder = None;
-            p.timers.suspect = None;
+            p.timers.stop_for_data();
+            p.expiry.end_probe();
         }
         lost
     }
@@ -303,7 +291,7 @@ impl Association {
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {
-                p.flight_remove(l.tx_seq, len, false);
+                p.take_off(l.tx_seq, len, false);
             }
             if blame {
                 self.react(now, l.path, LossKind::FastRetransmit, len);
@@ -315,9 +303,8 @@ impl Association {
     pub(in crate::association) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
         let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.timers.reorder = None;
-        let suspects =
-            if by_order { p.progress.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
+        p.timers.stop(PathTimer::Reordering);
+        let suspects = if by_order { p.progress.proven().map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
         let Some(suspects) = suspects else { return };
         let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
         let newest = vec![None; self.paths.len()];
@@ -337,11 +324,11 @@ impl Association {
 
     /// A probe before T3.
     pub(in crate::association) fn on_loss_timer(&mut self, now: Instant, path: PathId) {
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         let probe = {
             let cx = self.views.see(&mut self.paths, &self.policies, &facts);
             let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
-            p.timers.loss = None;
+            p.timers.stop(PathTimer::TailProbe);
             let board = &self.sender.board;
             let mut newest = p.flight.copies().rev().filter_map(|c| {
                 let chunk = board.get(c.tsn)?;
@@ -374,7 +361,9 @@ impl Association {
         });
         let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
         // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
-        p.expiry.probes |= p.flight.bytes() >= p.congestion.cwnd;
+        if !p.congestion.has_room(p.flight.bytes()) {
+            p.expiry.allow_probe();
+        }
         self.sender.copies_due.push_back((c.tsn, path, TransmissionCause::Probe));
     }
 }

@@ -69,15 +69,15 @@ impl Association {
             return false;
         }
         let confirmed = |p: &&crate::path::Path| {
-            (p.local, p.remote) == (from.local, from.remote)
-                && p.access.known_to_peer
-                && p.state != PathState::Unconfirmed
+            (p.local(), p.remote()) == (from.local, from.remote)
+                && p.access.is_known()
+                && p.state() != PathState::Unconfirmed
         };
-        let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id) else { return false };
+        let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id()) else { return false };
         let room = bytes
             .len()
             .saturating_sub(self.handshake.auth().room())
-            .min(self.packet_size(path))
+            .min(self.paths.packet_size(path))
             .saturating_sub(REPORT_LEN);
         // Whole words, for padding counts too.
         let Some(shown) = bytes.get(..room / 4 * 4).filter(|s| s.len() >= LEAST_SHOWN) else { return false };
