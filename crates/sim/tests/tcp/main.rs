@@ -1,6 +1,7 @@
 //! TCP as a whole: what it delivers over a bad network, how fast, and what it costs.
 
 mod allocations;
+mod cubic;
 mod delivery;
 mod square_root;
 

@@ -206,7 +206,7 @@ impl Flow {
     fn acknowledge<X>(&self, cx: &mut Context<'_, X>, flow: u32, header: u32) {
         if let Some((source, peer)) = self.back {
             let ack = self.receiver.acknowledgement(flow);
-            let size = header + 8 * ack.sacked().count() as u32;
+            let size = header + 8 * ack.block_count();
             cx.send(Packet::new(source, peer, size, Body::Tcp(Segment::Ack(ack))));
         }
     }

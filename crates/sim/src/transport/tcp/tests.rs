@@ -211,8 +211,152 @@ fn each_transfer_has_a_connection_of_its_own() {
     assert!(sink.counters().duplicates.packets > 0);
 }
 
+/// CUBIC's and Reno's windows with RACK, without delayed acknowledgements.
+fn by_time(congestion: Congestion) -> TcpConfig {
+    let config = TcpConfig { delayed_ack: None, quick_ack: false, hystart: false, ..TcpConfig::linux() };
+    TcpConfig { congestion, ..config }
+}
+
+#[test]
+fn rack_repairs_each_hole_once_and_the_windows_fall_to_their_parts() {
+    for (congestion, part) in [(Congestion::Reno, 0.5), (Congestion::Cubic, 0.7)] {
+        // Of the third round (11 to 30) the first, the fourth and the sixth are lost.
+        let mut run = Run::new(by_time(congestion), Supply::Endless, &[11, 14, 16]);
+        let sent = run.until(1_000);
+        let mut holes = again(&sent);
+        holes.sort_unstable();
+        assert_eq!(holes, [(300, 11), (300, 14), (300, 16)], "{congestion:?}");
+        let counters = run.sender().counters();
+        assert_eq!((counters.fast_retransmits, counters.timeouts, counters.probes), (1, 0, 0), "{congestion:?}");
+        // RFC 5681 halves what was in flight without what left on duplicates; all of the round does.
+        assert!((run.sender().ssthresh() - part * 20.0).abs() <= 0.5, "{congestion:?} {}", run.sender().ssthresh());
+    }
+}
+
+/// RFC 8985 §1: what RFC 6675 cannot see.
+#[test]
+fn rack_notices_that_a_repetition_was_lost() {
+    // The 32nd transmission is that of 11.
+    let first = Run::new(by_time(Congestion::Cubic), Supply::Endless, &[11]).until(299).len() as u64;
+    let mut probe = Run::new(by_time(Congestion::Cubic), Supply::Endless, &[11]);
+    let repeated = probe.until(1_000).iter().position(|s| s.2).unwrap() as u64;
+    assert!(repeated >= first);
+    let mut run = Run::new(by_time(Congestion::Cubic), Supply::Endless, &[11, repeated]);
+    let sent = run.until(2_000);
+    assert_eq!(again(&sent), [(300, 11), (400, 11)]);
+    assert_eq!((run.sender().counters().fast_retransmits, run.sender().counters().timeouts), (1, 0));
+}
+
+/// RFC 8985 §3.3: a lost tail shows after two round trips and another one, and not by a time-out.
+#[test]
+fn a_probe_shows_that_a_tail_was_lost() {
+    // 30 segments: the last 3 are lost, which left at 200 ms.
+    let at = |tail_probe| {
+        let config = TcpConfig { tail_probe, delayed_ack: None, ..TcpConfig::rfc(Recovery::Rack) };
+        let mut run = Run::new(config, Supply::Finite(30 * 1_448), &[28, 29, 30]);
+        let sent = run.until(10_000);
+        (again(&sent), run.sender().done().unwrap().as_nanos() / 1_000_000, run.sender().counters())
+    };
+    let (again, done, counters) = at(true);
+    // The acknowledgements of the others came at 300 ms; two round trips of 100 ms later the probe leaves. Its answer
+    // shows the other two, and PRR lets one leave for each that arrives.
+    assert_eq!(again, [(500, 30), (600, 28), (700, 29)]);
+    assert_eq!((done, counters.timeouts, counters.probes, counters.fast_retransmits), (800, 0, 1, 1));
+    let (again, done, counters) = at(false);
+    // A second after the last acknowledgement.
+    assert_eq!(again[0], (1_300, 28));
+    assert_eq!((done, counters.timeouts), (1_500, 1));
+}
+
+/// RFC 8985 §7.4.2: the probe is itself the repair, and the window falls as after any loss.
+#[test]
+fn a_probe_that_repairs_is_a_loss_and_one_that_does_not_is_none() {
+    let burst = Cbr { rate: Rate::from_bytes_per_sec(14_480), size: 14_480 };
+    let supply = || Supply::Source(TrafficConfig::Cbr(burst).build(1, "cbr"));
+    // 10 segments each second; the last of the first ten is lost.
+    let mut run = Run::new(by_time(Congestion::Cubic), supply(), &[10]);
+    assert_eq!(again(&run.until(900)), [(400, 10)]);
+    assert_eq!(run.sender().counters().fast_retransmits, 0);
+    run.until(1_900);
+    assert_eq!((run.sender().counters().fast_retransmits, run.sender().counters().timeouts), (1, 0));
+    let cwnd = run.sender().cwnd();
+    // Nothing is lost, but the last acknowledgement stays away for longer than two round trips.
+    let delayed = TcpConfig { delayed_ack: Some(Duration::from_millis(190)), ..by_time(Congestion::Cubic) };
+    let eleven = Cbr { rate: Rate::from_bytes_per_sec(1_448 * 11), size: 1_448 * 11 };
+    let supply = Supply::Source(TrafficConfig::Cbr(eleven).build(1, "cbr"));
+    let mut spurious = Run::new(TcpConfig { tail_probe: true, ..delayed }, supply, &[]);
+    spurious.until(3_900);
+    assert_eq!(spurious.sender().counters().fast_retransmits, 0);
+    assert!(spurious.sender().cwnd() > cwnd);
+}
+
+/// RFC 8985 §6.3 and RFC 9438 §4.8.
+#[test]
+fn after_a_timeout_the_window_is_one_and_the_threshold_seven_tenths() {
+    let config = TcpConfig { tail_probe: false, ..by_time(Congestion::Cubic) };
+    // All of the second round of 10 to 20.
+    let lost: Vec<u64> = (11..31).collect();
+    let mut run = Run::new(config, Supply::Endless, &lost);
+    let sent = run.until(550);
+    // The round trip and 200 ms after the acknowledgements at 200 ms.
+    assert_eq!(again(&sent), [(500, 11)]);
+    assert_eq!((run.sender().cwnd(), run.sender().ssthresh()), (1.0, 0.7 * 20.0));
+    let sent = run.until(1_500);
+    assert_eq!([600, 700, 800].map(|at| numbers(&sent, at).len()), [2, 4, 8]);
+    assert_eq!(run.sender().counters().timeouts, 1);
+}
+
+#[test]
+fn reordering_within_a_quarter_of_the_round_trip_is_no_loss() {
+    let cuts = |jitter: u64, recovery| {
+        let way = LinkConfig::fixed(Some(Rate::from_bits_per_sec(10_000_000)), Duration::from_millis(50));
+        let mut there = way.clone();
+        there.jitter = crate::Jitter::Uniform(Duration::from_millis(jitter));
+        there.jitter_reorders = true;
+        let mut network = Network::<()>::new(&Topology::single_path((there, way)), 1).unwrap();
+        let config = TcpConfig { recovery, ..by_time(Congestion::Cubic).with_window(60) };
+        let peer = Peer { address: Address(1), agent: AgentId(1) };
+        let mut clock = RandomStream::named(1, "clock");
+        network.add(Box::new(TcpSource::new(config, Address(0), peer, Supply::Endless, &mut clock)), Instant::ZERO);
+        network.add(Box::new(TcpSink::new(config)), Instant::ZERO);
+        [1_000, 60_000].map(|ms| {
+            network.run_until(Instant::from_millis(ms));
+            network.agent::<TcpSource>(AgentId(0)).unwrap().sender().counters().fast_retransmits
+        })
+    };
+    // Until reordering is seen three segments that arrived count as a loss.
+    let [seen, end] = cuts(10, Recovery::Rack);
+    assert!(seen <= 2 && end == seen, "{seen} {end}");
+    let [_, end] = cuts(10, Recovery::Sack(SackRule::Rfc6675));
+    assert!(end > 50, "{end}");
+}
+
+/// A network that has more packets out of order than a quarter of its round trip: the reports of duplicates widen the
+/// window (RFC 8985 §6.2 step 4).
+#[test]
+fn reports_of_duplicates_make_rack_patient() {
+    let way = LinkConfig::fixed(Some(Rate::from_bits_per_sec(10_000_000)), Duration::from_millis(50));
+    let mut there = way.clone();
+    there.jitter = crate::Jitter::Uniform(Duration::from_millis(30));
+    there.jitter_reorders = true;
+    let mut network = Network::<()>::new(&Topology::single_path((there, way)), 1).unwrap();
+    let config = by_time(Congestion::Cubic).with_window(60);
+    let peer = Peer { address: Address(1), agent: AgentId(1) };
+    let mut clock = RandomStream::named(1, "clock");
+    network.add(Box::new(TcpSource::new(config, Address(0), peer, Supply::Endless, &mut clock)), Instant::ZERO);
+    network.add(Box::new(TcpSink::new(config)), Instant::ZERO);
+    let mut again_at = |s: u64| {
+        network.run_until(Instant::from_millis(s * 1_000));
+        network.agent::<TcpSource>(AgentId(0)).unwrap().sender().counters().again
+    };
+    let (early, later, end) = (again_at(20), again_at(40), again_at(60));
+    assert!(early > 5 && end == early, "{early} {later} {end}");
+}
+
 #[test]
 fn nonsense_is_refused() {
+    assert_eq!(TcpConfig::linux().check(), Ok(()));
+    assert!(TcpConfig::ns2(Recovery::NewReno).with_cubic().check().is_err());
     assert_eq!(TcpConfig::rfc(Recovery::NewReno).check(), Ok(()));
     assert!(TcpConfig::ns2(Recovery::Reno).with_window(0).check().is_err());
     let mut config = TcpConfig::ns2(Recovery::Sack(SackRule::Pipe));
