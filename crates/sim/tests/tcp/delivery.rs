@@ -48,9 +48,9 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         Just(Recovery::Rack),
         Just(Recovery::Rack),
     ];
-    let options = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let options = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     (recovery, 0u8..3, any::<bool>(), options, 1u32..60, 1u8..4).prop_map(
-        |(recovery, rules, delayed, (cubic, prr, tail_probe, quick_ack), window, blocks)| {
+        |(recovery, rules, delayed, (cubic, prr, tail_probe, quick_ack, nagle), window, blocks)| {
             let config = match rules {
                 0 => TcpConfig::ns2(recovery),
                 1 => TcpConfig::rfc(recovery),
@@ -62,6 +62,7 @@ fn config() -> impl Strategy<Value = TcpConfig> {
                 prr,
                 tail_probe,
                 quick_ack,
+                nagle,
                 delayed_ack: delayed.then_some(Duration::from_millis(100)),
                 sack_blocks: blocks,
                 ..config.with_window(window)

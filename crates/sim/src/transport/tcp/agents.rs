@@ -227,6 +227,12 @@ impl TcpSink {
         self.flows().map(|f| f.receiver.delivered()).sum::<u64>() + self.closed.0
     }
 
+    /// Has everything of connection `flow`, which has begun, been delivered?
+    pub fn is_complete(&self, flow: u32) -> bool {
+        let of = if flow == 0 { Some(&self.first) } else { self.others.get(&flow) };
+        of.is_none_or(|f| f.receiver.is_complete())
+    }
+
     /// What came, over all connections.
     pub fn counters(&self) -> FlowCounters {
         self.flows().fold(self.closed.1, |sum, f| sum.plus(&f.receiver.counters()))

@@ -71,6 +71,9 @@ pub struct TcpConfig {
     pub halve_flight: bool,
     /// The most segments a NewReno sender sends on one acknowledgement in recovery; `None` as many as fit.
     pub recovery_burst: Option<u32>,
+    /// What an application writes in small pieces waits while a small segment is not acknowledged (Nagle's algorithm);
+    /// off, as games and remote shells have it (`TCP_NODELAY`).
+    pub nagle: bool,
     /// The longest an acknowledgement waits for a second segment; `None` acknowledges each at once.
     pub delayed_ack: Option<Duration>,
     /// As Linux delays: `delayed_ack` is the shortest wait, which grows with the gaps between segments, and nothing
@@ -105,6 +108,7 @@ impl TcpConfig {
             limited_transmit: true,
             halve_flight: false,
             recovery_burst: Some(2),
+            nagle: false,
             delayed_ack: None,
             quick_ack: false,
             sack_blocks: MAX_BLOCKS as u8,
@@ -133,6 +137,7 @@ impl TcpConfig {
             limited_transmit: true,
             halve_flight: true,
             recovery_burst: None,
+            nagle: false,
             delayed_ack: Some(ms(100)),
             quick_ack: false,
             sack_blocks: MAX_BLOCKS as u8,

@@ -17,7 +17,7 @@ const ALPHA: f64 = 3.0 * (1.0 - BETA) / (1.0 + BETA);
 const LEAST: f64 = 2.0;
 
 /// The window of one connection. Windows are in segments.
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Cubic {
     fast_convergence: bool,
     /// The window before the latest reduction, or less by fast convergence; 0 while it is undefined.

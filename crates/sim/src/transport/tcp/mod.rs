@@ -30,6 +30,7 @@ mod sender;
 mod supply;
 mod tahoe;
 mod tail_probe;
+mod undo;
 
 #[cfg(test)]
 mod tests;

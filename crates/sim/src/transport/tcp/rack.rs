@@ -1,6 +1,6 @@
 //! RACK (RFC 8985 §6): a segment is lost when one that left later has arrived, and the time for which packets may be
-//! out of order is over. Without the timestamp option: whether an acknowledgement is of a repetition is told by the
-//! shortest round trip (§6.2 step 2).
+//! out of order is over. There is no timestamp option: the shortest round trip decides whether an acknowledgement is of
+//! a repetition (§6.2 step 2).
 
 use super::flight::{Delivered, Departure, Flight};
 use super::sender::DUPLICATES;

@@ -11,6 +11,7 @@ use super::prr::Prr;
 use super::rack::{News, Rack};
 use super::sender::{Phase, Sender};
 use super::tail_probe::TailProbe;
+use super::undo::Undo;
 use super::{AckSegment, DataSegment};
 use anabranch_base::Instant;
 
@@ -21,6 +22,7 @@ pub(super) struct ByTime {
     rack: Rack,
     probe: TailProbe,
     prr: Option<Prr>,
+    undo: Option<Undo>,
     /// In place of the time-out.
     alarm: Option<(Instant, Alarm)>,
     /// The next round trip is measured with a segment from here on: once in each.
@@ -80,6 +82,9 @@ impl Sender {
             self.counters.fast_retransmits += 1;
             self.reduce_by_time(s.flight.outstanding(), None);
         }
+        if let Some(number) = ack.duplicate() {
+            self.undo_reduction(number, s);
+        }
         let recovered = self.phase != Phase::Open && self.una >= self.recover;
         if recovered {
             if self.phase == Phase::Recovering {
@@ -117,12 +122,29 @@ impl Sender {
         let verdict = s.rack.detect(now, self.phase != Phase::Open, self.rto.srtt(), &mut s.flight);
         if s.flight.lost() > 0 && self.phase == Phase::Open {
             self.note_loss(now);
+            s.undo = Some(self.before_reduction());
             let flight = s.flight.flying() + s.flight.lost() + news.delivered;
             self.reduce_by_time(flight, None);
             s.probe.forget();
             s.prr = self.config.prr.then(|| Prr::new(flight));
         }
         (verdict.lost, verdict.look_again)
+    }
+
+    fn before_reduction(&self) -> Undo {
+        Undo::new(self.cwnd, self.ssthresh, self.cubic.as_deref().copied(), self.una)
+    }
+
+    /// Segment `number` came although it was there.
+    fn undo_reduction(&mut self, number: u64, s: &mut ByTime) {
+        let Some(before) = s.undo.take_if(|undo| undo.duplicate(number)) else { return };
+        if self.cwnd < before.cwnd {
+            (self.cwnd, self.ssthresh) = (before.cwnd, before.ssthresh.max(self.ssthresh));
+            if let (Some(cubic), Some(before)) = (self.cubic.as_deref_mut(), before.cubic) {
+                *cubic = before;
+            }
+        }
+        (self.phase, s.prr) = (Phase::Open, None);
     }
 
     /// Reduces the window. `flight` is without what left on duplicates (RFC 5681 §3.2 step 2).
@@ -164,6 +186,12 @@ impl Sender {
     }
 
     fn leave(&mut self, now: Instant, number: u64, s: &mut ByTime, out: &mut impl FnMut(DataSegment)) {
+        if number < self.max
+            && self.phase != Phase::Open
+            && let Some(undo) = &mut s.undo
+        {
+            undo.leaves_again();
+        }
         self.transmit(now, number, out);
         self.next = self.max;
         s.flight.leaves(number, now);
@@ -234,6 +262,7 @@ impl Sender {
             self.config.initial_window = 1;
         }
         if self.phase != Phase::Recovering && !s.expired && self.una > 0 {
+            s.undo = Some(self.before_reduction());
             self.reduce_by_time(s.flight.flying() + s.flight.lost(), Some(1.0));
         }
         s.rack.timed_out(now, self.una, self.rto.srtt(), &mut s.flight);

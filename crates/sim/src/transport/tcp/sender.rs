@@ -111,7 +111,7 @@ impl Sender {
             inflation: 0,
             phase: Phase::Open,
             partial_seen: false,
-            data: Data::new(supply, config.segment),
+            data: Data::new(supply, config.segment, config.nagle),
             rto: Rto::new(config.rto, phase),
             first_sent: config.keep_first_sent.then(Box::default),
             config,
@@ -131,7 +131,7 @@ impl Sender {
 
     /// Begins with the SYN.
     pub fn start(&mut self, now: Instant, out: &mut impl FnMut(DataSegment)) {
-        self.data.has(now, 1); // The application begins now, not when the connection is open.
+        self.data.begin(now);
         self.send_window(now, None, out);
         self.with_by_time(|_, s| s.begins(now));
     }
@@ -291,7 +291,7 @@ impl Sender {
 
     /// Is there something to send at `next`? If not yet, sees to it that the sender is woken.
     pub(super) fn has_next(&mut self, now: Instant) -> bool {
-        let has = self.data.has(now, self.next);
+        let has = self.data.has(now, self.next, self.una);
         if !has {
             self.wake = self.data.next_at().unwrap_or(Instant::FAR);
         }

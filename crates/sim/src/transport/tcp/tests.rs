@@ -349,8 +349,11 @@ fn reports_of_duplicates_make_rack_patient() {
         network.run_until(Instant::from_millis(s * 1_000));
         network.agent::<TcpSource>(AgentId(0)).unwrap().sender().counters().again
     };
-    let (early, later, end) = (again_at(20), again_at(40), again_at(60));
-    assert!(early > 5 && end == early, "{early} {later} {end}");
+    let [early, end] = [20, 60].map(&mut again_at);
+    assert!(early > 5 && end == early, "{early} {end}");
+    // Each reduction was for nothing, and has been taken back.
+    let sender = network.agent::<TcpSource>(AgentId(0)).unwrap().sender();
+    assert_eq!((sender.ssthresh(), sender.counters().fast_retransmits > 1), (60.0, true));
 }
 
 #[test]
