@@ -265,6 +265,7 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
         limited_transmit,
         halve_flight,
         recovery_burst,
+        nagle,
         delayed_ack,
         quick_ack,
         sack_blocks,
@@ -288,6 +289,7 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
     to.put("halve-flight", *halve_flight);
     to.put("recovery-burst", *recovery_burst);
     to.put("delayed-ack", delayed_ack.map(time));
+    to.put("nagle", *nagle);
     to.put("quick-ack", *quick_ack);
     to.put("sack-blocks", *sack_blocks);
     to.put("rto-initial", time(*initial));

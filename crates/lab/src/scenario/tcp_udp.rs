@@ -10,7 +10,7 @@ use serde::Deserialize;
 const IP_PACKET: u64 = 65_535;
 
 /// Keys of a flow over TCP.
-pub(super) const OF_TCP: [&str; 15] = [
+pub(super) const OF_TCP: [&str; 16] = [
     "recovery",
     "congestion",
     "rules",
@@ -21,6 +21,7 @@ pub(super) const OF_TCP: [&str; 15] = [
     "initial-ssthresh",
     "delayed-ack",
     "quick-ack",
+    "nagle",
     "rto-min",
     "hystart",
     "fast-convergence",
@@ -41,6 +42,7 @@ struct TcpKeys {
     initial_ssthresh: Option<u32>,
     delayed_ack: Option<Time>,
     quick_ack: Option<bool>,
+    nagle: Option<bool>,
     rto_min: Option<Time>,
     hystart: Option<bool>,
     fast_convergence: Option<bool>,
@@ -113,6 +115,7 @@ pub(super) fn tcp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     }
     let set = |slot: &mut bool, value: Option<bool>| *slot = value.unwrap_or(*slot);
     set(&mut c.quick_ack, keys.quick_ack);
+    set(&mut c.nagle, keys.nagle);
     set(&mut c.hystart, keys.hystart);
     set(&mut c.fast_convergence, keys.fast_convergence);
     set(&mut c.prr, keys.prr);
