@@ -3,6 +3,7 @@
 mod allocations;
 mod cubic;
 mod delivery;
+mod rack;
 mod square_root;
 
 use anabranch_base::{Instant, RandomStream};
