@@ -6,6 +6,10 @@ check:
     scripts/words.sh
     cargo clippy --workspace --all-targets -- -D warnings
 
+# The ways through an association: calls in order, rooms that are entered, returns
+rooms *args:
+    scripts/rooms.py {{args}}
+
 # Format everything
 fmt:
     cargo fmt --all

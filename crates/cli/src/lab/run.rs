@@ -99,7 +99,7 @@ fn work(args: &RunArgs, stop: &AtomicBool) -> Outcome {
     let e = e.chosen(choice).map_err(Failure::usage)?;
     args.traces.check(&e)?;
     if args.parquet && !cfg!(feature = "parquet") {
-        let how = "cargo build --release --features parquet";
+        let how = "cargo build --release -p anabranch";
         return Err(Failure::usage(format!("--parquet: this program was built without Parquet ({how})")));
     }
     // What gives no verdicts must not take the place of what took hours.

@@ -35,13 +35,14 @@ use crate::event::{CloseReason, Event};
 use crate::lazy_box::LazyBox;
 use crate::message::Message;
 use crate::path::Path;
+use crate::repair::{LostCopy, SentChunk};
 use crate::stats::{AssocStats, PathStats, Tally};
 use crate::transmit::Transmit;
 use acknowledger::Acknowledger;
 use addresses::asconf::Addresses;
 pub use addresses::own::AddressError;
-use anabranch_base::{Instant, PathId};
-use anabranch_policy::asks::{Asks, Counter};
+use anabranch_base::{Instant, PathId, Tsn};
+use anabranch_policy::asks::Counter;
 use anabranch_policy::registry::Hook;
 use control::ControlOut;
 use handshake::Handshake;
@@ -181,6 +182,23 @@ impl Association {
         }
     }
 
+    /// What is known of a chunk that the peer has not acknowledged: why it left, and how often. For traces.
+    pub fn sent_chunk(&self, tsn: Tsn) -> Option<SentChunk> {
+        self.sender.sent_chunk(tsn)
+    }
+
+    /// From now on [`lost_copies`](Self::lost_copies) has what is taken for lost, or nothing again. Costs nothing while
+    /// nothing is lost.
+    pub fn note_losses(&mut self, wanted: bool) {
+        self.sender.note_losses(wanted);
+    }
+
+    /// Transmissions that were taken for lost since the last call, oldest first, where
+    /// [`note_losses`](Self::note_losses) asked for them; at most 65,536 are kept.
+    pub fn lost_copies(&mut self) -> Vec<LostCopy> {
+        self.sender.take_losses()
+    }
+
     /// What the policies count, by their hooks and by name.
     pub fn policy_counters(&self) -> impl Iterator<Item = (Hook, Counter)> + '_ {
         self.policies.counters()
@@ -188,30 +206,30 @@ impl Association {
 
     /// Paths in the order of their ids.
     pub fn paths(&self) -> impl Iterator<Item = (PathId, PathStats)> + '_ {
-        self.paths.iter().map(|p| (p.id, self.path_stats(p)))
+        self.paths.iter().map(|p| (p.id(), self.path_stats(p)))
     }
 
     fn path_stats(&self, p: &Path) -> PathStats {
         PathStats {
-            local: p.local.0,
-            remote: p.remote,
-            state: self.shown_state(p.state),
-            standby: p.access.standby,
-            cwnd: p.congestion.cwnd,
-            ssthresh: p.congestion.ssthresh,
+            local: p.local().0,
+            remote: p.remote(),
+            state: self.config.failure.shown(p.state()),
+            standby: p.access.is_standby(),
+            cwnd: p.congestion.cwnd(),
+            ssthresh: p.congestion.ssthresh(),
             in_flight: p.flight.bytes(),
             srtt: p.rtt.srtt(),
             rttvar: p.rtt.rttvar(),
             min_rtt: p.rtt.min_rtt(),
             last_rtt: p.rtt.last(),
-            rto: self.rto(p.id),
-            packet_size: self.packet_size(p.id),
-            discovery: p.mtu.discovery.as_ref().map(|d| d.state()),
+            rto: self.views.rto(&self.paths, &self.policies, p.id()),
+            packet_size: self.paths.packet_size(p.id()),
+            discovery: p.mtu.discovery().map(|d| d.state()),
             delivery_rate: p.rate.delivery_rate(),
             capacity: p.capacity.rate(),
             one_way: p.one_way.least(),
             jitter: p.rtt.jitter(),
-            errors: p.health.errors,
+            errors: p.health.errors(),
             counters: p.counters,
         }
     }
@@ -281,13 +299,7 @@ impl Association {
 
     /// An event gives each path a fresh burst allowance (RFC 9260 §6.1 D).
     pub(crate) fn opportunity(&mut self) {
-        let applies = !self.policies.ask(Asks::REPAIRED) || self.sender.is_burst_armed();
-        let burst =
-            if self.config.sending.max_burst == 0 || !applies { u16::MAX } else { self.config.sending.max_burst };
-        for p in self.paths.iter_unseen() {
-            p.congestion.burst_left = burst;
-        }
-        self.sender.begin_opportunity();
+        self.sender.begin_opportunity(self.config.sending.max_burst, &self.policies, &mut self.paths);
     }
 
     /// From now on the receive buffer has so many bytes; a larger one is announced at once. What a smaller one has no

@@ -51,7 +51,7 @@ impl Association {
         if let Some(p) = path.and_then(|p| self.paths.get_for(p.index(), Shown::Nothing)) {
             p.counters.packets_received += 1;
             p.counters.bytes_received += packet.len() as u64;
-            p.health.last_received = Some(now);
+            p.health.receive(now);
         }
         self.sender.end_user_send();
         self.opportunity();
@@ -105,10 +105,10 @@ impl Association {
     /// The path a packet came by. A port that changed under the same address is followed, unless several paths share
     /// that address or the packet asks to add one (RFC 6951 §5.4).
     fn source_path(&mut self, now: Instant, from: Source, packet: &Packet<'_>) -> Option<PathId> {
-        let exact = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote);
+        let exact = self.paths.iter().find(|p| p.local() == from.local && p.remote() == from.remote);
         if let Some(p) = exact {
             // What the peer has deleted is no address of it any more (RFC 5061 §5.3 F13).
-            return Some(p.id).filter(|_| p.access.known_to_peer || p.origin != Origin::AddedByPeer);
+            return Some(p.id()).filter(|_| p.access.is_known() || p.origin() != Origin::AddedByPeer);
         }
         self.moved_path(now, from, packet)
     }
@@ -117,13 +117,13 @@ impl Association {
     #[cold]
     fn moved_path(&mut self, now: Instant, from: Source, packet: &Packet<'_>) -> Option<PathId> {
         let adds = packet.chunks().flatten().any(|c| matches!(c.kind, kind::AUTH | kind::ASCONF));
-        let mut same = self.paths.iter_mut().filter(|p| p.local == from.local && p.remote.ip() == from.remote.ip());
+        let mut same = self.paths.iter_mut().filter(|p| p.local() == from.local && p.remote().ip() == from.remote.ip());
         let (Some(p), None) = (same.next(), same.next()) else { return None };
         if adds {
             return None;
         }
-        tracing::debug!(path = ?p.id, from = %p.remote, to = %from.remote, "the peer's port changed");
-        let id = p.id;
+        tracing::debug!(path = ?p.id(), from = %p.remote(), to = %from.remote, "the peer's port changed");
+        let id = p.id();
         drop(same);
         self.encapsulate(id, from.remote.port());
         self.readd_path(now, id, false);
@@ -263,7 +263,7 @@ impl Association {
         if self.must_be_authenticated(chunk.kind) {
             return;
         }
-        let path = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
+        let path = self.paths.iter().find(|p| p.local() == from.local && p.remote() == from.remote).map(|p| p.id());
         match (chunk.decode(), path) {
             (Ok(Chunk::Abort(_)), Some(path)) if self.is_on_trial(path) => self.unknown_there(path),
             (Ok(Chunk::Abort(a)), _) => self.on_abort(&a),

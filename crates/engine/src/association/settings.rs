@@ -1,6 +1,7 @@
 //! What the sockets API shows of an association, and limits that its user changes while it lives (RFC 6458 §8).
 
 use super::Association;
+use crate::association::policies::facts;
 use crate::config::AssocConfig;
 use crate::path::{HeartbeatSetting, PathLimits};
 use crate::settings::Nagle;
@@ -46,7 +47,7 @@ impl Association {
 
     /// What the peer's receive buffer still takes, bytes: its last a_rwnd without what is outstanding (RFC 9260 §6.2.1).
     pub fn peer_window(&self) -> u64 {
-        self.peer_rwnd()
+        self.sender.peer_rwnd(&self.policies)
     }
 
     /// Where new data goes while one path carries all.
@@ -56,7 +57,7 @@ impl Association {
 
     /// Where new data may leave now: what the path scheduler would be offered.
     pub fn open_paths(&self, now: Instant) -> PathSet {
-        self.eligible(now)
+        facts::eligible(now, &self.paths, &self.sender, &self.policies)
     }
 
     /// DATA chunks that were given a TSN and are not acknowledged.
@@ -81,6 +82,7 @@ impl Association {
         let config = Arc::make_mut(&mut self.config);
         config.profile = profile;
         (config.timers.rto_initial, config.timers.rto_max) = (initial, max);
+        self.policies.limit_rto(&config.timers);
         Ok(())
     }
 
@@ -134,19 +136,19 @@ impl Association {
 
     /// Limits that a path has of its own; none when there is no such path.
     pub fn path_limits(&self, path: PathId) -> Option<PathLimits> {
-        self.paths.get(path.index()).map(|p| p.health.limits)
+        self.paths.get(path.index()).map(|p| p.health.limits())
     }
 
     /// Limits that a path has of its own from now on. False when there is no such path.
     pub fn set_path_limits(&mut self, path: PathId, limits: PathLimits) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
-        p.health.limits = limits;
+        p.health.limit(limits);
         true
     }
 
     /// How often a path is probed; none when there is no such path.
     pub fn heartbeat_setting(&self, path: PathId) -> Option<HeartbeatSetting> {
-        self.paths.get(path.index()).map(|p| p.probing.setting)
+        self.paths.get(path.index()).map(|p| p.probing.setting())
     }
 
     /// Association.Max.Retrans and Path.Max.Retrans from now on; none leaves what was there. Paths that have limits of

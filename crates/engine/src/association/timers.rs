@@ -3,6 +3,7 @@
 use super::{Association, Phase, TimerReason};
 use crate::association::path_table::list::Shown;
 use crate::event::CloseReason;
+use crate::path::PathTimer;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::path_scheduler::Occasion;
@@ -58,15 +59,15 @@ impl Association {
         }
         let waiting = self.sender.has_waiting_data();
         for p in self.paths.iter() {
-            offer(p.timers.t3, TimerReason::Retransmission(p.id));
-            offer(p.timers.loss, TimerReason::Loss(p.id));
-            offer(p.timers.probe, TimerReason::Loss(p.id));
-            offer(p.timers.reorder, TimerReason::Loss(p.id));
-            offer(p.timers.suspect, TimerReason::Suspect(p.id));
-            offer(p.timers.heartbeat, TimerReason::Heartbeat(p.id));
-            offer(p.mtu.discovery.as_ref().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id));
-            if p.pace.pending && waiting && p.pace.next > Instant::ZERO && p.flight.bytes() < p.congestion.cwnd {
-                offer(Some(p.pace.next), TimerReason::Policy);
+            offer(p.timers.deadline(PathTimer::T3), TimerReason::Retransmission(p.id()));
+            offer(p.timers.deadline(PathTimer::TailProbe), TimerReason::Loss(p.id()));
+            offer(p.timers.deadline(PathTimer::WindowProbe), TimerReason::Loss(p.id()));
+            offer(p.timers.deadline(PathTimer::Reordering), TimerReason::Loss(p.id()));
+            offer(p.timers.deadline(PathTimer::Suspicion), TimerReason::Suspect(p.id()));
+            offer(p.timers.deadline(PathTimer::Heartbeat), TimerReason::Heartbeat(p.id()));
+            offer(p.mtu.discovery().and_then(|d| d.deadline()), TimerReason::PathMtu(p.id()));
+            if waiting && p.congestion.has_room(p.flight.bytes()) {
+                offer(p.pace.wakeup(), TimerReason::Policy);
             }
         }
     }
@@ -106,30 +107,28 @@ impl Association {
         }
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
-            if due(self.paths[i].timers.suspect) {
+            if self.paths[i].timers.is_due(PathTimer::Suspicion, now) {
                 self.on_suspect(now, id);
             }
-            if due(self.paths[i].timers.reorder) {
+            if self.paths[i].timers.is_due(PathTimer::Reordering, now) {
                 self.on_reorder_timer(now, id);
             }
-            if due(self.paths[i].timers.loss) {
+            if self.paths[i].timers.is_due(PathTimer::TailProbe, now) {
                 self.on_loss_timer(now, id);
             }
-            if due(self.paths[i].timers.t3) {
+            if self.paths[i].timers.is_due(PathTimer::T3, now) {
                 self.on_t3(now, id);
             }
-            if due(self.paths[i].timers.probe) {
+            if self.paths[i].timers.is_due(PathTimer::WindowProbe, now) {
                 self.on_probe_timer(now, id);
             }
-            if due(self.paths[i].timers.heartbeat) {
+            if self.paths[i].timers.is_due(PathTimer::Heartbeat, now) {
                 self.on_heartbeat_timer(now, id);
             }
-            if due(self.paths[i].mtu.discovery.as_ref().and_then(|d| d.deadline())) {
+            if due(self.paths[i].mtu.discovery().and_then(|d| d.deadline())) {
                 self.on_path_mtu_timer(now, id);
             }
-            if self.paths[i].pace.next <= now {
-                self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.pace.pending = false);
-            }
+            self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.pace.wake(now));
         }
         self.couple_changed_paths(now);
         self.note_carried(now);
@@ -138,20 +137,18 @@ impl Association {
     /// The quality estimator's own clock: publish, tell the scheduler of a new period, probe with heartbeat pairs.
     fn tick_quality(&mut self, now: Instant) {
         self.policies.begin_quality_tick(now);
-        let facts = self.facts(now);
         let mut board = self.views.board().clone();
         board.signals.resize(self.paths.len(), anabranch_policy::view::Signals::default());
         let before = board.period.serial;
         let pairs = {
-            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
             self.policies.path_quality.tick(&cx, &mut board)
         };
         board.signals.resize(self.paths.len(), anabranch_policy::view::Signals::default());
         let new_period = board.period.serial != before;
         self.views.replace_board(board, &mut self.paths);
         if new_period {
-            let facts = self.facts(now);
-            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
             self.policies.path_scheduler.observe(&cx, &self.sender.ahead_view(), Occasion::Period);
         }
         for id in pairs.and(anabranch_base::PathSet::first(self.paths.len())).iter() {

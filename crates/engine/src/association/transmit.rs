@@ -2,7 +2,6 @@
 
 use super::Association;
 use crate::association::path_table::list::Shown;
-use crate::association::policies::views::has_window;
 use crate::association::sender::sack::gap_memory::GapScratch;
 use crate::path::Path;
 use crate::transmit::Transmit;
@@ -70,34 +69,17 @@ impl Scratch {
 /// Builds the next packet into `out`; false when there is none now.
 pub(super) fn poll(a: &mut Association, now: Instant, out: &mut Transmit) -> bool {
     a.sender.begin_packet();
-    if !a.is_reconfig_idle() {
+    if !a.stream_reset.is_idle() {
         a.advance_reconfig(now);
     }
     if a.transmit_control(now, out) {
         return true;
     }
-    if a.handshake.state().sends_data() && !a.has_data_work() {
-        a.note_app_limited(now);
-        if a.handshake.state().is_ending() {
-            a.continue_shutdown(now);
-            if a.transmit_control(now, out) {
-                return true;
-            }
-        }
-    } else if a.handshake.state().sends_data() {
-        a.decay_idle_windows(now);
-        if a.transmit_probe(now, out) || a.transmit_retransmission(now, out) || a.transmit_due_copy(now, out) {
+    if a.handshake.state().sends_data() {
+        if !a.has_data_work() {
+            a.paths.note_app_limited(now);
+        } else if a.transmit_data(now, out) {
             return true;
-        }
-        let early = a.policies.ask(Asks::EXTRA_FIRST);
-        if early && a.transmit_extra(now, out) || a.transmit_new(now, out) || !early && a.transmit_extra(now, out) {
-            return true;
-        }
-        if a.transmit_forward_tsn(now, out) {
-            return true;
-        }
-        if a.policies.ask(Asks::QUALITY) {
-            a.end_opportunity(now);
         }
         if a.handshake.state().is_ending() {
             a.continue_shutdown(now);
@@ -127,7 +109,7 @@ impl Association {
             || self.policies.ask(Asks::OUTCOMES)
             || self.policies.ask(Asks::LOOK_AHEAD);
         let repairs = self.sender.has_repairs();
-        let stalled = self.paths.iter().any(|p| p.health.stalled_since.is_some());
+        let stalled = self.paths.iter().any(|p| p.health.stalled_since().is_some());
         let spent = !late && !asks && !repairs && !stalled && !self.sender.ahead().is_empty();
         if spent {
             self.scratch.packet.clear();
@@ -138,13 +120,13 @@ impl Association {
     /// Nothing of what comes before DATA and after it is to be sent or done.
     fn has_nothing_but_data(&self) -> bool {
         let open = self.handshake.state().sends_data() && !self.handshake.state().is_ending();
-        open && self.control.is_empty() && !self.acknowledger.is_due() && self.is_reconfig_idle()
+        open && self.control.is_empty() && !self.acknowledger.is_due() && self.stream_reset.is_idle()
     }
 }
 
 /// Could more have been in flight, and was that not noted yet?
 fn has_unfilled_window(p: &Path, now: Instant) -> bool {
-    has_window(p, now) && !p.rate.is_app_limited(p.flight.bytes())
+    p.has_window(now) && !p.rate.is_app_limited(p.flight.bytes())
 }
 
 /// Starts a packet on `path`.
@@ -153,8 +135,8 @@ pub(super) fn start_packet(a: &Association, path: PathId, out: &mut Transmit) {
     out.path = Some(path);
     (out.may_divide, out.probe, out.may_be_marked) = (false, false, false);
     if let Some(p) = a.paths.get(path.index()) {
-        out.local = p.local;
-        out.remote = p.remote;
+        out.local = p.local();
+        out.remote = p.remote();
     }
     out.packet.start(a.handshake.header());
 }
@@ -169,7 +151,33 @@ impl Association {
     fn has_data_work(&self) -> bool {
         self.sender.has_work()
             || self.policies.ask(Asks::EXTRA)
-            || self.paths.iter().any(|p| p.pace.released > 0 || p.health.stalled_since.is_some() || p.expiry.probes)
+            || self
+                .paths
+                .iter()
+                .any(|p| p.pace.has_released() || p.health.stalled_since().is_some() || p.expiry.may_probe())
+    }
+
+    /// One packet of what there is to send beside control: what was lost, what is new, what repeats, what is to be skipped.
+    #[inline(always)]
+    fn transmit_data(&mut self, now: Instant, out: &mut Transmit) -> bool {
+        self.decay_idle_windows(now);
+        if self.transmit_probe(now, out) || self.transmit_retransmission(now, out) || self.transmit_due_copy(now, out) {
+            return true;
+        }
+        let early = self.policies.ask(Asks::EXTRA_FIRST);
+        if early && self.transmit_extra(now, out)
+            || self.transmit_new(now, out)
+            || !early && self.transmit_extra(now, out)
+        {
+            return true;
+        }
+        if self.transmit_forward_tsn(now, out) {
+            return true;
+        }
+        if self.policies.ask(Asks::QUALITY) {
+            self.end_opportunity(now);
+        }
+        false
     }
 
     /// Before anything may leave on a path that was idle, its window is what it would be by now (§7.2.1).
@@ -177,7 +185,7 @@ impl Association {
     pub(super) fn decay_idle_windows(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
             if self.paths[i].may_decay(now, self.paths.mtu()) {
-                let rto = self.rto(PathId(i as u8));
+                let rto = self.views.rto(&self.paths, &self.policies, PathId(i as u8));
                 let mtu = self.paths.mtu();
                 self.paths[i].decay_while_idle(now, rto, mtu);
             }
@@ -205,15 +213,14 @@ impl Association {
     /// Nothing more leaves now: the quality estimator learns what the opportunity released on each path.
     #[inline(never)]
     pub(super) fn end_opportunity(&mut self, now: Instant) {
-        if self.paths.iter().all(|p| p.pace.released == 0) {
+        if !self.paths.iter().any(|p| p.pace.has_released()) {
             return;
         }
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         for p in self.paths.iter_unseen() {
-            let bytes = core::mem::take(&mut p.pace.released);
+            let bytes = p.pace.take_released();
             if bytes > 0 {
-                self.policies.path_quality.observe(&cx, Notice::Released { path: p.id, bytes });
+                self.policies.path_quality.observe(&cx, Notice::Released { path: p.id(), bytes });
             }
         }
     }

@@ -2,6 +2,7 @@
 
 use super::Constants;
 use anabranch_base::Duration;
+use anabranch_policy::view::PathState;
 
 /// Errors that a path, the peer and the handshake may make before they are given up, and what follows.
 #[derive(Clone, Debug)]
@@ -27,6 +28,16 @@ pub struct Failure {
     /// A peer that does not answer any more gets an ABORT when we give up (RFC 9260 §8.1 leaves that open): it may hear
     /// us although we do not hear it.
     pub abort_when_given_up: bool,
+}
+
+impl Failure {
+    /// What the user sees of a path's state.
+    pub(crate) fn shown(&self, state: PathState) -> PathState {
+        match state {
+            PathState::PotentiallyFailed | PathState::Suspected if !self.shows_doubt => PathState::Active,
+            s => s,
+        }
+    }
 }
 
 impl Default for Failure {

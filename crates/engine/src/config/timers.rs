@@ -24,6 +24,26 @@ pub struct Timers {
     pub heartbeat_max_burst: u16,
 }
 
+/// Doublings beyond which every timeout is at its ceiling.
+const MAX_DOUBLINGS: u32 = 16;
+
+impl Timers {
+    /// `base` doubled so many times (RFC 9260 §6.3.3 E2).
+    pub(crate) fn doubled(&self, base: Duration, times: u32) -> Duration {
+        double(base, times).min(self.rto_max)
+    }
+
+    /// `base` doubled for the chunk that the control timer repeats: INIT and COOKIE ECHO, which are of the `setup`, may
+    /// have a ceiling of their own.
+    pub(crate) fn doubled_for_control(&self, base: Duration, times: u32, setup: bool) -> Duration {
+        double(base, times).min(self.max_init_timeout.filter(|_| setup).unwrap_or(self.rto_max))
+    }
+}
+
+fn double(base: Duration, times: u32) -> Duration {
+    Duration::from_nanos(base.as_nanos().saturating_mul(1 << times.min(MAX_DOUBLINGS)))
+}
+
 impl Default for Timers {
     /// RFC 9260 §16.
     fn default() -> Self {

@@ -18,7 +18,7 @@ impl Path {
         packets: u32,
         sample: Option<RateSample>,
     ) {
-        let at_send = self.progress.newest_at_send;
+        let at_send = *self.progress.at_send();
         self.capacity.hear_pause(arrived, now - rtt, at_send.burst, bytes);
         let held = self.capacity.rate().bytes_in(self.rtt.min_rtt());
         if at_send.in_flight <= held {

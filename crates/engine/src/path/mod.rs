@@ -1,41 +1,56 @@
 //! One path: a pair of local interface and remote address with its own window, timers and estimators.
 
-pub(crate) mod answers;
+mod access;
+mod answers;
 pub(crate) mod capacity;
-pub(crate) mod contact;
+mod congestion;
+mod contact;
 mod delivered;
 pub(crate) mod discovery;
-pub(crate) mod expired;
+mod expired;
+pub(crate) mod expiry;
 pub(crate) mod flight;
-mod groups;
-pub(crate) mod heartbeats;
+mod followed;
+mod health;
+mod heartbeats;
 mod jumps;
 mod least;
+mod mtu;
 pub(crate) mod one_way;
-pub(crate) mod pseudo_cumulative;
+mod pace;
+pub(crate) mod probing;
+mod progress;
+mod pseudo_cumulative;
 pub(crate) mod rate;
 pub(crate) mod rtt;
 mod shown;
 mod suspicion;
+pub(crate) mod timers;
+pub(crate) mod train;
+mod window;
 
-use crate::association::path_table::train::Train;
 use crate::stats::PathCounters;
+use access::Access;
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_policy::view::{FrameErrors, PathState};
+use anabranch_policy::view::PathState;
 use anabranch_policy::window::Window;
-use answers::AnswerGaps;
 use capacity::Capacity;
-use contact::Contact;
-use discovery::Discovery;
-use expired::ExpiredTsns;
+use congestion::Congestion;
+use expiry::Expiries;
 use flight::Flight;
-use groups::{Access, Congestion, Expiries, Health, Pace, PathMtu, Probing, Progress, Timers};
-pub(crate) use heartbeats::{Earlier, PendingHeartbeat};
+use followed::Followed;
+use health::Health;
+pub(crate) use heartbeats::PendingHeartbeat;
+use mtu::PathMtu;
 use one_way::OneWay;
-use pseudo_cumulative::PseudoCumulative;
+use pace::Pace;
+use probing::Probing;
+use progress::Progress;
 use rate::RateEstimator;
 use rtt::RttEstimator;
 use std::net::SocketAddr;
+pub(crate) use timers::PathTimer;
+use timers::Timers;
 
 /// A local interface or socket, numbered by the driver.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -63,31 +78,19 @@ pub struct PathLimits {
 }
 
 impl PathLimits {
+    /// Path.Max.Retrans, where the association's is `configured`.
+    pub(crate) fn max_retrans(self, configured: u16) -> u16 {
+        self.max_retrans.unwrap_or(configured)
+    }
+
     /// The state after an error, where the association's policy says `to`.
-    pub(crate) fn judged(self, errors: u16, state: PathState, to: PathState) -> PathState {
+    fn judged(self, errors: u16, state: PathState, to: PathState) -> PathState {
         match (self.potentially_failed, to) {
             (Some(most), PathState::PotentiallyFailed) if errors <= most => state,
             (Some(most), PathState::Active | PathState::Suspected) if errors > most => PathState::PotentiallyFailed,
             _ => to,
         }
     }
-}
-
-/// Two HEARTBEATs back to back; the smaller round trip is the reference RTT (P1 §2.3).
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct HeartbeatPair {
-    pub nonces: [u64; 2],
-    pub sent_at: Instant,
-    pub first: Option<Duration>,
-}
-
-/// The first answer of a path after T3 expired there.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Resumed {
-    /// When what it answers had left.
-    pub answered: Instant,
-    /// T3 had expired several times.
-    pub dark: bool,
 }
 
 /// How a path of ours became known to the peer.
@@ -103,23 +106,14 @@ pub(crate) enum Origin {
     Listed,
 }
 
-/// What is followed of a path by its TSN.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Followed {
-    /// The next progress, for windows.
-    pub pseudo: PseudoCumulative,
-    /// The lowest in flight, which T3 is for.
-    pub lowest: Option<u64>,
-    /// The one that is timed.
-    pub timed: Option<u64>,
-}
-
+/// What belongs together of a path is a group with private fields, in a file of its own; a path itself changes by the
+/// verbs below.
 pub(crate) struct Path {
-    pub id: PathId,
-    pub local: LocalId,
-    pub remote: SocketAddr,
-    pub origin: Origin,
-    pub state: PathState,
+    id: PathId,
+    local: LocalId,
+    remote: SocketAddr,
+    origin: Origin,
+    state: PathState,
     pub flight: Flight,
     pub rtt: RttEstimator,
     pub one_way: OneWay,
@@ -135,6 +129,8 @@ pub(crate) struct Path {
     pub probing: Probing,
     pub progress: Progress,
     pub pace: Pace,
+    /// What few policies ask for.
+    followed: Option<Box<Followed>>,
 }
 
 /// Where the window of a path begins, bytes.
@@ -175,77 +171,104 @@ impl Path {
             rate: RateEstimator::default(),
             capacity: Capacity::default(),
             counters: PathCounters::default(),
-            access: Access {
-                known_to_peer: origin != Origin::AddedByUs,
-                removed: false,
-                standby: false,
-                disowned: false,
-                interface_down: false,
-                frame_errors: None,
-            },
-            mtu: PathMtu { packet_size: usize::MAX, discovery: None, small_packets: false },
-            congestion: Congestion {
-                cwnd: start.cwnd,
-                ssthresh: start.ssthresh,
-                partial_bytes_acked: 0,
-                growth_carry: 0,
-                window,
-                reference_rtt: Duration::ZERO,
-                recovery_exit: None,
-                recover_tsn: 0,
-                followed: None,
-                free_pass: false,
-                burst_left: 0,
-                decayed_until: Instant::ZERO,
-            },
-            timers: Timers { t3: None, loss: None, probe: None, reorder: None, suspect: None, heartbeat: None },
-            expiry: Expiries {
-                backoff: 0,
-                consecutive_timeouts: 0,
-                last: None,
-                about: ExpiredTsns::default(),
-                resumed: None,
-                spared: 0,
-                probes: false,
-            },
-            health: Health {
-                errors: 0,
-                limits: PathLimits::default(),
-                contact: Contact::default(),
-                answers: AnswerGaps::default(),
-                last_received: None,
-                answers_lost: false,
-                doubted_at: None,
-                stalled_since: None,
-                sack_sent: None,
-            },
-            probing: Probing {
-                pending: None,
-                setting: HeartbeatSetting::default(),
-                earlier: None,
-                pair: None,
-                train: None,
-            },
-            progress: Progress {
-                newest_acked_seq: None,
-                newest_removed: None,
-                newest_at_send: rate::DeliveredAtSend::default(),
-            },
-            pace: Pace { next: Instant::ZERO, pending: false, released: 0, last_data_sent: None },
+            access: Access::new(origin != Origin::AddedByUs),
+            mtu: PathMtu::new(),
+            congestion: Congestion::new(start, window),
+            timers: Timers::default(),
+            expiry: Expiries::default(),
+            health: Health::default(),
+            probing: Probing::default(),
+            progress: Progress::default(),
+            pace: Pace::default(),
+            followed: None,
+        }
+    }
+
+    // ---- which path it is
+
+    #[inline(always)]
+    pub fn id(&self) -> PathId {
+        self.id
+    }
+
+    /// Our end of it.
+    #[inline(always)]
+    pub fn local(&self) -> LocalId {
+        self.local
+    }
+
+    /// The peer's end of it.
+    #[inline(always)]
+    pub fn remote(&self) -> SocketAddr {
+        self.remote
+    }
+
+    /// How it became known to the peer.
+    #[inline(always)]
+    pub fn origin(&self) -> Origin {
+        self.origin
+    }
+
+    #[inline(always)]
+    pub fn state(&self) -> PathState {
+        self.state
+    }
+
+    /// Its state is `to` from now on; answers what it was.
+    pub fn enter(&mut self, to: PathState) -> PathState {
+        core::mem::replace(&mut self.state, to)
+    }
+
+    /// Another host may have its addresses by now: whoever answers there has to show that it is the peer (RFC 5061 §5.3
+    /// F14).
+    pub fn doubt_owner(&mut self) {
+        self.state = PathState::Unconfirmed;
+        self.health.forget_errors();
+    }
+
+    /// The peer is at another UDP port of its address, or at none.
+    pub fn follow_port(&mut self, port: u16) {
+        self.remote.set_port(port);
+    }
+
+    /// The handshake goes on between other addresses, which are to be confirmed as those of a list are.
+    pub fn move_to(&mut self, local: LocalId, remote: SocketAddr) {
+        (self.local, self.remote, self.origin) = (local, remote, Origin::Listed);
+    }
+
+    /// The handshake runs over this path, or over another one, so that the peer is to learn this one.
+    pub fn take_part_in_handshake(&mut self, yes: bool) {
+        self.origin = if yes { Origin::Handshake } else { Origin::AddedByUs };
+        if yes { self.access.become_known() } else { self.access.become_unknown() }
+    }
+
+    /// The peer took its address away, and only the peer brings it back.
+    pub fn leave_to_peer(&mut self) {
+        self.origin = Origin::AddedByPeer;
+    }
+
+    // ---- what happens on it
+
+    /// TSNs begin anew, and nothing is in flight.
+    pub fn begin_anew(&mut self) {
+        self.timers.begin_anew();
+        self.congestion.begin_anew();
+        if let Some(followed) = self.followed_mut() {
+            *followed = Followed::default();
         }
     }
 
     /// The policy's answer, unless the path is suspected already.
     pub fn suspect_at(&mut self, at: Option<Instant>) {
         if self.state != PathState::Suspected {
-            self.timers.suspect = at;
+            self.timers.plan_suspicion(at);
         }
     }
 
     /// DATA is about to leave on this path.
     pub fn notice_sending(&mut self, now: Instant) {
         let nothing_in_flight = self.flight.bytes() == 0;
-        self.health.contact.send(now, nothing_in_flight);
+        self.health.send(now, nothing_in_flight);
     }
 
     /// A round trip over this path both ways.
@@ -262,49 +285,30 @@ impl Path {
     pub fn is_listed_unconfirmed(&self) -> bool {
         self.origin == Origin::Listed
             && self.state == PathState::Unconfirmed
-            && !self.access.interface_down
-            && !self.access.disowned
+            && self.access.is_up()
+            && !self.access.is_disowned()
     }
 
     /// Congestion state back to where it began (RFC 9260 §7.2.5: another route).
     pub fn reset_congestion(&mut self, start: FirstWindow, window: Box<dyn Window>) {
-        self.congestion.cwnd = start.cwnd;
-        self.congestion.ssthresh = start.ssthresh;
-        self.congestion.partial_bytes_acked = 0;
-        self.congestion.growth_carry = 0;
-        self.congestion.window = window;
+        self.congestion.restart(start, window);
         self.rtt = RttEstimator::default();
         self.one_way = OneWay::default();
         self.rate.restart();
         self.capacity.restart();
-        self.congestion.recovery_exit = None;
-        self.expiry.backoff = 0;
+        self.expiry.end_backoff();
     }
 
     /// Idle for longer than a round trip, which no RTO is below, with a window that is worth a look.
     pub fn may_decay(&self, now: Instant, mtu: u64) -> bool {
-        let idle =
-            self.flight.bytes() == 0 && self.pace.last_data_sent.is_some_and(|t| now.since(t) >= self.rtt.srtt());
-        idle && self.congestion.cwnd > 4 * mtu && self.congestion.window.decays_while_idle()
+        let idle = self.flight.bytes() == 0 && self.pace.has_idled(now, self.rtt.srtt());
+        idle && self.congestion.may_decay(mtu)
     }
 
-    /// An idle path knows less and less about its network: half the window for each `rto` without DATA, down to four
-    /// packets, and a threshold that remembers where it was (RFC 9260 §7.2.1).
+    /// Its window is what it would be by now (RFC 9260 §7.2.1).
     pub fn decay_while_idle(&mut self, now: Instant, rto: Duration, mtu: u64) {
-        let Some(last) = self.pace.last_data_sent else { return };
-        let first = self.congestion.decayed_until <= last;
-        let since = self.congestion.decayed_until.max(last);
-        let rounds = now.since(since).as_nanos() / rto.as_nanos().max(1);
-        if rounds == 0 {
-            return;
+        if let Some(last) = self.pace.last_data_sent() {
+            self.congestion.decay(now, last, rto, mtu);
         }
-        self.congestion.decayed_until = since + rto * rounds;
-        if first {
-            let c = &mut self.congestion;
-            c.ssthresh = c.window.idle_threshold(c.cwnd, c.ssthresh);
-        }
-        self.congestion.cwnd = (self.congestion.cwnd >> rounds.min(63)).max(4 * mtu);
-        self.congestion.partial_bytes_acked = 0;
-        self.congestion.growth_carry = 0;
     }
 }

@@ -1,5 +1,6 @@
 //! The quantities a scenario may ask for.
 
+use super::repair_names::{EXAMPLES, Repair};
 use anabranch_policy::registry::{self, Hook};
 use anabranch_sim::netem::nearest;
 
@@ -52,6 +53,8 @@ pub enum FlowMetric {
     Viewed(View),
     /// What became of the frames of a flow with `playout`.
     Framed(Framed),
+    /// What became of chunks that were sent more than once.
+    Repair(Repair),
 }
 
 /// What became of the frames that were due, whether they were sent or not.
@@ -211,6 +214,9 @@ impl FlowMetric {
         if let Some((_, m, unit)) = flows().find(|(n, ..)| *n == name) {
             return Ok((*m, unit));
         }
+        if let Some((repair, unit)) = Repair::named(name) {
+            return Ok((FlowMetric::Repair(repair), unit));
+        }
         if let Some((delay, percent)) = name.rsplit_once("-p")
             && let Some((_, FlowMetric::Mean(delay), _)) = flows().find(|(n, ..)| *n == delay)
             && let Some(p) = percent.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0)
@@ -226,7 +232,8 @@ impl FlowMetric {
             let metric = if is_stage(counter) { FlowMetric::Stage } else { FlowMetric::Counter };
             return Ok((metric(counter), ""));
         }
-        Err(unknown(name, flows().map(|(n, ..)| *n).chain(counters.iter().copied())))
+        let names = flows().map(|(n, ..)| *n).chain(EXAMPLES);
+        Err(unknown(name, names.chain(counters.iter().copied())))
     }
 }
 

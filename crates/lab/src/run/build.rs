@@ -1,6 +1,7 @@
 //! From a plan to a network with agents.
 
 use super::RunError;
+use super::fates::Fates;
 use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted};
 use crate::node::{
     Application, Dial, Encoder, End, Messages, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched,
@@ -21,6 +22,8 @@ pub(super) struct Scene {
     pub network: Network<SctpPacket>,
     /// In the order of the plan's flows.
     pub flows: Vec<Live>,
+    /// What links do to packets is asked for.
+    pub truth: bool,
 }
 
 /// A flow while it runs.
@@ -38,7 +41,7 @@ pub(super) struct Live {
 
 pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
     let network = Network::new(&plan.topology, seed).map_err(|e| RunError(e.to_string()))?;
-    let mut s = Scene { network, flows: Vec::with_capacity(plan.flows.len()) };
+    let mut s = Scene { network, flows: Vec::with_capacity(plan.flows.len()), truth: false };
     for f in &plan.flows {
         let mut random = RandomStream::named(seed, &format!("{}.start", f.name));
         let late = Duration::from_nanos(random.below(f.start_within.as_nanos().saturating_add(1)));
@@ -47,7 +50,11 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
         let record = Rc::new(RefCell::new(Record::with(from, plan.bin, wanted(plan, f))));
         let pairs = s.paths(f)?;
         let (sender, receiver) = s.add(f, &pairs, seed, start, &record)?;
+        s.truth |= record.borrow().wanted().truth;
         s.flows.push(Live { record, sender, receiver, pairs, start, from });
+    }
+    if s.truth {
+        s.network.observe(Box::new(Fates::default()));
     }
     Ok(s)
 }
@@ -69,6 +76,18 @@ fn wanted(plan: &Plan, f: &Flow) -> Wanted {
 }
 
 impl Scene {
+    /// Tells the records of senders what links did to their packets.
+    pub fn tell_fates(&mut self) {
+        let Some(fates) = self.network.observer_mut::<Fates>().map(std::mem::take) else { return };
+        for (from, packet, why) in fates.0 {
+            if let Some(live) = self.flows.iter().find(|l| l.sender == from)
+                && let Some(r) = live.record.borrow_mut().repairs_mut()
+            {
+                r.dropped(packet, why);
+            }
+        }
+    }
+
     /// The paths of a flow, its sender's address first.
     fn paths(&self, f: &Flow) -> Result<Vec<(Address, Address)>, RunError> {
         let most = match &f.transport {

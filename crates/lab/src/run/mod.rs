@@ -4,6 +4,7 @@ mod all_runs;
 mod build;
 mod counts;
 mod emulated;
+mod fates;
 pub mod folder;
 mod framed;
 mod journal;
@@ -20,6 +21,8 @@ mod traced;
 
 #[cfg(test)]
 mod media_tests;
+#[cfg(test)]
+mod repair_tests;
 #[cfg(test)]
 mod tests;
 

@@ -59,7 +59,7 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
             let stream = || "sends a stream without messages: `delay` is of its segments".to_owned();
             only(&["sctp", "tcp"], "; `delay` is of any").or_else(|| bulk.then(stream))
         }
-        M::ReorderMean | M::ReorderMax | M::HolesMean | M::HolesMax => only(&["sctp"], ""),
+        M::Repair(_) | M::ReorderMean | M::ReorderMax | M::HolesMean | M::HolesMax => only(&["sctp"], ""),
         M::Losses => only(&["sctp", "udp"], "; tcp has `retransmissions`, `timeouts` and `recoveries`"),
         M::Retransmissions | M::Timeouts | M::Recoveries => only(&["sctp", "tcp"], "; udp has `losses`"),
         M::Spurious => only(&["sctp", "tcp"], ""),

@@ -2,6 +2,7 @@
 
 use super::Acknowledger;
 use crate::association::Association;
+use crate::association::path_table::PathTable;
 use crate::association::receiver::data_in::Arrival;
 use crate::path::Path;
 use anabranch_base::{Instant, PathId};
@@ -17,6 +18,29 @@ impl Acknowledger {
         self.took_detour = !self.took_detour;
         self.detour = Some(path).filter(|_| self.took_detour);
     }
+
+    /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
+    /// (RFC 9260 §6.4; ARCHITECTURE decision 2). `follows`: wherever that is.
+    pub(in crate::association) fn target(&self, paths: &PathTable, follows: bool) -> Option<PathId> {
+        // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
+        let is_peers =
+            |p: &Path| p.is_confirmed() && p.access.is_known() && !p.access.is_removed() && !p.access.is_disowned();
+        if let Some(path) = self.detour
+            && paths.get(path.index()).is_some_and(is_peers)
+        {
+            return Some(path);
+        }
+        let works = |p: &Path| p.is_in_use() && !p.health.loses_answers();
+        if follows || paths.get(self.path.index()).is_some_and(works) {
+            return Some(self.path);
+        }
+        let usable = paths.usable();
+        let heard = usable.iter().find(|id| paths.get(id.index()).is_some_and(works));
+        if heard.is_some() {
+            return heard;
+        }
+        if usable.has(self.path) { Some(self.path) } else { usable.iter().next() }
+    }
 }
 
 impl Association {
@@ -27,16 +51,22 @@ impl Association {
         if self.config.compatibility.sacks_follow_data {
             return;
         }
-        if self.paths.get(path.index()).is_some_and(|p| p.health.answers_lost) {
+        if self.paths.get(path.index()).is_some_and(|p| p.health.loses_answers()) {
             self.ask_for_answer(now, path);
         }
         if seen.new || seen.dropped {
             return;
         }
         self.acknowledger.detour = None;
-        let Some(said) = self.sack_target().filter(|said| *said != path) else { return };
+        let Some(said) = self
+            .acknowledger
+            .target(&self.paths, self.config.compatibility.sacks_follow_data)
+            .filter(|said| *said != path)
+        else {
+            return;
+        };
         self.acknowledger.turn_back(path);
-        if self.paths.get(said.index()).is_some_and(|p| !p.health.answers_lost) {
+        if self.paths.get(said.index()).is_some_and(|p| !p.health.loses_answers()) {
             self.ask_for_answer(now, said);
         }
     }
@@ -45,42 +75,11 @@ impl Association {
     /// more than on any other.
     fn ask_for_answer(&mut self, now: Instant, path: PathId) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        if p.state == PathState::Unconfirmed || p.health.errors > MOST_ASKED {
+        if p.state() == PathState::Unconfirmed || p.health.errors() > MOST_ASKED {
             return;
         }
-        let patience = self.config.timers.rto_initial * (1 << p.health.errors);
-        if p.probing.pending.is_none() && p.health.doubted_at.is_none_or(|t| now.since(t) >= patience) {
-            p.health.doubted_at = Some(now);
+        if !p.probing.awaits_answer() && p.health.doubt(now, self.config.timers.rto_initial) {
             self.request_heartbeat(now, path);
         }
-    }
-
-    /// SACKs answer where the last DATA came from, as long as that path works; else they leave on one that does
-    /// (RFC 9260 §6.4; ARCHITECTURE decision 2).
-    pub(in crate::association) fn sack_target(&self) -> Option<PathId> {
-        // Whatever its state, but never to an address that has not shown to be the peer's (§5.4).
-        let is_peers = |p: &Path| {
-            p.state != PathState::Unconfirmed
-                && p.access.known_to_peer
-                && !p.access.removed
-                && !p.access.disowned
-                && !p.access.interface_down
-        };
-        if let Some(path) = self.acknowledger.detour
-            && self.paths.get(path.index()).is_some_and(is_peers)
-        {
-            return Some(path);
-        }
-        let works = |p: &Path| p.state.usable() && !p.access.interface_down && !p.health.answers_lost;
-        let follows = self.config.compatibility.sacks_follow_data;
-        if follows || self.paths.get(self.acknowledger.path.index()).is_some_and(works) {
-            return Some(self.acknowledger.path);
-        }
-        let usable = self.paths.usable();
-        let heard = usable.iter().find(|id| self.paths.get(id.index()).is_some_and(works));
-        if heard.is_some() {
-            return heard;
-        }
-        if usable.has(self.acknowledger.path) { Some(self.acknowledger.path) } else { usable.iter().next() }
     }
 }

@@ -17,11 +17,13 @@ impl Association {
         out: &mut Transmit,
         room_needed: usize,
     ) -> bool {
-        if !self.acknowledger.is_pending() || self.sack_target() != Some(path) || !self.handshake.state().is_connected()
+        if !self.acknowledger.is_pending()
+            || self.acknowledger.target(&self.paths, self.config.compatibility.sacks_follow_data) != Some(path)
+            || !self.handshake.state().is_connected()
         {
             return false;
         }
-        let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
+        let room = self.paths.packet_size(path).saturating_sub(out.packet.len() + room_needed);
         let max_gaps = room.saturating_sub(self.sack_len()) / 4;
         if room < self.sack_len() || self.collect_gaps(max_gaps + 1) > max_gaps {
             return false;
@@ -38,9 +40,11 @@ impl Association {
 
     #[inline(never)]
     fn transmit_due_sack(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let Some(path) = self.sack_target() else { return false };
+        let Some(path) = self.acknowledger.target(&self.paths, self.config.compatibility.sacks_follow_data) else {
+            return false;
+        };
         start_packet(self, path, out);
-        let room = self.packet_size(path).saturating_sub(out.packet.len());
+        let room = self.paths.packet_size(path).saturating_sub(out.packet.len());
         self.collect_gaps(room.saturating_sub(self.sack_len()) / 4);
         self.push_sack(now, out, room);
         self.sent_packet(now, path, out);
@@ -84,7 +88,7 @@ impl Association {
         }
         self.stats.sacks_sent += 1;
         if let Some(p) = self.paths.get_for(self.acknowledger.path.index(), Shown::Nothing) {
-            p.health.sack_sent = Some(now);
+            p.health.send_sack(now);
         }
     }
 

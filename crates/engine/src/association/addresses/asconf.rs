@@ -168,9 +168,9 @@ impl Association {
     /// The peer should learn the address this path has now.
     pub(in crate::association) fn request_add(&mut self, now: Instant, id: PathId) {
         let ours =
-            self.paths.get(id.index()).is_some_and(|p| matches!(p.origin, Origin::Handshake | Origin::AddedByUs));
+            self.paths.get(id.index()).is_some_and(|p| matches!(p.origin(), Origin::Handshake | Origin::AddedByUs));
         let learnt_by_handshake =
-            self.paths.get(id.index()).is_some_and(|p| p.origin == Origin::Handshake && p.health.errors == 0);
+            self.paths.get(id.index()).is_some_and(|p| p.origin() == Origin::Handshake && p.health.errors() == 0);
         if ours && !learnt_by_handshake {
             self.request_learning(now, id);
         }
@@ -178,7 +178,7 @@ impl Association {
 
     /// The peer should learn the address this path has now, whatever it may know already.
     pub(in crate::association) fn request_learning(&mut self, now: Instant, id: PathId) {
-        let removed = self.paths.get(id.index()).is_none_or(|p| p.access.removed);
+        let removed = self.paths.get(id.index()).is_none_or(|p| p.access.is_removed());
         if !self.peer.asconf || !self.may_ask() || removed {
             return;
         }
@@ -213,7 +213,7 @@ impl Association {
         if self.addresses.wanted.is_empty() {
             return self.begin_ask(now);
         }
-        let Some(remote) = self.addresses.wanted.first().and_then(|p| self.paths.get(p.index())).map(|p| p.remote)
+        let Some(remote) = self.addresses.wanted.first().and_then(|p| self.paths.get(p.index())).map(|p| p.remote())
         else {
             return;
         };
@@ -255,20 +255,18 @@ impl Association {
     /// Sends such a request by the next path that works, which is none of the address that goes (§5.3 F6).
     fn send_ask(&mut self, now: Instant) {
         let works = |p: &&crate::path::Path| {
-            p.access.known_to_peer
-                && !p.access.interface_down
-                && !matches!(p.state, PathState::Unconfirmed | PathState::Inactive)
+            p.access.is_open() && !matches!(p.state(), PathState::Unconfirmed | PathState::Inactive)
         };
-        let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id).collect();
+        let usable: Vec<PathId> = self.paths.iter().filter(works).map(|p| p.id()).collect();
         let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
-        let wait = self.doubled(self.config.timers.rto_initial, attempts.min(6));
+        let wait = self.config.timers.doubled(self.config.timers.rto_initial, attempts.min(6));
         let Some(r) = self.addresses.request.as_mut() else { return };
         let path = usable.get(r.attempts as usize % usable.len().max(1)).copied();
         let any = || {
             self.paths
                 .iter()
-                .find(|p| p.access.known_to_peer && !p.access.removed && !p.access.interface_down)
-                .map(|p| p.id)
+                .find(|p| p.access.is_known() && !p.access.is_removed() && p.access.is_up())
+                .map(|p| p.id())
         };
         let path = path.or_else(any).unwrap_or(self.handshake.path());
         // Repeated from elsewhere, it does not tell which source address the peer has learnt.
@@ -278,21 +276,21 @@ impl Association {
         let (serial, params) = (r.serial, r.params.clone());
         let Some(p) = self.paths.get(path.index()) else { return };
         let learns = r.ask == Ask::Learn;
-        let address = self.config.addresses.listed.iter().find(|a| a.local == p.local && !learns).map(|a| a.ip);
-        let address = address.unwrap_or(wildcard(p.remote.ip()));
+        let address = self.config.addresses.listed.iter().find(|a| a.local == p.local() && !learns).map(|a| a.ip);
+        let address = address.unwrap_or(wildcard(p.remote().ip()));
         self.control.push(path, What::Asconf { serial, address, params });
     }
 
     /// Sends the outstanding request from the first waiting path whose interface is there.
     fn send_asconf(&mut self, now: Instant) {
-        let up = |p: &PathId| self.paths.get(p.index()).is_some_and(|p| !p.access.interface_down);
+        let up = |p: &PathId| self.paths.get(p.index()).is_some_and(|p| p.access.is_up());
         let path = self.addresses.wanted.iter().position(up);
         let attempts = self.addresses.request.as_ref().map_or(0, |r| r.attempts);
         let rounds = attempts / self.addresses.wanted.len().max(1) as u32;
         // An answer that did not tell which path was learnt came later than the next repetition left.
         let patient = self.addresses.unclear || !self.peer_answers();
         let most = if patient { MAX_BACKOFF } else { MAX_BACKOFF_BESIDE };
-        let wait = self.doubled(self.config.timers.rto_initial, rounds.min(10)).min(most);
+        let wait = self.config.timers.doubled(self.config.timers.rto_initial, rounds.min(10)).min(most);
         let Some(r) = self.addresses.request.as_mut() else { return };
         (r.sent, r.deadline) = (now, now + wait);
         r.attempts += 1;
@@ -307,7 +305,7 @@ impl Association {
             }
             let what = match (what, self.paths.get(id.index())) {
                 (What::Asconf { serial, params, .. }, Some(p)) => {
-                    What::Asconf { serial, address: wildcard(p.remote.ip()), params }
+                    What::Asconf { serial, address: wildcard(p.remote().ip()), params }
                 }
                 (w, _) => w,
             };
@@ -318,9 +316,9 @@ impl Association {
     /// Is there a path in use that is not silent?
     fn peer_answers(&self) -> bool {
         let usable = self.paths.usable();
-        self.paths.iter().any(|p| {
-            usable.has(p.id) && p.access.known_to_peer && p.health.errors == 0 && p.expiry.consecutive_timeouts == 0
-        })
+        self.paths
+            .iter()
+            .any(|p| usable.has(p.id()) && p.access.is_known() && p.health.errors() == 0 && !p.expiry.is_silent())
     }
 
     /// What the request was to leave by is gone: again, by another path.
@@ -334,7 +332,7 @@ impl Association {
     /// No path in use answers. One that the peer is to learn may, however long the request has been backed off: it leaves
     /// again once it could have been answered.
     pub(in crate::association) fn repeat_learning(&mut self, now: Instant) {
-        let up = |p: &&PathId| self.paths.get(p.index()).is_some_and(|p| !p.access.interface_down);
+        let up = |p: &&PathId| self.paths.get(p.index()).is_some_and(|p| p.access.is_up());
         let Some(next) = self.addresses.wanted.iter().find(up).copied() else { return };
         let Some(sent) = self.addresses.request.as_ref().filter(|r| r.ask == Ask::Learn).map(|r| r.sent) else {
             return;
@@ -358,7 +356,7 @@ impl Association {
             return self.send_ask(now);
         }
         let usable = self.paths.usable();
-        if !self.paths.iter().any(|p| usable.has(p.id) && p.access.known_to_peer) {
+        if !self.paths.iter().any(|p| usable.has(p.id()) && p.access.is_known()) {
             // Nothing else is left to notice a dead peer by: only known paths are probed (RFC 5061 §5.1 B1).
             self.association_error(now);
         }
@@ -380,11 +378,11 @@ impl Association {
         if request.ask != Ask::Learn {
             return self.ask_answered(now, request.ask, refused, a);
         }
-        let came_by = self.paths.iter().find(|p| p.local == from.local && p.remote == from.remote).map(|p| p.id);
+        let came_by = self.paths.iter().find(|p| p.local() == from.local && p.remote() == from.remote).map(|p| p.id());
         let asked = if request.ambiguous { came_by } else { request.from };
         let asked = asked.filter(|id| self.addresses.wanted.contains(id));
         if let Some(p) = asked.and_then(|id| self.paths.get_mut(id.index())) {
-            let id = p.id;
+            let id = p.id();
             self.addresses.wanted.retain(|w| *w != id);
             self.addresses.unclear = request.ambiguous && !refused;
             if self.addresses.unclear {
@@ -394,17 +392,19 @@ impl Association {
                 return self.begin_asconf(now);
             }
             // One that was in use may be known still: usrsctp refuses what it has.
-            let try_it = !refused || p.state != PathState::Unconfirmed;
-            p.access.known_to_peer |= try_it;
+            let try_it = !refused || p.state() != PathState::Unconfirmed;
+            if try_it {
+                p.access.become_known();
+            }
             if refused {
                 tracing::warn!(path = ?id, "the peer refuses our address");
             }
             // Of a foreign peer that is not known: usrsctp may say yes and not have learnt it.
             let ours = self.peer.time_stamps && !request.ambiguous;
-            let proven = ours && !refused && came_by == Some(id) && p.state == PathState::Unconfirmed;
+            let proven = ours && !refused && came_by == Some(id) && p.state() == PathState::Unconfirmed;
             if try_it {
                 // What left before the peer had learnt the address says nothing of it.
-                p.probing.pending = None;
+                p.probing.withdraw();
                 self.send_heartbeat(now, id);
             }
             if proven {

@@ -105,11 +105,11 @@ impl Association {
     }
 
     fn answer_asconf(&mut self, from: Source, serial: u32, params: Bytes) {
-        let to = |p: &&crate::path::Path| p.remote == from.remote;
-        let here = self.paths.iter().filter(to).find(|p| p.local == from.local);
+        let to = |p: &&crate::path::Path| p.remote() == from.remote;
+        let here = self.paths.iter().filter(to).find(|p| p.local() == from.local);
         // What comes from there by one interface of ours may be reached by another one only.
-        let works = |p: &&crate::path::Path| p.state == PathState::Active;
-        let here = here.filter(works).or_else(|| self.paths.iter().filter(to).find(works)).or(here).map(|p| p.id);
+        let works = |p: &&crate::path::Path| p.state() == PathState::Active;
+        let here = here.filter(works).or_else(|| self.paths.iter().filter(to).find(works)).or(here).map(|p| p.id());
         if let Some(id) = here {
             self.control.push(id, What::AsconfAck { serial, params });
         } else {
@@ -126,7 +126,7 @@ impl Association {
             return changes.refuse(correlation, &Cause::NotAuthorized(request));
         }
         let local = self.stays_for(from);
-        let known = self.paths.iter().find(|p| p.local == local && p.remote == remote).map(|p| p.id);
+        let known = self.paths.iter().find(|p| p.local() == local && p.remote() == remote).map(|p| p.id());
         let usable = !changes.failing && remote.is_ipv4() == from.remote.is_ipv4();
         let id = known.filter(|_| usable).or_else(|| {
             let id = if usable { self.new_path(local, remote, Origin::AddedByPeer) } else { None }?;
@@ -143,11 +143,11 @@ impl Association {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         // Until a nonce has come back it carries nothing else (§5.3 F1, F14), and what did not speak for itself is
         // asked more slowly: it may be a bystander's.
-        match p.state {
+        match p.state() {
             PathState::Active => {}
             _ if is_source => self.send_heartbeat(now, id),
             _ => {
-                p.timers.heartbeat = Some(now + wait);
+                p.timers.plan_heartbeat(Some(now + wait));
                 changes.added += 1;
             }
         }
@@ -158,34 +158,34 @@ impl Association {
 
     /// The interface it came by, or another one when that is about to go.
     fn stays_for(&self, from: Source) -> LocalId {
-        let stays = |p: &&crate::path::Path| p.access.known_to_peer && p.remote.is_ipv4() == from.remote.is_ipv4();
+        let stays = |p: &&crate::path::Path| p.access.is_known() && p.remote().is_ipv4() == from.remote.is_ipv4();
         let other = self.paths.iter().filter(|_| self.is_being_deleted(from.local)).find(stays);
-        other.map_or(from.local, |p| p.local)
+        other.map_or(from.local, |p| p.local())
     }
 
     /// A new address of the peer is a path from each of our other interfaces too: it may be that only they reach it.
     fn pair_with_others(&mut self, now: Instant, here: LocalId, remote: SocketAddr, added: &mut u64) {
         let mut others: Vec<LocalId> = Vec::new();
-        for p in self.paths.iter().filter(|p| p.access.known_to_peer && p.local != here) {
-            if p.remote.is_ipv4() == remote.is_ipv4() && !others.contains(&p.local) {
-                others.push(p.local);
+        for p in self.paths.iter().filter(|p| p.access.is_known() && p.local() != here) {
+            if p.remote().is_ipv4() == remote.is_ipv4() && !others.contains(&p.local()) {
+                others.push(p.local());
             }
         }
         for local in others {
-            let known = self.paths.iter().any(|p| p.local == local && p.remote == remote && p.access.known_to_peer);
+            let known = self.paths.iter().any(|p| p.local() == local && p.remote() == remote && p.access.is_known());
             let full = self.paths.len() >= self.config.limits.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY);
             if known || full {
                 continue;
             }
-            let standby = self.paths.iter().any(|p| p.local == local && !p.access.standby);
-            let again = self.paths.iter().find(|p| p.local == local && p.remote == remote).map(|p| p.id);
+            let standby = self.paths.iter().any(|p| p.local() == local && !p.access.is_standby());
+            let again = self.paths.iter().find(|p| p.local() == local && p.remote() == remote).map(|p| p.id());
             let Some(id) = again.or_else(|| self.new_path(local, remote, Origin::AddedByPeer)) else { continue };
             let wait = (*added).max(1);
             *added = wait + 1;
             self.know_path(id);
             if let Some(p) = self.paths.get_mut(id.index()) {
-                p.access.standby = standby;
-                p.timers.heartbeat = Some(now + self.config.timers.rto_initial * wait);
+                p.access.reserve(standby);
+                p.timers.plan_heartbeat(Some(now + self.config.timers.rto_initial * wait));
             }
             if again.is_none() {
                 self.events.push_back(Event::PathAdded { path: id });
@@ -198,20 +198,21 @@ impl Association {
         if changes.failing {
             return changes.refuse(correlation, &Cause::ResourceShortage(request));
         }
-        let gone = |p: &crate::path::Path| p.remote != source && (address.is_unspecified() || p.remote.ip() == address);
-        let known = || self.paths.iter().filter(|p| p.access.known_to_peer);
+        let gone =
+            |p: &crate::path::Path| p.remote() != source && (address.is_unspecified() || p.remote().ip() == address);
+        let known = || self.paths.iter().filter(|p| p.access.is_known());
         // The source may be no path of ours, so that what would stay has to be looked at too.
-        if known().all(|p| p.remote.ip() == address) || known().all(gone) {
+        if known().all(|p| p.remote().ip() == address) || known().all(gone) {
             return changes.refuse(correlation, &Cause::DeleteLastAddress(request));
         }
         if address == source.ip() {
             return changes.refuse(correlation, &Cause::DeleteSourceAddress(request));
         }
-        let gone: Vec<PathId> = known().filter(|p| gone(p)).map(|p| p.id).collect();
+        let gone: Vec<PathId> = known().filter(|p| gone(p)).map(|p| p.id()).collect();
         for id in gone {
             self.remove_path(now, id);
             if let Some(p) = self.paths.get_mut(id.index()) {
-                p.origin = Origin::AddedByPeer;
+                p.leave_to_peer();
             }
         }
         changes.succeed(correlation);
@@ -221,12 +222,13 @@ impl Association {
     fn peer_prefers(&mut self, correlation: u32, address: IpAddr, request: &[u8], changes: &mut Changes) {
         let from = changes.from;
         let wanted = if address.is_unspecified() { from.remote.ip() } else { address };
-        let to = |p: &&crate::path::Path| p.remote.ip() == wanted && p.access.known_to_peer;
-        let here = self.paths.iter().filter(to).find(|p| p.local == from.local).or_else(|| self.paths.iter().find(to));
-        match here.map(|p| (p.id, p.local)) {
+        let to = |p: &&crate::path::Path| p.remote().ip() == wanted && p.access.is_known();
+        let here =
+            self.paths.iter().filter(to).find(|p| p.local() == from.local).or_else(|| self.paths.iter().find(to));
+        match here.map(|p| (p.id(), p.local())) {
             Some((id, local)) => {
                 // The one that its interface uses is the wanted one from now on.
-                self.paths.iter_mut().filter(|p| p.local == local).for_each(|p| p.access.standby = p.id != id);
+                self.paths.iter_mut().filter(|p| p.local() == local).for_each(|p| p.access.reserve(p.id() != id));
                 self.set_primary(id);
                 self.events.push_back(Event::PrimaryWanted { path: id });
                 changes.succeed(correlation);

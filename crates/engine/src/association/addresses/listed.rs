@@ -16,7 +16,7 @@ impl Association {
     /// those of another family cannot be used and are no error (§5.1.2).
     pub(in crate::association) fn learn_addresses(&mut self, listed: &[IpAddr]) {
         let Some(first) = self.paths.get(self.handshake.path().index()) else { return };
-        let (first_local, source) = (first.local, first.remote);
+        let (first_local, source) = (first.local(), first.remote());
         let mut remotes = vec![source];
         remotes.extend(listed.iter().map(|ip| with_ip(source, *ip)).filter(|r| r.ip() != source.ip()));
         let mut locals = vec![(first_local, source.ip())];
@@ -28,7 +28,9 @@ impl Association {
         let several = locals.len() > 1;
         for p in self.paths.iter_mut() {
             // Paths that the user named need not be asked for when the list tells of their interface.
-            p.access.known_to_peer |= self.config.addresses.listed.iter().any(|a| a.local == p.local);
+            if self.config.addresses.listed.iter().any(|a| a.local == p.local()) {
+                p.access.become_known();
+            }
         }
         // Pairs that share nothing come first: when there is no room for all, they are the ones worth having.
         for shift in 0..remotes.len() {
@@ -42,28 +44,28 @@ impl Association {
     }
 
     fn learn_pair(&mut self, local: LocalId, remote: SocketAddr, several: bool) {
-        if self.paths.iter().any(|p| p.local == local && p.remote == remote) {
+        if self.paths.iter().any(|p| p.local() == local && p.remote() == remote) {
             return;
         }
         if self.paths.len() >= self.config.limits.max_paths.clamp(1, anabranch_base::PathSet::CAPACITY) {
             return;
         }
-        let standby = several && self.paths.iter().any(|p| p.local == local && !p.access.standby);
+        let standby = several && self.paths.iter().any(|p| p.local() == local && !p.access.is_standby());
         let Some(id) = self.new_path(local, remote, Origin::Listed) else { return };
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.access.standby = standby;
+            p.access.reserve(standby);
         }
         self.events.push_back(Event::PathAdded { path: id });
     }
 
     /// Starts the probes of what the handshake listed: HB.Max.Burst of them in each RTO (§5.4).
     pub(in crate::association) fn probe_listed(&mut self, now: Instant) {
-        let waiting: Vec<PathId> = self.paths.iter().filter(|p| p.is_listed_unconfirmed()).map(|p| p.id).collect();
+        let waiting: Vec<PathId> = self.paths.iter().filter(|p| p.is_listed_unconfirmed()).map(|p| p.id()).collect();
         let burst = self.probe_burst();
         for (i, id) in waiting.into_iter().enumerate() {
             let wait = self.config.timers.rto_initial * (i / burst) as u64;
             if let Some(p) = self.paths.get_mut(id.index()) {
-                p.timers.heartbeat = Some(now + wait);
+                p.timers.plan_heartbeat(Some(now + wait));
             }
         }
     }
@@ -72,7 +74,7 @@ impl Association {
     /// or, when it is given up for now, as long as any idle path.
     pub(in crate::association) fn probe_pause(&self, id: PathId) -> Duration {
         let Some(p) = self.paths.get(id.index()).filter(|p| p.is_listed_unconfirmed()) else { return Duration::ZERO };
-        if p.health.errors > self.max_retrans_of(id) {
+        if p.health.errors() > p.health.limits().max_retrans(self.config.failure.max_path_retrans) {
             // That of RFC 9260 §16 where idle paths are not probed.
             let own = self.config.timers.heartbeat_interval;
             return if own.is_zero() { Duration::from_secs(30) } else { own };
@@ -88,14 +90,15 @@ impl Association {
 
     /// The first pair of an interface to be confirmed is the one it uses.
     pub(in crate::association) fn settle_standby(&mut self, id: PathId) {
-        let Some(p) = self.paths.get(id.index()).filter(|p| p.access.standby) else { return };
-        let local = p.local;
-        let rival = |p: &crate::path::Path| p.local == local && !p.access.standby && p.state != PathState::Unconfirmed;
+        let Some(p) = self.paths.get(id.index()).filter(|p| p.access.is_standby()) else { return };
+        let local = p.local();
+        let rival =
+            |p: &crate::path::Path| p.local() == local && !p.access.is_standby() && p.state() != PathState::Unconfirmed;
         if self.paths.iter().any(rival) {
             return;
         }
-        for p in self.paths.iter_mut().filter(|p| p.local == local) {
-            p.access.standby = p.id != id;
+        for p in self.paths.iter_mut().filter(|p| p.local() == local) {
+            p.access.reserve(p.id() != id);
         }
     }
 }

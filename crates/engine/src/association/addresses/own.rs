@@ -65,16 +65,16 @@ impl Association {
         if !self.addresses.has_room() {
             return Err(AddressError::NoRoom);
         }
-        let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
+        let known = self.paths.iter_mut().find(|p| p.local() == local && p.remote() == remote);
         let id = match known {
             Some(p) => {
-                p.access.interface_down = false;
-                p.id
+                p.access.come_up();
+                p.id()
             }
             None => {
                 let id = self.new_path(local, remote, Origin::Listed).ok_or(AddressError::NoRoom)?;
                 if let Some(p) = self.paths.get_mut(id.index()) {
-                    p.access.known_to_peer = false;
+                    p.access.become_unknown();
                 }
                 self.events.push_back(Event::PathAdded { path: id });
                 id
@@ -93,13 +93,12 @@ impl Association {
     pub fn delete_address(&mut self, now: Instant, ip: IpAddr) -> Result<(), AddressError> {
         let local = self.listed(ip)?;
         // The request has to leave from another one (§5.3 F6), and what is on its way too.
-        let stays = |p: &crate::path::Path| {
-            p.local != local && p.access.known_to_peer && !p.access.interface_down && p.state != PathState::Unconfirmed
-        };
+        let stays =
+            |p: &crate::path::Path| p.local() != local && p.access.is_open() && p.state() != PathState::Unconfirmed;
         if !self.paths.iter().any(stays) {
             return Err(AddressError::Last);
         }
-        let gone: Vec<PathId> = self.paths.iter().filter(|p| p.local == local).map(|p| p.id).collect();
+        let gone: Vec<PathId> = self.paths.iter().filter(|p| p.local() == local).map(|p| p.id()).collect();
         for id in gone {
             self.remove_path(now, id);
         }
@@ -140,7 +139,7 @@ impl Association {
     /// The peer knows this address of ours: its paths are probed and then used.
     pub(in crate::association) fn probe_from(&mut self, now: Instant, ip: IpAddr) {
         let Some(local) = self.config.addresses.listed.iter().find(|a| a.ip == ip).map(|a| a.local) else { return };
-        let own: Vec<PathId> = self.paths.iter().filter(|p| p.local == local).map(|p| p.id).collect();
+        let own: Vec<PathId> = self.paths.iter().filter(|p| p.local() == local).map(|p| p.id()).collect();
         for id in own {
             self.know_path(id);
             self.send_heartbeat(now, id);

@@ -29,7 +29,7 @@ impl Association {
     #[inline(never)]
     fn transmit_waiting_control(&mut self, now: Instant, out: &mut Transmit) -> bool {
         while let Some(c) = self.control.queue.pop_front() {
-            if self.paths.get(c.path.index()).is_none_or(|p| p.access.interface_down) {
+            if self.paths.get(c.path.index()).is_none_or(|p| !p.access.is_up()) {
                 continue;
             }
             let alone = c.what.alone();
@@ -57,7 +57,10 @@ impl Association {
 
     fn bundle_controls(&mut self, path: PathId, first: &What, out: &mut Transmit) {
         while let Some(next) = self.control.queue.front() {
-            if next.path != path || next.what.alone() || out.packet.len() + next.what.len() > self.packet_size(path) {
+            if next.path != path
+                || next.what.alone()
+                || out.packet.len() + next.what.len() > self.paths.packet_size(path)
+            {
                 return;
             }
             // A pair probes the path twice: two packets.
@@ -83,13 +86,13 @@ impl Association {
     /// confirmed (§5.4).
     fn encode_cookie_echo(&mut self, path: PathId, cookie: &[u8], out: &mut Transmit) {
         out.packet.push(&CookieEcho { cookie });
-        let mut room = self.packet_size(path).saturating_sub(out.packet.len());
-        let timeout = self.rto(path);
-        let listed = self.paths.get(path.index()).is_some_and(|p| p.origin == Origin::Listed);
+        let mut room = self.paths.packet_size(path).saturating_sub(out.packet.len());
+        let timeout = self.views.rto(&self.paths, &self.policies, path);
+        let listed = self.paths.get(path.index()).is_some_and(|p| p.origin() == Origin::Listed);
         let nonce = if listed && room >= HEARTBEAT_LEN { Some(self.paths.next_nonce()) } else { None };
         if let (Some(nonce), Some(p)) = (nonce, self.paths.get_mut(path.index())) {
             let sent_at = self.handshake.sent_at();
-            p.probing.pending = Some(PendingHeartbeat { nonce, sent_at, deadline: sent_at + timeout });
+            p.probing.ask_beside(PendingHeartbeat { nonce, sent_at, deadline: sent_at + timeout });
             out.packet.push(&Heartbeat::new(&heartbeat_info(path, nonce)));
             room -= HEARTBEAT_LEN;
         }

@@ -32,20 +32,22 @@ impl Association {
     /// The RTO of the path (§6.3.1), once there is one, doubled for each repetition (§6.3.3 E2).
     pub(in crate::association) fn start_control_timer(&mut self, now: Instant, path: PathId) {
         let measured = self.paths.get(path.index()).is_some_and(|p| !p.rtt.srtt().is_zero());
-        let rto = if measured { self.rto(path) } else { self.config.timers.rto_initial };
-        self.handshake.timer = Some(now + self.doubled_for_control(rto, self.handshake.attempts.into()));
+        let rto =
+            if measured { self.views.rto(&self.paths, &self.policies, path) } else { self.config.timers.rto_initial };
+        let setup = matches!(self.handshake.state, State::CookieWait | State::CookieEchoed { .. });
+        let attempts = self.handshake.attempts.into();
+        self.handshake.timer = Some(now + self.config.timers.doubled_for_control(rto, attempts, setup));
     }
 
     /// Where the chunk leaves: first on the path of the handshake or the best one, then on the next that may carry it.
     pub(in crate::association) fn control_path(&self) -> PathId {
         let may = |p: &Path| match self.handshake.state {
-            State::CookieWait => matches!(p.origin, Origin::Handshake | Origin::AddedByUs),
+            State::CookieWait => matches!(p.origin(), Origin::Handshake | Origin::AddedByUs),
             // The cookie is bound to the source address that the peer saw.
-            State::CookieEchoed { .. } => p.access.known_to_peer,
-            _ => self.paths.usable().has(p.id),
+            State::CookieEchoed { .. } => p.access.is_known(),
+            _ => self.paths.usable().has(p.id()),
         };
-        let list: Vec<PathId> =
-            self.paths.iter().filter(|p| !p.access.interface_down && may(p)).map(|p| p.id).collect();
+        let list: Vec<PathId> = self.paths.iter().filter(|p| p.access.is_up() && may(p)).map(|p| p.id()).collect();
         let first = list.iter().position(|id| *id == self.handshake.path).unwrap_or(0);
         let turn = (first + usize::from(self.handshake.attempts)) % list.len().max(1);
         list.get(turn).copied().unwrap_or(self.handshake.path)

@@ -33,11 +33,11 @@ impl Association {
         let mtu = config.max_payload() as u64;
         let (initial, local, remote) = (identity.local_initial, identity.local, identity.remote);
         let handshake = Handshake::new(identity, state, entropy);
-        let paths = PathTable::new(mtu, config.sending.initial_window, remote, entropy);
+        let paths = PathTable::new(config.mtu.packet_size, mtu, config.sending.initial_window, remote, entropy);
         let mut a = Association {
             peer: PeerFeatures::default(),
-            policies: Policies::new(policies),
-            views: Views::new(config.limits.send_buffer),
+            policies: Policies::new(policies, &config.timers),
+            views: Views::default(),
             paths,
             sender: Sender::new(&config, initial),
             receiver: Receiver::new(

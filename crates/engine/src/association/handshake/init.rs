@@ -101,8 +101,8 @@ impl Association {
 
     /// The path an INIT ACK came by is the one of the handshake; what other paths said is not known to the peer.
     fn begin_on_answer(&mut self, from: Source, listed: &mut Vec<IpAddr>) {
-        let known = self.paths.iter().any(|p| p.local == from.local && p.remote == from.remote);
-        let asked = self.paths.get(self.handshake.path.index()).map(|p| p.remote.ip());
+        let known = self.paths.iter().any(|p| p.local() == from.local && p.remote() == from.remote);
+        let asked = self.paths.get(self.handshake.path.index()).map(|p| p.remote().ip());
         if known {
             self.begin_on(from);
         } else if asked.is_some_and(|ip| listed.contains(&ip)) {
@@ -110,7 +110,7 @@ impl Association {
             listed.push(from.remote.ip());
         } else if let Some(p) = self.paths.get_mut(self.handshake.path.index()) {
             // The source is the only address there is (§5.1.2 A). It was not listed: it is to be confirmed.
-            (p.local, p.remote, p.origin) = (from.local, from.remote, Origin::Listed);
+            p.move_to(from.local, from.remote);
             self.paths.note_new_address();
         }
     }
@@ -118,14 +118,13 @@ impl Association {
     /// Makes the path of `from` the one of the handshake.
     pub(in crate::association) fn begin_on(&mut self, from: Source) {
         // What only a list named has to be confirmed first.
-        let here = |p: &&Path| p.local == from.local && p.remote == from.remote && p.origin != Origin::Listed;
-        let Some(id) = self.paths.iter().find(here).map(|p| p.id) else { return };
+        let here = |p: &&Path| p.local() == from.local && p.remote() == from.remote && p.origin() != Origin::Listed;
+        let Some(id) = self.paths.iter().find(here).map(|p| p.id()) else { return };
         self.handshake.path = id;
         for p in self.paths.iter_mut() {
-            let chosen = p.id == id;
-            if chosen || p.origin == Origin::Handshake {
-                p.origin = if chosen { Origin::Handshake } else { Origin::AddedByUs };
-                p.access.known_to_peer = chosen;
+            let chosen = p.id() == id;
+            if chosen || p.origin() == Origin::Handshake {
+                p.take_part_in_handshake(chosen);
             }
         }
     }
@@ -134,6 +133,7 @@ impl Association {
         self.handshake.peer_tag = f.tag;
         let auth = a.auth.as_ref().filter(|_| self.config.authenticates());
         self.handshake.auth = Authentication::new(&self.config, &self.handshake.local_auth, auth);
+        self.paths.reserve(self.handshake.auth.room());
         self.peer = PeerFeatures::agreed(a, &self.config, self.handshake.auth.works());
         let limits = &self.config.limits;
         let outbound = limits.outbound_streams.max(1).min(f.inbound_streams);
@@ -177,16 +177,18 @@ impl Association {
         self.handshake.attempts = 0;
         self.handshake.state = State::Established;
         let path = self.handshake.path;
-        if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin == Origin::Handshake) {
+        if let Some(p) = self.paths.get_mut(path.index()).filter(|p| p.origin() == Origin::Handshake) {
             // Its interface may have come back meanwhile: the peer has answered to this address.
-            p.access.known_to_peer |= !p.access.interface_down;
+            if p.access.is_up() {
+                p.access.become_known();
+            }
             self.set_path_state(now, path, PathState::Active, PathReason::Confirmed);
             self.begin_confirming(now, path);
             self.send_train(now, path);
         }
-        let named = |p: &&Path| p.state == PathState::Unconfirmed && p.origin == Origin::AddedByUs;
+        let named = |p: &&Path| p.state() == PathState::Unconfirmed && p.origin() == Origin::AddedByUs;
         let named: Vec<(PathId, bool)> =
-            self.paths.iter().filter(named).map(|p| (p.id, p.access.known_to_peer)).collect();
+            self.paths.iter().filter(named).map(|p| (p.id(), p.access.is_known())).collect();
         for (p, known) in named {
             if known {
                 self.send_heartbeat(now, p);
@@ -207,7 +209,11 @@ impl Association {
             return self.close(CloseReason::NoAnswer);
         }
         let waited = now.since(self.handshake.sent_at);
-        let round_trip = if self.handshake.attempts == 0 { waited } else { self.rto(self.handshake.path) };
+        let round_trip = if self.handshake.attempts == 0 {
+            waited
+        } else {
+            self.views.rto(&self.paths, &self.policies, self.handshake.path)
+        };
         self.handshake.cookie_wish = Some(round_trip + Duration::from_secs(1));
         self.handshake.state = State::CookieWait;
         self.handshake.peer_tag = 0;

@@ -48,7 +48,7 @@ impl Association {
             }
             _ => {}
         }
-        let known = |ip: &IpAddr| self.paths.iter().any(|p| !p.access.disowned && p.remote.ip() == *ip);
+        let known = |ip: &IpAddr| self.paths.iter().any(|p| !p.access.is_disowned() && p.remote().ip() == *ip);
         let source = from.remote.ip();
         let added: Vec<IpAddr> =
             std::iter::once(source).chain(listed.iter().copied()).filter(|ip| !known(ip)).collect();
@@ -124,10 +124,10 @@ impl Association {
         let ours: Vec<(LocalId, SocketAddr)> = self
             .paths
             .iter()
-            .filter(|p| p.origin == Origin::AddedByUs && !p.access.removed)
-            .map(|p| (p.local, p.remote))
+            .filter(|p| p.origin() == Origin::AddedByUs && !p.access.is_removed())
+            .map(|p| (p.local(), p.remote()))
             .collect();
-        let down: Vec<LocalId> = self.paths.iter().filter(|p| p.access.interface_down).map(|p| p.local).collect();
+        let down: Vec<LocalId> = self.paths.iter().filter(|p| !p.access.is_up()).map(|p| p.local()).collect();
         let policies = match self.policies.are_users_own() {
             true => None,
             false => self.config.profile.build(self.config.seed).ok(),
@@ -143,14 +143,14 @@ impl Association {
         a.adopt_cookie(cookie);
         a.receiver.keep_ready(&mut self.receiver);
         for (local, remote) in ours {
-            if a.paths.iter().all(|p| (p.local, p.remote) != (local, remote))
+            if a.paths.iter().all(|p| (p.local(), p.remote()) != (local, remote))
                 && let Some(path) = a.new_path(local, remote, Origin::AddedByUs)
             {
                 a.events.push_back(Event::PathAdded { path });
             }
         }
-        for p in a.paths.iter_mut().filter(|p| down.contains(&p.local)) {
-            p.access.interface_down = true;
+        for p in a.paths.iter_mut().filter(|p| down.contains(&p.local())) {
+            p.access.go_down();
         }
         a.control.push(a.handshake.path, What::CookieAck);
         a.open(now);
@@ -171,8 +171,8 @@ impl Association {
 
     /// The path for an answer to `from`, when it may be sent there; else one that works.
     fn path_to(&self, from: Source) -> PathId {
-        let here = |p: &&crate::path::Path| p.local == from.local && p.remote == from.remote && p.state.usable();
-        let found = self.paths.iter().find(here).map(|p| p.id);
+        let here = |p: &&crate::path::Path| p.local() == from.local && p.remote() == from.remote && p.state().usable();
+        let found = self.paths.iter().find(here).map(|p| p.id());
         found.or_else(|| self.paths.usable().iter().next()).unwrap_or(self.handshake.path)
     }
 }

@@ -122,7 +122,7 @@ impl Association {
 
     /// Answers go where the question came from (§6.4), but not by an interface that is gone: nothing would tell.
     fn way_back(&self, path: PathId) -> PathId {
-        let down = self.paths.get(path.index()).is_some_and(|p| p.access.interface_down);
+        let down = self.paths.get(path.index()).is_some_and(|p| !p.access.is_up());
         if down { self.control_path() } else { path }
     }
 

@@ -1,9 +1,12 @@
 //! HEARTBEATs (§8.3): when they leave, what an answer or its absence says.
 
+use super::PathTable;
 use crate::association::Association;
+use crate::association::addresses::asconf::Addresses;
 use crate::association::control::What;
 use crate::event::{CloseReason, PathReason};
-use crate::path::{HeartbeatPair, HeartbeatSetting, Origin, Path, PendingHeartbeat};
+use crate::path::probing::HeartbeatAnswer;
+use crate::path::{HeartbeatSetting, Origin, Path, PathTimer, PendingHeartbeat};
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
@@ -15,15 +18,15 @@ impl Association {
     /// How often `path` is probed while it is idle. False when there is no such path.
     pub fn set_heartbeat(&mut self, now: Instant, path: PathId, setting: HeartbeatSetting) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
-        p.probing.setting = setting;
+        p.probing.set(setting);
         // An answer that is awaited decides when the next one leaves.
         let off = match setting {
             HeartbeatSetting::Configured => self.config.timers.heartbeat_interval.is_zero(),
             HeartbeatSetting::Every(_) => false,
             HeartbeatSetting::Off => true,
         };
-        if p.state != PathState::Unconfirmed && (p.probing.pending.is_none() || off) {
-            p.probing.pending = None;
+        if p.state() != PathState::Unconfirmed && (!p.probing.awaits_answer() || off) {
+            p.probing.withdraw();
             if self.handshake.state().is_connected() {
                 self.schedule_heartbeat(now, path);
             }
@@ -33,7 +36,7 @@ impl Association {
 
     /// Sends a HEARTBEAT on `path` now, whatever its setting. False when it cannot leave there.
     pub fn request_heartbeat(&mut self, now: Instant, path: PathId) -> bool {
-        let able = |p: &Path| p.access.known_to_peer && !p.access.interface_down;
+        let able = |p: &Path| p.access.is_open();
         let can = self.handshake.state().is_connected() && self.paths.get(path.index()).is_some_and(able);
         if can {
             self.send_heartbeat(now, path);
@@ -52,32 +55,13 @@ impl Association {
         }
     }
 
-    /// Does new data still wait for a path to be confirmed? Not for one that the peer will never know, and for none that
-    /// did not answer as often as makes a path fail.
-    pub(in crate::association) fn is_confirming(&mut self) -> bool {
-        let may_answer = |p: &Path| {
-            let fails = p.health.errors > self.max_retrans_of(p.id) || p.state == PathState::Inactive;
-            !fails && !p.access.interface_down && (p.access.known_to_peer || self.addresses.wants(p.id))
-        };
-        let silent = |p: &Path| p.counters.heartbeats_answered == 0;
-        self.paths.confirming = self.paths.confirming && self.paths.iter().any(|p| silent(p) && may_answer(p));
-        self.paths.confirming
-    }
-
-    /// HB.interval of a path; none where the user switched its HEARTBEATs off.
-    pub(in crate::association) fn heartbeat_interval(&self, p: &Path) -> Option<Duration> {
-        match p.probing.setting {
-            HeartbeatSetting::Configured => Some(self.config.timers.heartbeat_interval).filter(|i| !i.is_zero()),
-            HeartbeatSetting::Every(d) => Some(d),
-            HeartbeatSetting::Off => None,
-        }
-    }
-
     /// The next HEARTBEAT leaves as soon as it can, if the path is probed at all.
     pub(in crate::association) fn probe_soon(&mut self, now: Instant, id: PathId) {
-        let probed = |p: &Path| p.state == PathState::Unconfirmed || self.heartbeat_interval(p).is_some();
+        let probed = |p: &Path| {
+            p.state() == PathState::Unconfirmed || p.probing.interval(self.config.timers.heartbeat_interval).is_some()
+        };
         if self.paths.get(id.index()).is_some_and(probed) {
-            self.paths[id.index()].timers.heartbeat = Some(now);
+            self.paths[id.index()].timers.plan_heartbeat(Some(now));
         }
     }
 
@@ -88,16 +72,16 @@ impl Association {
         let delay = self.heartbeat_delay(id, rto);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         // Half an RTO of jitter to either side (§8.3).
-        p.timers.heartbeat = delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2);
+        p.timers.plan_heartbeat(delay.map(|d| now + d + Duration::from_nanos(jitter) - rto / 2));
     }
 
     /// From one HEARTBEAT to the next, as the policy of path states has it; none without any.
     fn heartbeat_delay(&self, id: PathId, rto: Duration) -> Option<Duration> {
         let p = self.paths.get(id.index())?;
-        if p.state == PathState::Unconfirmed {
+        if p.state() == PathState::Unconfirmed {
             return Some(rto);
         }
-        let interval = self.heartbeat_interval(p)?;
+        let interval = p.probing.interval(self.config.timers.heartbeat_interval)?;
         self.policies.path_state.heartbeat(&p.view(self.paths.mtu, self.views.signals(id)), rto, interval)
     }
 
@@ -110,8 +94,8 @@ impl Association {
         } else {
             (p.rtt.srtt() + p.rtt.rttvar() * 4).max(MIN_PROBE)
         };
-        let doubled = self.doubled(base, p.health.errors.min(10).into());
-        if matches!(p.state, PathState::Active | PathState::Unconfirmed) {
+        let doubled = self.config.timers.doubled(base, p.health.errors().min(10).into());
+        if matches!(p.state(), PathState::Active | PathState::Unconfirmed) {
             return doubled;
         }
         let revisit = self.heartbeat_delay(id, doubled);
@@ -119,40 +103,41 @@ impl Association {
     }
 
     pub(in crate::association) fn on_heartbeat_timer(&mut self, now: Instant, id: PathId) {
-        let max_path_retrans = self.max_retrans_of(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.timers.heartbeat = None;
-        if !self.handshake.state().is_connected() || p.access.interface_down {
+        p.timers.stop(PathTimer::Heartbeat);
+        if !self.handshake.state().is_connected() || !p.access.is_up() {
             return;
         }
-        let lost = p.probing.pending.take_if(|h| h.deadline <= now);
+        let lost = p.probing.give_up(now);
         if let Some(h) = lost {
-            p.probing.earlier.get_or_insert_default().remember(&h, true);
             let waited = h.deadline.since(h.sent_at);
             self.heartbeat_lost(now, id, &h);
-            if self.paths.get(id.index()).is_some_and(|p| p.probing.pending.is_some()) {
+            if self.paths.get(id.index()).is_some_and(|p| p.probing.awaits_answer()) {
                 return;
             }
             let Some(delay) = self.heartbeat_delay(id, waited) else { return };
             // A path that is only idle waits for its turn; one in doubt is probed again at once (RFC 7829 §3.2).
-            let active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+            let active = self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
             if active && !self.paths.confirming && h.sent_at + delay > now {
                 let jitter = Duration::from_nanos(self.paths.nonces.jitter(waited.as_nanos().max(1)));
                 if let Some(p) = self.paths.get_mut(id.index()) {
-                    p.timers.heartbeat = Some((h.sent_at + delay + jitter - waited / 2).max(now));
+                    p.timers.plan_heartbeat(Some((h.sent_at + delay + jitter - waited / 2).max(now)));
                 }
                 return;
             }
         }
         let Some(p) = self.paths.get(id.index()) else { return };
-        if !p.access.known_to_peer {
+        if !p.access.is_known() {
             return;
         }
-        if p.state == PathState::Unconfirmed && p.origin == Origin::AddedByPeer && p.health.errors > max_path_retrans {
+        if p.state() == PathState::Unconfirmed
+            && p.origin() == Origin::AddedByPeer
+            && p.health.errors() > p.health.limits().max_retrans(self.config.failure.max_path_retrans)
+        {
             // An address that never answered may be a bystander's: it hears no more of us unless it is added again. It
             // was the last hope where nothing else is confirmed or still being asked.
-            let hope = |o: &Path| o.id != id && (o.timers.heartbeat.is_some() || o.probing.pending.is_some());
-            let open = |o: &Path| o.access.known_to_peer && (o.state != PathState::Unconfirmed || hope(o));
+            let hope = |o: &Path| o.id() != id && (o.timers.runs(PathTimer::Heartbeat) || o.probing.awaits_answer());
+            let open = |o: &Path| o.access.is_known() && (o.state() != PathState::Unconfirmed || hope(o));
             if !self.paths.iter().any(open) {
                 self.give_up_on_peer(now, CloseReason::PeerGone);
             }
@@ -161,14 +146,15 @@ impl Association {
         let pause = if lost.is_some() { self.probe_pause(id) } else { Duration::ZERO };
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         if !pause.is_zero() {
-            p.timers.heartbeat = Some(now + pause);
+            p.timers.plan_heartbeat(Some(now + pause));
             return;
         }
         let Some(p) = self.paths.get(id.index()) else { return };
         // Data that give an RTT make a heartbeat needless; a path that carries only what is sent again is idle (§8.3).
-        let interval = self.heartbeat_interval(p).unwrap_or(self.config.timers.heartbeat_interval);
+        let configured = self.config.timers.heartbeat_interval;
+        let interval = p.probing.interval(configured).unwrap_or(configured);
         let recent = p.rtt.sampled_at().is_some_and(|t| now.since(t) < interval);
-        if p.state == PathState::Active && recent && p.flight.bytes() > 0 {
+        if p.state() == PathState::Active && recent && p.flight.bytes() > 0 {
             self.schedule_heartbeat(now, id);
             return;
         }
@@ -179,11 +165,11 @@ impl Association {
     /// of earlier ones is over. One at a time, and none sooner than it could have been answered.
     pub(in crate::association) fn ask_back(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get(id.index()) else { return };
-        let doubted = p.state != PathState::Active && self.policies.ask(Asks::SUSPECT);
-        let out_of_use =
-            (doubted || p.state == PathState::Unconfirmed) && p.access.known_to_peer && !p.access.interface_down;
+        let doubted = p.state() != PathState::Active && self.policies.ask(Asks::SUSPECT);
+        let out_of_use = (doubted || p.state() == PathState::Unconfirmed) && p.access.is_open();
         let least = p.rtt.srtt().max(MIN_PROBE);
-        let waits = p.probing.pending.is_some_and(|h| now.since(h.sent_at) < least) || p.timers.heartbeat == Some(now);
+        let waits = p.probing.asked_at().is_some_and(|t| now.since(t) < least)
+            || p.timers.deadline(PathTimer::Heartbeat) == Some(now);
         if self.handshake.state().is_connected() && out_of_use && !waits {
             self.send_heartbeat(now, id);
         }
@@ -194,23 +180,23 @@ impl Association {
         // Against the association count the probes of paths in use (§8.1), so never those of unconfirmed ones (§5.4);
         // and only patient ones: a blackout of seconds must not end what a timer of §6.3 would have kept. While T3 runs
         // it counts the same silence, and more probes must not make that one end sooner.
-        let timed = self.paths.get(id.index()).is_some_and(|p| p.timers.t3.is_some());
+        let timed = self.paths.get(id.index()).is_some_and(|p| p.timers.runs(PathTimer::T3));
         let counts = self.paths.usable().has(id) && self.was_patient(now, id, waited) && !timed;
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.health.answers_lost = true;
+            p.health.lose_answer();
             // Data went by this path since, and it answered: it is not silent.
             let since = |t: Option<Instant>| t > Some(lost.sent_at);
-            if since(p.pace.last_data_sent) && since(p.health.contact.last_heard()) {
+            if since(p.pace.last_data_sent()) && since(p.health.last_heard()) {
                 return;
             }
             // While a path is only suspected its T3 decides (see `on_suspect`).
-            if p.state == PathState::Suspected && p.timers.suspect.is_some() {
+            if p.state() == PathState::Suspected && p.timers.runs(PathTimer::Suspicion) {
                 return;
             }
         }
         // While data of a path in use are on their way its T3 counts the same silence.
         let in_use = self.policies.ask(Asks::SUSPECT)
-            && self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+            && self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
         if self.probe_confirms_silence(now, id) || timed && in_use {
             return;
         }
@@ -226,7 +212,7 @@ impl Association {
         let least = self.config.timers.rto_initial;
         let doubled = Duration::from_nanos(least.as_nanos().saturating_mul(1 << self.paths.errors.count().min(16)));
         let silent = |t: Option<Instant>, d: Duration| t.is_none_or(|t| now.since(t) >= d);
-        let heard = self.paths.get(id.index()).and_then(|p| p.health.contact.last_heard());
+        let heard = self.paths.get(id.index()).and_then(|p| p.health.last_heard());
         waited >= least
             || silent(heard, least)
                 && silent(self.paths.errors.last(), doubled.min(self.config.timers.rto_max).max(least))
@@ -236,12 +222,8 @@ impl Association {
         let nonce = self.paths.nonces.next();
         let timeout = self.probe_timeout(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if let Some(unanswered) =
-            p.probing.pending.replace(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout })
-        {
-            p.probing.earlier.get_or_insert_default().remember(&unanswered, false);
-        }
-        p.timers.heartbeat = Some(now + timeout);
+        p.probing.ask(PendingHeartbeat { nonce, sent_at: now, deadline: now + timeout });
+        p.timers.plan_heartbeat(Some(now + timeout));
         p.counters.heartbeats_sent += 1;
         self.control.push(id, What::Heartbeat(nonce));
     }
@@ -257,59 +239,35 @@ impl Association {
             return;
         }
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if let Some(pair) = p.probing.pair.as_deref().copied().filter(|pair| pair.nonces.contains(&nonce)) {
-            let rtt = now.since(pair.sent_at);
-            p.congestion.reference_rtt = pair.first.map_or(rtt, |f| f.min(rtt));
-            p.probing.pair = pair.first.is_none().then(|| Box::new(HeartbeatPair { first: Some(rtt), ..pair }));
-            p.sample_own_round_trip(now, rtt);
-            p.counters.heartbeats_answered += 1;
+        if p.pair_answered(now, nonce) {
             self.path_answered(now, id);
             return;
         }
-        let asked = p.probing.pending.filter(|h| h.nonce == nonce);
-        let in_time = asked.map(|h| h.sent_at);
-        let earlier = || p.probing.earlier.as_ref().and_then(|e| e.sent_at(nonce));
-        let Some(sent_at) = in_time.or_else(earlier) else { return };
-        let newer = p.probing.pending.take().filter(|h| h.nonce != nonce);
-        let mut waits = None;
-        p.counters.heartbeats_answered += 1;
-        // Later than was thought possible: the path is not what it was.
-        if p.probing.earlier.take_if(|e| e.given_up_since(None) > 0).is_some() {
-            p.rtt.restart(now, now.since(sent_at));
-            p.one_way.own_round_trip(now, now.since(sent_at));
-        } else {
-            (p.probing.pending, waits) = (newer, newer);
-            p.probing.earlier = p.probing.earlier.take().filter(|_| newer.is_some());
-            if let Some(e) = &mut p.probing.earlier {
-                e.forget_to(sent_at);
-            }
-            p.sample_own_round_trip(now, now.since(sent_at));
-        }
-        if let Some(d) = &mut p.mtu.discovery {
+        let Some(HeartbeatAnswer { sent_at, awaits, .. }) = p.heartbeat_answered(now, nonce) else { return };
+        if let Some(d) = p.mtu.discovery_mut() {
             d.small_arrived(sent_at);
             self.look_for_black_holes(now);
         }
         self.note_resumed(now, id, sent_at, true);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.expiry.backoff = 0;
+        p.expiry.end_backoff();
         self.paths.errors.clear();
-        if p.state == PathState::Unconfirmed {
+        if p.state() == PathState::Unconfirmed {
             self.confirm(now, id);
         }
         self.path_answered(now, id);
         self.use_resumed_paths(now);
-        match (waits, self.paths.get_mut(id.index())) {
-            (Some(newer), Some(p)) => p.timers.heartbeat = Some(newer.deadline),
+        match (awaits, self.paths.get_mut(id.index())) {
+            (Some(deadline), Some(p)) => p.timers.plan_heartbeat(Some(deadline)),
             _ => self.schedule_heartbeat(now, id),
         }
-        self.is_confirming();
+        self.paths.goes_on_confirming(&self.addresses, self.config.failure.max_path_retrans);
     }
 
     /// The path leads to the peer and back: data may use it.
     pub(in crate::association) fn confirm(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.health.errors = 0;
-        p.health.contact.hear(now);
+        p.health.confirm(now);
         self.settle_standby(id);
         self.set_path_state(now, id, PathState::Active, PathReason::Confirmed);
         self.send_train(now, id);
@@ -319,13 +277,28 @@ impl Association {
     pub(in crate::association) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
         let nonces = [self.paths.nonces.next(), self.paths.nonces.next()];
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if p.state == PathState::Unconfirmed || p.access.interface_down {
+        if p.state() == PathState::Unconfirmed || !p.access.is_up() {
             return;
         }
-        p.probing.pair = Some(Box::new(HeartbeatPair { nonces, sent_at: now, first: None }));
+        p.probing.ask_pair(now, nonces);
         p.counters.heartbeats_sent += 2;
         for n in nonces {
             self.control.push(id, What::Heartbeat(n));
         }
+    }
+}
+
+impl PathTable {
+    /// Does new data still wait for a path to be confirmed? Not for one that the peer will never know, and for none that
+    /// did not answer as often as makes a path fail.
+    pub(in crate::association) fn goes_on_confirming(&mut self, addresses: &Addresses, max_retrans: u16) -> bool {
+        let may_answer = |p: &Path| {
+            let fails = p.health.errors() > p.health.limits().max_retrans(max_retrans);
+            let given_up = fails || p.state() == PathState::Inactive;
+            !given_up && p.access.is_up() && (p.access.is_known() || addresses.wants(p.id()))
+        };
+        let silent = |p: &Path| p.counters.heartbeats_answered == 0;
+        self.confirming = self.confirming && self.iter().any(|p| silent(p) && may_answer(p));
+        self.confirming
     }
 }

@@ -2,8 +2,8 @@
 
 use crate::association::Association;
 use crate::event::{Event, PathReason};
-use crate::path::discovery::Discovery;
-use crate::path::{FirstWindow, LocalId, Origin, Path, initial_window};
+use crate::path::{FirstWindow, LocalId, Origin, Path, PathTimer, initial_window};
+use crate::repair::TransmissionCause;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};
 use std::net::SocketAddr;
@@ -32,7 +32,7 @@ impl Association {
             && let Some(p) = self.paths.get_mut(id.index())
         {
             let (base, floor) = (self.config.mtu.packet_size, crate::AssocConfig::MIN_PACKET_SIZE);
-            p.mtu.discovery = Some(Box::new(Discovery::new(wanted, base, floor.min(base))));
+            p.mtu.search(wanted, base, floor.min(base));
         }
         self.follow_tsns();
     }
@@ -40,7 +40,7 @@ impl Association {
     /// Paths keep what their policies want to be followed by its TSN.
     pub(in crate::association) fn follow_tsns(&mut self) {
         if self.policies.follow_tsns() {
-            self.paths.iter_mut().for_each(|p| _ = p.congestion.followed.get_or_insert_default());
+            self.paths.iter_mut().for_each(|p| p.follow());
         }
     }
 
@@ -51,11 +51,11 @@ impl Association {
     /// Reuses the number of the path that has been useless for longest. Paths that carry something stay.
     fn recycle_path(&mut self, local: LocalId, remote: SocketAddr, origin: Origin) -> Option<PathId> {
         let free = |p: &&Path| {
-            matches!(p.state, PathState::Inactive | PathState::Unconfirmed)
+            matches!(p.state(), PathState::Inactive | PathState::Unconfirmed)
                 && p.flight.bytes() == 0
-                && matches!(p.origin, Origin::AddedByPeer | Origin::Listed)
+                && matches!(p.origin(), Origin::AddedByPeer | Origin::Listed)
         };
-        let id = self.paths.iter().filter(free).min_by_key(|p| p.health.last_received).map(|p| p.id)?;
+        let id = self.paths.iter().filter(free).min_by_key(|p| p.health.last_received()).map(|p| p.id())?;
         self.paths.addresses_changed += 1;
         self.addresses.forget_path(id);
         let window = (self.policies.window)();
@@ -73,12 +73,8 @@ impl Association {
         for kept in self.addresses.keeps(local) {
             self.name_address(kept.local, kept.ip);
         }
-        let known = self.paths.iter_mut().find(|p| p.local == local && p.remote == remote);
-        let known = known.map(|p| {
-            // What the peer added comes back by the peer only.
-            let removed = p.origin != Origin::AddedByPeer && core::mem::take(&mut p.access.removed);
-            (p.id, core::mem::take(&mut p.access.interface_down) || removed)
-        });
+        let known = self.paths.iter_mut().find(|p| p.local() == local && p.remote() == remote);
+        let known = known.map(|p| (p.id(), p.access.name_again(p.origin() == Origin::AddedByPeer)));
         if let Some((id, was_down)) = known {
             self.readd_path(now, id, was_down);
             return Some(id);
@@ -102,24 +98,18 @@ impl Association {
     /// path.
     pub fn set_path_mtu(&mut self, path: PathId, size: usize) -> bool {
         let Some(p) = self.paths.get_mut(path.index()) else { return false };
-        p.mtu.packet_size = size.max(crate::AssocConfig::MIN_PACKET_SIZE);
+        p.mtu.limit(size.max(crate::AssocConfig::MIN_PACKET_SIZE));
         self.settle_mtu();
         for p in self.paths.list.iter_mut() {
-            p.congestion.cwnd = p.congestion.cwnd.max(self.paths.mtu);
+            p.congestion.widen(self.paths.mtu);
         }
         true
     }
 
-    /// Bytes of a chunk with such a payload, padding included.
-    pub(in crate::association) fn chunk_len(&self, payload: usize) -> usize {
-        anabranch_wire::data_chunk_len(payload) + self.paths.data_extra
-    }
-
     /// Where new data goes while one path carries all (§6.4). False when there is no such path.
     pub fn set_primary(&mut self, path: PathId) -> bool {
-        let known = path.index() < self.paths.len();
+        let known = self.paths.choose_primary(path);
         if known {
-            self.paths.primary = path;
             self.opportunity();
         }
         known
@@ -129,12 +119,11 @@ impl Association {
     pub fn interface_down(&mut self, now: Instant, local: LocalId) {
         for i in 0..self.paths.len() {
             let p = &mut self.paths[i];
-            if p.local != local || p.access.interface_down {
+            if p.local() != local || !p.access.go_down() {
                 continue;
             }
-            p.access.interface_down = true;
-            let id = p.id;
-            if p.state != PathState::Unconfirmed {
+            let id = p.id();
+            if p.state() != PathState::Unconfirmed {
                 self.leave_path(now, id, PathState::Inactive, PathReason::InterfaceGone);
             }
         }
@@ -145,17 +134,18 @@ impl Association {
     pub fn interface_up(&mut self, now: Instant, local: LocalId) {
         for i in 0..self.paths.len() {
             let p = self.paths.list.at_mut(i);
-            if p.local == local && p.access.interface_down {
-                p.access.interface_down = false;
-                let id = p.id;
+            if p.local() == local && p.access.come_up() {
+                let id = p.id();
                 // From an address the peer has not learnt nothing but the request may leave (ARCHITECTURE decision 2).
-                p.access.known_to_peer &= !self.peer.asconf;
+                if self.peer.asconf {
+                    p.access.become_unknown();
+                }
                 let start = FirstWindow {
-                    cwnd: initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote),
+                    cwnd: initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote()),
                     ssthresh: self.config.sending.initial_ssthresh,
                 };
                 p.reset_congestion(start, (self.policies.window)());
-                if let Some(d) = &mut p.mtu.discovery {
+                if let Some(d) = p.mtu.discovery_mut() {
                     d.disconnected(true);
                 }
                 self.readd_path(now, id, true);
@@ -167,8 +157,8 @@ impl Association {
     /// The link layer of an interface reports on its frames; the paths through it show the newest report to their
     /// policies (P1 §2.2).
     pub fn link_report(&mut self, local: LocalId, report: FrameErrors) {
-        for p in self.paths.iter_mut().filter(|p| p.local == local) {
-            p.access.frame_errors = Some(report);
+        for p in self.paths.iter_mut().filter(|p| p.local() == local) {
+            p.access.report(report);
         }
     }
 
@@ -180,17 +170,17 @@ impl Association {
         } else {
             self.request_add(now, id);
         }
-        if self.paths.get(id.index()).is_some_and(|p| p.access.known_to_peer) {
+        if self.paths.get(id.index()).is_some_and(|p| p.access.is_known()) {
             self.probe_soon(now, id);
         }
     }
 
     /// A path that does not answer, or not yet, beside one that does.
     pub(in crate::association) fn is_on_trial(&self, id: PathId) -> bool {
-        let in_use = |p: &Path| p.state == PathState::Active && !p.access.interface_down;
+        let in_use = |p: &Path| p.is_in_use();
         self.handshake.state().is_connected()
-            && self.paths.get(id.index()).is_some_and(|p| p.state != PathState::Active)
-            && self.paths.iter().any(|p| p.id != id && in_use(p))
+            && self.paths.get(id.index()).is_some_and(|p| p.state() != PathState::Active)
+            && self.paths.iter().any(|p| p.id() != id && in_use(p))
     }
 
     /// A probe of a path on trial was answered as one that belongs to no association. Whoever sent that knows nothing
@@ -199,17 +189,17 @@ impl Association {
     /// peer lists. The association lives on its other paths; were the peer really gone, those would say so.
     pub(in crate::association) fn unknown_there(&mut self, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        tracing::debug!(path = ?id, remote = %p.remote, "this path is not known at its other end");
-        if p.origin == Origin::AddedByUs && p.state == PathState::Unconfirmed {
-            p.access.known_to_peer = false;
-            p.probing.pending = None;
-            p.timers.heartbeat = None;
+        tracing::debug!(path = ?id, remote = %p.remote(), "this path is not known at its other end");
+        if p.origin() == Origin::AddedByUs && p.state() == PathState::Unconfirmed {
+            p.access.become_unknown();
+            p.probing.withdraw();
+            p.timers.stop(PathTimer::Heartbeat);
         }
-        if p.origin == Origin::Listed && p.state == PathState::Unconfirmed {
+        if p.origin() == Origin::Listed && p.state() == PathState::Unconfirmed {
             // It is free for its owner (RFC 5062 §2).
-            p.access.disowned = true;
-            p.probing.pending = None;
-            p.timers.heartbeat = None;
+            p.access.disown();
+            p.probing.withdraw();
+            p.timers.stop(PathTimer::Heartbeat);
             self.paths.addresses_changed += 1;
         }
     }
@@ -224,50 +214,37 @@ impl Association {
         reason: PathReason,
     ) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        if p.state == to {
+        if p.state() == to {
             return;
         }
-        let from = core::mem::replace(&mut p.state, to);
+        let from = p.enter(to);
         self.paths.uncoupled = true;
         self.note_connectivity(now, id);
-        let (from, to) = (self.shown_state(from), self.shown_state(to));
+        let (from, to) = (self.config.failure.shown(from), self.config.failure.shown(to));
         if from == to {
             return;
         }
         self.events.push_back(Event::PathChanged { path: id, from, to, reason });
     }
 
-    /// What the user sees of a state.
-    pub(in crate::association) fn shown_state(&self, s: PathState) -> PathState {
-        match s {
-            PathState::PotentiallyFailed | PathState::Suspected if !self.config.failure.shows_doubt => {
-                PathState::Active
-            }
-            s => s,
-        }
-    }
-
     /// Unambiguous news from a path: a chunk with a single copy acknowledged, or a HEARTBEAT answered.
     pub(in crate::association) fn path_answered(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        p.health.contact.hear(now);
-        p.health.errors = 0;
-        p.health.answers_lost = false;
-        p.health.stalled_since = None;
-        p.timers.suspect = None;
-        let removed = p.state == PathState::Inactive && !p.access.known_to_peer;
-        if p.state != PathState::Active && p.state != PathState::Unconfirmed && !p.access.interface_down && !removed {
-            if matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive) {
+        p.health.answer(now);
+        p.timers.stop(PathTimer::Suspicion);
+        let removed = p.state() == PathState::Inactive && !p.access.is_known();
+        if p.state() != PathState::Active && p.is_confirmed() && !removed {
+            if matches!(p.state(), PathState::PotentiallyFailed | PathState::Inactive) {
                 // A failed path starts again from a small window (RFC 7829 §3.2: one packet or the initial window).
-                let first = initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote);
-                p.congestion.cwnd = p.congestion.cwnd.min(first).max(self.paths.mtu);
-                p.expiry.backoff = 0;
+                let first = initial_window(self.config.sending.initial_window, self.paths.mtu, p.remote());
+                p.congestion.narrow(first, self.paths.mtu);
+                p.expiry.end_backoff();
                 self.send_train(now, id);
             }
             if self.policies.timer.resumes()
                 && let Some(p) = self.paths.get_mut(id.index())
             {
-                p.expiry.resumed.get_or_insert_default();
+                p.expiry.come_back();
             }
             self.set_path_state(now, id, PathState::Active, PathReason::Answered);
             self.schedule_heartbeat(now, id);
@@ -276,7 +253,7 @@ impl Association {
 
     /// Path.Max.Retrans of a path.
     pub(in crate::association) fn max_retrans_of(&self, id: PathId) -> u16 {
-        let own = self.paths.get(id.index()).and_then(|p| p.health.limits.max_retrans);
+        let own = self.paths.get(id.index()).and_then(|p| p.health.limits().max_retrans);
         own.unwrap_or(self.config.failure.max_path_retrans)
     }
 
@@ -284,8 +261,7 @@ impl Association {
     pub(in crate::association) fn path_error(&mut self, now: Instant, id: PathId, reason: PathReason) {
         let max = self.max_retrans_of(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.health.errors = p.health.errors.saturating_add(1);
-        let (errors, state, limits) = (p.health.errors, p.state, p.health.limits);
+        let (errors, state) = (p.health.fail(), p.state());
         if errors >= 2 {
             // Our address may have changed behind a NAT: ask to be learnt again.
             self.request_add(now, id);
@@ -296,16 +272,16 @@ impl Association {
         let Some(p) = self.paths.get(id.index()) else { return };
         let signals = self.views.signals(id);
         let to = self.policies.path_state.after_timeout(&p.view(self.paths.mtu, signals), max);
-        let to = limits.judged(errors, state, to);
+        let to = p.health.judge(state, to);
         // With nowhere else to go a failure that is only likely must not keep data back (RFC 7829 §3.1).
-        let elsewhere = |o: &Path| o.id != id && o.state != PathState::Unconfirmed && !o.access.interface_down;
+        let elsewhere = |o: &Path| o.id() != id && o.is_confirmed();
         let doubtful = match to {
             PathState::Suspected => true,
             PathState::PotentiallyFailed => !self.policies.path_state.doubts_the_only_path(),
             _ => false,
         };
         let alone = doubtful && !self.paths.iter().any(elsewhere);
-        if to != PathState::Active && to != p.state && !alone {
+        if to != PathState::Active && to != p.state() && !alone {
             self.leave_path(now, id, to, reason);
         }
         if id == self.paths.primary {
@@ -317,26 +293,22 @@ impl Association {
     fn switch_primary(&mut self, errors: u16) {
         let Some(limit) = self.config.failure.primary_switchover else { return };
         let max = self.max_retrans_of(self.paths.primary);
-        let own = self.paths.get(self.paths.primary.index()).and_then(|p| p.health.limits.potentially_failed);
+        let own = self.paths.get(self.paths.primary.index()).and_then(|p| p.health.limits().potentially_failed);
         let lowest = own.map_or(self.policies.path_state.leaves_above(max), |most| most.min(max));
         if errors <= limit.max(lowest) {
             return;
         }
-        let from_primary = |p: &PathId| p.0.wrapping_sub(self.paths.primary.0);
-        let Some(path) = self.paths.usable().iter().min_by_key(from_primary).filter(|p| *p != self.paths.primary)
-        else {
-            return;
-        };
+        let Some(path) = self.paths.after_primary() else { return };
         self.set_primary(path);
         self.events.push_back(Event::PrimarySwitched { path });
     }
 
     /// A path is no longer used: what is in flight on it goes elsewhere, and it is probed at once.
     pub(in crate::association) fn leave_path(&mut self, now: Instant, id: PathId, to: PathState, reason: PathReason) {
-        let was_active = self.paths.get(id.index()).is_some_and(|p| p.state == PathState::Active);
+        let was_active = self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
         self.set_path_state(now, id, to, reason);
-        self.empty_path(now, id);
-        if self.paths.iter().all(|p| p.timers.t3.is_none()) {
+        self.empty_path(now, id, TransmissionCause::Moved);
+        if self.paths.iter().all(|p| !p.timers.runs(PathTimer::T3)) {
             // The timer that watched over withdrawn acknowledgements is gone with the path.
             self.mark_reneged(now);
         }
@@ -347,23 +319,23 @@ impl Association {
         }
         if let Some(p) = self.paths.get_mut(id.index()) {
             if was_active && holds {
-                p.health.stalled_since = Some(p.health.contact.newest().unwrap_or(now));
+                p.health.stall(now);
             }
-            if p.probing.pending.is_none() {
+            if !p.probing.awaits_answer() {
                 self.probe_soon(now, id);
             }
         }
         self.opportunity();
-        self.settle_takeovers(now);
+        self.paths.settle_takeovers(now, &self.sender, &mut self.events);
     }
 
     /// One of its addresses is no longer one: nothing leaves by it, and late answers do not bring it back.
     pub(in crate::association) fn remove_path(&mut self, now: Instant, id: PathId) {
         self.leave_path(now, id, PathState::Inactive, PathReason::Removed);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.access.known_to_peer = false;
-        p.access.removed = true;
-        (p.timers.heartbeat, p.probing.pending, p.probing.earlier, p.probing.pair) = (None, None, None, None);
+        p.access.remove();
+        p.timers.stop(PathTimer::Heartbeat);
+        p.probing.withdraw_all();
         self.addresses.forget_path(id);
         // Timers repeat what the peer needs, by another path.
         let waiting = self.control.forget_path(id);
@@ -376,11 +348,11 @@ impl Association {
     /// have them by now (RFC 5061 §5.3 F14).
     pub(in crate::association) fn know_path(&mut self, id: PathId) {
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        if !p.access.known_to_peer && p.state == PathState::Inactive {
-            (p.state, p.health.errors) = (PathState::Unconfirmed, 0);
+        if !p.access.is_known() && p.state() == PathState::Inactive {
+            p.doubt_owner();
             self.paths.uncoupled = true;
         }
-        (p.access.known_to_peer, p.access.removed) = (true, false);
+        p.access.restore();
     }
 
     /// One more error in a row of the association; too many end it (§8.1).
@@ -395,9 +367,6 @@ impl Association {
 
     /// When a peer that owes an answer is given up, where that is a matter of time.
     pub(in crate::association) fn peer_deadline(&self) -> Option<Instant> {
-        let first = self.paths.errors.first()?;
-        let limit = self.config.failure.peer_timeout?;
-        // One that never answered anything but the handshake is silent since the first error.
-        Some(self.paths.iter().filter_map(|p| p.health.contact.last_heard()).max().unwrap_or(first) + limit)
+        Some(self.paths.silent_since()? + self.config.failure.peer_timeout?)
     }
 }

@@ -6,14 +6,14 @@ pub(in crate::association) mod members;
 pub(in crate::association) mod nonces;
 pub(in crate::association) mod path_mtu;
 mod peer_errors;
-pub(in crate::association) mod rto;
 pub(in crate::association) mod silence;
-pub(crate) mod train;
+mod train;
 mod usable;
 
 use crate::path::one_way::{self, Clocks};
 use crate::path::{FirstWindow, Path, initial_window};
-use anabranch_base::{Entropy, Instant, PathId};
+use anabranch_base::{Entropy, Instant, PathId, PathSet};
+use anabranch_wire::COMMON_HEADER_LEN;
 use core::ops::{Deref, Index, IndexMut};
 use list::{PathList, Shown, Touched};
 use nonces::Nonces;
@@ -29,6 +29,10 @@ pub(crate) struct PathTable {
     mtu: u64,
     /// Bytes that the header of an I-DATA chunk takes more than that of DATA; 0 where DATA is used.
     data_extra: usize,
+    /// Bytes of the largest packet of the association, unless a path is known to take another size.
+    configured: usize,
+    /// Bytes that every packet keeps free for an AUTH.
+    reserved: usize,
     /// The initial window of the first path, bytes.
     initial_cwnd: u64,
     /// Errors in a row over all paths (§8.1).
@@ -46,13 +50,21 @@ pub(crate) struct PathTable {
 }
 
 impl PathTable {
-    /// No path yet; the first one will be to `remote`.
-    pub fn new(mtu: u64, window: Option<u64>, remote: SocketAddr, entropy: &mut dyn Entropy) -> PathTable {
+    /// No path yet; the first one will be to `remote`. Packets have `configured` bytes at most.
+    pub fn new(
+        configured: usize,
+        mtu: u64,
+        window: Option<u64>,
+        remote: SocketAddr,
+        entropy: &mut dyn Entropy,
+    ) -> PathTable {
         PathTable {
             list: PathList::EMPTY,
             primary: PathId(0),
             mtu,
             data_extra: 0,
+            configured,
+            reserved: 0,
             initial_cwnd: initial_window(window, mtu, remote),
             errors: PeerErrors::default(),
             nonces: Nonces::new(entropy),
@@ -131,6 +143,35 @@ impl PathTable {
         self.primary
     }
 
+    /// New data goes to `path` while one path carries all. False when there is no such path.
+    fn choose_primary(&mut self, path: PathId) -> bool {
+        let known = path.index() < self.len();
+        if known {
+            self.primary = path;
+        }
+        known
+    }
+
+    /// The next usable path in the order of their ids, which takes the role of the primary one (RFC 7829 §5).
+    fn after_primary(&self) -> Option<PathId> {
+        let from_primary = |p: &PathId| p.0.wrapping_sub(self.primary.0);
+        self.usable().iter().min_by_key(from_primary).filter(|p| *p != self.primary)
+    }
+
+    /// Bytes of the largest packet that every path takes, or every path in use.
+    fn smallest_packet(&self, in_use_only: bool) -> usize {
+        let paths = self.iter().filter(|p| !in_use_only || p.is_in_use());
+        let smallest = paths.map(|p| p.mtu.packet_size(self.configured)).min();
+        smallest.unwrap_or(self.configured) - self.reserved
+    }
+
+    /// Since when the peer, which owes an answer, has been silent on all paths. One that never answered anything but the
+    /// handshake is since the first error.
+    fn silent_since(&self) -> Option<Instant> {
+        let first = self.errors.first()?;
+        Some(self.iter().filter_map(|p| p.health.last_heard()).max().unwrap_or(first))
+    }
+
     /// Payload of the largest packet that every path in use takes, bytes.
     pub fn mtu(&self) -> u64 {
         self.mtu
@@ -146,6 +187,50 @@ impl PathTable {
         self.data_extra = bytes;
     }
 
+    /// Every packet keeps so many bytes free for an AUTH.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.reserved = bytes;
+    }
+
+    /// Bytes of a chunk with such a payload, padding included.
+    #[inline]
+    pub fn chunk_len(&self, payload: usize) -> usize {
+        anabranch_wire::data_chunk_len(payload) + self.data_extra
+    }
+
+    /// Largest packet for `path`, bytes.
+    #[inline]
+    pub fn packet_size(&self, path: PathId) -> usize {
+        self.whole_packet(path) - self.reserved
+    }
+
+    /// Packet size with the AUTH chunk that every packet may get.
+    #[inline]
+    pub fn whole_packet(&self, path: PathId) -> usize {
+        self.get(path.index()).map_or(self.configured, |p| p.mtu.packet_size(self.configured))
+    }
+
+    /// Those of the paths that take a packet with one chunk of so many payload bytes whole; all of them where none does.
+    pub fn taking_whole(&self, candidates: PathSet, len: u64) -> PathSet {
+        let packet = COMMON_HEADER_LEN + self.chunk_len(len as usize);
+        let whole: PathSet = candidates.iter().filter(|id| self.packet_size(*id) >= packet).collect();
+        if whole.is_empty() { candidates } else { whole }
+    }
+
+    /// The user has less to send than the paths would take.
+    pub fn note_app_limited(&mut self, now: Instant) {
+        for p in self.iter_unseen() {
+            if p.has_window(now) || p.congestion.paces() && p.congestion.has_room(p.flight.bytes()) {
+                p.rate.app_limited(p.flight.bytes());
+            }
+        }
+    }
+
+    /// So many packets may leave on each path in the opportunity at hand.
+    pub fn allow_burst(&mut self, packets: u16) {
+        self.iter_unseen().for_each(|p| p.congestion.allow_burst(packets));
+    }
+
     /// The initial window of the first path, bytes.
     pub fn initial_cwnd(&self) -> u64 {
         self.initial_cwnd
@@ -158,7 +243,7 @@ impl PathTable {
 
     /// To be called when the first path is another one, or packets have another size.
     fn note_initial_window(&mut self, window: Option<u64>) {
-        if let Some(remote) = self.first().map(|p| p.remote) {
+        if let Some(remote) = self.first().map(|p| p.remote()) {
             self.initial_cwnd = initial_window(window, self.mtu, remote);
         }
     }
@@ -216,3 +301,7 @@ impl IndexMut<usize> for PathTable {
         self.list.at_mut(i)
     }
 }
+
+#[cfg(test)]
+#[path = "table_tests.rs"]
+mod tests;

@@ -5,28 +5,14 @@ use crate::association::Association;
 use crate::association::control::What;
 use crate::event::Event;
 use crate::transmit::Transmit;
-use anabranch_base::{Instant, PathId, PathSet};
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::PathState;
-use anabranch_wire::{COMMON_HEADER_LEN, Pad, kind};
-
-/// Bytes of a UDP header.
-const UDP_HEADER_LEN: usize = 8;
+use anabranch_wire::{Pad, kind};
 
 impl Association {
     /// Bytes of a message that leaves in one packet, whatever path it takes now.
     pub fn max_payload(&self) -> usize {
         self.paths.mtu as usize
-    }
-
-    /// Largest packet for `path`, bytes.
-    pub(in crate::association) fn packet_size(&self, path: PathId) -> usize {
-        self.whole_packet(path) - self.handshake.auth().room()
-    }
-
-    /// Packet size with the AUTH chunk that every packet may get.
-    fn whole_packet(&self, path: PathId) -> usize {
-        let Some(p) = self.paths.get(path.index()) else { return self.config.mtu.packet_size };
-        p.mtu.discovery.as_ref().map_or(self.config.mtu.packet_size, |d| d.size()).min(p.mtu.packet_size)
     }
 
     /// Messages are cut for the smallest packet of all paths; where discovery looks for it, of those in use.
@@ -35,16 +21,14 @@ impl Association {
         if searches {
             self.name_small_paths();
         }
-        let in_use = |p: &&crate::path::Path| !searches || p.state == PathState::Active && !p.access.interface_down;
-        let smallest = self.paths.iter().filter(in_use).map(|p| self.packet_size(p.id)).min();
-        let smallest = smallest.unwrap_or(self.config.mtu.packet_size - self.handshake.auth().room());
+        let smallest = self.paths.smallest_packet(searches);
         let mtu = (crate::AssocConfig::payload_of(smallest) - self.paths.data_extra) as u64;
         if searches && mtu == self.paths.mtu {
             return;
         }
         self.paths.set_mtu(mtu);
         // A window has room for a packet, whatever that is by now.
-        self.paths.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
+        self.paths.iter_mut().for_each(|p| p.congestion.widen(mtu));
         self.paths.note_initial_window(self.config.sending.initial_window);
     }
 
@@ -52,22 +36,10 @@ impl Association {
     fn name_small_paths(&mut self) {
         let whole = self.config.mtu.packet_size & !3;
         for p in self.paths.iter_mut() {
-            let Some(size) = p.mtu.discovery.as_ref().map(|d| d.size()) else { continue };
-            if (size < whole) != p.mtu.small_packets {
-                p.mtu.small_packets = size < whole;
-                self.events.push_back(Event::PacketSize { path: p.id, size });
+            if let Some(size) = p.mtu.news(whole) {
+                self.events.push_back(Event::PacketSize { path: p.id(), size });
             }
         }
-    }
-
-    /// The paths that take a packet with one chunk of so many payload bytes whole; all of them where none does.
-    pub(in crate::association) fn taking_whole(&self, candidates: PathSet, len: u64) -> PathSet {
-        if self.config.mtu.discovery.is_none() {
-            return candidates;
-        }
-        let packet = COMMON_HEADER_LEN + self.chunk_len(len as usize);
-        let whole: PathSet = candidates.iter().filter(|id| self.packet_size(*id) >= packet).collect();
-        if whole.is_empty() { candidates } else { whole }
     }
 
     /// UDP port to which packets for `path` leave from now on, as RFC 6951 §6.1 lets the user set it; 0 sends them right
@@ -86,28 +58,24 @@ impl Association {
     pub(in crate::association) fn encapsulate(&mut self, path: PathId, port: u16) {
         let most = self.config.mtu.packet_size;
         let Some(p) = self.paths.list.get_mut(path.index()) else { return };
-        let before = p.remote.port();
+        let before = p.remote().port();
         if before == port {
             return;
         }
-        p.remote.set_port(port);
+        p.follow_port(port);
         self.paths.addresses_changed += 1;
-        match (before, port) {
-            (0, _) => {
-                p.mtu.packet_size =
-                    p.mtu.packet_size.min(most.max(p.mtu.discovery.as_ref().map_or(0, |d| d.size()))) - UDP_HEADER_LEN
-            }
-            (_, 0) => p.mtu.packet_size = p.mtu.packet_size.saturating_add(UDP_HEADER_LEN),
-            _ => return,
+        if before == 0 || port == 0 {
+            p.mtu.encapsulate(before == 0, most);
+            self.settle_mtu();
         }
-        self.settle_mtu();
     }
 
     /// A path came into use, or left it.
     pub(in crate::association) fn note_connectivity(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        let Some(d) = &mut p.mtu.discovery else { return };
-        match p.state {
+        let state = p.state();
+        let Some(d) = p.mtu.discovery_mut() else { return };
+        match state {
             PathState::Active => d.connected(now),
             _ => d.disconnected(p.flight.has_above(self.config.mtu.packet_size)),
         }
@@ -115,11 +83,11 @@ impl Association {
     }
 
     pub(in crate::association) fn on_path_mtu_timer(&mut self, now: Instant, id: PathId) {
-        let timeout = self.rto(id);
+        let timeout = self.views.rto(&self.paths, &self.policies, id);
         let Some(p) = self.paths.list.get_mut(id.index()) else { return };
-        let Some(d) = &mut p.mtu.discovery else { return };
+        let Some(d) = p.mtu.discovery_mut() else { return };
         let size = d.due(now);
-        if let Some(size) = size.filter(|_| p.access.known_to_peer) {
+        if let Some(size) = size.filter(|_| p.access.is_known()) {
             let nonce = self.paths.nonces.next();
             d.sent(now, nonce, size, timeout);
             self.control.push(id, What::PathProbe { nonce, size });
@@ -129,12 +97,12 @@ impl Association {
 
     /// Is this HEARTBEAT ACK the answer to a probe of the path's size?
     pub(in crate::association) fn probe_answered(&mut self, now: Instant, id: PathId, nonce: u64) -> bool {
-        let discovery = self.paths.get_mut(id.index()).and_then(|p| p.mtu.discovery.as_mut());
+        let discovery = self.paths.get_mut(id.index()).and_then(|p| p.mtu.discovery_mut());
         let found = discovery.is_some_and(|d| d.answered(now, nonce));
         if found {
             self.settle_mtu();
             let mtu = self.paths.mtu;
-            self.paths.iter_mut().for_each(|p| p.congestion.cwnd = p.congestion.cwnd.max(mtu));
+            self.paths.iter_mut().for_each(|p| p.congestion.widen(mtu));
             self.path_answered(now, id);
         }
         found
@@ -145,11 +113,11 @@ impl Association {
         if self.config.mtu.discovery.is_none() {
             return;
         }
-        let full = self.peer_is_full();
+        let full = self.sender.peer_is_full(self.paths.mtu());
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
-            let (id, round_trip) = (p.id, p.rtt.srtt());
-            let Some(d) = &mut p.mtu.discovery else { continue };
+            let (id, round_trip) = (p.id(), p.rtt.srtt());
+            let Some(d) = p.mtu.discovery_mut() else { continue };
             if full {
                 d.forget_lost();
             } else if d.black_hole(now, round_trip) {
@@ -176,15 +144,15 @@ impl Association {
     #[inline]
     pub(in crate::association) fn note_size(&mut self, path: PathId, out: &mut Transmit) {
         let len = out.packet.len();
-        out.may_divide = !out.probe && len > self.whole_packet(path);
+        out.may_divide = !out.probe && len > self.paths.whole_packet(path);
         if out.may_divide || out.probe {
             return;
         }
-        let full = self.peer_is_full();
+        let full = self.sender.peer_is_full(self.paths.mtu());
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
         let carries_data = || out.packet.chunk_kinds().iter().any(|k| matches!(*k, kind::DATA | kind::I_DATA));
         // What a peer without room drops tells nothing of the path.
-        if p.mtu.discovery.is_some() && !full && carries_data() {
+        if p.mtu.discovery().is_some() && !full && carries_data() {
             p.flight.note_size(len);
         }
     }

@@ -1,11 +1,14 @@
 //! A path in use that falls silent: how it is asked, when it is left, and what the others take over.
 
+use super::PathTable;
 use crate::association::Association;
+use crate::association::sender::Sender;
 use crate::event::{Event, PathReason};
-use crate::path::Path;
+use crate::path::{Path, PathTimer};
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::view::PathState;
+use std::collections::VecDeque;
 
 /// RFC 6928 §2: the bytes that the packets of a first window add up to at most, unless two are more.
 const FIRST_WINDOW: u64 = 14_600;
@@ -15,18 +18,18 @@ impl Association {
     /// T3 says of a path holds (RFC 9260 §6.3.3, §8.2).
     pub(in crate::association) fn on_suspect(&mut self, now: Instant, id: PathId) {
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.timers.suspect = None;
-        if p.state == PathState::Suspected {
+        p.timers.stop(PathTimer::Suspicion);
+        if p.state() == PathState::Suspected {
             return self.on_t3(now, id);
         }
-        if p.state != PathState::Active || !self.others_active(id) {
+        if p.state() != PathState::Active || !self.others_active(id) {
             return;
         }
         let needs = self
             .views
             .path(&mut self.paths, &self.policies, id)
             .is_some_and(|v| self.policies.path_state.needs_probe(v));
-        if needs && self.paths.get(id.index()).is_some_and(|p| p.probing.pending.is_none()) {
+        if needs && self.paths.get(id.index()).is_some_and(|p| !p.probing.awaits_answer()) {
             self.send_heartbeat(now, id);
         }
         match self.silent_at(now, id) {
@@ -39,20 +42,19 @@ impl Association {
 
     /// Nothing is on its way there, so there is time: a HEARTBEAT may get lost, two in a row hardly.
     fn may_ask_again(&self, id: PathId) -> bool {
-        let lost = |p: &Path| p.probing.earlier.as_ref().map_or(0, |e| e.given_up_since(p.health.contact.last_heard()));
+        let lost = |p: &Path| p.probing.given_up_since(p.health.last_heard());
         self.paths.get(id.index()).is_some_and(|p| p.flight.bytes() == 0 && lost(p) < 2)
     }
 
     fn look_again(&mut self, id: PathId, at: Option<Instant>) {
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.timers.suspect = at;
+            p.timers.plan_suspicion(at);
         }
     }
 
     /// When the path is silent for too long, as its policy has it now.
     fn silent_at(&mut self, now: Instant, id: PathId) -> Option<Instant> {
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         self.policies.path_state.suspect_at(&cx, cx.path(id)?)
     }
 
@@ -61,7 +63,7 @@ impl Association {
         let due = self
             .paths
             .get(id.index())
-            .is_some_and(|p| p.state == PathState::Active && p.health.contact.unanswered().is_some());
+            .is_some_and(|p| p.state() == PathState::Active && p.health.unanswered_since().is_some());
         if !due || !self.others_active(id) {
             return false;
         }
@@ -83,22 +85,25 @@ impl Association {
         let Some(copies) = self.sender.copies_of(tsn) else { return };
         for c in copies.iter() {
             let Some(p) = self.paths.get(c.path.index()) else { continue };
-            let quiet = p.state == PathState::Active && p.health.contact.last_heard().is_none_or(|h| h <= c.sent_at);
-            if quiet && p.probing.pending.is_none() && self.heartbeat_interval(p).is_some() {
+            let quiet = p.state() == PathState::Active && p.health.last_heard().is_none_or(|h| h <= c.sent_at);
+            if quiet
+                && !p.probing.awaits_answer()
+                && p.probing.interval(self.config.timers.heartbeat_interval).is_some()
+            {
                 self.send_heartbeat(now, c.path);
             }
         }
     }
 
     fn others_active(&self, id: PathId) -> bool {
-        self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.access.interface_down)
+        self.paths.iter().any(|p| p.id() != id && p.is_in_use())
     }
 
     fn suspect(&mut self, now: Instant, id: PathId) {
-        let expiry = self.paths.get(id.index()).and_then(|p| p.timers.t3);
+        let expiry = self.paths.get(id.index()).and_then(|p| p.timers.deadline(PathTimer::T3));
         self.leave_path(now, id, PathState::Suspected, PathReason::Silent);
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.timers.suspect = expiry;
+            p.timers.plan_suspicion(expiry);
         }
     }
 
@@ -114,28 +119,33 @@ impl Association {
         self.decay_idle_windows(now);
         let most = (packets * self.paths.mtu).min((2 * self.paths.mtu).max(FIRST_WINDOW));
         let sound = |p: &&mut Path| {
-            let in_use = p.id != left && p.state == PathState::Active;
-            in_use && p.health.errors == 0 && p.expiry.consecutive_timeouts == 0 && p.congestion.recovery_exit.is_none()
+            let in_use = p.id() != left && p.state() == PathState::Active;
+            in_use && p.health.errors() == 0 && !p.expiry.is_silent() && !p.congestion.in_recovery()
         };
         for p in self.paths.iter_mut().filter(sound) {
-            let busy = p.flight.bytes();
-            let wanted = if busy == 0 { most } else { (busy + most).min(p.congestion.ssthresh) };
-            p.congestion.cwnd = p.congestion.cwnd.max(wanted);
+            p.congestion.take_over(p.flight.bytes(), most);
         }
     }
+}
 
+impl PathTable {
     /// Tells when all that was outstanding on a path that was left has been sent again elsewhere.
-    pub(in crate::association) fn settle_takeovers(&mut self, now: Instant) {
-        for i in 0..self.paths.len() {
+    pub(in crate::association) fn settle_takeovers(
+        &mut self,
+        now: Instant,
+        sender: &Sender,
+        events: &mut VecDeque<Event>,
+    ) {
+        for i in 0..self.len() {
             let id = PathId(i as u8);
-            let Some(since) = self.paths[i].health.stalled_since else { continue };
-            if self.sender.has_marked_on(id) {
+            let Some(since) = self[i].health.stalled_since() else { continue };
+            if sender.has_marked_on(id) {
                 continue;
             }
-            self.paths[i].health.stalled_since = None;
+            self[i].health.end_stall();
             // A path without another one beside it only repeats.
-            if self.paths.iter().any(|p| p.id != id && p.state == PathState::Active && !p.access.interface_down) {
-                self.events.push_back(Event::TakenOver { path: id, after: now.since(since) });
+            if self.iter().any(|p| p.id() != id && p.is_in_use()) {
+                events.push_back(Event::TakenOver { path: id, after: now.since(since) });
             }
         }
     }

@@ -10,27 +10,25 @@ impl PathTable {
     /// (RFC 7829 §3.2, RFC 9260 §8.2: dormant state).
     pub fn usable(&self) -> PathSet {
         let (mut active, mut any_standby) = (PathSet::EMPTY, false);
-        for p in self.iter().filter(|p| p.state.usable() && !p.access.interface_down) {
-            active = active.with(p.id);
-            any_standby |= p.access.standby;
+        for p in self.iter().filter(|p| p.is_in_use()) {
+            active = active.with(p.id());
+            any_standby |= p.access.is_standby();
         }
         if !active.is_empty() {
             return if any_standby { self.without_standby(active) } else { active };
         }
         let rank = |p: &&Path| {
-            let state = match p.state {
+            let state = match p.state() {
                 PathState::Active => 0,
                 PathState::Suspected => 1,
                 PathState::PotentiallyFailed => 2,
                 _ => 3,
             };
             // Fewest errors, then the one that answered last (RFC 7829 §3.2).
-            (state, p.health.errors, core::cmp::Reverse(p.health.contact.last_heard()), p.id)
+            (state, p.health.errors(), core::cmp::Reverse(p.health.last_heard()), p.id())
         };
-        let confirmed = self
-            .iter()
-            .filter(|p| p.state != PathState::Unconfirmed && !p.access.interface_down && p.access.known_to_peer);
-        confirmed.min_by_key(rank).map_or(PathSet::EMPTY, |p| PathSet::only(p.id))
+        let confirmed = self.iter().filter(|p| p.is_confirmed() && p.access.is_known());
+        confirmed.min_by_key(rank).map_or(PathSet::EMPTY, |p| PathSet::only(p.id()))
     }
 }
 
@@ -39,8 +37,10 @@ impl PathTable {
     #[inline(never)]
     fn without_standby(&self, active: PathSet) -> PathSet {
         let of = |id: &PathId| self.get(id.index());
-        let preferred = |a: &Path, b: &Path| a.local == b.local && (a.access.standby, a.id) < (b.access.standby, b.id);
-        let beaten = |a: &Path| a.access.standby && active.iter().any(|o| of(&o).is_some_and(|b| preferred(b, a)));
+        let preferred = |a: &Path, b: &Path| {
+            a.local() == b.local() && (a.access.is_standby(), a.id()) < (b.access.is_standby(), b.id())
+        };
+        let beaten = |a: &Path| a.access.is_standby() && active.iter().any(|o| of(&o).is_some_and(|b| preferred(b, a)));
         active.iter().filter(|id| of(id).is_some_and(|p| !beaten(p))).collect()
     }
 }

@@ -1,5 +1,7 @@
 //! The policies of an association, and what they want to be asked.
 
+use super::timeouts::RtoLimits;
+use crate::config::Timers;
 use anabranch_base::{Duration, Instant};
 use anabranch_policy::Asks;
 use anabranch_policy::ack_credit::Expects;
@@ -33,11 +35,19 @@ pub(in crate::association) struct Policies {
     users_own: bool,
     /// Least time of the quality estimator's next tick.
     quality_floor: Instant,
+    pub(super) rto: RtoLimits,
 }
 
 impl Policies {
-    pub fn new(set: PolicySet) -> Policies {
-        Policies { asks: set.asks(), rules: Rules::of(&set), set, users_own: false, quality_floor: Instant::ZERO }
+    pub fn new(set: PolicySet, timers: &Timers) -> Policies {
+        Policies {
+            asks: set.asks(),
+            rules: Rules::of(&set),
+            set,
+            users_own: false,
+            quality_floor: Instant::ZERO,
+            rto: RtoLimits::of(timers),
+        }
     }
 
     /// Does any policy want to be asked one of these?
@@ -126,7 +136,7 @@ mod tests {
     use anabranch_policy::registry::Profile;
 
     fn policies(profile: &str) -> Policies {
-        Policies::new(Profile::named(profile).and_then(|p| p.build(1)).expect("a profile"))
+        Policies::new(Profile::named(profile).and_then(|p| p.build(1)).expect("a profile"), &Timers::default())
     }
 
     /// One that wants its tick for ever.

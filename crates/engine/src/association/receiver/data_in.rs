@@ -142,7 +142,7 @@ impl Association {
             gap_left,
             immediate: seen.immediate || seen.dropped,
             counted: self.peer.packet_count,
-            last_sack: self.paths.get(path.index()).and_then(|p| p.health.sack_sent),
+            last_sack: self.paths.get(path.index()).and_then(|p| p.health.last_sack()),
         };
         self.acknowledger.after_packet(now, p, self.config.timers.sack_delay, self.policies.acknowledge.as_ref());
         if matches!(self.handshake.state(), crate::association::State::ShutdownSent) {

@@ -27,7 +27,7 @@ impl Association {
             given_up: self.stats.abandoned_unsent + self.stats.abandoned_sent,
             delivered: self.paths.iter().map(|p| p.rate.delivered()).fold(0, u64::saturating_add),
         };
-        let usable = |p: &&Path| p.state.usable() && !p.access.interface_down && !p.access.standby;
+        let usable = |p: &&Path| p.is_in_use() && !p.access.is_standby();
         self.sender.carried.update(now, &seen, self.paths.iter().filter(usable).map(way));
     }
 }

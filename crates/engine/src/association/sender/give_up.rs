@@ -1,9 +1,11 @@
 //! Messages given up (RFC 3758, RFC 7496), and what the peer is to skip.
 
 use crate::association::path_table::list::Shown;
+use crate::association::policies::facts::Facts;
 use crate::association::{Association, Undelivered};
 use crate::lazy_box::Empty;
 use crate::message::SendOptions;
+use crate::path::PathTimer;
 use crate::stats::AbandonedStats;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Duration, Instant, StreamId};
@@ -124,7 +126,7 @@ impl Association {
             }
             let state = if marked { ChunkState::Marked } else { ChunkState::Waiting };
             let before = found_some;
-            let mut facts = self.facts(now);
+            let mut facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
             for &tsn in &list {
                 // Its message may have gone with another chunk of it.
                 let Some(c) = self.sender.board.get(tsn).filter(|c| c.state == state).map(|c| c.view()) else {
@@ -132,7 +134,7 @@ impl Association {
                 };
                 if let Some(why) = self.worthless(&facts, &c) {
                     self.abandon_message(c.tsn, why);
-                    facts = self.facts(now);
+                    facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
                     found_some = true;
                 }
             }
@@ -148,7 +150,11 @@ impl Association {
     /// Gives up the message of a chunk that was chosen to be sent and is late; true when it did.
     #[inline(never)]
     pub(in crate::association) fn give_up_chosen(&mut self, now: Instant, c: &ChunkView) -> bool {
-        let why = if self.peer.forward_tsn && is_partial(c) { self.worthless(&self.facts(now), c) } else { None };
+        let why = if self.peer.forward_tsn && is_partial(c) {
+            self.worthless(&Facts::of(now, &self.paths, &self.sender, &self.policies), c)
+        } else {
+            None
+        };
         let Some(why) = why else { return false };
         // Others of its age are late as well.
         (self.sender.swept_marked, self.sender.swept_ahead) = (None, None);
@@ -157,7 +163,7 @@ impl Association {
         true
     }
 
-    fn worthless(&mut self, facts: &crate::association::policies::views::Facts, c: &ChunkView) -> Option<Reason> {
+    fn worthless(&mut self, facts: &Facts, c: &ChunkView) -> Option<Reason> {
         if !is_partial(c) {
             return None;
         }
@@ -176,7 +182,7 @@ impl Association {
         self.sender.groups.break_up(group);
         let mut sent = false;
         if self.config.messages.return_given_up {
-            self.keep_given_up(tsn);
+            self.sender.keep_given_up(tsn);
         }
         for t in self.sender.board.message_tsns(tsn) {
             let Some(c) = self.sender.board.get(t) else { continue };
@@ -185,7 +191,7 @@ impl Association {
             let copies = self.sender.board.settle(t, ChunkState::Abandoned);
             for l in copies.iter() {
                 if let Some(p) = self.paths.get_mut(l.path.index()) {
-                    p.flight_remove(l.tx_seq, len, false);
+                    p.take_off(l.tx_seq, len, false);
                 }
             }
         }
@@ -215,7 +221,7 @@ impl Association {
             if let Some(p) = self.paths.get_for(i, Shown::Nothing).filter(|p| p.flight.bytes() == 0)
                 && self.sender.board.reneged() == 0
             {
-                p.timers.t3 = None;
+                p.timers.stop(PathTimer::T3);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! What must hold after every call, whatever the peer and the network did. For tests and fuzzing.
 
 use crate::association::{Association, Phase};
+use crate::path::PathTimer;
 use crate::tx::scoreboard::ChunkState;
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,15 +20,15 @@ impl Association {
             return Ok(());
         }
         for p in self.paths.iter() {
-            if p.flight.bytes() > 0 && p.timers.t3.is_none() {
-                return Err(format!("{:?}: {} bytes in flight and no T3", p.id, p.flight.bytes()));
+            if p.flight.bytes() > 0 && !p.timers.runs(PathTimer::T3) {
+                return Err(format!("{:?}: {} bytes in flight and no T3", p.id(), p.flight.bytes()));
             }
-            if p.congestion.cwnd < self.paths.mtu() {
-                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id, p.congestion.cwnd));
+            if p.congestion.cwnd() < self.paths.mtu() {
+                return Err(format!("{:?}: a window of {} bytes, below one packet", p.id(), p.congestion.cwnd()));
             }
         }
         if self.sender.board.reneged() > 0
-            && self.paths.iter().all(|p| p.timers.t3.is_none())
+            && self.paths.iter().all(|p| !p.timers.runs(PathTimer::T3))
             && !self.sender.board.has_marked()
         {
             return Err("withdrawn acknowledgements and no T3 anywhere".to_owned());
@@ -71,10 +72,13 @@ impl Association {
             }
         }
         for (p, sum) in self.paths.iter().zip(&bytes) {
-            let packets = serials.get(&p.id.index()).map_or(0, BTreeSet::len);
+            let packets = serials.get(&p.id().index()).map_or(0, BTreeSet::len);
             if p.flight.bytes() != *sum || p.flight.packets() as usize != packets {
                 let (b, n) = (p.flight.bytes(), p.flight.packets());
-                return Err(format!("{:?}: {b} bytes in {n} packets in flight, {sum} in {packets} on the board", p.id));
+                return Err(format!(
+                    "{:?}: {b} bytes in {n} packets in flight, {sum} in {packets} on the board",
+                    p.id()
+                ));
             }
         }
         Ok(())

@@ -6,14 +6,16 @@ pub(in crate::association) mod intake;
 pub(in crate::association) mod invariants;
 pub(in crate::association) mod loss;
 pub(in crate::association) mod peer_window;
-pub(in crate::association) mod recovery;
 pub(in crate::association) mod sack;
 pub(in crate::association) mod transmit;
 pub(in crate::association) mod undelivered;
 
 use crate::association::TimerReason;
+use crate::association::path_table::PathTable;
+use crate::association::policies::set::Policies;
 use crate::config::AssocConfig;
 use crate::lazy_box::LazyBox;
+use crate::repair::{LossLog, LostCopy, SentChunk, TransmissionCause};
 use crate::stats::AbandonedStats;
 use crate::tx::carried::UsableRate;
 use crate::tx::groups::Groups;
@@ -21,7 +23,8 @@ use crate::tx::scoreboard::ChunkState;
 use crate::tx::scoreboard::Copies;
 use crate::tx::scoreboard::Scoreboard;
 use crate::tx::send_queue::SendQueue;
-use anabranch_base::{Instant, PathId, Rate, StreamId, Tsn};
+use anabranch_base::{Instant, PathId, Ppm, Rate, StreamId, Tsn};
+use anabranch_policy::Asks;
 use anabranch_policy::view::{ChunkView, QueueView};
 use peer_window::PeerWindow;
 use sack::gap_memory::GapMemory;
@@ -34,7 +37,11 @@ pub(in crate::association) struct Sender {
     board: Scoreboard,
     peer_window: PeerWindow,
     gaps: GapMemory,
-    copies_due: LazyBox<VecDeque<(u64, PathId)>>,
+    copies_due: LazyBox<VecDeque<(u64, PathId, TransmissionCause)>>,
+    /// Why a chunk that is in flight leaves again in the packet under construction.
+    further: TransmissionCause,
+    /// What was taken for lost, for a user who asked for it.
+    losses: Option<Box<LossLog>>,
     scheduler_wakeup: Option<Instant>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
@@ -69,6 +76,12 @@ pub(in crate::association) struct Sender {
     /// The user has sent something, or said that it will.
     sends: bool,
     outbound_streams: u16,
+    /// Bytes of the send buffer.
+    buffer: u64,
+    /// Millionths of the send buffer that one byte fills, times 2^32: facts are gathered too often to divide.
+    fill_scale: u64,
+    /// Bytes by which the peer's window shrinks for each chunk beside its payload.
+    peer_chunk_overhead: u64,
     /// When user data left or came last.
     user_data_at: Option<Instant>,
 }
@@ -83,6 +96,8 @@ impl Sender {
             peer_window: PeerWindow::default(),
             gaps: GapMemory::default(),
             copies_due: LazyBox::empty(),
+            further: TransmissionCause::Copy,
+            losses: None,
             scheduler_wakeup: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
@@ -106,6 +121,9 @@ impl Sender {
             abandoned_reported: 0,
             sends: false,
             outbound_streams: config.limits.outbound_streams,
+            buffer: config.limits.send_buffer as u64,
+            fill_scale: (1_000_000 << 32) / (config.limits.send_buffer as u64).max(1),
+            peer_chunk_overhead: config.limits.peer_chunk_overhead,
             user_data_at: None,
         }
     }
@@ -150,6 +168,18 @@ impl Sender {
     /// In flight or given as lost, bytes.
     pub fn outstanding_bytes(&self) -> u64 {
         self.board.outstanding_bytes()
+    }
+
+    /// Bytes of the send buffer.
+    pub fn buffer(&self) -> u64 {
+        self.buffer
+    }
+
+    /// How much of the send buffer is in use.
+    pub fn fill(&self) -> Ppm {
+        let held = self.unsent_bytes() + self.outstanding_bytes();
+        let fill = (u128::from(held) * u128::from(self.fill_scale)) >> 32;
+        Ppm(fill.min(1_000_000) as u32)
     }
 
     /// Chunks that were given a TSN and are not acknowledged.
@@ -283,15 +313,13 @@ impl Sender {
         }
     }
 
-    /// An event gives data a new opportunity to leave.
-    pub fn begin_opportunity(&mut self) {
+    /// An event gives data a new opportunity to leave, at most `max_burst` packets on each path unless that is 0 (RFC 9260
+    /// §6.1 D) or waits for repairs.
+    pub fn begin_opportunity(&mut self, max_burst: u16, policies: &Policies, paths: &mut PathTable) {
+        let applies = max_burst > 0 && (!policies.ask(Asks::REPAIRED) || self.burst_armed);
+        paths.allow_burst(if applies { max_burst } else { u16::MAX });
         self.scheduler_blocked = false;
         self.fresh_opportunity = true;
-    }
-
-    /// Does Max.Burst apply where repairs decide about that?
-    pub fn is_burst_armed(&self) -> bool {
-        self.burst_armed
     }
 
     /// Something came or a timer fired since the user sent something (Nagle).
@@ -302,6 +330,23 @@ impl Sender {
     /// A packet is about to be built.
     pub fn begin_packet(&mut self) {
         self.window_spent = false;
+        self.further = TransmissionCause::Copy;
+    }
+
+    /// What was taken for lost is noted from now on, or no longer.
+    pub fn note_losses(&mut self, wanted: bool) {
+        self.losses = wanted.then(Box::default);
+    }
+
+    /// What was taken for lost since the last call.
+    pub fn take_losses(&mut self) -> Vec<LostCopy> {
+        self.losses.as_mut().map(|l| l.take()).unwrap_or_default()
+    }
+
+    /// What is known of a chunk that is not acknowledged.
+    pub fn sent_chunk(&self, tsn: Tsn) -> Option<SentChunk> {
+        let c = self.board.get(self.board.extend(tsn))?;
+        Some(SentChunk { cause: c.cause, transmissions: c.transmissions, class: c.class })
     }
 
     /// Did the packet that was built last take what room there was for new data? Once.

@@ -1,7 +1,11 @@
 //! The peer's receive window, and what we do while it is closed (§6.1 A).
 
+use super::Sender;
 use crate::association::Association;
+use crate::association::policies::set::Policies;
+use crate::path::PathTimer;
 use crate::path::flight::CopyRef;
+use crate::repair::TransmissionCause;
 use anabranch_base::{Instant, PathId};
 
 /// One chunk that the window has no room for.
@@ -48,25 +52,37 @@ impl PeerWindow {
     }
 }
 
-impl Association {
+impl Sender {
     /// Payload bytes the peer can still take.
-    pub(in crate::association) fn peer_rwnd(&self) -> u64 {
-        let q = &self.config;
-        let held = if self.holds_place() { self.sender.board.marked_bytes() } else { 0 };
-        let overhead = q.limits.peer_chunk_overhead * (self.sender.board.outstanding_chunks() + 1);
-        self.sender.peer_window.a_rwnd.saturating_sub(self.sender.board.outstanding_bytes() + held + overhead)
+    pub(in crate::association) fn peer_rwnd(&self, policies: &Policies) -> u64 {
+        let held = if self.holds_place(policies) { self.board.marked_bytes() } else { 0 };
+        let overhead = self.peer_chunk_overhead * (self.board.outstanding_chunks() + 1);
+        self.peer_window.a_rwnd.saturating_sub(self.board.outstanding_bytes() + held + overhead)
+    }
+
+    /// Does what was given as lost keep its place in the windows until it was sent again?
+    #[inline]
+    pub(in crate::association) fn holds_place(&self, policies: &Policies) -> bool {
+        self.board.has_marked() && policies.recovery.holds_place()
     }
 
     /// Was the window that the peer announced last too small for so many bytes?
     pub(in crate::association) fn peer_has_no_room_for(&self, len: u64) -> bool {
-        self.sender.peer_window.a_rwnd < len
+        self.peer_window.a_rwnd < len
     }
 
-    /// Does the peer have no room for a packet, so that it may drop what comes?
-    pub(in crate::association) fn peer_is_full(&self) -> bool {
-        self.sender.peer_window.closed_since.is_some() || self.peer_has_no_room_for(self.paths.mtu())
+    /// Does the peer have no room for a packet of so many bytes, so that it may drop what comes?
+    pub(in crate::association) fn peer_is_full(&self, packet: u64) -> bool {
+        self.peer_window.closed_since.is_some() || self.peer_has_no_room_for(packet)
     }
 
+    /// Neither outstanding nor waiting to be sent again.
+    pub(in crate::association) fn has_nothing_in_flight(&self) -> bool {
+        self.board.outstanding_bytes() == 0 && !self.board.has_marked()
+    }
+}
+
+impl Association {
     /// How many chunks of the look-ahead may leave now, the first of which has `len` bytes; none when the window is
     /// closed. What is lower than a TSN that was sent is a hole for the peer and may always leave, as a retransmission
     /// may: the peer keeps room for it, and nothing above it will ever be read before it. A probe of a closed window is
@@ -93,7 +109,7 @@ impl Association {
             self.sender.peer_window.backoff = 0;
             return true;
         }
-        if !self.nothing_in_flight() {
+        if !self.sender.has_nothing_in_flight() {
             return false;
         }
         self.config.compatibility.probe_at_once || self.probes_now(now)
@@ -109,9 +125,10 @@ impl Association {
             }
             Probe::At(_) => false,
             Probe::Idle => {
-                let rto = self.rto(self.paths.usable().iter().next().unwrap_or(PathId(0)));
+                let rto =
+                    self.views.rto(&self.paths, &self.policies, self.paths.usable().iter().next().unwrap_or(PathId(0)));
                 self.sender.peer_window.probe =
-                    Probe::At(now + self.doubled(rto, self.sender.peer_window.backoff.into()));
+                    Probe::At(now + self.config.timers.doubled(rto, self.sender.peer_window.backoff.into()));
                 false
             }
         }
@@ -123,12 +140,7 @@ impl Association {
         room < self.paths.mtu()
             && self.scratch.packet.is_empty()
             && self.sender.queue.bytes() + self.sender.board.ahead_bytes() > room
-            && !self.nothing_in_flight()
-    }
-
-    /// Neither outstanding nor waiting to be sent again.
-    pub(in crate::association) fn nothing_in_flight(&self) -> bool {
-        self.sender.board.outstanding_bytes() == 0 && !self.sender.board.has_marked()
+            && !self.sender.has_nothing_in_flight()
     }
 
     /// A SACK announces `a_rwnd`; `progress`: it acknowledged something.
@@ -155,7 +167,7 @@ impl Association {
     /// The peer answers, it only has no room: what T3 finds unacknowledged then is no error of the path.
     pub(in crate::association) fn probing_in_vain(&self, path: PathId) -> bool {
         let w = &self.sender.peer_window;
-        let sent = self.paths.get(path.index()).and_then(|p| p.pace.last_data_sent);
+        let sent = self.paths.get(path.index()).and_then(|p| p.pace.last_data_sent());
         w.closed_since.is_some() && w.heard >= sent
     }
 
@@ -168,16 +180,16 @@ impl Association {
             let mut list = core::mem::take(&mut self.scratch.copies);
             list.clear();
             if let Some(p) = self.paths.get_mut(i) {
-                p.expiry.backoff = 0;
+                p.expiry.end_backoff();
                 list.extend(p.flight.copies_since(since));
             }
             for c in &list {
-                self.copy_lost(now, path, &CopyRef { ..*c }, false);
+                self.copy_lost(now, path, &CopyRef { ..*c }, TransmissionCause::Probe);
             }
             list.clear();
             self.scratch.copies = list;
             if let Some(p) = self.paths.get_mut(i).filter(|p| p.flight.bytes() == 0) {
-                p.timers.t3 = None;
+                p.timers.stop(PathTimer::T3);
             }
         }
     }

@@ -1,6 +1,7 @@
 //! Messages that did not arrive, for a user that wants them back (RFC 9260 §11.1 G and H, receive unsent and receive
 //! unacknowledged message).
 
+use super::Sender;
 use crate::association::Association;
 use crate::lazy_box::Empty;
 use crate::message::{Payload, SendOptions};
@@ -104,22 +105,24 @@ impl Association {
     pub fn take_given_up(&mut self) -> Vec<Undelivered> {
         self.sender.given_up.used().map(std::mem::take).map(|g| g.messages).unwrap_or_default()
     }
+}
 
+impl Sender {
     /// Keeps the message of a chunk that is about to be given up.
     pub(in crate::association) fn keep_given_up(&mut self, tsn: u64) {
         let mut all = Pieces::default();
-        for t in self.sender.board.message_tsns(tsn) {
-            if let Some(c) = self.sender.board.get(t).filter(|c| c.state != ChunkState::Acked) {
+        for t in self.board.message_tsns(tsn) {
+            if let Some(c) = self.board.get(t).filter(|c| c.state != ChunkState::Acked) {
                 all.add_chunk(c);
             }
         }
-        let number = self.sender.board.get(tsn).map(|c| c.message);
-        self.sender.queue.for_each_left(|n, options, rest| {
+        let number = self.board.get(tsn).map(|c| c.message);
+        self.queue.for_each_left(|n, options, rest| {
             if Some(n) == number {
                 all.add_rest(n, options, rest);
             }
         });
-        let limit = self.config.limits.send_buffer as u64;
-        all.messages().for_each(|m| self.sender.given_up.keep(m, limit));
+        let limit = self.buffer;
+        all.messages().for_each(|m| self.given_up.keep(m, limit));
     }
 }

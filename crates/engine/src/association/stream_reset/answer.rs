@@ -5,7 +5,6 @@ use crate::association::control::{What, causes};
 use crate::association::receiver::FinishedReset;
 use crate::association::stream_reset::request::Wish;
 use crate::event::Event;
-use crate::path::Followed;
 use anabranch_base::{Instant, PathId, StreamId, Tsn};
 use anabranch_wire::{Cause, Encode, Parameter, ReConfig, list_u16, reconfig_result as result};
 use bytes::Bytes;
@@ -213,12 +212,7 @@ impl Association {
 
     fn settle_after_reset(&mut self) {
         for p in self.paths.iter_mut() {
-            (p.timers.t3, p.congestion.recover_tsn) = (None, 0);
-            if let Some(followed) = &mut p.congestion.followed {
-                **followed = Followed::default();
-            }
-            p.timers.loss = None;
-            p.timers.reorder = None;
+            p.begin_anew();
         }
     }
 

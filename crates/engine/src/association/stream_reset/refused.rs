@@ -100,7 +100,7 @@ impl Association {
             return false;
         }
         let Some(wish) = part_of_wish(wish, part) else { return false };
-        let wait = self.doubled(rto, refused.into());
+        let wait = self.config.timers.doubled(rto, refused.into());
         // Behind what was refused before it: nothing is asked for out of turn for ever.
         let wishes = &mut self.stream_reset.wishes;
         let at = wishes.iter().take_while(|w| w.refused > 0).count();

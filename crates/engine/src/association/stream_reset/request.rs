@@ -132,12 +132,6 @@ impl StreamReset {
 }
 
 impl Association {
-    /// Empty is asked of the peer, nor to be asked.
-    #[inline]
-    pub(in crate::association) fn is_reconfig_idle(&self) -> bool {
-        self.stream_reset.is_empty() || self.stream_reset.is_idle()
-    }
-
     /// Lets streams begin again with sequence number 0: ours, those of the peer, or both; no stream named is all of
     /// them. Messages handed over before keep their place, later ones wait for the peer's answer; it comes as
     /// [`Event::StreamsReset`] or [`Event::ReconfigFailed`]. A peer that has a request of its own under way is asked
@@ -287,7 +281,7 @@ impl Association {
         r.leaves(&self.sender);
         let (path, attempts, params) = (r.path, r.attempts, r.params.clone());
         r.attempts = r.attempts.saturating_add(1);
-        let wait = self.doubled(self.rto(path), attempts);
+        let wait = self.config.timers.doubled(self.views.rto(&self.paths, &self.policies, path), attempts);
         if let Some(r) = self.stream_reset.request.as_mut() {
             r.deadline = now + wait;
         }
@@ -320,7 +314,7 @@ impl Association {
         tsns: Option<(Tsn, Tsn)>,
     ) {
         let Some(r) = self.stream_reset.request.as_ref().filter(|r| r.open.contains(&number)) else { return };
-        let wait = self.rto(r.path);
+        let wait = self.views.rto(&self.paths, &self.policies, r.path);
         let waits = what == result::IN_PROGRESS || self.asks_as_before(number, what);
         let Some(r) = self.stream_reset.request.as_mut() else { return };
         if waits {

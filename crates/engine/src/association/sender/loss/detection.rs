@@ -2,8 +2,11 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
+use crate::association::policies::facts::Facts;
 use crate::event::PathReason;
+use crate::path::PathTimer;
 use crate::path::flight::CopyRef;
+use crate::repair::TransmissionCause;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId, PathSet};
 use anabranch_policy::Asks;
@@ -11,7 +14,7 @@ use anabranch_policy::loss_cause::{Cause, LossEvent, LossKind};
 use anabranch_policy::loss_threshold::Verdict;
 use anabranch_policy::loss_timer::Probe;
 use anabranch_policy::path_quality::Notice;
-use anabranch_policy::recovery::{Loss, Pass};
+use anabranch_policy::recovery::Pass;
 use anabranch_policy::view::{CopyView, SackView};
 
 /// Which copies of a path may be missing.
@@ -35,7 +38,7 @@ impl Association {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
         if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
-            p.timers.reorder = None;
+            p.timers.stop(PathTimer::Reordering);
             match suspects {
                 Suspects::SentBefore(seq) => p.flight.copies_before(seq, &mut list),
                 Suspects::Holes => self.copies_in_holes(path, &mut list),
@@ -45,18 +48,18 @@ impl Association {
             self.scratch.copies = list;
             return;
         }
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         let (mut lost, mut highest) = (0, 0);
         for c in &list {
             match self.judge(path, c, sack, &facts) {
                 Verdict::Waiting => {}
                 Verdict::Lost => {
-                    lost += self.copy_lost(now, path, c, true);
+                    lost += self.copy_lost(now, path, c, TransmissionCause::Reports);
                     highest = highest.max(c.tsn);
                 }
                 Verdict::LostAt(t) => {
                     if let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) {
-                        p.timers.reorder = Some(p.timers.reorder.map_or(t, |o| o.min(t)));
+                        p.timers.expect_reordering_until(t);
                     }
                 }
             }
@@ -85,13 +88,7 @@ impl Association {
         }
     }
 
-    fn judge(
-        &mut self,
-        path: PathId,
-        c: &CopyRef,
-        sack: &SackView<'_>,
-        facts: &crate::association::policies::views::Facts,
-    ) -> Verdict {
+    fn judge(&mut self, path: PathId, c: &CopyRef, sack: &SackView<'_>, facts: &Facts) -> Verdict {
         let Some(chunk) = self.sender.board.get(c.tsn) else { return Verdict::Waiting };
         // A TSN is fast-retransmitted once (§7.2.4); only time-based detection may repeat.
         if chunk.fast_retransmitted && !self.policies.loss_threshold.repeats() {
@@ -119,22 +116,31 @@ impl Association {
         verdict
     }
 
-    /// Takes a lost copy off its path; marks the chunk when it was the last. Answers its payload bytes.
-    pub(in crate::association) fn copy_lost(&mut self, now: Instant, path: PathId, c: &CopyRef, fast: bool) -> u64 {
+    /// Takes a lost copy off its path; marks the chunk when it was the last, to be sent for the reason `why`. Answers its
+    /// payload bytes.
+    pub(in crate::association) fn copy_lost(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        c: &CopyRef,
+        why: TransmissionCause,
+    ) -> u64 {
+        let fast = why == TransmissionCause::Reports;
         let Some(chunk) = self.sender.board.get_mut(c.tsn) else { return 0 };
-        if chunk.copies.remove(path, c.tx_seq).is_none() {
-            return 0;
+        let Some(copy) = chunk.copies.remove(path, c.tx_seq) else { return 0 };
+        if let Some(log) = &mut self.sender.losses {
+            log.note(chunk.header.tsn, copy.sent_at, path);
         }
         let len = chunk.len();
         chunk.fast_retransmitted |= fast;
         chunk.timed_out = !fast;
         let last = chunk.copies.len() == 0;
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.flight_remove(c.tx_seq, len, true);
+            p.take_off(c.tx_seq, len, true);
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
         }
         if last {
-            self.sender.board.mark(c.tsn, now);
+            self.sender.board.mark(c.tsn, now, why);
         }
         len
     }
@@ -153,41 +159,43 @@ impl Association {
         bytes: u64,
         highest: u64,
     ) {
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        let c = &p.congestion;
-        let loss = Loss { in_episode: c.recovery_exit.is_some(), beyond: highest > c.recover_tsn };
+        let loss = p.congestion.place_loss(highest);
         let new_episode = kind == LossKind::Timeout || self.policies.recovery.begins(&loss);
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
-        let to = p.congestion.window.on_loss(&cx, path, &e, cause);
-        if let Some(followed) = p.congestion.followed.as_mut().filter(|_| new_episode) {
-            followed.timed = None;
+        if let Some(log) = &mut self.sender.losses {
+            log.name(path, cause);
+        }
+        let to = p.congestion.judge_loss(&cx, path, &e, cause);
+        if let Some(followed) = p.followed_mut().filter(|_| new_episode) {
+            followed.stop_timing();
         }
         if new_episode && cause != Cause::Reordering {
-            p.congestion.cwnd = to.cwnd.max(mtu);
-            p.congestion.ssthresh = to.ssthresh;
-            p.congestion.partial_bytes_acked = to.partial_bytes_acked;
-            p.congestion.growth_carry = 0;
+            p.congestion.cut(&to, mtu);
             p.counters.recoveries += 1;
         }
         match kind {
-            LossKind::FastRetransmit if new_episode => {
-                p.congestion.recovery_exit = p.flight.next_seq().checked_sub(1);
-                p.congestion.free_pass = self.policies.recovery.pass(true) != Pass::No;
-                self.note_recovery(path);
+            LossKind::FastRetransmit => {
+                if new_episode {
+                    p.congestion.begin_episode(p.flight.next_seq().checked_sub(1));
+                    p.congestion.note_sent_end(self.sender.board.sent_end() - 1);
+                    p.congestion.end_pass();
+                }
+                if self.policies.recovery.pass(new_episode) != Pass::No {
+                    p.congestion.give_pass();
+                }
             }
-            LossKind::FastRetransmit => p.congestion.free_pass |= self.policies.recovery.pass(false) != Pass::No,
             LossKind::Timeout => {
-                p.congestion.recovery_exit =
-                    p.congestion.recovery_exit.filter(|_| !self.policies.recovery.timeout_ends());
-                p.congestion.free_pass = true;
+                if self.policies.recovery.timeout_ends() {
+                    p.congestion.end_episode();
+                }
+                p.congestion.give_pass();
             }
         }
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         self.policies.coupling.on_loss(&cx, &e, cause);
         self.policies.path_quality.observe(&cx, Notice::Lost { path });
     }
@@ -198,23 +206,20 @@ impl Association {
         let backoff = self.policies.timer.expired(&v);
         let probing_window = self.probing_in_vain(path);
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.timers.t3 = None;
-            p.expiry.backoff = backoff;
-            p.expiry.last = Some(now);
-            p.expiry.consecutive_timeouts = p.expiry.consecutive_timeouts.saturating_add(1);
+            p.timers.stop(PathTimer::T3);
+            p.expiry.expire(now, backoff);
             p.counters.timeouts += 1;
-            p.progress.newest_acked_seq = None;
-            p.expiry.spared = 0;
+            p.progress.forget_proven();
         }
         self.views.note_timeout(path, now);
         self.note_expired(path);
         if !self.sender.copies_due.is_empty() {
             // What is sent again by T3 needs no probe beside it.
-            self.sender.copies_due.retain(|(_, p)| *p != path);
+            self.sender.copies_due.retain(|(_, p, _)| *p != path);
         }
         let lost = match self.policies.timer.overdue(&v) {
             Some(overdue) => self.give_up_overdue(now, path, overdue),
-            None => self.empty_path(now, path),
+            None => self.empty_path(now, path, TransmissionCause::Timer),
         };
         self.look_for_black_holes(now);
         self.mark_reneged(now);
@@ -227,22 +232,18 @@ impl Association {
     }
 
     /// Takes every copy off a path; chunks without another copy are marked. Answers the bytes.
-    pub(in crate::association) fn empty_path(&mut self, now: Instant, path: PathId) -> u64 {
+    pub(in crate::association) fn empty_path(&mut self, now: Instant, path: PathId, why: TransmissionCause) -> u64 {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
         if let Some(p) = self.paths.get(path.index()) {
             list.extend(p.flight.copies());
         }
-        let lost = list.iter().map(|c| self.copy_lost(now, path, c, false)).sum();
+        let lost = list.iter().map(|c| self.copy_lost(now, path, c, why)).sum();
         list.clear();
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(path.index()) {
-            p.timers.t3 = None;
-            p.timers.loss = None;
-            p.timers.probe = None;
-            p.expiry.probes = false;
-            p.timers.reorder = None;
-            p.timers.suspect = None;
+            p.timers.stop_for_data();
+            p.expiry.end_probe();
         }
         lost
     }
@@ -263,7 +264,7 @@ impl Association {
                 return true;
             }
             lost.extend(c.last_path.map(|p| (p, c.len())));
-            self.sender.board.mark(*tsn, now);
+            self.sender.board.mark(*tsn, now, TransmissionCause::Reports);
             false
         });
         self.sender.gaps.withdrawn = list;
@@ -279,7 +280,7 @@ impl Association {
         }
         let list: Vec<u64> = self.sender.board.iter().filter(|(_, c)| c.reneged).map(|(t, _)| t).collect();
         for t in list {
-            self.sender.board.mark(t, now);
+            self.sender.board.mark(t, now, TransmissionCause::Timer);
         }
     }
 
@@ -290,7 +291,7 @@ impl Association {
         let copies = c.copies.take_all();
         for l in copies.iter() {
             if let Some(p) = self.paths.get_mut(l.path.index()) {
-                p.flight_remove(l.tx_seq, len, false);
+                p.take_off(l.tx_seq, len, false);
             }
             if blame {
                 self.react(now, l.path, LossKind::FastRetransmit, len);
@@ -302,9 +303,8 @@ impl Association {
     pub(in crate::association) fn on_reorder_timer(&mut self, now: Instant, path: PathId) {
         let by_order = !self.policies.ask(Asks::ALL_COPIES);
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        p.timers.reorder = None;
-        let suspects =
-            if by_order { p.progress.newest_acked_seq.map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
+        p.timers.stop(PathTimer::Reordering);
+        let suspects = if by_order { p.progress.proven().map(Suspects::SentBefore) } else { Some(Suspects::Holes) };
         let Some(suspects) = suspects else { return };
         let flight: Vec<u32> = self.paths.iter().map(|p| p.flight.packets()).collect();
         let newest = vec![None; self.paths.len()];
@@ -324,11 +324,11 @@ impl Association {
 
     /// A probe before T3.
     pub(in crate::association) fn on_loss_timer(&mut self, now: Instant, path: PathId) {
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         let probe = {
             let cx = self.views.see(&mut self.paths, &self.policies, &facts);
             let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
-            p.timers.loss = None;
+            p.timers.stop(PathTimer::TailProbe);
             let board = &self.sender.board;
             let mut newest = p.flight.copies().rev().filter_map(|c| {
                 let chunk = board.get(c.tsn)?;
@@ -342,7 +342,7 @@ impl Association {
             Probe::Newest => self.queue_probe(path),
             Probe::MarkNewest(n) => {
                 let list: Vec<CopyRef> = self.paths[path.index()].flight.copies().rev().take(usize::from(n)).collect();
-                let lost = list.iter().map(|c| self.copy_lost(now, path, c, true)).sum();
+                let lost = list.iter().map(|c| self.copy_lost(now, path, c, TransmissionCause::Reports)).sum();
                 if lost > 0 {
                     self.react(now, path, LossKind::FastRetransmit, lost);
                     self.adjust_coupling(now);
@@ -361,7 +361,9 @@ impl Association {
         });
         let (Some(c), Some(p)) = (newest, self.paths.get_mut(path.index())) else { return };
         // A full window, which may all be lost, must not hold back what would show it (RFC 9002 §7.5).
-        p.expiry.probes |= p.flight.bytes() >= p.congestion.cwnd;
-        self.sender.copies_due.push_back((c.tsn, path));
+        if !p.congestion.has_room(p.flight.bytes()) {
+            p.expiry.allow_probe();
+        }
+        self.sender.copies_due.push_back((c.tsn, path, TransmissionCause::Probe));
     }
 }

@@ -1,7 +1,9 @@
 //! What an expiry of T3 gives up on its path, and whether it was needless to send that again.
 
 use crate::association::Association;
+use crate::path::PathTimer;
 use crate::path::flight::Packet;
+use crate::repair::TransmissionCause;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 
 /// Reports of duplicates that one SACK is read for.
@@ -15,7 +17,7 @@ impl Association {
         let Some(tsn) = oldest.filter(|tsn| self.sender.board.get(*tsn).is_some_and(|c| c.transmissions == 1)) else {
             return;
         };
-        p.expiry.about.note(tsn);
+        p.expiry.note_tsn(tsn);
     }
 
     /// The peer reports that it got these more than once: where an expiry repeated them, that was needless.
@@ -25,7 +27,7 @@ impl Association {
             for i in 0..self.paths.len() {
                 let mtu = self.paths.mtu();
                 let Some(p) = self.paths.get_mut(i) else { continue };
-                if p.expiry.about.take(tsn) {
+                if p.expiry.repeated_needlessly(tsn) {
                     let v = p.view(mtu, self.views.signals(PathId(i as u8)));
                     self.policies.timer.was_needless(&v);
                 }
@@ -36,7 +38,7 @@ impl Association {
     /// Takes off the path the oldest packet and whatever left so long ago; the rest stays in flight, and one packet may
     /// leave beside it.
     pub(in crate::association) fn give_up_overdue(&mut self, now: Instant, path: PathId, overdue: Duration) -> u64 {
-        let rto = self.rto(path);
+        let rto = self.views.rto(&self.paths, &self.policies, path);
         let Some(p) = self.paths.get_mut(path.index()) else { return 0 };
         let first = p.flight.oldest_seq();
         let mut list = core::mem::take(&mut self.scratch.copies);
@@ -45,16 +47,15 @@ impl Association {
             let old = |q: &Packet| now.since(q.sent_at) >= overdue;
             first == Some(c.tx_seq) || p.flight.packet(c.tx_seq).is_none_or(old)
         }));
-        let lost = list.iter().map(|c| self.copy_lost(now, path, c, false)).sum();
+        let lost = list.iter().map(|c| self.copy_lost(now, path, c, TransmissionCause::Timer)).sum();
         list.clear();
         self.scratch.copies = list;
         let Some(p) = self.paths.get_mut(path.index()) else { return lost };
-        p.expiry.spared = p.flight.packets();
-        if p.expiry.spared == 0 {
-            return lost + self.empty_path(now, path);
+        if !p.expiry.spare(p.flight.packets()) {
+            return lost + self.empty_path(now, path, TransmissionCause::Timer);
         }
-        p.timers.loss = None;
-        p.timers.t3 = Some(now + rto);
+        p.timers.stop(PathTimer::TailProbe);
+        p.timers.start_t3(now + rto);
         lost
     }
 }

@@ -15,6 +15,7 @@ use crate::association::Association;
 use crate::association::control::What;
 use crate::association::receive::Source;
 use crate::path::flight::CopyRef;
+use crate::repair::TransmissionCause;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::loss_cause::LossKind;
 use anabranch_policy::view::PathState;
@@ -68,15 +69,15 @@ impl Association {
             return false;
         }
         let confirmed = |p: &&crate::path::Path| {
-            (p.local, p.remote) == (from.local, from.remote)
-                && p.access.known_to_peer
-                && p.state != PathState::Unconfirmed
+            (p.local(), p.remote()) == (from.local, from.remote)
+                && p.access.is_known()
+                && p.state() != PathState::Unconfirmed
         };
-        let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id) else { return false };
+        let Some(path) = self.paths.iter().find(confirmed).map(|p| p.id()) else { return false };
         let room = bytes
             .len()
             .saturating_sub(self.handshake.auth().room())
-            .min(self.packet_size(path))
+            .min(self.paths.packet_size(path))
             .saturating_sub(REPORT_LEN);
         // Whole words, for padding counts too.
         let Some(shown) = bytes.get(..room / 4 * 4).filter(|s| s.len() >= LEAST_SHOWN) else { return false };
@@ -100,7 +101,7 @@ impl Association {
         if len != header + all || bytes.len() < needed || bytes.get(..needed) != c.payload.get(..needed) {
             return None;
         }
-        let lost = self.copy_lost(now, copy.path, &CopyRef { tx_seq: copy.tx_seq, tsn }, true);
+        let lost = self.copy_lost(now, copy.path, &CopyRef { tx_seq: copy.tx_seq, tsn }, TransmissionCause::Reports);
         (lost > 0).then_some((copy.path, lost))
     }
 }

@@ -3,37 +3,26 @@
 //! is over a round trip or two after its end, however long T3 has been backed off.
 
 use crate::association::Association;
-use crate::path::{Origin, Path};
+use crate::path::{Origin, Path, PathTimer};
+use crate::repair::TransmissionCause;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::{Duration, Instant, PathId};
-use anabranch_policy::timer::TimerPolicy;
 use anabranch_policy::view::{PathState, PathView};
 
 /// Less room than this in a packet is not worth a search.
 const CRUMB: usize = 20;
-
-/// When the next one may leave, after a packet on a path whose expiry is not answered.
-pub(in crate::association) fn next(
-    now: Instant,
-    v: &PathView,
-    timer: &dyn TimerPolicy,
-    rto_max: Duration,
-) -> Option<Instant> {
-    let interval = timer.probe_interval(v)?;
-    Some(now + interval.min(rto_max).max(Duration::from_millis(1)))
-}
 
 impl Association {
     /// The interval is over. While another path in use works, data goes there, and this one is its policy's affair;
     /// where none works it is the turn of whichever is used for want of a better one.
     pub(in crate::association) fn on_probe_timer(&mut self, now: Instant, id: PathId) {
         let usable = self.paths.usable();
-        let silent = |p: &Path| p.expiry.consecutive_timeouts > 0;
-        let alone = self.paths.iter().filter(|p| usable.has(p.id)).all(silent);
+        let silent = |p: &Path| p.expiry.is_silent();
+        let alone = self.paths.iter().filter(|p| usable.has(p.id())).all(silent);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.timers.probe = None;
-        if p.expiry.resumed.is_some() {
+        p.timers.stop(PathTimer::WindowProbe);
+        if p.expiry.has_resumed() {
             // What was overtaken is overdue now.
             return self.use_resumed_paths(now);
         }
@@ -44,14 +33,14 @@ impl Association {
             self.ask_unconfirmed(now);
             let turn = if usable.has(id) { Some(id) } else { usable.iter().next() };
             if let Some(p) = turn.and_then(|id| self.paths.get_mut(id.index())) {
-                p.expiry.probes = true;
+                p.expiry.allow_probe();
             }
             return;
         }
         let v = self.views.path(&mut self.paths, &self.policies, id);
-        let at = v.and_then(|v| next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max));
+        let at = v.and_then(|v| self.policies.window_probe(now, v));
         if let Some(p) = self.paths.get_mut(id.index()) {
-            p.timers.probe = at;
+            p.timers.plan_window_probe(at);
         }
     }
 
@@ -63,13 +52,12 @@ impl Association {
             let id = PathId(i as u8);
             let Some(p) = self.paths.get(i) else { continue };
             // Not one that the peer named: it may be a bystander's (RFC 5062 §2).
-            let own = matches!(p.origin, Origin::Handshake | Origin::AddedByUs);
-            let may_answer =
-                own && p.state == PathState::Unconfirmed && p.access.known_to_peer && !p.access.interface_down;
+            let own = matches!(p.origin(), Origin::Handshake | Origin::AddedByUs);
+            let may_answer = own && p.state() == PathState::Unconfirmed && p.access.is_open();
             if !may_answer {
                 continue;
             }
-            let asked = p.probing.pending.map(|h| h.sent_at);
+            let asked = p.probing.asked_at();
             if self.pause_in_the_dark(id).is_some_and(|d| asked.is_none_or(|t| now.since(t) >= d)) {
                 self.send_heartbeat(now, id);
             }
@@ -88,7 +76,7 @@ impl Association {
     /// The packet of a path that may send one beyond its window. Fresh data first: what is marked is older.
     #[inline]
     pub(in crate::association) fn transmit_probe(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        self.paths.iter().any(|p| p.expiry.probes) && self.transmit_beyond_window(now, out)
+        self.paths.iter().any(|p| p.expiry.may_probe()) && self.transmit_beyond_window(now, out)
     }
 
     #[inline(never)]
@@ -97,14 +85,14 @@ impl Association {
             return true;
         }
         // Where nothing waits for an answer the next data need no probe; else they leave when they come.
-        self.paths.iter_unseen().for_each(|p| p.expiry.probes &= p.flight.packets() > 0);
+        self.paths.iter_unseen().filter(|p| p.flight.packets() == 0).for_each(|p| p.expiry.end_probe());
         false
     }
 
     /// The oldest outstanding chunks of the path once more, as many as fit a packet.
     fn repeat_oldest(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let usable = self.paths.usable();
-        let Some(id) = self.paths.iter().find(|p| p.expiry.probes && usable.has(p.id)).map(|p| p.id) else {
+        let Some(id) = self.paths.iter().find(|p| p.expiry.may_probe() && usable.has(p.id())).map(|p| p.id()) else {
             return false;
         };
         self.scratch.packet.clear();
@@ -113,6 +101,7 @@ impl Association {
             return false;
         }
         self.make_room_for_copies(now, id);
+        self.sender.further = TransmissionCause::Probe;
         self.stats.retransmissions += self.scratch.packet.len() as u64;
         self.emit_data(now, id, out);
         true
@@ -120,12 +109,13 @@ impl Association {
 
     /// Fills what a packet of fresh data left free, which is on no path's account yet.
     pub(in crate::association) fn bundle_into_probe(&mut self, now: Instant, id: PathId, size: usize) {
-        if !self.paths.get(id.index()).is_some_and(|p| p.expiry.probes) {
+        if !self.paths.get(id.index()).is_some_and(|p| p.expiry.may_probe()) {
             return;
         }
         let fresh = self.scratch.packet.len();
         self.repeat_into(now, id, size);
         self.make_room_for_copies(now, id);
+        self.sender.further = TransmissionCause::Probe;
         for i in fresh..self.scratch.packet.len() {
             if let Some(tsn) = self.scratch.packet.get(i).copied() {
                 self.account(now, tsn, id, false);
@@ -136,7 +126,7 @@ impl Association {
 
     /// Adds to the packet what is marked and what is in flight on the path, the oldest first.
     fn repeat_into(&mut self, now: Instant, id: PathId, mut size: usize) {
-        let most = self.packet_size(id);
+        let most = self.paths.packet_size(id);
         let in_time = |c: &Chunk| c.deadline.is_none_or(|d| d > now);
         let may_repeat = |c: &Chunk| c.max_retransmissions.is_none_or(|m| c.transmissions <= m);
         let Some(p) = self.paths.get(id.index()) else { return };
@@ -146,7 +136,7 @@ impl Association {
                 break;
             }
             let Some(c) = self.sender.board.get(tsn) else { continue };
-            let len = self.chunk_len(c.payload.len());
+            let len = self.paths.chunk_len(c.payload.len());
             let waits = matches!(c.state, ChunkState::Marked | ChunkState::Outstanding);
             if waits && size + len <= most && in_time(c) && may_repeat(c) && !self.scratch.packet.contains(&tsn) {
                 size += len;
@@ -164,7 +154,7 @@ impl Association {
                 c.copies.iter().find(|l| l.path == id).map(|l| crate::path::flight::CopyRef { tx_seq: l.tx_seq, tsn });
             match oldest {
                 Some(copy) => {
-                    self.copy_lost(now, id, &copy, false);
+                    self.copy_lost(now, id, &copy, TransmissionCause::Probe);
                 }
                 None => self.scratch.packet.retain(|t| *t != tsn),
             }

@@ -2,7 +2,8 @@
 //! what the answer overtook is sent again, and the rest is timed anew.
 
 use crate::association::Association;
-use crate::path::{Path, Resumed};
+use crate::path::Path;
+use crate::repair::TransmissionCause;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
 
@@ -10,8 +11,6 @@ use anabranch_policy::view::PathState;
 const TICK: Duration = Duration::from_millis(1);
 /// What a longer packet or a busy peer may add to a steady round trip.
 const SPREAD: Duration = Duration::from_millis(10);
-/// Expiries in a row after which what is known of a path's window says as little as after idling.
-const DARK: u16 = 2;
 
 impl Association {
     /// `path` answered what left at `sent_at`; `surely` when nothing else can have been meant. The answer to something
@@ -19,21 +18,17 @@ impl Association {
     /// path's to an older one (Karn's rule).
     pub(in crate::association) fn note_resumed(&mut self, now: Instant, path: PathId, sent_at: Instant, surely: bool) {
         let Some(p) = self.paths.get_mut(path.index()) else { return };
-        if p.expiry.consecutive_timeouts == 0 && p.expiry.backoff == 0 || !self.policies.timer.resumes() {
+        if !p.expiry.awaits_answer() || !self.policies.timer.resumes() {
             return;
         }
         let srtt = p.rtt.srtt();
-        if surely || now.since(sent_at) <= srtt + (p.rtt.rttvar() * 4).max(srtt / 4).max(SPREAD) {
-            p.expiry.backoff = 0;
-        }
-        let before = p.expiry.resumed.unwrap_or_default();
-        let dark = before.dark || p.expiry.consecutive_timeouts >= DARK;
-        p.expiry.resumed = Some(Resumed { answered: before.answered.max(sent_at), dark });
+        let in_time = surely || now.since(sent_at) <= srtt + (p.rtt.rttvar() * 4).max(srtt / 4).max(SPREAD);
+        p.expiry.answer(sent_at, in_time);
     }
 
     /// Looks at what the paths that resumed still have in flight.
     pub(in crate::association) fn use_resumed_paths(&mut self, now: Instant) {
-        if self.paths.iter().any(|p| p.expiry.resumed.is_some()) {
+        if self.paths.iter().any(|p| p.expiry.has_resumed()) {
             self.resume_paths(now);
         }
     }
@@ -42,29 +37,29 @@ impl Association {
     fn resume_paths(&mut self, now: Instant) {
         for i in 0..self.paths.len() {
             let id = PathId(i as u8);
-            let Some(resumed) = self.paths.get_mut(i).and_then(|p| p.expiry.resumed.take()) else { continue };
+            let Some(resumed) = self.paths.get_mut(i).and_then(|p| p.expiry.take_resumed()) else { continue };
             if resumed.answered > Instant::ZERO {
                 self.repair_overtaken(now, id, resumed.answered);
             }
-            if let Some(d) = self.paths.get_mut(i).and_then(|p| p.mtu.discovery.as_mut()).filter(|_| resumed.dark) {
+            if let Some(d) = self.paths.get_mut(i).and_then(|p| p.mtu.discovery_mut()).filter(|_| resumed.dark) {
                 d.answers_again(now);
             }
             let initial = self.paths.initial_cwnd();
             if let Some(p) = self.paths.get_mut(i).filter(|_| resumed.dark) {
                 // It is no window of losses in a queue: what waits begins as on a path that idled (RFC 9260 §7.2.1).
-                p.congestion.cwnd = p.congestion.cwnd.max(initial);
+                p.congestion.widen(initial);
             }
             self.leave_for(now, id);
         }
-        self.opportunity();
+        self.sender.begin_opportunity(self.config.sending.max_burst, &self.policies, &mut self.paths);
     }
 
     /// What left on the path before `answered` did and should have been answered by now is lost, and the timer of the
     /// rest is the one of a path that works.
     fn repair_overtaken(&mut self, now: Instant, id: PathId, answered: Instant) {
-        let rto = self.rto(id);
+        let rto = self.views.rto(&self.paths, &self.policies, id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
-        p.expiry.consecutive_timeouts = 0;
+        p.expiry.end_row();
         // As much later as reordering may make it.
         let usual = p.rtt.srtt() + p.rtt.srtt() / 4;
         let mut again = None;
@@ -81,7 +76,7 @@ impl Association {
             let age = now.since(sent_at);
             let overtaken = sent_at < answered;
             if overtaken && age > usual || age >= rto {
-                self.copy_lost(now, id, c, false);
+                self.copy_lost(now, id, c, TransmissionCause::Timer);
             } else if overtaken {
                 again = again.or(Some(sent_at + usual + TICK));
             }
@@ -90,14 +85,11 @@ impl Association {
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(id.index()) {
             if again.is_some() {
-                (p.expiry.resumed, p.timers.probe) = (Some(Resumed { answered, dark: false }), again);
+                p.expiry.look_again(answered);
+                p.timers.plan_window_probe(again);
             }
             let at = p.flight.oldest_sent().map(|oldest| (oldest + rto).max(now + TICK));
-            p.timers.t3 = match (p.timers.t3, at) {
-                (Some(old), Some(at)) => Some(old.min(at)),
-                // Without anything in flight it watches over acknowledgements that were withdrawn.
-                (old, _) => old.filter(|_| self.sender.board.reneged() > 0),
-            };
+            p.timers.shorten_t3(at, self.sender.board.reneged() > 0);
         }
     }
 
@@ -106,10 +98,10 @@ impl Association {
         if !self.paths.usable().has(id) {
             return;
         }
-        let idle = |p: &Path| p.id == id || p.state == PathState::Active || p.flight.packets() == 0;
+        let idle = |p: &Path| p.id() == id || p.state() == PathState::Active || p.flight.packets() == 0;
         for i in 0..self.paths.len() {
             if self.paths.get(i).is_some_and(|p| !idle(p)) {
-                self.empty_path(now, PathId(i as u8));
+                self.empty_path(now, PathId(i as u8), TransmissionCause::Moved);
             }
         }
     }

@@ -21,7 +21,7 @@ impl Association {
         let copy = self.sender.board.get(tsn).and_then(|c| c.copies.iter().last().copied());
         if let Some(copy) = copy
             && let Some(p) = self.paths.get(copy.path.index())
-            && p.congestion.recovery_exit.is_none_or(|exit| copy.tx_seq > exit)
+            && p.congestion.is_after_episode(copy.tx_seq)
         {
             self.cut_for_mark(now, copy.path);
         }
@@ -32,21 +32,16 @@ impl Association {
 
     /// One cut for the packets in flight.
     fn cut_for_mark(&mut self, now: Instant, path: PathId) {
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         let mtu = self.paths.mtu();
         let Some(p) = self.paths.get_mut(path.index()) else { return };
         let e = LossEvent { path, kind: LossKind::FastRetransmit, bytes: 0, new_episode: true };
-        let to = p.congestion.window.on_loss(&cx, path, &e, Cause::Congestion);
-        p.congestion.cwnd = to.cwnd.max(mtu);
-        p.congestion.ssthresh = to.ssthresh;
-        p.congestion.partial_bytes_acked = to.partial_bytes_acked;
-        p.congestion.growth_carry = 0;
-        p.congestion.recovery_exit = p.flight.next_seq().checked_sub(1);
+        let to = p.congestion.judge_loss(&cx, path, &e, Cause::Congestion);
+        p.congestion.cut(&to, mtu);
+        p.congestion.begin_episode(p.flight.next_seq().checked_sub(1));
         p.counters.recoveries += 1;
         p.counters.cuts_by_mark += 1;
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         self.policies.coupling.on_loss(&cx, &e, Cause::Congestion);
         self.policies.path_quality.observe(&cx, Notice::Lost { path });
         self.adjust_coupling(now);

@@ -2,7 +2,8 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
-use anabranch_base::{Instant, PathId, Ppm};
+use crate::association::policies::facts::Facts;
+use anabranch_base::{Instant, PathId};
 use anabranch_policy::Asks;
 use anabranch_policy::ack_credit::PathAck;
 use anabranch_policy::coupling::Growth;
@@ -29,14 +30,13 @@ impl Association {
             cumulative_bytes: t.cumulative,
             fully_used: t.fully_used,
             oldest_advanced: match self.policies.expects_lowest_tsn() {
-                true => p.congestion.followed.as_ref().is_some_and(|f| f.pseudo.progress),
+                true => p.followed().is_some_and(|f| f.has_progressed()),
                 false => p.flight.expected_seq() > t.expected,
             },
             cumulative_advanced: advanced,
         };
         let mtu = self.paths.mtu();
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         let credited = self.policies.ack_credit.credit(&cx, &ack).min(t.bytes);
         let Some(p) = self.paths.get_for(i, Shown::Window) else { return };
         let on_path = AckOnPath {
@@ -46,25 +46,12 @@ impl Association {
             fully_used: t.fully_used,
             newest_seq: t.proven,
             rtt: t.newest.map(|n| now.since(n.sent_at)),
-            app_limited: p.progress.newest_at_send.app_limited,
+            app_limited: p.progress.at_send().app_limited,
         };
-        let change = p.congestion.window.on_ack(&cx, path, &on_path);
-        let recovering = p.congestion.recovery_exit.is_some() && !p.congestion.window.grows_in_recovery();
-        let grow = if recovering { 0 } else { change.grow };
-        let g = Growth { path, acked: credited, grow, fully_used: t.fully_used };
+        let proposal = p.congestion.judge_ack(&cx, path, &on_path);
+        let g = Growth { path, acked: credited, grow: proposal.grow(), fully_used: t.fully_used };
         let share = self.policies.coupling.scale(&cx, &g);
-        if let Some(window) = change.set {
-            (p.congestion.cwnd, p.congestion.ssthresh, p.congestion.growth_carry) =
-                (window.max(mtu), change.ssthresh, 0);
-            p.congestion.partial_bytes_acked = change.partial_bytes_acked;
-        } else if recovering {
-            p.congestion.ssthresh = change.ssthresh;
-        } else {
-            p.apply_growth(change, share);
-            if p.flight.bytes() == 0 {
-                p.congestion.partial_bytes_acked = 0;
-            }
-        }
+        p.congestion.grow(&proposal, share, mtu, p.flight.bytes() == 0);
         // The next path's growth sees it.
     }
 
@@ -89,7 +76,7 @@ impl Association {
 
     #[inline(never)]
     fn adjust_windows(&mut self, now: Instant) {
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         let mut out = core::mem::take(&mut self.scratch.adjust);
         out.clear();
         {
@@ -99,22 +86,9 @@ impl Association {
         for a in &out {
             let mtu = self.paths.mtu();
             if let Some(p) = self.paths.get_for(a.path.index(), Shown::Window) {
-                p.congestion.cwnd = a.to.cwnd.max(mtu);
-                p.congestion.ssthresh = a.to.ssthresh;
-                p.congestion.partial_bytes_acked = a.to.partial_bytes_acked;
+                p.congestion.set(&a.to, mtu);
             }
         }
         self.scratch.adjust = out;
-    }
-}
-
-impl crate::path::Path {
-    /// Applies a proposed growth by the share that coupling grants, keeping what is less than a byte.
-    fn apply_growth(&mut self, c: anabranch_policy::window::WindowChange, share: Ppm) {
-        let grant = c.grow.saturating_mul(u64::from(share.0)) + self.congestion.growth_carry;
-        self.congestion.cwnd = self.congestion.cwnd.saturating_add(grant / 1_000_000);
-        self.congestion.growth_carry = grant % 1_000_000;
-        self.congestion.partial_bytes_acked = c.partial_bytes_acked;
-        self.congestion.ssthresh = c.ssthresh;
     }
 }

@@ -9,7 +9,7 @@ use crate::event::CloseReason;
 use crate::tx::scoreboard::{ChunkState, LiveCopy};
 use anabranch_base::{Instant, Tsn};
 use anabranch_policy::Asks;
-use anabranch_policy::recovery::{Bursts, Pass, Progress};
+use anabranch_policy::recovery::{Bursts, Pass};
 use anabranch_policy::view::PathState;
 use anabranch_wire::{Cause, NrSack, Sack};
 
@@ -151,7 +151,7 @@ impl Association {
     fn note_answered_forward(&mut self, cum: u64) {
         let answered = self.sender.forward_sent.filter(|(to, _, _)| *to <= cum);
         if let Some(p) = answered.and_then(|(_, _, path)| self.paths.get_mut(path.index())) {
-            p.expiry.consecutive_timeouts = 0;
+            p.expiry.end_row();
         }
     }
 
@@ -161,12 +161,12 @@ impl Association {
         self.scratch.flight_before.clear();
         for i in 0..self.paths.len() {
             let Some(p) = self.paths.get_mut(i) else { continue };
-            if let Some(followed) = &mut p.congestion.followed {
-                followed.pseudo.progress = false;
+            if let Some(followed) = p.followed_mut() {
+                followed.begin_sack();
             }
             self.scratch.flight_before.push(p.flight.packets());
             self.scratch.acks.push(PathTally {
-                fully_used: p.flight.bytes() >= p.congestion.cwnd,
+                fully_used: !p.congestion.has_room(p.flight.bytes()),
                 oldest_before: p.flight.oldest_seq(),
                 expected: p.flight.expected_seq(),
                 ..PathTally::default()
@@ -228,19 +228,19 @@ impl Association {
     #[inline(never)]
     fn search_expected(&mut self) {
         for p in self.paths.iter_unseen() {
-            let (board, id) = (&self.sender.board, p.id);
-            if let Some(followed) = &mut p.congestion.followed {
-                followed.pseudo.search(|from, again| board.lowest_on(id, from, again));
+            let (board, id) = (&self.sender.board, p.id());
+            if let Some(followed) = p.followed_mut() {
+                followed.expect(|from, again| board.lowest_on(id, from, again));
             }
         }
     }
 
     /// A pass that the SACK before gave has had its chance, where it is only good until the next one.
     fn end_passes(&mut self) {
-        if self.paths.iter().any(|p| p.congestion.free_pass)
+        if self.paths.iter().any(|p| p.congestion.has_pass())
             && matches!(self.policies.recovery.pass(true), Pass::BeforeNextSack | Pass::OnItsPath)
         {
-            self.paths.iter_unseen().for_each(|p| p.congestion.free_pass = false);
+            self.paths.iter_unseen().for_each(|p| p.congestion.end_pass());
         }
     }
 
@@ -253,7 +253,7 @@ impl Association {
         let repaired = |c: &crate::tx::scoreboard::Chunk| c.fast_retransmitted || any && c.transmissions > 1;
         if self.sender.board.get(tsn).is_some_and(repaired) {
             self.sender.burst_armed = true;
-            self.opportunity();
+            self.sender.begin_opportunity(self.config.sending.max_burst, &self.policies, &mut self.paths);
         }
     }
 
@@ -269,9 +269,10 @@ impl Association {
             // The late arrival of what was given as lost says nothing about what left after that.
             self.scratch.highest_acked = self.scratch.highest_acked.max(Some(tsn));
         }
-        if let Some(followed) = last_path.and_then(|p| self.paths.get_mut(p.index())?.congestion.followed.as_mut()) {
-            followed.pseudo.acknowledged(tsn, cumulatively);
+        if let Some(followed) = last_path.and_then(|p| self.paths.get_mut(p.index())?.followed_mut()) {
+            followed.acknowledge(tsn, cumulatively);
         }
+        let mut answered = None;
         let Arrived { credited, latest, copies, on_one_path } = self.take_off_flight(now, tsn, len);
         if let (Some(copy), Some(t)) = (credited, credited.and_then(|c| self.scratch.acks.get_mut(c.path.index()))) {
             t.bytes += len;
@@ -280,9 +281,8 @@ impl Association {
             t.touched = true;
             t.gapped |= !cumulatively;
             t.cumulative += if cumulatively { len } else { 0 };
-            let followed = self.paths.get_mut(copy.path.index()).and_then(|p| p.congestion.followed.as_mut());
-            if let Some(followed) = followed.filter(|f| f.timed == Some(tsn)) {
-                followed.timed = None;
+            let followed = self.paths.get_mut(copy.path.index()).and_then(|p| p.followed_mut());
+            if followed.is_some_and(|f| f.end_timing(tsn)) {
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
             }
             // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.
@@ -304,11 +304,11 @@ impl Association {
             {
                 // What was sent before by another path may have come by that one: no path answers before its time, and
                 // none that failed on such a word (RFC 7829 §3.2, rule 9).
-                let failed = matches!(p.state, PathState::PotentiallyFailed | PathState::Inactive);
+                let failed = matches!(p.state(), PathState::PotentiallyFailed | PathState::Inactive);
                 if once || now.since(copy.sent_at) >= p.rtt.min_rtt() && !(several && failed) {
                     let owed_since = p.flight.oldest_sent().map_or(copy.sent_at, |o| o.min(copy.sent_at));
-                    p.health.answers.sample(now, p.health.contact.last_heard(), owed_since);
-                    self.path_answered(now, copy.path);
+                    p.health.measure_gap(now, owed_since);
+                    answered = Some(copy.path);
                 }
             }
         } else if state == ChunkState::Marked
@@ -317,11 +317,14 @@ impl Association {
             t.touched = true;
             // It was late, not lost, and came by no other way (RFC 7829 §3.2, rule 10).
             if let Some(p) = last_path.filter(|_| !several).and_then(|p| self.paths.get(p.index()))
-                && p.health.errors > 0
-                && p.state != PathState::Suspected
+                && p.health.errors() > 0
+                && p.state() != PathState::Suspected
             {
-                self.path_answered(now, p.id);
+                answered = Some(p.id());
             }
+        }
+        if let Some(path) = answered {
+            self.path_answered(now, path);
         }
     }
 
@@ -330,7 +333,7 @@ impl Association {
         if let Some(copy) = self.sender.board.get(tsn).and_then(|c| c.copies.single()) {
             self.sender.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
-                p.flight_remove(copy.tx_seq, len, false);
+                p.take_off(copy.tx_seq, len, false);
             }
             let latest = Some(copy).filter(|c| self.can_be_meant(now, c));
             return Arrived { credited: Some(copy), latest, copies: 1, on_one_path: true };
@@ -340,9 +343,9 @@ impl Association {
         let on_one_path = credited.is_some_and(|first| copies.iter().all(|c| c.path == first.path));
         for copy in copies.iter() {
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
-                p.flight_remove(copy.tx_seq, len, false);
+                p.take_off(copy.tx_seq, len, false);
                 if !on_one_path {
-                    p.health.contact.hear_shared(now);
+                    p.health.hear_shared(now);
                 }
             }
         }
@@ -370,7 +373,7 @@ impl Association {
             if t.bytes > 0 {
                 p.rate.on_delivered(arrived, t.own_bytes);
             }
-            let own = back.is_some_and(|(on, _)| on == p.id);
+            let own = back.is_some_and(|(on, _)| on == p.id());
             let timed = if self.policies.times_one() { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
             if let Some(sent_at) = timed {
                 let rtt = now.since(sent_at);
@@ -384,25 +387,21 @@ impl Association {
                 // Without stamps the way back takes what it takes at its best.
                 let back = if own { p.one_way.back_now() } else { back.and_then(|(_, takes)| takes) };
                 p.one_way.sample(now, rtt, back.unwrap_or(rtt / 2));
-                p.expiry.backoff = 0;
+                p.expiry.end_backoff();
             }
             if let Some(n) = t.newest {
-                let sample = p.rate.on_newest(arrived, n.sent_at, &p.progress.newest_at_send, p.rtt.srtt());
+                let sample = p.rate.on_newest(arrived, n.sent_at, p.progress.at_send(), p.rtt.srtt());
                 p.note_delivered(now, arrived, now.since(n.sent_at), t.bytes, t.packets.max(1), sample);
             } else if t.bytes > 0 {
                 p.note_delivered(now, arrived, p.rtt.last(), t.bytes, 1, None);
             }
-            p.progress.newest_acked_seq = p.progress.newest_acked_seq.max(t.proven);
+            p.progress.prove(t.proven);
             if t.touched {
-                p.expiry.consecutive_timeouts = 0;
+                p.expiry.end_row();
             }
-            let over = |exit: u64| {
-                let own = p.flight.oldest_seq().is_none_or(|s| s > exit);
-                let all = self.sender.board.cumulative() >= p.congestion.recover_tsn;
-                self.policies.recovery.over(&Progress { own, all })
-            };
-            if p.congestion.recovery_exit.is_some_and(over) {
-                p.congestion.recovery_exit = None;
+            let progress = p.congestion.progress(|| p.flight.oldest_seq(), self.sender.board.cumulative());
+            if progress.is_some_and(|so_far| self.policies.recovery.over(&so_far)) {
+                p.congestion.end_episode();
             }
         }
     }

@@ -2,9 +2,9 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
-use crate::association::path_table::rto;
+use crate::association::policies::facts::Facts;
 use crate::association::sender::loss::detection::Suspects;
-use crate::path::Path;
+use crate::path::{Path, PathTimer};
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Duration, Instant, PathId, PathSet, Tsn};
 use anabranch_policy::Asks;
@@ -18,8 +18,7 @@ impl Association {
         if !self.policies.ask(Asks::QUALITY) {
             return;
         }
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         for (i, t) in self.scratch.acks.iter().enumerate().filter(|(_, t)| t.bytes > 0) {
             let sent_at = t.oldest_sent.unwrap_or(now);
             let n = Notice::Acked { path: PathId(i as u8), bytes: t.bytes, sent_at };
@@ -85,7 +84,7 @@ impl Association {
         }
         for i in 0..self.paths.len() {
             if !by_order || self.overtaken(i, advanced).is_some() {
-                self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.timers.reorder = None);
+                self.paths.get_for(i, Shown::Nothing).into_iter().for_each(|p| p.timers.stop(PathTimer::Reordering));
             }
         }
         true
@@ -96,7 +95,7 @@ impl Association {
         let newly = self.scratch.acks.get(path).and_then(|t| t.proven);
         match self.paths.get(path) {
             // In fast recovery an advancing cumulative TSN counts every reported hole (§7.2.4).
-            Some(p) if advanced && p.congestion.recovery_exit.is_some() => p.progress.newest_acked_seq.or(newly),
+            Some(p) if advanced && p.congestion.in_recovery() => p.progress.proven().or(newly),
             _ => newly,
         }
     }
@@ -105,20 +104,20 @@ impl Association {
     #[inline(never)]
     pub(in crate::association) fn lowest_moved(&mut self, path: usize) -> bool {
         let Some(p) = self.paths.get(path) else { return false };
-        let before = p.congestion.followed.as_ref().and_then(|f| f.lowest);
+        let before = p.followed().and_then(|f| f.lowest());
         let here = |tsn: u64| {
             self.sender.board.get(tsn).is_some_and(|c| match c.state {
-                ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id),
-                ChunkState::Marked => c.last_path == Some(p.id),
+                ChunkState::Outstanding => c.copies.iter().any(|l| l.path == p.id()),
+                ChunkState::Marked => c.last_path == Some(p.id()),
                 _ => false,
             })
         };
         let first = before.unwrap_or(0).max(self.sender.board.cumulative() + 1);
         let now = if p.flight.bytes() == 0 { None } else { (first..self.sender.board.sent_end()).find(|t| here(*t)) };
-        if let Some(followed) = self.paths.get_for(path, Shown::Nothing).and_then(|p| p.congestion.followed.as_mut()) {
-            followed.lowest = now;
+        match self.paths.get_for(path, Shown::Nothing).and_then(|p| p.followed_mut()) {
+            Some(followed) => followed.move_lowest(now),
+            None => now.is_some(),
         }
-        now != before
     }
 
     /// T3 and its companions after an acknowledgement (§6.3.2).
@@ -138,58 +137,39 @@ impl Association {
             let Some(p) = self.paths.get_for(i, Shown::Nothing) else { continue };
             let (empty, rare) = (p.flight.oldest_seq().is_none(), asks.any(Asks::PROBE) || asks.any(Asks::SUSPECT));
             if empty && !rare && self.sender.board.reneged() == 0 {
-                p.timers.t3 = None;
+                p.timers.stop(PathTimer::T3);
             }
-            if !rare && (empty && self.sender.board.reneged() == 0 || !empty && !moved && p.timers.t3.is_some()) {
+            let runs = p.timers.runs(PathTimer::T3);
+            if !rare && (empty && self.sender.board.reneged() == 0 || !empty && !moved && runs) {
                 continue;
             }
             let cx = match facts {
                 Some(facts) => facts,
-                None => *facts.insert(self.facts(now)),
+                None => *facts.insert(Facts::of(now, &self.paths, &self.sender, &self.policies)),
             };
             let cx = self.views.see(&mut self.paths, &self.policies, &cx);
             let (Some(p), Some(v)) = (self.paths.get_for(i, Shown::Nothing), cx.path(PathId(i as u8))) else {
                 continue;
             };
-            let (timer, max) = (self.policies.timer.as_ref(), self.config.timers.rto_max);
             match (p.flight.oldest_seq(), p.flight.oldest_sent()) {
-                (Some(_), Some(oldest_sent)) if moved || p.timers.t3.is_none() => {
-                    let why = Arm::Progress { oldest_sent, old_deadline: p.timers.t3 };
-                    p.timers.t3 = Some(rto::t3(timer, max, &cx, v, why).max(now + Duration::from_micros(1)));
+                (Some(_), Some(oldest_sent)) if moved || !runs => {
+                    let why = Arm::Progress { oldest_sent, old_deadline: p.timers.deadline(PathTimer::T3) };
+                    p.timers.start_t3(self.policies.t3(&cx, v, why).max(now + Duration::from_micros(1)));
                 }
                 (Some(_), _) => {}
-                _ if self.sender.board.reneged() > 0 && p.id == PathId(0) => {
-                    if p.timers.t3.is_none() {
-                        p.timers.t3 = Some(rto::t3(timer, max, &cx, v, Arm::Started));
+                _ if self.sender.board.reneged() > 0 && p.id() == PathId(0) => {
+                    if !runs {
+                        p.timers.start_t3(self.policies.t3(&cx, v, Arm::Started));
                     }
                 }
-                _ => p.timers.t3 = None,
+                _ => p.timers.stop(PathTimer::T3),
             }
             if asks.any(Asks::PROBE) {
-                p.timers.loss = rto::probe(self.policies.loss_timer.as_ref(), max, &cx, v);
+                p.timers.plan_tail_probe(self.policies.tail_probe(&cx, v));
             }
             if asks.any(Asks::SUSPECT) {
                 p.suspect_at(self.policies.path_state.look_at(&cx, v));
             }
         }
-    }
-}
-
-impl Path {
-    /// Takes a copy off the flight and remembers the departure snapshot of the newest for the rate sample.
-    pub(in crate::association) fn flight_remove(&mut self, tx_seq: u64, len: u64, lost: bool) {
-        if !lost
-            && let Some(p) = self.flight.packet(tx_seq)
-            && (self.progress.newest_removed.is_none_or(|n| tx_seq > n))
-        {
-            self.progress.newest_at_send = p.at_send;
-            self.progress.newest_removed = Some(tx_seq);
-        }
-        if let Some(d) = &mut self.mtu.discovery
-            && let Some(p) = self.flight.packet(tx_seq).filter(|p| p.size > 0 && !p.counted_lost)
-        {
-            d.data_fate(p.sent_at, p.size.into(), lost);
-        }
-        self.flight.remove_copy(tx_seq, len, lost);
     }
 }

@@ -2,14 +2,14 @@
 
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
-use crate::association::path_table::rto;
-use crate::association::policies::views::{Facts, has_window};
-use crate::association::sender::loss::probes;
+use crate::association::policies::facts::Facts;
 use crate::association::transmit::start_packet;
+use crate::path::PathTimer;
 use crate::path::rate::DeliveredAtSend;
+use crate::repair::TransmissionCause;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState, LiveCopy};
-use anabranch_base::{Instant, PathId, PathSet, Rate};
+use anabranch_base::{Instant, PathId, PathSet};
 use anabranch_policy::Asks;
 use anabranch_policy::path_quality::Notice;
 use anabranch_policy::path_scheduler::Settled;
@@ -32,7 +32,7 @@ impl Association {
 
     #[inline]
     pub(in crate::association) fn transmit_retransmission(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        let nothing = !self.sender.board.has_marked() && self.paths.iter().all(|p| p.health.stalled_since.is_none());
+        let nothing = !self.sender.board.has_marked() && self.paths.iter().all(|p| p.health.stalled_since().is_none());
         if nothing || !self.transmit_marked(now, out) {
             return false;
         }
@@ -43,7 +43,7 @@ impl Association {
     fn transmit_marked(&mut self, now: Instant, out: &mut Transmit) -> bool {
         let (tsn, chunk, marked) = loop {
             self.give_up_marked(now);
-            self.settle_takeovers(now);
+            self.paths.settle_takeovers(now, &self.sender, &mut self.events);
             let Some(marked) = self.first_marked(now) else { return false };
             let Some(marked) = self.sender.board.get(marked).map(|c| c.view()) else { return false };
             let tsn = self.missing_before(&marked).unwrap_or(self.sender.board.extend(marked.tsn));
@@ -54,7 +54,7 @@ impl Association {
         };
         let Some(path) = self.retransmission_path(now, &marked) else { return false };
         self.scratch.packet.clear();
-        let mut size = COMMON_HEADER_LEN + self.chunk_len(chunk.len as usize);
+        let mut size = COMMON_HEADER_LEN + self.paths.chunk_len(chunk.len as usize);
         self.scratch.packet.push(tsn);
         self.bundle_marked(path, &mut size);
         self.bundle_outstanding(path, size);
@@ -62,10 +62,10 @@ impl Association {
         self.stats.retransmissions += self.scratch.packet.len() as u64 - u64::from(new);
         self.emit_data(now, path, out);
         if new {
-            let facts = self.facts(now);
+            let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
             self.settle_sent(&facts, Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
         }
-        self.settle_takeovers(now);
+        self.paths.settle_takeovers(now, &self.sender, &mut self.events);
         true
     }
 
@@ -73,7 +73,8 @@ impl Association {
     /// not. A full buffer drops what is above it and takes only that; and after an expiry of T3 one packet is in flight,
     /// so that the higher one, repeated for ever, would keep the lower one back for ever.
     fn missing_before(&self, marked: &ChunkView) -> Option<u64> {
-        let refused = self.peer_has_no_room_for(marked.len) || marked.timed_out && marked.transmissions >= REFUSED;
+        let refused =
+            self.sender.peer_has_no_room_for(marked.len) || marked.timed_out && marked.transmissions >= REFUSED;
         let next = self.sender.board.cumulative() + 1;
         let waits = |c: &Chunk| matches!(c.state, ChunkState::Waiting | ChunkState::Marked);
         (refused && self.sender.board.extend(marked.tsn) > next && self.sender.board.get(next).is_some_and(waits))
@@ -83,8 +84,7 @@ impl Association {
     /// The first of what is marked, in the order of the policy, which is asked about those that are new among them.
     fn first_marked(&mut self, now: Instant) -> Option<u64> {
         if self.sender.board.marked_needs_rank(now) {
-            let facts = self.facts(now);
-            let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+            let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
             while let Some((tsn, chunk)) = self.sender.board.take_unranked(now) {
                 let mut rank = self.policies.retransmission_order.rank(&cx, &chunk);
                 rank.until = rank.until.filter(|t| *t > now);
@@ -96,12 +96,12 @@ impl Association {
 
     /// Fills the packet with what is marked too, in the order of the policy. On the wire TSNs rise (§6.10).
     fn bundle_marked(&mut self, path: PathId, size: &mut usize) {
-        let most = self.packet_size(path);
+        let most = self.paths.packet_size(path);
         let leader = self.scratch.packet.first().copied();
         let mut aside = core::mem::take(&mut self.scratch.aside);
-        while *size + self.chunk_len(1) <= most && aside.len() < MOST_ASIDE {
+        while *size + self.paths.chunk_len(1) <= most && aside.len() < MOST_ASIDE {
             let Some(tsn) = self.sender.board.first_marked() else { break };
-            let len = self.sender.board.get(tsn).map_or(0, |c| self.chunk_len(c.payload.len()));
+            let len = self.sender.board.get(tsn).map_or(0, |c| self.paths.chunk_len(c.payload.len()));
             let Some(entry) = self.sender.board.take_first_marked() else { break };
             if Some(tsn) == leader {
                 continue;
@@ -123,13 +123,14 @@ impl Association {
         if !self.policies.retransmission_order.bundles_outstanding(v) {
             return;
         }
-        let most = self.packet_size(path);
+        let most = self.paths.packet_size(path);
         let Some(p) = self.paths.get(path.index()) else { return };
         for c in p.flight.copies().take(MOST_OUTSTANDING) {
             let Some(chunk) = self.sender.board.get(c.tsn) else { continue };
-            let len = self.chunk_len(chunk.payload.len());
+            let len = self.paths.chunk_len(chunk.payload.len());
             let fits = size + len <= most && !chunk.copies.is_full();
             if chunk.state == ChunkState::Outstanding && fits && !self.scratch.packet.contains(&c.tsn) {
+                self.sender.further = TransmissionCause::Bundled;
                 size += len;
                 self.scratch.packet.push(c.tsn);
             }
@@ -141,11 +142,14 @@ impl Association {
 
     /// Asks the retransmission policy; gates the answer by window and free passes.
     fn retransmission_path(&mut self, now: Instant, chunk: &ChunkView) -> Option<PathId> {
-        let mut candidates = self.taking_whole(self.paths.usable(), chunk.len);
-        let pass = self.paths.iter().position(|p| p.congestion.free_pass);
+        let mut candidates = match self.config.mtu.discovery {
+            Some(_) => self.paths.taking_whole(self.paths.usable(), chunk.len),
+            None => self.paths.usable(),
+        };
+        let pass = self.paths.iter().position(|p| p.congestion.has_pass());
         let at_home = pass.is_some() && self.policies.recovery.pass(true) == Pass::OnItsPath;
-        let own = |p: &&crate::path::Path| p.congestion.free_pass && at_home;
-        let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id).collect();
+        let own = |p: &&crate::path::Path| p.congestion.has_pass() && at_home;
+        let passes: PathSet = self.paths.iter().filter(own).map(|p| p.id()).collect();
         let bound = self.sender.board.get(self.sender.board.extend(chunk.tsn)).and_then(|c| c.bound);
         let bound = bound.filter(|b| candidates.has(*b));
         for _ in 0..PathSet::CAPACITY {
@@ -155,8 +159,7 @@ impl Association {
             let target = match bound {
                 Some(b) => Target::On(b),
                 None => {
-                    let facts = self.facts(now);
-                    let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+                    let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
                     let r = Retransmit { chunk, candidates, free_pass: pass.is_some(), passes };
                     self.policies.retransmission.target(&cx, &r)
                 }
@@ -172,12 +175,12 @@ impl Association {
                 c.bound = Some(id);
             }
             // Whatever the pass says: after an expiry one packet is in flight until it is answered (§7.2.3).
-            let alone = p.expiry.consecutive_timeouts == 0 || p.flight.packets() <= p.expiry.spared;
-            let passes = pass.is_some() && (p.congestion.free_pass || !at_home);
-            if has_window(p, now) || passes && alone {
+            let alone = p.expiry.allows_beside(p.flight.packets());
+            let passes = pass.is_some() && (p.congestion.has_pass() || !at_home);
+            if p.has_window(now) || passes && alone {
                 // The one packet that leaves whatever the window says has left.
                 if let Some(lossy) = pass {
-                    self.paths[lossy].congestion.free_pass = false;
+                    self.paths[lossy].congestion.end_pass();
                 }
                 self.policies.retransmission.settle();
                 return Some(id);
@@ -200,7 +203,7 @@ impl Association {
             self.account(now, tsn, path, i == 0);
         }
         self.scratch.packet = list;
-        let facts = self.facts(now);
+        let facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
         self.finish_data(now, path, &facts, out);
     }
 
@@ -215,7 +218,7 @@ impl Association {
         let (len, again) = (chunk.len(), chunk.transmissions > 0);
         if again && chunk.state == ChunkState::Outstanding {
             // Two copies live: a duplicate of them says nothing about a timeout.
-            self.paths.iter_unseen().for_each(|p| p.expiry.about.forget(tsn));
+            self.paths.iter_unseen().for_each(|p| p.expiry.forget_tsn(tsn));
         }
         // Of what a path shows, a further chunk of a packet changes no more than the bytes in flight.
         let shown = if first { Shown::Flight } else { Shown::FlightBytes };
@@ -232,34 +235,32 @@ impl Association {
         if again {
             let old = self.sender.board.get(tsn).and_then(|c| c.last_path);
             let old = old.and_then(|o| Some((o, self.paths.get_for(o.index(), Shown::Nothing)?)));
-            if let Some((o, followed)) = old.and_then(|(o, p)| Some((o, p.congestion.followed.as_mut()?))) {
-                followed.timed = followed.timed.filter(|t| *t != tsn);
-                followed.pseudo.sent_again(o == path);
+            if let Some((o, followed)) = old.and_then(|(o, p)| Some((o, p.followed_mut()?))) {
+                followed.send_again(tsn, o == path);
             }
             let p = self.paths.get_for(path.index(), Shown::Nothing);
-            if let Some(followed) = p.and_then(|p| p.congestion.followed.as_mut()) {
-                followed.pseudo.repairs();
+            if let Some(followed) = p.and_then(|p| p.followed_mut()) {
+                followed.repair();
             }
-        } else if let Some(followed) = &mut p.congestion.followed {
-            followed.timed.get_or_insert(tsn);
+        } else if let Some(followed) = p.followed_mut() {
+            followed.send(tsn);
         }
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
-        if self.policies.times_lowest_tsn()
-            && let Some(followed) = p.congestion.followed.as_mut().filter(|f| f.lowest.is_none_or(|l| tsn <= l))
-        {
-            followed.lowest = Some(tsn);
+        if self.policies.times_lowest_tsn() && p.followed_mut().is_some_and(|f| f.is_lowest(tsn)) {
             // It is the earliest now: T3 starts anew with it.
-            p.timers.t3 = None;
+            p.timers.stop(PathTimer::T3);
         }
         p.counters.data_sent += len;
         self.sender.user_data_at = Some(now);
         if again {
+            let why = if chunk.state == ChunkState::Outstanding { self.sender.further } else { chunk.cause };
+            self.stats.repairs.count(why);
             p.counters.data_retransmitted += len;
         } else {
             self.stats.chunks_sent[usize::from(chunk.header.flags.unordered)] += 1;
             self.sender.groups.taken(chunk.group, len);
         }
-        self.sender.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
+        self.sender.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 }, self.sender.further);
     }
 
     /// Encodes the booked packet, adds a SACK when it fits, starts timers.
@@ -277,7 +278,7 @@ impl Association {
         }
         if self.sender.forward_due || self.acknowledger.is_pending() {
             let chunks = list.iter().filter_map(|&t| self.sender.board.get(t));
-            let data_len = chunks.map(|c| self.chunk_len(c.payload.len())).sum();
+            let data_len = chunks.map(|c| self.paths.chunk_len(c.payload.len())).sum();
             self.bundle_forward_tsn(now, path, out, data_len);
             self.bundle_sack(now, path, out, data_len);
         }
@@ -324,39 +325,41 @@ impl Association {
 
     fn after_data(&mut self, now: Instant, path: PathId, facts: &Facts, payload: u64) {
         let Some(p) = self.paths.get_for(path.index(), Shown::Nothing) else { return };
-        p.congestion.burst_left = p.congestion.burst_left.saturating_sub(1);
+        let left = p.congestion.spend_burst();
         if self.policies.ask(Asks::REPAIRED) && self.policies.recovery.bursts() == Bursts::AfterRepair {
-            let left = p.congestion.burst_left;
-            self.share_burst(left);
+            // What is left is left for all paths. It is over with the packet that the window would have allowed.
+            self.paths.allow_burst(left);
+            let primary = self.paths.get(self.paths.primary().index());
+            let room = primary.is_some_and(|p| p.congestion.has_room(p.flight.bytes()));
+            self.sender.burst_armed &= left > 0 || !room;
         }
         let cx = self.views.see(&mut self.paths, &self.policies, facts);
         let (Some(v), Some(p)) = (cx.path(path), self.paths.get_for(path.index(), Shown::Nothing)) else { return };
-        p.pace.last_data_sent = Some(now);
-        p.expiry.probes = false;
-        if p.expiry.consecutive_timeouts > 0 {
-            p.timers.probe = probes::next(now, v, self.policies.timer.as_ref(), self.config.timers.rto_max);
+        p.pace.send(now);
+        p.expiry.end_probe();
+        if p.expiry.is_silent() {
+            p.timers.plan_window_probe(self.policies.window_probe(now, v));
         }
-        p.congestion.window.on_sent(now, p.flight.next_seq() - 1, v);
-        if let Some(rate) = p.congestion.window.pace(v).filter(|r| *r > Rate::ZERO) {
-            p.pace.next = p.pace.next.max(now) + rate.time_for(payload);
-            p.pace.pending = true;
+        if let Some(rate) = p.congestion.send(now, p.flight.next_seq() - 1, v) {
+            p.pace.take_time(now, rate, payload);
         }
         let asks = self.policies.asks();
-        if p.timers.t3.is_some() && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
+        let runs = p.timers.runs(PathTimer::T3);
+        if runs && !asks.any(Asks::PROBE) && !asks.any(Asks::SUSPECT) && !asks.any(Asks::QUALITY) {
             return;
         }
-        if p.timers.t3.is_none() {
-            p.timers.t3 = Some(rto::t3(self.policies.timer.as_ref(), self.config.timers.rto_max, &cx, v, Arm::Started));
+        if !runs {
+            p.timers.start_t3(self.policies.t3(&cx, v, Arm::Started));
         }
         if self.policies.ask(Asks::PROBE) {
-            p.timers.loss = rto::probe(self.policies.loss_timer.as_ref(), self.config.timers.rto_max, &cx, v);
+            p.timers.plan_tail_probe(self.policies.tail_probe(&cx, v));
         }
         if self.policies.ask(Asks::SUSPECT) {
             p.suspect_at(self.policies.path_state.look_at(&cx, v));
         }
         if self.policies.ask(Asks::QUALITY) {
             self.policies.path_quality.observe(&cx, Notice::Sent { path, bytes: payload });
-            p.pace.released += payload;
+            p.pace.release(payload);
         }
     }
 }

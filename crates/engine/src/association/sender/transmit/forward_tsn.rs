@@ -47,7 +47,7 @@ impl Association {
     #[inline(never)]
     fn bundle_due_forward_tsn(&mut self, now: Instant, path: PathId, out: &mut Transmit, room_needed: usize) {
         let point = self.sender.board.advance_ack_point(now);
-        let room = self.packet_size(path).saturating_sub(out.packet.len() + room_needed);
+        let room = self.paths.packet_size(path).saturating_sub(out.packet.len() + room_needed);
         let len = if self.peer.interleaving {
             FORWARD_TSN_LEN + 8 * self.collect_skipped_interleaved(point).1.len()
         } else {
@@ -68,7 +68,7 @@ impl Association {
             let point = self.collect_skipped(point);
             out.packet.push(&ForwardTsnOut { new_cum: Tsn(point as u32), streams: &self.scratch.skipped });
         }
-        self.sender.forward_timer = Some(now + self.rto(path));
+        self.sender.forward_timer = Some(now + self.views.rto(&self.paths, &self.policies, path));
         self.sender.forward_sent = Some((self.sender.board.advance_ack_point(now), now, path));
     }
 

@@ -1,10 +1,11 @@
 //! New data: the path scheduler proposes a chunk and a path, again and again until a packet is full; each answer is
 //! checked here and carried out or refused (ARCHITECTURE decision 4).
 
-use crate::association::policies::views::{Facts, has_window};
+use crate::association::policies::facts::{self, Facts};
 use crate::association::sender::give_up::is_partial;
 use crate::association::{Association, Undelivered};
 use crate::message::SendOptions;
+use crate::repair::TransmissionCause;
 use crate::settings::Nagle;
 use crate::transmit::Transmit;
 use crate::tx::send_queue::Fragment;
@@ -42,28 +43,31 @@ impl Association {
     pub(in crate::association) fn transmit_new(&mut self, now: Instant, out: &mut Transmit) -> bool {
         self.sender.scheduler_wakeup = None;
         let repairs_wait = self.sender.board.has_marked() && self.policies.recovery.repairs_first();
-        if self.sender.scheduler_blocked || self.paths.is_confirming() && self.is_confirming() || repairs_wait {
+        if self.sender.scheduler_blocked || self.waits_for_confirmation() || repairs_wait {
             return false;
         }
         if self.sender.queue.is_empty() && self.sender.board.ahead().is_empty() {
-            self.note_app_limited(now);
+            self.paths.note_app_limited(now);
             return false;
         }
         if self.sender.user_sends && self.config.sending.nagle != Nagle::Off && self.waits_for_more() {
             return false;
         }
-        let eligible = self.eligible(now);
+        let open = facts::eligible(now, &self.paths, &self.sender, &self.policies);
         let nothing_to_ask = !self.policies.ask(Asks::OUTCOMES)
             && !self.policies.ask(Asks::LOOK_AHEAD)
             && !self.sender.board.ahead().is_empty();
-        if eligible.is_empty() && nothing_to_ask && !self.give_up_ahead(now) {
+        if open.is_empty() && nothing_to_ask && !self.give_up_ahead(now) {
             self.sender.fresh_opportunity = false;
             self.scratch.packet.clear();
             return false;
         }
         // What was given up meanwhile may have made room.
-        let eligible = if eligible.is_empty() { self.eligible(now) } else { eligible };
-        let mut facts = self.facts_with(now, eligible);
+        let open = match open.is_empty() {
+            true => facts::eligible(now, &self.paths, &self.sender, &self.policies),
+            false => open,
+        };
+        let mut facts = Facts::with(now, open, &self.paths, &self.sender, &self.policies);
         if core::mem::take(&mut self.sender.fresh_opportunity) && self.policies.ask(Asks::OUTCOMES) {
             let cx = self.views.see(&mut self.paths, &self.policies, &facts);
             let queue = self.sender.board.ahead_view();
@@ -73,7 +77,7 @@ impl Association {
         let mut packet = Building { on: None, size: COMMON_HEADER_LEN, stream: StreamId(0) };
         for _ in 0..MAX_ASKS {
             if packet.on.is_none() && self.give_up_ahead(now) {
-                facts = self.facts(now);
+                facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
             }
             if self.policies.ask(Asks::PACKETS) {
                 self.tell_room(&packet);
@@ -88,6 +92,12 @@ impl Association {
         self.finish_data(now, path, &facts, out);
         self.sender.window_spent |= facts.eligible.is_empty();
         true
+    }
+
+    /// Has a path to answer before data may leave?
+    fn waits_for_confirmation(&mut self) -> bool {
+        self.paths.is_confirming()
+            && self.paths.goes_on_confirming(&self.addresses, self.config.failure.max_path_retrans)
     }
 
     /// Less than a packet, while an answer is on its way (Nagle). The end of a message that takes several packets does
@@ -111,7 +121,7 @@ impl Association {
     /// One question to the scheduler, and what its answer leads to. Keeps `facts` true.
     fn ask_scheduler(&mut self, now: Instant, facts: &mut Facts, packet: &mut Building) -> Step {
         let Some(next_len) = self.sender.board.ahead().first().map(|c| c.len) else {
-            self.note_app_limited(now);
+            self.paths.note_app_limited(now);
             return Step::Done;
         };
         if facts.eligible.is_empty() {
@@ -125,7 +135,7 @@ impl Association {
         if let Some(path) = packet.on
             && shown == 1
             && !self.policies.ask(Asks::OUTCOMES)
-            && packet.size + self.chunk_len(next_len as usize) > self.packet_size(path)
+            && packet.size + self.paths.chunk_len(next_len as usize) > self.paths.packet_size(path)
         {
             return Step::Done;
         }
@@ -148,7 +158,7 @@ impl Association {
             Decision::Blocked => {
                 if packet.on.is_none() {
                     // What the scheduler keeps off a path that is open shows nothing of what it would carry.
-                    self.note_app_limited(now);
+                    self.paths.note_app_limited(now);
                     self.sender.scheduler_blocked = true;
                     self.settle(now, &Settled::Blocked);
                 }
@@ -166,18 +176,18 @@ impl Association {
         if packet.on.is_none() && is_partial(chunk) {
             let chunk = *chunk;
             if self.give_up_chosen(now, &chunk) {
-                *facts = self.facts(now);
+                *facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
                 return Step::Again;
             }
         }
-        let len = self.chunk_len(chunk_len as usize);
+        let len = self.paths.chunk_len(chunk_len as usize);
         // It need not be the one that was asked about; alone it may be a probe all the same.
         let hole = || index < self.sender.board.ahead_holes();
-        if chunk_len > facts.peer_rwnd && !hole() && !self.nothing_in_flight() {
+        if chunk_len > facts.peer_rwnd && !hole() && !self.sender.has_nothing_in_flight() {
             return Step::Done;
         }
         // The first one leaves however small the path has become since it was cut (§6.9).
-        let full = |p| p != path || packet.size + len > self.packet_size(path);
+        let full = |p| p != path || packet.size + len > self.paths.packet_size(path);
         if packet.on.is_some_and(|p| full(p) || self.policies.ask(Asks::PACKETS) && stream != packet.stream) {
             return Step::Done;
         }
@@ -186,7 +196,7 @@ impl Association {
         packet.on = Some(path);
         packet.size += len;
         packet.stream = stream;
-        self.facts_after_taking(facts, path);
+        facts.note_taking(path, &self.paths, &self.sender, &self.policies);
         self.settle_sent(facts, Settled::Sent { tsn: chunk_tsn, path, len: chunk_len });
         Step::Again
     }
@@ -207,14 +217,14 @@ impl Association {
         let Some(chunk) = self.sender.board.ahead().get(index).copied() else { return self.refuse(now) };
         let Some(path) = paths.iter().next() else { return self.refuse(now) };
         if self.give_up_chosen(now, &chunk) {
-            *facts = self.facts(now);
+            *facts = Facts::of(now, &self.paths, &self.sender, &self.policies);
             return Step::Again;
         }
         let tsn = self.sender.board.extend(chunk.tsn);
         self.take_for_packet(now, tsn, path, true);
-        self.sender.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));
+        self.sender.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p, TransmissionCause::Copy)));
         packet.on = Some(path);
-        self.facts_after_taking(facts, path);
+        facts.note_taking(path, &self.paths, &self.sender, &self.policies);
         self.settle_sent(facts, Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
         Step::Done
     }
@@ -243,14 +253,13 @@ impl Association {
 
     #[inline(never)]
     fn tell_scheduler(&mut self, now: Instant, outcome: &Settled) {
-        let facts = self.facts(now);
-        let cx = self.views.see(&mut self.paths, &self.policies, &facts);
+        let cx = self.views.look(now, &mut self.paths, &self.sender, &self.policies);
         self.policies.path_scheduler.settle(&cx, outcome);
     }
 
     /// Says for how much payload the packet has room, to a stream scheduler that fills packets.
     fn tell_room(&mut self, packet: &Building) {
-        let room = |p| self.packet_size(p).saturating_sub(packet.size + self.chunk_len(0)) as u64;
+        let room = |p| self.paths.packet_size(p).saturating_sub(packet.size + self.paths.chunk_len(0)) as u64;
         let room = packet.on.filter(|_| !self.policies.ask(Asks::LOOK_AHEAD)).map(room);
         self.policies.stream_scheduler.packet(room);
     }
@@ -263,7 +272,7 @@ impl Association {
         } else {
             LookAhead::ONE
         };
-        if !self.is_reconfig_idle() && self.stream_reset.suspends_data() {
+        if !self.stream_reset.is_idle() && self.stream_reset.suspends_data() {
             return;
         }
         if want.when_drained && !self.sender.board.ahead().is_empty() {
@@ -278,7 +287,7 @@ impl Association {
         }
         // Cut or not, a piece counts as unsent; only what was given up meanwhile does not.
         if self.sender.board.end() > before && want.bytes > 0 {
-            self.facts_after_cutting(facts);
+            facts.note_cutting(&self.sender);
             if self.policies.ask(Asks::OUTCOMES) {
                 let cx = self.views.see(&mut self.paths, &self.policies, facts);
                 let queue = self.sender.board.ahead_view();
@@ -329,13 +338,5 @@ impl Association {
         let (f, given_up) = self.sender.queue.next(max, policies.stream_scheduler.as_mut(), expired);
         self.stats.abandoned_unsent += given_up;
         f
-    }
-
-    pub(in crate::association) fn note_app_limited(&mut self, now: Instant) {
-        for p in self.paths.iter_unseen() {
-            if has_window(p, now) || p.congestion.window.paces() && p.flight.bytes() < p.congestion.cwnd {
-                p.rate.app_limited(p.flight.bytes());
-            }
-        }
     }
 }

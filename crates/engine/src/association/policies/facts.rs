@@ -1,0 +1,113 @@
+//! What policies are shown of the association beside its paths, and where new data may leave.
+
+use super::set::Policies;
+use crate::association::path_table::PathTable;
+use crate::association::sender::Sender;
+use crate::path::Path;
+use anabranch_base::{Instant, PathId, PathSet, Ppm, Rate};
+use anabranch_policy::Asks;
+use anabranch_policy::buffer::Share;
+
+/// Facts of a moment, gathered before policies are borrowed.
+#[derive(Clone, Copy)]
+pub(in crate::association) struct Facts {
+    pub now: Instant,
+    pub eligible: PathSet,
+    pub primary: PathId,
+    pub peer_rwnd: u64,
+    pub outstanding: u64,
+    pub unsent: u64,
+    pub initial_cwnd: u64,
+    pub aggregate_window: Option<u64>,
+    pub send_buffer_fill: Ppm,
+    pub data_sent_at: Option<Instant>,
+    pub class_rates: [Rate; 3],
+}
+
+impl Facts {
+    /// What is so now.
+    pub fn of(now: Instant, paths: &PathTable, sender: &Sender, policies: &Policies) -> Facts {
+        Facts::with(now, eligible(now, paths, sender, policies), paths, sender, policies)
+    }
+
+    /// What is so now, where the eligible paths are known.
+    #[inline]
+    pub fn with(now: Instant, eligible: PathSet, paths: &PathTable, sender: &Sender, policies: &Policies) -> Facts {
+        Facts {
+            now,
+            eligible,
+            primary: paths.primary(),
+            peer_rwnd: sender.peer_rwnd(policies),
+            outstanding: sender.outstanding_bytes(),
+            unsent: sender.unsent_bytes(),
+            initial_cwnd: paths.initial_cwnd(),
+            aggregate_window: if policies.ask(Asks::PUBLISH) { policies.coupling.aggregate_window() } else { None },
+            send_buffer_fill: sender.fill(),
+            data_sent_at: paths.iter().filter_map(|p| p.pace.last_data_sent()).max(),
+            class_rates: sender.class_rates(now),
+        }
+    }
+
+    /// Messages were cut, of which some may have been given up: nothing else differs.
+    pub fn note_cutting(&mut self, sender: &Sender) {
+        (self.unsent, self.send_buffer_fill) = (sender.unsent_bytes(), sender.fill());
+    }
+
+    /// A chunk of the look-ahead was booked on `path`.
+    pub fn note_taking(&mut self, path: PathId, paths: &PathTable, sender: &Sender, policies: &Policies) {
+        self.note_cutting(sender);
+        self.outstanding = sender.outstanding_bytes();
+        self.peer_rwnd = sender.peer_rwnd(policies);
+        if !paths.get(path.index()).is_some_and(|p| has_room(p, self.now, paths, sender, policies)) {
+            self.eligible = self.eligible.without(path);
+        }
+    }
+}
+
+/// Paths on which new data may leave now.
+#[inline]
+pub(in crate::association) fn eligible(
+    now: Instant,
+    paths: &PathTable,
+    sender: &Sender,
+    policies: &Policies,
+) -> PathSet {
+    let (mut open, mut active, mut standby) = (PathSet::EMPTY, false, false);
+    let holds = sender.holds_place(policies);
+    for p in paths.iter().filter(|p| p.is_in_use()) {
+        (active, standby) = (true, standby | p.access.is_standby());
+        let simple = !holds && !policies.ask(Asks::SHARE);
+        if p.has_window(now) && (simple || has_room(p, now, paths, sender, policies)) {
+            open = open.with(p.id());
+        }
+    }
+    if active && !standby {
+        return open;
+    }
+    let usable = paths.usable();
+    let open = paths.iter().filter(|p| usable.has(p.id()) && has_room(p, now, paths, sender, policies));
+    open.map(|p| p.id()).collect()
+}
+
+/// One more packet of new data may leave on this path.
+fn has_room(p: &Path, now: Instant, paths: &PathTable, sender: &Sender, policies: &Policies) -> bool {
+    let held = if sender.holds_place(policies) { sender.marked_bytes_on(p.id()) } else { 0 };
+    p.has_window(now)
+        && (p.expiry.may_probe() || p.congestion.has_room(p.flight.bytes() + held))
+        && (!policies.ask(Asks::SHARE) || has_share(p, paths, sender, policies))
+}
+
+/// One more packet is within the path's part of the buffers.
+#[inline(never)]
+fn has_share(p: &Path, paths: &PathTable, sender: &Sender, policies: &Policies) -> bool {
+    let active = paths.iter().filter(|p| p.is_in_use()).count();
+    let share = Share {
+        paths: active as u64,
+        on_path: p.flight.bytes(),
+        outstanding: sender.outstanding_bytes(),
+        packet: paths.mtu(),
+        send_buffer: sender.buffer(),
+        peer_rwnd: sender.peer_rwnd(policies),
+    };
+    p.flight.bytes() == 0 || policies.buffer.allows(&share)
+}

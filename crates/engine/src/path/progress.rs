@@ -1,0 +1,109 @@
+//! What was acknowledged last on a path, and how it had left.
+
+use super::Path;
+use super::rate::DeliveredAtSend;
+
+/// The newest packets of which something was acknowledged.
+#[derive(Debug, Default)]
+pub(crate) struct Progress {
+    /// Newest serial that an acknowledgement proves to have arrived, since T3 expired last.
+    proven: Option<u64>,
+    /// Newest serial that was taken off the flight as acknowledged, and what was so when it left.
+    newest: Option<u64>,
+    at_send: DeliveredAtSend,
+}
+
+impl Progress {
+    /// An acknowledgement proves that the packet with this serial arrived, if it proves any.
+    pub fn prove(&mut self, tx_seq: Option<u64>) {
+        self.proven = self.proven.max(tx_seq);
+    }
+
+    /// What left before this serial may be missing.
+    pub fn proven(&self) -> Option<u64> {
+        self.proven
+    }
+
+    /// T3 expired: what arrived before says nothing about what leaves now.
+    pub fn forget_proven(&mut self) {
+        self.proven = None;
+    }
+
+    /// Something of the packet with this serial was acknowledged. The newest packet counts, of several the first time.
+    #[inline]
+    fn arrive(&mut self, tx_seq: u64, at_send: &DeliveredAtSend) {
+        if self.newest.is_none_or(|n| tx_seq > n) {
+            self.at_send = *at_send;
+            self.newest = Some(tx_seq);
+        }
+    }
+
+    /// How things stood when the newest packet that was acknowledged had left.
+    pub fn at_send(&self) -> &DeliveredAtSend {
+        &self.at_send
+    }
+}
+
+impl Path {
+    /// Takes a copy of `len` bytes off the flight, as lost or not. Of one that was not, the departure counts for the rate
+    /// sample.
+    pub fn take_off(&mut self, tx_seq: u64, len: u64, lost: bool) {
+        if !lost && let Some(p) = self.flight.packet(tx_seq) {
+            self.progress.arrive(tx_seq, &p.at_send);
+        }
+        if let Some(d) = self.mtu.discovery_mut()
+            && let Some(p) = self.flight.packet(tx_seq).filter(|p| p.size > 0 && !p.counted_lost)
+        {
+            d.data_fate(p.sent_at, p.size.into(), lost);
+        }
+        self.flight.remove_copy(tx_seq, len, lost);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sent(delivered: u64) -> DeliveredAtSend {
+        DeliveredAtSend { delivered, ..DeliveredAtSend::default() }
+    }
+
+    /// In whatever order they are acknowledged, the rate is sampled from the newest packet.
+    #[test]
+    fn the_newest_packet_counts_in_any_order() {
+        let serials: Vec<u64> = (0..7).collect();
+        for turn in 0..serials.len() {
+            let mut order = serials.clone();
+            order.rotate_left(turn);
+            let mut p = Progress::default();
+            let mut newest = 0;
+            for s in order {
+                p.arrive(s, &sent(s * 100));
+                newest = newest.max(s);
+                assert_eq!(p.at_send().delivered, newest * 100, "{turn}");
+            }
+        }
+    }
+
+    #[test]
+    fn chunks_of_one_packet_count_once() {
+        let mut p = Progress::default();
+        p.arrive(3, &sent(300));
+        p.arrive(3, &sent(400));
+        assert_eq!(p.at_send().delivered, 300);
+    }
+
+    #[test]
+    fn what_is_proven_rises_until_t3_expires() {
+        let mut p = Progress::default();
+        for (seq, expected) in
+            [(None, None), (Some(5), Some(5)), (Some(2), Some(5)), (None, Some(5)), (Some(9), Some(9))]
+        {
+            p.prove(seq);
+            assert_eq!(p.proven(), expected);
+        }
+        p.forget_proven();
+        p.prove(Some(4));
+        assert_eq!(p.proven(), Some(4));
+    }
+}

@@ -1,0 +1,23 @@
+//! When one more packet may leave on a path.
+
+use super::Path;
+use anabranch_base::{Duration, Instant, Rate};
+
+/// Packets that are paced leave together where they are due within this time: a timer for each costs more than it
+/// smooths. On a fast path a timer each millisecond does too, and its queue takes more.
+const PACED_TOGETHER: Duration = Duration::from_millis(1);
+const FAST_TOGETHER: Duration = Duration::from_millis(3);
+const FAST: Rate = Rate::from_bits_per_sec(30_000_000);
+
+impl Path {
+    /// Window, burst and pace allow one more packet. After a timeout a single one may be in flight until something is
+    /// acknowledged, however small it is (RFC 9260 §7.2.1); or one beyond the window, to see whether the path works.
+    pub fn has_window(&self, now: Instant) -> bool {
+        let proven = self.expiry.allows_beside(self.flight.packets());
+        let known = self.capacity.rate();
+        let together = if known >= FAST { FAST_TOGETHER } else { PACED_TOGETHER };
+        let burst = self.congestion.allows_burst(known > Rate::ZERO);
+        let room = self.expiry.may_probe() || proven && self.congestion.has_room(self.flight.bytes());
+        room && burst && self.pace.allows(now, together)
+    }
+}
