@@ -155,7 +155,8 @@ impl<'t> Reader<'t> {
     /// The mean over seeds of a metric at a point, averaged within each seed over the keys of `q.average`.
     fn mean(&self, q: Quantity<'_>, at: &Point) -> Result<Estimator, Gap> {
         let by_seed = self.by_seed(q, at)?;
-        Estimator::mean(&by_seed).ok_or_else(|| self.no_runs(at))
+        let metric = self.table.metrics.iter().find(|m| m.name == q.metric);
+        metric.and_then(|m| m.mean(&by_seed)).ok_or_else(|| self.no_runs(at))
     }
 
     /// The metric of each seed at a point, averaged over the keys of `q.average`.
