@@ -48,6 +48,8 @@ impl Claim {
             ("turns", !self.turns.is_empty(), kind == K::Shape, kind == K::Shape),
             ("signs", !self.signs.is_empty(), kind == K::Signs, kind == K::Signs),
             ("printed", self.printed.is_some(), kind == K::Value, quantity && !trend),
+            ("printed-runs", self.printed_runs.is_some(), false, kind == K::Value),
+            ("conditional", self.conditional.is_some(), false, kind == K::Value),
             ("tolerance", self.tolerance.is_some(), kind == K::Equal, matches!(kind, K::Value | K::Equal)),
             ("above", self.above.is_some(), false, kind == K::Bound),
             ("below", self.below.is_some(), false, kind == K::Bound),
@@ -76,6 +78,9 @@ impl Claim {
         if numbers.flatten().chain(printed).any(|v| !v.is_finite()) {
             return Err("its numbers must be finite".into());
         }
+        if self.printed_runs == Some(0) {
+            return Err("`printed-runs` is 1 or more".into());
+        }
         if [self.tolerance, self.margin].into_iter().flatten().any(|v| v < 0.0) {
             return Err("`tolerance` and `margin` cannot be negative".into());
         }
@@ -103,7 +108,35 @@ impl Claim {
         for shape in meant {
             self.fits(shape)?;
         }
-        Ok(())
+        self.conditions(scenarios)
+    }
+
+    /// The claim must be one of each scenario that shows what it hangs on.
+    fn conditions(&self, scenarios: &[Shape<'_>]) -> Result<(), String> {
+        let Some(c) = &self.conditional else { return Ok(()) };
+        let inside = |what: String| format!("`conditional`: {what}");
+        let find = |name: &str| {
+            let found = scenarios.iter().find(|s| s.name == name);
+            found.ok_or_else(|| inside(format!("there is no scenario `{name}`")))
+        };
+        let Some(key) = &c.key else {
+            let names = c.scenario.as_ref().map_or(&[][..], |s| s.all());
+            if names.is_empty() || !c.values.is_empty() {
+                return Err(inside("needs the sweep `key`, or a scenario for each setting".into()));
+            }
+            return names.iter().try_for_each(|n| self.under(Some(n), None).fits(find(n)?).map_err(inside));
+        };
+        let shape = match (c.only(self), scenarios) {
+            (Some(name), _) => find(name)?,
+            (None, [only]) => only,
+            (None, _) => return Err(inside("`scenario` must name the one that sweeps the key".into())),
+        };
+        let swept = shape.keys.iter().find(|k| k.0 == key).map(|k| k.1).unwrap_or_default();
+        let values = if c.values.is_empty() { swept } else { &c.values };
+        if values.len() < 2 {
+            return Err(inside(format!("`{key}` needs two values or more in scenario `{}`", shape.name)));
+        }
+        values.iter().try_for_each(|v| self.under(None, Some((key, v))).fits(shape).map_err(inside))
     }
 
     fn fits(&self, shape: &Shape<'_>) -> Result<(), String> {

@@ -1,9 +1,13 @@
 //! What a paper claims, as data, and the verdict of our runs on it.
 //!
-//! A claim turns into steps: one number of ours each, with its 95 % interval, and what the claim says of it. The rules:
+//! A claim turns into steps: one number of ours each, with its 95 % interval, and what the claim says of it. All steps of
+//! a claim are decided together, so that more of them do not make a wrong word likelier (Holm). The rules:
 //!
 //! * a printed **value** is reproduced when it lies inside our interval, or within the tolerance that the claim's
-//!   specification states; otherwise it is contradicted;
+//!   specification states. One that comes from so many runs (`printed-runs`) is compatible with those when it lies where
+//!   as many further ones are expected; otherwise it is contradicted;
+//! * where it hangs on what the paper does not state, and lies among ours at some values of it and not at others, the
+//!   claim is **conditional**;
 //! * an **ordering**, a **trend**, a sign, a bound or an equality is reproduced when the interval of every step lies on
 //!   the claimed side, contradicted when that of some step lies wholly on the other side, and otherwise undecided, which
 //!   counts as not testable with these runs;
@@ -11,12 +15,18 @@
 //! * a form that is not full gives no verdict.
 
 mod check;
+mod conditional;
+mod csv;
+mod decide;
 mod judge;
 mod steps;
+mod words;
 
 pub use check::{ClaimError, Shape};
-pub use judge::{Judgement, Verdict, judge, to_csv};
-pub use steps::{Outcome, Step, Test};
+pub use conditional::Conditional;
+pub use csv::to_csv;
+pub use decide::{Outcome, Step, Test};
+pub use judge::{Judgement, Verdict, judge};
 
 use crate::quantity::{Compare, Point};
 use serde::{Deserialize, Serialize};
@@ -24,11 +34,15 @@ use std::collections::BTreeMap;
 
 /// The rules by which verdicts are given, for people.
 pub const RULES: &str = "\
-A printed value is reproduced when it lies inside our 95 % interval (or within a tolerance where the claim states one), \
-and contradicted otherwise. An ordering or a trend is judged step by step, by differences paired by seed: reproduced when \
-the 95 % interval of every step lies on the claimed side, contradicted when that of some step lies wholly on the other \
-side. When a step's interval lies on both sides the runs do not decide, and the claim counts as not testable here. A quick \
-form, and one with other seeds than the scenario's own, gives no verdict.";
+A printed value is reproduced when it lies inside our 95 % interval of the mean (or within a tolerance where the claim \
+states one). One that comes from a single run is held against single runs of ours as well: it is compatible with one run \
+when it lies where a further run would, with a probability of 95 %, and contradicted otherwise. Where it hangs on what the \
+paper does not state and agrees with some values of that alone, the claim is conditional. An ordering or a trend is judged \
+step by step, by differences paired by seed: reproduced when every step lies on the claimed side for sure, contradicted \
+when some step lies on the other side for sure. When a step may lie on both sides the runs do not decide, and the claim \
+counts as not testable here. Sure means a chance of 5 % at most for a wrong word on any step of the claim: Student's t, \
+adjusted by Holm's rule where there are several. A quick form, and one with other seeds than the scenario's own, gives no \
+verdict.";
 
 /// A list that may be written as a single word.
 #[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -149,6 +163,12 @@ pub struct Claim {
     /// The unit of `printed`, `tolerance` and bounds; the quantity's own when not given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unit: Option<String>,
+    /// How many runs are behind each printed value; without it they are held against our means alone.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub printed_runs: Option<u32>,
+    /// What the paper does not state and the printed value hangs on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conditional: Option<Conditional>,
     /// How far a value may be off, in `unit`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tolerance: Option<f64>,
@@ -175,10 +195,31 @@ pub struct Claim {
     pub note: Option<String>,
 }
 
+/// What holds for all claims of a file that do not say otherwise.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct Defaults {
+    /// How many runs are behind each printed value.
+    #[serde(default)]
+    pub printed_runs: Option<u32>,
+}
+
+impl Defaults {
+    /// Puts them into a claim.
+    pub(crate) fn fill(self, claim: &mut Claim) {
+        if claim.kind == Kind::Value && claim.printed_runs.is_none() {
+            claim.printed_runs = self.printed_runs;
+        }
+    }
+}
+
 /// A file of claims that several scenarios share.
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct ClaimFile {
+    /// What holds for all of them.
+    #[serde(default)]
+    pub defaults: Defaults,
     /// The claims.
     #[serde(default, rename = "claim")]
     pub claims: Vec<Claim>,

@@ -1,90 +1,14 @@
 //! A claim as steps: a number of ours each, and what the claim says of it.
 
-use super::{Claim, Kind, OneOrMany, Sign, Turn};
+use super::decide::Found;
+use super::{Claim, Kind, OneOrMany, Sign, Test, Turn};
 use crate::quantity::{Gap, How, Point, Quantity, Reader, values_of, words};
-use crate::statistics::{Estimate, Estimator};
-use serde::{Deserialize, Serialize};
-
-/// What a claim says of one number.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Test {
-    /// It lies above this.
-    Above(f64),
-    /// It lies below this.
-    Below(f64),
-    /// It is this or more.
-    AtLeast(f64),
-    /// It is this or less.
-    AtMost(f64),
-    /// It lies at most this far from zero.
-    Within(f64),
-    /// It is this, give or take a stated tolerance.
-    Is(f64, Option<f64>),
-}
-
-/// How a step came out.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Outcome {
-    /// As claimed.
-    Supported,
-    /// The other way round.
-    Opposed,
-    /// The interval lies on both sides.
-    Undecided,
-}
-
-/// One number with its test.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
-pub struct Step {
-    /// What is looked at: `rbuf 16KB to 32KB`.
-    pub what: String,
-    /// Our number.
-    pub ours: Estimate,
-    /// What the claim says of it.
-    pub test: Test,
-    /// Whether it is so.
-    pub outcome: Outcome,
-}
-
-impl Step {
-    fn new(what: String, ours: Estimate, test: Test) -> Self {
-        Step { what, ours, test, outcome: test.of(&ours) }
-    }
-}
-
-impl Test {
-    /// What an estimate says to it.
-    pub fn of(self, e: &Estimate) -> Outcome {
-        // A single seed decides nothing but what a stated tolerance covers.
-        let (low, high) = e.interval.unwrap_or((f64::NEG_INFINITY, f64::INFINITY));
-        let decide = |for_it: bool, against: bool| match (for_it, against) {
-            (true, _) => Outcome::Supported,
-            (false, true) => Outcome::Opposed,
-            (false, false) => Outcome::Undecided,
-        };
-        match self {
-            Test::Above(x) => decide(low > x, high <= x),
-            Test::Below(x) => decide(high < x, low >= x),
-            Test::AtLeast(x) => decide(low >= x, high < x),
-            Test::AtMost(x) => decide(high <= x, low > x),
-            Test::Within(x) => decide(low >= -x && high <= x, low > x || high < -x),
-            Test::Is(x, tolerance) => {
-                let near = tolerance.is_some_and(|t| (e.mean - x).abs() <= t);
-                match e.interval {
-                    None => decide(near, false),
-                    Some(_) => decide(near || (low <= x && x <= high), true),
-                }
-            }
-        }
-    }
-}
+use crate::statistics::Estimator;
 
 /// The steps of a claim in one scenario, and the unit of their numbers.
 ///
 /// `partial` leaves out what a form with fewer points has no runs for.
-pub(super) fn steps(claim: &Claim, reader: &Reader<'_>, partial: bool) -> Result<(Vec<Step>, String), Gap> {
+pub(super) fn steps(claim: &Claim, reader: &Reader<'_>, partial: bool) -> Result<(Vec<Found>, String), Gap> {
     let here = Here { claim, reader, partial };
     let unit = here.unit()?;
     let mut all = Vec::new();
@@ -148,7 +72,7 @@ impl Here<'_> {
             .collect()
     }
 
-    fn at(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+    fn at(&self, at: &Point) -> Result<Vec<Found>, Gap> {
         match self.claim.kind {
             Kind::Value | Kind::Bound | Kind::Equal | Kind::Signs => self.each_value(at),
             Kind::Ordering => self.ordering(at),
@@ -167,7 +91,7 @@ impl Here<'_> {
         self.reader.factor(self.quantity(), self.claim.unit.as_deref())
     }
 
-    fn each_value(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+    fn each_value(&self, at: &Point) -> Result<Vec<Found>, Gap> {
         let c = self.claim;
         let factor = self.factor()?;
         let fold = c.compare.as_ref().is_some_and(|c| c.how == How::Impact);
@@ -177,13 +101,14 @@ impl Here<'_> {
                 Err(Gap::Runs { .. }) if self.partial => continue,
                 other => other?,
             };
-            let ours = e.estimate().scaled(factor);
-            let ours = if fold { ours.absolute() } else { ours };
-            let mut add = |test| steps.push(Step::new(what.clone(), ours, test));
+            let one = |test| Found::new(what.clone(), &e, factor, test).folded(fold);
+            let mut add = |test| steps.push(one(test));
             match c.kind {
                 Kind::Value => {
                     if let Some(printed) = c.printed.as_ref().and_then(|p| p.all().get(i)) {
-                        add(Test::Is(*printed, c.tolerance));
+                        let further = c.printed_runs.and_then(|runs| e.of_further(runs as usize));
+                        let further = further.map(|s| s.scaled(factor));
+                        steps.push(Found { further, ..one(Test::Is(*printed, c.tolerance)) });
                     }
                 }
                 Kind::Signs => match c.signs.get(i) {
@@ -203,7 +128,7 @@ impl Here<'_> {
     }
 
     /// Relative differences, in per cent, between each group of `order` and the next.
-    fn ordering(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+    fn ordering(&self, at: &Point) -> Result<Vec<Found>, Gap> {
         let c = self.claim;
         let key = c.key.clone().unwrap_or_default();
         // Without a margin each is higher than the next; with one, even of 0, it is not lower by more than that.
@@ -219,15 +144,14 @@ impl Here<'_> {
                 let [high, low] = pair else { continue };
                 for (a, b) in high.all().iter().flat_map(|a| low.all().iter().map(move |b| (a, b))) {
                     let gain = value(a)?.relative_to(&value(b)?).ok_or_else(|| Gap::Zero(what.clone()))?;
-                    let ours = gain.estimate().scaled(100.0);
-                    steps.push(Step::new(format!("{what}: {a} over {b}"), ours, test));
+                    steps.push(Found::new(format!("{what}: {a} over {b}"), &gain, 100.0, test));
                 }
             }
         }
         Ok(steps)
     }
 
-    fn trend(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+    fn trend(&self, at: &Point) -> Result<Vec<Found>, Gap> {
         let c = self.claim;
         let factor = self.factor()?;
         let all = self.estimators(at)?;
@@ -240,13 +164,13 @@ impl Here<'_> {
                 _ => c.turns.get(i) != Some(&Turn::Down),
             };
             let what = format!("{from} to {}", self.tail(to));
-            let ours = b.minus(a).ok_or_else(|| Gap::Zero(what.clone()))?.estimate().scaled(factor);
-            steps.push(Step::new(what, ours, if up { Test::Above(0.0) } else { Test::Below(0.0) }));
+            let gain = b.minus(a).ok_or_else(|| Gap::Zero(what.clone()))?;
+            steps.push(Found::new(what, &gain, factor, if up { Test::Above(0.0) } else { Test::Below(0.0) }));
         }
         Ok(steps)
     }
 
-    fn gains(&self, at: &Point) -> Result<Vec<Step>, Gap> {
+    fn gains(&self, at: &Point) -> Result<Vec<Found>, Gap> {
         let factor = self.factor()?;
         let all = self.estimators(at)?;
         let mut steps = Vec::new();
@@ -257,8 +181,8 @@ impl Here<'_> {
             let place = if at.is_empty() { String::new() } else { format!("{}: ", words(at)) };
             let what = format!("{place}gain {middle} to {to} minus gain {from} to {middle}");
             let second = c.minus(b).zip(b.minus(a)).and_then(|(later, earlier)| later.minus(&earlier));
-            let ours = second.ok_or_else(|| Gap::Zero(what.clone()))?.estimate().scaled(factor);
-            steps.push(Step::new(what, ours, Test::Below(0.0)));
+            let second = second.ok_or_else(|| Gap::Zero(what.clone()))?;
+            steps.push(Found::new(what, &second, factor, Test::Below(0.0)));
         }
         Ok(steps)
     }

@@ -5,7 +5,7 @@ mod shipped;
 
 pub use shipped::{SHIPPED, Shipped};
 
-use crate::claims::{Claim, Shape};
+use crate::claims::{Claim, Defaults, Shape};
 use crate::document::{self, Origin, Part, Problem};
 use crate::figures::Figure;
 use crate::report::{About, Overview};
@@ -132,7 +132,9 @@ impl Experiment {
     fn keep_what_fits(&mut self) {
         let keys: Vec<_> = self.scenarios.iter().map(Scenario::keys).collect();
         let shapes = shapes(&self.scenarios, &keys);
-        self.about.claims.retain(|c| c.check(&shapes).is_ok());
+        // A claim stays where what it hangs on is shown elsewhere; judging it says so.
+        let alone = |c: &Claim| Claim { conditional: None, ..c.clone() };
+        self.about.claims.retain(|c| alone(c).check(&shapes).is_ok());
         self.about.figures.retain(|f| f.check(&shapes).is_ok());
         self.about.overviews.retain(|o| o.check(&shapes).is_ok());
     }
@@ -159,6 +161,29 @@ fn check_figures(figures: &[Figure], at: &[Origin], shapes: &[Shape<'_>]) -> Res
         f.check(shapes).map_err(|e| Problem::new(at, e.to_string()))?;
     }
     Ok(())
+}
+
+/// Reads a file of claims, with the place of each, and fills in its defaults.
+fn claims_of(file: &str, text: &str) -> Result<(Vec<Claim>, Vec<Origin>), Problem> {
+    let table = document::parse(&Origin::of_file(file), text)?;
+    const KNOWN: [&str; 2] = ["claim", "defaults"];
+    if let Some(other) = table.keys().find(|k| !KNOWN.contains(k)) {
+        return Err(Part::new("", &table).unknown(other, &KNOWN));
+    }
+    let defaults: Defaults = match table.get("defaults") {
+        Some(node) => {
+            let inner = node.as_table().ok_or_else(|| Part::new("", &table).at("defaults", "needs [defaults]"))?;
+            document::read(Part::new("[defaults]", inner))?
+        }
+        None => Defaults::default(),
+    };
+    if defaults.printed_runs == Some(0) {
+        let inner = table.table("defaults").unwrap_or(&table);
+        return Err(Part::new("[defaults]", inner).at("printed-runs", "is 1 or more"));
+    }
+    let (mut claims, at) = document::read_list::<Claim>(&table, "claim", "id")?;
+    claims.iter_mut().for_each(|c| defaults.fill(c));
+    Ok((claims, at))
 }
 
 /// Reads a file that has nothing but a list of tables, and the place of the `key` of each.
@@ -221,7 +246,7 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
     }
     for path in &f.claims {
         let text = open(path).map_err(|e| whole.at("claims", e))?;
-        let (more, at) = list_of::<Claim>(&format!("{before}{path}"), &text, "claim", "id")?;
+        let (more, at) = claims_of(&format!("{before}{path}"), &text)?;
         check_claims(&more, &at, &shapes)?;
         claims.extend(more);
     }
@@ -354,6 +379,28 @@ metric = "speed.goodput"
         let claim = folder(SCENARIO, &CLAIMS.replacen("over = \"rbuf\"", "at = { rbuf = 3 }", 1), FIGURES);
         let rbuf = "e/claims.toml:7: claim `A`: `at.rbuf`: needs a text, not the number 3";
         assert_eq!(claim.unwrap_err(), rbuf);
+    }
+
+    #[test]
+    fn what_holds_for_all_claims_of_a_file_is_read_before_them() {
+        let value = CLAIMS.replacen("kind = \"increasing\"\nmetric", "kind = \"value\"\nprinted = 3\nmetric", 1);
+        let value = value.replacen("over = \"rbuf\"", "at = { rbuf = \"16KB\" }", 1);
+        let of = |head: &str| claims_of("claims.toml", &format!("{head}{value}")).map(|c| c.0);
+        let runs = |head: &str| of(head).expect("fine").iter().map(|c| c.printed_runs).collect::<Vec<_>>();
+        // Only what is printed comes from so many runs.
+        assert_eq!(runs("[defaults]\nprinted-runs = 1\n"), [Some(1), None]);
+        assert_eq!(runs(""), [None, None]);
+        let wrong = |head: &str| folder(SCENARIO, &format!("{head}{value}"), FIGURES).expect_err("a mistake");
+        assert_eq!(
+            wrong("[defaults]\nprinted-run = 1\n"),
+            "e/claims.toml:2: [defaults]: unknown key `printed-run`; did you mean `printed-runs`?"
+        );
+        assert_eq!(
+            wrong("[defaults]\nprinted-runs = 0\n"),
+            "e/claims.toml:2: [defaults]: `printed-runs`: is 1 or more"
+        );
+        assert_eq!(wrong("defaults = 3\n"), "e/claims.toml:1: `defaults`: needs [defaults]");
+        assert_eq!(wrong("[default]\n"), "e/claims.toml:1: unknown key `default`; did you mean `defaults`?");
     }
 
     #[test]

@@ -42,6 +42,20 @@ fn each_mistake_has_its_line() {
         ("kind = \"value\"\naverage = [\"q\"]\nprinted = 1", "does not sweep `q`; it sweeps k, l"),
         ("kind = \"ordering\"\nkey = \"k\"\norder = [\"a\", \"c\"]", "has no `k` of c; it has a, b"),
         ("kind = \"value\"\nscenario = \"t\"\naverage = [\"k\"]\nprinted = 1", "there is no scenario `t`"),
+        ("kind = \"value\"\naverage = [\"k\"]\nprinted = 1\nprinted-runs = 0", "`printed-runs` is 1 or more"),
+        (
+            "kind = \"increasing\"\nover = \"k\"\nprinted-runs = 1",
+            "`printed-runs` says nothing in a claim of kind `increasing`",
+        ),
+        ("kind = \"value\"\naverage = [\"k\"]\nprinted = 1\nconditional = { on = \"x\" }", "needs the sweep `key`"),
+        (
+            "kind = \"value\"\naverage = [\"k\"]\nprinted = 1\nconditional = { on = \"x\", scenario = \"t\", key = \"l\" }",
+            "`conditional`: there is no scenario `t`",
+        ),
+        (
+            "kind = \"value\"\naverage = [\"k\"]\nprinted = 1\nconditional = { on = \"x\", key = \"q\" }",
+            "`q` needs two values or more in scenario `s`",
+        ),
         ("kind = \"bound\"\naverage = [\"k\"]", "needs `above`, `below`, `at-least` or `at-most`"),
         ("kind = \"bound\"\naverage = [\"k\"]\nabove = nan", "must be finite"),
     ] {

@@ -1,5 +1,5 @@
 use super::*;
-use crate::claims::ClaimFile;
+use crate::claims::{ClaimFile, to_csv};
 use crate::results::{Metric, Row};
 
 /// One key `k` with values a, b, c; each seed's value is given per point, plus what all points of a seed share.
@@ -141,11 +141,12 @@ fn the_file_has_one_line_for_each_claim() {
     let c = claim("kind = \"increasing\"\nover = \"k\"\nnote = \"two, really\"");
     let csv = to_csv(&judge(&[c], &results(Form::Full, RISING)));
     let lines: Vec<&str> = csv.lines().collect();
-    assert_eq!(lines[0], "id,verdict,printed,ours,ci_low,ci_high,note");
+    assert_eq!(lines[0], "id,verdict,printed,ours,ci_low,ci_high,note,p,run_low,run_high,run_p");
     let fields: Vec<&str> = lines[1].split(',').collect();
     assert_eq!(&fields[..3], ["X", "reproduced", "increasing"]);
     assert_eq!(fields[3].split("; ").count(), 2);
-    assert!(lines[1].ends_with("two, really\""));
+    let (_, p) = lines[1].split_once("two, really\",").expect("the note");
+    assert_eq!(p.split(',').map(|f| f.split("; ").count()).collect::<Vec<_>>(), [2, 1, 1, 1], "{p}");
 }
 
 /// The table of `results` as scenario `s`, and the other points as scenario `t`, which lists its values the other way round.
