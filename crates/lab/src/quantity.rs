@@ -56,6 +56,13 @@ pub struct Quantity<'a> {
     pub compare: Option<&'a Compare>,
 }
 
+impl<'a> Quantity<'a> {
+    /// The metric itself.
+    pub const fn of(metric: &'a str) -> Self {
+        Quantity { metric, average: &[], compare: None }
+    }
+}
+
 /// Why a quantity cannot be had from a table.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 pub enum Gap {

@@ -1,5 +1,6 @@
 //! What our numbers say to what is claimed of them: each by itself, and all of a claim at once.
 
+use crate::reference::Elsewhere;
 use crate::statistics::{Estimate, Estimator, Known, holm};
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +58,9 @@ pub struct Step {
     pub further: Option<(f64, f64)>,
     /// The adjusted p-value of the printed value being such runs.
     pub further_p: Option<f64>,
+    /// The same number as measured elsewhere.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub elsewhere: Vec<Elsewhere>,
 }
 
 /// A number of ours before all of its claim are decided.
@@ -67,6 +71,7 @@ pub(super) struct Found {
     pub known: Option<Known>,
     /// Where further runs are expected, where a printed value has so few behind it.
     pub further: Option<Known>,
+    pub elsewhere: Vec<Elsewhere>,
     /// The quantity is an absolute value of what is known.
     pub folded: bool,
     pub test: Test,
@@ -76,7 +81,15 @@ impl Found {
     /// A number in the unit that `factor` leads to.
     pub fn new(what: String, e: &Estimator, factor: f64, test: Test) -> Self {
         let known = e.known().map(|s| s.scaled(factor));
-        Found { what, ours: e.estimate().scaled(factor), known, further: None, folded: false, test }
+        Found {
+            what,
+            ours: e.estimate().scaled(factor),
+            known,
+            further: None,
+            elsewhere: Vec::new(),
+            folded: false,
+            test,
+        }
     }
 
     /// Its absolute value, if `fold`.
@@ -85,6 +98,12 @@ impl Found {
         if fold {
             self.ours = self.ours.absolute();
         }
+        self
+    }
+
+    /// With what others measured.
+    pub fn beside(mut self, elsewhere: Vec<Elsewhere>) -> Self {
+        self.elsewhere = elsewhere;
         self
     }
 
@@ -190,7 +209,7 @@ fn step(f: Found, sides: Option<(f64, f64)>, p: Option<f64>, further_p: Option<f
         false => (low, high),
     };
     let further = f.further.map(|s| fold(s.usual()));
-    Step { what: f.what, ours: f.ours, test: f.test, outcome, p, further, further_p }
+    Step { what: f.what, ours: f.ours, test: f.test, outcome, p, further, further_p, elsewhere: f.elsewhere }
 }
 
 /// Holm's adjustment of those that there are.

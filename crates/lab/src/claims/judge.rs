@@ -6,6 +6,7 @@ use super::words::{For, described, further, printed, printed_at, share, signs, s
 use super::{Claim, Kind, Outcome, Step, conditional};
 use crate::joined;
 use crate::quantity::{Compare, Gap, Reader};
+use crate::reference::Reference;
 use crate::results::{Form, Results, Table};
 use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
@@ -88,13 +89,13 @@ impl Judgement {
     }
 }
 
-/// Judges every claim, in their order.
-pub fn judge(claims: &[Claim], results: &Results) -> Vec<Judgement> {
-    claims.iter().map(|c| judge_one(c, results)).collect()
+/// Judges every claim, in their order; what others measured is shown beside.
+pub fn judge(claims: &[Claim], results: &Results, references: &[Reference]) -> Vec<Judgement> {
+    claims.iter().map(|c| judge_one(c, results, references)).collect()
 }
 
-fn judge_one(claim: &Claim, results: &Results) -> Judgement {
-    let (verdict, reason, steps, unit) = by_steps(claim, results);
+fn judge_one(claim: &Claim, results: &Results, references: &[Reference]) -> Judgement {
+    let (verdict, reason, steps, unit) = by_steps(claim, results, references);
     let (verdict, reason) = match &claim.conditional {
         Some(c) if results.form == Form::Full => conditional::weigh(claim, c, results, (verdict, reason)),
         _ => (verdict, reason),
@@ -123,8 +124,8 @@ fn judge_one(claim: &Claim, results: &Results) -> Judgement {
 }
 
 /// The verdict by the steps of a claim alone, its reason, the steps and their unit.
-fn by_steps(claim: &Claim, results: &Results) -> (Verdict, String, Vec<Step>, String) {
-    let (steps, unit, gap) = match all_steps(claim, results) {
+fn by_steps(claim: &Claim, results: &Results, references: &[Reference]) -> (Verdict, String, Vec<Step>, String) {
+    let (steps, unit, gap) = match all_steps(claim, results, references) {
         Ok((steps, unit)) => (steps, unit, None),
         Err(gap) => (Vec::new(), claim.unit.clone().unwrap_or_default(), Some(gap)),
     };
@@ -138,12 +139,12 @@ fn by_steps(claim: &Claim, results: &Results) -> (Verdict, String, Vec<Step>, St
 
 /// [`by_steps`] without its reason.
 pub(super) fn plain(claim: &Claim, results: &Results) -> (Verdict, Vec<Step>, String) {
-    let (verdict, _, steps, unit) = by_steps(claim, results);
+    let (verdict, _, steps, unit) = by_steps(claim, results, &[]);
     (verdict, steps, unit)
 }
 
 /// The steps of a claim in all its scenarios, over complete pairs.
-fn all_steps(claim: &Claim, results: &Results) -> Result<(Vec<Step>, String), Gap> {
+fn all_steps(claim: &Claim, results: &Results, references: &[Reference]) -> Result<(Vec<Step>, String), Gap> {
     if claim.kind == Kind::NotTestable {
         return Ok((Vec::new(), String::new()));
     }
@@ -161,8 +162,8 @@ fn all_steps(claim: &Claim, results: &Results) -> Result<(Vec<Step>, String), Ga
         let reader = Reader::new(table);
         // The first reading finds the seeds that every point has; the second uses those alone.
         let partial = results.form != Form::Full;
-        steps(claim, &reader, partial)?;
-        let (mut found, u) = steps(claim, &reader.narrowed(), partial)?;
+        steps(claim, &reader, partial, &[])?;
+        let (mut found, u) = steps(claim, &reader.narrowed(), partial, references)?;
         if several {
             found.iter_mut().for_each(|s| s.what = format!("{}, {}", table.scenario, s.what));
         }

@@ -3,13 +3,19 @@
 use super::decide::Found;
 use super::{Claim, Kind, OneOrMany, Sign, Test, Turn};
 use crate::quantity::{Gap, How, Point, Quantity, Reader, values_of, words};
+use crate::reference::{Elsewhere, Reference};
 use crate::statistics::Estimator;
 
 /// The steps of a claim in one scenario, and the unit of their numbers.
 ///
 /// `partial` leaves out what a form with fewer points has no runs for.
-pub(super) fn steps(claim: &Claim, reader: &Reader<'_>, partial: bool) -> Result<(Vec<Found>, String), Gap> {
-    let here = Here { claim, reader, partial };
+pub(super) fn steps(
+    claim: &Claim,
+    reader: &Reader<'_>,
+    partial: bool,
+    references: &[Reference],
+) -> Result<(Vec<Found>, String), Gap> {
+    let here = Here { claim, reader, partial, references };
     let unit = here.unit()?;
     let mut all = Vec::new();
     for at in here.places() {
@@ -22,6 +28,7 @@ struct Here<'a> {
     claim: &'a Claim,
     reader: &'a Reader<'a>,
     partial: bool,
+    references: &'a [Reference],
 }
 
 impl Here<'_> {
@@ -82,9 +89,25 @@ impl Here<'_> {
         }
     }
 
-    fn estimators(&self, at: &Point) -> Result<Vec<(String, Estimator)>, Gap> {
-        let quantity = |(what, p): (String, Point)| Ok((what, self.reader.quantity(self.quantity(), &p)?));
+    fn estimators(&self, at: &Point) -> Result<Vec<(String, Point, Estimator)>, Gap> {
+        let quantity = |(what, p): (String, Point)| {
+            let e = self.reader.quantity(self.quantity(), &p)?;
+            Ok((what, p, e))
+        };
         self.along(at).into_iter().map(quantity).collect()
+    }
+
+    /// What the values of others at some points come to, where they have them all.
+    fn elsewhere<const N: usize>(&self, at: [&Point; N], factor: f64, f: impl Fn([f64; N]) -> f64) -> Vec<Elsewhere> {
+        let one = |r: &Reference| {
+            let mut values = [0.0; N];
+            for (value, at) in values.iter_mut().zip(at) {
+                *value = r.quantity(self.quantity(), at, self.reader.table())?.value;
+            }
+            let value = f(values);
+            value.is_finite().then(|| Elsewhere { name: r.name.clone(), value, interval: None }.scaled(factor))
+        };
+        self.references.iter().filter_map(one).collect()
     }
 
     fn factor(&self) -> Result<f64, Gap> {
@@ -101,7 +124,9 @@ impl Here<'_> {
                 Err(Gap::Runs { .. }) if self.partial => continue,
                 other => other?,
             };
-            let one = |test| Found::new(what.clone(), &e, factor, test).folded(fold);
+            let there = self.references.iter().filter_map(|r| r.quantity(self.quantity(), &p, self.reader.table()));
+            let elsewhere: Vec<Elsewhere> = there.map(|e| e.scaled(factor)).collect();
+            let one = |test| Found::new(what.clone(), &e, factor, test).folded(fold).beside(elsewhere.clone());
             let mut add = |test| steps.push(one(test));
             match c.kind {
                 Kind::Value => {
@@ -135,16 +160,19 @@ impl Here<'_> {
         let test = c.margin.map_or(Test::Above(0.0), |m| Test::AtLeast(-m));
         let mut steps = Vec::new();
         for (what, p) in self.along(at) {
-            let value = |v: &String| {
+            let there = |v: &String| {
                 let mut p = p.clone();
                 p.insert(key.clone(), v.clone());
-                self.reader.quantity(self.quantity(), &p)
+                p
             };
+            let value = |v: &String| self.reader.quantity(self.quantity(), &there(v));
             for pair in c.order.windows(2) {
                 let [high, low] = pair else { continue };
                 for (a, b) in high.all().iter().flat_map(|a| low.all().iter().map(move |b| (a, b))) {
                     let gain = value(a)?.relative_to(&value(b)?).ok_or_else(|| Gap::Zero(what.clone()))?;
-                    steps.push(Found::new(format!("{what}: {a} over {b}"), &gain, 100.0, test));
+                    let elsewhere = self.elsewhere([&there(a), &there(b)], 100.0, |[a, b]| a / b - 1.0);
+                    let one = Found::new(format!("{what}: {a} over {b}"), &gain, 100.0, test);
+                    steps.push(one.beside(elsewhere));
                 }
             }
         }
@@ -157,7 +185,7 @@ impl Here<'_> {
         let all = self.estimators(at)?;
         let mut steps = Vec::new();
         for (i, pair) in all.windows(2).enumerate() {
-            let [(from, a), (to, b)] = pair else { continue };
+            let [(from, p, a), (to, q, b)] = pair else { continue };
             let up = match c.kind {
                 Kind::Increasing => true,
                 Kind::Decreasing => false,
@@ -165,7 +193,8 @@ impl Here<'_> {
             };
             let what = format!("{from} to {}", self.tail(to));
             let gain = b.minus(a).ok_or_else(|| Gap::Zero(what.clone()))?;
-            steps.push(Found::new(what, &gain, factor, if up { Test::Above(0.0) } else { Test::Below(0.0) }));
+            let one = Found::new(what, &gain, factor, if up { Test::Above(0.0) } else { Test::Below(0.0) });
+            steps.push(one.beside(self.elsewhere([p, q], factor, |[a, b]| b - a)));
         }
         Ok(steps)
     }
@@ -175,14 +204,15 @@ impl Here<'_> {
         let all = self.estimators(at)?;
         let mut steps = Vec::new();
         for three in all.windows(3) {
-            let [(from, a), (middle, b), (to, c)] = three else { continue };
+            let [(from, p, a), (middle, q, b), (to, r, c)] = three else { continue };
             let (middle, to) = (self.tail(middle), self.tail(to));
             let from = self.tail(from);
             let place = if at.is_empty() { String::new() } else { format!("{}: ", words(at)) };
             let what = format!("{place}gain {middle} to {to} minus gain {from} to {middle}");
             let second = c.minus(b).zip(b.minus(a)).and_then(|(later, earlier)| later.minus(&earlier));
             let second = second.ok_or_else(|| Gap::Zero(what.clone()))?;
-            steps.push(Found::new(what, &second, factor, Test::Below(0.0)));
+            let elsewhere = self.elsewhere([p, q, r], factor, |[a, b, c]| (c - b) - (b - a));
+            steps.push(Found::new(what, &second, factor, Test::Below(0.0)).beside(elsewhere));
         }
         Ok(steps)
     }

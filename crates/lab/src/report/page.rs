@@ -95,6 +95,10 @@ fn what_this_is(about: &About, results: &Results) -> Section {
     for note in &about.notes {
         let _ = write!(text, "\n\n{note}");
     }
+    for r in &about.references {
+        let note = r.note.as_deref().map(|n| format!(": {n}")).unwrap_or_default();
+        let _ = write!(text, "\n\nMeasured elsewhere by {} ({}){}.", r.name, r.file, note.trim_end_matches('.'));
+    }
     let scenarios: Vec<String> = results
         .tables
         .iter()

@@ -1,8 +1,9 @@
 //! Measurements as tables.
 
-use crate::claims::{Judgement, Verdict};
+use crate::claims::{Judgement, Step, Verdict};
 use crate::numbers::{decimals, interval_text, number_text};
 use crate::quantity::convert;
+use crate::reference::Elsewhere;
 use crate::results::Table as Runs;
 use crate::statistics::Estimate;
 use anabranch_report::{Cell, Table, Verdict as Mark};
@@ -27,14 +28,21 @@ pub(super) fn claims(judgements: &[Judgement]) -> Table {
         .text("verdict")
         .text("printed")
         .text("ours, 95 % interval");
+    let elsewhere = judgements.iter().flat_map(|j| &j.steps).any(|s| !s.elsewhere.is_empty());
+    if elsewhere {
+        table = table.text("measured elsewhere");
+    }
     for j in judgements {
-        let row: Vec<Cell> = vec![
+        let mut row: Vec<Cell> = vec![
             j.id.as_str().into(),
             j.says.as_str().into(),
             mark(j).into(),
             j.printed.replace("; ", "\n").into(),
             ours(j).into(),
         ];
+        if elsewhere {
+            row.push(others(j).into());
+        }
         table.push(row);
         if j.verdict.is_some() {
             table.push_remark(sentence(&j.reason));
@@ -56,6 +64,24 @@ fn ours(j: &Judgement) -> String {
     each.collect::<Vec<_>>().join("\n")
 }
 
+/// What others measured, a line for each of ours.
+fn others(j: &Judgement) -> String {
+    if j.steps.len() > 5 && j.steps.iter().any(|s| !s.elsewhere.is_empty()) {
+        return "see below".to_owned();
+    }
+    let each = j.steps.iter().map(|s| others_of(s, &j.unit).replace(' ', "\u{a0}"));
+    each.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+fn others_of(step: &Step, unit: &str) -> String {
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let one = |e: &Elsewhere| {
+        let number = interval_text(&Estimate { mean: e.value, interval: e.interval, seeds: 0 });
+        format!("{}: {number}{unit}", e.name)
+    };
+    step.elsewhere.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
@@ -69,6 +95,10 @@ pub(super) fn steps(judgements: &[Judgement]) -> Table {
     let mut table = Table::new("").text("claim").text("step").text("ours, 95 % interval").text("claimed");
     if verdicts {
         table = table.text("p").text("so?");
+    }
+    let elsewhere = judgements.iter().flat_map(|j| &j.steps).any(|s| !s.elsewhere.is_empty());
+    if elsewhere {
+        table = table.text("measured elsewhere");
     }
     for j in judgements.iter().filter(|j| j.steps.len() > 1) {
         let unit = if j.unit.is_empty() { String::new() } else { format!(" {}", j.unit) };
@@ -97,6 +127,9 @@ pub(super) fn steps(judgements: &[Judgement]) -> Table {
             if verdicts {
                 row.push(s.p.map(p_text).unwrap_or_default().into());
                 row.push(so.into());
+            }
+            if elsewhere {
+                row.push(others_of(s, &j.unit).into());
             }
             table.push(row);
         }

@@ -29,7 +29,7 @@ fn table(scenario: &str, points: &[(String, Vec<f64>)]) -> Table {
 
 fn of(claim: &Claim, tables: Vec<Table>) -> Judgement {
     let results = Results { experiment: "x".into(), form: Form::Full, tables };
-    judge(std::slice::from_ref(claim), &results).remove(0)
+    judge(std::slice::from_ref(claim), &results, &[]).remove(0)
 }
 
 /// A pair of runs that share most of their luck, the second higher by `gain`.
