@@ -1,7 +1,7 @@
 //! What our numbers say to what is claimed of them: each by itself, and all of a claim at once.
 
 use crate::reference::Elsewhere;
-use crate::statistics::{Estimate, Estimator, Known, holm};
+use crate::statistics::{Estimate, Known, Measured, holm};
 use serde::{Deserialize, Serialize};
 
 /// The chance of a wrong word on any step of a claim stays below this (Holm 1979); of a single step it is what its 95 %
@@ -58,7 +58,7 @@ pub struct Step {
     pub further: Option<(f64, f64)>,
     /// The adjusted p-value of the printed value being such runs.
     pub further_p: Option<f64>,
-    /// The same number as measured elsewhere.
+    /// What others measured of it.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub elsewhere: Vec<Elsewhere>,
 }
@@ -79,7 +79,7 @@ pub(super) struct Found {
 
 impl Found {
     /// A number in the unit that `factor` leads to.
-    pub fn new(what: String, e: &Estimator, factor: f64, test: Test) -> Self {
+    pub fn new(what: String, e: &Measured, factor: f64, test: Test) -> Self {
         let known = e.known().map(|s| s.scaled(factor));
         Found {
             what,

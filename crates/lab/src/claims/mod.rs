@@ -28,7 +28,7 @@ pub use csv::to_csv;
 pub use decide::{Outcome, Step, Test};
 pub use judge::{Judgement, Verdict, judge};
 
-use crate::quantity::{Compare, Point};
+use crate::quantity::{Compare, Point, Take, number_of};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -87,6 +87,12 @@ pub enum Kind {
     Bound,
     /// `tolerance`: the quantity is zero within it.
     Equal,
+    /// `formula` and `tolerance`: the metric is what the formula gives, within so many per cent of that.
+    Formula,
+    /// `than` and `factor`: the metric is higher than so many times another metric of the same runs.
+    Inequality,
+    /// A bound on the coefficient of variation of the metric over `over`.
+    Variation,
     /// `reason`: why nothing here can show it.
     NotTestable,
 }
@@ -109,6 +115,31 @@ pub enum Sign {
     Positive,
     /// Not above zero.
     NotPositive,
+}
+
+/// A number of a formula, as it is or with a unit.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Constant {
+    /// As it is.
+    Number(f64),
+    /// With its unit: `"110ms"`, `"64KB"`.
+    Text(String),
+}
+
+impl Constant {
+    /// In seconds, bytes, bits a second or as a fraction of one; none for a word.
+    pub fn value(&self) -> Option<f64> {
+        match self {
+            Constant::Number(v) => Some(*v).filter(|v| v.is_finite()),
+            Constant::Text(text) => number_of(text),
+        }
+    }
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// A claim of a paper, `[[claim]]` in a scenario or in a file of claims.
@@ -175,6 +206,24 @@ pub struct Claim {
     /// How far a step of an ordering may fall behind, in per cent of what it is compared with.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub margin: Option<f64>,
+    /// This percentile over the seeds in place of their mean.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub percentile: Option<f64>,
+    /// The median over the seeds of the highest value at the points of `average`, in place of means.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub median_of_maxima: bool,
+    /// For a formula: over the sweep's keys and `constants`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub formula: Option<String>,
+    /// Names of its numbers: `{ mss = 1460, rtt = "110ms" }`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub constants: BTreeMap<String, Constant>,
+    /// For an inequality: the metric that is less.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub than: Option<String>,
+    /// How many times that one; 1 when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub factor: Option<f64>,
     /// For a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub above: Option<f64>,
@@ -204,10 +253,31 @@ pub struct Defaults {
     pub printed_runs: Option<u32>,
 }
 
+impl Claim {
+    /// The claim about this scenario, unless it says about which it is.
+    pub(crate) fn about(&self, scenario: &str) -> Claim {
+        let mut claim = self.clone();
+        let pair = self.compare.as_ref().and_then(Compare::scenarios);
+        if self.kind != Kind::NotTestable && pair.is_none() && claim.scenario.is_none() {
+            claim.scenario = Some(OneOrMany::One(scenario.to_owned()));
+        }
+        claim
+    }
+
+    /// What is taken of the seeds.
+    fn take(&self) -> Take {
+        match self.percentile {
+            Some(p) => Take::Percentile(p),
+            None if self.median_of_maxima => Take::MedianOfMaxima,
+            None => Take::Mean,
+        }
+    }
+}
+
 impl Defaults {
     /// Puts them into a claim.
     pub(crate) fn fill(self, claim: &mut Claim) {
-        if claim.kind == Kind::Value && claim.printed_runs.is_none() {
+        if claim.kind == Kind::Value && claim.printed_runs.is_none() && claim.take() == Take::Mean {
             claim.printed_runs = self.printed_runs;
         }
     }

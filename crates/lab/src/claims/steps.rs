@@ -1,10 +1,11 @@
 //! A claim as steps: a number of ours each, and what the claim says of it.
 
 use super::decide::Found;
-use super::{Claim, Kind, OneOrMany, Sign, Test, Turn};
-use crate::quantity::{Gap, How, Point, Quantity, Reader, values_of, words};
+use super::{Claim, Constant, Kind, OneOrMany, Sign, Test, Turn};
+use crate::numbers::number_text;
+use crate::quantity::{Expression, Gap, How, Point, Quantity, Reader, Take, convert, number_of, values_of, words};
 use crate::reference::{Elsewhere, Reference};
-use crate::statistics::Estimator;
+use crate::statistics::Measured;
 
 /// The steps of a claim in one scenario, and the unit of their numbers.
 ///
@@ -34,15 +35,16 @@ struct Here<'a> {
 impl Here<'_> {
     fn quantity(&self) -> Quantity<'_> {
         let c = self.claim;
-        Quantity { metric: c.metric.as_deref().unwrap_or_default(), average: &c.average, compare: c.compare.as_ref() }
+        let metric = c.metric.as_deref().unwrap_or_default();
+        Quantity { metric, average: &c.average, compare: c.compare.as_ref(), take: c.take() }
     }
 
     /// The unit of the steps.
     fn unit(&self) -> Result<String, Gap> {
-        if self.claim.kind == Kind::Ordering {
+        if matches!(self.claim.kind, Kind::Ordering | Kind::Formula) {
             return Ok("%".to_owned());
         }
-        let own = self.reader.unit(self.quantity())?;
+        let own = if self.claim.kind == Kind::Variation { "" } else { self.reader.unit(self.quantity())? };
         Ok(self.claim.unit.clone().unwrap_or_else(|| own.to_owned()))
     }
 
@@ -85,11 +87,14 @@ impl Here<'_> {
             Kind::Ordering => self.ordering(at),
             Kind::Increasing | Kind::Decreasing | Kind::Shape => self.trend(at),
             Kind::ShrinkingGain => self.gains(at),
+            Kind::Formula => self.formula(at),
+            Kind::Inequality => self.inequality(at),
+            Kind::Variation => self.variation(at),
             Kind::NotTestable => Ok(Vec::new()),
         }
     }
 
-    fn estimators(&self, at: &Point) -> Result<Vec<(String, Point, Estimator)>, Gap> {
+    fn estimators(&self, at: &Point) -> Result<Vec<(String, Point, Measured)>, Gap> {
         let quantity = |(what, p): (String, Point)| {
             let e = self.reader.quantity(self.quantity(), &p)?;
             Ok((what, p, e))
@@ -99,10 +104,14 @@ impl Here<'_> {
 
     /// What the values of others at some points come to, where they have them all.
     fn elsewhere<const N: usize>(&self, at: [&Point; N], factor: f64, f: impl Fn([f64; N]) -> f64) -> Vec<Elsewhere> {
+        let q = self.quantity();
+        if q.take != Take::Mean {
+            return Vec::new();
+        }
         let one = |r: &Reference| {
             let mut values = [0.0; N];
             for (value, at) in values.iter_mut().zip(at) {
-                *value = r.quantity(self.quantity(), at, self.reader.table())?.value;
+                *value = r.quantity(q, at, self.reader.table())?.value;
             }
             let value = f(values);
             value.is_finite().then(|| Elsewhere { name: r.name.clone(), value, interval: None }.scaled(factor))
@@ -124,7 +133,8 @@ impl Here<'_> {
                 Err(Gap::Runs { .. }) if self.partial => continue,
                 other => other?,
             };
-            let there = self.references.iter().filter_map(|r| r.quantity(self.quantity(), &p, self.reader.table()));
+            let there = self.references.iter().filter(|_| c.take() == Take::Mean);
+            let there = there.filter_map(|r| r.quantity(self.quantity(), &p, self.reader.table()));
             let elsewhere: Vec<Elsewhere> = there.map(|e| e.scaled(factor)).collect();
             let one = |test| Found::new(what.clone(), &e, factor, test).folded(fold).beside(elsewhere.clone());
             let mut add = |test| steps.push(one(test));
@@ -142,11 +152,7 @@ impl Here<'_> {
                     None => {}
                 },
                 Kind::Equal => add(Test::Within(c.tolerance.unwrap_or(0.0))),
-                _ => {
-                    let strict = [c.above.map(Test::Above), c.below.map(Test::Below)];
-                    let bounds = strict.into_iter().chain([c.at_least.map(Test::AtLeast), c.at_most.map(Test::AtMost)]);
-                    bounds.flatten().for_each(add);
-                }
+                _ => self.bounds().for_each(add),
             }
         }
         Ok(steps)
@@ -217,6 +223,98 @@ impl Here<'_> {
         Ok(steps)
     }
 
+    /// How far the metric is from what the formula gives, in per cent of that.
+    fn formula(&self, at: &Point) -> Result<Vec<Found>, Gap> {
+        let c = self.claim;
+        let factor = self.factor()?;
+        let own = self.reader.unit(self.quantity())?;
+        let unit = c.unit.as_deref().unwrap_or(own);
+        let keys = self.reader.table().keys.iter().map(String::as_str);
+        let known: Vec<&str> = c.constants.keys().map(String::as_str).chain(keys).collect();
+        let text = c.formula.as_deref().unwrap_or_default();
+        let formula = Expression::parse(text, &known).map_err(|e| Gap::Formula(e.to_string()))?;
+        let mut steps = Vec::new();
+        for (what, p) in self.along(at) {
+            let of = |name: &str| {
+                let constant = c.constants.get(name).and_then(Constant::value);
+                constant.or_else(|| p.get(name).and_then(|v| number_of(v)))
+            };
+            let wanted = formula.value(&of);
+            if !wanted.is_finite() || wanted == 0.0 {
+                return Err(Gap::Formula(format!("gives no number to compare with at {what}")));
+            }
+            let e = match self.reader.quantity(self.quantity(), &p) {
+                Err(Gap::Runs { .. }) if self.partial => continue,
+                other => other?,
+            };
+            let apart = e.line(factor / wanted, -1.0).ok_or_else(|| Gap::Zero(what.clone()))?;
+            let elsewhere = self.elsewhere([&p], 100.0, |[a]| a * factor / wanted - 1.0);
+            let what = format!("{what}: away from {} {unit}", number_text(wanted)).trim_end().to_owned();
+            let test = Test::Within(c.tolerance.unwrap_or(0.0));
+            steps.push(Found::new(what, &apart, 100.0, test).beside(elsewhere));
+        }
+        Ok(steps)
+    }
+
+    /// By how much the metric is above so many times the other one, seed by seed.
+    fn inequality(&self, at: &Point) -> Result<Vec<Found>, Gap> {
+        let c = self.claim;
+        let q = self.quantity();
+        let other = Quantity { metric: c.than.as_deref().unwrap_or_default(), ..q };
+        let (factor, times) = (self.factor()?, c.factor.unwrap_or(1.0));
+        let others = self.reader.factor(other, Some(self.reader.unit(q)?))?;
+        let test = c.margin.map_or(Test::Above(0.0), |m| Test::AtLeast(-m));
+        let mut steps = Vec::new();
+        for (what, p) in self.along(at) {
+            let both = self.reader.quantity(q, &p).and_then(|a| Ok((a, self.reader.quantity(other, &p)?)));
+            let (a, b) = match both {
+                Err(Gap::Runs { .. }) if self.partial => continue,
+                other => other?,
+            };
+            let above = b.line(times * others, 0.0).and_then(|b| a.minus(&b)).ok_or_else(|| Gap::Zero(what.clone()))?;
+            steps.push(Found::new(what, &above, factor, test));
+        }
+        Ok(steps)
+    }
+
+    /// The coefficient of variation over `over`, or what it comes to on both sides of a comparison.
+    fn variation(&self, at: &Point) -> Result<Vec<Found>, Gap> {
+        let c = self.claim;
+        let bare = Quantity { compare: None, ..self.quantity() };
+        let over = c.over.as_deref().unwrap_or_default();
+        let place = if at.is_empty() { String::new() } else { format!("{}: ", words(at)) };
+        let what = format!("{place}variation over {over}");
+        let of = |at: &Point| {
+            let parts = self.along(at).into_iter().map(|(_, p)| match self.reader.quantity(bare, &p) {
+                Err(Gap::Runs { .. }) if self.partial => Ok(None),
+                other => other.map(Some),
+            });
+            let parts: Vec<Measured> = parts.filter_map(Result::transpose).collect::<Result<_, _>>()?;
+            Measured::variation(&parts).ok_or_else(|| Gap::Zero(what.clone()))
+        };
+        let e = match &c.compare {
+            None => of(at)?,
+            Some(c) => {
+                let side = |value: &String| {
+                    let mut at = at.clone();
+                    at.insert(c.key.clone(), value.clone());
+                    of(&at)
+                };
+                c.how.of(&side(&c.a)?, &side(&c.b)?).ok_or_else(|| Gap::Zero(what.clone()))?
+            }
+        };
+        let factor = convert("", c.unit.as_deref().unwrap_or_default()).unwrap_or(1.0);
+        let fold = c.compare.as_ref().is_some_and(|c| c.how == How::Impact);
+        let one = |test| Found::new(what.clone(), &e, factor, test).folded(fold);
+        Ok(self.bounds().map(one).collect())
+    }
+
+    fn bounds(&self) -> impl Iterator<Item = Test> {
+        let c = self.claim;
+        let strict = [c.above.map(Test::Above), c.below.map(Test::Below)];
+        strict.into_iter().chain([c.at_least.map(Test::AtLeast), c.at_most.map(Test::AtMost)]).flatten()
+    }
+
     /// What a place has that the one before it has not: the value of `over`.
     fn tail(&self, what: &str) -> String {
         let head = self.claim.over.as_ref().map(|k| format!("{k} ")).unwrap_or_default();
@@ -231,3 +329,6 @@ impl<T: Clone> OneOrMany<T> {
         self.all().to_vec()
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -125,7 +125,28 @@ pub(super) fn printed(claim: &Claim, unit: &str, whom: For) -> String {
             let word = |s: &Sign| if *s == Sign::Positive { "> 0" } else { "not > 0" };
             claim.signs.iter().map(word).collect::<Vec<_>>().join("; ")
         }
-        Kind::Bound => {
+        Kind::Formula => {
+            let within = whom.pick("give or take", "+/-");
+            format!(
+                "{} {within} {}",
+                claim.formula.as_deref().unwrap_or_default(),
+                whom.number(claim.tolerance.unwrap_or(0.0), unit)
+            )
+        }
+        Kind::Inequality => {
+            let [a, b] = [&claim.metric, &claim.than].map(|m| m.as_deref().unwrap_or_default());
+            let times = claim
+                .factor
+                .map(|f| format!("{} {} ", whom.number(f, ""), whom.pick("\u{d7}", "*")))
+                .unwrap_or_default();
+            let margin = claim
+                .margin
+                .filter(|m| *m > 0.0)
+                .map(|m| format!(" {} {}", whom.pick("\u{2212}", "-"), whom.number(m, unit)));
+            let sign = if claim.margin.is_some() { whom.pick("\u{2265}", ">=") } else { ">" };
+            format!("{a} {sign} {times}{b}{}", margin.unwrap_or_default())
+        }
+        Kind::Bound | Kind::Variation => {
             let all = [
                 bound("above", claim.above),
                 bound("below", claim.below),

@@ -208,10 +208,12 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
     let (mut claims, mut figures, mut references) = (Vec::new(), Vec::new(), Vec::new());
     for s in &scenarios {
         let own: Vec<Figure> = s.figures.iter().map(|f| of_it(f, s)).collect();
-        check_claims(&s.claims, &s.claims_at, &shapes)?;
+        // A scenario's own claims are about it alone.
+        let own_claims: Vec<Claim> = s.claims.iter().map(|c| c.about(&s.name)).collect();
+        check_claims(&own_claims, &s.claims_at, &shapes)?;
         check_figures(&own, &s.figures_at, &shapes)?;
         references.extend(references_of(s, &shapes)?);
-        claims.extend_from_slice(&s.claims);
+        claims.extend(own_claims);
         figures.extend(own);
     }
     for path in &f.claims {

@@ -2,10 +2,10 @@
 
 use super::{Figure, FigureError, LineSpec, Style, over_time};
 use crate::joined;
-use crate::quantity::{Compare, Gap, How, Point, Quantity, Reader, values_of};
+use crate::quantity::{Compare, Gap, How, Point, Quantity, Reader, Take, values_of};
 use crate::reference::{Elsewhere, Reference};
 use crate::results::{Results, Table, Timeline};
-use crate::statistics::{Estimate, bootstrap};
+use crate::statistics::Estimate;
 use std::borrow::Cow;
 
 /// A number of a line.
@@ -147,7 +147,8 @@ impl OneLine<'_> {
         let f = self.figure;
         let metric = self.spec.metric.as_deref().or(f.metric.as_deref()).unwrap_or_default();
         let compare = self.spec.compare.as_ref().or(f.compare.as_ref());
-        let q = Quantity { metric, average: &f.average, compare };
+        let take = f.percentile.map_or(Take::Mean, Take::Percentile);
+        let q = Quantity { metric, average: &f.average, compare, take };
         let reader = Reader::new(self.table);
         let factor = reader.factor(q, f.unit.as_deref())?;
         let unit = f.unit.clone().map_or_else(|| reader.unit(q).map(str::to_owned), Ok)?;
@@ -156,15 +157,8 @@ impl OneLine<'_> {
         for value in x {
             let mut at = self.at.clone();
             at.insert(f.x.clone(), value.clone());
-            let estimate = match f.percentile {
-                None => reader.quantity(q, &at).map(|e| Some(e.estimate())),
-                Some(p) => reader.by_seed(q, &at).map(|v| {
-                    let values: Vec<f64> = v.into_values().collect();
-                    bootstrap::percentile(&values, p / 100.0, 1)
-                }),
-            };
-            let ours = match estimate {
-                Ok(e) => e.map(|e| e.scaled(factor)).map(|e| if fold { e.absolute() } else { e }),
+            let ours = match reader.quantity(q, &at) {
+                Ok(e) => Some(e.estimate().scaled(factor)).map(|e| if fold { e.absolute() } else { e }),
                 Err(Gap::Runs { .. } | Gap::Zero(_)) => None,
                 Err(gap) => return Err(gap),
             };

@@ -1,5 +1,6 @@
 //! Means, ratios and their differences over paired seeds.
 
+use super::measured::variation;
 use super::{Known, Student};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -101,6 +102,38 @@ impl Estimator {
         self.share = false;
         self.seeds.values_mut().for_each(|s| s.own += k);
         self
+    }
+
+    /// `self * k`.
+    #[must_use]
+    pub fn times(mut self, k: f64) -> Self {
+        self.value *= k;
+        self.share = false;
+        self.seeds.values_mut().for_each(|s| *s = Seed { pull: s.pull * k, own: s.own * k });
+        self
+    }
+
+    /// The coefficient of variation of several: their standard deviation (over n - 1) as a share of their mean, each
+    /// seed's pull by its derivative. `None` with fewer than two, with a mean of zero, or without a common seed.
+    pub fn variation(parts: &[&Self]) -> Option<Self> {
+        let values: Vec<f64> = parts.iter().map(|p| p.value).collect();
+        let value = variation(&values)?;
+        let (n, mean) = (values.len() as f64, super::mean(&values)?);
+        let deviation = value * mean.abs();
+        // What the variation gains when one of the values does.
+        let slope = |v: f64| {
+            let of_deviation = if deviation > 0.0 { (v - mean) / ((n - 1.0) * deviation) } else { 0.0 };
+            (of_deviation - deviation / (n * mean)) / mean.abs()
+        };
+        let first = parts.first()?;
+        let seed = |s: &u64| {
+            let all = parts.iter().map(|p| p.seeds.get(s)).collect::<Option<Vec<&Seed>>>()?;
+            let pull = all.iter().zip(&values).map(|(s, v)| s.pull * slope(*v)).sum();
+            let own: Vec<f64> = all.iter().map(|s| s.own).collect();
+            Some((*s, Seed { pull, own: variation(&own).unwrap_or(f64::NAN) }))
+        };
+        let seeds: BTreeMap<u64, Seed> = first.seeds.keys().filter_map(seed).collect();
+        (!seeds.is_empty()).then_some(Estimator { value, seeds, share: false })
     }
 
     /// `(self - base) / base`: the relative difference, as a fraction.
@@ -263,6 +296,37 @@ mod tests {
         let (a, b) = (of(&[1.0, 2.0]), of(&[0.0, 4.0]));
         assert!(a.over(&b).unwrap().estimate().interval.is_some() && a.over(&b).unwrap().of_further(1).is_none());
         assert!(of(&[1.0]).of_further(1).is_none() && of(&[1.0, 2.0]).of_further(0).is_none());
+    }
+
+    #[test]
+    fn a_coefficient_of_variation_by_hand() {
+        // 8, 10, 12 at every seed, give or take what all three share: the deviation of 2 stays, the mean moves.
+        let parts = [8.0, 10.0, 12.0].map(|v| of(&[v - 1.0, v, v + 1.0]));
+        let e = Estimator::variation(&parts.each_ref()).unwrap();
+        near(e.value(), 0.2);
+        // The slope is -s/m^2 = -0.02 for each unit of the mean; standard error 1/sqrt(3), t(0.975; 2) = 4.30265.
+        near(e.estimate().interval.unwrap().1 - 0.2, 4.302_65 * 0.02 / 3.0f64.sqrt());
+        // Each seed has its own: 2/9, 2/10, 2/11.
+        let (low, high) = e.of_further(1).unwrap().usual();
+        near((low + high) / 2.0, (2.0 / 9.0 + 0.2 + 2.0 / 11.0) / 3.0);
+        assert!(Estimator::variation(&[&of(&[1.0, 2.0])]).is_none());
+        assert!(Estimator::variation(&[&of(&[1.0, 2.0]), &of(&[-1.0, -2.0])]).is_none(), "a mean of zero");
+    }
+
+    #[test]
+    fn intervals_of_a_variation_cover_as_often_as_they_say() {
+        // Four points at 8, 9, 11 and 12, with noise of their own at each of 30 seeds.
+        let truth = variation(&[8.0, 9.0, 11.0, 12.0]).unwrap();
+        let mut random = anabranch_base::RandomStream::named(1, "variation");
+        let mut normal = || (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        let trials = 1_000;
+        let covers = |_: &i32| {
+            let parts = [8.0, 9.0, 11.0, 12.0].map(|v| of(&(0..30).map(|_| v + normal()).collect::<Vec<_>>()));
+            let (low, high) = Estimator::variation(&parts.each_ref()).unwrap().estimate().interval.unwrap();
+            low <= truth && truth <= high
+        };
+        let share = (0..trials).filter(covers).count() as f64 / f64::from(trials);
+        assert!((0.925..0.97).contains(&share), "{share}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! How surely a number is known.
 
-use super::Student;
+use super::{Student, bootstrap};
 
 /// What the seeds say of a number: an interval, and how likely it lies beyond any other number.
 #[derive(Clone, PartialEq, Debug)]
@@ -17,6 +17,8 @@ pub enum Known {
     },
     /// Student's t around it, of a number that cannot lie beyond these.
     Between(Student, f64, f64),
+    /// What it comes to in resamples of the seeds, in order.
+    Draws(Vec<f64>),
 }
 
 impl Known {
@@ -34,6 +36,7 @@ impl Known {
         match self {
             Known::Student(s) | Known::Between(s, ..) => s.exact(),
             Known::Share { .. } => None,
+            Known::Draws(all) => all.first().copied().filter(|v| all.last() == Some(v)),
         }
     }
 
@@ -44,6 +47,7 @@ impl Known {
             Known::Student(s) => Known::Student(s.scaled(k)),
             Known::Share { logit, unit } => Known::Share { logit, unit: unit * k },
             Known::Between(s, low, high) => Known::Between(s.scaled(k), low * k, high * k),
+            Known::Draws(all) => Known::Draws(all.into_iter().map(|v| v * k).collect()),
         }
     }
 
@@ -59,6 +63,7 @@ impl Known {
                 let (low, high) = s.usual();
                 (low.max(*least), high.min(*most))
             }
+            Known::Draws(all) => bootstrap::interval(all),
         }
     }
 
@@ -67,6 +72,7 @@ impl Known {
         match self {
             Known::Student(s) | Known::Between(s, ..) => s.above(x),
             Known::Share { logit: s, unit } => s.above(logit(x / unit)),
+            Known::Draws(all) => bootstrap::p(all.partition_point(|v| *v <= x), all.len()),
         }
     }
 
@@ -75,6 +81,7 @@ impl Known {
         match self {
             Known::Student(s) | Known::Between(s, ..) => s.below(x),
             Known::Share { logit: s, unit } => s.below(logit(x / unit)),
+            Known::Draws(all) => bootstrap::p(all.len() - all.partition_point(|v| *v < x), all.len()),
         }
     }
 }
