@@ -84,8 +84,8 @@ impl Elsewhere {
 }
 
 impl Reference {
-    /// The same quantity as measured there, in its own unit: as the file has it, or worked out from what the file has of
-    /// both sides of a comparison and of all that a mean is over. `table` says which points that mean has.
+    /// What was measured of a quantity, in its own unit: as the file has it, or worked out from what the file has of both
+    /// sides of a comparison and of all that a mean is over. `table` says which points that mean has.
     pub fn quantity(&self, q: Quantity<'_>, at: &Point, table: &Table) -> Option<Elsewhere> {
         let whole = |value, interval| Elsewhere { name: self.name.clone(), value, interval };
         if self.compare.as_ref() == q.compare {

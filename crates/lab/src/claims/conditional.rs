@@ -1,7 +1,7 @@
 //! Claims that hang on what the paper does not state.
 
 use super::judge::plain;
-use super::{Claim, OneOrMany, Outcome, Step, Verdict};
+use super::{Claim, OneOrMany, Outcome, Step, Test, Verdict};
 use crate::numbers::interval_text;
 use crate::quantity::values_of;
 use crate::results::Results;
@@ -65,7 +65,7 @@ impl Conditional {
 pub(super) fn weigh(claim: &Claim, c: &Conditional, results: &Results, main: (Verdict, String)) -> (Verdict, String) {
     let on = &c.on;
     let what = c.key.as_deref().unwrap_or("scenario");
-    let (mut inside, mut outside, mut numbers) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut inside, mut outside, mut numbers, mut above) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for (name, there) in c.settings(claim, results) {
         let (verdict, steps, unit) = plain(&there, results);
         match verdict {
@@ -74,7 +74,11 @@ pub(super) fn weigh(claim: &Claim, c: &Conditional, results: &Results, main: (Ve
             Verdict::Conditional | Verdict::NotTestable => continue,
         }
         numbers.push(format!("{name}: {}", ours(&steps, &unit)));
+        if let [Step { test: Test::Is(x, _), ours, .. }] = steps.as_slice() {
+            above.push((name, ours.mean > *x));
+        }
     }
+    let between = c.key.as_ref().and_then(|_| above.windows(2).find(|w| w[0].1 != w[1].1));
     let (verdict, reason) = main;
     let sweep = format!("{what} {}", numbers.join("; "));
     match (verdict, inside.is_empty(), outside.is_empty()) {
@@ -83,6 +87,14 @@ pub(super) fn weigh(claim: &Claim, c: &Conditional, results: &Results, main: (Ve
             (Verdict::NotTestable, why)
         }
         (Verdict::NotTestable, ..) | (_, true, true) => (verdict, reason),
+        (Verdict::Contradicted, true, false) if between.is_some() => {
+            let [from, to] = [0, 1].map(|i| between.and_then(|w| w.get(i)).map_or("", |s| s.0.as_str()));
+            let why = format!(
+                "it hangs on {on}, which the paper does not state: the printed value is among ours at no value that was \
+                 run, but lies between those at {what} {from} and {to} ({sweep}); in the main runs {reason}"
+            );
+            (Verdict::Conditional, why)
+        }
         (Verdict::Contradicted, true, false) => {
             (verdict, format!("{reason}; nor does any value of {on}, which the paper does not state, help ({sweep})"))
         }

@@ -186,6 +186,10 @@ fn what_hangs_on_an_unstated_parameter_says_so() {
     }
     // Reproduced where everything else was run, and not elsewhere: it hangs on that value all the same.
     assert_eq!(value(20.1, by_key).0, Verdict::Conditional);
+    // Between two values that were run: one between them would do.
+    let (verdict, reason) = value(25.0, by_key);
+    assert_eq!(verdict, Verdict::Conditional);
+    assert!(reason.contains("lies between those at k 20 and 30"), "{reason}");
     let (verdict, reason) = value(50.0, by_key);
     assert_eq!(verdict, Verdict::Contradicted);
     assert!(reason.contains("nor does any value of the size of it"), "{reason}");
