@@ -86,9 +86,9 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "unlike-back.toml", "overload-one.toml", "overload-two.toml", "bulk.toml", "take-over.toml", "start.toml";
     "rtx-csi":
         "experiment.toml", "claims.toml", "cases.toml", "figures.toml", "p0.toml", "e1/scenario.toml",
-        "e2-case1/scenario.toml", "e2-case2/scenario.toml", "calibration/scenario.toml", "ablation-readings/scenario.toml",
-        "ablation-scope/scenario.toml", "ablation-start/scenario.toml", "ablation-loss/scenario.toml", "ablation-era/scenario.toml",
-        "ablation-oracle/scenario.toml";
+        "e1-segments/scenario.toml", "e2-case1/scenario.toml", "e2-case2/scenario.toml", "calibration/scenario.toml",
+        "ablation-readings/scenario.toml", "ablation-scope/scenario.toml", "ablation-start/scenario.toml",
+        "ablation-loss/scenario.toml", "ablation-era/scenario.toml", "ablation-oracle/scenario.toml";
     "weather":
         "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
         "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",

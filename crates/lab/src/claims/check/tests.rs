@@ -157,7 +157,11 @@ fn the_claims_of_rtx_csi_are_all_there_and_fit_its_scenarios() {
         metrics: metrics.clone(),
         series: vec![],
     };
-    let shapes = [e1, case("e2-case1"), case("e2-case2")];
+    let segment = words(&["536", "1000", "1300", "1380", "1460"]);
+    let mut segments = Shape { name: "e1-segments", ..e1.clone() };
+    segments.keys.push(("segment", &segment));
+    let shapes = [e1, segments, case("e2-case1"), case("e2-case2")];
+    assert_eq!(file.defaults.printed_runs, Some(1));
     for claim in &file.claims {
         claim.check(&shapes).unwrap();
     }
