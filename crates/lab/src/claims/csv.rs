@@ -33,10 +33,10 @@ pub fn to_csv(judgements: &[Judgement]) -> String {
             join(&|s| end(s.ours.interval.map(|i| i.0))),
             join(&|s| end(s.ours.interval.map(|i| i.1))),
             format!("{unit}{}", note.join(". ")),
-            join(&|s| end(s.p)),
+            probabilities(j, &|s| s.p),
             some(j, &|s| s.further.map(|f| f.0)),
             some(j, &|s| s.further.map(|f| f.1)),
-            some(j, &|s| s.further_p),
+            probabilities(j, &|s| s.further_p),
             elsewhere(j, &|e| Some(e.value)),
             elsewhere(j, &|e| e.interval.map(|i| i.0)),
             elsewhere(j, &|e| e.interval.map(|i| i.1)),
@@ -45,6 +45,16 @@ pub fn to_csv(judgements: &[Judgement]) -> String {
         let _ = writeln!(out, "{}", fields.join(","));
     }
     out
+}
+
+/// p-values, with as many digits as one reads.
+fn probabilities(j: &Judgement, f: &dyn Fn(&Step) -> Option<f64>) -> String {
+    let text = |p: f64| if p < 0.001 { format!("{p:.1e}") } else { format!("{p:.4}") };
+    let all: Vec<Option<f64>> = j.steps.iter().map(f).collect();
+    match all.iter().all(Option::is_none) {
+        true => String::new(),
+        false => all.iter().map(|p| p.map_or(String::new(), text)).collect::<Vec<_>>().join("; "),
+    }
 }
 
 /// A field that stays empty where no step has it.

@@ -279,6 +279,7 @@ pub fn is_share(name: &str) -> bool {
             | FlowMetric::DeadlineMisses
             | FlowMetric::Stage(_)
             | FlowMetric::Jain
+            | FlowMetric::Repair(Repair::Spurious(_) | Repair::Right)
             | FlowMetric::Viewed(V::Unusable | V::Decodable)
             | FlowMetric::Framed(
                 F::Whole | F::LateBytes | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable
@@ -299,7 +300,14 @@ mod tests {
 
     #[test]
     fn shares_are_parts_of_a_whole() {
-        for share in ["main.deadline-misses", "film.whole-frames", "path1.queue-drops", "main.stage-cwnd", "all.jain"] {
+        for share in [
+            "main.deadline-misses",
+            "film.whole-frames",
+            "path1.queue-drops",
+            "main.stage-cwnd",
+            "all.jain",
+            "main.causes-right",
+        ] {
             assert!(is_share(share), "{share}");
         }
         // What the encoder made may be more than the links carry.
