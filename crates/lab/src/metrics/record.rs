@@ -177,6 +177,16 @@ impl Record {
         }
     }
 
+    /// A message of a stream was handed over; the stream itself counts for what was delivered.
+    pub fn message(&mut self, born: Instant, begun: Instant, at: Instant) {
+        if begun >= self.from && self.wanted.in_order > Detail::Nothing {
+            self.in_order_delay.add(at - begun);
+        }
+        if born >= self.from && self.wanted.message > Detail::Nothing {
+            self.message_delay.add(at - born);
+        }
+    }
+
     /// `len` bytes were handed over, which are a message or the end of one.
     pub fn delivered(&mut self, stream: u16, len: u64, at: Instant) {
         self.part(stream, len, at);

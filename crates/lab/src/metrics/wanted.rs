@@ -102,7 +102,7 @@ impl Wanted {
     }
 
     /// Do messages have to be distinguished?
-    pub(super) fn messages(&self) -> bool {
+    pub(crate) fn messages(&self) -> bool {
         self.in_order > Detail::Nothing || self.message > Detail::Nothing || self.deadlines
     }
 }

@@ -3,12 +3,14 @@
 use super::RunError;
 use super::fates::Fates;
 use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted};
-use crate::node::{Application, Dial, Encoder, End, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched};
+use crate::node::{
+    Application, Dial, Encoder, End, Messages, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched,
+};
 use crate::scenario::{Flow, LARGEST_DATAGRAM, Of, Plan, Sctp, Transport, covers};
 use anabranch_base::{Duration, Instant, RandomStream};
 use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::{Address, AgentId, LinkId, Network, Peer};
-use anabranch_sim::traffic::{Source, TrafficConfig};
+use anabranch_sim::traffic::{Bulk, Source, TrafficConfig};
 use anabranch_sim::transport::tcp::{Supply, TcpConfig, TcpSink, TcpSource, TcpTransfers};
 use anabranch_sim::transport::{DatagramSink, DatagramSource};
 use std::cell::RefCell;
@@ -112,7 +114,8 @@ impl Scene {
         match &f.transport {
             Transport::Sctp(s) => self.sctp(f, s, Pairs::exactly(pairs.to_vec()), seed, start, record),
             Transport::Tcp(c) => {
-                let keep_first_sent = record.borrow().wanted().packet > Detail::Nothing;
+                let wanted = record.borrow().wanted();
+                let keep_first_sent = wanted.packet.max(wanted.in_order) > Detail::Nothing;
                 Ok(self.tcp(f, TcpConfig { keep_first_sent, ..*c }, first, seed, start, record))
             }
             Transport::Udp(header) => Ok(self.udp(f, *header, first, seed, start, record)),
@@ -175,19 +178,34 @@ impl Scene {
         start: Instant,
         record: &SharedRecord,
     ) -> (AgentId, AgentId) {
-        let sink = Watched::new(TcpSink::new(config), record.clone());
+        let transfers = matches!(f.traffic, TrafficConfig::Web(_));
+        // A stream without end has no messages.
+        let source = match &f.traffic {
+            TrafficConfig::Bulk(_) => None,
+            TrafficConfig::Web(_) => Some(f.traffic.build(seed, &f.name)),
+            _ => Some(traffic(f, seed, record)),
+        };
+        let (source, messages) = match source {
+            Some(source) if record.borrow().wanted().messages() => {
+                let (source, messages) = Messages::of(source, transfers);
+                (Some(source), Some(messages))
+            }
+            source => (source, None),
+        };
+        let sink = Watched::new(TcpSink::new(config), record.clone()).carrying(messages);
         let receiver = self.network.add(Box::new(sink), Instant::ZERO);
         let peer = Peer { address: to, agent: receiver };
         let mut random = RandomStream::named(seed, &format!("{}.clock", f.name));
-        let sender = match &f.traffic {
-            TrafficConfig::Web(_) => {
-                let transfers = TcpTransfers::new(config, from, peer, f.traffic.build(seed, &f.name), random);
+        let sender = match (source, &f.traffic) {
+            (Some(source), _) if transfers => {
+                let transfers = TcpTransfers::new(config, from, peer, source, random);
                 self.network.add(Box::new(transfers), start)
             }
-            kind => {
-                let supply = match kind {
-                    TrafficConfig::Bulk(b) => b.total.map_or(Supply::Endless, Supply::Finite),
-                    _ => Supply::Source(traffic(f, seed, record)),
+            (source, kind) => {
+                let supply = match (source, kind) {
+                    (Some(source), _) => Supply::Source(source),
+                    (None, TrafficConfig::Bulk(Bulk { total: Some(total), .. })) => Supply::Finite(*total),
+                    (None, _) => Supply::Endless,
                 };
                 self.network.add(Box::new(TcpSource::new(config, from, peer, supply, &mut random)), start)
             }
