@@ -14,7 +14,7 @@ mod wanted;
 pub use delays::{Delays, Detail};
 pub use fingerprint::Fingerprint;
 pub use level::Level;
-pub use names::{Delay, FlowMetric, Framed, LinkMetric, View, parted, unit_of};
+pub use names::{Delay, FlowMetric, Framed, LinkMetric, View, is_share, parted, unit_of};
 pub(crate) use names::{STAGE, is_stage};
 pub use record::{Record, SharedRecord};
 pub use repair_names::Repair;

@@ -265,6 +265,27 @@ pub fn unit_of(name: &str) -> Option<&'static str> {
     of_flow.or_else(|_| LinkMetric::named(metric).map(|m| m.1)).ok()
 }
 
+/// Is the metric a part of a whole, which lies between 0 and 1?
+pub fn is_share(name: &str) -> bool {
+    use {Framed as F, View as V};
+    let Some((_, metric)) = parted(name) else { return false };
+    if LinkMetric::named(metric).is_ok() {
+        return true;
+    }
+    let Ok((metric, _)) = FlowMetric::named(metric) else { return false };
+    matches!(
+        metric,
+        FlowMetric::Share
+            | FlowMetric::DeadlineMisses
+            | FlowMetric::Stage(_)
+            | FlowMetric::Jain
+            | FlowMetric::Viewed(V::Unusable | V::Decodable)
+            | FlowMetric::Framed(
+                F::Whole | F::LateBytes | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable
+            )
+    )
+}
+
 fn unknown(name: &str, known: impl Iterator<Item = &'static str> + Clone) -> String {
     match nearest(name, known.clone()) {
         Some(near) => format!("no metric is called `{name}`; did you mean `{near}`?"),
@@ -275,6 +296,18 @@ fn unknown(name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_parts_of_a_whole() {
+        for share in ["main.deadline-misses", "film.whole-frames", "path1.queue-drops", "main.stage-cwnd", "all.jain"] {
+            assert!(is_share(share), "{share}");
+        }
+        // What the encoder made may be more than the links carry.
+        for other in ["main.losses", "main.delay-p99.9", "main.goodput", "film.rate-share", "film.lost-per-event", "x"]
+        {
+            assert!(!is_share(other), "{other}");
+        }
+    }
 
     #[test]
     fn names_with_and_without_percentile() {

@@ -27,7 +27,7 @@ pub fn of_file(name: &str) -> Result<(), String> {
 }
 
 /// How messages name a file that another one names: from the same place as that one.
-pub(super) fn beside(file: &str, other: &str) -> String {
+pub(crate) fn beside(file: &str, other: &str) -> String {
     if other.starts_with('/') {
         return other.to_owned();
     }
