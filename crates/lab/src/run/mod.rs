@@ -26,7 +26,7 @@ mod repair_tests;
 #[cfg(test)]
 mod tests;
 
-pub use all_runs::{Failure, Options, run_all};
+pub use all_runs::{Failure, Options, Shard, run_all};
 pub use emulated::{Emulated, EmulatedPath};
 pub use journal::{Journal, JournalError};
 pub use resolved::{Resolved, resolved};

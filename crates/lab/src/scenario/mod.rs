@@ -24,7 +24,7 @@ mod tests;
 mod tests_of_mistakes;
 
 pub use crate::document::ScenarioError;
-pub use choice::{Choice, Point};
+pub use choice::{Choice, Point, Seeds};
 pub use flow::{Flow, LARGEST_DATAGRAM, Limits, Playout, Sctp, Transport};
 pub(crate) use names::beside;
 pub use names::of_file as check_name;
@@ -48,8 +48,10 @@ pub struct Scenario {
     pub title: String,
     /// Where it comes from: a paper, a section.
     pub source: String,
-    /// Its own number of seeds.
+    /// How many seeds it has.
     pub seeds: u64,
+    /// The first of them.
+    pub first_seed: u64,
     /// What its claims are.
     pub claims: Vec<Claim>,
     /// Its figures.
@@ -295,6 +297,7 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
         title,
         source,
         seeds,
+        first_seed: 1,
         claims,
         figures,
         measures,

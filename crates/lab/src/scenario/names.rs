@@ -5,7 +5,7 @@ use super::sweep::Sweep;
 use crate::document::{Part, Problem};
 
 /// Most seeds of a scenario, as of `--seeds`.
-const SEEDS: u64 = 1_000_000;
+pub(super) const SEEDS: u64 = 1_000_000;
 /// Most points of a scenario's sweeps.
 const POINTS: usize = 1_000_000;
 /// Columns of `results.csv` that are no sweep's.
