@@ -45,7 +45,7 @@ const NS2: [(&str, u64); 13] = [
 
 /// Limits and settings of the association that belong to a profile, by name; `AssocConfig::set` of the engine knows them.
 pub(super) const SETTINGS: &[(&str, &[(&str, u64)])] = &[
-    ("lksctp", &[("rto_initial", 3_000)]),
+    ("lksctp", &[("rto_initial", 3_000), ("handshake_untimed", 1)]),
     ("freebsd", &[("rto_initial", 3_000)]),
     ("freebsd-efr", &[("rto_initial", 3_000)]),
     ("ns2-era", &NS2),
