@@ -18,7 +18,7 @@ pub enum Nagle {
 
 impl AssocConfig {
     /// The names that [`AssocConfig::set`] knows.
-    pub const SETTINGS: [&'static str; 17] = [
+    pub const SETTINGS: [&'static str; 18] = [
         "packet_size",
         "receive_overhead",
         "peer_chunk_overhead",
@@ -36,6 +36,7 @@ impl AssocConfig {
         "window_updates",
         "sacks_follow_data",
         "confirm_first",
+        "handshake_untimed",
     ];
 
     /// Gives the setting called `name` a value: bytes, milliseconds, a number, or 0 and 1 for off and on. False when there
@@ -52,6 +53,7 @@ impl AssocConfig {
             "window_updates" => &mut self.compatibility.window_updates,
             "sacks_follow_data" => &mut self.compatibility.sacks_follow_data,
             "confirm_first" => &mut self.compatibility.confirm_first,
+            "handshake_untimed" => &mut self.compatibility.handshake_untimed,
             _ => return self.set_number(name, value),
         };
         *switch = value != 0;

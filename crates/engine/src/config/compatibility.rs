@@ -26,6 +26,8 @@ pub struct Compatibility {
     /// No DATA before a HEARTBEAT was answered on every path, the handshake's own included, and no RTT sample from the
     /// handshake.
     pub confirm_first: bool,
+    /// The handshake gives no round-trip time, so that RTO.Initial holds until the first SACK or HEARTBEAT ACK: Linux.
+    pub handshake_untimed: bool,
     /// INIT ACK names our extensions to a peer that does not know them too. Without, it names what both can do, for it
     /// goes to whoever stands as the source of an INIT and shall be small (RFC 5062 §9.3).
     pub announce_unasked: bool,
@@ -43,6 +45,7 @@ impl Default for Compatibility {
             window_updates: true,
             sacks_follow_data: false,
             confirm_first: false,
+            handshake_untimed: false,
             announce_unasked: false,
         }
     }

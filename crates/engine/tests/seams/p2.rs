@@ -172,3 +172,30 @@ fn timeouts_of_a_thin_path_are_early_and_linear() {
         assert!(gap >= ms(200) && gap < ms(210), "{times:?}");
     }
 }
+
+/// What left, when, while a transfer lost some of its packets.
+fn thick_transfer(p: &Profile) -> Vec<(Instant, Vec<u32>)> {
+    let mut b = bench(11, policies(p, 1), &links()[..1]);
+    let mut flow = Flow::new(Side::Client, 0, 1_000);
+    let mut seen = 0;
+    b.filter = Some(Box::new(move |l| {
+        let data = l.from == Side::Client && !tsns(l.bytes).is_empty();
+        seen += u32::from(data);
+        !(data && [100, 200, 201, 300].contains(&seen))
+    }));
+    flow.transfer(&mut b, 600, ms(60_000)).expect("arrives");
+    let p = b.path(Side::Client, 0).counters;
+    assert!(p.lost_by_report >= 4 && p.timeouts == 0, "{p:?}");
+    departures(&b).into_iter().map(|d| (d.at, d.tsns)).collect()
+}
+
+#[test]
+fn a_thick_stream_is_sent_as_by_the_standard() {
+    let standard = thick_transfer(&profile("lksctp", &[]));
+    for timer in ["thin:rto_initial=3000", "thin:rto_initial=3000,reset=keep_deadline"] {
+        let modified = profile("lksctp", &[(Hook::LossThreshold, "thin"), (Hook::Timer, timer)]);
+        assert!(standard == thick_transfer(&modified), "{timer}: other packets, or at other times");
+    }
+    let bare = profile("thin", &[(Hook::Timer, "rfc9260"), (Hook::LossThreshold, "three")]);
+    assert!(thick_transfer(&bare) == thick_transfer(&profile("thin", &[])), "profile thin: other packets or times");
+}

@@ -21,7 +21,34 @@ impl Claim {
     /// # Errors
     /// [`ClaimError`] names the field.
     pub fn check(&self, scenarios: &[Shape<'_>]) -> Result<(), ClaimError> {
-        self.fields().and_then(|()| self.names(scenarios)).map_err(|what| ClaimError { id: self.id.clone(), what })
+        let all = || {
+            let parts = self.parts()?;
+            for part in &parts {
+                part.fields().and_then(|()| part.names(scenarios))?;
+            }
+            Claim::one_unit(&parts, scenarios)?;
+            let pair = self.compare.as_ref().and_then(Compare::scenarios);
+            pair.map_or_else(|| self.conditions(scenarios), |_| Ok(()))
+        };
+        all().map_err(|what: String| ClaimError { id: self.id.clone(), what })
+    }
+
+    /// The numbers of all parts stand in one column.
+    fn one_unit(parts: &[Claim], scenarios: &[Shape<'_>]) -> Result<(), String> {
+        let unit = |c: &Claim| {
+            if matches!(c.kind, Kind::Ordering | Kind::Formula) {
+                return "%".to_owned();
+            }
+            let relative = c.compare.as_ref().is_some_and(|c| c.how.relative()) || c.kind == Kind::Variation;
+            let own = c.metric.as_deref().filter(|_| !relative);
+            let own = own.and_then(|m| scenarios.iter().find_map(|s| s.unit(m)));
+            c.unit.clone().unwrap_or_else(|| own.unwrap_or_default().to_owned())
+        };
+        let units: Vec<String> = parts.iter().map(unit).collect();
+        match units.windows(2).find(|w| w[0] != w[1]) {
+            Some(w) => Err(format!("`and`: its parts have one unit, not `{}` and `{}`", w[0], w[1])),
+            None => Ok(()),
+        }
     }
 
     /// Each kind has fields that it needs and others that it does not read.
@@ -44,7 +71,7 @@ impl Claim {
             ("each", !self.each.is_empty(), false, tested),
             ("over", self.over.is_some(), trend || kind == K::Variation, tested),
             ("values", !self.values.is_empty(), false, self.over.is_some()),
-            ("compare", self.compare.is_some(), kind == K::Equal, compared),
+            ("compare", self.compare.is_some(), kind == K::Equal, quantity),
             ("key", self.key.is_some(), kind == K::Ordering, kind == K::Ordering),
             ("order", !self.order.is_empty(), kind == K::Ordering, kind == K::Ordering),
             ("margin", self.margin.is_some(), false, matches!(kind, K::Ordering | K::Inequality)),
@@ -123,15 +150,12 @@ impl Claim {
             let free: Vec<&str> = self.average.iter().chain(over).map(String::as_str).collect();
             return joined::check(pair, scenarios, &free, |s| self.fits(s));
         }
-        let named = self.scenario.as_ref().map_or(&[][..], |s| s.all());
+        let named = self.named();
         if let Some(lost) = named.iter().find(|n| !scenarios.iter().any(|s| s.name == n.as_str())) {
             return Err(format!("there is no scenario `{lost}`"));
         }
         let meant = scenarios.iter().filter(|s| named.is_empty() || named.iter().any(|n| n == s.name));
-        for shape in meant {
-            self.fits(shape)?;
-        }
-        self.conditions(scenarios)
+        meant.into_iter().try_for_each(|shape| self.fits(shape))
     }
 
     /// The claim must be one of each scenario that shows what it hangs on.

@@ -1,8 +1,8 @@
 //! Verdicts on claims.
 
-use super::decide::decide;
+use super::decide::{Found, decide};
 use super::steps::steps;
-use super::words::{For, described, further, printed, printed_at, share, signs, supported};
+use super::words::{For, described, further, printed_at, printed_of_all, share, signs, supported};
 use super::{Claim, Kind, Outcome, Step, conditional};
 use crate::joined;
 use crate::quantity::{Compare, Gap, Reader};
@@ -108,7 +108,7 @@ fn judge_one(claim: &Claim, results: &Results, references: &[Reference]) -> Judg
     // A form with fewer points shows what is printed of those alone.
     let whole = results.form == Form::Full && steps.is_empty();
     let at_steps = |whom| if whole { None } else { printed_at(claim, &steps, &unit, whom) };
-    let shown = |whom| at_steps(whom).unwrap_or_else(|| printed(claim, &unit, whom));
+    let shown = |whom| at_steps(whom).unwrap_or_else(|| printed_of_all(claim, &unit, whom));
     Judgement {
         id: claim.id.clone(),
         says: claim.says.clone(),
@@ -143,11 +143,23 @@ pub(super) fn plain(claim: &Claim, results: &Results) -> (Verdict, Vec<Step>, St
     (verdict, steps, unit)
 }
 
-/// The steps of a claim in all its scenarios, over complete pairs.
+/// The steps of all parts of a claim, decided together.
 fn all_steps(claim: &Claim, results: &Results, references: &[Reference]) -> Result<(Vec<Step>, String), Gap> {
-    if claim.kind == Kind::NotTestable {
-        return Ok((Vec::new(), String::new()));
+    let (mut all, mut unit) = (Vec::new(), String::new());
+    // A mistake in a part is found before anything runs.
+    let parts = claim.parts().unwrap_or_default();
+    for part in parts.iter().filter(|p| p.kind != Kind::NotTestable) {
+        let prefix = part.prefix(&parts);
+        let (mut found, u) = found(part, results, references)?;
+        found.iter_mut().for_each(|s| s.what.insert_str(0, &prefix));
+        all.extend(found);
+        unit = u;
     }
+    Ok((decide(all), unit))
+}
+
+/// The steps of one part in all its scenarios, over complete pairs.
+fn found(claim: &Claim, results: &Results, references: &[Reference]) -> Result<(Vec<Found>, String), Gap> {
     let joined;
     let tables = match claim.compare.as_ref().and_then(Compare::scenarios) {
         Some(pair) => {
@@ -170,7 +182,7 @@ fn all_steps(claim: &Claim, results: &Results, references: &[Reference]) -> Resu
         all.extend(found);
         unit = u;
     }
-    Ok((decide(all), unit))
+    Ok((all, unit))
 }
 
 fn tables<'r>(claim: &Claim, results: &'r Results) -> Result<Vec<&'r Table>, Gap> {

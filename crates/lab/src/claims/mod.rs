@@ -19,6 +19,7 @@ mod conditional;
 mod csv;
 mod decide;
 mod judge;
+mod parts;
 mod steps;
 mod words;
 
@@ -236,6 +237,9 @@ pub struct Claim {
     /// For a bound.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
+    /// What it says beside that, each as the claim's keys that differ; all must hold.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub and: Vec<serde_json::Map<String, serde_json::Value>>,
     /// Why it is not testable.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,

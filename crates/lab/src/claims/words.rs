@@ -97,8 +97,19 @@ impl For {
     }
 }
 
+/// What the paper prints, of all parts of a claim.
+pub(super) fn printed_of_all(claim: &Claim, unit: &str, whom: For) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for text in claim.parts().unwrap_or_default().iter().map(|p| printed(p, unit, whom)) {
+        if !all.contains(&text) {
+            all.push(text);
+        }
+    }
+    all.join("; ")
+}
+
 /// What the paper prints, in few words.
-pub(super) fn printed(claim: &Claim, unit: &str, whom: For) -> String {
+fn printed(claim: &Claim, unit: &str, whom: For) -> String {
     let order = |sign: &str| {
         let group = |g: &OneOrMany<String>| g.all().join(", ");
         claim.order.iter().map(group).collect::<Vec<_>>().join(sign)
@@ -167,5 +178,6 @@ pub(super) fn printed_at(claim: &Claim, steps: &[Step], unit: &str, whom: For) -
         (Kind::Signs, _) => Some("not > 0".to_owned()),
         _ => None,
     };
-    matches!(claim.kind, Kind::Value | Kind::Signs).then(|| steps.iter().filter_map(one).collect::<Vec<_>>().join("; "))
+    let listed = claim.and.is_empty() && matches!(claim.kind, Kind::Value | Kind::Signs);
+    listed.then(|| steps.iter().filter_map(one).collect::<Vec<_>>().join("; "))
 }

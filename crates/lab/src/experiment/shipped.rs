@@ -90,6 +90,10 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "e1-segments/scenario.toml", "e2-case1/scenario.toml", "e2-case2/scenario.toml", "calibration/scenario.toml",
         "ablation-readings/scenario.toml", "ablation-scope/scenario.toml", "ablation-start/scenario.toml",
         "ablation-loss/scenario.toml", "ablation-era/scenario.toml", "ablation-oracle/scenario.toml";
+    "thin-streams":
+        "experiment.toml", "claims.toml", "figures.toml", "game.toml", "web.toml", "e1-components.toml", "e1.toml",
+        "e2.toml", "e2-floor.toml", "e3.toml", "e4.toml", "thick.toml", "ablation.toml", "motive.toml",
+        "motive-hour.toml";
     "weather":
         "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
         "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",

@@ -279,7 +279,7 @@ pub fn is_share(name: &str) -> bool {
             | FlowMetric::DeadlineMisses
             | FlowMetric::Stage(_)
             | FlowMetric::Jain
-            | FlowMetric::Repair(Repair::Spurious(_) | Repair::Right)
+            | FlowMetric::Repair(Repair::Spurious(_) | Repair::Share(_) | Repair::Needless | Repair::Right)
             | FlowMetric::Viewed(V::Unusable | V::Decodable)
             | FlowMetric::Framed(
                 F::Whole | F::LateBytes | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable

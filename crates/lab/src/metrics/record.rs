@@ -132,6 +132,11 @@ impl Record {
         self.repairs.as_deref()
     }
 
+    /// All that was seen of them from outside, of a sender that tells nothing itself.
+    pub fn set_repairs(&mut self, seen: Repairs) {
+        self.repairs = Some(Box::new(seen));
+    }
+
     /// To note what senders and links say of transmissions.
     pub fn repairs_mut(&mut self) -> Option<&mut Repairs> {
         self.repairs.as_deref_mut()

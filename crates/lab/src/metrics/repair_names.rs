@@ -18,6 +18,10 @@ pub enum Repair {
     Count(Which),
     /// Part of them that were spurious.
     Spurious(Which),
+    /// Part of the repetitions of this number that left for this reason.
+    Share(Which),
+    /// Part of all transmissions, first ones included, that were spurious.
+    Needless,
     /// Transmissions that were lost like this and taken for that.
     Confused(Truth, Option<Cause>),
     /// Part of what was taken for lost of which the policy named the true cause.
@@ -30,10 +34,23 @@ impl Repair {
         matches!(self, Repair::Confused(..) | Repair::Right)
     }
 
+    /// Is it known of TCP as well, which does not say why a segment leaves again?
+    pub const fn of_segments(self) -> bool {
+        match self {
+            Repair::Mean(w) | Repair::Percentile(w, _) | Repair::Longest(w) => w.class.is_none(),
+            Repair::Count(w) | Repair::Spurious(w) | Repair::Share(w) => w.cause.is_none(),
+            Repair::Needless => true,
+            Repair::Confused(..) | Repair::Right => false,
+        }
+    }
+
     /// The metric and its unit by its name; none for a name of another kind.
     pub(super) fn named(name: &str) -> Option<(Self, &'static str)> {
         if name == "causes-right" {
             return Some((Repair::Right, ""));
+        }
+        if name == "needless" {
+            return Some((Repair::Needless, ""));
         }
         if let Some(rest) = name.strip_prefix("lost-") {
             let (truth, named) = rest.split_once("-as-")?;
@@ -69,6 +86,7 @@ impl Repair {
         match rest {
             "" => Some((Repair::Count(which), "")),
             "-spurious" => Some((Repair::Spurious(which), "")),
+            "-share" if which.cause.is_some() => Some((Repair::Share(which), "")),
             _ => None,
         }
     }
@@ -119,6 +137,8 @@ mod tests {
             ("repairs-timer", Repair::Count(by(TransmissionCause::Timer))),
             ("repairs-bundled-spurious", Repair::Spurious(by(TransmissionCause::Bundled))),
             ("repair2-spurious", Repair::Spurious(second)),
+            ("repairs-timer-share", Repair::Share(by(TransmissionCause::Timer))),
+            ("needless", Repair::Needless),
             ("lost-radio-as-congestion", Repair::Confused(Truth::Radio, Some(Cause::Congestion))),
             ("lost-down-as-unnamed", Repair::Confused(Truth::Down, None)),
             ("causes-right", Repair::Right),
@@ -133,6 +153,7 @@ mod tests {
             "repairs-delay-x",
             "repairs-delay-p0",
             "repairs-timers",
+            "repairs-share",
             "repairs-delay-p99.9999",
             "lost-radio",
             "lost-radio-as-luck",

@@ -143,6 +143,8 @@ struct Facts {
     /// By number of the repetition and cause.
     counts: [[u64; CAUSES]; COUNTED_APART],
     spurious: [[u64; CAUSES]; COUNTED_APART],
+    /// Chunks that left.
+    chunks: u64,
 }
 
 impl Facts {
@@ -152,11 +154,13 @@ impl Facts {
             delays: (0..COUNTED_APART).map(|_| delays()).collect(),
             counts: [[0; CAUSES]; COUNTED_APART],
             spurious: [[0; CAUSES]; COUNTED_APART],
+            chunks: 0,
         }
     }
 
     fn add(&mut self, h: &History) {
         let Some(first) = h.transmissions.first() else { return };
+        self.chunks += 1;
         let class = usize::from(h.class).min(CLASSES - 1);
         let place = |k: usize| k.min(COUNTED_APART) - 1;
         let mut earlier_arrived = first.arrived.is_some();
@@ -288,6 +292,7 @@ impl Summary {
         };
         add(&mut self.facts.counts, &other.facts.counts);
         add(&mut self.facts.spurious, &other.facts.spurious);
+        self.facts.chunks += other.facts.chunks;
         for (k, n) in &other.confusion {
             *self.confusion.entry(*k).or_insert(0) += n;
         }
@@ -314,6 +319,13 @@ impl Summary {
             cells.filter(|(c, _)| which.cause.is_none_or(|w| w as usize == *c)).map(|(_, n)| n).sum()
         };
         (sum(&self.facts.counts), sum(&self.facts.spurious))
+    }
+
+    /// Part of all transmissions, first ones included, that were spurious.
+    pub fn needless(&self) -> Option<f64> {
+        let (again, spurious) = self.repetitions(Which::default());
+        let all = self.facts.chunks + again;
+        (all > 0).then(|| spurious as f64 / all as f64)
     }
 
     /// Transmissions taken for lost that were this and were taken for that.

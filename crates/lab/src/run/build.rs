@@ -1,7 +1,7 @@
 //! From a plan to a network with agents.
 
 use super::RunError;
-use super::fates::Fates;
+use super::fates::{Fates, Segments};
 use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted};
 use crate::node::{
     Application, Dial, Encoder, End, Messages, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched,
@@ -56,6 +56,15 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
     if s.truth {
         s.network.observe(Box::new(Fates::default()));
     }
+    let mut segments = Segments::default();
+    for (f, live) in plan.flows.iter().zip(&s.flows) {
+        if matches!(f.transport, Transport::Tcp(_)) && live.record.borrow().wanted().repairs {
+            segments.follow(live.sender, live.from);
+        }
+    }
+    if !segments.0.is_empty() {
+        s.network.observe(Box::new(segments));
+    }
     Ok(s)
 }
 
@@ -76,8 +85,15 @@ fn wanted(plan: &Plan, f: &Flow) -> Wanted {
 }
 
 impl Scene {
-    /// Tells the records of senders what links did to their packets.
+    /// Tells the records of senders what links did to their packets, and those of TCP how often segments left.
     pub fn tell_fates(&mut self) {
+        if let Some(segments) = self.network.observer_mut::<Segments>().map(std::mem::take) {
+            for (from, repairs) in segments.0 {
+                if let Some(live) = self.flows.iter().find(|l| l.sender == from) {
+                    live.record.borrow_mut().set_repairs(repairs);
+                }
+            }
+        }
         let Some(fates) = self.network.observer_mut::<Fates>().map(std::mem::take) else { return };
         for (from, packet, why) in fates.0 {
             if let Some(live) = self.flows.iter().find(|l| l.sender == from)

@@ -4,10 +4,11 @@ use super::build::{Live, Scene};
 use super::counts::{Counted, Counts};
 use super::framed;
 use super::single_run::convergence;
-use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, Repair, Summary, View, Viewed};
-use crate::node::SctpAgent;
+use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, Repair, Summary, View, Viewed, Which};
+use crate::node::{SctpAgent, Watched};
 use crate::scenario::{Of, Plan, covers};
 use anabranch_base::Instant;
+use anabranch_sim::transport::tcp::TcpSink;
 use anabranch_sim::{LossPoint, Tally};
 use std::cell::Ref;
 use std::collections::BTreeMap;
@@ -125,11 +126,12 @@ impl<'s> Measured<'s> {
         of(&all)
     }
 
-    /// Of the repairs of all members together; none where one of them is no SCTP.
+    /// Of the repairs of all members together; none where those of one of them were not noted.
     fn repairs(&self, group: &str, of: Repair) -> Option<f64> {
         let mut all = Summary::empty();
         for l in self.members(group) {
-            all.merge(&self.sctp(l).then(|| lock(l).repairs().map(|r| r.summary()))??);
+            let noted = self.sctp(l) || self.scene.network.agent::<Watched<TcpSink>>(l.receiver).is_some();
+            all.merge(&noted.then(|| lock(l).repairs().map(|r| r.summary()))??);
         }
         match of {
             Repair::Mean(which) => all.delays(which).mean(),
@@ -140,6 +142,11 @@ impl<'s> Measured<'s> {
                 let (n, spurious) = all.repetitions(which);
                 (n > 0).then(|| spurious as f64 / n as f64)
             }
+            Repair::Share(which) => {
+                let (part, n) = (all.repetitions(which).0, all.repetitions(Which { cause: None, ..which }).0);
+                (n > 0).then(|| part as f64 / n as f64)
+            }
+            Repair::Needless => all.needless(),
             Repair::Confused(truth, named) => Some(all.confused(truth, named) as f64),
             Repair::Right => all.right(),
         }

@@ -59,6 +59,11 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
             let stream = || "sends a stream without messages: `delay` is of its segments".to_owned();
             only(&["sctp", "tcp"], "; `delay` is of any").or_else(|| bulk.then(stream))
         }
+        M::Repair(r) if r.of_segments() => {
+            let web = over == "tcp" && matches!(f.traffic, TrafficConfig::Web(_));
+            let many = || "has a connection for each transfer: `retransmissions` is of all of them".to_owned();
+            only(&["sctp", "tcp"], "").or_else(|| web.then(many))
+        }
         M::Repair(_) | M::ReorderMean | M::ReorderMax | M::HolesMean | M::HolesMax => only(&["sctp"], ""),
         M::Losses => only(&["sctp", "udp"], "; tcp has `retransmissions`, `timeouts` and `recoveries`"),
         M::Retransmissions | M::Timeouts | M::Recoveries => only(&["sctp", "tcp"], "; udp has `losses`"),

@@ -44,8 +44,14 @@ const NS2: [(&str, u64); 13] = [
 ];
 
 /// Limits and settings of the association that belong to a profile, by name; `AssocConfig::set` of the engine knows them.
-pub(super) const SETTINGS: &[(&str, &[(&str, u64)])] =
-    &[("ns2-era", &NS2), ("ns2-era-cmt", &NS2), ("ns2-era-cmt", &[("first_data_waits", 1)])];
+pub(super) const SETTINGS: &[(&str, &[(&str, u64)])] = &[
+    ("lksctp", &[("rto_initial", 3_000), ("handshake_untimed", 1)]),
+    ("freebsd", &[("rto_initial", 3_000)]),
+    ("freebsd-efr", &[("rto_initial", 3_000)]),
+    ("ns2-era", &NS2),
+    ("ns2-era-cmt", &NS2),
+    ("ns2-era-cmt", &[("first_data_waits", 1)]),
+];
 
 /// All profiles.
 pub(super) const PRESETS: &[Preset] = &[
@@ -93,6 +99,21 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::Timer, "rfc9260:rto_initial=3000,by_tsn=1,one_timed=1"),
             (Hook::Acknowledge, "delayed_ack_cmt"),
         ],
+    },
+    Preset {
+        name: "lksctp",
+        summary: "Linux's SCTP of the 2.6 kernels, as Petlund et al. 2009 measured it; one path.",
+        choices: &[(Hook::RetransmissionOrder, "bundle_outstanding"), (Hook::Timer, "rfc9260:rto_initial=3000")],
+    },
+    Preset {
+        name: "freebsd",
+        summary: "FreeBSD's SCTP beside it: no bundling of what is outstanding; one path.",
+        choices: &[(Hook::Timer, "rfc9260:rto_initial=3000")],
+    },
+    Preset {
+        name: "freebsd-efr",
+        summary: "FreeBSD's SCTP with its early fast retransmit; one path.",
+        choices: &[(Hook::LossTimer, "early_fast_retransmit:initial=750"), (Hook::Timer, "rfc9260:rto_initial=3000")],
     },
     Preset {
         name: "thin",

@@ -37,6 +37,9 @@ pub enum Timed {
     Every,
     /// One at a time on each path, and none any more once it was sent again or the window was cut.
     OneAtATime,
+    /// Those sent again as well, from when they left last: an answer to an earlier copy is taken for a short round trip,
+    /// which Karn's algorithm forbids (RFC 9260 §6.3.1 C5).
+    Repeated,
 }
 
 /// Rules of T3.
@@ -81,6 +84,31 @@ pub trait TimerPolicy: Send {
     /// T3 alone decides (RFC 9260 §6.3.3, §7.2.3).
     fn probe_interval(&self, _p: &PathView) -> Option<Duration> {
         None
+    }
+}
+
+/// What a timer's clock and its samples are, where an old stack had others.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Clock {
+    tick: Duration,
+    pub timed: Timed,
+}
+
+impl Clock {
+    pub const TICK: ParamInfo =
+        ParamInfo::millis("tick", 0, 0, 1_000, "T3 fires on whole ticks of a clock of so long; 0: at any time");
+    pub const KARN: ParamInfo =
+        ParamInfo::flag("karn", true, "what was sent again gives no round-trip time (Karn's algorithm)");
+
+    pub fn new(p: &Params) -> Self {
+        Clock { tick: p.millis("tick"), timed: if p.flag("karn") { Timed::Every } else { Timed::Repeated } }
+    }
+    /// The first tick at or after `at`.
+    pub fn up(&self, at: Instant) -> Instant {
+        match self.tick.as_nanos() {
+            0 => at,
+            tick => Instant::from_nanos(at.as_nanos().div_ceil(tick) * tick),
+        }
     }
 }
 

@@ -4,13 +4,13 @@
 //! Parameters: `rto_min`, `rto_initial`, `rto_max` in ms; and, not of the standard and off, `resume`, which uses a path
 //! at once that answers after an expiry, and `probe`, packets beyond the window while it does not. `by_tsn` takes §6.3.2
 //! R3 by the letter and `one_timed` §6.3.1 C4; without them T3 is for what left first, and whatever was sent once and is
-//! acknowledged gives a sample.
+//! acknowledged gives a sample. `tick` and `karn=0` are clocks and samples of old stacks.
 
-use super::{Earliest, Timed, TimerPolicy};
+use super::{Arm, Clock, Earliest, Timed, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::timer::{Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, RTO_MIN, Revival};
-use crate::view::PathView;
-use anabranch_base::Duration;
+use crate::view::{AssocView, PathView};
+use anabranch_base::{Duration, Instant};
 
 pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
     info: PolicyInfo {
@@ -31,6 +31,8 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
                 "T3 is for the lowest TSN outstanding on its path, not for what left first",
             ),
             ParamInfo::flag("one_timed", false, "one chunk of a path is timed at a time, until it is sent again"),
+            Clock::TICK,
+            Clock::KARN,
         ],
     },
     build: |p| Box::new(Rfc9260::new(p)),
@@ -40,16 +42,20 @@ struct Rfc9260 {
     limits: Limits,
     revival: Revival,
     earliest: Earliest,
-    timed: Timed,
+    clock: Clock,
 }
 
 impl Rfc9260 {
     fn new(p: &Params) -> Self {
+        let mut clock = Clock::new(p);
+        if p.flag("one_timed") {
+            clock.timed = Timed::OneAtATime;
+        }
         Rfc9260 {
             limits: Limits::new(p),
             revival: Revival::new(p),
             earliest: if p.flag("by_tsn") { Earliest::LowestTsn } else { Earliest::FirstSent },
-            timed: if p.flag("one_timed") { Timed::OneAtATime } else { Timed::Every },
+            clock,
         }
     }
 }
@@ -58,11 +64,14 @@ impl TimerPolicy for Rfc9260 {
     fn rto(&self, p: &PathView) -> Duration {
         self.limits.backed_off(self.limits.base(p, self.limits.min), p.backoff)
     }
+    fn arm(&self, cx: &AssocView<'_>, p: &PathView, _why: Arm) -> Instant {
+        self.clock.up(cx.now + self.rto(p))
+    }
     fn earliest(&self) -> Earliest {
         self.earliest
     }
     fn timed(&self) -> Timed {
-        self.timed
+        self.clock.timed
     }
     fn resumes(&self) -> bool {
         self.revival.resume
@@ -101,6 +110,18 @@ mod tests {
         assert_eq!((policy().earliest(), policy().timed()), (Earliest::FirstSent, Timed::Every));
         let other = built(&POLICY, "by_tsn=1,one_timed=1", 0);
         assert_eq!((other.earliest(), other.timed()), (Earliest::LowestTsn, Timed::OneAtATime));
+    }
+
+    #[test]
+    fn a_clock_that_ticks_fires_late_and_samples_may_be_of_repetitions() {
+        let mut s = Scene::new(1, 0);
+        s.rtt(0, 100);
+        let ticking = built(&POLICY, "tick=4,karn=0", 0);
+        assert_eq!(ticking.timed(), Timed::Repeated);
+        let at = ticking.arm(&s.cx(), &s.paths[0], Arm::Started);
+        assert!(at.as_nanos() % ms(4).as_nanos() == 0 && at >= s.now + ms(1_000) && at < s.now + ms(1_004), "{at:?}");
+        s.now = Instant::from_millis(4_001);
+        assert_eq!(ticking.arm(&s.cx(), &s.paths[0], Arm::Started), Instant::from_millis(5_004));
     }
 
     #[test]

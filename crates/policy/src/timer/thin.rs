@@ -9,10 +9,10 @@
 //! Parameters: `floor`, `linear` and `reset` switch the mechanisms. Not of the paper, and off, are `margin`, `ask` and
 //! `learn`, which keep it from repeating what a peer with delayed acknowledgements has; `resume`, which uses a path at
 //! once that answers after an expiry; `probe`, packets beyond the window while it does not; and `spare`, which leaves in
-//! flight at an expiry what cannot have been answered yet (RFC 8985 §6.3): with a low floor that is most of it. The rest
-//! are limits in ms.
+//! flight at an expiry what cannot have been answered yet (RFC 8985 §6.3): with a low floor that is most of it. `tick` and
+//! `karn=0` are clocks and samples of old stacks. The rest are limits in ms.
 
-use super::{Arm, Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, Revival, TICK, TimerPolicy};
+use super::{Arm, Clock, Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, Revival, TICK, Timed, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::thin::ThinTest;
 use crate::view::{AssocView, PathView};
@@ -41,6 +41,8 @@ pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
             ParamInfo::flag("spare", false, "an expiry gives up only what should have been answered by then"),
             RESUME,
             PROBE,
+            Clock::TICK,
+            Clock::KARN,
         ],
     },
     build: |p| Box::new(Thin::new(p)),
@@ -67,6 +69,7 @@ struct Thin {
     /// What is added on a path, by what its needless repetitions taught.
     patience: Vec<(PathId, Duration)>,
     revival: Revival,
+    clock: Clock,
 }
 
 /// First step of patience, and the most: no peer may delay a SACK longer (RFC 9260 §6.2).
@@ -93,6 +96,7 @@ impl Thin {
             spare: p.flag("spare"),
             patience: Vec::new(),
             revival: Revival::new(p),
+            clock: Clock::new(p),
         }
     }
     fn patience(&self, p: &PathView) -> Duration {
@@ -128,16 +132,19 @@ impl TimerPolicy for Thin {
     }
     fn arm(&self, cx: &AssocView<'_>, p: &PathView, why: Arm) -> Instant {
         let standard = cx.now + self.rto(p);
-        let Arm::Progress { oldest_sent, old_deadline } = why else { return standard };
+        let Arm::Progress { oldest_sent, old_deadline } = why else { return self.clock.up(standard) };
         if !self.is_thin(p) {
-            return standard;
+            return self.clock.up(standard);
         }
         let wanted = match self.reset {
             Reset::SinceSent => oldest_sent + self.rto(p),
             Reset::KeepDeadline => old_deadline.unwrap_or(standard),
             Reset::Standard => standard,
         };
-        wanted.max(cx.now + TICK)
+        self.clock.up(wanted.max(cx.now + TICK))
+    }
+    fn timed(&self) -> Timed {
+        self.clock.timed
     }
     fn asks_at_once(&self, p: &PathView, last: bool) -> bool {
         // What leaves last of many is alone in flight soon.

@@ -57,7 +57,8 @@ impl Association {
         self.begin_on_answer(from, &mut a.addresses);
         self.adopt_peer(f, &a, &a.addresses);
         let path = self.handshake.path;
-        let sample = sample.filter(|_| !self.config.compatibility.confirm_first);
+        let c = &self.config.compatibility;
+        let sample = sample.filter(|_| !c.confirm_first && !c.handshake_untimed);
         if let (Some(rtt), Some(p)) = (sample, self.paths.get_mut(path.index())) {
             p.sample_own_round_trip(now, rtt);
         }

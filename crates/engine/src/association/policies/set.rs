@@ -89,6 +89,12 @@ impl Policies {
         self.rules.timed == Timed::OneAtATime
     }
 
+    /// What was sent again is timed, too.
+    #[inline]
+    pub fn times_repeated(&self) -> bool {
+        self.rules.timed == Timed::Repeated
+    }
+
     /// The next progress of a path is its lowest TSN, not what left first.
     #[inline]
     pub fn expects_lowest_tsn(&self) -> bool {

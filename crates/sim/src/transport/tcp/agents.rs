@@ -5,7 +5,7 @@ use crate::network::{Address, Agent, Body, Context, Packet, Peer};
 use crate::traffic::{Emission, Kind, Source};
 use crate::transport::FlowCounters;
 use anabranch_base::{Duration, Instant, RandomStream};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Where segments go.
 #[derive(Clone, Copy, Debug)]
@@ -87,6 +87,42 @@ impl<X: 'static> Agent<X> for TcpSource {
     }
 }
 
+/// The timers of many connections: which one is next costs nothing to find.
+#[derive(Default)]
+struct Timers {
+    of: BTreeMap<u32, Instant>,
+    queue: BTreeSet<(Instant, u32)>,
+}
+
+impl Timers {
+    fn set(&mut self, flow: u32, at: Option<Instant>) {
+        let before = match at {
+            Some(at) => self.of.insert(flow, at),
+            None => self.of.remove(&flow),
+        };
+        if before == at {
+            return;
+        }
+        if let Some(before) = before {
+            self.queue.remove(&(before, flow));
+        }
+        if let Some(at) = at {
+            self.queue.insert((at, flow));
+        }
+    }
+
+    fn first(&self) -> Option<Instant> {
+        self.queue.first().map(|(at, _)| *at)
+    }
+
+    /// The connections whose timers are due, in the order of their numbers.
+    fn due(&self, now: Instant) -> Vec<u32> {
+        let mut flows: Vec<u32> = self.queue.iter().take_while(|(at, _)| *at <= now).map(|(_, flow)| *flow).collect();
+        flows.sort_unstable();
+        flows
+    }
+}
+
 /// A finished transfer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Transfer {
@@ -109,6 +145,7 @@ pub struct TcpTransfers {
     next: Option<Emission>,
     begun: u32,
     open: BTreeMap<u32, (Sender, Transfer)>,
+    timers: Timers,
     finished: Vec<Transfer>,
     /// Of the senders of those that are done.
     closed: SenderCounters,
@@ -118,8 +155,9 @@ impl TcpTransfers {
     /// Sends what `traffic` asks for from `source` to the sink `peer`: an emission is a transfer, whatever its kind.
     pub fn new(config: TcpConfig, source: Address, peer: Peer, traffic: Box<dyn Source>, random: RandomStream) -> Self {
         let way = Way { source, peer, header: config.header };
-        let (open, finished, closed) = (BTreeMap::new(), Vec::new(), SenderCounters::default());
-        TcpTransfers { config, way, traffic, random, next: None, begun: 0, open, finished, closed }
+        let (open, timers) = (BTreeMap::new(), Timers::default());
+        let (finished, closed) = (Vec::new(), SenderCounters::default());
+        TcpTransfers { config, way, traffic, random, next: None, begun: 0, open, timers, finished, closed }
     }
 
     /// Transfers that are done, in the order of their ends.
@@ -145,6 +183,7 @@ impl TcpTransfers {
         let phase = phase(&self.config, &mut self.random);
         let mut sender = Sender::new(self.config, flow, Supply::Finite(emission.size), phase);
         sender.start(now, &mut |data| way.send(cx, data));
+        self.timers.set(flow, sender.next_timeout());
         self.open.insert(flow, (sender, transfer));
     }
 }
@@ -163,14 +202,19 @@ impl<X: 'static> Agent<X> for TcpTransfers {
         if let Some(ended) = sender.done() {
             self.finished.push(Transfer { ended, ..*transfer });
             self.closed = self.closed.plus(sender.counters());
+            self.timers.set(ack.flow, None);
             self.open.remove(&ack.flow);
+        } else {
+            self.timers.set(ack.flow, sender.next_timeout());
         }
     }
 
     fn timeout(&mut self, cx: &mut Context<'_, X>) {
         let (way, now) = (self.way, cx.now());
-        for (sender, _) in self.open.values_mut().filter(|(s, _)| s.next_timeout().is_some_and(|t| t <= now)) {
+        for flow in self.timers.due(now) {
+            let Some((sender, _)) = self.open.get_mut(&flow) else { continue };
             sender.timeout(now, &mut |data| way.send(cx, data));
+            self.timers.set(flow, sender.next_timeout());
         }
         if let Some(emission) = self.next.filter(|e| e.at <= now) {
             self.begin(cx, emission);
@@ -179,8 +223,7 @@ impl<X: 'static> Agent<X> for TcpTransfers {
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        let transfers = self.open.values().filter_map(|(s, _)| s.next_timeout());
-        transfers.chain(self.next.map(|e| e.at)).min()
+        self.timers.first().into_iter().chain(self.next.map(|e| e.at)).min()
     }
 }
 
@@ -190,8 +233,11 @@ pub struct TcpSink {
     /// Flow 0, the only one of most sinks.
     first: Flow,
     others: BTreeMap<u32, Flow>,
+    timers: Timers,
+    /// Bytes that the others have delivered, those that are gone included.
+    delivered: u64,
     /// Of connections that are complete and gone.
-    closed: (u64, FlowCounters),
+    closed: FlowCounters,
     /// Was the latest segment none that had come before?
     fresh: bool,
 }
@@ -216,15 +262,13 @@ impl TcpSink {
     /// Receives what a source of the same configuration sends.
     pub fn new(config: TcpConfig) -> Self {
         let first = Flow { receiver: Receiver::new(&config), back: None };
-        TcpSink { config, first, others: BTreeMap::new(), closed: Default::default(), fresh: false }
+        let (timers, closed) = (Timers::default(), FlowCounters::default());
+        TcpSink { config, first, others: BTreeMap::new(), timers, delivered: 0, closed, fresh: false }
     }
 
     /// Bytes delivered in order, over all connections.
     pub fn delivered(&self) -> u64 {
-        if self.others.is_empty() {
-            return self.first.receiver.delivered() + self.closed.0;
-        }
-        self.flows().map(|f| f.receiver.delivered()).sum::<u64>() + self.closed.0
+        self.first.receiver.delivered() + self.delivered
     }
 
     /// Has everything of connection `flow`, which has begun, been delivered?
@@ -235,7 +279,7 @@ impl TcpSink {
 
     /// What came, over all connections.
     pub fn counters(&self) -> FlowCounters {
-        self.flows().fold(self.closed.1, |sum, f| sum.plus(&f.receiver.counters()))
+        self.flows().fold(self.closed, |sum, f| sum.plus(&f.receiver.counters()))
     }
 
     /// Was the latest segment, of whatever connection, none that had come before?
@@ -254,7 +298,7 @@ impl TcpSink {
 
     /// A segment of a connection that is gone comes again: everything was received.
     fn answer_closed<X>(&mut self, cx: &mut Context<'_, X>, packet: &Packet<X>, data: &DataSegment) {
-        self.closed.1.duplicates.add(data.bytes);
+        self.closed.duplicates.add(data.bytes);
         self.fresh = false;
         let peer = Peer { address: packet.source, agent: packet.from };
         let ack = AckSegment { flow: data.flow, next: u64::MAX, blocks: Default::default() };
@@ -279,34 +323,40 @@ impl<X: 'static> Agent<X> for TcpSink {
             self.others.entry(data.flow).or_insert_with(new)
         };
         flow.back = Some((packet.destination, Peer { address: packet.source, agent: packet.from }));
+        let before = flow.receiver.delivered();
         if flow.receiver.receive(cx.now(), data) {
             flow.acknowledge(cx, data.flow, header);
         }
         self.fresh = flow.receiver.is_fresh();
-        if data.flow != 0
-            && flow.receiver.is_complete()
-            && flow.receiver.next_timeout().is_none()
+        if data.flow == 0 {
+            return;
+        }
+        self.delivered += flow.receiver.delivered() - before;
+        let (complete, timer) = (flow.receiver.is_complete(), flow.receiver.next_timeout());
+        self.timers.set(data.flow, timer);
+        if complete
+            && timer.is_none()
             && let Some(gone) = self.others.remove(&data.flow)
         {
-            self.closed.0 += gone.receiver.delivered();
-            self.closed.1 = self.closed.1.plus(&gone.receiver.counters());
+            self.closed = self.closed.plus(&gone.receiver.counters());
         }
     }
 
     fn timeout(&mut self, cx: &mut Context<'_, X>) {
         let header = self.config.header;
-        let others = self.others.iter_mut().map(|(id, f)| (*id, f));
-        for (id, flow) in core::iter::once((0, &mut self.first)).chain(others) {
+        if self.first.receiver.timeout(cx.now()) {
+            self.first.acknowledge(cx, 0, header);
+        }
+        for id in self.timers.due(cx.now()) {
+            let Some(flow) = self.others.get_mut(&id) else { continue };
             if flow.receiver.timeout(cx.now()) {
                 flow.acknowledge(cx, id, header);
             }
+            self.timers.set(id, flow.receiver.next_timeout());
         }
     }
 
     fn next_timeout(&self) -> Option<Instant> {
-        if self.others.is_empty() {
-            return self.first.receiver.next_timeout();
-        }
-        self.flows().filter_map(|f| f.receiver.next_timeout()).min()
+        self.first.receiver.next_timeout().into_iter().chain(self.timers.first()).min()
     }
 }

@@ -285,6 +285,9 @@ impl Association {
             if followed.is_some_and(|f| f.end_timing(tsn)) {
                 t.timed_sent = Some(copy.sent_at).filter(|_| once);
             }
+            if self.policies.times_repeated() {
+                t.timed_sent = t.timed_sent.max(Some(copy.sent_at));
+            }
             // Sent again on the same path only (a tail probe): no sample, but its first packet's serial is passed.
             if once || sent == copies && on_one_path {
                 t.proven = t.proven.max(Some(copy.tx_seq));
@@ -374,7 +377,8 @@ impl Association {
                 p.rate.on_delivered(arrived, t.own_bytes);
             }
             let own = back.is_some_and(|(on, _)| on == p.id());
-            let timed = if self.policies.times_one() { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
+            let alone = self.policies.times_one() || self.policies.times_repeated();
+            let timed = if alone { t.timed_sent } else { t.newest.map(|n| n.sent_at) };
             if let Some(sent_at) = timed {
                 let rtt = now.since(sent_at);
                 if resumes {
