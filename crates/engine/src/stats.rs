@@ -1,6 +1,7 @@
 //! Counters, for people and for tests.
 
 use crate::path::discovery::DiscoveryState;
+use crate::repair::Repairs;
 use crate::tx::carried::UsableRate;
 use anabranch_base::{Duration, Rate};
 use anabranch_policy::abandon::Reason;
@@ -144,6 +145,8 @@ pub struct AssocStats {
     pub abandoned: AbandonedStats,
     /// Chunks sent again.
     pub retransmissions: u64,
+    /// Chunks that left more than once, copies and probes included, by cause.
+    pub repairs: Repairs,
     /// DATA chunks received twice or more.
     pub duplicates_received: u64,
     /// DATA chunks dropped for lack of buffer.
@@ -184,6 +187,7 @@ pub(crate) struct Tally {
     pub abandoned_unsent: u64,
     pub abandoned_sent: u64,
     pub retransmissions: u64,
+    pub repairs: Repairs,
     pub duplicates_received: u64,
     pub dropped_no_buffer: u64,
     pub sacks_sent: u64,
@@ -207,6 +211,7 @@ impl Tally {
             abandoned_unsent: self.abandoned_unsent,
             abandoned_sent: self.abandoned_sent,
             retransmissions: self.retransmissions,
+            repairs: self.repairs,
             duplicates_received: self.duplicates_received,
             dropped_no_buffer: self.dropped_no_buffer,
             sacks_sent: self.sacks_sent,

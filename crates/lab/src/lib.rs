@@ -33,6 +33,7 @@ pub mod node;
 mod numbers;
 pub mod oracle;
 pub mod quantity;
+pub mod reference;
 pub mod report;
 pub mod results;
 pub mod run;

@@ -1,7 +1,13 @@
 //! From a table of runs to a quantity: a metric at a point of the sweep, averaged, compared, in the unit asked for.
 
+mod expression;
+mod unit;
+
+pub use expression::{Expression, ExpressionError};
+pub use unit::{check_unit, convert, number_of};
+
 use crate::results::Table;
-use crate::statistics::Estimator;
+use crate::statistics::{Draws, Measured};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
@@ -39,6 +45,16 @@ pub enum How {
 }
 
 impl How {
+    /// The comparison of two numbers; `None` when it cannot be had.
+    pub fn of(self, a: &Measured, b: &Measured) -> Option<Measured> {
+        match self {
+            How::Advantage => a.relative_to(b),
+            How::Impact => b.relative_to(a).map(Measured::absolute),
+            How::Difference => a.minus(b),
+            How::Ratio => a.over(b),
+        }
+    }
+
     /// True when the result has no unit.
     pub const fn relative(self) -> bool {
         !matches!(self, How::Difference)
@@ -54,6 +70,27 @@ pub struct Quantity<'a> {
     pub average: &'a [String],
     /// A comparison, if any.
     pub compare: Option<&'a Compare>,
+    /// What is taken of the seeds.
+    pub take: Take,
+}
+
+/// What is taken of the seeds.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum Take {
+    /// Their mean.
+    #[default]
+    Mean,
+    /// A percentile over them, from 0 to 100.
+    Percentile(f64),
+    /// The median over them of the highest value at the points that are averaged otherwise.
+    MedianOfMaxima,
+}
+
+impl<'a> Quantity<'a> {
+    /// The metric itself.
+    pub const fn of(metric: &'a str) -> Self {
+        Quantity { metric, average: &[], compare: None, take: Take::Mean }
+    }
 }
 
 /// Why a quantity cannot be had from a table.
@@ -93,6 +130,9 @@ pub enum Gap {
         /// The point.
         point: String,
     },
+    /// A formula that gives nothing to compare with.
+    #[error("the formula {0}")]
+    Formula(String),
     /// A quotient by zero.
     #[error("cannot divide by zero at {0}")]
     Zero(String),
@@ -135,7 +175,7 @@ impl<'t> Reader<'t> {
     ///
     /// # Errors
     /// [`Gap`] says what is missing.
-    pub fn quantity(&self, q: Quantity<'_>, at: &Point) -> Result<Estimator, Gap> {
+    pub fn quantity(&self, q: Quantity<'_>, at: &Point) -> Result<Measured, Gap> {
         let Some(c) = q.compare else { return self.mean(q, at) };
         let side = |value: &String| {
             let mut at = at.clone();
@@ -143,22 +183,22 @@ impl<'t> Reader<'t> {
             self.mean(q, &at)
         };
         let (a, b) = (side(&c.a)?, side(&c.b)?);
-        let result = match c.how {
-            How::Advantage => a.relative_to(&b),
-            How::Impact => b.relative_to(&a).map(Estimator::absolute),
-            How::Difference => a.minus(&b),
-            How::Ratio => a.over(&b),
-        };
-        result.ok_or_else(|| Gap::Zero(words(at)))
+        c.how.of(&a, &b).ok_or_else(|| Gap::Zero(words(at)))
     }
 
-    /// The mean over seeds of a metric at a point, averaged within each seed over the keys of `q.average`.
-    fn mean(&self, q: Quantity<'_>, at: &Point) -> Result<Estimator, Gap> {
+    /// What is taken of the seeds of a metric at a point, averaged within each seed over the keys of `q.average`.
+    fn mean(&self, q: Quantity<'_>, at: &Point) -> Result<Measured, Gap> {
         let by_seed = self.by_seed(q, at)?;
-        Estimator::mean(&by_seed).ok_or_else(|| self.no_runs(at))
+        let metric = self.table.metrics.iter().find(|m| m.name == q.metric);
+        let taken = match q.take {
+            Take::Mean => metric.and_then(|m| m.mean(&by_seed)).map(Measured::Pulled),
+            Take::Percentile(p) => Draws::percentile(&by_seed, p / 100.0).map(Measured::Drawn),
+            Take::MedianOfMaxima => Draws::percentile(&by_seed, 0.5).map(Measured::Drawn),
+        };
+        taken.ok_or_else(|| self.no_runs(at))
     }
 
-    /// The metric of each seed at a point, averaged over the keys of `q.average`.
+    /// The metric of each seed at a point, averaged over the keys of `q.average`, or the highest there.
     ///
     /// # Errors
     /// [`Gap`] says what is missing.
@@ -183,13 +223,17 @@ impl<'t> Reader<'t> {
             points.insert(&row.point);
             if let Some(v) = row.values.get(metric).copied().flatten() {
                 let sum = sums.entry(row.seed).or_default();
-                *sum = (sum.0 + v, sum.1 + 1);
+                *sum = match (q.take, sum.1) {
+                    (Take::MedianOfMaxima, 1..) => (sum.0.max(v), sum.1 + 1),
+                    _ => (sum.0 + v, sum.1 + 1),
+                };
             }
         }
         // A seed that lacks one of the averaged points would shift the mean.
         let whole = sums.into_iter().filter(|(_, s)| s.1 == points.len());
         let kept = whole.filter(|(seed, _)| self.seeds.as_ref().is_none_or(|s| s.contains(seed)));
-        let by_seed: BTreeMap<u64, f64> = kept.map(|(seed, s)| (seed, s.0 / s.1 as f64)).collect();
+        let share = |points: usize| if q.take == Take::MedianOfMaxima { 1.0 } else { points as f64 };
+        let by_seed: BTreeMap<u64, f64> = kept.map(|(seed, s)| (seed, s.0 / share(s.1))).collect();
         // A point without runs is a gap of its own, not one that leaves no seed to the others.
         if by_seed.is_empty() {
             return Err(self.no_runs(at));
@@ -240,56 +284,6 @@ pub fn words(at: &Point) -> String {
     if parts.is_empty() { "all points".to_owned() } else { parts.join(", ") }
 }
 
-/// By what to multiply a number in `from` to have it in `to`; `None` when they measure different things.
-pub fn convert(from: &str, to: &str) -> Option<f64> {
-    if from == to {
-        return Some(1.0);
-    }
-    let ((kind_a, a), (kind_b, b)) = (scale(from)?, scale(to)?);
-    // Divided this way round, powers of ten stay exact.
-    (kind_a == kind_b).then(|| if a >= b { a / b } else { 1.0 / (b / a) })
-}
-
-/// Finds a unit in which a quantity cannot be shown, before anything runs. `of` is the unit that its metric or series
-/// is measured in.
-///
-/// # Errors
-/// What is wrong, for people.
-pub fn check_unit(unit: Option<&str>, metric: &str, of: Option<&str>, compare: Option<&Compare>) -> Result<(), String> {
-    let Some(to) = unit else { return Ok(()) };
-    match (compare.is_some_and(|c| c.how.relative()), of) {
-        (true, _) if convert("", to).is_none() => {
-            Err(format!("`unit`: a comparison of this kind is a share, which `{to}` cannot show"))
-        }
-        (false, Some(from)) if convert(from, to).is_none() => {
-            let is = if from.is_empty() { "has no unit".to_owned() } else { format!("is in {from}") };
-            Err(format!("`unit`: `{metric}` {is}, which `{to}` cannot show"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// What a unit measures, and how many of the smallest one it holds.
-fn scale(unit: &str) -> Option<(char, f64)> {
-    Some(match unit {
-        "" => ('1', 100.0),
-        "%" => ('1', 1.0),
-        "bit/s" => ('r', 1.0),
-        "byte/s" | "B/s" => ('r', 8.0),
-        "kbit/s" => ('r', 1e3),
-        "Mbit/s" => ('r', 1e6),
-        "Gbit/s" => ('r', 1e9),
-        "ns" => ('t', 1.0),
-        "us" | "\u{b5}s" => ('t', 1e3),
-        "ms" => ('t', 1e6),
-        "s" => ('t', 1e9),
-        "byte" | "bytes" | "B" => ('b', 1.0),
-        "kB" => ('b', 1e3),
-        "MB" => ('b', 1e6),
-        _ => return None,
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -324,7 +318,7 @@ mod tests {
     fn averages_take_only_whole_seeds() {
         let t = table();
         let average = ["l".to_owned()];
-        let q = Quantity { metric: "m", average: &average, compare: None };
+        let q = Quantity { average: &average, ..Quantity::of("m") };
         let r = Reader::new(&t);
         let one = r.by_seed(q, &at(&[("p", "1")])).unwrap();
         assert_eq!(one.len(), 3);
@@ -341,7 +335,7 @@ mod tests {
         let r = Reader::new(&t);
         let value = |how| {
             let c = Compare { key: "p".into(), a: "1".into(), b: "2".into(), how };
-            let q = Quantity { metric: "m", average: &[], compare: Some(&c) };
+            let q = Quantity { compare: Some(&c), ..Quantity::of("m") };
             r.quantity(q, &at(&[("l", "1")])).unwrap().value()
         };
         let (a, b) = (11.2, 21.2);
@@ -356,20 +350,11 @@ mod tests {
     fn gaps_are_named() {
         let t = table();
         let r = Reader::new(&t);
-        let q = |metric| Quantity { metric, average: &[], compare: None };
+        let q = |metric| Quantity { metric, average: &[], compare: None, take: Take::Mean };
         let gap = |q, at: &Point| r.quantity(q, at).unwrap_err().to_string();
         assert!(gap(q("x"), &at(&[])).contains("does not measure `x`"));
         assert!(gap(q("m"), &at(&[("p", "1"), ("z", "1")])).contains("does not sweep `z`"));
         assert!(gap(q("m"), &at(&[("p", "1")])).contains("nothing is said about `l`"));
         assert!(gap(q("m"), &at(&[("p", "9"), ("l", "1")])).contains("no complete runs at l 1, p 9"));
-    }
-
-    #[test]
-    fn units() {
-        assert_eq!(convert("bit/s", "Mbit/s"), Some(1e-6));
-        assert_eq!(convert("", "%"), Some(100.0));
-        assert_eq!(convert("s", "ms"), Some(1e3));
-        assert_eq!(convert("s", "bit/s"), None);
-        assert_eq!(convert("frames", "frames"), Some(1.0));
     }
 }

@@ -1,6 +1,9 @@
 //! What an experiment measured: one row for each point of a sweep and seed.
 
+use crate::metrics::is_share;
+use crate::statistics::Estimator;
 use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
 
 /// Which form of an experiment was run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
@@ -21,6 +24,13 @@ pub struct Metric {
     pub name: String,
     /// Unit for people: `bit/s`, `s`, or empty for a share or a count.
     pub unit: String,
+}
+
+impl Metric {
+    /// Its mean over seeds, which for a part of a whole has an interval between 0 and 1.
+    pub fn mean(&self, by_seed: &BTreeMap<u64, f64>) -> Option<Estimator> {
+        if is_share(&self.name) { Estimator::share(by_seed) } else { Estimator::mean(by_seed) }
+    }
 }
 
 /// One run.

@@ -5,7 +5,7 @@
 use anabranch_lab::experiment::{Experiment, SHIPPED};
 use anabranch_lab::results::{Form, Results};
 use anabranch_lab::run::{Options, run_all};
-use anabranch_lab::scenario::{Choice, Scenario};
+use anabranch_lab::scenario::{Choice, Scenario, Seeds};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
@@ -15,9 +15,9 @@ fn folder() -> PathBuf {
 
 /// The quick form with the first seed.
 fn run(e: &Experiment, jobs: usize) -> Results {
-    let e = e.chosen(Choice { quick: true, seeds: Some(1) }).expect("a quick form");
+    let e = e.chosen(Choice { quick: true, seeds: Some(Seeds::up_to(1)) }).expect("a quick form");
     let stop = AtomicBool::new(false);
-    let options = Options { jobs, program: "", stop: &stop, progress: &|_, _| {} };
+    let options = Options { jobs, program: "", stop: &stop, shard: None, progress: &|_, _| {} };
     run_all(&e, Form::Quick, &options, None).expect("runs")
 }
 

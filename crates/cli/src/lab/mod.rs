@@ -3,9 +3,12 @@
 mod at;
 mod emulated;
 mod list;
+mod merge;
+mod plan;
 mod progress;
 mod report;
 mod run;
+mod selection;
 mod show;
 mod text;
 mod traces;
@@ -38,7 +41,9 @@ pub struct LabArgs {
 #[derive(Clone, Debug, Subcommand)]
 enum Command {
     List(list::ListArgs),
+    Plan(plan::PlanArgs),
     Run(run::RunArgs),
+    Merge(merge::MergeArgs),
     Emulate(emulated::EmulateArgs),
     Report(report::ReportArgs),
     Show(text::ShowArgs),
@@ -69,7 +74,9 @@ pub async fn run(args: LabArgs) -> Outcome {
         Command::List(args) => list::run(&args),
         Command::Report(args) => report::run(&args),
         Command::Show(args) => text::run(&args),
+        Command::Plan(args) => plan::run(args).await,
         Command::Run(args) => run::run(args).await,
+        Command::Merge(args) => merge::run(args).await,
         Command::Emulate(args) => emulated::run(args).await,
     }
 }

@@ -2,7 +2,6 @@
 
 use anabranch_lab::claims::{Judgement, Verdict};
 use anabranch_lab::results::{Results, Table};
-use anabranch_lab::statistics::Estimator;
 use std::path::Path;
 
 /// Most points of one scenario that are printed.
@@ -14,10 +13,8 @@ pub fn text(results: &Results, judgements: &[Judgement], page: &Path) -> String 
     for t in &results.tables {
         out += &format!("\n{}\n{}", t.scenario, table(t));
     }
-    let count = |v| judgements.iter().filter(|j| j.verdict == Some(v)).count();
     if judgements.iter().any(|j| j.verdict.is_some()) {
-        let (yes, no, open) = (count(Verdict::Reproduced), count(Verdict::Contradicted), count(Verdict::NotTestable));
-        out += &format!("\nClaims: {yes} reproduced, {no} contradicted, {open} not testable\n");
+        out += &format!("\nClaims: {}\n", Verdict::counts(judgements));
     }
     out + &format!("\n{}\n", page.display())
 }
@@ -34,7 +31,8 @@ fn table(t: &Table) -> String {
         let rows: Vec<_> = t.rows.iter().filter(|r| r.point == **point).collect();
         let mean = |i: usize| {
             let values = rows.iter().filter_map(|r| Some((r.seed, (*r.values.get(i)?)?))).collect();
-            let Some(e) = Estimator::mean(&values).map(|e| e.estimate()) else { return "-".to_owned() };
+            let e = t.metrics.get(i).and_then(|m| m.mean(&values)).map(|e| e.estimate());
+            let Some(e) = e else { return "-".to_owned() };
             let half = e.interval.map_or(String::new(), |(low, high)| format!(" ±{}", short((high - low) / 2.0)));
             format!("{}{half}", short(e.mean))
         };

@@ -4,6 +4,7 @@ use super::at;
 use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::run::{TraceNames, run_traced_as};
+use anabranch_lab::scenario::{Scenario, Seeds};
 use anabranch_lab::trace::Outputs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -48,9 +49,10 @@ impl TraceFlags {
             };
         }
         let runs = at::points(e, "--trace-at", &self.trace_at)?;
-        let seeds = e.scenarios.iter().map(|s| s.seeds).max().unwrap_or(0);
-        if self.trace_seed > seeds {
-            return Err(Failure::usage(format!("--trace-seed {}: there are seeds 1 to {seeds}", self.trace_seed)));
+        let seeds = e.scenarios.iter().map(Scenario::all_seeds).max_by_key(|s| s.count).unwrap_or(Seeds::up_to(1));
+        if !(seeds.first..=seeds.last()).contains(&self.trace_seed) {
+            let (first, last) = (seeds.first, seeds.last());
+            return Err(Failure::usage(format!("--trace-seed {}: there are seeds {first} to {last}", self.trace_seed)));
         }
         match runs.len() {
             0 => Err(Failure::usage(format!("no run is at {}", self.trace_at.join(" ")))),

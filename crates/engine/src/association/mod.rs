@@ -35,12 +35,13 @@ use crate::event::{CloseReason, Event};
 use crate::lazy_box::LazyBox;
 use crate::message::Message;
 use crate::path::Path;
+use crate::repair::{LostCopy, SentChunk};
 use crate::stats::{AssocStats, PathStats, Tally};
 use crate::transmit::Transmit;
 use acknowledger::Acknowledger;
 use addresses::asconf::Addresses;
 pub use addresses::own::AddressError;
-use anabranch_base::{Instant, PathId};
+use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::asks::Counter;
 use anabranch_policy::registry::Hook;
 use control::ControlOut;
@@ -179,6 +180,23 @@ impl Association {
             usable_rate: self.sender.usable_rate(),
             ..self.stats.stats()
         }
+    }
+
+    /// What is known of a chunk that the peer has not acknowledged: why it left, and how often. For traces.
+    pub fn sent_chunk(&self, tsn: Tsn) -> Option<SentChunk> {
+        self.sender.sent_chunk(tsn)
+    }
+
+    /// From now on [`lost_copies`](Self::lost_copies) has what is taken for lost, or nothing again. Costs nothing while
+    /// nothing is lost.
+    pub fn note_losses(&mut self, wanted: bool) {
+        self.sender.note_losses(wanted);
+    }
+
+    /// Transmissions that were taken for lost since the last call, oldest first, where
+    /// [`note_losses`](Self::note_losses) asked for them; at most 65,536 are kept.
+    pub fn lost_copies(&mut self) -> Vec<LostCopy> {
+        self.sender.take_losses()
     }
 
     /// What the policies count, by their hooks and by name.

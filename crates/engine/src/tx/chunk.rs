@@ -1,5 +1,6 @@
 //! One chunk of the scoreboard, and its transmissions that still count.
 
+use crate::repair::TransmissionCause;
 use anabranch_base::{Instant, Mid, PathId};
 use anabranch_policy::view::ChunkView;
 use anabranch_wire::{DataFlags, DataHeader, IDataHeader};
@@ -111,6 +112,8 @@ pub(crate) struct Chunk {
     pub last_path: Option<PathId>,
     pub last_sent: Option<Instant>,
     pub transmissions: u16,
+    /// Why it left last; while it is marked, why it will.
+    pub cause: TransmissionCause,
     pub fast_retransmitted: bool,
     /// Its transmissions took different paths.
     pub on_several_paths: bool,

@@ -6,6 +6,7 @@
 pub(crate) use super::chunk::{Chunk, ChunkState, Copies, LiveCopy};
 use super::marked::{Marked, MarkedOn, UNRANKED};
 use super::sorted::Sorted;
+use crate::repair::TransmissionCause;
 use crate::tx::send_queue::Fragment;
 use crate::work;
 use anabranch_base::{Instant, PathId, Ssn, StreamId, Tsn};
@@ -217,6 +218,7 @@ impl Scoreboard {
             last_path: None,
             last_sent: None,
             transmissions: 0,
+            cause: TransmissionCause::First,
             fast_retransmitted: false,
             on_several_paths: false,
             timed_out: false,
@@ -284,13 +286,16 @@ impl Scoreboard {
         self.sent_end = self.sent_end.max(tsn + 1);
     }
 
-    /// A copy of `tsn` leaves. Works from Waiting, Marked and Outstanding (a further copy).
+    /// A copy of `tsn` leaves. Works from Waiting, Marked and Outstanding (a further copy, which leaves for `further`).
     #[inline]
-    pub fn on_sent(&mut self, tsn: u64, copy: LiveCopy) {
+    pub fn on_sent(&mut self, tsn: u64, copy: LiveCopy, further: TransmissionCause) {
         let Some(i) = tsn.checked_sub(self.base).and_then(|i| usize::try_from(i).ok()) else { return };
         let Some(c) = self.chunks.get_mut(i) else { return };
         let len = c.payload.len() as u64;
         let (before, last_path) = (c.state, c.last_path);
+        if before == ChunkState::Outstanding {
+            c.cause = further;
+        }
         c.state = ChunkState::Outstanding;
         c.copies.push(copy);
         c.transmissions = c.transmissions.saturating_add(1);
@@ -323,7 +328,7 @@ impl Scoreboard {
     }
 
     /// The last live copy is gone, or a gap-acknowledged chunk was reneged for good: send it again.
-    pub fn mark(&mut self, tsn: u64, now: Instant) {
+    pub fn mark(&mut self, tsn: u64, now: Instant, why: TransmissionCause) {
         let Some(c) = self.get_mut(tsn) else { return };
         if !matches!(c.state, ChunkState::Outstanding | ChunkState::Acked) {
             return;
@@ -331,6 +336,7 @@ impl Scoreboard {
         let was_outstanding = c.state == ChunkState::Outstanding;
         let was_reneged = core::mem::take(&mut c.reneged);
         c.state = ChunkState::Marked;
+        c.cause = why;
         (c.marked_at, c.rank) = (Some(now), UNRANKED);
         let (last_path, len) = (c.last_path, c.len());
         if was_outstanding {

@@ -1,7 +1,7 @@
 //! Mistakes in claims, found before anything runs.
 
 use super::{Claim, Kind};
-use crate::quantity::{Compare, check_unit};
+use crate::quantity::{Compare, Expression, check_unit, convert, number_of};
 use crate::{joined, metrics, scenario};
 
 /// What is wrong with a claim; one line that names it and says what to do.
@@ -31,7 +31,10 @@ impl Claim {
         let word = serde_json::to_value(kind).ok().and_then(|v| v.as_str().map(str::to_owned)).unwrap_or_default();
         let trend = matches!(kind, K::Increasing | K::Decreasing | K::Shape | K::ShrinkingGain | K::Signs);
         let tested = kind != K::NotTestable;
-        let quantity = tested && kind != K::Ordering;
+        let quantity = tested && !matches!(kind, K::Ordering | K::Formula);
+        let compared = quantity && kind != K::Inequality;
+        let bounded = matches!(kind, K::Bound | K::Variation);
+        let means = self.percentile.is_none() && !self.median_of_maxima;
         // Name, given, needed, allowed.
         let table = [
             ("metric", self.metric.is_some(), tested, tested),
@@ -39,21 +42,34 @@ impl Claim {
             ("at", !self.at.is_empty(), false, tested),
             ("average", !self.average.is_empty(), false, tested),
             ("each", !self.each.is_empty(), false, tested),
-            ("over", self.over.is_some(), trend, tested),
+            ("over", self.over.is_some(), trend || kind == K::Variation, tested),
             ("values", !self.values.is_empty(), false, self.over.is_some()),
-            ("compare", self.compare.is_some(), kind == K::Equal, quantity),
+            ("compare", self.compare.is_some(), kind == K::Equal, compared),
             ("key", self.key.is_some(), kind == K::Ordering, kind == K::Ordering),
             ("order", !self.order.is_empty(), kind == K::Ordering, kind == K::Ordering),
-            ("margin", self.margin.is_some(), false, kind == K::Ordering),
+            ("margin", self.margin.is_some(), false, matches!(kind, K::Ordering | K::Inequality)),
             ("turns", !self.turns.is_empty(), kind == K::Shape, kind == K::Shape),
             ("signs", !self.signs.is_empty(), kind == K::Signs, kind == K::Signs),
-            ("printed", self.printed.is_some(), kind == K::Value, quantity && !trend),
-            ("tolerance", self.tolerance.is_some(), kind == K::Equal, matches!(kind, K::Value | K::Equal)),
-            ("above", self.above.is_some(), false, kind == K::Bound),
-            ("below", self.below.is_some(), false, kind == K::Bound),
-            ("at-least", self.at_least.is_some(), false, kind == K::Bound),
-            ("at-most", self.at_most.is_some(), false, kind == K::Bound),
-            ("unit", self.unit.is_some(), false, quantity),
+            ("printed", self.printed.is_some(), kind == K::Value, compared && !trend && kind != K::Variation),
+            ("printed-runs", self.printed_runs.is_some(), false, kind == K::Value && means),
+            ("conditional", self.conditional.is_some(), false, kind == K::Value),
+            (
+                "tolerance",
+                self.tolerance.is_some(),
+                matches!(kind, K::Equal | K::Formula),
+                matches!(kind, K::Value | K::Equal | K::Formula),
+            ),
+            ("percentile", self.percentile.is_some(), false, tested && !self.median_of_maxima),
+            ("median-of-maxima", self.median_of_maxima, false, tested),
+            ("formula", self.formula.is_some(), kind == K::Formula, kind == K::Formula),
+            ("constants", !self.constants.is_empty(), false, kind == K::Formula),
+            ("than", self.than.is_some(), kind == K::Inequality, kind == K::Inequality),
+            ("factor", self.factor.is_some(), false, kind == K::Inequality),
+            ("above", self.above.is_some(), false, bounded),
+            ("below", self.below.is_some(), false, bounded),
+            ("at-least", self.at_least.is_some(), false, bounded),
+            ("at-most", self.at_most.is_some(), false, bounded),
+            ("unit", self.unit.is_some(), false, quantity || kind == K::Formula),
             ("reason", self.reason.is_some(), kind == K::NotTestable, kind == K::NotTestable),
         ];
         for (name, given, needed, allowed) in table {
@@ -65,8 +81,17 @@ impl Claim {
             }
         }
         let bounds = [self.above, self.below, self.at_least, self.at_most];
-        if kind == K::Bound && bounds.iter().all(Option::is_none) {
-            return Err("a claim of kind `bound` needs `above`, `below`, `at-least` or `at-most`".into());
+        if bounded && bounds.iter().all(Option::is_none) {
+            return Err(format!("a claim of kind `{word}` needs `above`, `below`, `at-least` or `at-most`"));
+        }
+        if self.percentile.is_some_and(|p| !(p > 0.0 && p < 100.0)) {
+            return Err("`percentile` lies between 0 and 100".into());
+        }
+        if self.factor.is_some_and(|f| !(f > 0.0 && f.is_finite())) {
+            return Err("`factor` is a number above 0".into());
+        }
+        if let Some((name, _)) = self.constants.iter().find(|c| c.1.value().is_none()) {
+            return Err(format!("`constants`: `{name}` needs a number, alone or as 110ms, 64KB, 10mbit or 1%"));
         }
         if kind == K::Ordering && self.order.len() < 2 {
             return Err("`order` needs two values or more".into());
@@ -75,6 +100,9 @@ impl Claim {
         let printed = self.printed.iter().flat_map(|p| p.all()).copied();
         if numbers.flatten().chain(printed).any(|v| !v.is_finite()) {
             return Err("its numbers must be finite".into());
+        }
+        if self.printed_runs == Some(0) {
+            return Err("`printed-runs` is 1 or more".into());
         }
         if [self.tolerance, self.margin].into_iter().flatten().any(|v| v < 0.0) {
             return Err("`tolerance` and `margin` cannot be negative".into());
@@ -103,7 +131,35 @@ impl Claim {
         for shape in meant {
             self.fits(shape)?;
         }
-        Ok(())
+        self.conditions(scenarios)
+    }
+
+    /// The claim must be one of each scenario that shows what it hangs on.
+    fn conditions(&self, scenarios: &[Shape<'_>]) -> Result<(), String> {
+        let Some(c) = &self.conditional else { return Ok(()) };
+        let inside = |what: String| format!("`conditional`: {what}");
+        let find = |name: &str| {
+            let found = scenarios.iter().find(|s| s.name == name);
+            found.ok_or_else(|| inside(format!("there is no scenario `{name}`")))
+        };
+        let Some(key) = &c.key else {
+            let names = c.scenario.as_ref().map_or(&[][..], |s| s.all());
+            if names.is_empty() || !c.values.is_empty() {
+                return Err(inside("needs the sweep `key`, or a scenario for each setting".into()));
+            }
+            return names.iter().try_for_each(|n| self.under(Some(n), None).fits(find(n)?).map_err(inside));
+        };
+        let shape = match (c.only(self), scenarios) {
+            (Some(name), _) => find(name)?,
+            (None, [only]) => only,
+            (None, _) => return Err(inside("`scenario` must name the one that sweeps the key".into())),
+        };
+        let swept = shape.keys.iter().find(|k| k.0 == key).map(|k| k.1).unwrap_or_default();
+        let values = if c.values.is_empty() { swept } else { &c.values };
+        if values.len() < 2 {
+            return Err(inside(format!("`{key}` needs two values or more in scenario `{}`", shape.name)));
+        }
+        values.iter().try_for_each(|v| self.under(None, Some((key, v))).fits(shape).map_err(inside))
     }
 
     fn fits(&self, shape: &Shape<'_>) -> Result<(), String> {
@@ -112,7 +168,7 @@ impl Claim {
         if !shape.metrics.contains(&metric) {
             return Err(format!("scenario `{name}` does not measure `{metric}`: add it to `metrics`"));
         }
-        check_unit(self.unit.as_deref(), metric, shape.unit(metric), self.compare.as_ref())?;
+        self.units(shape, metric)?;
         let mut spoken: Vec<(&str, &str)> = Vec::new();
         spoken.extend(self.at.iter().map(|(k, v)| (k.as_str(), v.as_str())));
         spoken.extend(self.each.iter().flat_map(|(k, all)| all.iter().map(|v| (k.as_str(), v.as_str()))));
@@ -140,7 +196,52 @@ impl Claim {
         {
             return Err(format!("it says nothing about `{open}`: name it in `at`, `each`, `over` or `average`"));
         }
-        self.lengths(shape)
+        self.lengths(shape)?;
+        self.numbers(shape)
+    }
+
+    /// The quantity can be shown in the unit asked for, and set against the other metric.
+    fn units(&self, shape: &Shape<'_>, metric: &str) -> Result<(), String> {
+        let own = shape.unit(metric);
+        if self.kind == Kind::Variation {
+            let share = self.compare.is_none().then_some("");
+            return check_unit(self.unit.as_deref(), "a variation", share, self.compare.as_ref());
+        }
+        check_unit(self.unit.as_deref(), metric, own, self.compare.as_ref())?;
+        let Some(than) = &self.than else { return Ok(()) };
+        if !shape.metrics.contains(&than.as_str()) {
+            return Err(format!("scenario `{}` does not measure `{than}`: add it to `metrics`", shape.name));
+        }
+        let (a, b) = (own.unwrap_or_default(), shape.unit(than).unwrap_or_default());
+        match convert(b, a) {
+            Some(_) => Ok(()),
+            None => Err(format!("`than`: `{metric}` and `{than}` do not measure the same, one in `{a}`, one in `{b}`")),
+        }
+    }
+
+    /// The formula can be read, and every key in it stands for a number wherever it is asked.
+    fn numbers(&self, shape: &Shape<'_>) -> Result<(), String> {
+        let Some(text) = &self.formula else { return Ok(()) };
+        let wrong = |what: String| format!("`formula`: {what}");
+        let keys = shape.keys.iter().map(|k| k.0).filter(|k| !self.average.iter().any(|a| a == k));
+        if let Some(name) = self.constants.keys().find(|c| shape.keys.iter().any(|k| k.0 == c.as_str())) {
+            return Err(format!("`constants`: scenario `{}` sweeps `{name}` itself", shape.name));
+        }
+        let known: Vec<&str> = self.constants.keys().map(String::as_str).chain(keys).collect();
+        let read = Expression::parse(text, &known).map_err(|e| wrong(format!("it {e}")))?;
+        for name in read.names() {
+            let swept = shape.keys.iter().find(|k| k.0 == name).map_or(&[][..], |k| k.1);
+            let asked = |v: &&String| match (self.at.get(name), self.each.get(name), &self.over) {
+                (Some(at), ..) => at == *v,
+                (_, Some(each), _) => each.contains(v),
+                (.., Some(over)) if over == name && !self.values.is_empty() => self.values.contains(v),
+                _ => true,
+            };
+            if let Some(word) = swept.iter().filter(asked).find(|v| number_of(v).is_none()) {
+                return Err(wrong(format!("`{name}` of {word} is no number")));
+            }
+        }
+        Ok(())
     }
 
     /// Lists along `over` are as long as it has values.

@@ -62,7 +62,8 @@ impl Origin {
         Origin { source: Arc::new(source), line: None, by: By::File }
     }
 
-    fn line(&self, line: usize) -> Self {
+    /// A line of it, counted from 1.
+    pub fn line(&self, line: usize) -> Self {
         Origin { line: Some(line), ..self.clone() }
     }
 }

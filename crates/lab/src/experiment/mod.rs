@@ -1,5 +1,6 @@
 //! Experiments: scenarios that belong together, with what is asked of them. The shipped ones are part of the program.
 
+mod lists;
 mod pictures;
 mod shipped;
 
@@ -10,8 +11,8 @@ use crate::document::{self, Origin, Part, Problem};
 use crate::figures::Figure;
 use crate::report::{About, Overview};
 use crate::scenario::{Choice, Scenario, ScenarioError, check_name};
+use lists::{claims_of, lists, normal, references_in, references_of};
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use std::path::{Path, PathBuf};
 
 /// An experiment, checked and ready to run.
@@ -102,13 +103,14 @@ impl Experiment {
             figures: scenario.figures.iter().cloned().chain(pictures::of(&scenario)).collect(),
             ..About::default()
         };
-        let e = Experiment { name: scenario.name.clone(), about, scenarios: vec![scenario] };
+        let mut e = Experiment { name: scenario.name.clone(), about, scenarios: vec![scenario] };
         let keys: Vec<_> = e.scenarios.iter().map(Scenario::keys).collect();
         let shapes = shapes(&e.scenarios, &keys);
         for s in &e.scenarios {
             check_claims(&e.about.claims, &s.claims_at, &shapes)?;
             // Those that are drawn for want of others are right by themselves.
             check_figures(&s.figures, &s.figures_at, &shapes)?;
+            e.about.references.extend(references_of(s, &shapes)?);
         }
         Ok(e)
     }
@@ -132,9 +134,15 @@ impl Experiment {
     fn keep_what_fits(&mut self) {
         let keys: Vec<_> = self.scenarios.iter().map(Scenario::keys).collect();
         let shapes = shapes(&self.scenarios, &keys);
-        self.about.claims.retain(|c| c.check(&shapes).is_ok());
+        // A claim stays where what it hangs on is shown elsewhere; judging it says so.
+        let alone = |c: &Claim| Claim { conditional: None, ..c.clone() };
+        self.about.claims.retain(|c| alone(c).check(&shapes).is_ok());
         self.about.figures.retain(|f| f.check(&shapes).is_ok());
         self.about.overviews.retain(|o| o.check(&shapes).is_ok());
+        for r in &mut self.about.references {
+            r.rows.retain(|row| shapes.iter().any(|s| s.name == row.scenario));
+        }
+        self.about.references.retain(|r| !r.rows.is_empty());
     }
 }
 
@@ -159,20 +167,6 @@ fn check_figures(figures: &[Figure], at: &[Origin], shapes: &[Shape<'_>]) -> Res
         f.check(shapes).map_err(|e| Problem::new(at, e.to_string()))?;
     }
     Ok(())
-}
-
-/// Reads a file that has nothing but a list of tables, and the place of the `key` of each.
-fn list_of<T: DeserializeOwned>(
-    file: &str,
-    text: &str,
-    list: &str,
-    key: &str,
-) -> Result<(Vec<T>, Vec<Origin>), Problem> {
-    let table = document::parse(&Origin::of_file(file), text)?;
-    if let Some(other) = table.keys().find(|k| *k != list) {
-        return Err(Part::new("", &table).unknown(other, &[list]));
-    }
-    document::read_list(&table, list, key)
 }
 
 type Keys = Vec<(String, Vec<String>)>;
@@ -211,19 +205,24 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
     let shapes = shapes(&scenarios, &keys);
     let of_it =
         |f: &Figure, s: &Scenario| Figure { scenario: f.scenario.clone().or(Some(s.name.clone())), ..f.clone() };
-    let (mut claims, mut figures) = (Vec::new(), Vec::new());
+    let (mut claims, mut figures, mut references) = (Vec::new(), Vec::new(), Vec::new());
     for s in &scenarios {
         let own: Vec<Figure> = s.figures.iter().map(|f| of_it(f, s)).collect();
-        check_claims(&s.claims, &s.claims_at, &shapes)?;
+        // A scenario's own claims are about it alone.
+        let own_claims: Vec<Claim> = s.claims.iter().map(|c| c.about(&s.name)).collect();
+        check_claims(&own_claims, &s.claims_at, &shapes)?;
         check_figures(&own, &s.figures_at, &shapes)?;
-        claims.extend_from_slice(&s.claims);
+        references.extend(references_of(s, &shapes)?);
+        claims.extend(own_claims);
         figures.extend(own);
     }
     for path in &f.claims {
         let text = open(path).map_err(|e| whole.at("claims", e))?;
-        let (more, at) = list_of::<Claim>(&format!("{before}{path}"), &text, "claim", "id")?;
+        let table = lists(&format!("{before}{path}"), &text, &["claim", "defaults", "reference"])?;
+        let (more, at) = claims_of(&table)?;
         check_claims(&more, &at, &shapes)?;
         claims.extend(more);
+        references.extend(references_in(&table, before, path, open, &shapes)?);
     }
     if f.figures.is_empty() {
         figures.extend(scenarios.iter().flat_map(pictures::of));
@@ -232,16 +231,18 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
     }
     for path in &f.figures {
         let text = open(path).map_err(|e| whole.at("figures", e))?;
-        let (more, at) = list_of::<Figure>(&format!("{before}{path}"), &text, "figure", "name")?;
+        let table = lists(&format!("{before}{path}"), &text, &["figure", "reference"])?;
+        let (more, at) = document::read_list::<Figure>(&table, "figure", "name")?;
         check_figures(&more, &at, &shapes)?;
         figures.extend(more);
+        references.extend(references_in(&table, before, path, open, &shapes)?);
     }
     twice(&claims, &figures).map_err(|what| whole.wrong(what))?;
     for (o, node) in f.overviews.iter().zip(table.list("overview")) {
         o.check(&shapes).map_err(|what| Problem::new(&node.at, what))?;
     }
     let File { name, title, question, source, notes, overviews, .. } = f;
-    let about = About { title, question, source, notes, claims, figures, overviews, ..About::default() };
+    let about = About { title, question, source, notes, claims, figures, references, overviews, ..About::default() };
     Ok(Experiment { name, about, scenarios })
 }
 
@@ -264,19 +265,6 @@ fn tell_apart(figures: &mut [Figure]) {
             f.name = format!("{}-{}", f.scenario.as_deref().unwrap_or_default(), f.name);
         }
     }
-}
-
-/// `folder/name` without `..`.
-fn normal(folder: &str, name: &str) -> String {
-    let mut parts: Vec<&str> = folder.split('/').filter(|p| !p.is_empty()).collect();
-    for part in name.split('/') {
-        match part {
-            ".." => drop(parts.pop()),
-            "." | "" => {}
-            part => parts.push(part),
-        }
-    }
-    parts.join("/")
 }
 
 #[cfg(test)]
@@ -354,6 +342,31 @@ metric = "speed.goodput"
         let claim = folder(SCENARIO, &CLAIMS.replacen("over = \"rbuf\"", "at = { rbuf = 3 }", 1), FIGURES);
         let rbuf = "e/claims.toml:7: claim `A`: `at.rbuf`: needs a text, not the number 3";
         assert_eq!(claim.unwrap_err(), rbuf);
+    }
+
+    #[test]
+    fn what_holds_for_all_claims_of_a_file_is_read_before_them() {
+        let value = CLAIMS.replacen("kind = \"increasing\"\nmetric", "kind = \"value\"\nprinted = 3\nmetric", 1);
+        let value = value.replacen("over = \"rbuf\"", "at = { rbuf = \"16KB\" }", 1);
+        let of = |head: &str| {
+            let file = Origin::of_file("claims.toml");
+            claims_of(&document::parse(&file, &format!("{head}{value}"))?).map(|c| c.0)
+        };
+        let runs = |head: &str| of(head).expect("fine").iter().map(|c| c.printed_runs).collect::<Vec<_>>();
+        // Only what is printed comes from so many runs.
+        assert_eq!(runs("[defaults]\nprinted-runs = 1\n"), [Some(1), None]);
+        assert_eq!(runs(""), [None, None]);
+        let wrong = |head: &str| folder(SCENARIO, &format!("{head}{value}"), FIGURES).expect_err("a mistake");
+        assert_eq!(
+            wrong("[defaults]\nprinted-run = 1\n"),
+            "e/claims.toml:2: [defaults]: unknown key `printed-run`; did you mean `printed-runs`?"
+        );
+        assert_eq!(
+            wrong("[defaults]\nprinted-runs = 0\n"),
+            "e/claims.toml:2: [defaults]: `printed-runs`: is 1 or more"
+        );
+        assert_eq!(wrong("defaults = 3\n"), "e/claims.toml:1: `defaults`: needs [defaults]");
+        assert_eq!(wrong("[default]\n"), "e/claims.toml:1: unknown key `default`; did you mean `defaults`?");
     }
 
     #[test]

@@ -2,9 +2,10 @@
 
 use super::{Figure, FigureError, LineSpec, Style, over_time};
 use crate::joined;
-use crate::quantity::{Compare, Gap, How, Point, Quantity, Reader, values_of};
+use crate::quantity::{Compare, Gap, How, Point, Quantity, Reader, Take, values_of};
+use crate::reference::{Elsewhere, Reference};
 use crate::results::{Results, Table, Timeline};
-use crate::statistics::{Estimate, bootstrap};
+use crate::statistics::Estimate;
 use std::borrow::Cow;
 
 /// A number of a line.
@@ -16,6 +17,8 @@ pub struct Spot {
     pub ours: Option<Estimate>,
     /// What the paper prints.
     pub printed: Option<f64>,
+    /// What others measured.
+    pub elsewhere: Vec<Elsewhere>,
 }
 
 /// One line or one set of bars.
@@ -36,6 +39,20 @@ pub struct Panel {
     pub lines: Vec<Line>,
 }
 
+impl FigureData {
+    /// Who measured some of it elsewhere, in the order in which they come first.
+    pub fn others(&self) -> Vec<&str> {
+        let mut names: Vec<&str> = Vec::new();
+        let spots = self.panels.iter().flat_map(|p| &p.lines).flat_map(|l| &l.spots);
+        for name in spots.flat_map(|s| &s.elsewhere).map(|e| e.name.as_str()) {
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    }
+}
+
 /// All numbers of a figure.
 #[derive(Clone, PartialEq, Debug)]
 pub struct FigureData {
@@ -51,7 +68,12 @@ pub struct FigureData {
 ///
 /// # Errors
 /// [`FigureError`] when the results do not have what the figure draws. Points without runs are left empty.
-pub fn resolve(figure: &Figure, results: &Results, timelines: &[Timeline]) -> Result<FigureData, FigureError> {
+pub fn resolve(
+    figure: &Figure,
+    results: &Results,
+    timelines: &[Timeline],
+    references: &[Reference],
+) -> Result<FigureData, FigureError> {
     if figure.kind == Style::Series {
         return over_time::resolve(figure, results, timelines);
     }
@@ -72,7 +94,7 @@ pub fn resolve(figure: &Figure, results: &Results, timelines: &[Timeline]) -> Re
             for (series, more) in split(table, figure.series.as_deref()) {
                 let mut at = figure.at.clone();
                 at.extend(spec.at.clone().into_iter().chain(fixed.clone()).chain(more));
-                let one = OneLine { figure, spec, table, at };
+                let one = OneLine { figure, spec, table, at, references };
                 let (spots, u) = one.spots(&x).map_err(|g| fail(g.to_string()))?;
                 unit.get_or_insert(u);
                 lines.push(Line { name: if spec.name.is_empty() { series } else { spec.name.clone() }, spots });
@@ -116,6 +138,7 @@ struct OneLine<'a> {
     spec: &'a LineSpec,
     table: &'a Table,
     at: Point,
+    references: &'a [Reference],
 }
 
 impl OneLine<'_> {
@@ -124,7 +147,8 @@ impl OneLine<'_> {
         let f = self.figure;
         let metric = self.spec.metric.as_deref().or(f.metric.as_deref()).unwrap_or_default();
         let compare = self.spec.compare.as_ref().or(f.compare.as_ref());
-        let q = Quantity { metric, average: &f.average, compare };
+        let take = f.percentile.map_or(Take::Mean, Take::Percentile);
+        let q = Quantity { metric, average: &f.average, compare, take };
         let reader = Reader::new(self.table);
         let factor = reader.factor(q, f.unit.as_deref())?;
         let unit = f.unit.clone().map_or_else(|| reader.unit(q).map(str::to_owned), Ok)?;
@@ -133,20 +157,15 @@ impl OneLine<'_> {
         for value in x {
             let mut at = self.at.clone();
             at.insert(f.x.clone(), value.clone());
-            let estimate = match f.percentile {
-                None => reader.quantity(q, &at).map(|e| Some(e.estimate())),
-                Some(p) => reader.by_seed(q, &at).map(|v| {
-                    let values: Vec<f64> = v.into_values().collect();
-                    bootstrap::percentile(&values, p / 100.0, 1)
-                }),
-            };
-            let ours = match estimate {
-                Ok(e) => e.map(|e| e.scaled(factor)).map(|e| if fold { e.absolute() } else { e }),
+            let ours = match reader.quantity(q, &at) {
+                Ok(e) => Some(e.estimate().scaled(factor)).map(|e| if fold { e.absolute() } else { e }),
                 Err(Gap::Runs { .. } | Gap::Zero(_)) => None,
                 Err(gap) => return Err(gap),
             };
             let printed = self.spec.printed.get(value).or(self.figure.printed.get(value)).copied();
-            spots.push(Spot { x: value.clone(), ours, printed });
+            let there = self.references.iter().filter(|_| f.percentile.is_none());
+            let there = there.filter_map(|r| r.quantity(q, &at, self.table)).map(|e| e.scaled(factor));
+            spots.push(Spot { x: value.clone(), ours, printed, elsewhere: there.collect() });
         }
         Ok((spots, unit))
     }

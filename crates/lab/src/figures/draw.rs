@@ -1,7 +1,8 @@
 //! Figures as plots and as CSV.
 
-use super::{Figure, FigureData, Line, Panel, Style};
+use super::{Figure, FigureData, Line, Panel, Spot, Style};
 use crate::numbers::{csv_field, magnitude};
+use crate::reference::Elsewhere;
 use anabranch_report::{BarPlot, Drawing, LinePlot, Plot};
 use std::fmt::Write as _;
 
@@ -79,6 +80,19 @@ fn lines(figure: &Figure, data: &FigureData, panel: &Panel, range: Option<(f64, 
                 line.spots.iter().enumerate().filter_map(|(n, s)| Some((place(n), s.printed?))).collect();
             plot = plot.points(printed_name(line), printed).color(i).hollow();
         }
+        // A mark of its own, whose shape goes with its colour.
+        for (n, name) in data.others().into_iter().enumerate() {
+            let of = |s: &Spot| s.elsewhere.iter().find(|e| e.name == name).cloned();
+            let there: Vec<(f64, Elsewhere)> =
+                line.spots.iter().enumerate().filter_map(|(n, s)| Some((place(n), of(s)?))).collect();
+            if there.is_empty() {
+                continue;
+            }
+            let points: Vec<(f64, f64)> = there.iter().map(|(x, e)| (*x, e.value)).collect();
+            let ends: Vec<(f64, f64)> = there.iter().map(|(_, e)| e.interval.unwrap_or((f64::NAN, f64::NAN))).collect();
+            let title = if line.name.is_empty() { name.to_owned() } else { format!("{}, {name}", line.name) };
+            plot = plot.points(title, points).color(panel.lines.len() + n).hollow().errors(ends);
+        }
     }
     plot.draw()
 }
@@ -135,6 +149,10 @@ fn bars(figure: &Figure, data: &FigureData, panel: &Panel) -> Drawing {
                 line.spots.iter().map(|s| s.printed.unwrap_or(f64::NAN)).collect::<Vec<_>>(),
             );
         }
+        for name in data.others() {
+            let of = |s: &Spot| s.elsewhere.iter().find(|e| e.name == name).map_or(f64::NAN, |e| e.value);
+            plot = plot.others(name, line.spots.iter().map(of).collect::<Vec<_>>());
+        }
     }
     if figure.kind == Style::Stacked {
         plot = plot.stacked();
@@ -162,15 +180,27 @@ pub(crate) fn note(figure: &Figure, panel: &Panel) -> String {
     if spots().any(|s| s.printed.is_some()) {
         text.push_str(" Outlined marks are what the paper prints.");
     }
+    let mut others: Vec<&str> = spots().flat_map(|s| &s.elsewhere).map(|e| e.name.as_str()).collect();
+    others.sort_unstable();
+    others.dedup();
+    if !others.is_empty() {
+        let _ = write!(text, " Marks of their own are what was measured elsewhere: {}.", others.join(", "));
+    }
     if let Some(more) = &figure.note {
         let _ = write!(text, " {more}");
     }
     text
 }
 
-/// The numbers of a figure: `panel,series,x,value,ci_low,ci_high,seeds,printed,unit`.
+/// The numbers of a figure: `panel,series,x,value,ci_low,ci_high,seeds,printed,unit`, and three columns for each who
+/// measured some of it elsewhere: `NAME,NAME low,NAME high`.
 pub fn to_csv(data: &FigureData) -> String {
-    let mut out = String::from("panel,series,x,value,ci_low,ci_high,seeds,printed,unit\n");
+    let others = data.others();
+    let more: String = others
+        .iter()
+        .flat_map(|n| ["", " low", " high"].map(|end| format!(",{}", csv_field(&format!("{n}{end}")))))
+        .collect();
+    let mut out = format!("panel,series,x,value,ci_low,ci_high,seeds,printed,unit{more}\n");
     for panel in &data.panels {
         for line in &panel.lines {
             for s in &line.spots {
@@ -187,7 +217,12 @@ pub fn to_csv(data: &FigureData) -> String {
                     number(s.printed),
                     data.unit.clone(),
                 ];
-                let fields: Vec<String> = fields.iter().map(|f| csv_field(f)).collect();
+                let there = others.iter().flat_map(|name| {
+                    let e = s.elsewhere.iter().find(|e| e.name == *name);
+                    let interval = e.and_then(|e| e.interval);
+                    [e.map(|e| e.value), interval.map(|i| i.0), interval.map(|i| i.1)].map(number)
+                });
+                let fields: Vec<String> = fields.iter().map(|f| csv_field(f)).chain(there).collect();
                 let _ = writeln!(out, "{}", fields.join(","));
             }
         }

@@ -42,7 +42,7 @@ pub(super) fn resolve(figure: &Figure, results: &Results, timelines: &[Timeline]
     let factor = factor(metric(figure, &specs[0]));
     let spot = |values: &Values, t: &u64| {
         let ours: Option<Estimate> = values.get(t).and_then(Estimator::mean).map(|e| e.estimate().scaled(factor));
-        Spot { x: (*t as f64 / 1e9).to_string(), ours, printed: None }
+        Spot { x: (*t as f64 / 1e9).to_string(), ours, printed: None, elsewhere: Vec::new() }
     };
     let line = |(name, values): &(String, Values)| Line {
         name: name.clone(),

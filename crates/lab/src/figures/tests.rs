@@ -1,5 +1,6 @@
 use super::*;
 use crate::claims::Shape;
+use crate::reference::Reference;
 use crate::results::{Form, Metric, Over, Results, Row, Table, Timeline};
 
 /// rbuf 16KB and 64KB, background with and without; the rate is 1 Mbit/s per 16 KB, a quarter less with background.
@@ -24,13 +25,14 @@ fn results() -> Results {
 }
 
 fn figure(text: &str) -> Figure {
-    let head = "[[figure]]\nname = \"f\"\ntitle = \"F\"\nkind = \"line\"\nx = \"rbuf\"\nmetric = \"main.goodput\"\n";
+    let kind = if text.starts_with("kind") { "" } else { "kind = \"line\"\n" };
+    let head = format!("[[figure]]\nname = \"f\"\ntitle = \"F\"\n{kind}x = \"rbuf\"\nmetric = \"main.goodput\"\n");
     toml::from_str::<FigureFile>(&format!("{head}{text}")).unwrap().figures.remove(0)
 }
 
 #[test]
 fn a_line_for_each_value_of_a_key() {
-    let data = resolve(&figure("series = \"background\"\nunit = \"Mbit/s\""), &results(), &[]).unwrap();
+    let data = resolve(&figure("series = \"background\"\nunit = \"Mbit/s\""), &results(), &[], &[]).unwrap();
     let names: Vec<&str> = data.panels[0].lines.iter().map(|l| l.name.as_str()).collect();
     assert_eq!((data.x.join(" "), names), ("16KB 64KB".to_owned(), vec!["without", "with"]));
     assert!((data.panels[0].lines[1].spots[1].ours.unwrap().mean - 3.006).abs() < 1e-9);
@@ -45,12 +47,48 @@ fn lines_of_their_own_with_what_was_printed() {
         "[[figure.line]]\nname = \"impact\"\nprinted = { \"64KB\" = 0.3 }\n\
          compare = { key = \"background\", a = \"without\", b = \"with\", as = \"impact\" }",
     );
-    let data = resolve(&f, &results(), &[]).unwrap();
+    let data = resolve(&f, &results(), &[], &[]).unwrap();
     let spots = &data.panels[0].lines[0].spots;
     assert!((spots[0].ours.unwrap().mean - 0.25).abs() < 1e-9);
     assert_eq!((spots[0].printed, spots[1].printed), (None, Some(0.3)));
     let svg = draw(&f, &data)[0].standalone();
     assert!(svg.contains("impact, printed") && svg.contains("Outlined marks are what the paper prints."));
+}
+
+#[test]
+fn what_others_measured_has_marks_and_columns_of_its_own() {
+    let row = |rbuf: &str, background: &str, value: f64| crate::reference::Row {
+        scenario: "e1".into(),
+        metric: "main.goodput".into(),
+        at: [("rbuf", rbuf), ("background", background)].map(|(k, v)| (k.to_owned(), v.to_owned())).into(),
+        value,
+        interval: Some((value - 5e5, value + 5e5)),
+    };
+    let mut other: Reference = toml::from_str("name = \"ns-2\"\nfile = \"ns2.csv\"").unwrap();
+    other.rows = vec![row("16KB", "without", 1.5e6), row("16KB", "with", 0.8e6), row("64KB", "with", 3e6)];
+    let references = [other];
+    let f = figure("series = \"background\"\nunit = \"Mbit/s\"");
+    let data = resolve(&f, &results(), &[], &references).unwrap();
+    assert_eq!(data.others(), ["ns-2"]);
+    let svg = draw(&f, &data)[0].standalone();
+    for part in ["without, ns-2", "with, ns-2", "Marks of their own are what was measured elsewhere: ns-2."] {
+        assert!(svg.contains(part), "{part}");
+    }
+    let csv = to_csv(&data);
+    assert!(
+        csv.starts_with("panel,series,x,value,ci_low,ci_high,seeds,printed,unit,ns-2,ns-2 low,ns-2 high\n"),
+        "{csv}"
+    );
+    let ends: Vec<&str> = csv.lines().skip(1).map(|l| l.split_once("Mbit/s").unwrap().1).collect();
+    assert_eq!(ends[0], ",1.5,1,2");
+    assert_eq!(ends[1], ",,,", "not measured at 64KB without");
+    // A comparison is worked out where both sides are there; bars have a mark at their edge.
+    let f =
+        figure("kind = \"bars\"\ncompare = { key = \"background\", a = \"without\", b = \"with\", as = \"ratio\" }");
+    let data = resolve(&f, &results(), &[], &references).unwrap();
+    let spots = &data.panels[0].lines[0].spots;
+    assert!((spots[0].elsewhere[0].value - 1.875).abs() < 1e-9 && spots[1].elsewhere.is_empty());
+    assert!(draw(&f, &data)[0].standalone().contains("ns-2"));
 }
 
 #[test]
@@ -61,7 +99,7 @@ fn a_line_may_compare_two_scenarios() {
     other.rows.iter_mut().for_each(|r| r.values[0] = r.values[0].map(|v| v / 2.0));
     both.tables.push(other);
     let f = figure("series = \"background\"\ncompare = { key = \"scenario\", a = \"e1\", b = \"e2\", as = \"ratio\" }");
-    let data = resolve(&f, &both, &[]).unwrap();
+    let data = resolve(&f, &both, &[], &[]).unwrap();
     let lines: Vec<_> = data.panels[0].lines.iter().map(|l| (l.name.as_str(), l.spots.len())).collect();
     assert_eq!(lines, [("without", 2), ("with", 2)]);
     let all = data.panels[0].lines.iter().flat_map(|l| &l.spots);
@@ -71,7 +109,7 @@ fn a_line_may_compare_two_scenarios() {
 #[test]
 fn panels_share_their_axis() {
     let f = figure("panels = \"background\"");
-    let data = resolve(&f, &results(), &[]).unwrap();
+    let data = resolve(&f, &results(), &[], &[]).unwrap();
     let drawings = draw(&f, &data);
     assert_eq!(drawings.len(), 2);
     assert_eq!(data.panels[1].name, "background with");
@@ -80,7 +118,7 @@ fn panels_share_their_axis() {
 #[test]
 fn a_percentile_has_a_bootstrap_interval() {
     let f = figure("at = { background = \"with\" }\npercentile = 50");
-    let data = resolve(&f, &results(), &[]).unwrap();
+    let data = resolve(&f, &results(), &[], &[]).unwrap();
     let e = data.panels[0].lines[0].spots[0].ours.unwrap();
     assert!((e.mean - 751_500.0).abs() < 1.0);
     assert!(e.interval.is_some_and(|(a, b)| a < e.mean && e.mean < b));
@@ -141,7 +179,7 @@ fn over_time(text: &str) -> Figure {
 #[test]
 fn a_line_over_time_for_each_path() {
     let f = over_time("metric = \"main.cwnd\"\nseries = \"rbuf\"\nunit = \"kB\"");
-    let data = resolve(&f, &results(), &[timeline()]).unwrap();
+    let data = resolve(&f, &results(), &[timeline()], &[]).unwrap();
     let names: Vec<&str> = data.panels[0].lines.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(names, ["16KB, path 1", "16KB, path 2", "64KB, path 1", "64KB, path 2"]);
     assert_eq!(data.x, ["0.1", "0.2", "0.3", "0.4"]);
@@ -158,21 +196,21 @@ fn a_line_over_time_for_each_path() {
 #[test]
 fn one_seed_over_time_and_panels() {
     let f = over_time("metric = \"main.cwnd\"\npanels = \"rbuf\"\nseed = 2");
-    let data = resolve(&f, &results(), &[timeline()]).unwrap();
+    let data = resolve(&f, &results(), &[timeline()], &[]).unwrap();
     assert_eq!(data.panels.iter().map(|p| p.name.as_str()).collect::<Vec<_>>(), ["rbuf 16KB", "rbuf 64KB"]);
     let e = data.panels[0].lines[1].spots[0].ours.unwrap();
     assert_eq!((e.mean, e.interval, data.unit.as_str()), (5_000.0, None, "byte"));
     assert_eq!(draw(&f, &data).len(), 2);
     assert_eq!(note(&f, &data.panels[0]), "Seed 2.");
     let f = over_time("metric = \"main.cwnd\"\npanels = \"rbuf\"\nseed = 9");
-    let data = resolve(&f, &results(), &[timeline()]).unwrap();
+    let data = resolve(&f, &results(), &[timeline()], &[]).unwrap();
     assert_eq!(note(&f, &data.panels[0]), "No runs.");
 }
 
 #[test]
 fn flows_of_a_group_over_time_have_their_names_and_gaps() {
     let f = over_time("metric = \"cross.throughput\"\nseries = \"rbuf\"");
-    let data = resolve(&f, &results(), &[timeline()]).unwrap();
+    let data = resolve(&f, &results(), &[timeline()], &[]).unwrap();
     let lines = &data.panels[0].lines;
     let names: Vec<&str> = lines.iter().map(|l| l.name.as_str()).collect();
     assert_eq!(names[..2], ["16KB, cross.1", "16KB, cross.2"]);
@@ -201,7 +239,7 @@ fn mistakes_over_time_are_named() {
     let two =
         "[[figure.line]]\nname = \"a\"\nmetric = \"main.cwnd\"\n[[figure.line]]\nname = \"b\"\nmetric = \"main.srtt\"";
     let f = over_time(&format!("panels = \"rbuf\"\n{two}"));
-    let said = resolve(&f, &results(), &[timeline()]).unwrap_err().to_string();
+    let said = resolve(&f, &results(), &[timeline()], &[]).unwrap_err().to_string();
     assert!(said.contains("its lines are in `byte` and in `s`"), "{said}");
     let said = figure("series = \"background\"\nseed = 1").check(std::slice::from_ref(&shape)).unwrap_err().what;
     assert_eq!(said, "`seed` is for figures of kind `series`");

@@ -1,5 +1,6 @@
 //! The quantities a scenario may ask for.
 
+use super::repair_names::{EXAMPLES, Repair};
 use anabranch_policy::registry::{self, Hook};
 use anabranch_sim::netem::nearest;
 
@@ -52,6 +53,8 @@ pub enum FlowMetric {
     Viewed(View),
     /// What became of the frames of a flow with `playout`.
     Framed(Framed),
+    /// What became of chunks that were sent more than once.
+    Repair(Repair),
 }
 
 /// What became of the frames that were due, whether they were sent or not.
@@ -211,6 +214,9 @@ impl FlowMetric {
         if let Some((_, m, unit)) = flows().find(|(n, ..)| *n == name) {
             return Ok((*m, unit));
         }
+        if let Some((repair, unit)) = Repair::named(name) {
+            return Ok((FlowMetric::Repair(repair), unit));
+        }
         if let Some((delay, percent)) = name.rsplit_once("-p")
             && let Some((_, FlowMetric::Mean(delay), _)) = flows().find(|(n, ..)| *n == delay)
             && let Some(p) = percent.parse::<f64>().ok().filter(|p| *p > 0.0 && *p < 100.0)
@@ -226,7 +232,8 @@ impl FlowMetric {
             let metric = if is_stage(counter) { FlowMetric::Stage } else { FlowMetric::Counter };
             return Ok((metric(counter), ""));
         }
-        Err(unknown(name, flows().map(|(n, ..)| *n).chain(counters.iter().copied())))
+        let names = flows().map(|(n, ..)| *n).chain(EXAMPLES);
+        Err(unknown(name, names.chain(counters.iter().copied())))
     }
 }
 
@@ -258,6 +265,27 @@ pub fn unit_of(name: &str) -> Option<&'static str> {
     of_flow.or_else(|_| LinkMetric::named(metric).map(|m| m.1)).ok()
 }
 
+/// Is the metric a part of a whole, which lies between 0 and 1?
+pub fn is_share(name: &str) -> bool {
+    use {Framed as F, View as V};
+    let Some((_, metric)) = parted(name) else { return false };
+    if LinkMetric::named(metric).is_ok() {
+        return true;
+    }
+    let Ok((metric, _)) = FlowMetric::named(metric) else { return false };
+    matches!(
+        metric,
+        FlowMetric::Share
+            | FlowMetric::DeadlineMisses
+            | FlowMetric::Stage(_)
+            | FlowMetric::Jain
+            | FlowMetric::Viewed(V::Unusable | V::Decodable)
+            | FlowMetric::Framed(
+                F::Whole | F::LateBytes | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable
+            )
+    )
+}
+
 fn unknown(name: &str, known: impl Iterator<Item = &'static str> + Clone) -> String {
     match nearest(name, known.clone()) {
         Some(near) => format!("no metric is called `{name}`; did you mean `{near}`?"),
@@ -268,6 +296,18 @@ fn unknown(name: &str, known: impl Iterator<Item = &'static str> + Clone) -> Str
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn shares_are_parts_of_a_whole() {
+        for share in ["main.deadline-misses", "film.whole-frames", "path1.queue-drops", "main.stage-cwnd", "all.jain"] {
+            assert!(is_share(share), "{share}");
+        }
+        // What the encoder made may be more than the links carry.
+        for other in ["main.losses", "main.delay-p99.9", "main.goodput", "film.rate-share", "film.lost-per-event", "x"]
+        {
+            assert!(!is_share(other), "{other}");
+        }
+    }
 
     #[test]
     fn names_with_and_without_percentile() {

@@ -1,5 +1,6 @@
 //! What one flow delivered, and when.
 
+use super::repairs::{Departure, Repairs};
 use super::serials::Serials;
 use super::{Delays, Detail, Fingerprint, Level, SharedVideo, Video, Viewed, Wanted};
 use anabranch_base::{Duration, Instant};
@@ -44,6 +45,8 @@ pub struct Record {
     /// Gaps in the sequence of received TSNs.
     pub holes: Level,
     video: Option<SharedVideo>,
+    /// Every transmission, where that is asked for.
+    repairs: Option<Box<Repairs>>,
 }
 
 impl Record {
@@ -75,6 +78,7 @@ impl Record {
             held: Level::new(from),
             holes: Level::new(from),
             video: None,
+            repairs: wanted.repairs.then(|| Box::new(Repairs::new(from))),
         }
     }
 
@@ -107,6 +111,30 @@ impl Record {
         if self.wanted.packet > Detail::Nothing {
             self.sent.note(serial, at);
         }
+    }
+
+    /// A chunk left, perhaps not for the first time.
+    pub fn chunk_left(&mut self, d: &Departure) {
+        if let Some(r) = &mut self.repairs {
+            r.left(d);
+        }
+    }
+
+    /// A chunk came in the sender's packet of this number.
+    pub fn chunk_came(&mut self, tsn: u32, packet: u32, at: Instant) {
+        if let Some(r) = &mut self.repairs {
+            r.came(tsn, packet, at);
+        }
+    }
+
+    /// All that is known of repairs, where that was asked for.
+    pub fn repairs(&self) -> Option<&Repairs> {
+        self.repairs.as_deref()
+    }
+
+    /// To note what senders and links say of transmissions.
+    pub fn repairs_mut(&mut self) -> Option<&mut Repairs> {
+        self.repairs.as_deref_mut()
     }
 
     /// The beginning of message `number` left, perhaps not for the first time.
@@ -146,6 +174,16 @@ impl Record {
                 self.message_delay.add(at - born);
             }
             self.met.extend(deadline.filter(|d| at <= *d));
+        }
+    }
+
+    /// A message of a stream was handed over; the stream itself counts for what was delivered.
+    pub fn message(&mut self, born: Instant, begun: Instant, at: Instant) {
+        if begun >= self.from && self.wanted.in_order > Detail::Nothing {
+            self.in_order_delay.add(at - begun);
+        }
+        if born >= self.from && self.wanted.message > Detail::Nothing {
+            self.message_delay.add(at - born);
         }
     }
 

@@ -21,6 +21,10 @@ pub struct Wanted {
     pub bins: bool,
     /// What comes on each path over time.
     pub paths: bool,
+    /// Every transmission of every chunk.
+    pub repairs: bool,
+    /// What links did to them.
+    pub truth: bool,
 }
 
 impl Wanted {
@@ -34,9 +38,11 @@ impl Wanted {
         holes: false,
         bins: false,
         paths: false,
+        repairs: false,
+        truth: false,
     };
 
-    /// Whatever there is, but nothing by path.
+    /// Whatever there is, but nothing by path, and not every transmission.
     pub const ALL: Wanted = Wanted {
         packet: Detail::Spread,
         in_order: Detail::Spread,
@@ -46,6 +52,8 @@ impl Wanted {
         holes: true,
         bins: true,
         paths: false,
+        repairs: false,
+        truth: false,
     };
 
     /// Adds what a metric is made of.
@@ -57,6 +65,10 @@ impl Wanted {
             FlowMetric::ReorderMean | FlowMetric::ReorderMax => self.held = true,
             FlowMetric::HolesMean | FlowMetric::HolesMax => self.holes = true,
             FlowMetric::Convergence => self.bins = true,
+            FlowMetric::Repair(r) => {
+                self.repairs = true;
+                self.truth |= r.needs_truth();
+            }
             // Of what is delivered, of the video, or counted by the ends themselves.
             FlowMetric::Goodput
             | FlowMetric::Share
@@ -90,7 +102,7 @@ impl Wanted {
     }
 
     /// Do messages have to be distinguished?
-    pub(super) fn messages(&self) -> bool {
+    pub(crate) fn messages(&self) -> bool {
         self.in_order > Detail::Nothing || self.message > Detail::Nothing || self.deadlines
     }
 }

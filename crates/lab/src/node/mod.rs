@@ -15,6 +15,7 @@ mod pairs;
 mod sctp;
 mod totals;
 mod watched;
+mod written;
 
 pub(crate) use addresses::ip;
 pub use application::{Application, Delivery, Reader, Streams, Unsendable};
@@ -24,6 +25,7 @@ pub use pairs::Pairs;
 pub use sctp::{End, SctpAgent, SctpConfig};
 pub use totals::Totals;
 pub use watched::Watched;
+pub use written::{Messages, Writer};
 
 #[cfg(test)]
 mod tests;

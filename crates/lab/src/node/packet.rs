@@ -17,31 +17,41 @@ thread_local! {
 ///
 /// Nothing of it is copied, and its buffers are used again once it is gone.
 #[derive(Debug)]
-pub struct SctpPacket(Option<Box<PacketSlices>>);
+pub struct SctpPacket {
+    slices: Option<Box<PacketSlices>>,
+    /// Among those of its sender.
+    number: u32,
+}
 
 impl SctpPacket {
-    /// Takes what `packet` holds, which it leaves empty and with buffers for the next one.
-    pub(super) fn take(packet: &mut PacketSlices) -> Self {
+    /// Takes what `packet` holds, which it leaves empty and with buffers for the next one. It is the `number`-th of its
+    /// sender.
+    pub(super) fn take(packet: &mut PacketSlices, number: u32) -> Self {
         let mut own = POOL.with_borrow_mut(Vec::pop).unwrap_or_default();
         core::mem::swap(own.as_mut(), packet);
-        SctpPacket(Some(own))
+        SctpPacket { slices: Some(own), number }
     }
 
     pub(super) fn slices_mut(&mut self) -> Option<&mut PacketSlices> {
-        self.0.as_deref_mut()
+        self.slices.as_deref_mut()
+    }
+
+    /// Which one it is of those of its sender.
+    pub fn number(&self) -> u32 {
+        self.number
     }
 
     /// The packet's bytes, from the common header on, with its checksum: for captures.
     pub fn bytes(&self) -> Bytes {
         let mut out = Vec::new();
-        self.0.iter().for_each(|p| p.write_to(&mut out));
+        self.slices.iter().for_each(|p| p.write_to(&mut out));
         Bytes::from(out)
     }
 }
 
 impl Clone for SctpPacket {
     fn clone(&self) -> Self {
-        SctpPacket(self.0.clone())
+        SctpPacket { slices: self.slices.clone(), number: self.number }
     }
 }
 
@@ -53,7 +63,7 @@ impl PartialEq for SctpPacket {
 
 impl Drop for SctpPacket {
     fn drop(&mut self) {
-        let Some(mut own) = self.0.take() else { return };
+        let Some(mut own) = self.slices.take() else { return };
         own.clear();
         // While a thread ends its pool may be gone.
         let _ = POOL.try_with(|pool| {

@@ -7,9 +7,9 @@ use super::headers::data_chunks;
 use super::packet::SctpPacket;
 use super::pairs::Pairs;
 use super::totals::Totals;
-use crate::metrics::{Detail, SharedRecord, Wanted};
+use crate::metrics::{Departure, Detail, SharedRecord, Wanted};
 use crate::trace::Probe;
-use anabranch_base::{Instant, RandomStream, earlier};
+use anabranch_base::{Instant, RandomStream, Tsn, earlier};
 use anabranch_engine::{
     AssocConfig, AssocId, Association, CloseReason, ConnectError, Endpoint, EndpointConfig, Event, ListedAddress,
     LocalId, Transmit,
@@ -72,6 +72,8 @@ pub struct SctpAgent {
     refused: Option<ConnectError>,
     probe: Option<Probe>,
     reports: Vec<(Address, FrameErrors)>,
+    /// Packets that left.
+    sent: u32,
 }
 
 impl SctpAgent {
@@ -98,6 +100,7 @@ impl SctpAgent {
             refused: None,
             probe: None,
             reports: Vec::new(),
+            sent: 0,
         }
     }
 
@@ -216,6 +219,9 @@ impl SctpAgent {
                 a.add_path(now, local(from), socket(to));
             }
             self.reports.iter().for_each(|(from, report)| a.link_report(local(*from), *report));
+            if self.wanted.truth {
+                a.note_losses(true);
+            }
         }
         Ok(id)
     }
@@ -232,6 +238,7 @@ impl SctpAgent {
                 break;
             }
         }
+        self.note_losses();
         if let (Some(dial), Some(a)) = (&self.dial, self.association()) {
             dial.set(a.usable_rate());
         }
@@ -287,6 +294,19 @@ impl SctpAgent {
         }
     }
 
+    /// What the sender took for lost, beside what became of it.
+    fn note_losses(&mut self) {
+        if !self.wanted.truth || self.config.end == End::Server {
+            return;
+        }
+        let (Some(endpoint), Some(id)) = (&mut self.endpoint, self.id) else { return };
+        let Some(mut a) = endpoint.association_mut(id) else { return };
+        let lost = a.lost_copies();
+        if let Some(r) = self.record.borrow_mut().repairs_mut() {
+            lost.iter().for_each(|l| r.taken_for_lost(l));
+        }
+    }
+
     fn note_held(&mut self, held: u64, now: Instant) {
         if core::mem::replace(&mut self.held, held) != held {
             self.record.borrow_mut().held.set(held, now);
@@ -329,13 +349,28 @@ impl SctpAgent {
                     }
                 }
             }
+            let number = self.sent;
+            self.sent = number.wrapping_add(1);
+            if self.wanted.repairs
+                && self.config.end == End::Client
+                && t.packet.payload_len() > 0
+                && let Some(a) = self.id.and_then(|id| endpoint.association(id))
+            {
+                let (mut record, path) = (self.record.borrow_mut(), t.path.unwrap_or_default());
+                for c in data_chunks(t.packet.head_mut()) {
+                    if let Some(k) = a.sent_chunk(Tsn(c.tsn)) {
+                        let (cause, class) = (k.cause, k.class);
+                        record.chunk_left(&Departure { tsn: c.tsn, at: now, path, packet: number, cause, class });
+                    }
+                }
+            }
             if let Some(probe) = &mut self.probe
                 && let Some(a) = self.id.and_then(|id| endpoint.association(id))
             {
-                probe.sending(a);
+                probe.sending(a, data_chunks(t.packet.head_mut()).map(|c| c.tsn));
             }
             let size = t.packet.len() as u32 + self.config.overhead;
-            let body = Body::Other(SctpPacket::take(&mut t.packet));
+            let body = Body::Other(SctpPacket::take(&mut t.packet, number));
             let to = Peer { address: destination, agent: self.config.peer };
             let ecn = if t.may_be_marked { Ecn::Able } else { Ecn::No };
             cx.send(Packet { ecn, ..Packet::new(source, to, size, body) });
@@ -343,12 +378,13 @@ impl SctpAgent {
     }
 
     /// What the record keeps of a packet that came.
-    fn note_arrival(&mut self, now: Instant, from: Address, p: &mut PacketSlices) {
+    fn note_arrival(&mut self, now: Instant, from: Address, number: u32, p: &mut PacketSlices) {
         let server = self.config.end == End::Server;
         if server && self.wanted.holes {
             self.note_gaps(now);
         }
-        if p.payload_len() == 0 || !self.wanted.paths && self.wanted.packet == Detail::Nothing {
+        let w = &self.wanted;
+        if p.payload_len() == 0 || !w.paths && !w.repairs && w.packet == Detail::Nothing {
             return;
         }
         let mut record = self.record.borrow_mut();
@@ -357,6 +393,9 @@ impl SctpAgent {
         }
         if self.wanted.packet > Detail::Nothing {
             data_chunks(p.head_mut()).for_each(|c| record.arrived(c.tsn, now));
+        }
+        if server && self.wanted.repairs {
+            data_chunks(p.head_mut()).for_each(|c| record.chunk_came(c.tsn, number, now));
         }
     }
 }
@@ -372,6 +411,7 @@ impl Agent<SctpPacket> for SctpAgent {
 
     fn receive(&mut self, cx: &mut Context<'_, SctpPacket>, packet: &mut Packet<SctpPacket>) {
         let Body::Other(p) = &mut packet.body else { return };
+        let number = p.number();
         let Some(p) = p.slices_mut() else { return };
         let (now, end) = (cx.now(), self.config.end);
         let local = match end {
@@ -385,7 +425,7 @@ impl Agent<SctpPacket> for SctpAgent {
         }
         endpoint.handle_slices(now, LocalId(local as u16), socket(packet.source), p);
         self.note(now);
-        self.note_arrival(now, packet.source, p);
+        self.note_arrival(now, packet.source, number, p);
         self.pump(cx);
         if self.wanted.held
             && let Some(held) = self.association().map(Association::held_for_reading)

@@ -1,5 +1,6 @@
 //! The simulator's own receivers, with what they deliver noted.
 
+use super::Messages;
 use crate::metrics::SharedRecord;
 use anabranch_base::Instant;
 use anabranch_sim::network::{Agent, Body, Context, Packet};
@@ -11,12 +12,20 @@ pub struct Watched<A> {
     inner: A,
     record: SharedRecord,
     delivered: u64,
+    /// What is carried are these; TCP alone.
+    messages: Option<Messages>,
 }
 
 impl<A> Watched<A> {
     /// Notes what `inner` delivers in `record`.
     pub fn new(inner: A, record: SharedRecord) -> Self {
-        Watched { inner, record, delivered: 0 }
+        Watched { inner, record, delivered: 0, messages: None }
+    }
+
+    /// Notes when `messages` are complete, too.
+    #[must_use]
+    pub fn carrying(self, messages: Option<Messages>) -> Self {
+        Watched { messages, ..self }
     }
 
     /// The receiver.
@@ -32,23 +41,26 @@ impl<X: 'static> Agent<X> for Watched<TcpSink> {
 
     fn receive(&mut self, cx: &mut Context<'_, X>, packet: &mut Packet<X>) {
         let now = cx.now();
-        let sent = match &packet.body {
-            Body::Tcp(Segment::Data(d)) if d.bytes > 0 => Some(d.sent),
+        let data = match &packet.body {
+            Body::Tcp(Segment::Data(d)) if d.bytes > 0 => Some(*d),
             _ => None,
         };
         Agent::<X>::receive(&mut self.inner, cx, packet);
         let total = self.inner.delivered();
         let more = total - core::mem::replace(&mut self.delivered, total);
         // Only its first arrival counts.
-        let sent = sent.filter(|_| self.inner.is_fresh());
-        if more > 0 || sent.is_some() {
+        let data = data.filter(|_| self.inner.is_fresh());
+        if more > 0 || data.is_some() {
             let mut record = self.record.borrow_mut();
-            if let Some(sent) = sent {
-                record.travelled(sent, now);
+            if let Some(d) = &data {
+                record.travelled(d.sent, now);
             }
             if more > 0 {
                 record.delivered(0, more, now);
                 record.stream(more, now);
+            }
+            if let (Some(messages), Some(d)) = (&mut self.messages, &data) {
+                messages.segment(now, d, &self.inner, &mut record);
             }
         }
     }

@@ -9,6 +9,7 @@ pub use overview::Overview;
 
 use crate::claims::{self, Claim, Judgement};
 use crate::figures::{self, Figure, FigureError};
+use crate::reference::Reference;
 use crate::results::{Results, Timeline};
 use anabranch_report::{ReportError, write_atomically};
 use serde::{Deserialize, Serialize};
@@ -30,6 +31,9 @@ pub struct About {
     pub claims: Vec<Claim>,
     /// The figures.
     pub figures: Vec<Figure>,
+    /// What others measured.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub references: Vec<Reference>,
     /// Tables over all scenarios.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub overviews: Vec<Overview>,
@@ -88,7 +92,7 @@ pub(crate) struct Drawn<'a> {
 pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Failure> {
     let timelines = timelines(dir, about, results)?;
     let drawn = draw(about, results, &timelines)?;
-    let judgements = claims::judge(&about.claims, results);
+    let judgements = claims::judge(&about.claims, results, &about.references);
     let folder = dir.join("figures");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::Folder { path: folder.clone(), source })?;
     let mut figures = Vec::new();
@@ -126,7 +130,7 @@ fn timelines(dir: &Path, about: &About, results: &Results) -> Result<Vec<Timelin
 
 fn draw<'a>(about: &'a About, results: &Results, timelines: &[Timeline]) -> Result<Vec<Drawn<'a>>, FigureError> {
     let one = |figure: &'a Figure| {
-        let data = figures::resolve(figure, results, timelines)?;
+        let data = figures::resolve(figure, results, timelines, &about.references)?;
         let drawings = figures::draw(figure, &data);
         Ok(Drawn { figure, data, drawings })
     };

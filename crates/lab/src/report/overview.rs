@@ -4,7 +4,7 @@ use crate::claims::Shape;
 use crate::numbers::decimals;
 use crate::quantity::values_of;
 use crate::results::{Results, Table as Runs};
-use crate::statistics::{Estimate, Estimator};
+use crate::statistics::Estimate;
 use anabranch_report::{Cell, Table};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ fn mean(t: &Runs, metric: &str, key: &str, value: Option<&str>) -> Option<Estima
         *sum = (sum.0 + v, sum.1 + 1.0);
     }
     let by_seed = by_seed.into_iter().map(|(seed, (sum, n))| (seed, sum / n)).collect();
-    Some(Estimator::mean(&by_seed)?.estimate())
+    Some(t.metrics.get(column)?.mean(&by_seed)?.estimate())
 }
 
 #[cfg(test)]

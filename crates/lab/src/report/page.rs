@@ -54,12 +54,8 @@ fn form(results: &Results, judgements: &[Judgement]) -> Mark {
         )),
         Form::Full if judgements.is_empty() => Mark::info(format!("Full form: all points, {seeds} seeds")),
         Form::Full => {
-            let [yes, no, open] =
-                [Verdict::Reproduced, Verdict::Contradicted, Verdict::NotTestable].map(|v| count(judgements, v));
-            Mark::info(format!(
-                "Full form, {seeds} paired seeds: of {} claims {yes} reproduced, {no} contradicted, {open} not testable",
-                judgements.len()
-            ))
+            let (n, counts) = (judgements.len(), Verdict::counts(judgements));
+            Mark::info(format!("Full form, {seeds} paired seeds: of {n} claims {counts}"))
         }
     }
 }
@@ -70,8 +66,12 @@ fn facts(results: &Results, judgements: &[Judgement]) -> Vec<Fact> {
     let mut facts = Vec::new();
     if results.form == Form::Full && !judgements.is_empty() {
         facts.push(number("claims reproduced", count(judgements, Verdict::Reproduced)).star());
-        facts.push(number("contradicted", count(judgements, Verdict::Contradicted)));
-        facts.push(number("not testable", count(judgements, Verdict::NotTestable)));
+        for v in Verdict::ALL.into_iter().skip(1) {
+            let n = count(judgements, v);
+            facts.extend(
+                (n > 0 || !matches!(v, Verdict::Compatible | Verdict::Conditional)).then(|| number(v.word(), n)),
+            );
+        }
     }
     facts.push(number("runs", runs));
     facts.push(number("seeds", seeds(results).len()));
@@ -94,6 +94,10 @@ fn what_this_is(about: &About, results: &Results) -> Section {
     );
     for note in &about.notes {
         let _ = write!(text, "\n\n{note}");
+    }
+    for r in &about.references {
+        let note = r.note.as_deref().map(|n| format!(": {n}")).unwrap_or_default();
+        let _ = write!(text, "\n\nMeasured elsewhere by {} ({}){}.", r.name, r.file, note.trim_end_matches('.'));
     }
     let scenarios: Vec<String> = results
         .tables

@@ -1,20 +1,22 @@
 //! Measurements as tables.
 
-use crate::claims::{Judgement, Verdict};
+use crate::claims::{Judgement, Step, Verdict};
 use crate::numbers::{decimals, interval_text, number_text};
 use crate::quantity::convert;
+use crate::reference::Elsewhere;
 use crate::results::Table as Runs;
-use crate::statistics::{Estimate, Estimator};
+use crate::statistics::Estimate;
 use anabranch_report::{Cell, Table, Verdict as Mark};
 use std::collections::BTreeMap;
 
 /// The verdict of a claim as a mark.
-pub(super) fn mark(verdict: Option<Verdict>) -> Mark {
-    match verdict {
-        Some(Verdict::Reproduced) => Mark::pass(Verdict::Reproduced.word()),
-        Some(Verdict::Contradicted) => Mark::fail(Verdict::Contradicted.word()),
-        Some(Verdict::NotTestable) => Mark::info(Verdict::NotTestable.word()),
-        None => Mark::info("none"),
+fn mark(j: &Judgement) -> Mark {
+    let word = j.word();
+    match j.verdict {
+        Some(Verdict::Reproduced) => Mark::pass(word),
+        Some(Verdict::Compatible | Verdict::Conditional) => Mark::warn(word),
+        Some(Verdict::Contradicted) => Mark::fail(word),
+        Some(Verdict::NotTestable) | None => Mark::info(word),
     }
 }
 
@@ -26,14 +28,21 @@ pub(super) fn claims(judgements: &[Judgement]) -> Table {
         .text("verdict")
         .text("printed")
         .text("ours, 95 % interval");
+    let elsewhere = judgements.iter().flat_map(|j| &j.steps).any(|s| !s.elsewhere.is_empty());
+    if elsewhere {
+        table = table.text("measured elsewhere");
+    }
     for j in judgements {
-        let row: Vec<Cell> = vec![
+        let mut row: Vec<Cell> = vec![
             j.id.as_str().into(),
             j.says.as_str().into(),
-            mark(j.verdict).into(),
+            mark(j).into(),
             j.printed.replace("; ", "\n").into(),
             ours(j).into(),
         ];
+        if elsewhere {
+            row.push(others(j).into());
+        }
         table.push(row);
         if j.verdict.is_some() {
             table.push_remark(sentence(&j.reason));
@@ -55,6 +64,24 @@ fn ours(j: &Judgement) -> String {
     each.collect::<Vec<_>>().join("\n")
 }
 
+/// What others measured, a line for each of ours.
+fn others(j: &Judgement) -> String {
+    if j.steps.len() > 5 && j.steps.iter().any(|s| !s.elsewhere.is_empty()) {
+        return "see below".to_owned();
+    }
+    let each = j.steps.iter().map(|s| others_of(s, &j.unit).replace(' ', "\u{a0}"));
+    each.collect::<Vec<_>>().join("\n").trim_end().to_owned()
+}
+
+fn others_of(step: &Step, unit: &str) -> String {
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    let one = |e: &Elsewhere| {
+        let number = interval_text(&Estimate { mean: e.value, interval: e.interval, seeds: 0 });
+        format!("{}: {number}{unit}", e.name)
+    };
+    step.elsewhere.iter().map(one).collect::<Vec<_>>().join(", ")
+}
+
 fn sentence(text: &str) -> String {
     let mut chars = text.chars();
     let first = chars.next().map(|c| c.to_uppercase().to_string()).unwrap_or_default();
@@ -67,7 +94,11 @@ pub(super) fn steps(judgements: &[Judgement]) -> Table {
     let verdicts = judgements.iter().any(|j| j.verdict.is_some());
     let mut table = Table::new("").text("claim").text("step").text("ours, 95 % interval").text("claimed");
     if verdicts {
-        table = table.text("so?");
+        table = table.text("p").text("so?");
+    }
+    let elsewhere = judgements.iter().flat_map(|j| &j.steps).any(|s| !s.elsewhere.is_empty());
+    if elsewhere {
+        table = table.text("measured elsewhere");
     }
     for j in judgements.iter().filter(|j| j.steps.len() > 1) {
         let unit = if j.unit.is_empty() { String::new() } else { format!(" {}", j.unit) };
@@ -83,6 +114,7 @@ pub(super) fn steps(judgements: &[Judgement]) -> Table {
             };
             let so = match s.outcome {
                 O::Supported => Mark::pass("yes"),
+                O::OneRun => Mark::warn("one run may"),
                 O::Opposed => Mark::fail("no"),
                 O::Undecided => Mark::warn("undecided"),
             };
@@ -93,12 +125,21 @@ pub(super) fn steps(judgements: &[Judgement]) -> Table {
                 claimed.into(),
             ];
             if verdicts {
+                row.push(s.p.map(p_text).unwrap_or_default().into());
                 row.push(so.into());
+            }
+            if elsewhere {
+                row.push(others_of(s, &j.unit).into());
             }
             table.push(row);
         }
     }
     table
+}
+
+/// A p-value as papers print it.
+fn p_text(p: f64) -> String {
+    if p < 0.001 { "< 0.001".to_owned() } else { format!("{p:.3}") }
 }
 
 /// The mean of each metric at each point of a sweep with its interval, over the seeds.
@@ -150,7 +191,7 @@ fn mean_of(runs: &Runs, rows: &[usize], metric: usize) -> Option<Estimate> {
         Some((row.seed, row.values.get(metric).copied().flatten()?))
     };
     let by_seed: BTreeMap<u64, f64> = rows.iter().filter_map(value).collect();
-    Some(Estimator::mean(&by_seed)?.estimate())
+    Some(runs.metrics.get(metric)?.mean(&by_seed)?.estimate())
 }
 
 /// The unit for numbers up to `largest`.

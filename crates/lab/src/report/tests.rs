@@ -63,6 +63,7 @@ pub(crate) fn about() -> About {
         notes: vec!["Nothing here is measured.".into()],
         claims: claims.claims,
         figures: figures.figures,
+        references: Vec::new(),
         overviews: Vec::new(),
         command: "anabranch lab run rtx-csi".into(),
         version: "0.0.0".into(),
@@ -81,11 +82,7 @@ fn everything_is_written() {
     let read = |name: &str| std::fs::read_to_string(dir.join(name)).unwrap();
     let csv = read("claims.csv");
     assert_eq!(csv.lines().count(), 33);
-    assert!(
-        csv.lines()
-            .skip(1)
-            .all(|l| ["reproduced", "contradicted", "not testable"].contains(&l.split(',').nth(1).unwrap()))
-    );
+    assert!(csv.lines().skip(1).all(|l| Verdict::ALL.iter().any(|v| v.word() == l.split(',').nth(1).unwrap())));
     assert!(written.judgements.iter().any(|j| j.verdict == Some(Verdict::Reproduced)));
     let html = read("report.html");
     for id in written.judgements.iter().map(|j| &j.id) {
@@ -100,6 +97,38 @@ fn everything_is_written() {
         read("figures/case1-advantage.csv")
             .lines()
             .any(|l| l.contains("CWND over SSTHRESH,128KB,") && l.contains(",56.39,%"))
+    );
+}
+
+#[test]
+fn what_others_measured_stands_beside_ours() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut about = about();
+    let mut other: crate::reference::Reference =
+        toml::from_str("name = \"ns-2\"\nfile = \"ns2.csv\"\nnote = \"By hand\"").unwrap();
+    for (background, value) in [("without", 2e6), ("with", 1e6)] {
+        let at = [("rbuf", "16KB"), ("background", background)].map(|(k, v)| (k.to_owned(), v.to_owned())).into();
+        let (scenario, metric) = ("e1".into(), "main.goodput".into());
+        other.rows.push(crate::reference::Row { scenario, metric, at, value, interval: None });
+    }
+    about.references.push(other);
+    write(folder.path(), &about, &made_up(Form::Full, 5, &LOSS)).unwrap();
+    let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
+    let html = read("report.html");
+    for part in ["measured elsewhere", "ns-2:\u{a0}0.5", "Measured elsewhere by ns-2 (ns2.csv): By hand."] {
+        assert!(html.contains(part), "{part}");
+    }
+    let claims = read("claims.csv");
+    let c01 = claims.lines().find(|l| l.starts_with("RTXCSI-C01")).unwrap();
+    assert!(c01.ends_with(",ns-2: 0.5,,"), "{c01}");
+    assert!(claims.lines().find(|l| l.starts_with("RTXCSI-C02")).unwrap().ends_with(",,,"));
+    // Orderings work it out from both sides.
+    assert!(claims.lines().find(|l| l.starts_with("RTXCSI-C09")).unwrap().ends_with(",ns-2: 100; ; ; ; ,,"));
+    assert!(
+        read("figures/e1-throughput.csv").starts_with("panel,series,x,value,ci_low,ci_high,seeds,printed,unit,ns-2,")
+    );
+    assert!(
+        read("figures/case1-throughput.csv").starts_with("panel,series,x,value,ci_low,ci_high,seeds,printed,unit\n")
     );
 }
 

@@ -1,5 +1,6 @@
 //! Runs all points and seeds of an experiment.
 
+use super::journal::About;
 use super::single_run::run_with_series;
 use super::{Journal, JournalError, folder, series};
 use crate::experiment::Experiment;
@@ -17,8 +18,42 @@ pub struct Options<'o> {
     pub program: &'o str,
     /// Set to stop; what is running is finished.
     pub stop: &'o AtomicBool,
+    /// Only these runs. Where others are not in the journal the end is [`Failure::Part`].
+    pub shard: Option<Shard>,
     /// Called after each run: how many are done, of how many. The first call has what the journal had.
     pub progress: &'o (dyn Fn(usize, usize) + Sync),
+}
+
+/// A part of the runs of an experiment, for one of several machines. Each has runs of all scenarios and points.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Shard {
+    /// Which one, from 1.
+    pub number: usize,
+    /// Of how many.
+    pub of: usize,
+}
+
+impl Shard {
+    fn has(self, n: usize) -> bool {
+        n % self.of.max(1) + 1 == self.number
+    }
+}
+
+impl core::fmt::Display for Shard {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        write!(f, "{}/{}", self.number, self.of)
+    }
+}
+
+impl core::str::FromStr for Shard {
+    type Err = String;
+
+    /// `3/8`.
+    fn from_str(text: &str) -> Result<Shard, String> {
+        let number = |t: &str| t.parse::<usize>().ok().filter(|n| (1..=10_000).contains(n));
+        let made = text.split_once('/').and_then(|(n, of)| Some(Shard { number: number(n)?, of: number(of)? }));
+        made.filter(|s| s.number <= s.of).ok_or_else(|| "write 3/8 for the third of eight parts".to_owned())
+    }
 }
 
 /// Why not all runs were done.
@@ -27,6 +62,16 @@ pub enum Failure {
     /// The user stopped it.
     #[error("stopped")]
     Stopped,
+    /// The shard is done, and the other runs are not there.
+    #[error("{done} of {total} runs are there")]
+    Part {
+        /// Runs in the journal.
+        done: usize,
+        /// Runs of the experiment.
+        total: usize,
+        /// The first one that is not: its scenario, point and seed.
+        missing: String,
+    },
     /// A mistake in a scenario that only shows at a point.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
@@ -54,7 +99,7 @@ struct Work<'s> {
     first: usize,
 }
 
-/// Runs all points of all scenarios with all seeds, 1 and up. The results do not depend on the number of threads, nor
+/// Runs all points of all scenarios with all seeds, or a shard of them. The results do not depend on the number of threads, nor
 /// on what the journal had.
 ///
 /// # Errors
@@ -87,7 +132,8 @@ pub fn run_all(
             s.spawn(|| all.serve());
         }
     });
-    let joined = if lock(&all.failure).is_none() { all.join() } else { Ok(()) };
+    let part = all.part();
+    let joined = if part.is_none() && lock(&all.failure).is_none() { all.join() } else { Ok(()) };
     let Pool { rows, journal, failure, .. } = all;
     if let Some(journal) = inner(journal) {
         journal.sync()?;
@@ -96,6 +142,9 @@ pub fn run_all(
         return Err(failure);
     }
     joined?;
+    if let Some(part) = part {
+        return Err(part);
+    }
     let mut rows = inner(rows).into_iter();
     let mut tables = Vec::new();
     for w in &work {
@@ -104,6 +153,11 @@ pub fn run_all(
         tables.push(table(w.scenario, own.ok_or(Failure::Stopped)?));
     }
     Ok(Results { experiment: e.name.clone(), form, tables })
+}
+
+/// The values of a point: ", rbuf = 16KB".
+fn at(scenario: &Scenario, point: &Point) -> String {
+    scenario.keys().iter().zip(&point.values).map(|(k, v)| format!(", {} = {v}", k.0)).collect()
 }
 
 fn table(s: &Scenario, rows: Vec<Row>) -> Table {
@@ -126,7 +180,17 @@ impl Pool<'_, '_> {
     fn run(&self, n: usize) -> Option<(&Scenario, &Point, u64)> {
         let w = self.work.iter().rev().find(|w| w.first <= n && !w.points.is_empty())?;
         let (seeds, at) = (w.scenario.seeds as usize, n - w.first);
-        Some((w.scenario, w.points.get(at / seeds)?, (at % seeds) as u64 + 1))
+        Some((w.scenario, w.points.get(at / seeds)?, (at % seeds) as u64 + w.scenario.first_seed))
+    }
+
+    /// What is there, where the runs of other shards are not.
+    fn part(&self) -> Option<Failure> {
+        self.options.shard?;
+        let rows = lock(&self.rows);
+        let (total, done) = (rows.len(), rows.iter().flatten().count());
+        let missing = rows.iter().position(Option::is_none).and_then(|n| self.run(n))?;
+        let (scenario, point, seed) = missing;
+        Some(Failure::Part { done, total, missing: format!("{}{}, seed {seed}", scenario.name, at(scenario, point)) })
     }
 
     /// What a run is called in the journal.
@@ -183,6 +247,7 @@ impl Pool<'_, '_> {
                 match rows.get(n) {
                     None => return,
                     Some(Some(_)) => continue,
+                    Some(None) if self.options.shard.is_some_and(|s| !s.has(n)) => continue,
                     Some(None) => rows.len(),
                 }
             };
@@ -203,7 +268,7 @@ impl Pool<'_, '_> {
         let (row, lines) = run_with_series(point, seed).map_err(|e| Failure::Run {
             scenario: scenario.name.clone(),
             seed,
-            at: scenario.keys().iter().zip(&point.values).map(|(k, v)| format!(", {} = {v}", k.0)).collect(),
+            at: at(scenario, point),
             what: e.0,
         })?;
         if let Some(journal) = lock(&self.journal).as_mut() {
@@ -213,7 +278,9 @@ impl Pool<'_, '_> {
                 series::keep(journal.folder(), run, &lines)
                     .map_err(|source| JournalError::Write { path: path(), source })?;
             }
-            journal.add(run, &row)?;
+            let keys: Vec<String> = scenario.keys().into_iter().map(|k| k.0).collect();
+            let metrics: Vec<String> = scenario.measures.iter().map(|m| m.name.clone()).collect();
+            journal.add(run, &About { scenario: &scenario.name, keys: &keys, metrics: &metrics }, &row)?;
         }
         let mut rows = lock(&self.rows);
         if let Some(slot) = rows.get_mut(n) {

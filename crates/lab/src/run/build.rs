@@ -1,13 +1,16 @@
 //! From a plan to a network with agents.
 
 use super::RunError;
+use super::fates::Fates;
 use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted};
-use crate::node::{Application, Dial, Encoder, End, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched};
+use crate::node::{
+    Application, Dial, Encoder, End, Messages, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched,
+};
 use crate::scenario::{Flow, LARGEST_DATAGRAM, Of, Plan, Sctp, Transport, covers};
 use anabranch_base::{Duration, Instant, RandomStream};
 use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::{Address, AgentId, LinkId, Network, Peer};
-use anabranch_sim::traffic::{Source, TrafficConfig};
+use anabranch_sim::traffic::{Bulk, Source, TrafficConfig};
 use anabranch_sim::transport::tcp::{Supply, TcpConfig, TcpSink, TcpSource, TcpTransfers};
 use anabranch_sim::transport::{DatagramSink, DatagramSource};
 use std::cell::RefCell;
@@ -19,6 +22,8 @@ pub(super) struct Scene {
     pub network: Network<SctpPacket>,
     /// In the order of the plan's flows.
     pub flows: Vec<Live>,
+    /// What links do to packets is asked for.
+    pub truth: bool,
 }
 
 /// A flow while it runs.
@@ -36,7 +41,7 @@ pub(super) struct Live {
 
 pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
     let network = Network::new(&plan.topology, seed).map_err(|e| RunError(e.to_string()))?;
-    let mut s = Scene { network, flows: Vec::with_capacity(plan.flows.len()) };
+    let mut s = Scene { network, flows: Vec::with_capacity(plan.flows.len()), truth: false };
     for f in &plan.flows {
         let mut random = RandomStream::named(seed, &format!("{}.start", f.name));
         let late = Duration::from_nanos(random.below(f.start_within.as_nanos().saturating_add(1)));
@@ -45,7 +50,11 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
         let record = Rc::new(RefCell::new(Record::with(from, plan.bin, wanted(plan, f))));
         let pairs = s.paths(f)?;
         let (sender, receiver) = s.add(f, &pairs, seed, start, &record)?;
+        s.truth |= record.borrow().wanted().truth;
         s.flows.push(Live { record, sender, receiver, pairs, start, from });
+    }
+    if s.truth {
+        s.network.observe(Box::new(Fates::default()));
     }
     Ok(s)
 }
@@ -67,6 +76,18 @@ fn wanted(plan: &Plan, f: &Flow) -> Wanted {
 }
 
 impl Scene {
+    /// Tells the records of senders what links did to their packets.
+    pub fn tell_fates(&mut self) {
+        let Some(fates) = self.network.observer_mut::<Fates>().map(std::mem::take) else { return };
+        for (from, packet, why) in fates.0 {
+            if let Some(live) = self.flows.iter().find(|l| l.sender == from)
+                && let Some(r) = live.record.borrow_mut().repairs_mut()
+            {
+                r.dropped(packet, why);
+            }
+        }
+    }
+
     /// The paths of a flow, its sender's address first.
     fn paths(&self, f: &Flow) -> Result<Vec<(Address, Address)>, RunError> {
         let most = match &f.transport {
@@ -93,7 +114,8 @@ impl Scene {
         match &f.transport {
             Transport::Sctp(s) => self.sctp(f, s, Pairs::exactly(pairs.to_vec()), seed, start, record),
             Transport::Tcp(c) => {
-                let keep_first_sent = record.borrow().wanted().packet > Detail::Nothing;
+                let wanted = record.borrow().wanted();
+                let keep_first_sent = wanted.packet.max(wanted.in_order) > Detail::Nothing;
                 Ok(self.tcp(f, TcpConfig { keep_first_sent, ..*c }, first, seed, start, record))
             }
             Transport::Udp(header) => Ok(self.udp(f, *header, first, seed, start, record)),
@@ -156,19 +178,34 @@ impl Scene {
         start: Instant,
         record: &SharedRecord,
     ) -> (AgentId, AgentId) {
-        let sink = Watched::new(TcpSink::new(config), record.clone());
+        let transfers = matches!(f.traffic, TrafficConfig::Web(_));
+        // A stream without end has no messages.
+        let source = match &f.traffic {
+            TrafficConfig::Bulk(_) => None,
+            TrafficConfig::Web(_) => Some(f.traffic.build(seed, &f.name)),
+            _ => Some(traffic(f, seed, record)),
+        };
+        let (source, messages) = match source {
+            Some(source) if record.borrow().wanted().messages() => {
+                let (source, messages) = Messages::of(source, transfers);
+                (Some(source), Some(messages))
+            }
+            source => (source, None),
+        };
+        let sink = Watched::new(TcpSink::new(config), record.clone()).carrying(messages);
         let receiver = self.network.add(Box::new(sink), Instant::ZERO);
         let peer = Peer { address: to, agent: receiver };
         let mut random = RandomStream::named(seed, &format!("{}.clock", f.name));
-        let sender = match &f.traffic {
-            TrafficConfig::Web(_) => {
-                let transfers = TcpTransfers::new(config, from, peer, f.traffic.build(seed, &f.name), random);
+        let sender = match (source, &f.traffic) {
+            (Some(source), _) if transfers => {
+                let transfers = TcpTransfers::new(config, from, peer, source, random);
                 self.network.add(Box::new(transfers), start)
             }
-            kind => {
-                let supply = match kind {
-                    TrafficConfig::Bulk(b) => b.total.map_or(Supply::Endless, Supply::Finite),
-                    _ => Supply::Source(traffic(f, seed, record)),
+            (source, kind) => {
+                let supply = match (source, kind) {
+                    (Some(source), _) => Supply::Source(source),
+                    (None, TrafficConfig::Bulk(Bulk { total: Some(total), .. })) => Supply::Finite(*total),
+                    (None, _) => Supply::Endless,
                 };
                 self.network.add(Box::new(TcpSource::new(config, from, peer, supply, &mut random)), start)
             }

@@ -56,8 +56,11 @@ impl Seal {
 pub struct ScenarioRun {
     /// Its name.
     pub name: String,
-    /// Seeds, from 1.
+    /// How many seeds.
     pub seeds: u64,
+    /// The first of them.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub first_seed: u64,
     /// Sweep keys and their values.
     pub keys: Vec<(String, Vec<String>)>,
     /// Metrics and their units.
@@ -84,6 +87,15 @@ pub struct PointRun {
     pub changes: Resolved,
 }
 
+const fn one() -> u64 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde wants it so")]
+const fn is_one(n: &u64) -> bool {
+    *n == 1
+}
+
 impl ScenarioRun {
     fn new(s: &Scenario) -> Result<ScenarioRun, ScenarioError> {
         let points = s.points()?;
@@ -95,6 +107,7 @@ impl ScenarioRun {
         Ok(ScenarioRun {
             name: s.name.clone(),
             seeds: s.seeds,
+            first_seed: s.first_seed,
             keys: s.keys(),
             metrics,
             points: points.iter().map(run).collect::<Result<_, ScenarioError>>()?,
@@ -125,7 +138,8 @@ impl Manifest {
             let sets = |key: &String| s.sets.get(key).map_or(String::new(), |k| format!(", in {}", k.join(", ")));
             let swept = |(k, v): &(String, Vec<String>)| format!("# swept: {k} = {}{}\n", v.join(", "), sets(k));
             let sweeps: String = s.keys.iter().map(swept).collect();
-            format!("# {}: {} seeds\n{sweeps}{}", s.name, s.seeds, s.parameters)
+            let from = if s.first_seed == 1 { String::new() } else { format!(" from {} on", s.first_seed) };
+            format!("# {}: {} seeds{from}\n{sweeps}{}", s.name, s.seeds, s.parameters)
         };
         self.scenarios.iter().map(one).collect::<Vec<_>>().join("\n")
     }
@@ -220,7 +234,7 @@ pub(super) fn quoted(text: &str) -> String {
     if text.contains([',', '"', '\n']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_owned() }
 }
 
-pub(super) fn fields(line: &str) -> Vec<String> {
+pub(crate) fn fields(line: &str) -> Vec<String> {
     let (mut out, mut field, mut inside) = (Vec::new(), String::new(), false);
     let mut chars = line.chars().peekable();
     while let Some(c) = chars.next() {

@@ -1,5 +1,6 @@
 //! Runs that are done, one line each, so that a run that was stopped goes on where it was.
 
+use super::series;
 use crate::results::Row;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -19,10 +20,31 @@ pub struct Journal {
     unsynced: u32,
 }
 
+/// One run. What it was is for people who read a journal of which nothing else is there yet.
 #[derive(Serialize, Deserialize)]
 struct Line<R> {
     run: u64,
+    #[serde(default)]
+    scenario: String,
+    /// The value of each sweep key, and each metric's.
+    #[serde(default)]
+    of: BTreeMap<String, serde_json::Value>,
     row: R,
+}
+
+/// What a run was, for a line of the journal.
+pub(super) struct About<'a> {
+    pub scenario: &'a str,
+    pub keys: &'a [String],
+    pub metrics: &'a [String],
+}
+
+impl About<'_> {
+    fn values(&self, row: &Row) -> BTreeMap<String, serde_json::Value> {
+        let keys = self.keys.iter().zip(&row.point).map(|(k, v)| (k.clone(), v.as_str().into()));
+        let metrics = self.metrics.iter().zip(&row.values).map(|(m, v)| (m.clone(), (*v).into()));
+        keys.chain(metrics).collect()
+    }
 }
 
 /// The journal cannot be read or written.
@@ -68,7 +90,7 @@ impl Journal {
         let mut done = BTreeMap::new();
         let mut good = 0;
         for line in text.split_inclusive(|b| *b == b'\n').filter(|l| l.ends_with(b"\n")) {
-            let Ok(Line { run, row }) = serde_json::from_slice::<Line<Row>>(line) else { break };
+            let Ok(Line { run, row, .. }) = serde_json::from_slice::<Line<Row>>(line) else { break };
             done.insert(run, row);
             good += line.len() as u64;
         }
@@ -87,13 +109,39 @@ impl Journal {
         self.done.get(&run)
     }
 
+    /// Takes over what the journal in another folder has and this one has not, with the series of those runs.
+    ///
+    /// # Errors
+    /// The other one cannot be read, or this one not be written.
+    pub fn take_over(&mut self, other: &Path) -> Result<(), JournalError> {
+        let from = other.join("journal.jsonl");
+        let open = |source| JournalError::Open { path: from.clone(), source };
+        let text = std::fs::read(&from).map_err(open)?;
+        let fail = |source| JournalError::Write { path: self.path.clone(), source };
+        for line in text.split_inclusive(|b| *b == b'\n').filter(|l| l.ends_with(b"\n")) {
+            let Ok(Line { run, row, .. }) = serde_json::from_slice::<Line<Row>>(line) else { break };
+            if self.done.contains_key(&run) {
+                continue;
+            }
+            let (part, own) = (series::part(other, run), series::part(self.folder(), run));
+            if part.exists() {
+                let to = own.parent().unwrap_or(Path::new("."));
+                std::fs::create_dir_all(to).and_then(|()| std::fs::copy(&part, &own)).map_err(fail)?;
+            }
+            self.file.write_all(line).map_err(fail)?;
+            self.done.insert(run, row);
+        }
+        self.sync()
+    }
+
     /// Adds a run.
     ///
     /// # Errors
     /// The disk is full, or the file cannot be written for another reason.
-    pub fn add(&mut self, run: u64, row: &Row) -> Result<(), JournalError> {
+    pub(super) fn add(&mut self, run: u64, about: &About<'_>, row: &Row) -> Result<(), JournalError> {
         let fail = |source| JournalError::Write { path: self.path.clone(), source };
-        let mut line = serde_json::to_vec(&Line { run, row }).map_err(|e| fail(e.into()))?;
+        let line = Line { run, scenario: about.scenario.to_owned(), of: about.values(row), row };
+        let mut line = serde_json::to_vec(&line).map_err(|e| fail(e.into()))?;
         line.push(b'\n');
         self.file.write_all(&line).map_err(fail)?;
         self.unsynced += 1;

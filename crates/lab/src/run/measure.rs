@@ -4,7 +4,7 @@ use super::build::{Live, Scene};
 use super::counts::{Counted, Counts};
 use super::framed;
 use super::single_run::convergence;
-use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, View, Viewed};
+use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, Repair, Summary, View, Viewed};
 use crate::node::SctpAgent;
 use crate::scenario::{Of, Plan, covers};
 use anabranch_base::Instant;
@@ -84,6 +84,7 @@ impl<'s> Measured<'s> {
                 let frames = self.framed.get(&(group.to_owned(), of.is_bound()));
                 framed::value(of, self.plan, frames?.as_ref()?)
             }
+            FlowMetric::Repair(of) => self.repairs(group, of),
             FlowMetric::DeadlineMisses => {
                 let (made, kept) =
                     members.map(|l| lock(l).deadlines(self.end)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
@@ -122,6 +123,26 @@ impl<'s> Measured<'s> {
             });
         }
         of(&all)
+    }
+
+    /// Of the repairs of all members together; none where one of them is no SCTP.
+    fn repairs(&self, group: &str, of: Repair) -> Option<f64> {
+        let mut all = Summary::empty();
+        for l in self.members(group) {
+            all.merge(&self.sctp(l).then(|| lock(l).repairs().map(|r| r.summary()))??);
+        }
+        match of {
+            Repair::Mean(which) => all.delays(which).mean(),
+            Repair::Percentile(which, p) => all.delays(which).percentile(f64::from(p) / 1_000.0),
+            Repair::Longest(which) => all.delays(which).max(),
+            Repair::Count(which) => Some(all.repetitions(which).0 as f64),
+            Repair::Spurious(which) => {
+                let (n, spurious) = all.repetitions(which);
+                (n > 0).then(|| spurious as f64 / n as f64)
+            }
+            Repair::Confused(truth, named) => Some(all.confused(truth, named) as f64),
+            Repair::Right => all.right(),
+        }
     }
 
     fn settled(&self, group: &str) -> Option<f64> {

@@ -73,3 +73,54 @@ traffic = { kind = "cbr", rate = "400kbit", size = 1000 }
     let whole = values(&lossy.replace("up.loss = \"5%\"", "down.delay = \"5ms\""));
     assert!((whole[0] - 0.050_832).abs() < 2e-5 && whole[2] == 0.0, "{whole:?}");
 }
+
+/// Messages of 400 bytes, each 10 ms, over a round trip of 100 ms.
+const SMALL: &str = r#"
+name = "small"
+duration = "30s"
+measure-from = "1s"
+metrics = ["a.message-delay", "a.message-delay-max", "a.in-order-delay", "a.delay", "a.messages"]
+[topology]
+kind = "single-path"
+rate = "10mbit"
+delay = "50ms"
+[[flow]]
+name = "a"
+transport = "tcp"
+rules = "linux"
+traffic = { kind = "cbr", rate = "320kbit", size = 400 }
+"#;
+
+#[test]
+fn messages_over_tcp_take_what_the_line_takes_and_wait_with_nagle() {
+    let v = values(SMALL);
+    // 452 bytes at 10 Mbit/s and the way.
+    let alone = 0.050_361_6;
+    assert!(v[..4].iter().all(|delay| (delay - alone).abs() < 1e-5), "{v:?}");
+    // With Nagle those of a round trip wait for the acknowledgement of those before, up to a full segment: the fourth
+    // small one makes one with what is short of it.
+    let v = values(&SMALL.replace("rules = \"linux\"", "rules = \"linux\"\nnagle = true"));
+    assert!(v[0] > alone + 0.01 && v[1] < alone + 0.05, "{v:?}");
+    // A message waits before it leaves, and counts from then on for the other delay.
+    assert!(v[2] < v[0] && v[4] < 2_900.0 * 0.5, "{v:?}");
+}
+
+#[test]
+fn a_message_behind_a_lost_one_waits_for_it_in_order() {
+    let lossy = SMALL.replace("delay = \"50ms\"", "delay = \"50ms\"\nup.loss = \"1%\"");
+    let v = values(&lossy);
+    // Fifteen of a round trip and a half wait for the one that was lost; most of them came meanwhile.
+    assert!(v[0] > v[3] + 0.003 && v[1] > 0.15, "{v:?}");
+}
+
+/// A transfer counts from when it is asked for until all of it is there: its connection is opened first.
+#[test]
+fn transfers_over_tcp_are_messages() {
+    let web = SMALL.replace(
+        "{ kind = \"cbr\", rate = \"320kbit\", size = 400 }",
+        "{ kind = \"web\", clients = 3, mean-gap = \"1s\", min-size = 1000, max-size = 1000 }",
+    );
+    let v = values(&web);
+    assert!((v[0] - 0.151).abs() < 0.002, "{v:?}");
+    assert!((v[2] - 0.051).abs() < 0.001 && (v[3] - v[2]).abs() < 1e-6, "{v:?}");
+}

@@ -4,6 +4,7 @@ mod all_runs;
 mod build;
 mod counts;
 mod emulated;
+mod fates;
 pub mod folder;
 mod framed;
 mod journal;
@@ -21,9 +22,11 @@ mod traced;
 #[cfg(test)]
 mod media_tests;
 #[cfg(test)]
+mod repair_tests;
+#[cfg(test)]
 mod tests;
 
-pub use all_runs::{Failure, Options, run_all};
+pub use all_runs::{Failure, Options, Shard, run_all};
 pub use emulated::{Emulated, EmulatedPath};
 pub use journal::{Journal, JournalError};
 pub use resolved::{Resolved, resolved};

@@ -9,7 +9,7 @@ use anabranch_sim::queue::{CoDelParams, Discipline, Limit, RedParams};
 use anabranch_sim::traffic::{
     Bulk, Cbr, Gaps, Mix, ParetoOnOff, Sizes, Thin, ThinApp, TrafficConfig, Vbr, Video, VideoTrace, Web,
 };
-use anabranch_sim::transport::tcp::{Recovery, SackRule};
+use anabranch_sim::transport::tcp::{Congestion, Recovery, SackRule};
 use serde_json::{Map, Value, json};
 use std::fmt::Debug;
 
@@ -236,6 +236,14 @@ pub(super) fn recovery(r: Recovery) -> &'static str {
         Recovery::NewReno => "newreno",
         Recovery::Sack(SackRule::Rfc6675) => "sack",
         Recovery::Sack(SackRule::Pipe) => "sack-pipe",
+        Recovery::Rack => "rack",
+    }
+}
+
+pub(super) fn congestion(c: Congestion) -> &'static str {
+    match c {
+        Congestion::Reno => "reno",
+        Congestion::Cubic => "cubic",
     }
 }
 

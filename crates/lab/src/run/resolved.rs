@@ -251,6 +251,11 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
 fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
     let TcpConfig {
         recovery,
+        congestion,
+        hystart,
+        fast_convergence,
+        prr,
+        tail_probe,
         segment,
         header,
         window,
@@ -260,13 +265,20 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
         limited_transmit,
         halve_flight,
         recovery_burst,
+        nagle,
         delayed_ack,
+        quick_ack,
         sack_blocks,
-        rto: RtoConfig { initial, min, max, tick },
+        rto: RtoConfig { initial, min, max, tick, min_of_variation },
         // Set by what is measured.
         keep_first_sent: _,
     } = c;
     to.put("recovery", models::recovery(*recovery));
+    to.put("congestion", models::congestion(*congestion));
+    to.put("hystart", *hystart);
+    to.put("fast-convergence", *fast_convergence);
+    to.put("prr", *prr);
+    to.put("tail-probe", *tail_probe);
     to.put("segment", *segment);
     to.put("header", *header);
     to.put("window", *window);
@@ -277,11 +289,14 @@ fn of_tcp(to: &mut Below<'_>, c: &TcpConfig) {
     to.put("halve-flight", *halve_flight);
     to.put("recovery-burst", *recovery_burst);
     to.put("delayed-ack", delayed_ack.map(time));
+    to.put("nagle", *nagle);
+    to.put("quick-ack", *quick_ack);
     to.put("sack-blocks", *sack_blocks);
     to.put("rto-initial", time(*initial));
     to.put("rto-min", time(*min));
     to.put("rto-max", time(*max));
     to.put("rto-tick", time(*tick));
+    to.put("rto-min-of-variation", *min_of_variation);
 }
 
 #[cfg(test)]

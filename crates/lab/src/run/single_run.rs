@@ -41,6 +41,7 @@ pub(super) fn run_prepared<T>(
     let (samples, before) = Samples::of_a_run(plan, &mut scene);
     scene.network.settle();
     refused(plan, &scene)?;
+    scene.tell_fates();
     let measured = Measured::new(plan, &scene, seed, &before);
     let values = plan.measures.iter().map(|m| measured.value(&m.of)).collect();
     let row = Row { point: point.values.clone(), seed, values, fingerprint: fingerprint(&scene.flows) };

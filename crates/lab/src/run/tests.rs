@@ -40,7 +40,8 @@ fn percentiles_are_those_asked_for() {
     let text = TINY.replace("\"main.delay-p99\"", "\"main.delay-p50\", \"main.delay-p99.95\", \"main.delay-max\"");
     let s = Scenario::parse("tiny.toml", &text, &|_| Err(String::new())).expect("a scenario");
     let e = Experiment { name: "tiny".into(), about: About::default(), scenarios: vec![s] };
-    let options = Options { jobs: 1, program: "test", stop: &AtomicBool::new(false), progress: &|_, _| () };
+    let options =
+        Options { jobs: 1, program: "test", stop: &AtomicBool::new(false), shard: None, progress: &|_, _| () };
     let results = run_all(&e, Form::Full, &options, None).expect("runs");
     let row = &results.tables[0].rows[0].values;
     let [half, rare, longest] = [1, 2, 3].map(|i| row[i].expect("it was measured"));
@@ -67,7 +68,8 @@ traffic = { kind = "cbr", rate = "240kbit", size = 1500 }
 fn a_recorded_link_is_used_by_a_part_of_its_mean_rate() {
     let s = Scenario::parse("recorded.toml", RECORDED, &|_| Ok("10\n".into())).expect("a scenario");
     let e = Experiment { name: "recorded".into(), about: About::default(), scenarios: vec![s] };
-    let options = Options { jobs: 1, program: "test", stop: &AtomicBool::new(false), progress: &|_, _| () };
+    let options =
+        Options { jobs: 1, program: "test", stop: &AtomicBool::new(false), shard: None, progress: &|_, _| () };
     let results = run_all(&e, Form::Full, &options, None).expect("runs");
     let used = results.tables[0].rows[0].values[1].expect("a recorded link has a rate");
     assert!((used - 0.2).abs() < 0.01, "{used}");
@@ -82,7 +84,7 @@ fn run(jobs: usize, journal: Option<&mut Journal>, stop_after: usize) -> (Result
             stop.store(true, Ordering::Relaxed);
         }
     };
-    let options = Options { jobs, program: "test", stop: &stop, progress: &progress };
+    let options = Options { jobs, program: "test", stop: &stop, shard: None, progress: &progress };
     let made = run_all(&tiny(), Form::Full, &options, journal);
     (made, runs.load(Ordering::Relaxed) - 1)
 }
@@ -169,7 +171,7 @@ fn series_tell_what_was_delivered_when_and_survive_a_stop() {
         let progress = |_: usize, _: usize| {
             runs.fetch_add(1, Ordering::Relaxed);
         };
-        let options = Options { jobs: 2, program: "test", stop: &stop, progress: &progress };
+        let options = Options { jobs: 2, program: "test", stop: &stop, shard: None, progress: &progress };
         let mut journal = Journal::open(dir.path()).expect("a journal");
         let results = run_all(&e, Form::Full, &options, Some(&mut journal)).expect("runs");
         let text = std::fs::read_to_string(dir.path().join("series/tiny.csv")).expect("a series");
@@ -206,7 +208,8 @@ fn series_tell_what_was_delivered_when_and_survive_a_stop() {
     // Looking changes nothing.
     let mut blind = e.clone();
     blind.scenarios = tiny().scenarios;
-    let options = Options { jobs: 1, program: "test", stop: &AtomicBool::new(false), progress: &|_, _| () };
+    let options =
+        Options { jobs: 1, program: "test", stop: &AtomicBool::new(false), shard: None, progress: &|_, _| () };
     assert_eq!(run_all(&blind, Form::Full, &options, None).expect("runs"), results);
     // And it reads back as it was written.
     let read = series::read(dir.path(), &results.tables[0]).expect("a timeline");

@@ -1,5 +1,6 @@
 //! Which runs of a scenario to make: all of them, a few, or a choice.
 
+use super::names::SEEDS;
 use super::sweep::{self, Quick, Sweep};
 use super::{Plan, Scenario, ScenarioError};
 use crate::document::{By, Entry, Problem};
@@ -7,13 +8,57 @@ use crate::metrics::Fingerprint;
 use crate::results::Form;
 use toml::Table;
 
+/// Seeds that follow each other.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seeds {
+    /// The first one, from 1.
+    pub first: u64,
+    /// How many.
+    pub count: u64,
+}
+
+impl Seeds {
+    /// Seeds 1 to this.
+    pub const fn up_to(count: u64) -> Seeds {
+        Seeds { first: 1, count }
+    }
+
+    /// The last one.
+    pub const fn last(self) -> u64 {
+        self.first + self.count - 1
+    }
+}
+
+impl core::fmt::Display for Seeds {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        if self.first == 1 { write!(f, "{}", self.count) } else { write!(f, "{}-{}", self.first, self.last()) }
+    }
+}
+
+impl core::str::FromStr for Seeds {
+    type Err = String;
+
+    /// `30` for seeds 1 to 30, `31-60` for those.
+    fn from_str(text: &str) -> Result<Seeds, String> {
+        let number = |t: &str| t.parse::<u64>().ok().filter(|n| (1..=SEEDS).contains(n));
+        let made = match text.split_once('-') {
+            None => number(text).map(Seeds::up_to),
+            Some((first, last)) => number(first)
+                .zip(number(last))
+                .filter(|(first, last)| first <= last)
+                .map(|(first, last)| Seeds { first, count: last - first + 1 }),
+        };
+        made.ok_or_else(|| format!("write 30 for seeds 1 to 30, or 31-60; they lie between 1 and {SEEDS}"))
+    }
+}
+
 /// What to run of a scenario.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Choice {
     /// The quick form: few points, few seeds, no verdicts.
     pub quick: bool,
-    /// This many seeds and not the scenario's.
-    pub seeds: Option<u64>,
+    /// These seeds and not the scenario's.
+    pub seeds: Option<Seeds>,
 }
 
 /// A point of the sweep, ready to run with any seed.
@@ -41,7 +86,9 @@ impl Scenario {
         {
             s = self.quickened(quick)?;
         }
-        s.seeds = choice.seeds.unwrap_or(s.seeds);
+        if let Some(seeds) = choice.seeds {
+            (s.first_seed, s.seeds) = (seeds.first, seeds.count);
+        }
         Ok(s)
     }
 
@@ -63,6 +110,22 @@ impl Scenario {
         Ok(s)
     }
 
+    /// Keeps the values of a sweep that have these labels in results.
+    ///
+    /// # Errors
+    /// There is no such sweep, or it has no such value; in words.
+    pub fn keep(&mut self, key: &str, labels: &[&str]) -> Result<(), String> {
+        let names: Vec<String> = self.sweeps.iter().map(|s| s.name.clone()).collect();
+        let none = || format!("it sweeps no `{key}`; there are {}", names.join(", "));
+        let sweep = self.sweeps.iter_mut().find(|s| s.name == key).ok_or_else(none)?;
+        sweep.keep_labels(labels)
+    }
+
+    /// Its seeds.
+    pub fn all_seeds(&self) -> Seeds {
+        Seeds { first: self.first_seed, count: self.seeds }
+    }
+
     /// How many runs it is.
     pub fn runs(&self) -> usize {
         self.sweeps.iter().map(|s| s.values.len()).product::<usize>() * self.seeds as usize
@@ -72,7 +135,7 @@ impl Scenario {
     pub fn form(&self, choice: Choice) -> Form {
         match choice {
             Choice { quick: true, .. } => Form::Quick,
-            Choice { seeds: Some(n), .. } if n != self.seeds => Form::Custom,
+            Choice { seeds: Some(n), .. } if n != self.all_seeds() => Form::Custom,
             _ => Form::Full,
         }
     }

@@ -24,8 +24,9 @@ mod tests;
 mod tests_of_mistakes;
 
 pub use crate::document::ScenarioError;
-pub use choice::{Choice, Point};
+pub use choice::{Choice, Point, Seeds};
 pub use flow::{Flow, LARGEST_DATAGRAM, Limits, Playout, Sctp, Transport};
+pub(crate) use names::beside;
 pub use names::of_file as check_name;
 pub use plan::{Measure, Of, Plan, covers};
 pub use series::{Noted, SeriesOf, unit_of};
@@ -33,6 +34,7 @@ pub use series::{Noted, SeriesOf, unit_of};
 use crate::claims::Claim;
 use crate::document::{self, By, Entry, Node, Origin, Part, Problem, Table, Value};
 use crate::figures::Figure;
+use crate::reference::Reference;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use sweep::{Quick, Sweep};
@@ -46,8 +48,10 @@ pub struct Scenario {
     pub title: String,
     /// Where it comes from: a paper, a section.
     pub source: String,
-    /// Its own number of seeds.
+    /// How many seeds it has.
     pub seeds: u64,
+    /// The first of them.
+    pub first_seed: u64,
     /// What its claims are.
     pub claims: Vec<Claim>,
     /// Its figures.
@@ -59,6 +63,9 @@ pub struct Scenario {
     /// Where each of its claims and figures has its name.
     pub(crate) claims_at: Vec<Origin>,
     pub(crate) figures_at: Vec<Origin>,
+    /// What others measured, and where each is named.
+    pub(crate) references: Vec<Reference>,
+    pub(crate) references_at: Vec<Origin>,
     file: String,
     /// What is asked: name, metrics, series.
     head: Table,
@@ -91,7 +98,7 @@ const fn ten() -> u64 {
 /// Keys that a point of a sweep is made of.
 const NETWORK: [&str; 6] = ["topology", "flow", "duration", "measure-from", "bin", "events"];
 const HEAD: [&str; 6] = ["name", "title", "source", "seeds", "metrics", "series"];
-const REST: [&str; 5] = ["sweep", "quick", "figure", "claim", "extends"];
+const REST: [&str; 6] = ["sweep", "quick", "figure", "claim", "reference", "extends"];
 
 /// Reads the text of a file that a scenario names.
 pub type Reader<'r> = &'r dyn Fn(&str) -> Result<String, String>;
@@ -269,6 +276,7 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
     quick.iter().try_for_each(|q| q.seeds.map_or(Ok(()), |n| names::seeds(q.part(), n)))?;
     let (claims, claims_at) = document::read_list::<Claim>(&table, "claim", "id")?;
     let (figures, figures_at) = document::read_list::<Figure>(&table, "figure", "name")?;
+    let (references, references_at) = document::read_list::<Reference>(&table, "reference", "name")?;
     let measures = plan::measures(whole, &base, &keys.metrics)?;
     let series = series::read(whole, &plan::groups(&base)?, &plan::cables(&base)?, &keys.series)?;
     let Head { name, title, source, seeds, .. } = keys;
@@ -289,12 +297,15 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
         title,
         source,
         seeds,
+        first_seed: 1,
         claims,
         figures,
         measures,
         series,
         claims_at,
         figures_at,
+        references,
+        references_at,
         file,
         head,
         base,

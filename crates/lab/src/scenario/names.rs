@@ -5,7 +5,7 @@ use super::sweep::Sweep;
 use crate::document::{Part, Problem};
 
 /// Most seeds of a scenario, as of `--seeds`.
-const SEEDS: u64 = 1_000_000;
+pub(super) const SEEDS: u64 = 1_000_000;
 /// Most points of a scenario's sweeps.
 const POINTS: usize = 1_000_000;
 /// Columns of `results.csv` that are no sweep's.
@@ -27,7 +27,7 @@ pub fn of_file(name: &str) -> Result<(), String> {
 }
 
 /// How messages name a file that another one names: from the same place as that one.
-pub(super) fn beside(file: &str, other: &str) -> String {
+pub(crate) fn beside(file: &str, other: &str) -> String {
     if other.starts_with('/') {
         return other.to_owned();
     }

@@ -138,6 +138,21 @@ impl Sweep {
         Ok(())
     }
 
+    /// Keeps the values with these labels in results.
+    pub fn keep_labels(&mut self, some: &[&str]) -> Result<(), String> {
+        let labels = self.labels();
+        if let Some(lost) = some.iter().find(|l| !labels.iter().any(|own| own == *l)) {
+            return Err(format!("`{lost}` is none of the values of `{}`; there are {}", self.name, labels.join(", ")));
+        }
+        let kept: Vec<Node> = labels
+            .iter()
+            .zip(&self.values)
+            .filter(|(l, _)| some.contains(&l.as_str()))
+            .map(|(_, v)| v.clone())
+            .collect();
+        self.keep(&kept)
+    }
+
     /// Puts value number `i` into the scenario.
     pub fn apply(&self, scenario: &mut Table, i: usize) -> Result<(), Problem> {
         let values = if self.meaning.is_empty() { &self.values } else { &self.meaning };

@@ -3,20 +3,37 @@
 use super::flow::{LARGEST_DATAGRAM, Transport, refuse_strangers};
 use super::units::Time;
 use crate::document::{Part, Problem, read};
-use anabranch_sim::transport::tcp::{Recovery, SackRule, TcpConfig};
+use anabranch_sim::transport::tcp::{Congestion, Recovery, SackRule, TcpConfig};
 use serde::Deserialize;
 
 /// Bytes that a packet can have.
 const IP_PACKET: u64 = 65_535;
 
 /// Keys of a flow over TCP.
-pub(super) const OF_TCP: [&str; 8] =
-    ["recovery", "rules", "segment", "header", "window", "initial-window", "initial-ssthresh", "delayed-ack"];
+pub(super) const OF_TCP: [&str; 16] = [
+    "recovery",
+    "congestion",
+    "rules",
+    "segment",
+    "header",
+    "window",
+    "initial-window",
+    "initial-ssthresh",
+    "delayed-ack",
+    "quick-ack",
+    "nagle",
+    "rto-min",
+    "hystart",
+    "fast-convergence",
+    "prr",
+    "tail-probe",
+];
 
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct TcpKeys {
     recovery: Option<String>,
+    congestion: Option<String>,
     rules: Option<String>,
     segment: Option<u32>,
     header: Option<u32>,
@@ -24,6 +41,13 @@ struct TcpKeys {
     initial_window: Option<u32>,
     initial_ssthresh: Option<u32>,
     delayed_ack: Option<Time>,
+    quick_ack: Option<bool>,
+    nagle: Option<bool>,
+    rto_min: Option<Time>,
+    hystart: Option<bool>,
+    fast_convergence: Option<bool>,
+    prr: Option<bool>,
+    tail_probe: Option<bool>,
 }
 
 #[derive(Deserialize)]
@@ -32,26 +56,54 @@ struct UdpKeys {
     header: Option<u32>,
 }
 
+/// Whose rules, with which recovery and which congestion control.
+fn rules(part: Part<'_>, keys: &TcpKeys) -> Result<TcpConfig, Problem> {
+    let recovery = match keys.recovery.as_deref() {
+        None => None,
+        Some("tahoe") => Some(Recovery::Tahoe),
+        Some("reno") => Some(Recovery::Reno),
+        Some("newreno") => Some(Recovery::NewReno),
+        Some("sack") => Some(Recovery::Sack(SackRule::Rfc6675)),
+        Some("sack-pipe") => Some(Recovery::Sack(SackRule::Pipe)),
+        Some("rack") => Some(Recovery::Rack),
+        Some(other) => {
+            let what = format!("is tahoe, reno, newreno, sack, sack-pipe or rack, not `{other}`");
+            return Err(part.at("recovery", what));
+        }
+    };
+    let congestion = match keys.congestion.as_deref() {
+        None => None,
+        Some("reno") => Some(Congestion::Reno),
+        Some("cubic") => Some(Congestion::Cubic),
+        Some(other) => return Err(part.at("congestion", format!("is reno or cubic, not `{other}`"))),
+    };
+    // CUBIC needs selective acknowledgements.
+    let cubic = congestion == Some(Congestion::Cubic);
+    let other = recovery.unwrap_or(if cubic { Recovery::Sack(SackRule::Rfc6675) } else { Recovery::NewReno });
+    let mut c = match keys.rules.as_deref().unwrap_or("rfc") {
+        "rfc" => TcpConfig::rfc(other),
+        "ns2" => TcpConfig::ns2(other),
+        "linux" => TcpConfig::linux(),
+        other => return Err(part.at("rules", format!("is rfc, ns2 or linux, not `{other}`"))),
+    };
+    if let Some(recovery) = recovery {
+        c.recovery = recovery;
+        if !c.is_selective() {
+            c.congestion = Congestion::Reno;
+        }
+    }
+    c.congestion = congestion.unwrap_or(c.congestion);
+    if c.congestion == Congestion::Cubic && !c.is_selective() {
+        return Err(part.at("recovery", "is sack, sack-pipe or rack with `congestion = \"cubic\"`"));
+    }
+    Ok(c)
+}
+
 /// A flow over TCP, and the payload of a segment.
 pub(super) fn tcp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     refuse_strangers(part, "tcp", &OF_TCP)?;
     let keys: TcpKeys = read(part)?;
-    let recovery = match keys.recovery.as_deref().unwrap_or("newreno") {
-        "tahoe" => Recovery::Tahoe,
-        "reno" => Recovery::Reno,
-        "newreno" => Recovery::NewReno,
-        "sack" => Recovery::Sack(SackRule::Rfc6675),
-        "sack-pipe" => Recovery::Sack(SackRule::Pipe),
-        other => {
-            let what = format!("is tahoe, reno, newreno, sack or sack-pipe, not `{other}`");
-            return Err(part.at("recovery", what));
-        }
-    };
-    let mut c = match keys.rules.as_deref().unwrap_or("rfc") {
-        "rfc" => TcpConfig::rfc(recovery),
-        "ns2" => TcpConfig::ns2(recovery),
-        other => return Err(part.at("rules", format!("is rfc or ns2, not `{other}`"))),
-    };
+    let mut c = rules(part, &keys)?;
     let set = |slot: &mut u32, value: Option<u32>| *slot = value.unwrap_or(*slot);
     set(&mut c.segment, keys.segment);
     set(&mut c.header, keys.header);
@@ -60,6 +112,19 @@ pub(super) fn tcp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     c.initial_ssthresh = keys.initial_ssthresh.or(c.initial_ssthresh);
     if let Some(Time(wait)) = keys.delayed_ack {
         c.delayed_ack = (!wait.is_zero()).then_some(wait);
+    }
+    let set = |slot: &mut bool, value: Option<bool>| *slot = value.unwrap_or(*slot);
+    set(&mut c.quick_ack, keys.quick_ack);
+    set(&mut c.nagle, keys.nagle);
+    set(&mut c.hystart, keys.hystart);
+    set(&mut c.fast_convergence, keys.fast_convergence);
+    set(&mut c.prr, keys.prr);
+    set(&mut c.tail_probe, keys.tail_probe);
+    c.rto.min = keys.rto_min.map_or(c.rto.min, |t| t.0);
+    if c.rto.min > c.rto.max {
+        return Err(
+            part.at("rto-min", format!("must not be above the longest time-out, {} s", c.rto.max.as_secs_f64()))
+        );
     }
     let least = [
         ("segment", c.segment, "byte"),

@@ -145,6 +145,20 @@ fn keys_of_tcp_and_of_links_are_named() {
     for (key, unit) in [("segment", "byte"), ("window", "segment"), ("initial-window", "segment")] {
         assert_eq!(tcp(key), format!("two.toml:20: flow `other`: `{key}`: needs one {unit} or more"));
     }
+    let of = |keys: &str| error(19, &format!("transport = \"tcp\"\n{keys}"));
+    for (keys, key, what) in [
+        ("congestion = \"bbr\"", "congestion", "is reno or cubic, not `bbr`"),
+        ("rules = \"bsd\"", "rules", "is rfc, ns2 or linux, not `bsd`"),
+        ("recovery = \"fack\"", "recovery", "is tahoe, reno, newreno, sack, sack-pipe or rack, not `fack`"),
+        (
+            "recovery = \"reno\"\ncongestion = \"cubic\"",
+            "recovery",
+            "is sack, sack-pipe or rack with `congestion = \"cubic\"`",
+        ),
+        ("rto-min = \"90s\"", "rto-min", "must not be above the longest time-out, 60 s"),
+    ] {
+        assert_eq!(of(keys), format!("two.toml:20: flow `other`: `{key}`: {what}"));
+    }
     let words = "distribution, normal, uniform, exponential";
     let gauss = format!("[topology.path2]: `jitter`: unknown word `gauss` after `2ms`; known are {words}");
     all(&[

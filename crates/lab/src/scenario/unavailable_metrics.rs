@@ -4,6 +4,7 @@ use super::flow::{Flow, Sctp, Transport};
 use super::plan::{Measure, Of, Plan, covers};
 use crate::metrics::{Delay, FlowMetric, Framed, LinkMetric, is_stage};
 use anabranch_policy::registry::{self, Hook};
+use anabranch_sim::traffic::TrafficConfig;
 
 /// Why the metric is empty in every run of this point; none when it may have a value.
 pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
@@ -54,9 +55,11 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
     };
     match m {
         M::Mean(d) | M::Percentile(d, _) | M::Longest(d) if d != Delay::Packet => {
-            only(&["sctp"], "; `delay` is of any")
+            let bulk = over == "tcp" && matches!(f.traffic, TrafficConfig::Bulk(_));
+            let stream = || "sends a stream without messages: `delay` is of its segments".to_owned();
+            only(&["sctp", "tcp"], "; `delay` is of any").or_else(|| bulk.then(stream))
         }
-        M::ReorderMean | M::ReorderMax | M::HolesMean | M::HolesMax => only(&["sctp"], ""),
+        M::Repair(_) | M::ReorderMean | M::ReorderMax | M::HolesMean | M::HolesMax => only(&["sctp"], ""),
         M::Losses => only(&["sctp", "udp"], "; tcp has `retransmissions`, `timeouts` and `recoveries`"),
         M::Retransmissions | M::Timeouts | M::Recoveries => only(&["sctp", "tcp"], "; udp has `losses`"),
         M::Spurious => only(&["sctp", "tcp"], ""),

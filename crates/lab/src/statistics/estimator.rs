@@ -1,8 +1,8 @@
 //! Means, ratios and their differences over paired seeds.
 
-use super::CONFIDENCE;
+use super::measured::variation;
+use super::{Known, Student};
 use serde::{Deserialize, Serialize};
-use statrs::distribution::{ContinuousCDF, StudentsT};
 use std::collections::BTreeMap;
 
 /// A value with its 95 % interval.
@@ -35,7 +35,8 @@ impl Estimate {
     }
 }
 
-/// A quantity over paired seeds: its value and each seed's pull on it. The pulls sum to zero.
+/// A quantity over paired seeds: its value, each seed's pull on it, and what each seed has by itself. The pulls sum to
+/// zero.
 ///
 /// To first order the value moves by `pull / n` when a seed is counted twice, so the variance of the value is that of
 /// the pulls over `n`. For a mean this is exact; for a ratio of means it is the usual ratio estimator of survey
@@ -43,7 +44,17 @@ impl Estimate {
 #[derive(Clone, PartialEq, Debug)]
 pub struct Estimator {
     value: f64,
-    pulls: BTreeMap<u64, f64>,
+    seeds: BTreeMap<u64, Seed>,
+    /// It is a part of a whole, between 0 and 1.
+    share: bool,
+}
+
+/// What one seed has to do with a quantity.
+#[derive(Clone, Copy, PartialEq, Debug)]
+struct Seed {
+    pull: f64,
+    /// The quantity of this seed alone; not finite where it has none, as a quotient by zero.
+    own: f64,
 }
 
 impl Estimator {
@@ -54,7 +65,14 @@ impl Estimator {
         }
         let values: Vec<f64> = by_seed.values().copied().collect();
         let value = super::mean(&values)?;
-        Some(Estimator { value, pulls: by_seed.iter().map(|(s, v)| (*s, v - value)).collect() })
+        let seeds = by_seed.iter().map(|(s, v)| (*s, Seed { pull: v - value, own: *v })).collect();
+        Some(Estimator { value, seeds, share: false })
+    }
+
+    /// As [`mean`](Self::mean) of parts of a whole: its interval stays between 0 and 1.
+    pub fn share(by_seed: &BTreeMap<u64, f64>) -> Option<Self> {
+        let share = by_seed.values().all(|v| (0.0..=1.0).contains(v));
+        Some(Estimator { share, ..Estimator::mean(by_seed)? })
     }
 
     /// Its value.
@@ -69,19 +87,53 @@ impl Estimator {
             return None;
         }
         let quotient = |a: f64, b: f64| (a - ratio * b) / other.value;
-        self.joined(other, ratio, quotient)
+        self.joined(other, ratio, quotient, |a, b| a / b)
     }
 
     /// `self - other`, seed by seed.
     pub fn minus(&self, other: &Self) -> Option<Self> {
-        self.joined(other, self.value - other.value, |a, b| a - b)
+        self.joined(other, self.value - other.value, |a, b| a - b, |a, b| a - b)
     }
 
     /// `self + k`.
     #[must_use]
     pub fn plus(mut self, k: f64) -> Self {
         self.value += k;
+        self.share = false;
+        self.seeds.values_mut().for_each(|s| s.own += k);
         self
+    }
+
+    /// `self * k`.
+    #[must_use]
+    pub fn times(mut self, k: f64) -> Self {
+        self.value *= k;
+        self.share = false;
+        self.seeds.values_mut().for_each(|s| *s = Seed { pull: s.pull * k, own: s.own * k });
+        self
+    }
+
+    /// The coefficient of variation of several: their standard deviation (over n - 1) as a share of their mean, each
+    /// seed's pull by its derivative. `None` with fewer than two, with a mean of zero, or without a common seed.
+    pub fn variation(parts: &[&Self]) -> Option<Self> {
+        let values: Vec<f64> = parts.iter().map(|p| p.value).collect();
+        let value = variation(&values)?;
+        let (n, mean) = (values.len() as f64, super::mean(&values)?);
+        let deviation = value * mean.abs();
+        // What the variation gains when one of the values does.
+        let slope = |v: f64| {
+            let of_deviation = if deviation > 0.0 { (v - mean) / ((n - 1.0) * deviation) } else { 0.0 };
+            (of_deviation - deviation / (n * mean)) / mean.abs()
+        };
+        let first = parts.first()?;
+        let seed = |s: &u64| {
+            let all = parts.iter().map(|p| p.seeds.get(s)).collect::<Option<Vec<&Seed>>>()?;
+            let pull = all.iter().zip(&values).map(|(s, v)| s.pull * slope(*v)).sum();
+            let own: Vec<f64> = all.iter().map(|s| s.own).collect();
+            Some((*s, Seed { pull, own: variation(&own).unwrap_or(f64::NAN) }))
+        };
+        let seeds: BTreeMap<u64, Seed> = first.seeds.keys().filter_map(seed).collect();
+        (!seeds.is_empty()).then_some(Estimator { value, seeds, share: false })
     }
 
     /// `(self - base) / base`: the relative difference, as a fraction.
@@ -91,33 +143,62 @@ impl Estimator {
 
     /// Its absolute value (as far as its sign is sure; see [`Estimate::absolute`] for the interval around zero).
     #[must_use]
-    pub fn absolute(self) -> Self {
-        if self.value >= 0.0 {
-            return self;
+    pub fn absolute(mut self) -> Self {
+        if self.value < 0.0 {
+            self.value = -self.value;
+            self.seeds.values_mut().for_each(|s| *s = Seed { pull: -s.pull, own: -s.own });
         }
-        Estimator { value: -self.value, pulls: self.pulls.into_iter().map(|(s, p)| (s, -p)).collect() }
+        self
     }
 
-    fn joined(&self, other: &Self, value: f64, pull: impl Fn(f64, f64) -> f64) -> Option<Self> {
-        let common = self.pulls.iter().filter_map(|(s, a)| Some((*s, pull(*a, *other.pulls.get(s)?))));
-        let pulls: BTreeMap<u64, f64> = common.collect();
-        (!pulls.is_empty()).then_some(Estimator { value, pulls })
+    fn joined(
+        &self,
+        other: &Self,
+        value: f64,
+        pull: impl Fn(f64, f64) -> f64,
+        own: impl Fn(f64, f64) -> f64,
+    ) -> Option<Self> {
+        let both = |a: &Seed, b: &Seed| Seed { pull: pull(a.pull, b.pull), own: own(a.own, b.own) };
+        let common = self.seeds.iter().filter_map(|(s, a)| Some((*s, both(a, other.seeds.get(s)?))));
+        let seeds: BTreeMap<u64, Seed> = common.collect();
+        (!seeds.is_empty()).then_some(Estimator { value, seeds, share: false })
     }
 
-    /// The value with its 95 % t-interval.
+    /// The value with its 95 % interval.
     pub fn estimate(&self) -> Estimate {
-        let seeds = self.pulls.len();
-        let interval = half_width(self.pulls.values().copied(), seeds).map(|h| (self.value - h, self.value + h));
-        Estimate { mean: self.value, interval, seeds }
+        Estimate { mean: self.value, interval: self.known().map(|k| k.usual()), seeds: self.seeds.len() }
     }
-}
 
-/// Half the width of the t-interval; `None` with fewer than two seeds.
-fn half_width(pulls: impl Iterator<Item = f64>, n: usize) -> Option<f64> {
-    let freedom = n.checked_sub(1).filter(|f| *f > 0)? as f64;
-    let variance = pulls.map(|p| p * p).sum::<f64>() / freedom;
-    let t = StudentsT::new(0.0, 1.0, freedom).ok()?.inverse_cdf(0.5 + CONFIDENCE / 2.0);
-    Some(t * (variance / n as f64).sqrt())
+    /// How surely the value is known; `None` with fewer than two seeds.
+    pub fn known(&self) -> Option<Known> {
+        let n = self.seeds.len();
+        let error = (self.variance()? / n as f64).sqrt();
+        if self.share {
+            Known::share(self.value, error, n)
+        } else {
+            Student::new(self.value, error, n).map(Known::Student)
+        }
+    }
+
+    /// Where the quantity of `runs` further runs is expected. One run is held against what single seeds have, with their
+    /// own comparison each; several against the spread of their mean. `None` with fewer than two seeds, or when one of
+    /// them has no value by itself.
+    pub fn of_further(&self, runs: usize) -> Option<Known> {
+        let n = self.seeds.len();
+        let student = if runs == 1 {
+            let own: Vec<f64> = self.seeds.values().map(|s| s.own).collect();
+            Student::of_further(&own, 1)
+        } else {
+            Student::new(self.value, (self.variance()? * (1.0 / n as f64 + 1.0 / runs as f64)).sqrt(), n)
+        };
+        student.map(|s| if self.share { Known::Between(s, 0.0, 1.0) } else { Known::Student(s) })
+    }
+
+    /// Of the pulls; `None` with fewer than two seeds.
+    fn variance(&self) -> Option<f64> {
+        let freedom = self.seeds.len().checked_sub(1).filter(|f| *f > 0)? as f64;
+        Some(self.seeds.values().map(|s| s.pull * s.pull).sum::<f64>() / freedom)
+    }
 }
 
 #[cfg(test)]
@@ -199,6 +280,81 @@ mod tests {
             .count();
         let share = covered as f64 / f64::from(trials);
         assert!((0.93..0.96).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn one_further_run_is_held_against_single_seeds() {
+        // By hand: each seed's own ratio is 2, 3 and 4, so a further one is 3 +/- t(0.975; 2) x sqrt(1 + 1/3).
+        let ratio = of(&[2.0, 6.0, 12.0]).over(&of(&[1.0, 2.0, 3.0])).unwrap();
+        let (low, high) = ratio.of_further(1).unwrap().usual();
+        near(high - 3.0, 4.302_65 * (4.0f64 / 3.0).sqrt());
+        near(3.0 - low, high - 3.0);
+        near(ratio.estimate().mean, 10.0 / 3.0);
+        let gain = of(&[2.0, 6.0, 12.0]).relative_to(&of(&[1.0, 2.0, 3.0])).unwrap();
+        near(gain.of_further(1).unwrap().usual().1, high - 1.0);
+        // A seed without a ratio of its own leaves the ratio of means, and no word on single runs.
+        let (a, b) = (of(&[1.0, 2.0]), of(&[0.0, 4.0]));
+        assert!(a.over(&b).unwrap().estimate().interval.is_some() && a.over(&b).unwrap().of_further(1).is_none());
+        assert!(of(&[1.0]).of_further(1).is_none() && of(&[1.0, 2.0]).of_further(0).is_none());
+    }
+
+    #[test]
+    fn a_coefficient_of_variation_by_hand() {
+        // 8, 10, 12 at every seed, give or take what all three share: the deviation of 2 stays, the mean moves.
+        let parts = [8.0, 10.0, 12.0].map(|v| of(&[v - 1.0, v, v + 1.0]));
+        let e = Estimator::variation(&parts.each_ref()).unwrap();
+        near(e.value(), 0.2);
+        // The slope is -s/m^2 = -0.02 for each unit of the mean; standard error 1/sqrt(3), t(0.975; 2) = 4.30265.
+        near(e.estimate().interval.unwrap().1 - 0.2, 4.302_65 * 0.02 / 3.0f64.sqrt());
+        // Each seed has its own: 2/9, 2/10, 2/11.
+        let (low, high) = e.of_further(1).unwrap().usual();
+        near((low + high) / 2.0, (2.0 / 9.0 + 0.2 + 2.0 / 11.0) / 3.0);
+        assert!(Estimator::variation(&[&of(&[1.0, 2.0])]).is_none());
+        assert!(Estimator::variation(&[&of(&[1.0, 2.0]), &of(&[-1.0, -2.0])]).is_none(), "a mean of zero");
+    }
+
+    #[test]
+    fn intervals_of_a_variation_cover_as_often_as_they_say() {
+        // Four points at 8, 9, 11 and 12, with noise of their own at each of 30 seeds.
+        let truth = variation(&[8.0, 9.0, 11.0, 12.0]).unwrap();
+        let mut random = anabranch_base::RandomStream::named(1, "variation");
+        let mut normal = || (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        let trials = 1_000;
+        let covers = |_: &i32| {
+            let parts = [8.0, 9.0, 11.0, 12.0].map(|v| of(&(0..30).map(|_| v + normal()).collect::<Vec<_>>()));
+            let (low, high) = Estimator::variation(&parts.each_ref()).unwrap().estimate().interval.unwrap();
+            low <= truth && truth <= high
+        };
+        let share = (0..trials).filter(covers).count() as f64 / f64::from(trials);
+        assert!((0.925..0.97).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn a_further_comparison_lies_inside_as_often_as_it_says() {
+        // Two settings of 20 seeds that share most of their luck; one more pair each time, and the mean of four more.
+        let mut random = anabranch_base::RandomStream::named(1, "further");
+        let mut normal = || (0..12).map(|_| random.unit()).sum::<f64>() - 6.0;
+        let mut pair = move || {
+            let shared = 10.0 + normal();
+            (shared + 0.3 * normal(), shared + 0.3 * normal() - 0.5)
+        };
+        let trials = 2_000;
+        let mut inside = [0, 0];
+        for _ in 0..trials {
+            let (a, b): (Vec<f64>, Vec<f64>) = (0..20).map(|_| pair()).unzip();
+            let gain = of(&a).relative_to(&of(&b)).unwrap();
+            let within = |runs, x: f64| {
+                let (low, high) = gain.of_further(runs).unwrap().usual();
+                i32::from((low..=high).contains(&x))
+            };
+            let (a, b) = pair();
+            inside[0] += within(1, a / b - 1.0);
+            let (a, b): (Vec<f64>, Vec<f64>) = (0..4).map(|_| pair()).unzip();
+            inside[1] += within(4, a.iter().sum::<f64>() / b.iter().sum::<f64>() - 1.0);
+        }
+        for share in inside.map(|n| f64::from(n) / f64::from(trials)) {
+            assert!((0.935..0.965).contains(&share), "{share}");
+        }
     }
 
     #[test]

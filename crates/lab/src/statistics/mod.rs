@@ -2,15 +2,24 @@
 //!
 //! Every quantity is an [`Estimator`]: its value and, for each seed, how far that seed pulls it from the value. A mean
 //! is one, so is a ratio of means, so is any difference or sum of them; their seeds stay paired throughout, and one
-//! rule gives the 95 % interval of all: Student's t over the pulls. For percentiles, which have no such pulls,
-//! there is the [`bootstrap`](bootstrap::percentile).
+//! rule gives the 95 % interval of all: Student's t over the pulls, for a share around its logit. For percentiles,
+//! which have no such pulls, there is the bootstrap, [`Draws`]. [`Measured`] is either.
 
-pub mod bootstrap;
+mod bootstrap;
 mod estimator;
+mod holm;
+mod known;
+mod measured;
 mod prediction;
+mod student;
 
+pub use bootstrap::Draws;
 pub use estimator::{Estimate, Estimator};
+pub use holm::holm;
+pub use known::Known;
+pub use measured::Measured;
 pub use prediction::prediction;
+pub use student::Student;
 
 /// Probability that an interval covers the true value.
 pub const CONFIDENCE: f64 = 0.95;

@@ -1,21 +1,12 @@
 //! Where further runs of the same kind are expected.
 
-use super::mean;
-use statrs::distribution::{ContinuousCDF, StudentsT};
+use super::Student;
 
 /// The interval in which the mean of `further` more runs lies with this probability, when runs are alike and their values
 /// normal: the mean of those seen, plus and minus Student's t times their deviation times sqrt(1/n + 1/further). None with
 /// fewer than two runs seen, or none to come.
 pub fn prediction(seen: &[f64], further: usize, probability: f64) -> Option<(f64, f64)> {
-    let n = seen.len();
-    if n < 2 || further == 0 {
-        return None;
-    }
-    let centre = mean(seen)?;
-    let variance = seen.iter().map(|v| (v - centre).powi(2)).sum::<f64>() / (n - 1) as f64;
-    let t = StudentsT::new(0.0, 1.0, (n - 1) as f64).ok()?.inverse_cdf(0.5 + probability / 2.0);
-    let half = t * (variance * (1.0 / n as f64 + 1.0 / further as f64)).sqrt();
-    half.is_finite().then_some((centre - half, centre + half))
+    Student::of_further(seen, further).map(|s| s.interval(probability))
 }
 
 #[cfg(test)]

@@ -97,7 +97,9 @@ impl Headers {
         }
         let syn = c.syn_acks.contains(&p.number);
         let at = |n: u64| c.starts.get(n.min(c.starts.len() as u64 - 1) as usize).copied().unwrap_or(0);
-        let blocks: Vec<(u32, u32)> = a.sacked().map(|(first, end)| (at(first), at(end))).collect();
+        let duplicate = a.duplicate().filter(|n| *n < a.next).map(|n| (n, n + 1));
+        let blocks: Vec<(u32, u32)> =
+            duplicate.into_iter().chain(a.sacked()).map(|(first, end)| (at(first), at(end))).collect();
         let options = options(p.size - 8 * blocks.len() as u32, syn, &blocks);
         let ports = (port(p.from.0), port(a.flow));
         Tcp {

@@ -1,5 +1,6 @@
 //! The event log: one JSON object on each line.
 
+use anabranch_engine::TransmissionCause;
 use serde::{Deserialize, Serialize};
 
 /// One line of the event log. Times `t` are seconds of virtual time; sizes are bytes; `path` counts a flow's paths from
@@ -213,8 +214,30 @@ pub enum Why {
     Reported,
     /// T3 expired.
     Timeout,
-    /// Neither: a copy, a probe, a chunk bundled because it was due anyway.
+    /// To provoke an answer.
+    Probe,
+    /// It filled a packet of retransmissions.
+    Bundled,
+    /// A copy beside one in flight.
+    Copy,
+    /// The path that held it was left.
+    Moved,
+    /// None of these.
     Other,
+}
+
+impl From<TransmissionCause> for Why {
+    fn from(cause: TransmissionCause) -> Why {
+        match cause {
+            TransmissionCause::First => Why::Other,
+            TransmissionCause::Reports => Why::Reported,
+            TransmissionCause::Timer => Why::Timeout,
+            TransmissionCause::Probe => Why::Probe,
+            TransmissionCause::Bundled => Why::Bundled,
+            TransmissionCause::Copy => Why::Copy,
+            TransmissionCause::Moved => Why::Moved,
+        }
+    }
 }
 
 /// Why a packet was really lost.

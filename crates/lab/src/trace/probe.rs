@@ -3,7 +3,7 @@
 use super::line::{Line, Why, WindowChange};
 use super::tracer::{Shared, lock, seconds};
 use crate::metrics::STAGE;
-use anabranch_base::Instant;
+use anabranch_base::{Instant, Tsn};
 use anabranch_engine::{Association, PathStats};
 use anabranch_policy::asks::Counter;
 use anabranch_policy::registry::Hook;
@@ -18,6 +18,8 @@ pub(super) struct Sending {
     pub windows: Vec<(u64, Option<u64>)>,
     /// What there was before it.
     pub offer: Offer,
+    /// Why each of its chunks leaves, by TSN.
+    pub causes: Vec<(u32, Why)>,
 }
 
 /// What the path scheduler has to choose from.
@@ -57,11 +59,6 @@ impl Probe {
             }
             let Some(before) = self.paths.get_mut(i) else { continue };
             let why = change(before.as_ref(), &p);
-            if let Some(loss) = noticed(before.as_ref(), &p)
-                && let Some(slot) = state.flows.get_mut(self.flow).and_then(|f| f.last_loss.get_mut(i))
-            {
-                *slot = loss;
-            }
             if differs(before.as_ref(), &p) {
                 state.files.log(&Line::Path {
                     t: seconds(now),
@@ -89,8 +86,9 @@ impl Probe {
         };
     }
 
-    /// To be called for each packet that the association hands out, before it is sent.
-    pub fn sending(&mut self, a: &Association) {
+    /// To be called for each packet that the association hands out, before it is sent, with the TSNs in it.
+    pub fn sending(&mut self, a: &Association, tsns: impl Iterator<Item = u32>) {
+        let causes = tsns.filter_map(|tsn| Some((tsn, a.sent_chunk(Tsn(tsn))?.cause.into()))).collect();
         let now: Vec<Counter> =
             a.policy_counters().filter(|(hook, _)| *hook == Hook::Retransmission).map(|(_, c)| c).collect();
         let decided_by = decided(&self.counted, &now);
@@ -99,7 +97,7 @@ impl Probe {
         let mut state = lock(&self.shared);
         if let Some(f) = state.flows.get_mut(self.flow) {
             let offer = std::mem::take(&mut self.offer);
-            f.sending.push_back(Sending { decided_by, windows, offer });
+            f.sending.push_back(Sending { decided_by, windows, offer, causes });
         }
     }
 }

@@ -264,6 +264,8 @@ impl State {
                 new.push(number);
                 continue;
             }
+            let of_chunk = sending.causes.iter().find(|(tsn, _)| *tsn == number as u32).map(|(_, why)| *why);
+            let why = of_chunk.or(f.last_loss.get(was_on).copied()).unwrap_or(Why::Other);
             let dormant = sending.offer.dormant.then_some("dormant");
             again.push(Line::Retransmission {
                 t,
@@ -274,7 +276,7 @@ impl State {
                 segment: f.is_tcp.then_some(number),
                 transmission,
                 was_on,
-                why: f.last_loss.get(was_on).copied().unwrap_or(Why::Other),
+                why,
                 decided_by: sending.decided_by.or(dormant).map(str::to_owned),
                 windows: sending.windows.clone(),
             });

@@ -15,6 +15,10 @@ const THICKEST: f64 = 56.0;
 const OTHERS: usize = 7;
 /// Thickness of a lying bar.
 const LYING: f64 = 18.0;
+/// Shape of the first mark of what others measured.
+const FIRST_OTHER: usize = 2;
+/// How far the marks of several others stand apart, in pixels.
+const OTHER_APART: f64 = 6.0;
 
 #[derive(Clone, Debug, Default)]
 struct Bars {
@@ -24,8 +28,8 @@ struct Bars {
     colors: Vec<usize>,
     values: Vec<f64>,
     errors: Vec<(f64, f64)>,
-    /// What others measured, beside ours.
-    others: Vec<f64>,
+    /// What others measured, beside ours; each as the one of the plot's names at its place.
+    others: Vec<Vec<f64>>,
 }
 
 /// A bar for each category, or several beside or on top of each other. The value axis always holds zero.
@@ -41,8 +45,8 @@ pub struct BarPlot {
     sets: Vec<Bars>,
     notes: Annotations,
     emphasized: Option<usize>,
-    /// Name of what others measured.
-    others_name: String,
+    /// Names of what others measured.
+    others_names: Vec<String>,
     /// Name of the categories.
     x: String,
     decimals: usize,
@@ -63,7 +67,7 @@ impl BarPlot {
             sets: Vec::new(),
             notes: Annotations::default(),
             emphasized: None,
-            others_name: String::new(),
+            others_names: Vec::new(),
             x: String::new(),
             decimals: 1,
             stacked: false,
@@ -110,10 +114,20 @@ impl BarPlot {
         self
     }
     /// A mark at each bar for what others measured (standing bars that are not stacked), with its name for the legend.
+    /// Each name has a mark of its own.
     #[must_use]
     pub fn others(mut self, name: impl Into<String>, values: impl AsRef<[f64]>) -> Self {
-        self.others_name = name.into();
-        self.last(|s| s.others = values.as_ref().to_vec())
+        let name = name.into();
+        let place = self.others_names.iter().position(|n| *n == name).unwrap_or(self.others_names.len());
+        if place == self.others_names.len() {
+            self.others_names.push(name);
+        }
+        self.last(|s| {
+            s.others.resize(s.others.len().max(place + 1), Vec::new());
+            if let Some(slot) = s.others.get_mut(place) {
+                *slot = values.as_ref().to_vec();
+            }
+        })
     }
     /// The color number of the palette (eight, counted from zero).
     #[must_use]
@@ -188,8 +202,12 @@ impl BarPlot {
     fn scale(&self) -> Scale {
         let bars = (0..self.categories.len()).flat_map(|i| self.bars_of(i)).map(|b| b.2);
         let errors = self.sets.iter().filter(|_| !self.stacked).flat_map(|s| s.errors.iter().flat_map(|e| [e.0, e.1]));
-        let limits =
-            self.notes.limits.iter().map(|l| l.0).chain(self.sets.iter().flat_map(|s| s.others.iter().copied()));
+        let limits = self
+            .notes
+            .limits
+            .iter()
+            .map(|l| l.0)
+            .chain(self.sets.iter().flat_map(|s| s.others.iter().flatten().copied()));
         let data = extent(&self.axis, bars.chain(errors).chain(limits)).map(|(a, b)| (a.min(0.0), b.max(0.0)));
         let target = if self.lying { self.width / 110.0 } else { self.height / 45.0 };
         Scale::new(&self.axis, data, true, target as usize)
@@ -238,10 +256,13 @@ impl BarPlot {
 
     /// What others measured: at the edge of the bar, where it hides neither the error bar nor the label.
     fn draw_other(&self, c: &mut Canvas, category: usize, set: &Bars, edge: f64, scale: &Scale) {
-        let value = set.others.get(category).copied().filter(|_| !self.lying);
-        let Some((v, at)) = value.and_then(|v| Some((v, scale.at(v)?))) else { return };
-        let tip = format!("{}\n{}", self.others_name, self.axis.join(&fixed(v, self.decimals)));
-        c.series("o", OTHERS, false, &marker(2, edge, at, 4.0), Some(&tip));
+        for (i, (name, values)) in self.others_names.iter().zip(&set.others).enumerate() {
+            let value = values.get(category).copied().filter(|_| !self.lying);
+            let Some((v, at)) = value.and_then(|v| Some((v, scale.at(v)?))) else { continue };
+            let tip = format!("{name}\n{}", self.axis.join(&fixed(v, self.decimals)));
+            let beside = edge - OTHER_APART * i as f64;
+            c.series("o", OTHERS, false, &marker(FIRST_OTHER + i, beside, at, 4.0), Some(&tip));
+        }
     }
 
     fn outline(&self, across: f64, thick: f64, a: f64, b: f64) -> String {
@@ -298,9 +319,10 @@ impl BarPlot {
     fn keys(&self) -> Vec<Key> {
         let key = |s: &Bars| Key { name: s.name.clone(), color: s.color, glyph: Glyph::Area };
         let mut keys: Vec<Key> = self.sets.iter().map(key).collect();
-        if !self.stacked && !self.lying && self.sets.iter().any(|s| s.others.iter().any(|v| usable(*v))) {
-            let glyph = Glyph::Other;
-            keys.push(Key { name: self.others_name.clone(), color: OTHERS, glyph });
+        for (i, name) in self.others_names.iter().enumerate().filter(|_| !self.stacked && !self.lying) {
+            if self.sets.iter().any(|s| s.others.get(i).is_some_and(|o| o.iter().any(|v| usable(*v)))) {
+                keys.push(Key { name: name.clone(), color: OTHERS, glyph: Glyph::Other(FIRST_OTHER + i) });
+            }
         }
         keys
     }

@@ -24,7 +24,7 @@ pub(super) enum Glyph {
     },
     Area,
     /// A mark of others at a bar.
-    Other,
+    Other(usize),
 }
 
 /// One entry of the legend.
@@ -95,7 +95,7 @@ fn glyph(c: &mut Canvas, key: &Key, x: f64, y: f64) {
         Glyph::Point { hollow } => {
             c.series(if hollow { "o" } else { "p" }, key.color, false, &marker(key.color, x + 11.0, y, 4.0), None);
         }
-        Glyph::Other => c.series("o", key.color, false, &marker(2, x + 11.0, y, 4.0), None),
+        Glyph::Other(shape) => c.series("o", key.color, false, &marker(shape, x + 11.0, y, 4.0), None),
         Glyph::Area => c.series("f", key.color, false, &format!("M{} {}h12v10h-12z", px(x + 5.0), px(y - 5.0)), None),
     }
 }

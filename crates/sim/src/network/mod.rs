@@ -62,7 +62,7 @@ pub struct Network<X> {
     /// Boxes without a packet.
     spare: Vec<Parcel<X>>,
     names: Vec<String>,
-    observer: Option<Box<dyn Observer<X>>>,
+    observers: Vec<Box<dyn Observer<X>>>,
 }
 
 /// Aligned to the lines of a cache: with many links, fetching them is what a packet costs.
@@ -147,7 +147,7 @@ impl<X: Clone + Send + 'static> Network<X> {
             out: Vec::new(),
             spare: Vec::new(),
             names: topology.nodes.iter().map(|n| n.name.clone()).collect(),
-            observer: None,
+            observers: Vec::new(),
         })
     }
 
@@ -221,23 +221,23 @@ impl<X: Clone + Send + 'static> Network<X> {
         self.now
     }
 
-    /// From now on shows every packet to `observer`, which replaces the one before. Costs time in proportion to the
-    /// number of links.
+    /// From now on shows every packet to `observer`, after those before it. Costs time in proportion to the number of
+    /// links.
     pub fn observe(&mut self, observer: Box<dyn Observer<X>>) {
         self.links.iter_mut().for_each(|l| l.link.record());
-        self.observer = Some(observer);
+        self.observers.push(observer);
     }
 
-    /// The observer, as what it is.
+    /// The first observer that is an `O`.
     pub fn observer_mut<O: Observer<X>>(&mut self) -> Option<&mut O> {
-        (self.observer.as_mut()?.as_mut() as &mut dyn Any).downcast_mut()
+        self.observers.iter_mut().find_map(|o| (o.as_mut() as &mut dyn Any).downcast_mut())
     }
 
     /// Runs until `until` inclusive, or until nothing is left to happen.
     pub fn run_until(&mut self, until: Instant) {
         while let Some((at, wake)) = self.events.pop_until(until) {
             self.now = self.now.max(at);
-            if self.observer.is_some() {
+            if !self.observers.is_empty() {
                 self.settle();
             }
             match Wake::of(wake) {
@@ -257,21 +257,20 @@ impl<X: Clone + Send + 'static> Network<X> {
             notices.extend(link.take_notices().map(|n| (LinkId(i as u32), n)));
         }
         notices.sort_by_key(|(_, n)| n.at);
-        let Some(observer) = &mut self.observer else { return };
         for (id, n) in &notices {
             let what = n.dropped.map_or(What::Dequeued, What::Dropped);
             if let Some(packet) = n.payload.packet() {
-                observer.observe(Event { at: n.at, place: Place::Link(*id), what, packet });
+                show(&mut self.observers, &Event { at: n.at, place: Place::Link(*id), what, packet });
             }
         }
     }
 
     #[inline]
     fn tell(&mut self, place: Place, what: What, parcel: &Parcel<X>) {
-        if let Some(observer) = &mut self.observer
+        if !self.observers.is_empty()
             && let Some(packet) = parcel.packet()
         {
-            observer.observe(Event { at: self.now, place, what, packet });
+            show(&mut self.observers, &Event { at: self.now, place, what, packet });
         }
     }
 
@@ -414,13 +413,17 @@ impl<X: Clone + Send + 'static> Network<X> {
         self.sent += 1;
         let source = packet.source;
         let Some(link) = self.routes.first(source) else { return };
-        if self.observer.is_some()
+        if !self.observers.is_empty()
             && let Some(host) = self.routes.host(source)
         {
             self.tell(Place::Node(host), What::Sent, &parcel);
         }
         self.enter(link, parcel);
     }
+}
+
+fn show<X: 'static>(observers: &mut [Box<dyn Observer<X>>], e: &Event<'_, X>) {
+    observers.iter_mut().for_each(|o| o.observe(Event { ..*e }));
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use super::{connect, sender, sink};
 use anabranch_base::{Duration, Instant, Rate};
 use anabranch_sim::traffic::{Emission, Kind, Source};
-use anabranch_sim::transport::tcp::{Recovery, SackRule, Supply, TcpConfig};
+use anabranch_sim::transport::tcp::{Congestion, Recovery, SackRule, Supply, TcpConfig};
 use anabranch_sim::{Jitter, Limit, LinkConfig, LossConfig};
 use proptest::prelude::*;
 
@@ -45,15 +45,30 @@ fn config() -> impl Strategy<Value = TcpConfig> {
         Just(Recovery::NewReno),
         Just(Recovery::Sack(SackRule::Pipe)),
         Just(Recovery::Sack(SackRule::Rfc6675)),
+        Just(Recovery::Rack),
+        Just(Recovery::Rack),
     ];
-    (recovery, any::<bool>(), any::<bool>(), 1u32..60, 1u8..4).prop_map(|(recovery, rfc, delayed, window, blocks)| {
-        let config = if rfc { TcpConfig::rfc(recovery) } else { TcpConfig::ns2(recovery) };
-        TcpConfig {
-            delayed_ack: delayed.then_some(Duration::from_millis(100)),
-            sack_blocks: blocks,
-            ..config.with_window(window)
-        }
-    })
+    let options = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    (recovery, 0u8..3, any::<bool>(), options, 1u32..60, 1u8..4).prop_map(
+        |(recovery, rules, delayed, (cubic, prr, tail_probe, quick_ack, nagle), window, blocks)| {
+            let config = match rules {
+                0 => TcpConfig::ns2(recovery),
+                1 => TcpConfig::rfc(recovery),
+                _ => TcpConfig { recovery, congestion: Congestion::Reno, ..TcpConfig::linux() },
+            };
+            let congestion = if cubic && config.is_selective() { Congestion::Cubic } else { Congestion::Reno };
+            TcpConfig {
+                congestion,
+                prr,
+                tail_probe,
+                quick_ack,
+                nagle,
+                delayed_ack: delayed.then_some(Duration::from_millis(100)),
+                sack_blocks: blocks,
+                ..config.with_window(window)
+            }
+        },
+    )
 }
 
 proptest! {

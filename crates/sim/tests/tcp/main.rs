@@ -1,7 +1,9 @@
 //! TCP as a whole: what it delivers over a bad network, how fast, and what it costs.
 
 mod allocations;
+mod cubic;
 mod delivery;
+mod rack;
 mod square_root;
 
 use anabranch_base::{Instant, RandomStream};

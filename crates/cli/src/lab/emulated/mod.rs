@@ -11,7 +11,7 @@ use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::metrics::FlowMetric;
 use anabranch_lab::run::{Emulated, run_one};
-use anabranch_lab::scenario::{Choice, Of, Point};
+use anabranch_lab::scenario::{Choice, Of, Point, Seeds};
 use drive::Ran;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -96,7 +96,7 @@ fn cases(args: &EmulateArgs) -> Result<Vec<Case>, Failure> {
     for what in &args.what {
         let mut e: Experiment = find(what)?;
         super::run::set(&mut e, &args.set)?;
-        let e = e.chosen(Choice { quick: false, seeds: args.seeds }).map_err(Failure::usage)?;
+        let e = e.chosen(Choice { quick: false, seeds: args.seeds.map(Seeds::up_to) }).map_err(Failure::usage)?;
         for (s, mut point) in at::points(&e, "--at", &args.at)? {
             // What could have been at best is the simulator's business.
             point.plan.measures.retain(|m| !matches!(&m.of, Of::Flow(_, FlowMetric::Framed(of)) if of.is_bound()));

@@ -4,8 +4,8 @@ use crate::path::Path;
 use anabranch_base::{PathId, PathSet};
 use core::ops::{Deref, DerefMut};
 
-/// How much of a path's view a change can show in. The view is made anew to that extent; debug builds check that the rest
-/// of it still holds.
+/// How much of a path's view a change can show in. The view is made anew to that extent; debug builds check now and then
+/// that the rest of it still holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::association) enum Shown {
     /// Timers, pace, counters: no view has them.

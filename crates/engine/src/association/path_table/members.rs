@@ -3,6 +3,7 @@
 use crate::association::Association;
 use crate::event::{Event, PathReason};
 use crate::path::{FirstWindow, LocalId, Origin, Path, PathTimer, initial_window};
+use crate::repair::TransmissionCause;
 use anabranch_base::{Instant, PathId};
 use anabranch_policy::view::{FrameErrors, PathState};
 use std::net::SocketAddr;
@@ -306,7 +307,7 @@ impl Association {
     pub(in crate::association) fn leave_path(&mut self, now: Instant, id: PathId, to: PathState, reason: PathReason) {
         let was_active = self.paths.get(id.index()).is_some_and(|p| p.state() == PathState::Active);
         self.set_path_state(now, id, to, reason);
-        self.empty_path(now, id);
+        self.empty_path(now, id, TransmissionCause::Moved);
         if self.paths.iter().all(|p| !p.timers.runs(PathTimer::T3)) {
             // The timer that watched over withdrawn acknowledgements is gone with the path.
             self.mark_reneged(now);

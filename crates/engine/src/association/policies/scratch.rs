@@ -19,6 +19,7 @@ pub(in crate::association) struct Lent(Option<Box<Scratch>>);
 
 impl Deref for Lent {
     type Target = Scratch;
+    #[inline]
     fn deref(&self) -> &Scratch {
         static NOTHING: Scratch = Scratch::EMPTY;
         self.0.as_deref().unwrap_or(&NOTHING)
@@ -26,6 +27,7 @@ impl Deref for Lent {
 }
 
 impl DerefMut for Lent {
+    #[inline]
     fn deref_mut(&mut self) -> &mut Scratch {
         self.0.get_or_insert_default()
     }

@@ -18,6 +18,8 @@ pub(crate) struct Views {
     paths: Vec<PathView>,
     timeouts: Vec<TimeoutLog>,
     board: Board,
+    #[cfg(debug_assertions)]
+    looks: u32,
 }
 
 impl Views {
@@ -68,7 +70,8 @@ impl Views {
         if !paths.touched().is_none() || policies.ask(Asks::BOARD) {
             self.make_anew(paths, policies);
         }
-        debug_assert!(self.are_fresh(paths, policies), "a view shows what is no longer so");
+        #[cfg(debug_assertions)]
+        self.compare(paths, policies);
     }
 
     /// Makes anew what was touched.
@@ -129,6 +132,17 @@ impl Views {
         }
     }
 
+    /// Holds what is shown against what is so. Not at every look: that would double what tests take, and a mark that is
+    /// forgotten is forgotten at each of thousands of looks.
+    #[cfg(debug_assertions)]
+    fn compare(&mut self, paths: &PathTable, policies: &Policies) {
+        const EVERY: u32 = 13;
+        self.looks = self.looks.wrapping_add(1);
+        let due = cfg!(test) || self.looks.is_multiple_of(EVERY);
+        assert!(!due || self.are_fresh(paths, policies), "a view shows what is no longer so");
+    }
+
+    #[cfg(debug_assertions)]
     fn are_fresh(&self, paths: &PathTable, policies: &Policies) -> bool {
         let (mtu, quality) = (paths.mtu(), quality(policies));
         self.paths.len() == paths.len()

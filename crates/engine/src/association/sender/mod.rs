@@ -15,6 +15,7 @@ use crate::association::path_table::PathTable;
 use crate::association::policies::set::Policies;
 use crate::config::AssocConfig;
 use crate::lazy_box::LazyBox;
+use crate::repair::{LossLog, LostCopy, SentChunk, TransmissionCause};
 use crate::stats::AbandonedStats;
 use crate::tx::carried::UsableRate;
 use crate::tx::groups::Groups;
@@ -36,7 +37,11 @@ pub(in crate::association) struct Sender {
     board: Scoreboard,
     peer_window: PeerWindow,
     gaps: GapMemory,
-    copies_due: LazyBox<VecDeque<(u64, PathId)>>,
+    copies_due: LazyBox<VecDeque<(u64, PathId, TransmissionCause)>>,
+    /// Why a chunk that is in flight leaves again in the packet under construction.
+    further: TransmissionCause,
+    /// What was taken for lost, for a user who asked for it.
+    losses: Option<Box<LossLog>>,
     scheduler_wakeup: Option<Instant>,
     redundancy_wakeup: Option<Instant>,
     scheduler_blocked: bool,
@@ -91,6 +96,8 @@ impl Sender {
             peer_window: PeerWindow::default(),
             gaps: GapMemory::default(),
             copies_due: LazyBox::empty(),
+            further: TransmissionCause::Copy,
+            losses: None,
             scheduler_wakeup: None,
             redundancy_wakeup: None,
             scheduler_blocked: false,
@@ -323,6 +330,23 @@ impl Sender {
     /// A packet is about to be built.
     pub fn begin_packet(&mut self) {
         self.window_spent = false;
+        self.further = TransmissionCause::Copy;
+    }
+
+    /// What was taken for lost is noted from now on, or no longer.
+    pub fn note_losses(&mut self, wanted: bool) {
+        self.losses = wanted.then(Box::default);
+    }
+
+    /// What was taken for lost since the last call.
+    pub fn take_losses(&mut self) -> Vec<LostCopy> {
+        self.losses.as_mut().map(|l| l.take()).unwrap_or_default()
+    }
+
+    /// What is known of a chunk that is not acknowledged.
+    pub fn sent_chunk(&self, tsn: Tsn) -> Option<SentChunk> {
+        let c = self.board.get(self.board.extend(tsn))?;
+        Some(SentChunk { cause: c.cause, transmissions: c.transmissions, class: c.class })
     }
 
     /// Did the packet that was built last take what room there was for new data? Once.

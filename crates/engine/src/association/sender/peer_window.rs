@@ -5,6 +5,7 @@ use crate::association::Association;
 use crate::association::policies::set::Policies;
 use crate::path::PathTimer;
 use crate::path::flight::CopyRef;
+use crate::repair::TransmissionCause;
 use anabranch_base::{Instant, PathId};
 
 /// One chunk that the window has no room for.
@@ -183,7 +184,7 @@ impl Association {
                 list.extend(p.flight.copies_since(since));
             }
             for c in &list {
-                self.copy_lost(now, path, &CopyRef { ..*c }, false);
+                self.copy_lost(now, path, &CopyRef { ..*c }, TransmissionCause::Probe);
             }
             list.clear();
             self.scratch.copies = list;

@@ -42,6 +42,20 @@ fn each_mistake_has_its_line() {
         ("kind = \"value\"\naverage = [\"q\"]\nprinted = 1", "does not sweep `q`; it sweeps k, l"),
         ("kind = \"ordering\"\nkey = \"k\"\norder = [\"a\", \"c\"]", "has no `k` of c; it has a, b"),
         ("kind = \"value\"\nscenario = \"t\"\naverage = [\"k\"]\nprinted = 1", "there is no scenario `t`"),
+        ("kind = \"value\"\naverage = [\"k\"]\nprinted = 1\nprinted-runs = 0", "`printed-runs` is 1 or more"),
+        (
+            "kind = \"increasing\"\nover = \"k\"\nprinted-runs = 1",
+            "`printed-runs` says nothing in a claim of kind `increasing`",
+        ),
+        ("kind = \"value\"\naverage = [\"k\"]\nprinted = 1\nconditional = { on = \"x\" }", "needs the sweep `key`"),
+        (
+            "kind = \"value\"\naverage = [\"k\"]\nprinted = 1\nconditional = { on = \"x\", scenario = \"t\", key = \"l\" }",
+            "`conditional`: there is no scenario `t`",
+        ),
+        (
+            "kind = \"value\"\naverage = [\"k\"]\nprinted = 1\nconditional = { on = \"x\", key = \"q\" }",
+            "`q` needs two values or more in scenario `s`",
+        ),
         ("kind = \"bound\"\naverage = [\"k\"]", "needs `above`, `below`, `at-least` or `at-most`"),
         ("kind = \"bound\"\naverage = [\"k\"]\nabove = nan", "must be finite"),
     ] {
@@ -49,6 +63,48 @@ fn each_mistake_has_its_line() {
         assert!(said.contains(expected), "{text}: {said}");
     }
     assert!(complaint("kind = \"value\"\nmetric = \"z\"\nprinted = 1").contains("does not measure `z`"));
+}
+
+#[test]
+fn formulas_inequalities_variations_and_percentiles() {
+    let base = "metric = \"m\"\n";
+    let formula = "kind = \"formula\"\nover = \"l\"\naverage = [\"k\"]\ntolerance = 5\n";
+    let variation = "kind = \"variation\"\nover = \"l\"\nat = { k = \"a\" }\n";
+    let value = "kind = \"value\"\naverage = [\"k\"]\nat = { l = \"1 %\" }\nprinted = 1\n";
+    for fine in [
+        format!("{formula}formula = \"x / sqrt(l)\"\nconstants = {{ x = \"10mbit\" }}"),
+        format!("{variation}below = 3\nunit = \"%\""),
+        format!("{value}percentile = 99.9"),
+        format!("{value}median-of-maxima = true"),
+    ] {
+        assert_eq!(complaint(&format!("{base}{fine}")), "", "{fine}");
+    }
+    for (text, expected) in [
+        (format!("{formula}formula = \"x / sqrt(l)\""), "`formula`: it knows no `x`; it knows l, sqrt"),
+        (format!("{formula}formula = \"1 +\""), "`formula`: it needs a number, a name or `(`, not the end"),
+        (format!("{formula}formula = \"k\""), "knows no `k`"),
+        (formula.to_owned(), "a claim of kind `formula` needs `formula`"),
+        (
+            "kind = \"formula\"\nover = \"k\"\nat = { l = \"1 %\" }\ntolerance = 5\nformula = \"2 * k\"".to_owned(),
+            "`k` of a is no number",
+        ),
+        (format!("{formula}formula = \"x\"\nconstants = {{ x = \"fast\" }}"), "`constants`: `x` needs a number"),
+        (format!("{formula}formula = \"l\"\nconstants = {{ l = 3 }}"), "sweeps `l` itself"),
+        (variation.to_owned(), "a claim of kind `variation` needs `above`"),
+        (format!("{variation}below = 3\nunit = \"ms\""), "`a variation` has no unit, which `ms` cannot show"),
+        ("kind = \"inequality\"\naverage = [\"k\", \"l\"]\nthan = \"z\"".to_owned(), "does not measure `z`"),
+        ("kind = \"inequality\"\naverage = [\"k\", \"l\"]".to_owned(), "needs `than`"),
+        (
+            "kind = \"inequality\"\naverage = [\"k\", \"l\"]\nthan = \"m\"\nfactor = 0".to_owned(),
+            "`factor` is a number above 0",
+        ),
+        (format!("{value}percentile = 100"), "`percentile` lies between 0 and 100"),
+        (format!("{value}percentile = 50\nmedian-of-maxima = true"), "`percentile` says nothing"),
+        (format!("{value}percentile = 50\nprinted-runs = 1"), "`printed-runs` says nothing"),
+    ] {
+        let said = complaint(&format!("{base}{text}"));
+        assert!(said.contains(expected), "{text}: {said}");
+    }
 }
 
 #[test]

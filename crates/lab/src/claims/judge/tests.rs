@@ -1,5 +1,5 @@
 use super::*;
-use crate::claims::ClaimFile;
+use crate::claims::{ClaimFile, to_csv};
 use crate::results::{Metric, Row};
 
 /// One key `k` with values a, b, c; each seed's value is given per point, plus what all points of a seed share.
@@ -25,7 +25,7 @@ fn claim(text: &str) -> Claim {
 const RISING: [[f64; 4]; 3] = [[100.0, 100.1, 99.9, 100.0], [110.0, 110.1, 110.0, 109.9], [115.0, 115.1, 115.0, 114.9]];
 
 fn verdict(points: [[f64; 4]; 3], text: &str) -> (Verdict, String) {
-    let j = judge_one(&claim(text), &results(Form::Full, points));
+    let j = judge_one(&claim(text), &results(Form::Full, points), &[]);
     (j.verdict.unwrap(), j.reason)
 }
 
@@ -119,7 +119,7 @@ fn equality_supports_at_least_and_not_greater_but_nothing_strict() {
 fn only_the_full_form_gives_verdicts() {
     let c = claim("kind = \"increasing\"\nover = \"k\"");
     for form in [Form::Quick, Form::Custom] {
-        let j = judge_one(&c, &results(form, RISING));
+        let j = judge_one(&c, &results(form, RISING), &[]);
         assert_eq!(j.verdict, None);
         assert!(to_csv(&[j]).lines().nth(1).unwrap().starts_with("X,none,increasing,"));
     }
@@ -132,20 +132,24 @@ fn what_is_missing_is_not_testable_and_says_so() {
     assert!(reason.contains("no complete runs at k z"), "{reason}");
     let c = "[[claim]]\nid = \"X\"\nsays = \"x\"\nkind = \"not-testable\"\nreason = \"a wish\"";
     let c = toml::from_str::<ClaimFile>(c).unwrap().claims.remove(0);
-    let j = judge_one(&c, &results(Form::Full, RISING));
+    let j = judge_one(&c, &results(Form::Full, RISING), &[]);
     assert_eq!((j.verdict, j.reason.as_str()), (Some(Verdict::NotTestable), "a wish"));
 }
 
 #[test]
 fn the_file_has_one_line_for_each_claim() {
     let c = claim("kind = \"increasing\"\nover = \"k\"\nnote = \"two, really\"");
-    let csv = to_csv(&judge(&[c], &results(Form::Full, RISING)));
+    let csv = to_csv(&judge(&[c], &results(Form::Full, RISING), &[]));
     let lines: Vec<&str> = csv.lines().collect();
-    assert_eq!(lines[0], "id,verdict,printed,ours,ci_low,ci_high,note");
+    assert_eq!(
+        lines[0],
+        "id,verdict,printed,ours,ci_low,ci_high,note,p,run_low,run_high,run_p,reference,reference_low,reference_high"
+    );
     let fields: Vec<&str> = lines[1].split(',').collect();
     assert_eq!(&fields[..3], ["X", "reproduced", "increasing"]);
     assert_eq!(fields[3].split("; ").count(), 2);
-    assert!(lines[1].ends_with("two, really\""));
+    let (_, p) = lines[1].split_once("two, really\",").expect("the note");
+    assert_eq!(p.split(',').map(|f| f.split("; ").count()).collect::<Vec<_>>(), [2, 1, 1, 1, 1, 1, 1], "{p}");
 }
 
 /// The table of `results` as scenario `s`, and the other points as scenario `t`, which lists its values the other way round.
@@ -168,7 +172,7 @@ fn scenarios_are_compared_point_by_point_and_seed_by_seed() {
     };
     // A tenth less at every point; seeds differ by far more.
     let less = RISING.map(|p| p.map(|v| v - 10.0));
-    let of = |c: &Claim, r: &Results| judge_one(c, r);
+    let of = |c: &Claim, r: &Results| judge_one(c, r, &[]);
     let j = of(&equal(15.0), &two(RISING, less));
     assert_eq!(j.verdict, Some(Verdict::Reproduced), "{}", j.reason);
     let steps: Vec<_> = j.steps.iter().map(|s| (s.what.as_str(), s.ours.mean, s.ours.seeds)).collect();
@@ -193,7 +197,7 @@ fn printed_numbers_are_for_machines() {
     let compare = "over = \"k\"\nvalues = [\"b\", \"c\"]\n\
                    compare = { key = \"k\", a = \"b\", b = \"a\", as = \"advantage\" }\nunit = \"%\"";
     let printed = |text: &str| {
-        let csv = to_csv(&judge(&[claim(text)], &results(Form::Full, RISING)));
+        let csv = to_csv(&judge(&[claim(text)], &results(Form::Full, RISING), &[]));
         let fields: Vec<String> = csv.lines().nth(1).unwrap().split(',').map(str::to_owned).collect();
         (fields[2].clone(), fields.iter().any(|f| f.contains("in %: ")))
     };

@@ -229,6 +229,10 @@ const fn word(why: Why) -> &'static str {
     match why {
         Why::Reported => "reported missing",
         Why::Timeout => "timeout",
+        Why::Probe => "probe",
+        Why::Bundled => "bundled",
+        Why::Copy => "copy",
+        Why::Moved => "moved",
         Why::Other => "other",
     }
 }

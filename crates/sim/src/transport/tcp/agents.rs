@@ -206,7 +206,7 @@ impl Flow {
     fn acknowledge<X>(&self, cx: &mut Context<'_, X>, flow: u32, header: u32) {
         if let Some((source, peer)) = self.back {
             let ack = self.receiver.acknowledgement(flow);
-            let size = header + 8 * ack.sacked().count() as u32;
+            let size = header + 8 * ack.block_count();
             cx.send(Packet::new(source, peer, size, Body::Tcp(Segment::Ack(ack))));
         }
     }
@@ -225,6 +225,12 @@ impl TcpSink {
             return self.first.receiver.delivered() + self.closed.0;
         }
         self.flows().map(|f| f.receiver.delivered()).sum::<u64>() + self.closed.0
+    }
+
+    /// Has everything of connection `flow`, which has begun, been delivered?
+    pub fn is_complete(&self, flow: u32) -> bool {
+        let of = if flow == 0 { Some(&self.first) } else { self.others.get(&flow) };
+        of.is_none_or(|f| f.receiver.is_complete())
     }
 
     /// What came, over all connections.

@@ -2,6 +2,7 @@
 
 use super::MAX_BLOCKS;
 use super::RtoConfig;
+use super::quick_ack::LONGEST;
 use anabranch_base::Duration;
 
 /// How losses are repaired.
@@ -15,6 +16,17 @@ pub enum Recovery {
     NewReno,
     /// Selective acknowledgements.
     Sack(SackRule),
+    /// Selective acknowledgements, and time decides what is lost (RFC 8985).
+    Rack,
+}
+
+/// How the congestion window grows and falls.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Congestion {
+    /// By one segment each round trip, and to a half (RFC 5681).
+    Reno,
+    /// By a cubic function of time, and to 0.7 (RFC 9438).
+    Cubic,
 }
 
 /// Which rules a SACK sender follows.
@@ -31,6 +43,16 @@ pub enum SackRule {
 pub struct TcpConfig {
     /// How losses are repaired.
     pub recovery: Recovery,
+    /// How the congestion window grows and falls. [`Congestion::Cubic`] needs selective acknowledgements.
+    pub congestion: Congestion,
+    /// CUBIC's first slow start ends when round trips become longer (HyStart++, RFC 9406).
+    pub hystart: bool,
+    /// Rack: how much leaves in a recovery follows what arrives (PRR, RFC 9937), or else the window falls at once.
+    pub prr: bool,
+    /// Rack: a segment leaves after two round trips without an acknowledgement (RFC 8985 §7).
+    pub tail_probe: bool,
+    /// CUBIC gives way to new flows (RFC 9438 §4.7).
+    pub fast_convergence: bool,
     /// Bytes of payload of a full segment.
     pub segment: u32,
     /// Bytes of headers on each segment and acknowledgement; a SACK block adds 8.
@@ -49,8 +71,14 @@ pub struct TcpConfig {
     pub halve_flight: bool,
     /// The most segments a NewReno sender sends on one acknowledgement in recovery; `None` as many as fit.
     pub recovery_burst: Option<u32>,
+    /// What an application writes in small pieces waits while a small segment is not acknowledged (Nagle's algorithm);
+    /// off, as games and remote shells have it (`TCP_NODELAY`).
+    pub nagle: bool,
     /// The longest an acknowledgement waits for a second segment; `None` acknowledges each at once.
     pub delayed_ack: Option<Duration>,
+    /// As Linux delays: `delayed_ack` is the shortest wait, which grows with the gaps between segments, and nothing
+    /// waits at the start of a connection and after anything out of order.
+    pub quick_ack: bool,
     /// SACK blocks in an acknowledgement, up to [`MAX_BLOCKS`]; sent to a SACK sender only.
     pub sack_blocks: u8,
     /// The time-out.
@@ -66,6 +94,11 @@ impl TcpConfig {
         let ms = Duration::from_millis;
         TcpConfig {
             recovery,
+            congestion: Congestion::Reno,
+            hystart: true,
+            prr: true,
+            tail_probe: true,
+            fast_convergence: true,
             segment: 1_000,
             header: 40,
             window: 20,
@@ -75,9 +108,11 @@ impl TcpConfig {
             limited_transmit: true,
             halve_flight: false,
             recovery_burst: Some(2),
+            nagle: false,
             delayed_ack: None,
+            quick_ack: false,
             sack_blocks: MAX_BLOCKS as u8,
-            rto: RtoConfig { initial: ms(3_000), min: ms(200), max: ms(60_000), tick: ms(10) },
+            rto: RtoConfig { initial: ms(3_000), min: ms(200), max: ms(60_000), tick: ms(10), min_of_variation: false },
             keep_first_sent: false,
         }
     }
@@ -88,6 +123,11 @@ impl TcpConfig {
         let ms = Duration::from_millis;
         TcpConfig {
             recovery,
+            congestion: Congestion::Reno,
+            hystart: true,
+            prr: true,
+            tail_probe: true,
+            fast_convergence: true,
             segment: 1_448,
             header: 52,
             window: 1 << 20,
@@ -97,11 +137,51 @@ impl TcpConfig {
             limited_transmit: true,
             halve_flight: true,
             recovery_burst: None,
+            nagle: false,
             delayed_ack: Some(ms(100)),
+            quick_ack: false,
             sack_blocks: MAX_BLOCKS as u8,
-            rto: RtoConfig { initial: ms(1_000), min: ms(1_000), max: ms(60_000), tick: ms(1) },
+            rto: RtoConfig {
+                initial: ms(1_000),
+                min: ms(1_000),
+                max: ms(60_000),
+                tick: ms(1),
+                min_of_variation: false,
+            },
             keep_first_sent: false,
         }
+    }
+
+    /// What Linux does by default: CUBIC with HyStart, RACK-TLP and PRR, a time-out at least 200 ms above the round
+    /// trip, acknowledgements delayed by 40 ms and more, but not at the start. Segments and windows as
+    /// [`rfc`](Self::rfc) has them.
+    pub const fn linux() -> Self {
+        let ms = Duration::from_millis;
+        let rfc = TcpConfig::rfc(Recovery::Rack);
+        TcpConfig {
+            congestion: Congestion::Cubic,
+            halve_flight: false,
+            delayed_ack: Some(ms(40)),
+            quick_ack: true,
+            rto: RtoConfig { min: ms(200), max: ms(120_000), min_of_variation: true, ..rfc.rto },
+            ..rfc
+        }
+    }
+
+    /// The longest an acknowledgement waits.
+    pub(super) const fn longest_ack_delay(&self) -> Duration {
+        match self.delayed_ack {
+            Some(_) if self.quick_ack => LONGEST,
+            Some(wait) => wait,
+            None => Duration::ZERO,
+        }
+    }
+
+    /// With CUBIC in place of Reno.
+    #[must_use]
+    pub const fn with_cubic(mut self) -> Self {
+        self.congestion = Congestion::Cubic;
+        self
     }
 
     /// With delayed acknowledgements, as ns-2's `DelAck` sinks have them.
@@ -118,6 +198,11 @@ impl TcpConfig {
         self
     }
 
+    /// Does the receiver report what came out of order?
+    pub const fn is_selective(&self) -> bool {
+        matches!(self.recovery, Recovery::Sack(_) | Recovery::Rack)
+    }
+
     /// What is wrong with the values, in words for a user.
     ///
     /// # Errors
@@ -126,9 +211,11 @@ impl TcpConfig {
         if self.segment == 0 || self.window == 0 || self.initial_window == 0 {
             return Err("TCP needs segments of at least one byte and windows of at least one segment");
         }
-        if self.sack_blocks as usize > MAX_BLOCKS
-            || (self.sack_blocks == 0 && matches!(self.recovery, Recovery::Sack(_)))
-        {
+        let selective = self.is_selective();
+        if matches!(self.congestion, Congestion::Cubic) && !selective {
+            return Err("CUBIC needs a recovery with selective acknowledgements: sack, sack-pipe or rack");
+        }
+        if self.sack_blocks as usize > MAX_BLOCKS || (self.sack_blocks == 0 && selective) {
             return Err("an acknowledgement carries one to three SACK blocks");
         }
         let rto = &self.rto;

@@ -1,5 +1,6 @@
 //! The receiving end: what is there, and when to say so.
 
+use super::quick_ack::QuickAck;
 use super::runs::{Run, Runs};
 use super::{AckSegment, DataSegment, MAX_BLOCKS, TcpConfig};
 use crate::transport::FlowCounters;
@@ -15,7 +16,12 @@ pub struct Receiver {
     in_order: u64,
     end: Option<u64>,
     delay: Option<Duration>,
+    /// Linux's way of delaying.
+    quick: Option<QuickAck>,
     blocks: usize,
+    /// The latest segment, if it had come before and that is reported (RFC 2883).
+    duplicate: Option<u64>,
+    reports_duplicates: bool,
     /// When a delayed acknowledgement is due.
     due: Instant,
     /// Was the latest segment none that had come before?
@@ -26,14 +32,16 @@ pub struct Receiver {
 impl Receiver {
     /// Nothing received.
     pub fn new(config: &TcpConfig) -> Self {
-        let sack = matches!(config.recovery, super::Recovery::Sack(_));
         Receiver {
             next: 0,
             above: Runs::default(),
             in_order: 0,
             end: None,
             delay: config.delayed_ack,
-            blocks: if sack { usize::from(config.sack_blocks).min(MAX_BLOCKS) } else { 0 },
+            quick: config.delayed_ack.filter(|_| config.quick_ack).map(QuickAck::new),
+            duplicate: None,
+            reports_duplicates: matches!(config.recovery, super::Recovery::Rack),
+            blocks: if config.is_selective() { usize::from(config.sack_blocks).min(MAX_BLOCKS) } else { 0 },
             due: Instant::FAR,
             fresh: false,
             counters: FlowCounters::default(),
@@ -55,12 +63,21 @@ impl Receiver {
             !self.fill(segment)
         };
         self.fresh = !again;
+        self.duplicate = (again && self.reports_duplicates).then_some(number);
         if number > 0 {
             self.counters.count(now, segment.sent, segment.bytes, again);
         }
         // RFC 5681 §4.2: out of order, or filling a gap, at once; otherwise each second. The SYN does not wait.
-        let plain = number > 0 && number + 1 == self.next && self.above.is_empty();
-        match self.delay {
+        let plain = number > 0 && number + 1 == self.next && self.above.is_empty() && self.duplicate.is_none();
+        let delay = self.quick.as_mut().map_or(self.delay, |quick| {
+            if number == 0 {
+                quick.opened(now);
+            } else {
+                quick.segment(now, plain);
+            }
+            if plain && self.due == Instant::FAR { quick.wait() } else { None }
+        });
+        match delay {
             Some(wait) if plain && self.due == Instant::FAR => {
                 self.due = now + wait;
                 false
@@ -89,6 +106,19 @@ impl Receiver {
     /// The acknowledgement of now.
     pub fn acknowledgement(&self, flow: u32) -> AckSegment {
         let mut blocks = [(0, 0); MAX_BLOCKS];
+        let mut places = blocks.iter_mut().take(self.blocks);
+        if let Some(duplicate) = self.duplicate {
+            let report = if duplicate < self.next {
+                (0, u16::try_from(self.next - duplicate).unwrap_or(0))
+            } else {
+                (u16::try_from(duplicate - self.next).unwrap_or(0), 1)
+            };
+            if report != (0, 0)
+                && let Some(place) = places.next()
+            {
+                *place = report;
+            }
+        }
         if !self.above.is_empty() {
             let mut newest = [Run::default(); MAX_BLOCKS];
             for run in self.above.iter() {
@@ -102,7 +132,7 @@ impl Receiver {
                 let above = u16::try_from(run.first - self.next).ok()?;
                 Some((above, u16::try_from(run.end - run.first).unwrap_or(u16::MAX)))
             });
-            for (block, run) in blocks.iter_mut().take(self.blocks).zip(near) {
+            for (block, run) in places.zip(near) {
                 *block = run;
             }
         }

@@ -13,6 +13,8 @@ pub struct RtoConfig {
     pub max: Duration,
     /// Granularity of the clock.
     pub tick: Duration,
+    /// `min` bounds what is added to the round trip, and not their sum: Linux's `rto_min`.
+    pub min_of_variation: bool,
 }
 
 /// Estimator and back-off of one connection. Round trips are counted in whole ticks; the smoothed mean is kept in
@@ -60,7 +62,12 @@ impl Rto {
 
     /// The time-out now in force.
     pub fn timeout(&self) -> Duration {
-        let base = self.ticks.map_or(self.config.initial, |t| self.config.tick * t as u64);
+        let mut base = self.ticks.map_or(self.config.initial, |t| self.config.tick * t as u64);
+        if self.config.min_of_variation
+            && let Some(srtt) = self.srtt()
+        {
+            base = base.max(srtt + self.config.min);
+        }
         let backed_off = base.max(self.config.min) * u64::from(self.backoff);
         backed_off.min(self.config.max).max(self.config.tick * 2)
     }
@@ -97,7 +104,10 @@ mod tests {
     }
 
     fn rto(tick: u64) -> Rto {
-        Rto::new(RtoConfig { initial: ms(3_000), min: ms(200), max: ms(60_000), tick: ms(tick) }, Duration::ZERO)
+        Rto::new(
+            RtoConfig { initial: ms(3_000), min: ms(200), max: ms(60_000), tick: ms(tick), min_of_variation: false },
+            Duration::ZERO,
+        )
     }
 
     #[test]
@@ -110,6 +120,15 @@ mod tests {
         r.sample(Instant::ZERO, Instant::from_millis(180));
         // Error 8: mean 11, deviation 5 + (8 - 5) / 4 = 5.75.
         assert_eq!((r.timeout(), r.srtt()), (ms(340), Some(ms(110))));
+    }
+
+    #[test]
+    fn a_minimum_of_the_variation_is_added_to_the_round_trip() {
+        let config = RtoConfig { min_of_variation: true, ..rto(1).config };
+        let mut r = Rto::new(config, Duration::ZERO);
+        assert_eq!(r.timeout(), ms(3_000));
+        (0..50).for_each(|_| r.sample(Instant::ZERO, Instant::from_millis(30)));
+        assert_eq!((r.srtt(), r.timeout()), (Some(ms(30)), ms(230)));
     }
 
     #[test]

@@ -74,6 +74,16 @@ impl Runs {
         if run.first > from { Some(from) } else { self.runs.get(after + 1).map(|_| run.end) }
     }
 
+    /// The first stretch of segments within `from..end` that are missing.
+    pub fn gap(&self, from: u64, end: u64) -> Option<(u64, u64)> {
+        let after = self.runs.partition_point(|r| r.end <= from);
+        let (first, next) = match self.runs.get(after) {
+            Some(run) if run.first <= from => (run.end, self.runs.get(after + 1)),
+            run => (from, run),
+        };
+        (first < end).then(|| (first, next.map_or(end, |run| run.first.min(end))))
+    }
+
     /// How many segments there are from `from` on.
     pub fn count_from(&self, from: u64) -> u64 {
         self.runs.iter().map(|r| r.end.saturating_sub(r.first.max(from))).sum()
@@ -110,6 +120,9 @@ mod tests {
             prop_assert_eq!(runs.contains(probe), set.contains(&probe));
             let hole = set.last().and_then(|last| (probe..*last).find(|n| !set.contains(n)));
             prop_assert_eq!(runs.hole(probe), hole);
+            let gap = (probe..60).find(|n| !set.contains(n)).unwrap_or(60);
+            let end = (gap..60).find(|n| set.contains(n)).unwrap_or(60);
+            prop_assert_eq!(runs.gap(probe, 60), Some((gap, end)));
             prop_assert_eq!(runs.count_from(probe), set.range(probe..).count() as u64);
             runs.forget_below(cut);
             let left: Vec<u64> = runs.iter().flat_map(|r| r.first..r.end).collect();

@@ -97,8 +97,9 @@ impl Sender {
         }
         let duplicate = next == self.una;
         if !duplicate {
+            let acked = next - self.una;
             self.advance(now, next);
-            self.grow();
+            self.grow_by(now, acked);
             board.deaf = false;
         }
         match rule {

@@ -1,9 +1,12 @@
 //! The sending end: what Tahoe, Reno, NewReno and SACK have in common.
 
+use super::cubic::Cubic;
 use super::first_sent::FirstSent;
+use super::hystart::HyStart;
+use super::rack_recovery::ByTime;
 use super::sack::Scoreboard;
 use super::supply::{Data, Supply};
-use super::{AckSegment, DataSegment, Recovery, Rto, TcpConfig};
+use super::{AckSegment, Congestion, DataSegment, Recovery, Rto, TcpConfig};
 use anabranch_base::{Duration, Instant};
 
 /// Duplicate acknowledgements that mean a loss (RFC 5681 §3.2).
@@ -20,6 +23,8 @@ pub struct SenderCounters {
     pub fast_retransmits: u64,
     /// Losses noticed by the timer.
     pub timeouts: u64,
+    /// Tail loss probes (RFC 8985 §7).
+    pub probes: u64,
 }
 
 impl SenderCounters {
@@ -31,6 +36,7 @@ impl SenderCounters {
             again: self.again + other.again,
             fast_retransmits: self.fast_retransmits + other.fast_retransmits,
             timeouts: self.timeouts + other.timeouts,
+            probes: self.probes + other.probes,
         }
     }
 }
@@ -69,23 +75,31 @@ pub struct Sender {
     pub(super) data: Data,
     pub(super) rto: Rto,
     pub(super) board: Option<Box<Scoreboard>>,
+    pub(super) cubic: Option<Box<Cubic>>,
+    /// Until the first slow start is over.
+    pub(super) hystart: Option<Box<HyStart>>,
+    /// Of [`Recovery::Rack`].
+    by_time: Option<Box<ByTime>>,
     first_sent: Option<Box<FirstSent>>,
     flow: u32,
-    timer: Instant,
+    pub(super) timer: Instant,
     /// When there will be more to send.
-    wake: Instant,
+    pub(super) wake: Instant,
     /// The segment whose round trip is being measured, and when it left.
     timed: Option<(u64, Instant)>,
     /// Segments sent by limited transmit since the latest new acknowledgement.
-    limited: u64,
+    pub(super) limited: u64,
     done: Option<Instant>,
-    counters: SenderCounters,
+    pub(super) counters: SenderCounters,
 }
 
 impl Sender {
     /// Nothing sent. `phase` is where in a tick the connection's clock begins.
     pub fn new(config: TcpConfig, flow: u32, supply: Supply, phase: Duration) -> Self {
         let board = matches!(config.recovery, Recovery::Sack(_)).then(Box::default);
+        let cubic =
+            matches!(config.congestion, Congestion::Cubic).then(|| Box::new(Cubic::new(config.fast_convergence)));
+        let hystart = (cubic.is_some() && config.hystart).then(|| Box::new(HyStart::new()));
         Sender {
             una: 0,
             next: 0,
@@ -97,11 +111,14 @@ impl Sender {
             inflation: 0,
             phase: Phase::Open,
             partial_seen: false,
-            data: Data::new(supply, config.segment),
+            data: Data::new(supply, config.segment, config.nagle),
             rto: Rto::new(config.rto, phase),
             first_sent: config.keep_first_sent.then(Box::default),
             config,
             board,
+            cubic,
+            hystart,
+            by_time: matches!(config.recovery, Recovery::Rack).then(Box::default),
             flow,
             timer: Instant::FAR,
             wake: Instant::FAR,
@@ -114,15 +131,16 @@ impl Sender {
 
     /// Begins with the SYN.
     pub fn start(&mut self, now: Instant, out: &mut impl FnMut(DataSegment)) {
-        self.data.has(now, 1); // The application begins now, not when the connection is open.
+        self.data.begin(now);
         self.send_window(now, None, out);
+        self.with_by_time(|_, s| s.begins(now));
     }
 
     /// Takes an acknowledgement and sends what it allows.
     pub fn acknowledge(&mut self, now: Instant, ack: &AckSegment, out: &mut impl FnMut(DataSegment)) {
         // Nothing that was not sent can be acknowledged.
         let next = ack.next.min(self.max);
-        if next == self.una && self.una == self.max {
+        if next == self.una && self.una == self.max && self.by_time.is_none() {
             return; // A duplicate tells of a loss only while something is outstanding (RFC 5681 §2).
         }
         match self.config.recovery {
@@ -130,6 +148,7 @@ impl Sender {
             Recovery::Reno => self.reno(now, next, out),
             Recovery::NewReno => self.newreno(now, next, out),
             Recovery::Sack(rule) => self.sack(now, next, ack, rule, out),
+            Recovery::Rack => self.with_by_time(|sender, s| sender.by_time(now, next, ack, s, out)),
         }
         self.data.forget_below(self.una);
         if let Some(first) = &mut self.first_sent {
@@ -142,6 +161,9 @@ impl Sender {
 
     /// The time of [`next_timeout`](Self::next_timeout) has come.
     pub fn timeout(&mut self, now: Instant, out: &mut impl FnMut(DataSegment)) {
+        if self.by_time.is_some() {
+            return self.with_by_time(|sender, s| sender.timeout_by_time(now, s, out));
+        }
         if self.una < self.max && self.timer <= now {
             self.expire(now, out);
         }
@@ -157,9 +179,18 @@ impl Sender {
     /// When to call [`timeout`](Self::timeout).
     #[inline]
     pub fn next_timeout(&self) -> Option<Instant> {
-        let timer = if self.una < self.max { self.timer } else { Instant::FAR };
+        let alarm = self.by_time.as_ref().and_then(|s| s.alarm());
+        let timer = if self.una < self.max { alarm.unwrap_or(self.timer) } else { Instant::FAR };
         let next = timer.min(self.wake);
         (next != Instant::FAR).then_some(next)
+    }
+
+    /// Does a step of [`Recovery::Rack`].
+    fn with_by_time(&mut self, step: impl FnOnce(&mut Self, &mut ByTime)) {
+        if let Some(mut s) = self.by_time.take() {
+            step(self, &mut s);
+            self.by_time = Some(s);
+        }
     }
 
     fn expire(&mut self, now: Instant, out: &mut impl FnMut(DataSegment)) {
@@ -222,29 +253,6 @@ impl Sender {
         }
     }
 
-    /// Opens the window for an acknowledgement of something new, however much (RFC 5681 §3.1).
-    pub(super) fn grow(&mut self) {
-        if self.una == 1 {
-            self.cwnd = f64::from(self.config.initial_window); // The SYN.
-        } else if self.cwnd < self.ssthresh {
-            self.cwnd += 1.0;
-        } else {
-            self.cwnd += 1.0 / self.cwnd;
-        }
-    }
-
-    /// Halves; the window becomes half, or `window`.
-    pub(super) fn reduce(&mut self, window: Option<f64>) {
-        let half = if self.config.halve_flight {
-            (self.max - self.una).saturating_sub(self.limited) as f64 / 2.0
-        } else {
-            (self.cwnd + f64::from(self.inflation)).min(f64::from(self.config.window)) / 2.0
-        };
-        self.ssthresh = libm::floor(half).max(2.0);
-        let half = if self.config.halve_flight { self.ssthresh } else { half };
-        self.cwnd = window.unwrap_or(half);
-    }
-
     /// Is a third duplicate a new loss, and not the echo of one repaired (RFC 6582 §3.2 step 1)?
     pub(super) fn is_new_loss(&self) -> bool {
         self.una > self.recover || self.una == 1
@@ -275,11 +283,15 @@ impl Sender {
             self.next += 1;
             left -= 1;
         }
+        if self.cubic.is_some() {
+            let waits = self.next >= end && self.has_next(now);
+            self.window_limits(now, waits);
+        }
     }
 
     /// Is there something to send at `next`? If not yet, sees to it that the sender is woken.
     pub(super) fn has_next(&mut self, now: Instant) -> bool {
-        let has = self.data.has(now, self.next);
+        let has = self.data.has(now, self.next, self.una);
         if !has {
             self.wake = self.data.next_at().unwrap_or(Instant::FAR);
         }
@@ -287,7 +299,7 @@ impl Sender {
     }
 
     /// RFC 5681 §4.1.
-    fn restart_after_silence(&mut self, now: Instant) {
+    pub(super) fn restart_after_silence(&mut self, now: Instant) {
         if self.una == self.max
             && self.timer <= now
             && let Some(window) = self.config.restart_window
@@ -320,6 +332,9 @@ impl Sender {
         if !again {
             self.max = number + 1;
             self.timed.get_or_insert((number, now));
+        }
+        if let Some(hystart) = &mut self.hystart {
+            hystart.leaves(number, now);
         }
         let (bytes, last) = (self.data.bytes(number), self.data.is_last(number));
         let sent = self.first_sent.as_mut().map_or(now, |f| f.leaves(number, now));

@@ -12,7 +12,7 @@ pub enum Supply {
     /// So many bytes, then the transfer is done.
     Finite(u64),
     /// What a generator makes, when it says so. Each emission begins a segment of its own and is sent at once if the
-    /// window allows (no Nagle algorithm).
+    /// window allows, unless [`TcpConfig::nagle`](super::TcpConfig::nagle) lets small ones wait for more.
     Source(Box<dyn Source>),
 }
 
@@ -33,6 +33,8 @@ struct Stream {
     source: Box<dyn Source>,
     pending: Option<Emission>,
     ended: bool,
+    /// Nagle's algorithm: bytes that wait to be cut.
+    waiting: Option<u64>,
     /// Segments cut so far, the SYN included.
     cut: u64,
     /// Sizes of segments that are not full and may still be sent again.
@@ -40,7 +42,7 @@ struct Stream {
 }
 
 impl Data {
-    pub fn new(supply: Supply, segment: u32) -> Self {
+    pub fn new(supply: Supply, segment: u32, nagle: bool) -> Self {
         let segment = segment.max(1);
         let feed = match supply {
             Supply::Endless => Feed::Endless,
@@ -50,19 +52,27 @@ impl Data {
                 Feed::Finite(count, last as u32)
             }
             Supply::Source(source) => {
-                Feed::Source(Box::new(Stream { source, pending: None, ended: false, cut: 1, short: BTreeMap::new() }))
+                let (waiting, short) = (nagle.then_some(0), BTreeMap::new());
+                Feed::Source(Box::new(Stream { source, pending: None, ended: false, waiting, cut: 1, short }))
             }
         };
         Data { segment, feed }
     }
 
-    /// Is there a segment `number` by now?
+    /// The application begins now, not when the connection is open.
+    pub fn begin(&mut self, now: Instant) {
+        if let Feed::Source(stream) = &mut self.feed {
+            stream.pull(now);
+        }
+    }
+
+    /// Is there a segment `number` by now? What lies below `una` has been acknowledged.
     #[inline]
-    pub fn has(&mut self, now: Instant, number: u64) -> bool {
+    pub fn has(&mut self, now: Instant, number: u64, una: u64) -> bool {
         match &mut self.feed {
             Feed::Endless => true,
             Feed::Finite(count, _) => number <= *count,
-            Feed::Source(stream) => stream.has(now, number, self.segment),
+            Feed::Source(stream) => stream.has(now, number, una, self.segment),
         }
     }
 
@@ -89,7 +99,7 @@ impl Data {
         match &self.feed {
             Feed::Endless => false,
             Feed::Finite(count, _) => number == *count,
-            Feed::Source(stream) => stream.ended && number + 1 == stream.cut,
+            Feed::Source(stream) => stream.ended && number + 1 == stream.cut && stream.waiting.unwrap_or(0) == 0,
         }
     }
 
@@ -113,20 +123,54 @@ impl Data {
 }
 
 impl Stream {
-    fn has(&mut self, now: Instant, number: u64, segment: u32) -> bool {
+    /// Sees to it that the next emission is known.
+    fn pull(&mut self, now: Instant) {
+        if self.pending.is_none() && !self.ended {
+            self.source.advance(now, &mut self.pending);
+            self.ended = self.pending.is_none();
+        }
+    }
+
+    fn has(&mut self, now: Instant, number: u64, una: u64, segment: u32) -> bool {
         while self.cut <= number {
-            if self.pending.is_none() && !self.ended {
-                self.source.advance(now, &mut self.pending);
-                self.ended = self.pending.is_none();
+            let full = u64::from(segment);
+            if self.waiting.is_some() {
+                if !self.cut_one(now, una, full) {
+                    return false;
+                }
+                continue;
             }
+            self.pull(now);
             let Some(emission) = self.pending.take_if(|e| e.at <= now) else { return false };
-            let count = emission.size.div_ceil(u64::from(segment));
-            let last = emission.size - count.saturating_sub(1) * u64::from(segment);
+            let count = emission.size.div_ceil(full);
+            let last = emission.size - count.saturating_sub(1) * full;
             self.cut += count;
-            if count > 0 && last < u64::from(segment) {
+            if count > 0 && last < full {
                 self.short.insert(self.cut - 1, last as u32);
             }
         }
+        true
+    }
+
+    /// Nagle's algorithm (RFC 1122 §4.2.3.4) as Minshall and Linux have it: a segment that is not full waits while
+    /// another such is not acknowledged.
+    fn cut_one(&mut self, now: Instant, una: u64, full: u64) -> bool {
+        let mut waiting = self.waiting.unwrap_or(0);
+        while waiting < full {
+            self.pull(now);
+            let Some(emission) = self.pending.take_if(|e| e.at <= now) else { break };
+            waiting += emission.size;
+        }
+        let short_is_out = self.short.last_key_value().is_some_and(|(n, _)| *n >= una);
+        let bytes = if waiting < full && short_is_out { 0 } else { waiting.min(full) };
+        self.waiting = Some(waiting - bytes);
+        if bytes == 0 {
+            return false;
+        }
+        if bytes < full {
+            self.short.insert(self.cut, bytes as u32);
+        }
+        self.cut += 1;
         true
     }
 }
@@ -139,28 +183,47 @@ mod tests {
 
     #[test]
     fn a_transfer_ends_with_a_short_segment() {
-        let mut d = Data::new(Supply::Finite(2_500), 1_000);
-        let sizes: Vec<u32> = (0..9).map_while(|n| d.has(Instant::ZERO, n).then(|| d.bytes(n))).collect();
+        let mut d = Data::new(Supply::Finite(2_500), 1_000, false);
+        let sizes: Vec<u32> = (0..9).map_while(|n| d.has(Instant::ZERO, n, 0).then(|| d.bytes(n))).collect();
         assert_eq!(sizes, [0, 1_000, 1_000, 500]);
         assert!(d.is_last(3) && !d.is_last(2));
-        let mut exact = Data::new(Supply::Finite(2_000), 1_000);
-        assert!(exact.has(Instant::ZERO, 2) && !exact.has(Instant::ZERO, 3) && exact.bytes(2) == 1_000);
-        let mut nothing = Data::new(Supply::Finite(0), 1_000);
-        assert!(!nothing.has(Instant::ZERO, 1) && nothing.is_last(0));
+        let mut exact = Data::new(Supply::Finite(2_000), 1_000, false);
+        assert!(exact.has(Instant::ZERO, 2, 0) && !exact.has(Instant::ZERO, 3, 0) && exact.bytes(2) == 1_000);
+        let mut nothing = Data::new(Supply::Finite(0), 1_000, false);
+        assert!(!nothing.has(Instant::ZERO, 1, 0) && nothing.is_last(0));
     }
 
     #[test]
     fn a_generator_is_cut_by_emission() {
         let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(1_500), size: 1_500 });
-        let mut d = Data::new(Supply::Source(cbr.build(1, "cbr")), 1_000);
-        assert!(d.has(Instant::ZERO, 2) && !d.has(Instant::ZERO, 3));
+        let mut d = Data::new(Supply::Source(cbr.build(1, "cbr")), 1_000, false);
+        assert!(d.has(Instant::ZERO, 2, 0) && !d.has(Instant::ZERO, 3, 0));
         assert_eq!(d.next_at(), Some(Instant::from_millis(1_000)));
-        assert!(d.has(Instant::from_millis(1_000), 4) && !d.has(Instant::from_millis(1_000), 5));
+        assert!(d.has(Instant::from_millis(1_000), 4, 0) && !d.has(Instant::from_millis(1_000), 5, 0));
         assert_eq!([1, 2, 3, 4].map(|n| d.bytes(n)), [1_000, 500, 1_000, 500]);
         d.forget_below(3);
         let file = TrafficConfig::Bulk(Bulk { size: 700, total: Some(1_000) });
-        let mut d = Data::new(Supply::Source(file.build(1, "file")), 1_000);
-        assert!(d.has(Instant::ZERO, 2) && !d.has(Instant::ZERO, 3) && d.is_last(2));
+        let mut d = Data::new(Supply::Source(file.build(1, "file")), 1_000, false);
+        assert!(d.has(Instant::ZERO, 2, 0) && !d.has(Instant::ZERO, 3, 0) && d.is_last(2));
         assert_eq!([d.bytes(1), d.bytes(2)], [700, 300]);
+    }
+
+    #[test]
+    fn small_writes_wait_while_a_small_segment_is_out() {
+        // 300 bytes each 10 ms.
+        let cbr = TrafficConfig::Cbr(Cbr { rate: Rate::from_bytes_per_sec(30_000), size: 300 });
+        let mut d = Data::new(Supply::Source(cbr.build(1, "cbr")), 1_000, true);
+        let ms = Instant::from_millis;
+        assert!(d.has(ms(0), 1, 1) && !d.has(ms(0), 2, 1));
+        assert!(!d.has(ms(20), 2, 1), "600 bytes wait");
+        assert_eq!(d.next_at(), Some(ms(30)));
+        // A full segment does not, nor what is left when the first is acknowledged.
+        assert!(d.has(ms(40), 2, 1) && !d.has(ms(40), 3, 1));
+        assert!(d.has(ms(40), 3, 2));
+        assert_eq!([1, 2, 3].map(|n| d.bytes(n)), [300, 1_000, 200]);
+        let file = TrafficConfig::Bulk(Bulk { size: 700, total: Some(1_900) });
+        let mut d = Data::new(Supply::Source(file.build(1, "file")), 1_000, true);
+        assert!(d.has(Instant::ZERO, 2, 1) && d.is_last(2) && !d.is_last(1));
+        assert_eq!([d.bytes(1), d.bytes(2)], [1_000, 900]);
     }
 }

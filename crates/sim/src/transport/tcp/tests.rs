@@ -213,6 +213,8 @@ fn each_transfer_has_a_connection_of_its_own() {
 
 #[test]
 fn nonsense_is_refused() {
+    assert_eq!(TcpConfig::linux().check(), Ok(()));
+    assert!(TcpConfig::ns2(Recovery::NewReno).with_cubic().check().is_err());
     assert_eq!(TcpConfig::rfc(Recovery::NewReno).check(), Ok(()));
     assert!(TcpConfig::ns2(Recovery::Reno).with_window(0).check().is_err());
     let mut config = TcpConfig::ns2(Recovery::Sack(SackRule::Pipe));

@@ -6,6 +6,7 @@ use crate::association::policies::facts::Facts;
 use crate::event::PathReason;
 use crate::path::PathTimer;
 use crate::path::flight::CopyRef;
+use crate::repair::TransmissionCause;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId, PathSet};
 use anabranch_policy::Asks;
@@ -53,7 +54,7 @@ impl Association {
             match self.judge(path, c, sack, &facts) {
                 Verdict::Waiting => {}
                 Verdict::Lost => {
-                    lost += self.copy_lost(now, path, c, true);
+                    lost += self.copy_lost(now, path, c, TransmissionCause::Reports);
                     highest = highest.max(c.tsn);
                 }
                 Verdict::LostAt(t) => {
@@ -115,11 +116,20 @@ impl Association {
         verdict
     }
 
-    /// Takes a lost copy off its path; marks the chunk when it was the last. Answers its payload bytes.
-    pub(in crate::association) fn copy_lost(&mut self, now: Instant, path: PathId, c: &CopyRef, fast: bool) -> u64 {
+    /// Takes a lost copy off its path; marks the chunk when it was the last, to be sent for the reason `why`. Answers its
+    /// payload bytes.
+    pub(in crate::association) fn copy_lost(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        c: &CopyRef,
+        why: TransmissionCause,
+    ) -> u64 {
+        let fast = why == TransmissionCause::Reports;
         let Some(chunk) = self.sender.board.get_mut(c.tsn) else { return 0 };
-        if chunk.copies.remove(path, c.tx_seq).is_none() {
-            return 0;
+        let Some(copy) = chunk.copies.remove(path, c.tx_seq) else { return 0 };
+        if let Some(log) = &mut self.sender.losses {
+            log.note(chunk.header.tsn, copy.sent_at, path);
         }
         let len = chunk.len();
         chunk.fast_retransmitted |= fast;
@@ -130,7 +140,7 @@ impl Association {
             if fast { p.counters.lost_by_report += 1 } else { p.counters.lost_by_timeout += 1 }
         }
         if last {
-            self.sender.board.mark(c.tsn, now);
+            self.sender.board.mark(c.tsn, now, why);
         }
         len
     }
@@ -156,6 +166,9 @@ impl Association {
         let new_episode = kind == LossKind::Timeout || self.policies.recovery.begins(&loss);
         let e = LossEvent { path, kind, bytes, new_episode };
         let cause = self.policies.loss_cause.classify(&cx, &e);
+        if let Some(log) = &mut self.sender.losses {
+            log.name(path, cause);
+        }
         let to = p.congestion.judge_loss(&cx, path, &e, cause);
         if let Some(followed) = p.followed_mut().filter(|_| new_episode) {
             followed.stop_timing();
@@ -202,11 +215,11 @@ impl Association {
         self.note_expired(path);
         if !self.sender.copies_due.is_empty() {
             // What is sent again by T3 needs no probe beside it.
-            self.sender.copies_due.retain(|(_, p)| *p != path);
+            self.sender.copies_due.retain(|(_, p, _)| *p != path);
         }
         let lost = match self.policies.timer.overdue(&v) {
             Some(overdue) => self.give_up_overdue(now, path, overdue),
-            None => self.empty_path(now, path),
+            None => self.empty_path(now, path, TransmissionCause::Timer),
         };
         self.look_for_black_holes(now);
         self.mark_reneged(now);
@@ -219,13 +232,13 @@ impl Association {
     }
 
     /// Takes every copy off a path; chunks without another copy are marked. Answers the bytes.
-    pub(in crate::association) fn empty_path(&mut self, now: Instant, path: PathId) -> u64 {
+    pub(in crate::association) fn empty_path(&mut self, now: Instant, path: PathId, why: TransmissionCause) -> u64 {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
         if let Some(p) = self.paths.get(path.index()) {
             list.extend(p.flight.copies());
         }
-        let lost = list.iter().map(|c| self.copy_lost(now, path, c, false)).sum();
+        let lost = list.iter().map(|c| self.copy_lost(now, path, c, why)).sum();
         list.clear();
         self.scratch.copies = list;
         if let Some(p) = self.paths.get_mut(path.index()) {
@@ -251,7 +264,7 @@ impl Association {
                 return true;
             }
             lost.extend(c.last_path.map(|p| (p, c.len())));
-            self.sender.board.mark(*tsn, now);
+            self.sender.board.mark(*tsn, now, TransmissionCause::Reports);
             false
         });
         self.sender.gaps.withdrawn = list;
@@ -267,7 +280,7 @@ impl Association {
         }
         let list: Vec<u64> = self.sender.board.iter().filter(|(_, c)| c.reneged).map(|(t, _)| t).collect();
         for t in list {
-            self.sender.board.mark(t, now);
+            self.sender.board.mark(t, now, TransmissionCause::Timer);
         }
     }
 
@@ -329,7 +342,7 @@ impl Association {
             Probe::Newest => self.queue_probe(path),
             Probe::MarkNewest(n) => {
                 let list: Vec<CopyRef> = self.paths[path.index()].flight.copies().rev().take(usize::from(n)).collect();
-                let lost = list.iter().map(|c| self.copy_lost(now, path, c, true)).sum();
+                let lost = list.iter().map(|c| self.copy_lost(now, path, c, TransmissionCause::Reports)).sum();
                 if lost > 0 {
                     self.react(now, path, LossKind::FastRetransmit, lost);
                     self.adjust_coupling(now);
@@ -351,6 +364,6 @@ impl Association {
         if !p.congestion.has_room(p.flight.bytes()) {
             p.expiry.allow_probe();
         }
-        self.sender.copies_due.push_back((c.tsn, path));
+        self.sender.copies_due.push_back((c.tsn, path, TransmissionCause::Probe));
     }
 }

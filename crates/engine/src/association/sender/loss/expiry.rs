@@ -3,6 +3,7 @@
 use crate::association::Association;
 use crate::path::PathTimer;
 use crate::path::flight::Packet;
+use crate::repair::TransmissionCause;
 use anabranch_base::{Duration, Instant, PathId, Tsn};
 
 /// Reports of duplicates that one SACK is read for.
@@ -46,12 +47,12 @@ impl Association {
             let old = |q: &Packet| now.since(q.sent_at) >= overdue;
             first == Some(c.tx_seq) || p.flight.packet(c.tx_seq).is_none_or(old)
         }));
-        let lost = list.iter().map(|c| self.copy_lost(now, path, c, false)).sum();
+        let lost = list.iter().map(|c| self.copy_lost(now, path, c, TransmissionCause::Timer)).sum();
         list.clear();
         self.scratch.copies = list;
         let Some(p) = self.paths.get_mut(path.index()) else { return lost };
         if !p.expiry.spare(p.flight.packets()) {
-            return lost + self.empty_path(now, path);
+            return lost + self.empty_path(now, path, TransmissionCause::Timer);
         }
         p.timers.stop(PathTimer::TailProbe);
         p.timers.start_t3(now + rto);

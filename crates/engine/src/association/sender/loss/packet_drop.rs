@@ -15,6 +15,7 @@ use crate::association::Association;
 use crate::association::control::What;
 use crate::association::receive::Source;
 use crate::path::flight::CopyRef;
+use crate::repair::TransmissionCause;
 use anabranch_base::{Instant, PathId, Tsn};
 use anabranch_policy::loss_cause::LossKind;
 use anabranch_policy::view::PathState;
@@ -100,7 +101,7 @@ impl Association {
         if len != header + all || bytes.len() < needed || bytes.get(..needed) != c.payload.get(..needed) {
             return None;
         }
-        let lost = self.copy_lost(now, copy.path, &CopyRef { tx_seq: copy.tx_seq, tsn }, true);
+        let lost = self.copy_lost(now, copy.path, &CopyRef { tx_seq: copy.tx_seq, tsn }, TransmissionCause::Reports);
         (lost > 0).then_some((copy.path, lost))
     }
 }

@@ -4,6 +4,7 @@
 
 use crate::association::Association;
 use crate::path::{Origin, Path, PathTimer};
+use crate::repair::TransmissionCause;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::{Duration, Instant, PathId};
@@ -100,6 +101,7 @@ impl Association {
             return false;
         }
         self.make_room_for_copies(now, id);
+        self.sender.further = TransmissionCause::Probe;
         self.stats.retransmissions += self.scratch.packet.len() as u64;
         self.emit_data(now, id, out);
         true
@@ -113,6 +115,7 @@ impl Association {
         let fresh = self.scratch.packet.len();
         self.repeat_into(now, id, size);
         self.make_room_for_copies(now, id);
+        self.sender.further = TransmissionCause::Probe;
         for i in fresh..self.scratch.packet.len() {
             if let Some(tsn) = self.scratch.packet.get(i).copied() {
                 self.account(now, tsn, id, false);
@@ -151,7 +154,7 @@ impl Association {
                 c.copies.iter().find(|l| l.path == id).map(|l| crate::path::flight::CopyRef { tx_seq: l.tx_seq, tsn });
             match oldest {
                 Some(copy) => {
-                    self.copy_lost(now, id, &copy, false);
+                    self.copy_lost(now, id, &copy, TransmissionCause::Probe);
                 }
                 None => self.scratch.packet.retain(|t| *t != tsn),
             }

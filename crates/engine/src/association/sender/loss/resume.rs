@@ -3,6 +3,7 @@
 
 use crate::association::Association;
 use crate::path::Path;
+use crate::repair::TransmissionCause;
 use anabranch_base::{Duration, Instant, PathId};
 use anabranch_policy::view::PathState;
 
@@ -75,7 +76,7 @@ impl Association {
             let age = now.since(sent_at);
             let overtaken = sent_at < answered;
             if overtaken && age > usual || age >= rto {
-                self.copy_lost(now, id, c, false);
+                self.copy_lost(now, id, c, TransmissionCause::Timer);
             } else if overtaken {
                 again = again.or(Some(sent_at + usual + TICK));
             }
@@ -100,7 +101,7 @@ impl Association {
         let idle = |p: &Path| p.id() == id || p.state() == PathState::Active || p.flight.packets() == 0;
         for i in 0..self.paths.len() {
             if self.paths.get(i).is_some_and(|p| !idle(p)) {
-                self.empty_path(now, PathId(i as u8));
+                self.empty_path(now, PathId(i as u8), TransmissionCause::Moved);
             }
         }
     }

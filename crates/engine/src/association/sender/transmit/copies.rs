@@ -2,6 +2,7 @@
 
 use crate::association::Association;
 use crate::association::policies::facts::Facts;
+use crate::repair::TransmissionCause;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::Instant;
@@ -18,13 +19,14 @@ impl Association {
 
     #[inline(never)]
     fn transmit_copy(&mut self, now: Instant, out: &mut Transmit) -> bool {
-        while let Some((tsn, path)) = self.sender.copies_due.used().and_then(VecDeque::pop_front) {
+        while let Some((tsn, path, why)) = self.sender.copies_due.used().and_then(VecDeque::pop_front) {
             let open = self.paths.get(path.index()).is_some_and(|p| p.has_window(now)) && self.paths.usable().has(path);
             let live =
                 self.sender.board.get(tsn).is_some_and(|c| c.state == ChunkState::Outstanding && !c.copies.is_full());
             if open && live {
                 self.scratch.packet.clear();
                 self.scratch.packet.push(tsn);
+                self.sender.further = why;
                 self.emit_data(now, path, out);
                 return true;
             }
@@ -70,6 +72,7 @@ impl Association {
             }
             if let Some(blame) = moved {
                 self.take_off_paths(now, tsn, blame);
+                self.sender.further = TransmissionCause::Moved;
             }
             self.ask_late_paths(now, tsn);
             self.scratch.packet.clear();

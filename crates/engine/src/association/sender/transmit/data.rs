@@ -6,6 +6,7 @@ use crate::association::policies::facts::Facts;
 use crate::association::transmit::start_packet;
 use crate::path::PathTimer;
 use crate::path::rate::DeliveredAtSend;
+use crate::repair::TransmissionCause;
 use crate::transmit::Transmit;
 use crate::tx::scoreboard::{Chunk, ChunkState, LiveCopy};
 use anabranch_base::{Instant, PathId, PathSet};
@@ -129,6 +130,7 @@ impl Association {
             let len = self.paths.chunk_len(chunk.payload.len());
             let fits = size + len <= most && !chunk.copies.is_full();
             if chunk.state == ChunkState::Outstanding && fits && !self.scratch.packet.contains(&c.tsn) {
+                self.sender.further = TransmissionCause::Bundled;
                 size += len;
                 self.scratch.packet.push(c.tsn);
             }
@@ -251,12 +253,14 @@ impl Association {
         p.counters.data_sent += len;
         self.sender.user_data_at = Some(now);
         if again {
+            let why = if chunk.state == ChunkState::Outstanding { self.sender.further } else { chunk.cause };
+            self.stats.repairs.count(why);
             p.counters.data_retransmitted += len;
         } else {
             self.stats.chunks_sent[usize::from(chunk.header.flags.unordered)] += 1;
             self.sender.groups.taken(chunk.group, len);
         }
-        self.sender.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 });
+        self.sender.board.on_sent(tsn, LiveCopy { path, tx_seq, sent_at: now, misses: 0 }, self.sender.further);
     }
 
     /// Encodes the booked packet, adds a SACK when it fits, starts timers.

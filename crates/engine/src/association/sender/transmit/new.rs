@@ -5,6 +5,7 @@ use crate::association::policies::facts::{self, Facts};
 use crate::association::sender::give_up::is_partial;
 use crate::association::{Association, Undelivered};
 use crate::message::SendOptions;
+use crate::repair::TransmissionCause;
 use crate::settings::Nagle;
 use crate::transmit::Transmit;
 use crate::tx::send_queue::Fragment;
@@ -221,7 +222,7 @@ impl Association {
         }
         let tsn = self.sender.board.extend(chunk.tsn);
         self.take_for_packet(now, tsn, path, true);
-        self.sender.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p)));
+        self.sender.copies_due.extend(paths.without(path).iter().map(|p| (tsn, p, TransmissionCause::Copy)));
         packet.on = Some(path);
         facts.note_taking(path, &self.paths, &self.sender, &self.policies);
         self.settle_sent(facts, Settled::Sent { tsn: chunk.tsn, path, len: chunk.len });
