@@ -23,7 +23,13 @@ import sys
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SOURCES = os.path.join(ROOT, "crates/engine/src/association")
 SACK, OUT = "on_sack", "poll"
-WAYS = [("DATA in", "on_data"), ("a SACK in", SACK), ("the next packet out", OUT), ("T3", "on_t3"), ("a message", "send")]
+WAYS = [
+    ("DATA in", "on_data"),
+    ("a SACK in", SACK),
+    ("the next packet out", OUT),
+    ("T3", "on_t3"),
+    ("a message", "send"),
+]
 
 
 def body_from(text, at):
