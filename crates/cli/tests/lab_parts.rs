@@ -71,8 +71,8 @@ fn shards_that_are_merged_are_the_whole_byte_for_byte() {
         let mut words = vec!["merge".to_owned(), "small.toml".to_owned(), "--out".to_owned(), merged.clone()];
         for number in 1..=of {
             let (shard, out) = (format!("{number}/{of}"), format!("part{number}of{of}"));
-            let told = ends_well(&lab(dir.path(), &["run", "small.toml", "--shard", &shard, "--out", &out]));
-            assert!(told.contains("of 30 runs are in") && told.contains("lab merge small.toml --from"), "{told}");
+            let said = ends_well(&lab(dir.path(), &["run", "small.toml", "--shard", &shard, "--out", &out]));
+            assert!(said.contains("of 30 runs are in") && said.contains("lab merge small.toml --from"), "{said}");
             assert!(!dir.path().join(&out).join("results.csv").exists());
             if number == of {
                 // Without the last one some are missing, and are named.
@@ -120,9 +120,9 @@ fn some_points_and_seeds_are_those_of_the_whole() {
 #[test]
 fn a_plan_says_how_many_runs_and_about_how_long() {
     let dir = tempfile::tempdir().expect("a folder");
-    let told = ends_well(&lab(dir.path(), &["plan", "small.toml", "--points", "loss=1%", "--jobs", "1"]));
-    assert!(told.starts_with("small") && told.contains("2 points x    5 seeds =      10 runs  about "), "{told}");
-    assert!(told.lines().last().is_some_and(|l| l.starts_with("all") && l.ends_with(" with 1 at a time")), "{told}");
+    let said = ends_well(&lab(dir.path(), &["plan", "small.toml", "--points", "loss=1%", "--jobs", "1"]));
+    assert!(said.starts_with("small") && said.contains("2 points x    5 seeds =      10 runs  about "), "{said}");
+    assert!(said.lines().last().is_some_and(|l| l.starts_with("all") && l.ends_with(" with 1 at a time")), "{said}");
     assert!(!dir.path().join("results").exists(), "nothing was written");
 }
 

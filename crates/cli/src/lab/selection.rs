@@ -96,7 +96,7 @@ impl Selection {
         PathBuf::from(format!("results/{}{suffix}", of.experiment.name))
     }
 
-    /// What stands in the manifest.
+    /// The manifest of its results.
     ///
     /// # Errors
     /// A scenario that makes no network.
