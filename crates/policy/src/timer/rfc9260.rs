@@ -119,7 +119,10 @@ mod tests {
         let ticking = built(&POLICY, "tick=4,karn=0", 0);
         assert_eq!(ticking.timed(), Timed::Repeated);
         let at = ticking.arm(&s.cx(), &s.paths[0], Arm::Started);
-        assert!(at.as_nanos() % ms(4).as_nanos() == 0 && at >= s.now + ms(1_000) && at < s.now + ms(1_004), "{at:?}");
+        assert!(
+            at.as_nanos().is_multiple_of(ms(4).as_nanos()) && at >= s.now + ms(1_000) && at < s.now + ms(1_004),
+            "{at:?}"
+        );
         s.now = Instant::from_millis(4_001);
         assert_eq!(ticking.arm(&s.cx(), &s.paths[0], Arm::Started), Instant::from_millis(5_004));
     }
