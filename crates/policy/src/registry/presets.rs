@@ -103,10 +103,7 @@ pub(super) const PRESETS: &[Preset] = &[
     Preset {
         name: "lksctp",
         summary: "Linux's SCTP of the 2.6 kernels, as Petlund et al. 2009 measured it; one path.",
-        choices: &[
-            (Hook::RetransmissionOrder, "bundle_outstanding"),
-            (Hook::Timer, "rfc9260:rto_initial=3000"),
-        ],
+        choices: &[(Hook::RetransmissionOrder, "bundle_outstanding"), (Hook::Timer, "rfc9260:rto_initial=3000")],
     },
     Preset {
         name: "freebsd",
@@ -116,10 +113,7 @@ pub(super) const PRESETS: &[Preset] = &[
     Preset {
         name: "freebsd-efr",
         summary: "FreeBSD's SCTP with its early fast retransmit; one path.",
-        choices: &[
-            (Hook::LossTimer, "early_fast_retransmit:initial=750"),
-            (Hook::Timer, "rfc9260:rto_initial=3000"),
-        ],
+        choices: &[(Hook::LossTimer, "early_fast_retransmit:initial=750"), (Hook::Timer, "rfc9260:rto_initial=3000")],
     },
     Preset {
         name: "thin",
