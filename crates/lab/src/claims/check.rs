@@ -33,7 +33,7 @@ impl Claim {
         all().map_err(|what: String| ClaimError { id: self.id.clone(), what })
     }
 
-    /// The numbers of all parts are in one column.
+    /// The numbers of all parts share a column.
     fn one_unit(parts: &[Claim], scenarios: &[Shape<'_>]) -> Result<(), String> {
         let unit = |c: &Claim| {
             if matches!(c.kind, Kind::Ordering | Kind::Formula) {
