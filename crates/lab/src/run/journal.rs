@@ -151,7 +151,7 @@ impl Journal {
     /// Makes sure that all is on the disk.
     ///
     /// # Errors
-    /// As [`Journal::add`].
+    /// The disk is full, or the file cannot be written for another reason.
     pub fn sync(&mut self) -> Result<(), JournalError> {
         self.unsynced = 0;
         self.file.sync_data().map_err(|source| JournalError::Write { path: self.path.clone(), source })
