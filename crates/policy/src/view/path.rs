@@ -38,7 +38,7 @@ pub struct FrameErrors {
 /// One path as its policies see it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PathView {
-    /// Index into [`AssocView::paths`].
+    /// Index into [`AssocView::paths`](super::AssocView::paths).
     pub id: PathId,
     /// Number of the local interface.
     pub local: u16,
