@@ -173,8 +173,8 @@ fn timeouts_of_a_thin_path_are_early_and_linear() {
     }
 }
 
-/// What left, when, while a transfer lost some of its packets.
-fn thick_transfer(p: &Profile) -> Vec<(Instant, Vec<u32>)> {
+/// What left, and how long after the first packet, while a transfer lost some of its packets.
+fn thick_transfer(p: &Profile) -> Vec<(Duration, Vec<u32>)> {
     let mut b = bench(11, policies(p, 1), &links()[..1]);
     let mut flow = Flow::new(Side::Client, 0, 1_000);
     let mut seen = 0;
@@ -186,7 +186,9 @@ fn thick_transfer(p: &Profile) -> Vec<(Instant, Vec<u32>)> {
     flow.transfer(&mut b, 600, ms(60_000)).expect("arrives");
     let p = b.path(Side::Client, 0).counters;
     assert!(p.lost_by_report >= 4 && p.timeouts == 0, "{p:?}");
-    departures(&b).into_iter().map(|d| (d.at, d.tsns)).collect()
+    let all = departures(&b);
+    let first = all.first().map_or(Instant::ZERO, |d| d.at);
+    all.into_iter().map(|d| (d.at.since(first), d.tsns)).collect()
 }
 
 #[test]
