@@ -83,7 +83,7 @@ impl Repairs {
 pub struct LostCopy {
     /// Chunk that it carried.
     pub tsn: Tsn,
-    /// When it left.
+    /// Time at which this copy left; with `path` it tells which transmission of the chunk it was.
     pub sent_at: Instant,
     /// Path on which it left.
     pub path: PathId,

@@ -48,10 +48,7 @@ pub async fn run(args: MergeArgs) -> Outcome {
         let mut journal = Journal::open(&dir).map_err(Failure::usage)?;
         args.from.iter().try_for_each(|from| journal.take_over(from)).map_err(Failure::usage)?;
         drop(journal);
-        // A shard of no runs: what is not in the journal is missing.
-        let none = Some(Shard { number: 0, of: 1 });
-        let jobs = std::num::NonZero::<usize>::MIN.get();
-        match run::all(&selected, &dir, jobs, none, stop)? {
+        match run::all(&selected, &dir, 1, Some(Shard::NONE), stop)? {
             Made::All(results) => {
                 run::finish(&args.selection, &selected, &dir, &results, args.parquet)?;
                 Ok(())

@@ -77,22 +77,9 @@ pub(super) fn normal(folder: &str, name: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use crate::experiment::tests::SCENARIO;
     use crate::experiment::{Experiment, of_folder};
 
-    const SCENARIO: &str = r#"
-name = "one"
-duration = "2s"
-seeds = 2
-metrics = ["speed.goodput"]
-topology = { kind = "single-path", rate = "2mbit", delay = "10ms" }
-[[flow]]
-name = "speed"
-transport = "sctp"
-[[sweep]]
-name = "rbuf"
-sets = "flow.speed.receive-buffer"
-values = ["16KB", "64KB"]
-"#;
     const REFERENCE: &str = r#"
 [[reference]]
 name = "ns-2"

@@ -271,7 +271,7 @@ fn tell_apart(figures: &mut [Figure]) {
 mod tests {
     use super::*;
 
-    const SCENARIO: &str = r#"
+    pub(super) const SCENARIO: &str = r#"
 name = "one"
 duration = "2s"
 seeds = 2

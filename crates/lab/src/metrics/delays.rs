@@ -67,7 +67,7 @@ impl Delays {
         }
     }
 
-    /// How many.
+    /// Number of delays that were added.
     pub fn count(&self) -> u64 {
         self.count
     }

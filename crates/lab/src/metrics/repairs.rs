@@ -20,7 +20,7 @@ const CAUSES: usize = TransmissionCause::ALL.len();
 pub struct Departure {
     /// TSN on the wire.
     pub tsn: u32,
-    /// When it leaves.
+    /// Time of this transmission.
     pub at: Instant,
     /// The path it takes.
     pub path: PathId,

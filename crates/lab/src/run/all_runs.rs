@@ -27,13 +27,16 @@ pub struct Options<'o> {
 /// A part of the runs of an experiment, for one of several machines. Each has runs of all scenarios and points.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Shard {
-    /// Which one, from 1.
+    /// The part that is run, from 1 to `of`.
     pub number: usize,
-    /// Of how many.
+    /// Number of parts.
     pub of: usize,
 }
 
 impl Shard {
+    /// No run at all: what the journal lacks is missing.
+    pub const NONE: Shard = Shard { number: 0, of: 1 };
+
     fn has(self, n: usize) -> bool {
         n % self.of.max(1) + 1 == self.number
     }

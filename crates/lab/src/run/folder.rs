@@ -56,9 +56,9 @@ impl Seal {
 pub struct ScenarioRun {
     /// Its name.
     pub name: String,
-    /// How many seeds.
+    /// Number of seeds from `first_seed` on.
     pub seeds: u64,
-    /// The first of them.
+    /// The lowest seed; 1 where it is not written.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub first_seed: u64,
     /// Sweep keys and their values.

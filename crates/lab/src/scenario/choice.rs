@@ -11,9 +11,9 @@ use toml::Table;
 /// Seeds that follow each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Seeds {
-    /// The first one, from 1.
+    /// The lowest seed, at least 1.
     pub first: u64,
-    /// How many.
+    /// Number of seeds from `first` on.
     pub count: u64,
 }
 

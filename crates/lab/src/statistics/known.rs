@@ -12,7 +12,7 @@ pub enum Known {
     Share {
         /// The logit of the share.
         logit: Student,
-        /// What a whole is.
+        /// Value of a share of one in the unit shown: 100 for per cent.
         unit: f64,
     },
     /// Student's t around it, of a number that cannot lie beyond these.

@@ -25,12 +25,12 @@ pub(in crate::association) struct Facts {
 }
 
 impl Facts {
-    /// What is so now.
+    /// Gathers the facts of `now`, the paths open to new data among them.
     pub fn of(now: Instant, paths: &PathTable, sender: &Sender, policies: &Policies) -> Facts {
         Facts::with(now, eligible(now, paths, sender, policies), paths, sender, policies)
     }
 
-    /// What is so now, where the eligible paths are known.
+    /// [`of`](Self::of) for a caller that has worked out the eligible paths already.
     #[inline]
     pub fn with(now: Instant, eligible: PathSet, paths: &PathTable, sender: &Sender, policies: &Policies) -> Facts {
         Facts {
