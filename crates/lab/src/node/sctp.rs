@@ -1,5 +1,7 @@
 //! One end of one association as an agent.
 
+mod noting;
+
 use super::addresses::{ip, simulated, socket};
 use super::application::{Application, Reader, Unsendable};
 use super::encoder::Dial;
@@ -7,16 +9,15 @@ use super::headers::data_chunks;
 use super::packet::SctpPacket;
 use super::pairs::Pairs;
 use super::totals::Totals;
-use crate::metrics::{Departure, Detail, SharedRecord, Wanted};
+use crate::metrics::{Detail, SharedRecord, Wanted};
 use crate::trace::Probe;
-use anabranch_base::{Instant, RandomStream, Tsn, earlier};
+use anabranch_base::{Instant, RandomStream, earlier};
 use anabranch_engine::{
     AssocConfig, AssocId, Association, CloseReason, ConnectError, Endpoint, EndpointConfig, Event, ListedAddress,
     LocalId, Transmit,
 };
 use anabranch_policy::view::FrameErrors;
 use anabranch_sim::network::{Address, Agent, AgentId, Body, Context, Ecn, Packet, Peer};
-use anabranch_wire::PacketSlices;
 
 /// SCTP port of all agents.
 const PORT: u16 = 5_001;
@@ -294,32 +295,6 @@ impl SctpAgent {
         }
     }
 
-    /// What the sender took for lost, beside what became of it.
-    fn note_losses(&mut self) {
-        if !self.wanted.truth || self.config.end == End::Server {
-            return;
-        }
-        let (Some(endpoint), Some(id)) = (&mut self.endpoint, self.id) else { return };
-        let Some(mut a) = endpoint.association_mut(id) else { return };
-        let lost = a.lost_copies();
-        if let Some(r) = self.record.borrow_mut().repairs_mut() {
-            lost.iter().for_each(|l| r.taken_for_lost(l));
-        }
-    }
-
-    fn note_held(&mut self, held: u64, now: Instant) {
-        if core::mem::replace(&mut self.held, held) != held {
-            self.record.borrow_mut().held.set(held, now);
-        }
-    }
-
-    fn note_gaps(&mut self, now: Instant) {
-        let gaps = self.association().map_or(0, Association::gaps);
-        if core::mem::replace(&mut self.gaps, gaps) != gaps {
-            self.record.borrow_mut().holes.set(gaps as u64, now);
-        }
-    }
-
     fn transmit(&mut self, cx: &mut Context<'_, SctpPacket>) {
         let now = cx.now();
         let sent = self.wanted.packet > Detail::Nothing || self.wanted.in_order > Detail::Nothing;
@@ -353,16 +328,9 @@ impl SctpAgent {
             self.sent = number.wrapping_add(1);
             if self.wanted.repairs
                 && self.config.end == End::Client
-                && t.packet.payload_len() > 0
                 && let Some(a) = self.id.and_then(|id| endpoint.association(id))
             {
-                let (mut record, path) = (self.record.borrow_mut(), t.path.unwrap_or_default());
-                for c in data_chunks(t.packet.head_mut()) {
-                    if let Some(k) = a.sent_chunk(Tsn(c.tsn)) {
-                        let (cause, class) = (k.cause, k.class);
-                        record.chunk_left(&Departure { tsn: c.tsn, at: now, path, packet: number, cause, class });
-                    }
-                }
+                noting::departures(&mut self.record.borrow_mut(), a, t, number, now);
             }
             if let Some(probe) = &mut self.probe
                 && let Some(a) = self.id.and_then(|id| endpoint.association(id))
@@ -374,28 +342,6 @@ impl SctpAgent {
             let to = Peer { address: destination, agent: self.config.peer };
             let ecn = if t.may_be_marked { Ecn::Able } else { Ecn::No };
             cx.send(Packet { ecn, ..Packet::new(source, to, size, body) });
-        }
-    }
-
-    /// What the record keeps of a packet that came.
-    fn note_arrival(&mut self, now: Instant, from: Address, number: u32, p: &mut PacketSlices) {
-        let server = self.config.end == End::Server;
-        if server && self.wanted.holes {
-            self.note_gaps(now);
-        }
-        let w = &self.wanted;
-        if p.payload_len() == 0 || !w.paths && !w.repairs && w.packet == Detail::Nothing {
-            return;
-        }
-        let mut record = self.record.borrow_mut();
-        if server && let Some(path) = self.interfaces.iter().position(|a| *a == from) {
-            record.came_on(path, p.payload_len() as u64, now);
-        }
-        if self.wanted.packet > Detail::Nothing {
-            data_chunks(p.head_mut()).for_each(|c| record.arrived(c.tsn, now));
-        }
-        if server && self.wanted.repairs {
-            data_chunks(p.head_mut()).for_each(|c| record.chunk_came(c.tsn, number, now));
         }
     }
 }
