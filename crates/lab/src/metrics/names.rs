@@ -205,6 +205,22 @@ fn flows() -> impl Iterator<Item = &'static (&'static str, FlowMetric, &'static 
     FLOW.iter().chain(&MORE)
 }
 
+/// Names of all metrics of flows, of those that are made of parts some of each kind.
+#[cfg(test)]
+pub(crate) fn of_flows() -> Vec<String> {
+    let delays = flows().filter(|(_, m, _)| matches!(m, FlowMetric::Mean(_))).map(|(n, ..)| format!("{n}-p99.9"));
+    let plain = flows().map(|(n, ..)| *n).chain(EXAMPLES).chain(counters()).map(str::to_owned);
+    let mut all: Vec<String> = plain.chain(delays).collect();
+    all.extend(["repairs-timer-share", "repair2-delay-p50", "repairs-delay-b-max", "needless"].map(str::to_owned));
+    all
+}
+
+/// And of cables.
+#[cfg(test)]
+pub(crate) fn of_links() -> impl Iterator<Item = &'static str> {
+    LINK.iter().map(|(n, ..)| *n)
+}
+
 impl FlowMetric {
     /// The metric and its unit by its name: `goodput`, `delay`, `delay-p99`, `message-delay-p99.9`.
     ///
@@ -258,9 +274,14 @@ pub fn parted(name: &str) -> Option<(&str, &str)> {
     })
 }
 
+/// A metric without its phase, and the phase: `main.goodput@jump` is `main.goodput` in `jump`.
+pub fn in_phase(name: &str) -> (&str, Option<&str>) {
+    name.split_once('@').map_or((name, None), |(metric, phase)| (metric, Some(phase)))
+}
+
 /// The unit of a metric as written, `main.goodput`; none for an unknown one.
 pub fn unit_of(name: &str) -> Option<&'static str> {
-    let (_, metric) = parted(name)?;
+    let (_, metric) = parted(in_phase(name).0)?;
     let of_flow = FlowMetric::named(metric).map(|m| m.1);
     of_flow.or_else(|_| LinkMetric::named(metric).map(|m| m.1)).ok()
 }
@@ -268,7 +289,7 @@ pub fn unit_of(name: &str) -> Option<&'static str> {
 /// Is the metric a part of a whole, which lies between 0 and 1?
 pub fn is_share(name: &str) -> bool {
     use {Framed as F, View as V};
-    let Some((_, metric)) = parted(name) else { return false };
+    let Some((_, metric)) = parted(in_phase(name).0) else { return false };
     if LinkMetric::named(metric).is_ok() {
         return true;
     }
@@ -307,6 +328,7 @@ mod tests {
             "main.stage-cwnd",
             "all.jain",
             "main.causes-right",
+            "main.deadline-misses@jump",
         ] {
             assert!(is_share(share), "{share}");
         }

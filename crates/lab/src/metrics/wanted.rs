@@ -87,6 +87,23 @@ impl Wanted {
         }
     }
 
+    /// What both want.
+    #[must_use]
+    pub fn and(self, other: Wanted) -> Wanted {
+        Wanted {
+            packet: self.packet.max(other.packet),
+            in_order: self.in_order.max(other.in_order),
+            message: self.message.max(other.message),
+            deadlines: self.deadlines || other.deadlines,
+            held: self.held || other.held,
+            holes: self.holes || other.holes,
+            bins: self.bins || other.bins,
+            paths: self.paths || other.paths,
+            repairs: self.repairs || other.repairs,
+            truth: self.truth || other.truth,
+        }
+    }
+
     fn delay(&mut self, which: Delay, detail: Detail) {
         let of = match which {
             Delay::Packet => &mut self.packet,

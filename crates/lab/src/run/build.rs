@@ -2,7 +2,7 @@
 
 use super::RunError;
 use super::fates::{Fates, Segments};
-use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted};
+use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted, Window};
 use crate::node::{
     Application, Dial, Encoder, End, Messages, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched,
 };
@@ -35,8 +35,13 @@ pub(super) struct Live {
     pub pairs: Vec<(Address, Address)>,
     /// When it starts.
     pub start: Instant,
-    /// Since when it is measured.
-    pub from: Instant,
+}
+
+impl Live {
+    /// What there is of it in a window.
+    pub fn within(&self, window: Window) -> Window {
+        window.from_start(self.start)
+    }
 }
 
 pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
@@ -46,20 +51,19 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
         let mut random = RandomStream::named(seed, &format!("{}.start", f.name));
         let late = Duration::from_nanos(random.below(f.start_within.as_nanos().saturating_add(1)));
         let start = Instant::ZERO + f.start + late;
-        let from = start.max(Instant::ZERO + plan.from);
-        let record = Rc::new(RefCell::new(Record::with(from, plan.bin, wanted(plan, f))));
+        let record = Rc::new(RefCell::new(Record::of_windows(&wanted(plan, f, start), plan.bin)));
         let pairs = s.paths(f)?;
         let (sender, receiver) = s.add(f, &pairs, seed, start, &record)?;
         s.truth |= record.borrow().wanted().truth;
-        s.flows.push(Live { record, sender, receiver, pairs, start, from });
+        s.flows.push(Live { record, sender, receiver, pairs, start });
     }
     if s.truth {
         s.network.observe(Box::new(Fates::default()));
     }
     let mut segments = Segments::default();
     for (f, live) in plan.flows.iter().zip(&s.flows) {
-        if matches!(f.transport, Transport::Tcp(_)) && live.record.borrow().wanted().repairs {
-            segments.follow(live.sender, live.from);
+        if let (Transport::Tcp(_), Some(repairs)) = (&f.transport, live.record.borrow().repairs()) {
+            segments.follow(live.sender, repairs.clone());
         }
     }
     if !segments.0.is_empty() {
@@ -68,17 +72,19 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
     Ok(s)
 }
 
-/// What the metrics and series of a plan are made of.
-fn wanted(plan: &Plan, f: &Flow) -> Wanted {
+/// What the metrics and series of a plan are made of, in each of its windows.
+fn wanted(plan: &Plan, f: &Flow, start: Instant) -> Vec<(Window, Wanted)> {
     // A share is one of all flows.
     let bins = plan.series.iter().any(|s| !s.what.sampled());
     let paths = plan.series.iter().any(|s| s.what.by_path() && s.covers(&f.group));
-    let mut all = Wanted { bins, paths, ..Wanted::NOTHING };
+    let mut all = vec![(plan.measured().from_start(start), Wanted { bins, paths, ..Wanted::NOTHING })];
+    all.extend(plan.windows.iter().skip(1).map(|w| (w.from_start(start), Wanted::NOTHING)));
     for m in &plan.measures {
         if let Of::Flow(of, metric) = &m.of
             && covers(of, &f.group)
+            && let Some((_, wanted)) = all.get_mut(m.window)
         {
-            all.ask(*metric);
+            wanted.ask(*metric);
         }
     }
     all

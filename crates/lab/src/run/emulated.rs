@@ -3,7 +3,7 @@
 
 use super::RunError;
 use super::build::{Scene, scene, traffic};
-use super::counts::Counted;
+use super::counts::Snapshots;
 use super::measure::Measured;
 use crate::metrics::{Delay, FlowMetric};
 use crate::node::Application;
@@ -96,8 +96,8 @@ impl Emulated {
 
     /// The values of the plan's metrics, in their order; none for what only a run in virtual time can see.
     pub fn values(&self) -> Vec<Option<f64>> {
-        let measured = Measured::new(&self.plan, &self.scene, self.seed, &Counted::default());
-        self.plan.measures.iter().map(|m| seen_outside(&m.of).then(|| measured.value(&m.of)).flatten()).collect()
+        let measured = Measured::new(&self.plan, &self.scene, self.seed, &Snapshots::default());
+        self.plan.measures.iter().map(|m| seen_outside(&m.of).then(|| measured.value(m)).flatten()).collect()
     }
 }
 

@@ -22,6 +22,8 @@ mod traced;
 #[cfg(test)]
 mod media_tests;
 #[cfg(test)]
+mod phase_tests;
+#[cfg(test)]
 mod repair_tests;
 #[cfg(test)]
 mod tests;

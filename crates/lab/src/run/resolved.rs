@@ -23,11 +23,19 @@ pub type Resolved = BTreeMap<String, Value>;
 /// # Errors
 /// A limit that cannot be, which a plan that was read has not.
 pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
-    let Plan { topology, flows, duration, from, bin, events, measures: _, series: _ } = plan;
+    let Plan { topology, flows, duration, windows: _, bin, events, measures: _, series: _ } = plan;
     let mut all = Resolved::new();
     let mut top = Below { prefix: String::new(), all: &mut all };
     top.put("duration", time(*duration));
-    top.put("measure-from", time(*from));
+    let (from, to) = plan.measured().span();
+    top.put("measure-from", time(from));
+    if to < *duration {
+        top.put("measure-to", time(to));
+    }
+    for (phase, window) in plan.phases() {
+        let (from, until) = window.span();
+        top.put(&format!("phases.{phase}"), [from, until].map(time).to_vec());
+    }
     top.put("bin", time(*bin));
     if !events.is_empty() {
         top.put("events", events.iter().map(|e| [e.0, e.1].map(time).to_vec()).collect::<Vec<_>>());

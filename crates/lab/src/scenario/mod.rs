@@ -8,6 +8,7 @@ mod files;
 mod flow;
 mod links;
 mod names;
+mod phases;
 mod plan;
 mod queue_limits;
 mod series;
@@ -35,6 +36,7 @@ use crate::claims::Claim;
 use crate::document::{self, By, Entry, Node, Origin, Part, Problem, Table, Value};
 use crate::figures::Figure;
 use crate::reference::Reference;
+use phases::Asked;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use sweep::{Quick, Sweep};
@@ -73,6 +75,7 @@ pub struct Scenario {
     base: Table,
     sweeps: Vec<Sweep>,
     quick: Option<Quick>,
+    asked: Asked,
 }
 
 /// Keys of the file that are not the network's.
@@ -96,7 +99,7 @@ const fn ten() -> u64 {
 }
 
 /// Keys that a point of a sweep is made of.
-const NETWORK: [&str; 6] = ["topology", "flow", "duration", "measure-from", "bin", "events"];
+const NETWORK: [&str; 8] = ["topology", "flow", "duration", "measure-from", "measure-to", "phases", "bin", "events"];
 const HEAD: [&str; 6] = ["name", "title", "source", "seeds", "metrics", "series"];
 const REST: [&str; 6] = ["sweep", "quick", "figure", "claim", "reference", "extends"];
 
@@ -209,7 +212,8 @@ impl Scenario {
     }
 
     fn plan(&self, at: &[usize]) -> Result<Plan, Problem> {
-        let made = self.table(at).and_then(|t| plan::read(&t, self.head(), &self.measures, &self.series));
+        let made =
+            self.table(at).and_then(|t| plan::read(&t, self.head(), (&self.measures, &self.asked), &self.series));
         made.map_err(|p| {
             // A mistake at the first point is most likely one at all.
             if p.origin().by != By::Sweep && at.iter().all(|i| *i == 0) {
@@ -277,7 +281,7 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
     let (claims, claims_at) = document::read_list::<Claim>(&table, "claim", "id")?;
     let (figures, figures_at) = document::read_list::<Figure>(&table, "figure", "name")?;
     let (references, references_at) = document::read_list::<Reference>(&table, "reference", "name")?;
-    let measures = plan::measures(whole, &base, &keys.metrics)?;
+    let (measures, asked) = plan::measures(whole, &base, &keys.metrics)?;
     let series = series::read(whole, &plan::groups(&base)?, &plan::cables(&base)?, &keys.series)?;
     let Head { name, title, source, seeds, .. } = keys;
     names::of_file(&name).map_err(|e| whole.at("name", e))?;
@@ -311,5 +315,6 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
         base,
         sweeps,
         quick,
+        asked,
     })
 }

@@ -1,19 +1,21 @@
 //! A network at one point of a sweep, ready to run.
 
 use super::flow::{self, Flow, Sctp, Transport};
+use super::phases::{Asked, Said};
 use super::queue_limits;
 use super::series::SeriesOf;
 use super::topology;
 use super::units::{Span, Time};
 use crate::document::{Part, Problem, Table, read as read_keys};
-use crate::metrics::{FlowMetric, LinkMetric, parted};
+use crate::metrics::{FlowMetric, LinkMetric, Window, in_phase, parted};
 use crate::node::Pairs;
-use anabranch_base::Duration;
+use anabranch_base::{Duration, Instant};
 use anabranch_sim::netem::nearest;
 use anabranch_sim::network::Network;
 use anabranch_sim::topology::{Role, Topology};
 use serde::Deserialize;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 /// A network and what is measured in it.
 #[derive(Clone, Debug)]
@@ -24,8 +26,8 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// How long it runs.
     pub duration: Duration,
-    /// What is measured begins here, or at the start of a flow that starts later.
-    pub from: Duration,
+    /// What metrics are of: first the part of the run that is measured, then the phases that any metric is asked for.
+    pub windows: Vec<Window>,
     /// Width of throughput bins.
     pub bin: Duration,
     /// What befalls the network, from when until when, in the order of time.
@@ -45,6 +47,8 @@ pub struct Measure {
     pub unit: &'static str,
     /// Of what.
     pub of: Of,
+    /// In which of the plan's windows.
+    pub window: usize,
 }
 
 /// What is measured.
@@ -56,18 +60,51 @@ pub enum Of {
     Link(String, LinkMetric),
 }
 
+impl Plan {
+    /// The window of a metric.
+    pub fn window(&self, m: &Measure) -> Window {
+        self.windows.get(m.window).copied().unwrap_or_else(|| self.measured())
+    }
+
+    /// The part of the run that is measured.
+    pub fn measured(&self) -> Window {
+        self.windows.first().copied().unwrap_or_else(|| Window::since(Instant::ZERO))
+    }
+
+    /// The phases that metrics are asked for.
+    pub fn phases(&self) -> impl Iterator<Item = (&str, Window)> {
+        (1..self.windows.len()).filter_map(|n| {
+            let m = self.measures.iter().find(|m| m.window == n)?;
+            Some((in_phase(&m.name).1?, self.window(m)))
+        })
+    }
+
+    /// What befalls the network from a moment in this window on.
+    pub fn events_in(&self, window: Window) -> Vec<(Duration, Duration)> {
+        self.events.iter().copied().filter(|e| window.holds(Instant::ZERO + e.0)).collect()
+    }
+
+    /// The end of the run.
+    pub fn end(&self) -> Instant {
+        Instant::ZERO + self.duration
+    }
+}
+
 #[derive(Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 struct Times {
     duration: Time,
     measure_from: Option<Time>,
+    measure_to: Option<Time>,
+    #[serde(default)]
+    phases: BTreeMap<String, Span>,
     bin: Option<Time>,
     #[serde(default)]
     events: Vec<Span>,
 }
 
 /// Finds what the names in `metrics` mean.
-pub(super) fn measures(head: Part<'_>, base: &Table, metrics: &[String]) -> Result<Vec<Measure>, Problem> {
+pub(super) fn measures(head: Part<'_>, base: &Table, metrics: &[String]) -> Result<(Vec<Measure>, Asked), Problem> {
     let flows = flows_of(base)?;
     let groups = flows.iter().map(|t| flow::name(t)).collect::<Result<Vec<_>, _>>()?;
     if let Some((i, twice)) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
@@ -77,22 +114,26 @@ pub(super) fn measures(head: Part<'_>, base: &Table, metrics: &[String]) -> Resu
     if metrics.is_empty() {
         return Err(head.at("metrics", "needs one metric or more, such as \"main.goodput\""));
     }
-    let one = |name: &String| {
+    let mut asked = Asked::default();
+    let mut one = |name: &String| {
         let wrong = |what: String| head.at("metrics", what);
-        let (of, metric) = parted(name).ok_or_else(|| wrong(format!("`{name}` is no FLOW.METRIC")))?;
+        let (metric, phase) = in_phase(name);
+        let window = asked.window(base, phase).map_err(|what| wrong(format!("`{name}`: {what}")))?;
+        let (of, metric) = parted(metric).ok_or_else(|| wrong(format!("`{name}` is no FLOW.METRIC")))?;
         if groups.iter().any(|g| covers(of, g)) {
             let (m, unit) = FlowMetric::named(metric).map_err(wrong)?;
-            Ok(Measure { name: name.clone(), unit, of: Of::Flow(of.to_owned(), m) })
+            Ok(Measure { name: name.clone(), unit, of: Of::Flow(of.to_owned(), m), window })
         } else if cables.iter().any(|c| c == of) {
             let (m, unit) = LinkMetric::named(metric).map_err(wrong)?;
-            Ok(Measure { name: name.clone(), unit, of: Of::Link(of.to_owned(), m) })
+            Ok(Measure { name: name.clone(), unit, of: Of::Link(of.to_owned(), m), window })
         } else {
             let near = nearest(of, groups.iter().copied().chain(cables.iter().map(String::as_str)));
             let hint = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             Err(wrong(format!("`{name}`: no flow or cable is called `{of}`{hint}")))
         }
     };
-    metrics.iter().map(one).collect()
+    let all = metrics.iter().map(&mut one).collect::<Result<_, _>>()?;
+    Ok((all, asked))
 }
 
 /// Is the flow or group `name` what `of` says: its name, or with a star at its end the beginning of it?
@@ -124,7 +165,12 @@ fn flows_of(base: &Table) -> Result<Vec<&Table>, Problem> {
 }
 
 /// Reads the keys of the network; `head` has the keys that say what is measured in it.
-pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: &[SeriesOf]) -> Result<Plan, Problem> {
+pub(super) fn read(
+    table: &Table,
+    head: Part<'_>,
+    (measures, asked): (&[Measure], &Asked),
+    series: &[SeriesOf],
+) -> Result<Plan, Problem> {
     let mut times = table.clone();
     times.split(|key| matches!(key, "topology" | "flow"));
     let whole = Part::new("", &times);
@@ -140,10 +186,8 @@ pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: 
     if duration.is_zero() {
         return Err(whole.at("duration", "needs a time longer than zero"));
     }
-    let from = times.measure_from.map_or(Duration::ZERO, |t| t.0);
-    if from >= duration {
-        return Err(whole.at("measure-from", "must come before the end, `duration`"));
-    }
+    let (from, to) = (times.measure_from.map(|t| t.0), times.measure_to.map(|t| t.0));
+    let windows = Said { duration, from, to, phases: times.phases }.windows(whole, asked)?;
     let bin = times.bin.map_or(Duration::from_millis(500), |t| t.0);
     if bin.is_zero() || duration.as_nanos() / bin.as_nanos() > 10_000_000 {
         return Err(whole.at("bin", "is too short for so long a run"));
@@ -173,7 +217,7 @@ pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: 
     let flows = flows.into_iter().map(|(_, f)| f).collect();
     let measures = measures.to_vec();
     let series = series.to_vec();
-    Ok(Plan { topology, flows, duration, from, bin, events, measures, series })
+    Ok(Plan { topology, flows, duration, windows, bin, events, measures, series })
 }
 
 fn check_flow(part: Part<'_>, t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {
