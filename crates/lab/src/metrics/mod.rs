@@ -1,6 +1,7 @@
 //! What a flow did, noted while it runs.
 
 mod delays;
+mod dues;
 mod fingerprint;
 mod level;
 mod names;
@@ -13,9 +14,10 @@ mod wanted;
 mod window;
 
 pub use delays::{Delays, Detail};
+pub use dues::{Due, Dues, SharedDues, Timed, Travel};
 pub use fingerprint::Fingerprint;
 pub use level::Level;
-pub use names::{Delay, FlowMetric, Framed, LinkMetric, View, in_phase, is_share, parted, unit_of};
+pub use names::{Delay, FlowMetric, Framed, Lateness, LinkMetric, View, in_phase, is_share, parted, unit_of};
 pub(crate) use names::{STAGE, is_stage};
 #[cfg(test)]
 pub(crate) use names::{of_flows, of_links};

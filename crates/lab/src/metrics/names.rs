@@ -49,6 +49,8 @@ pub enum FlowMetric {
     HolesMax,
     /// Jain's index of the members' goodputs.
     Jain,
+    /// What came of messages with a deadline, or of the packets of a viewer's frames.
+    Due(Lateness),
     /// What a viewer sees.
     Viewed(View),
     /// What became of the frames of a flow with `playout`.
@@ -68,8 +70,6 @@ pub enum Framed {
     LostPerEvent,
     /// From the end of an event until no frame is missing for a second; the longest.
     Recovery,
-    /// Part of the bytes that came late.
-    LateBytes,
     /// Part of the bytes that came for nothing.
     WastedBytes,
     /// Part of the frames that could at most have been whole in time, over these links.
@@ -94,11 +94,20 @@ impl Framed {
     }
 }
 
+/// What came in time, of a flow with `deadline` or `playout`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lateness {
+    /// Part of the packets that came late or not at all.
+    Unusable,
+    /// Part of those that came which came late.
+    Messages,
+    /// Part of the bytes that came which came late.
+    Bytes,
+}
+
 /// What a viewer sees of a flow with `playout`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum View {
-    /// Part of the packets that came late or not at all.
-    Unusable,
     /// Part of the frames that could be decoded in time.
     Decodable,
     /// How often the play-out buffer ran empty.
@@ -155,12 +164,13 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 20] = [
+const MORE: [(&str, FlowMetric, &str); 21] = [
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
     ("jain", FlowMetric::Jain, ""),
-    ("unusable-packets", FlowMetric::Viewed(View::Unusable), ""),
+    ("unusable-packets", FlowMetric::Due(Lateness::Unusable), ""),
+    ("late-messages", FlowMetric::Due(Lateness::Messages), ""),
     ("decodable-frames", FlowMetric::Viewed(View::Decodable), ""),
     ("underflows", FlowMetric::Viewed(View::Underflows), ""),
     ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
@@ -168,7 +178,7 @@ const MORE: [(&str, FlowMetric, &str); 20] = [
     ("whole-frames", FlowMetric::Framed(Framed::Whole), ""),
     ("lost-per-event", FlowMetric::Framed(Framed::LostPerEvent), ""),
     ("recovery", FlowMetric::Framed(Framed::Recovery), "s"),
-    ("late-bytes", FlowMetric::Framed(Framed::LateBytes), ""),
+    ("late-bytes", FlowMetric::Due(Lateness::Bytes), ""),
     ("wasted-bytes", FlowMetric::Framed(Framed::WastedBytes), ""),
     ("possible-frames", FlowMetric::Framed(Framed::Possible), ""),
     ("offline-frames", FlowMetric::Framed(Framed::Offline), ""),
@@ -301,10 +311,9 @@ pub fn is_share(name: &str) -> bool {
             | FlowMetric::Stage(_)
             | FlowMetric::Jain
             | FlowMetric::Repair(Repair::Spurious(_) | Repair::Share(_) | Repair::Needless | Repair::Right)
-            | FlowMetric::Viewed(V::Unusable | V::Decodable)
-            | FlowMetric::Framed(
-                F::Whole | F::LateBytes | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable
-            )
+            | FlowMetric::Due(_)
+            | FlowMetric::Viewed(V::Decodable)
+            | FlowMetric::Framed(F::Whole | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable)
     )
 }
 

@@ -2,7 +2,7 @@
 
 use super::repairs::{Departure, Repairs};
 use super::serials::Serials;
-use super::{Delays, Detail, Fingerprint, Level, SharedVideo, Video, Wanted, Window};
+use super::{Delays, Detail, Due, Dues, Fingerprint, Level, SharedDues, SharedVideo, Video, Wanted, Window};
 use anabranch_base::{Duration, Instant};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -68,7 +68,7 @@ impl Within {
 
 /// When a message was made, and its deadline.
 #[derive(Clone, Copy, Debug)]
-struct Due {
+struct Promise {
     born: Instant,
     deadline: Instant,
 }
@@ -87,14 +87,15 @@ pub struct Record {
     main: Within,
     phases: Vec<Within>,
     /// Messages with a deadline that were made.
-    due: Vec<Due>,
+    due: Vec<Promise>,
     /// Those that were handed over in time.
-    met: Vec<Due>,
+    met: Vec<Promise>,
     sent: Serials,
     begun: Serials,
     born: Serials,
     deadlines: Serials,
     video: Option<SharedVideo>,
+    dues: Option<SharedDues>,
     /// Every transmission, where that is asked for.
     repairs: Option<Box<Repairs>>,
 }
@@ -139,6 +140,7 @@ impl Record {
             born: Serials::default(),
             deadlines: Serials::default(),
             video: None,
+            dues: None,
             repairs: wanted.repairs.then(|| Box::new(Repairs::new(repaired))),
         }
     }
@@ -175,7 +177,7 @@ impl Record {
         }
         if let Some(deadline) = deadline.filter(|_| self.wanted.deadlines) {
             self.deadlines.note(number, deadline);
-            self.due.push(Due { born: at, deadline });
+            self.due.push(Promise { born: at, deadline });
         }
     }
 
@@ -249,7 +251,7 @@ impl Record {
         }
         if let Some(born) = born {
             self.each(|w| w.message(born, at));
-            self.met.extend(deadline.filter(|d| at <= *d).map(|deadline| Due { born, deadline }));
+            self.met.extend(deadline.filter(|d| at <= *d).map(|deadline| Promise { born, deadline }));
         }
     }
 
@@ -286,15 +288,41 @@ impl Record {
         self.video = Some(video);
     }
 
-    /// The flow's packet `number`, from 0, was handed over: of a video.
+    /// What is sent is of use up to a deadline.
+    pub fn expect(&mut self, dues: SharedDues) {
+        self.dues = Some(dues);
+    }
+
+    /// Everything with a deadline that was made: messages, or frames with a viewer. None where there is no deadline.
+    pub fn each_due(&self, mut note: impl FnMut(&Due)) -> Option<()> {
+        if let Some(dues) = &self.dues {
+            dues.lock().unwrap_or_else(PoisonError::into_inner).each().for_each(|d| note(&d));
+        } else {
+            self.video()?.dues().for_each(|d| note(&d));
+        }
+        Some(())
+    }
+
+    /// The messages of a flow with a deadline.
+    pub fn dues(&self) -> Option<MutexGuard<'_, Dues>> {
+        Some(self.dues.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The flow's packet `number`, from 0, was handed over: of a video, or with a deadline.
     pub fn packet(&mut self, number: u64, at: Instant) {
+        if let Some(mut dues) = self.dues() {
+            dues.came(number as usize, at);
+        }
         if let Some(v) = &self.video {
             v.lock().unwrap_or_else(PoisonError::into_inner).packet(number as usize, at);
         }
     }
 
-    /// The next `bytes` of a stream were handed over: of a video.
+    /// The next `bytes` of a stream were handed over: of a video, or of messages with a deadline.
     pub fn stream(&mut self, bytes: u64, at: Instant) {
+        if let Some(mut dues) = self.dues() {
+            dues.stream(bytes, at);
+        }
         if let Some(v) = &self.video {
             v.lock().unwrap_or_else(PoisonError::into_inner).stream(bytes, at);
         }
@@ -307,7 +335,7 @@ impl Record {
 
     /// Messages made in a window whose deadline has passed by `until`, and how many of them were in time.
     pub fn deadlines(&self, window: Window, until: Instant) -> (u64, u64) {
-        let passed = |of: &[Due]| of.iter().filter(|d| window.holds(d.born) && d.deadline <= until).count() as u64;
+        let passed = |of: &[Promise]| of.iter().filter(|d| window.holds(d.born) && d.deadline <= until).count() as u64;
         (passed(&self.due), passed(&self.met))
     }
 

@@ -1,7 +1,7 @@
 //! What a viewer sees of a flow of video frames: which came in time, which can be decoded, where the picture stood
 //! still.
 
-use super::Window;
+use super::{Due, Window};
 use anabranch_base::{Duration, Instant};
 use anabranch_media::PacketiserConfig;
 use anabranch_sim::traffic::{Emission, FrameClass, Kind, Source};
@@ -62,8 +62,6 @@ impl Frame {
 pub struct Came {
     /// Bytes that came, each counted once.
     pub bytes: u64,
-    /// Those that came after their frame was due.
-    pub late: u64,
     /// Those of frames that were not whole when they were due, late ones among them.
     pub wasted: u64,
 }
@@ -71,10 +69,6 @@ pub struct Came {
 /// What a viewer saw.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Viewed {
-    /// Packets of frames whose time to be shown has come.
-    pub packets: u64,
-    /// Those that were not there by then.
-    pub unusable: u64,
     /// Frames of which it is known whether they could be decoded.
     pub frames: u64,
     /// Those that could.
@@ -160,8 +154,6 @@ impl Video {
             if f.at + self.playout > until {
                 break;
             }
-            v.packets += f.packets as u64;
-            v.unusable += (f.packets - f.in_time) as u64;
             v.frames += u64::from(decodable.is_some());
             v.decodable += u64::from(decodable == Some(true));
         }
@@ -200,12 +192,24 @@ impl Video {
         video.decodable(until)
     }
 
+    /// The frames that were sent, as what has to be there when they are shown.
+    pub fn dues(&self) -> impl Iterator<Item = Due> {
+        self.frames.iter().map(|f| Due {
+            made: f.at,
+            at: f.at + self.playout,
+            packets: f.packets as u64,
+            came: f.arrived as u64,
+            late: (f.arrived - f.in_time) as u64,
+            bytes: f.came,
+            late_bytes: f.came - f.came_in_time,
+        })
+    }
+
     /// What came of the frames that were made in a window and due by `until`.
     pub fn came(&self, window: Window, until: Instant) -> Came {
         let mut all = Came::default();
         for f in self.frames.iter().filter(|f| window.holds(f.at) && f.at + self.playout <= until) {
             all.bytes += f.came;
-            all.late += f.came - f.came_in_time;
             all.wasted += if f.is_whole_in_time() { 0 } else { f.came };
         }
         all

@@ -97,6 +97,7 @@ impl Messages {
                     && let Some(done) = open.remove(&d.flow)
                 {
                     record.message(done.born, done.begun.unwrap_or(done.born), now);
+                    record.packet(u64::from(d.flow), now);
                 }
             }
         }

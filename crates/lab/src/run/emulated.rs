@@ -106,7 +106,7 @@ fn seen_outside(of: &Of) -> bool {
     let Of::Flow(_, metric) = of else { return false };
     match metric {
         FlowMetric::Goodput | FlowMetric::Messages | FlowMetric::DeadlineMisses => true,
-        FlowMetric::Viewed(_) | FlowMetric::Framed(_) => true,
+        FlowMetric::Due(_) | FlowMetric::Viewed(_) | FlowMetric::Framed(_) => true,
         FlowMetric::Mean(d) | FlowMetric::Percentile(d, _) | FlowMetric::Longest(d) => *d == Delay::Message,
         _ => false,
     }

@@ -146,7 +146,6 @@ pub(super) fn value(of: Framed, plan: &Plan, window: Window, flows: &[Frames]) -
             let all = flows.iter().flat_map(|f| recoveries(&f.due, &befell, &plan.events, plan.duration));
             all.max().map(Duration::as_secs_f64)
         }
-        Framed::LateBytes => part(came(|c| c.late), came(|c| c.bytes)),
         Framed::WastedBytes => part(came(|c| c.wasted), came(|c| c.bytes)),
         Framed::Possible => part(bound(|b| b.possible)? as u64, frames as u64),
         Framed::Offline => part(bound(|b| b.offline)? as u64, frames as u64),

@@ -5,7 +5,7 @@ use super::counts::{Counted, Counts, Snapshots};
 use super::framed;
 use super::single_run::convergence;
 use crate::metrics::{
-    Delay, Delays, FlowMetric, LinkMetric, Repair, Summary, View, Viewed, Which, Window, Within as Noted,
+    Delay, Delays, FlowMetric, Lateness, LinkMetric, Repair, Summary, View, Viewed, Which, Window, Within as Noted,
 };
 use crate::node::{SctpAgent, Watched};
 use crate::scenario::{Measure, Of, Plan, covers};
@@ -105,6 +105,7 @@ impl<'m> Within<'m> {
             FlowMetric::HolesMean => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.holes.mean(end))?)?),
             FlowMetric::HolesMax => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.holes.max() as f64))?),
             FlowMetric::Jain => jain(&members.map(|l| self.goodput(l)).collect::<Option<Vec<f64>>>()?),
+            FlowMetric::Due(of) => self.lateness(group, of),
             FlowMetric::Viewed(v) => {
                 view(v, members.map(|l| Some(l.record.borrow().video()?.viewed(l.within(self.window), end))))
             }
@@ -152,6 +153,25 @@ impl<'m> Within<'m> {
             });
         }
         of(&all)
+    }
+
+    /// What was made in the window and due by the end of the run; none where a member has no deadline.
+    fn lateness(&self, group: &str, of: Lateness) -> Option<f64> {
+        let (end, mut part, mut all) = (self.run.plan.end(), 0, 0);
+        for l in self.members(group) {
+            let window = l.within(self.window);
+            l.record.borrow().each_due(|d| {
+                let (some, whole) = match of {
+                    Lateness::Unusable => (d.unusable(), d.packets),
+                    Lateness::Messages => (d.late, d.came),
+                    Lateness::Bytes => (d.late_bytes, d.bytes),
+                };
+                if window.holds(d.made) && d.at <= end {
+                    (part, all) = (part + some, all + whole);
+                }
+            })?;
+        }
+        (all > 0).then(|| part as f64 / all as f64)
     }
 
     /// Of the repairs of all members together; none where those of one of them were not noted.
@@ -244,13 +264,11 @@ fn view(of: View, viewers: impl Iterator<Item = Option<Viewed>>) -> Option<f64> 
     let mut all = Viewed::default();
     for v in viewers {
         let v = v?;
-        (all.packets, all.unusable) = (all.packets + v.packets, all.unusable + v.unusable);
         (all.frames, all.decodable) = (all.frames + v.frames, all.decodable + v.decodable);
         (all.underflows, all.underflow_time) = (all.underflows + v.underflows, all.underflow_time + v.underflow_time);
     }
     let part = |of: u64, all: u64| (all > 0).then(|| of as f64 / all as f64);
     match of {
-        View::Unusable => part(all.unusable, all.packets),
         View::Decodable => part(all.decodable, all.frames),
         View::Underflows => Some(all.underflows as f64),
         View::UnderflowTime => Some(all.underflow_time),

@@ -144,13 +144,29 @@ fn of_group(to: &mut Below<'_>, group: &[Flow]) -> Result<(), String> {
 }
 
 fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
-    let Flow { group: _, name: _, from: _, to: _, start, start_within, traffic, transport, playout, cut, follow } = f;
+    let Flow {
+        group: _,
+        name: _,
+        from: _,
+        to: _,
+        start,
+        start_within,
+        traffic,
+        transport,
+        playout,
+        cut,
+        follow,
+        deadline,
+    } = f;
     to.put("start", time(*start));
     to.put("start-within", time(*start_within));
     to.put("traffic", models::traffic(traffic));
     if let Some(Playout { after, fps }) = playout {
         to.put("playout", time(*after));
         to.put("playout-fps", *fps);
+    }
+    if let Some(deadline) = deadline {
+        to.put("deadline", time(*deadline));
     }
     if let Some(Follow { what, least, lag }) = follow {
         to.put("follow-rate", if *what == Follows::Low { "low" } else { "middle" });

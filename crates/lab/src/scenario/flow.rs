@@ -40,6 +40,8 @@ pub struct Flow {
     pub cut: Option<Cut>,
     /// How its encoder follows what the paths carry.
     pub follow: Option<Follow>,
+    /// How long a message is of use. Nothing is sent otherwise for that.
+    pub deadline: Option<Duration>,
 }
 
 /// A viewer of a flow of video frames.
@@ -110,7 +112,7 @@ pub struct Limits {
     settings: BTreeMap<String, u64>,
 }
 
-const BASIC: [&str; 13] = [
+const BASIC: [&str; 14] = [
     "name",
     "transport",
     "from",
@@ -120,6 +122,7 @@ const BASIC: [&str; 13] = [
     "enabled",
     "traffic",
     "playout",
+    "deadline",
     "follow-rate",
     "least-rate",
     "rate-lag",
@@ -153,6 +156,7 @@ struct Basic {
     #[serde(rename = "traffic")]
     _traffic: Option<IgnoredAny>,
     playout: Option<Time>,
+    deadline: Option<Time>,
     follow_rate: Option<String>,
     least_rate: Option<BitRate>,
     rate_lag: Option<Time>,
@@ -220,6 +224,15 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     });
     let playout = playout.transpose()?;
     let follow = follow(part, &basic, &traffic, &transport)?;
+    let deadline = basic.deadline.map(|t| t.0);
+    let stream = matches!((&transport, &traffic), (Transport::Tcp(_), TrafficConfig::Bulk(_)));
+    match (deadline, playout) {
+        (Some(_), Some(_)) => return Err(part.at("deadline", "is that of `playout` in a flow that has it: remove it")),
+        (Some(_), _) if stream => {
+            return Err(part.at("deadline", "bulk over tcp is a stream without messages: choose cbr or another"));
+        }
+        _ => {}
+    }
     let video = matches!(traffic, TrafficConfig::Video(_) | TrafficConfig::VideoTrace(_));
     let mut cut = playout.map(|_| Cut::plain(full));
     if let Transport::Sctp(s) = &mut transport {
@@ -245,6 +258,7 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         playout,
         cut,
         follow,
+        deadline,
     };
     let flows: Vec<Flow> = ends.into_iter().enumerate().map(flow).collect();
     Ok(if enabled { flows } else { Vec::new() })

@@ -88,6 +88,8 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
             let without = sctp.is_some_and(|s| s.delivery.lifetime == [None; 3]);
             without.then(|| "needs a `lifetime`, such as \"150ms\"".to_owned())
         }),
+        M::Due(_) => (f.playout.is_none() && f.deadline.is_none())
+            .then(|| "needs a `deadline`, such as \"200ms\", or `playout` for what a viewer sees".to_owned()),
         M::Viewed(_) | M::Framed(_) => {
             f.playout.is_none().then(|| "needs `playout`, such as \"300ms\", and traffic of kind video".to_owned())
         }
