@@ -5,6 +5,7 @@ mod dues;
 mod fingerprint;
 mod level;
 mod names;
+mod picture;
 mod record;
 mod repair_names;
 mod repairs;
@@ -21,6 +22,7 @@ pub use names::{Delay, FlowMetric, Framed, Lateness, LinkMetric, View, in_phase,
 pub(crate) use names::{STAGE, is_stage};
 #[cfg(test)]
 pub(crate) use names::{of_flows, of_links};
+pub use picture::Picture;
 pub use record::{Record, SharedRecord, Within};
 pub use repair_names::Repair;
 pub use repairs::{Departure, Repairs, Summary, Truth, Which};

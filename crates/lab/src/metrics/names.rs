@@ -1,5 +1,6 @@
 //! The quantities a scenario may ask for.
 
+use super::Picture;
 use super::repair_names::{EXAMPLES, Repair};
 use anabranch_policy::registry::{self, Hook};
 use anabranch_sim::netem::nearest;
@@ -51,6 +52,8 @@ pub enum FlowMetric {
     Jain,
     /// What came of messages with a deadline, or of the packets of a viewer's frames.
     Due(Lateness),
+    /// The quality of the picture by what came of its stream.
+    Picture(Picture),
     /// What a viewer sees.
     Viewed(View),
     /// What became of the frames of a flow with `playout`.
@@ -164,13 +167,16 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 21] = [
+const MORE: [(&str, FlowMetric, &str); 24] = [
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
     ("jain", FlowMetric::Jain, ""),
     ("unusable-packets", FlowMetric::Due(Lateness::Unusable), ""),
     ("late-messages", FlowMetric::Due(Lateness::Messages), ""),
+    ("psnr", FlowMetric::Picture(Picture::Psnr), "dB"),
+    ("mos", FlowMetric::Picture(Picture::Mos), ""),
+    ("psnr-capped", FlowMetric::Picture(Picture::Capped), ""),
     ("decodable-frames", FlowMetric::Viewed(View::Decodable), ""),
     ("underflows", FlowMetric::Viewed(View::Underflows), ""),
     ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
@@ -312,6 +318,7 @@ pub fn is_share(name: &str) -> bool {
             | FlowMetric::Jain
             | FlowMetric::Repair(Repair::Spurious(_) | Repair::Share(_) | Repair::Needless | Repair::Right)
             | FlowMetric::Due(_)
+            | FlowMetric::Picture(Picture::Capped)
             | FlowMetric::Viewed(V::Decodable)
             | FlowMetric::Framed(F::Whole | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable)
     )

@@ -87,6 +87,7 @@ impl Wanted {
             | FlowMetric::Decisions
             | FlowMetric::Counter(_)
             | FlowMetric::Jain
+            | FlowMetric::Picture(_)
             | FlowMetric::Viewed(_)
             | FlowMetric::Framed(_) => {}
         }

@@ -44,7 +44,7 @@ impl Snapshots {
     /// None taken yet.
     pub fn of(plan: &Plan) -> Self {
         // What happens at the first moment of a window is of it.
-        let edges = plan.windows.iter().flat_map(|w| [w.before(), w.end()]).flatten();
+        let edges = plan.windows.iter().flat_map(|(_, w)| [w.before(), w.end()]).flatten();
         Snapshots { to_come: edges.collect(), taken: BTreeMap::new() }
     }
 

@@ -103,9 +103,13 @@ impl Emulated {
 
 /// Is it made of what was sent and what was handed over, and of nothing inside a stack or a link?
 fn seen_outside(of: &Of) -> bool {
-    let Of::Flow(_, metric) = of else { return false };
+    let metric = match of {
+        Of::Flow(_, metric) => metric,
+        Of::Link(..) => return false,
+        Of::Derived(d) => return d.parts().all(|part| seen_outside(&part.of)),
+    };
     match metric {
-        FlowMetric::Goodput | FlowMetric::Messages | FlowMetric::DeadlineMisses => true,
+        FlowMetric::Goodput | FlowMetric::Picture(_) | FlowMetric::Messages | FlowMetric::DeadlineMisses => true,
         FlowMetric::Due(_) | FlowMetric::Viewed(_) | FlowMetric::Framed(_) => true,
         FlowMetric::Mean(d) | FlowMetric::Percentile(d, _) | FlowMetric::Longest(d) => *d == Delay::Message,
         _ => false,

@@ -28,9 +28,9 @@ impl<'s> Measured<'s> {
     /// `snapshots` were taken where windows begin and end.
     pub fn new(plan: &'s Plan, scene: &'s Scene, seed: u64, snapshots: &Snapshots) -> Self {
         let now = Counted::now(plan, scene);
-        let counted = plan.windows.iter().map(|w| snapshots.within(*w, &now)).collect();
+        let counted = plan.windows.iter().map(|(_, w)| snapshots.within(*w, &now)).collect();
         let mut framed = BTreeMap::new();
-        for m in &plan.measures {
+        for m in plan.parts() {
             if let Of::Flow(group, FlowMetric::Framed(of)) = &m.of {
                 let (bounds, window) = (of.is_bound(), plan.window(m));
                 let one = |i| framed::Frames::of(plan, scene, i, seed, window, bounds);
@@ -47,6 +47,7 @@ impl<'s> Measured<'s> {
         match &m.of {
             Of::Flow(group, of) => within.flow(group, *of),
             Of::Link(cable, of) => within.link(cable, *of),
+            Of::Derived(d) => d.value(&|part| self.value(part)),
         }
     }
 }
@@ -105,6 +106,14 @@ impl<'m> Within<'m> {
             FlowMetric::HolesMean => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.holes.mean(end))?)?),
             FlowMetric::HolesMax => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.holes.max() as f64))?),
             FlowMetric::Jain => jain(&members.map(|l| self.goodput(l)).collect::<Option<Vec<f64>>>()?),
+            FlowMetric::Picture(of) => {
+                let each = self.covered(group).map(|i| {
+                    let made = self.run.plan.flows[i].picture_rate()?.bits_per_sec() as f64;
+                    Some(of.of(made, self.goodput(&self.run.scene.flows[i])?))
+                });
+                let all = each.collect::<Option<Vec<f64>>>()?;
+                Some(all.iter().sum::<f64>() / all.len() as f64)
+            }
             FlowMetric::Due(of) => self.lateness(group, of),
             FlowMetric::Viewed(v) => {
                 view(v, members.map(|l| Some(l.record.borrow().video()?.viewed(l.within(self.window), end))))

@@ -20,6 +20,10 @@ mod stale_results;
 mod traced;
 
 #[cfg(test)]
+mod derived_tests;
+#[cfg(test)]
+mod lateness_tests;
+#[cfg(test)]
 mod media_tests;
 #[cfg(test)]
 mod phase_tests;

@@ -23,7 +23,7 @@ pub type Resolved = BTreeMap<String, Value>;
 /// # Errors
 /// A limit that cannot be, which a plan that was read has not.
 pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
-    let Plan { topology, flows, duration, windows: _, bin, events, measures: _, series: _ } = plan;
+    let Plan { topology, flows, duration, windows, bin, events, measures: _, series: _ } = plan;
     let mut all = Resolved::new();
     let mut top = Below { prefix: String::new(), all: &mut all };
     top.put("duration", time(*duration));
@@ -32,7 +32,7 @@ pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
     if to < *duration {
         top.put("measure-to", time(to));
     }
-    for (phase, window) in plan.phases() {
+    for (phase, window) in windows.iter().skip(1) {
         let (from, until) = window.span();
         top.put(&format!("phases.{phase}"), [from, until].map(time).to_vec());
     }
@@ -157,6 +157,7 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
         cut,
         follow,
         deadline,
+        psnr_rate,
     } = f;
     to.put("start", time(*start));
     to.put("start-within", time(*start_within));
@@ -167,6 +168,9 @@ fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
     }
     if let Some(deadline) = deadline {
         to.put("deadline", time(*deadline));
+    }
+    if let Some(psnr_rate) = psnr_rate {
+        to.put("psnr-rate", rate(*psnr_rate));
     }
     if let Some(Follow { what, least, lag }) = follow {
         to.put("follow-rate", if *what == Follows::Low { "low" } else { "middle" });

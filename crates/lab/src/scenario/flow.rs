@@ -42,6 +42,20 @@ pub struct Flow {
     pub follow: Option<Follow>,
     /// How long a message is of use. Nothing is sent otherwise for that.
     pub deadline: Option<Duration>,
+    /// The rate of the stream that its picture needs, where the flow says it.
+    pub psnr_rate: Option<Rate>,
+}
+
+impl Flow {
+    /// The rate of the stream that its picture needs: as said, or what its traffic makes.
+    pub fn picture_rate(&self) -> Option<Rate> {
+        let made = match &self.traffic {
+            TrafficConfig::Cbr(cbr) => Some(cbr.rate),
+            TrafficConfig::Vbr(vbr) => Some(vbr.rate),
+            _ => None,
+        };
+        self.psnr_rate.or(made)
+    }
 }
 
 /// A viewer of a flow of video frames.
@@ -112,7 +126,7 @@ pub struct Limits {
     settings: BTreeMap<String, u64>,
 }
 
-const BASIC: [&str; 14] = [
+const BASIC: [&str; 15] = [
     "name",
     "transport",
     "from",
@@ -123,6 +137,7 @@ const BASIC: [&str; 14] = [
     "traffic",
     "playout",
     "deadline",
+    "psnr-rate",
     "follow-rate",
     "least-rate",
     "rate-lag",
@@ -157,6 +172,7 @@ struct Basic {
     _traffic: Option<IgnoredAny>,
     playout: Option<Time>,
     deadline: Option<Time>,
+    psnr_rate: Option<BitRate>,
     follow_rate: Option<String>,
     least_rate: Option<BitRate>,
     rate_lag: Option<Time>,
@@ -225,6 +241,10 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     let playout = playout.transpose()?;
     let follow = follow(part, &basic, &traffic, &transport)?;
     let deadline = basic.deadline.map(|t| t.0);
+    let psnr_rate = basic.psnr_rate.as_ref().map(|r| r.0);
+    if psnr_rate.is_some_and(|r| r.bits_per_sec() == 0) {
+        return Err(part.at("psnr-rate", "needs a rate above zero"));
+    }
     let stream = matches!((&transport, &traffic), (Transport::Tcp(_), TrafficConfig::Bulk(_)));
     match (deadline, playout) {
         (Some(_), Some(_)) => return Err(part.at("deadline", "is that of `playout` in a flow that has it: remove it")),
@@ -259,6 +279,7 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         cut,
         follow,
         deadline,
+        psnr_rate,
     };
     let flows: Vec<Flow> = ends.into_iter().enumerate().map(flow).collect();
     Ok(if enabled { flows } else { Vec::new() })

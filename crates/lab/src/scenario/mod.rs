@@ -4,6 +4,7 @@
 //! found before anything runs, as one line with file and key.
 
 mod choice;
+mod derived;
 mod files;
 mod flow;
 mod links;
@@ -26,6 +27,7 @@ mod tests_of_mistakes;
 
 pub use crate::document::ScenarioError;
 pub use choice::{Choice, Point, Seeds};
+pub use derived::Derived;
 pub use flow::{Flow, LARGEST_DATAGRAM, Limits, Playout, Sctp, Transport};
 pub(crate) use names::beside;
 pub use names::of_file as check_name;
@@ -101,7 +103,7 @@ const fn ten() -> u64 {
 /// Keys that a point of a sweep is made of.
 const NETWORK: [&str; 8] = ["topology", "flow", "duration", "measure-from", "measure-to", "phases", "bin", "events"];
 const HEAD: [&str; 6] = ["name", "title", "source", "seeds", "metrics", "series"];
-const REST: [&str; 6] = ["sweep", "quick", "figure", "claim", "reference", "extends"];
+const REST: [&str; 7] = ["metric", "sweep", "quick", "figure", "claim", "reference", "extends"];
 
 /// Reads the text of a file that a scenario names.
 pub type Reader<'r> = &'r dyn Fn(&str) -> Result<String, String>;
@@ -136,6 +138,12 @@ impl Scenario {
     /// The sweep keys with their values.
     pub fn keys(&self) -> Vec<(String, Vec<String>)> {
         self.sweeps.iter().map(|s| (s.name.clone(), s.labels())).collect()
+    }
+
+    /// Those of its metrics that it defines itself, with their units.
+    pub fn defined(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = self.measures.iter().filter(|m| matches!(m.of, Of::Derived(_)));
+        own.map(|m| (m.name.as_str(), m.unit.as_ref()))
     }
 
     /// The keys of the network that each sweep sets.

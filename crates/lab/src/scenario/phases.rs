@@ -44,8 +44,8 @@ pub(super) struct Said {
 }
 
 impl Said {
-    /// The windows of the metrics, by their numbers.
-    pub fn windows(&self, whole: Part<'_>, asked: &Asked) -> Result<Vec<Window>, Problem> {
+    /// The windows of the metrics, by their numbers, with the names of phases.
+    pub fn windows(&self, whole: Part<'_>, asked: &Asked) -> Result<Vec<(String, Window)>, Problem> {
         let from = self.from.unwrap_or(Duration::ZERO);
         if from >= self.duration {
             return Err(whole.at("measure-from", "must come before the end, `duration`"));
@@ -70,11 +70,11 @@ impl Said {
                 return wrong("ends after the run, `duration`");
             }
         }
-        let mut all = vec![Window::new(from, to, self.duration)];
+        let mut all = vec![("".to_owned(), Window::new(from, to, self.duration))];
         for name in &asked.0 {
             let gone = || whole.wrong(format!("the phase `{name}` is missing, of which metrics are asked"));
             let span = self.phases.get(name).ok_or_else(gone)?;
-            all.push(Window::new(span.from, span.until, self.duration));
+            all.push((name.clone(), Window::new(span.from, span.until, self.duration)));
         }
         Ok(all)
     }

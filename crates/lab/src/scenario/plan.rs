@@ -1,5 +1,6 @@
 //! A network at one point of a sweep, ready to run.
 
+use super::derived::{Definitions, Derived};
 use super::flow::{self, Flow, Sctp, Transport};
 use super::phases::{Asked, Said};
 use super::queue_limits;
@@ -14,6 +15,7 @@ use anabranch_sim::netem::nearest;
 use anabranch_sim::network::Network;
 use anabranch_sim::topology::{Role, Topology};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::collections::BTreeMap;
 
@@ -26,8 +28,9 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// How long it runs.
     pub duration: Duration,
-    /// What metrics are of: first the part of the run that is measured, then the phases that any metric is asked for.
-    pub windows: Vec<Window>,
+    /// What metrics are of: first the part of the run that is measured, then the phases that any metric is asked for, with
+    /// their names.
+    pub windows: Vec<(String, Window)>,
     /// Width of throughput bins.
     pub bin: Duration,
     /// What befalls the network, from when until when, in the order of time.
@@ -39,12 +42,12 @@ pub struct Plan {
 }
 
 /// A metric of a scenario.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Measure {
     /// As written: `main.goodput`.
     pub name: String,
     /// Its unit.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// Of what.
     pub of: Of,
     /// In which of the plan's windows.
@@ -52,31 +55,46 @@ pub struct Measure {
 }
 
 /// What is measured.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Of {
     /// Something of a flow, or of all flows of a group, or of groups whose names begin so, together.
     Flow(String, FlowMetric),
     /// Something of a cable.
     Link(String, LinkMetric),
+    /// What these come to by a formula.
+    Derived(Box<Derived>),
+}
+
+impl Measure {
+    /// What has to be measured for it: itself, or what it is made of.
+    pub fn parts(&self) -> Vec<&Measure> {
+        match &self.of {
+            Of::Derived(d) => d.parts().collect(),
+            Of::Flow(..) | Of::Link(..) => vec![self],
+        }
+    }
+
+    /// Its name, and what that stands for where the scenario says it.
+    pub(super) fn words(&self) -> [&str; 2] {
+        let text = if let Of::Derived(d) = &self.of { d.text() } else { "" };
+        [&self.name, text]
+    }
 }
 
 impl Plan {
     /// The window of a metric.
     pub fn window(&self, m: &Measure) -> Window {
-        self.windows.get(m.window).copied().unwrap_or_else(|| self.measured())
+        self.windows.get(m.window).map_or_else(|| self.measured(), |w| w.1)
     }
 
     /// The part of the run that is measured.
     pub fn measured(&self) -> Window {
-        self.windows.first().copied().unwrap_or_else(|| Window::since(Instant::ZERO))
+        self.windows.first().map_or_else(|| Window::since(Instant::ZERO), |w| w.1)
     }
 
-    /// The phases that metrics are asked for.
-    pub fn phases(&self) -> impl Iterator<Item = (&str, Window)> {
-        (1..self.windows.len()).filter_map(|n| {
-            let m = self.measures.iter().find(|m| m.window == n)?;
-            Some((in_phase(&m.name).1?, self.window(m)))
-        })
+    /// All that has to be measured, as itself or as a part of something else.
+    pub fn parts(&self) -> impl Iterator<Item = &Measure> {
+        self.measures.iter().flat_map(Measure::parts)
     }
 
     /// What befalls the network from a moment in this window on.
@@ -103,37 +121,65 @@ struct Times {
     events: Vec<Span>,
 }
 
-/// Finds what the names in `metrics` mean.
-pub(super) fn measures(head: Part<'_>, base: &Table, metrics: &[String]) -> Result<(Vec<Measure>, Asked), Problem> {
-    let flows = flows_of(base)?;
-    let groups = flows.iter().map(|t| flow::name(t)).collect::<Result<Vec<_>, _>>()?;
-    if let Some((i, twice)) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
-        return Err(Part::new(&format!("flow `{twice}`"), flows[i]).at("name", "there are two flows of this name"));
-    }
-    let cables = cables(base)?;
-    if metrics.is_empty() {
-        return Err(head.at("metrics", "needs one metric or more, such as \"main.goodput\""));
-    }
-    let mut asked = Asked::default();
-    let mut one = |name: &String| {
-        let wrong = |what: String| head.at("metrics", what);
-        let (metric, phase) = in_phase(name);
-        let window = asked.window(base, phase).map_err(|what| wrong(format!("`{name}`: {what}")))?;
-        let (of, metric) = parted(metric).ok_or_else(|| wrong(format!("`{name}` is no FLOW.METRIC")))?;
-        if groups.iter().any(|g| covers(of, g)) {
-            let (m, unit) = FlowMetric::named(metric).map_err(wrong)?;
-            Ok(Measure { name: name.clone(), unit, of: Of::Flow(of.to_owned(), m), window })
-        } else if cables.iter().any(|c| c == of) {
-            let (m, unit) = LinkMetric::named(metric).map_err(wrong)?;
-            Ok(Measure { name: name.clone(), unit, of: Of::Link(of.to_owned(), m), window })
-        } else {
-            let near = nearest(of, groups.iter().copied().chain(cables.iter().map(String::as_str)));
-            let hint = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-            Err(wrong(format!("`{name}`: no flow or cable is called `{of}`{hint}")))
+/// What metrics may be of.
+#[derive(Clone)]
+pub(super) struct Known<'b> {
+    base: &'b Table,
+    groups: Vec<&'b str>,
+    cables: Vec<String>,
+    pub asked: Asked,
+}
+
+impl<'b> Known<'b> {
+    fn of(base: &'b Table) -> Result<Self, Problem> {
+        let flows = flows_of(base)?;
+        let groups = flows.iter().map(|t| flow::name(t)).collect::<Result<Vec<_>, _>>()?;
+        if let Some((i, twice)) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
+            let part = format!("flow `{twice}`");
+            return Err(Part::new(&part, flows[i]).at("name", "there are two flows of this name"));
         }
+        Ok(Known { base, groups, cables: cables(base)?, asked: Asked::default() })
+    }
+
+    /// What a metric of a flow or a cable means, in this phase where it names none itself.
+    pub fn measure(&mut self, name: &str, phase: Option<&str>) -> Result<Measure, String> {
+        let (metric, own) = in_phase(name);
+        let (of, metric) = parted(metric).ok_or_else(|| format!("`{name}` is no FLOW.METRIC"))?;
+        let (of, unit) = if self.groups.iter().any(|g| covers(of, g)) {
+            let (m, unit) = FlowMetric::named(metric)?;
+            (Of::Flow(of.to_owned(), m), unit)
+        } else if self.cables.iter().any(|c| c == of) {
+            let (m, unit) = LinkMetric::named(metric)?;
+            (Of::Link(of.to_owned(), m), unit)
+        } else {
+            let near = nearest(of, self.groups.iter().copied().chain(self.cables.iter().map(String::as_str)));
+            let hint = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            return Err(format!("`{name}`: no flow or cable is called `{of}`{hint}"));
+        };
+        let window = self.asked.window(self.base, own.or(phase)).map_err(|what| format!("`{name}`: {what}"))?;
+        Ok(Measure { name: name.to_owned(), unit: Cow::Borrowed(unit), of, window })
+    }
+}
+
+/// Finds what the names in `metrics` mean.
+pub(super) fn measures(whole: Part<'_>, base: &Table, metrics: &[String]) -> Result<(Vec<Measure>, Asked), Problem> {
+    let mut known = Known::of(base)?;
+    if metrics.is_empty() {
+        return Err(whole.at("metrics", "needs one metric or more, such as \"main.goodput\""));
+    }
+    let defined = Definitions::read(whole, &mut known)?;
+    let mut one = |name: &String| {
+        if let Some(found) = defined.find(name, &mut known) {
+            return found;
+        }
+        let near = || nearest(in_phase(name).0, defined.names()).filter(|_| !name.contains('.'));
+        known.measure(name, None).map_err(|what| {
+            let hint = near().map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            whole.at("metrics", format!("{what}{hint}"))
+        })
     };
     let all = metrics.iter().map(&mut one).collect::<Result<_, _>>()?;
-    Ok((all, asked))
+    Ok((all, known.asked))
 }
 
 /// Is the flow or group `name` what `of` says: its name, or with a star at its end the beginning of it?

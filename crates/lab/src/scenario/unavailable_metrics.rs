@@ -47,6 +47,7 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
             cable.forward.capacity(from, until).is_none().then(|| format!("cable `{of}` needs a `rate`"))
         }
         Of::Link(..) => None,
+        Of::Derived(d) => d.parts().find_map(|part| Some(format!("in `{}`, {}", part.name, why(plan, part)?))),
     }
 }
 
@@ -88,6 +89,7 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
             let without = sctp.is_some_and(|s| s.delivery.lifetime == [None; 3]);
             without.then(|| "needs a `lifetime`, such as \"150ms\"".to_owned())
         }),
+        M::Picture(_) => f.picture_rate().is_none().then(|| "needs a `psnr-rate`, such as \"1mbit\"".to_owned()),
         M::Due(_) => (f.playout.is_none() && f.deadline.is_none())
             .then(|| "needs a `deadline`, such as \"200ms\", or `playout` for what a viewer sees".to_owned()),
         M::Viewed(_) | M::Framed(_) => {
