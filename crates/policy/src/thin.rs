@@ -40,7 +40,7 @@ pub enum Needless {
 /// What is added to a timeout of each path, by what its needless repetitions taught. One answer that comes late adds a
 /// little, as jitter may be the cause. Two in a row mean that the path has become slow, as no chunk that was sent once was
 /// answered between them, and the time is doubled at once. An answer that never came may have been lost, about which no
-/// patience helps: where three in a row stay away the peer is taken for one that delays them.
+/// patience helps: only where that happens to a quarter of all packets the peer is taken for one that delays its answers.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Patience {
     by_path: Vec<Learnt>,
@@ -50,20 +50,23 @@ pub(crate) struct Patience {
 struct Learnt {
     path: PathId,
     longer: Duration,
-    /// Newest round-trip sample when something was repeated.
-    at_repetition: Option<Instant>,
-    /// Newest round-trip sample when a repetition was needless, and how many were since.
-    sampled: Option<Instant>,
-    in_a_row: u32,
+    /// Newest round-trip sample when something was repeated, and when a repetition was found needless.
+    repeated: Option<Instant>,
+    needless: Option<Option<Instant>>,
+    /// Packets that had left when a repetition was needless, and the smoothed number from one such to the next.
+    sent: u64,
+    apart: u64,
 }
 
 impl Patience {
     /// The first step of doubling, and the most: no peer may delay a SACK longer (RFC 9260 §6.2).
     const STEP: Duration = Duration::from_millis(50);
     const MOST: Duration = Duration::from_millis(500);
-    /// So many in a row count.
-    const LATE: u32 = 2;
-    const UNANSWERED: u32 = 3;
+    /// Packets from one needless repetition to the next are counted up to so many, and smoothed in such fractions.
+    const FAR: u64 = 16;
+    const UNIT: u64 = 64;
+    /// When they are too close, which is assumed at first. A repetition is a packet too.
+    const TOO_CLOSE: u64 = 9 * Self::UNIT / 2;
 
     pub fn of(&self, path: PathId) -> Duration {
         self.by_path.iter().find(|l| l.path == path).map_or(Duration::ZERO, |l| l.longer)
@@ -71,19 +74,21 @@ impl Patience {
     /// The peer had what was repeated.
     pub fn learn(&mut self, path: &PathView, needless: Needless) {
         let learnt = self.of_mut(path.id);
-        let late = needless == Needless::AnsweredLate && learnt.at_repetition == path.sampled_at;
-        let row = if learnt.sampled == path.sampled_at { learnt.in_a_row } else { 0 };
-        (learnt.sampled, learnt.in_a_row) = (path.sampled_at, row.saturating_add(1));
-        if learnt.in_a_row >= if late { Self::LATE } else { Self::UNANSWERED } {
+        let apart = path.packets_sent.saturating_sub(learnt.sent).min(Self::FAR);
+        learnt.apart = (learnt.apart * 3 + apart * Self::UNIT) / 4;
+        learnt.sent = path.packets_sent;
+        let late = needless == Needless::AnsweredLate && learnt.repeated == path.sampled_at;
+        let in_a_row = learnt.needless.replace(path.sampled_at) == Some(path.sampled_at);
+        if learnt.apart <= Self::TOO_CLOSE || late && in_a_row {
             learnt.longer = (learnt.longer * 2).clamp(Self::STEP, Self::MOST);
         } else if late {
-            learnt.longer = (learnt.longer + path.srtt / 32).min(Self::MOST);
+            learnt.longer = (learnt.longer * 3 / 2 + path.srtt / 8).min(Self::MOST);
         }
     }
     /// Something is repeated. Patience is forgotten slowly, by repetitions that nothing shows to be needless.
     pub fn repeat(&mut self, path: &PathView) {
         let learnt = self.of_mut(path.id);
-        learnt.at_repetition = path.sampled_at;
+        learnt.repeated = path.sampled_at;
         learnt.longer = learnt.longer - learnt.longer / 16;
     }
     fn of_mut(&mut self, path: PathId) -> &mut Learnt {
@@ -92,9 +97,10 @@ impl Patience {
             self.by_path.push(Learnt {
                 path,
                 longer: Duration::ZERO,
-                at_repetition: None,
-                sampled: None,
-                in_a_row: 0,
+                repeated: None,
+                needless: None,
+                sent: 0,
+                apart: Self::TOO_CLOSE,
             });
         }
         &mut self.by_path[at]
@@ -120,11 +126,13 @@ mod tests {
         assert_eq!(most(lt, 900_000), 7, "the loss rate counts as one half at most");
     }
 
-    /// Patience after these reports, with a new round-trip sample before each of which that is said.
-    fn learnt(reports: &[(Needless, bool)]) -> Duration {
+    /// Patience after these reports, so many packets from one to the next, and with a new round-trip sample before each
+    /// of which that is said.
+    fn learnt(packets: u64, reports: &[(Needless, bool)]) -> Duration {
         let (mut s, mut patience) = (Scene::new(1, 0), Patience::default());
         s.rtt(0, 96);
         for (needless, sampled) in reports {
+            s.paths[0].packets_sent += packets;
             if *sampled {
                 s.now = s.now + ms(10);
                 s.paths[0].sampled_at = Some(s.now);
@@ -138,25 +146,30 @@ mod tests {
     #[test]
     fn one_late_answer_adds_a_little_and_a_row_doubles() {
         use Needless::AnsweredLate as Late;
-        assert_eq!(learnt(&[(Late, true)]), ms(3));
-        assert!(learnt(&[(Late, true), (Late, true)]) < ms(6), "answers between them");
-        assert_eq!(learnt(&[(Late, true), (Late, false)]), ms(50));
-        assert!(learnt(&[(Late, false); 8]) > ms(400));
-        assert!(learnt(&[(Late, false); 40]) <= Patience::MOST);
+        assert_eq!(learnt(20, &[(Late, true)]), ms(12));
+        assert!(learnt(20, &[(Late, true), (Late, true)]) < ms(31), "answers between them");
+        assert_eq!(learnt(20, &[(Late, true), (Late, false)]), ms(50));
+        assert!(learnt(20, &[(Late, false); 8]) > ms(400));
+        assert!(learnt(20, &[(Late, false); 40]) <= Patience::MOST);
     }
 
     #[test]
     fn lost_answers_teach_nothing_and_delayed_ones_do() {
         use Needless::Unanswered as Lost;
-        assert_eq!(learnt(&[(Lost, true); 100]), Duration::ZERO);
-        assert_eq!(learnt(&[(Lost, true), (Lost, false)]), Duration::ZERO);
-        assert_eq!(learnt(&[(Lost, true), (Lost, false), (Lost, false)]), ms(50));
+        for packets in [10, 20, 50] {
+            assert_eq!(learnt(packets, &[(Lost, true); 100]), Duration::ZERO, "one in {packets}");
+        }
+        for packets in 1..=4 {
+            assert_eq!(learnt(packets, &[(Lost, true)]), ms(50), "one in {packets}");
+            assert!(learnt(packets, &[(Lost, true); 12]) > ms(300), "one in {packets}");
+        }
     }
 
     #[test]
     fn a_round_trip_measured_meanwhile_excuses_a_late_answer() {
         let (mut s, mut patience) = (Scene::new(1, 0), Patience::default());
         s.rtt(0, 96);
+        s.paths[0].packets_sent = 20;
         patience.repeat(&s.paths[0]);
         s.paths[0].sampled_at = Some(s.now);
         patience.learn(&s.paths[0], Needless::AnsweredLate);

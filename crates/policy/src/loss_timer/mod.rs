@@ -45,4 +45,5 @@ pub mod overdue;
 pub mod tail_probe;
 
 /// Its policies: one line each.
-pub static POLICIES: &[Policy<dyn LossTimer>] = &[none::POLICY, tail_probe::POLICY, early_fast_retransmit::POLICY, overdue::POLICY];
+pub static POLICIES: &[Policy<dyn LossTimer>] =
+    &[none::POLICY, tail_probe::POLICY, early_fast_retransmit::POLICY, overdue::POLICY];

@@ -171,12 +171,14 @@ mod tests {
 
     #[test]
     fn late_answers_lengthen_it() {
-        let s = scene();
+        let mut s = scene();
         let mut p = policy();
         let before = p.age(&s.paths[0]);
         fire(&mut p, &s);
-        p.was_needless(&s.paths[0], Needless::AnsweredLate);
-        p.was_needless(&s.paths[0], Needless::AnsweredLate);
+        for _ in 0..2 {
+            s.paths[0].packets_sent += 20;
+            p.was_needless(&s.paths[0], Needless::AnsweredLate);
+        }
         assert_eq!(p.age(&s.paths[0]), before + ms(50));
     }
 }

@@ -26,11 +26,7 @@ pub(super) const POLICY: Policy<dyn LossTimer> = Policy {
         source: "RFC 8985 §7",
         file: file!(),
         summary: "Repeats the newest chunk of a path after two quiet round trips.",
-        params: &[
-            ACK_DELAY,
-            INITIAL,
-            LEAST,
-        ],
+        params: &[ACK_DELAY, INITIAL, LEAST],
     },
     build: |p| Box::new(TailProbe::new(p)),
 };

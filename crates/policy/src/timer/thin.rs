@@ -230,6 +230,7 @@ mod tests {
         s.paths[0].rttvar = ms(10);
         assert_eq!(t.overdue(&s.paths[0]), Some(ms(140)));
         for _ in 0..2 {
+            s.paths[0].packets_sent += 20;
             t.was_needless(&s.paths[0], Needless::AnsweredLate);
         }
         assert_eq!(t.overdue(&s.paths[0]), Some(ms(190)), "a peer that answers late");

@@ -7,8 +7,8 @@ use crate::path::flight::{CopyRef, Packet};
 use crate::repair::TransmissionCause;
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::{Duration, Instant, PathId, Tsn};
-use anabranch_policy::timer::{Arm, Needless};
 use anabranch_policy::loss_cause::LossKind;
+use anabranch_policy::timer::{Arm, Needless};
 
 /// Reports of duplicates that one SACK is read for.
 const MAX_DUPLICATES: usize = 16;
