@@ -147,8 +147,7 @@ impl OneLine<'_> {
         let f = self.figure;
         let metric = self.spec.metric.as_deref().or(f.metric.as_deref()).unwrap_or_default();
         let compare = self.spec.compare.as_ref().or(f.compare.as_ref());
-        let take = f.percentile.map_or(Take::Mean, Take::Percentile);
-        let q = Quantity { metric, average: &f.average, compare, take };
+        let q = Quantity { metric, average: &f.average, compare, take: f.take() };
         let reader = Reader::new(self.table);
         let factor = reader.factor(q, f.unit.as_deref())?;
         let unit = f.unit.clone().map_or_else(|| reader.unit(q).map(str::to_owned), Ok)?;
@@ -163,7 +162,7 @@ impl OneLine<'_> {
                 Err(gap) => return Err(gap),
             };
             let printed = self.spec.printed.get(value).or(self.figure.printed.get(value)).copied();
-            let there = self.references.iter().filter(|_| f.percentile.is_none());
+            let there = self.references.iter().filter(|_| f.take() == Take::Mean);
             let there = there.filter_map(|r| r.quantity(q, &at, self.table)).map(|e| e.scaled(factor));
             spots.push(Spot { x: value.clone(), ours, printed, elsewhere: there.collect() });
         }
