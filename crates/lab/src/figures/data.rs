@@ -91,7 +91,8 @@ pub fn resolve(
     for (name, fixed) in split(first, figure.panels.as_deref()) {
         let mut lines = Vec::new();
         for (spec, table) in specs.iter().zip(&tables) {
-            for (series, more) in split(table, figure.series.as_deref()) {
+            let rows = if figure.kind == Style::Heatmap { Some(figure.y.as_str()) } else { figure.series.as_deref() };
+            for (series, more) in split(table, rows) {
                 let mut at = figure.at.clone();
                 at.extend(spec.at.clone().into_iter().chain(fixed.clone()).chain(more));
                 let one = OneLine { figure, spec, table, at, references };

@@ -1,6 +1,6 @@
 //! Figures as plots and as CSV.
 
-use super::{Figure, FigureData, Line, Panel, Spot, Style, placed};
+use super::{AxisScale, Figure, FigureData, Line, Panel, Spot, Style, placed};
 use crate::numbers::{csv_field, magnitude};
 use crate::quantity::Take;
 use crate::reference::Elsewhere;
@@ -8,7 +8,7 @@ use anabranch_report::{BarPlot, Drawing, LinePlot, Plot};
 use std::fmt::Write as _;
 
 /// Width of a plot that has a neighbour, in pixels.
-const HALF: f64 = 400.0;
+pub(super) const HALF: f64 = 400.0;
 /// Lines of one plot lie this far apart, in shares of the distance between two settings, so that intervals do not
 /// hide each other.
 const APART: f64 = 0.06;
@@ -19,7 +19,7 @@ pub fn draw(figure: &Figure, data: &FigureData) -> Vec<Drawing> {
     let panel = |p: &Panel| match figure.kind {
         Style::Line => lines(figure, data, p, highest),
         Style::Series => over_time(figure, data, p, highest),
-        Style::Bars | Style::Stacked => bars(figure, data, p),
+        _ => bars(figure, data, p),
     };
     data.panels.iter().map(panel).collect()
 }
@@ -38,20 +38,20 @@ fn shared_range(figure: &Figure, data: &FigureData) -> Option<(f64, f64)> {
     (high > low).then_some(((low / step).floor() * step, (high / step).ceil() * step))
 }
 
-fn title(figure: &Figure, panel: &Panel) -> String {
-    if panel.name.is_empty() { figure.title.clone() } else { panel.name.clone() }
+pub(super) fn title(figure: &Figure, panel: &str) -> String {
+    if panel.is_empty() { figure.title.clone() } else { panel.to_owned() }
 }
 
-fn x_name(figure: &Figure) -> String {
+pub(super) fn x_name(figure: &Figure) -> String {
     figure.x_name.clone().unwrap_or_else(|| figure.x.clone())
 }
 
-fn y_name(figure: &Figure) -> String {
+pub(super) fn y_name(figure: &Figure) -> String {
     figure.y_name.clone().or(figure.metric.clone()).unwrap_or_default()
 }
 
 fn lines(figure: &Figure, data: &FigureData, panel: &Panel, range: Option<(f64, f64)>) -> Drawing {
-    let mut plot = LinePlot::new(title(figure, panel)).y(y_name(figure), data.unit.clone());
+    let mut plot = LinePlot::new(title(figure, &panel.name)).y(y_name(figure), data.unit.clone());
     // Whoever reads results that were made elsewhere may find words where numbers were promised.
     let placed = placed::of(&data.x).ok().filter(|_| figure.placed());
     plot = match &placed {
@@ -123,7 +123,7 @@ fn axes(mut plot: LinePlot, figure: &Figure, data: &FigureData, range: Option<(f
 /// Lines over time, each with its interval as a band.
 fn over_time(figure: &Figure, data: &FigureData, panel: &Panel, range: Option<(f64, f64)>) -> Drawing {
     let name = figure.x_name.clone().unwrap_or_else(|| "time".to_owned());
-    let mut plot = LinePlot::new(title(figure, panel)).x(name, "s").y(y_name(figure), data.unit.clone());
+    let mut plot = LinePlot::new(title(figure, &panel.name)).x(name, "s").y(y_name(figure), data.unit.clone());
     plot = if panel.name.is_empty() {
         plot.note(note(figure, panel)).height(260.0)
     } else {
@@ -153,7 +153,7 @@ fn bars(figure: &Figure, data: &FigureData, panel: &Panel) -> Drawing {
     // Three digits of the largest; a stack shows its sum.
     let digits = if figure.kind == Style::Stacked { 1 } else { 2 };
     let places = (digits - magnitude(largest)).clamp(0, 6) as usize;
-    let mut plot = BarPlot::new(title(figure, panel), data.x.clone()).x(x_name(figure)).y(
+    let mut plot = BarPlot::new(title(figure, &panel.name), data.x.clone()).x(x_name(figure)).y(
         y_name(figure),
         data.unit.clone(),
         places,
@@ -185,7 +185,7 @@ fn bars(figure: &Figure, data: &FigureData, panel: &Panel) -> Drawing {
 }
 
 /// What marks and intervals mean.
-pub(crate) fn note(figure: &Figure, panel: &Panel) -> String {
+pub fn note(figure: &Figure, panel: &Panel) -> String {
     let spots = || panel.lines.iter().flat_map(|l| &l.spots);
     let all = || spots().filter_map(|s| s.ours.map(|e| e.seeds));
     // Over time some seed may have no value in some bin.
@@ -196,7 +196,7 @@ pub(crate) fn note(figure: &Figure, panel: &Panel) -> String {
         Take::MedianOfMaxima => "Median of the highest values".to_owned(),
     };
     let mut text = match (figure.kind, seeds) {
-        (Style::Stacked, _) => format!("{what} of {seeds} seeds."),
+        (Style::Stacked | Style::Heatmap, _) => format!("{what} of {seeds} seeds."),
         (Style::Series, 0) => "No runs.".to_owned(),
         (Style::Series, 1) if figure.seed.is_some() => format!("Seed {}.", figure.seed.unwrap_or_default()),
         (_, 1) => "One seed: no interval.".to_owned(),
@@ -211,7 +211,8 @@ pub(crate) fn note(figure: &Figure, panel: &Panel) -> String {
     if !others.is_empty() {
         let _ = write!(text, " Marks of their own are what was measured elsewhere: {}.", others.join(", "));
     }
-    let small = spots().filter(|s| figure.log_y() && s.ours.is_some_and(|e| e.mean <= 0.0)).count();
+    let log = figure.log_y() || figure.z_axis == Some(AxisScale::Log);
+    let small = spots().filter(|s| log && s.ours.is_some_and(|e| e.mean <= 0.0)).count();
     if small > 0 {
         let _ = write!(text, " Not above zero, and so not on the logarithmic axis: {small} of the values.");
     }

@@ -1,15 +1,23 @@
 //! Figures as data: what is drawn over what, and what others printed beside it.
 
 mod check;
+mod content;
 mod data;
 mod draw;
+mod map;
 mod over_time;
+mod pairs;
 mod placed;
+mod samples;
+mod spread;
 
+pub use content::{Content, Sources};
 pub(crate) use data::heading;
 pub use data::{FigureData, Line, Panel, Spot, resolve};
-pub(crate) use draw::note;
-pub use draw::{draw, to_csv};
+pub use draw::{draw, note, to_csv};
+pub use pairs::{Pair, PairData};
+pub use samples::SampleData;
+pub use spread::Spread;
 
 use crate::claims::OneOrMany;
 use crate::quantity::{Compare, Point, Take};
@@ -30,6 +38,27 @@ pub enum Style {
     /// What the scenario notes over time (its `series`): a line for each flow and path, the mean over the seeds with its
     /// interval as a band, or one seed.
     Series,
+    /// How values are distributed: the part of them that is at most as high, or with `tail` that is higher.
+    Ecdf,
+    /// A box with whiskers for each value of `x`.
+    Box,
+    /// A mark for each run: one metric over another.
+    Scatter,
+    /// A coloured cell for each value of `x` and of `y`.
+    Heatmap,
+}
+
+/// What a distribution is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Samples {
+    /// The metric of each run.
+    #[default]
+    Runs,
+    /// Every delay of which the metric is the mean, of all seeds together.
+    Delays,
+    /// Every bin of what a scenario notes over time, of all seeds together.
+    Bins,
 }
 
 /// Where values lie on an axis.
@@ -123,6 +152,39 @@ pub struct Figure {
     /// Upper end of the vertical axis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub y_max: Option<f64>,
+    /// In a map: the sweep key along the vertical axis.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub y: String,
+    /// In a map: what the colours show; the metric when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_name: Option<String>,
+    /// In a map: how colours follow the numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_axis: Option<AxisScale>,
+    /// In a map: the value of the palest colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_min: Option<f64>,
+    /// In a map: the value of the darkest colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_max: Option<f64>,
+    /// Among marks: the metric along the horizontal axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_metric: Option<String>,
+    /// Its unit; the metric's own when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_unit: Option<String>,
+    /// What a distribution is made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
+    /// Bins before this time do not count: `"10s"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Keys whose values are thrown together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pool: Vec<String>,
+    /// The part that is higher, on a logarithmic axis.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tail: bool,
     /// Over time: this seed alone instead of the mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -204,6 +266,29 @@ impl Figure {
         self.kind == Style::Line && matches!(self.x_axis, Some(AxisScale::Numeric | AxisScale::Log))
     }
 
+    /// What a distribution is made of.
+    fn of(&self) -> Samples {
+        self.samples.unwrap_or_default()
+    }
+
+    /// Is it drawn from what the scenario notes over time?
+    pub(crate) fn over_time(&self) -> bool {
+        self.kind == Style::Series || self.of() == Samples::Bins
+    }
+
+    /// The scenario and the metric of each distribution of delays that it draws; the scenario is `None` where there is
+    /// only one.
+    pub(crate) fn distributions(&self) -> Vec<(Option<String>, String)> {
+        if self.of() != Samples::Delays {
+            return Vec::new();
+        }
+        let one = |spec: LineSpec| {
+            let scenario = spec.scenario.or(self.scenario.clone());
+            Some((scenario, spec.metric.or(self.metric.clone())?))
+        };
+        self.specs().into_iter().filter_map(one).collect()
+    }
+
     fn log_x(&self) -> bool {
         self.x_axis == Some(AxisScale::Log)
     }
@@ -217,3 +302,5 @@ impl Figure {
 mod tests;
 #[cfg(test)]
 mod tests_of_axes;
+#[cfg(test)]
+mod tests_of_kinds;
