@@ -10,7 +10,7 @@ pub use overview::Overview;
 use crate::claims::{self, Claim, Judgement};
 use crate::figures::{self, Content, Figure, FigureError, Sources};
 use crate::reference::Reference;
-use crate::results::{Results, Timeline};
+use crate::results::{Distribution, Results, Table, Timeline};
 use anabranch_report::{ReportError, write_atomically};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -91,8 +91,8 @@ pub(crate) struct Drawn<'a> {
 /// [`Failure`]; what was there before a file is replaced stays as it was.
 pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Failure> {
     let timelines = timelines(dir, about, results)?;
-    let references = &about.references;
-    let drawn = draw(about, Sources { results, timelines: &timelines, distributions: &[], references })?;
+    let (distributions, references) = (distributions(dir, about, results)?, &about.references);
+    let drawn = draw(about, Sources { results, timelines: &timelines, distributions: &distributions, references })?;
     let judgements = claims::judge(&about.claims, results, &about.references);
     let folder = dir.join("figures");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::Folder { path: folder.clone(), source })?;
@@ -113,7 +113,7 @@ pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Fa
 fn timelines(dir: &Path, about: &About, results: &Results) -> Result<Vec<Timeline>, FigureError> {
     let mut read: Vec<Timeline> = Vec::new();
     for f in about.figures.iter().filter(|f| f.over_time()) {
-        let named = |t: &&crate::results::Table| match &f.scenario {
+        let named = |t: &&Table| match &f.scenario {
             Some(n) => t.scenario == *n,
             None => true,
         };
@@ -123,6 +123,23 @@ fn timelines(dir: &Path, about: &About, results: &Results) -> Result<Vec<Timelin
             if read.iter().all(|r| r.scenario != t.scenario) {
                 let fail = |what| FigureError { name: f.name.clone(), what };
                 read.push(crate::run::series::read(dir, t).map_err(fail)?);
+            }
+        }
+    }
+    Ok(read)
+}
+
+/// The delays that runs kept, of the scenarios whose figures draw them.
+fn distributions(dir: &Path, about: &About, results: &Results) -> Result<Vec<Distribution>, FigureError> {
+    let mut read: Vec<Distribution> = Vec::new();
+    for f in &about.figures {
+        for (scenario, _) in f.distributions() {
+            let named = |t: &&Table| scenario.as_ref().is_none_or(|n| t.scenario == *n);
+            for t in results.tables.iter().filter(named) {
+                if read.iter().all(|r| r.scenario != t.scenario) {
+                    let fail = |what| FigureError { name: f.name.clone(), what };
+                    read.push(crate::run::distributions::read(dir, t).map_err(fail)?);
+                }
             }
         }
     }

@@ -74,7 +74,7 @@ fn wanted(plan: &Plan, f: &Flow) -> Wanted {
     let bins = plan.series.iter().any(|s| !s.what.sampled());
     let paths = plan.series.iter().any(|s| s.what.by_path() && s.covers(&f.group));
     let mut all = Wanted { bins, paths, ..Wanted::NOTHING };
-    for m in &plan.measures {
+    for m in plan.measures.iter().chain(&plan.distributions) {
         if let Of::Flow(of, metric) = &m.of
             && covers(of, &f.group)
         {

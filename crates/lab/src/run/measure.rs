@@ -6,7 +6,7 @@ use super::framed;
 use super::single_run::convergence;
 use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, Repair, Summary, View, Viewed, Which};
 use crate::node::{SctpAgent, Watched};
-use crate::scenario::{Of, Plan, covers};
+use crate::scenario::{Measure, Of, Plan, covers};
 use anabranch_base::Instant;
 use anabranch_sim::transport::tcp::TcpSink;
 use anabranch_sim::{LossPoint, Tally};
@@ -112,8 +112,22 @@ impl<'s> Measured<'s> {
         (time > 0.0).then(|| lock(l).bytes as f64 * 8.0 / time)
     }
 
-    /// The delays of all members together.
+    /// All delays that a distribution is made of; none where they were not noted.
+    pub fn delays_of(&self, m: &Measure) -> Option<Delays> {
+        match &m.of {
+            Of::Flow(group, FlowMetric::Percentile(d, _)) => Some(self.all_delays(group, *d)),
+            Of::Flow(group, FlowMetric::Repair(Repair::Mean(which))) => Some(self.all_repairs(group)?.delays(*which)),
+            _ => None,
+        }
+    }
+
+    /// Of the delays of all members together.
     fn delays(&self, group: &str, which: Delay, of: &dyn Fn(&Delays) -> Option<f64>) -> Option<f64> {
+        of(&self.all_delays(group, which))
+    }
+
+    /// The delays of all members together.
+    fn all_delays(&self, group: &str, which: Delay) -> Delays {
         let mut all = Delays::default();
         for l in self.members(group) {
             let r = lock(l);
@@ -123,16 +137,22 @@ impl<'s> Measured<'s> {
                 Delay::Message => &r.message_delay,
             });
         }
-        of(&all)
+        all
     }
 
-    /// Of the repairs of all members together; none where those of one of them were not noted.
-    fn repairs(&self, group: &str, of: Repair) -> Option<f64> {
+    /// The repairs of all members together; none where those of one of them were not noted.
+    fn all_repairs(&self, group: &str) -> Option<Summary> {
         let mut all = Summary::empty();
         for l in self.members(group) {
             let noted = self.sctp(l) || self.scene.network.agent::<Watched<TcpSink>>(l.receiver).is_some();
             all.merge(&noted.then(|| lock(l).repairs().map(|r| r.summary()))??);
         }
+        Some(all)
+    }
+
+    /// Of the repairs of all members together.
+    fn repairs(&self, group: &str, of: Repair) -> Option<f64> {
+        let all = self.all_repairs(group)?;
         match of {
             Repair::Mean(which) => all.delays(which).mean(),
             Repair::Percentile(which, p) => all.delays(which).percentile(f64::from(p) / 1_000.0),
