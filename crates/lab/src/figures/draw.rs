@@ -55,6 +55,7 @@ fn lines(figure: &Figure, data: &FigureData, panel: &Panel, range: Option<(f64, 
     // Whoever reads results that were made elsewhere may find words where numbers were promised.
     let placed = placed::of(&data.x).ok().filter(|_| figure.placed());
     plot = match &placed {
+        Some(p) if p.binary() => plot.x(x_name(figure), p.unit).x_ends(figure.x_min, figure.x_max).binary_x(),
         Some(p) => plot.x(x_name(figure), p.unit).x_ends(figure.x_min, figure.x_max),
         None => plot.x(x_name(figure), "").categories(data.x.clone()),
     };

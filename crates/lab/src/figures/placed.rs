@@ -11,6 +11,13 @@ pub(super) struct Placed {
     pub at: Vec<f64>,
 }
 
+impl Placed {
+    /// Are its round values powers of two?
+    pub fn binary(&self) -> bool {
+        matches!(self.unit, "KB" | "MB" | "GB")
+    }
+}
+
 /// What a unit measures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {

@@ -190,8 +190,7 @@ impl Gather<'_> {
 }
 
 /// The lowest and the highest value of all plots.
-fn range(figure: &Figure, data: &SampleData, log: bool) -> Option<(f64, f64)> {
-    let _ = figure;
+fn range(data: &SampleData, log: bool) -> Option<(f64, f64)> {
     let groups = data.panels.iter().flat_map(|p| &p.sets).flat_map(|s| &s.groups);
     let values = groups.flat_map(|g| g.values()).map(|v| v.0).filter(|v| !log || *v > 0.0);
     values.fold(None, |all: Option<(f64, f64)>, v| Some(all.map_or((v, v), |a| (a.0.min(v), a.1.max(v)))))
@@ -210,7 +209,7 @@ fn boxes(figure: &Figure, data: &SampleData, panel: &SamplePanel) -> Drawing {
         .y_ends(figure.y_min, figure.y_max);
     plot = if panel.name.is_empty() { plot.note(note(figure, data)) } else { plot.width(HALF).height(220.0) };
     plot = if figure.log_y() { plot.log_y() } else { plot };
-    if let Some((low, high)) = range(figure, data, figure.log_y()).filter(|_| data.panels.len() > 1) {
+    if let Some((low, high)) = range(data, figure.log_y()).filter(|_| data.panels.len() > 1) {
         plot = plot.y_cover(low, high);
     }
     for set in &panel.sets {
@@ -249,10 +248,11 @@ fn ecdf(figure: &Figure, data: &SampleData, panel: &SamplePanel) -> Drawing {
     plot =
         if figure.tail { plot.log_y().y_ends(figure.y_min, top) } else { plot.y_ends(figure.y_min.or(Some(0.0)), top) };
     // Every line goes from the lowest to the highest value of all plots.
-    let Some((low, high)) = range(figure, data, figure.log_x()) else { return plot.draw() };
+    let Some((low, high)) = range(data, figure.log_x()) else { return plot.draw() };
     plot = plot.x_cover(low, high);
+    let ends = (figure.x_min.map_or(low, |v| v.min(low)), figure.x_max.map_or(high, |v| v.max(high)));
     for (i, set) in panel.sets.iter().enumerate() {
-        let steps = set.groups.first().map(|s| steps(s, figure.tail, (low, high))).unwrap_or_default();
+        let steps = set.groups.first().map(|s| steps(s, figure.tail, ends)).unwrap_or_default();
         plot = plot.series(set.name.clone(), steps).steps().color(i).dash(i);
     }
     plot.draw()

@@ -5,6 +5,8 @@ use crate::text::{compose, decompose, fixed, power, short};
 
 /// More ticks than this are never drawn.
 const MOST_TICKS: usize = 40;
+/// Powers of two beyond this are no sizes.
+const LARGEST_DOUBLING: f64 = 1e30;
 /// Less than this has no place on a logarithmic axis.
 const SMALLEST_LOG: f64 = 1e-300;
 
@@ -14,6 +16,8 @@ pub(super) struct Axis {
     pub(super) name: String,
     pub(super) unit: String,
     pub(super) log: bool,
+    /// Powers of two are its round values, as of sizes in KB; on a logarithmic axis.
+    pub(super) binary: bool,
     /// Ends fixed by the caller.
     pub(super) range: Option<(f64, f64)>,
     /// Lower and upper end, each fixed by itself; the other is found from the data.
@@ -95,6 +99,8 @@ impl Scale {
         let (lo, hi) = fixed_ends(lo, hi, ends, axis.log);
         let (lo, hi, ticks) =
             if axis.log { log_ticks(lo, hi, round, target) } else { linear(lo, hi, round, target, axis.whole) };
+        let doublings = if axis.log && axis.binary { doublings(lo, hi, target) } else { Vec::new() };
+        let ticks = if doublings.len() > 1 { doublings } else { ticks };
         Scale { lo, hi, log: axis.log, pixels: (0.0, 1.0), ticks }
     }
     /// This scale between two other pixels.
@@ -227,12 +233,14 @@ fn log_ticks(lo: f64, hi: f64, round: (bool, bool), target: usize) -> (f64, f64,
     let decades = (last - first).max(1);
     let every = (decades + 7) / 8;
     let label = decade_labels(first, last);
+    // Between ends that are no ticks themselves one of 1, 2 and 5 would be lonely.
+    let short_span = round == (false, false) && hi < lo * 20.0;
     let mut ticks = Vec::new();
     for (n, exponent) in (first..=last).enumerate() {
         let labelled = (n as i32) % every == 0;
         for m in 1..=9 {
             let value = compose(f64::from(m), exponent);
-            let major = m == 1 || (decades <= 2 && (m == 2 || m == 5));
+            let major = m == 1 || (decades <= 2 && (m == 2 || m == 5)) || (short_span && (m == 3 || m == 7));
             if value < lo * (1.0 - 1e-9) || value > hi * (1.0 + 1e-9) || (m > 1 && decades > 4) {
                 continue;
             }
@@ -246,11 +254,28 @@ fn log_ticks(lo: f64, hi: f64, round: (bool, bool), target: usize) -> (f64, f64,
     (lo, hi, ticks)
 }
 
-/// Labels of powers of ten: where one of them is too large or too small to be written out, all are powers.
+/// Powers of two, about `target` of them with a label.
+fn doublings(lo: f64, hi: f64, target: usize) -> Vec<Tick> {
+    let mut first = 1.0;
+    while first < lo && first < LARGEST_DOUBLING {
+        first *= 2.0;
+    }
+    while first / 2.0 >= lo && first > 1.0 / LARGEST_DOUBLING {
+        first /= 2.0;
+    }
+    let values = std::iter::successors(Some(first), |v| Some(v * 2.0)).take_while(|v| *v <= hi * (1.0 + 1e-9));
+    let values: Vec<f64> = values.take(MOST_TICKS).collect();
+    let every = values.len().div_ceil(target.max(2));
+    let label = |n: usize, v: f64| if n.is_multiple_of(every) { short(v) } else { String::new() };
+    values.into_iter().enumerate().map(|(n, value)| Tick { value, label: label(n, value) }).collect()
+}
+
+/// Labels of powers of ten: where one of them is too large or too small to be written out, all are
+/// written as powers.
 fn decade_labels(first: i32, last: i32) -> impl Fn(f64) -> String {
     let powers = first < -4 || last > 6;
     move |v| match decompose(v) {
-        (m, e) if powers && m == 1.0 && !(0..=1).contains(&e) => power(v),
+        (_, e) if powers && !(0..=1).contains(&e) => power(v),
         _ => short(v),
     }
 }
@@ -359,6 +384,15 @@ mod tests {
         let axis = Axis { log: true, ..Axis::default() };
         let tail = Scale::new(&axis, Some((2e-6, 1.0)), true, 5);
         assert_eq!(labels(&tail), ["10⁻⁵", "10⁻⁴", "10⁻³", "10⁻²", "10⁻¹", "1"]);
+        let sizes = Axis { binary: true, ..axis.clone() };
+        assert_eq!(labels(&Scale::new(&sizes, Some((15.0, 260.0)), false, 9)), ["16", "32", "64", "128", "256"]);
+        assert_eq!(labels(&Scale::new(&sizes, Some((0.3, 1e4)), false, 5)), ["0.5", "4", "32", "256", "2048"]);
+        assert_eq!(labels(&Scale::new(&sizes, Some((17.0, 30.0)), false, 5)), ["20", "30"]);
+        assert!(!labels(&Scale::new(&sizes, Some((1e-99, 1e99)), false, 5)).is_empty());
+        let low = Scale::new(&axis, Some((2e-5, 1e-3)), true, 5);
+        assert_eq!(labels(&low), ["2×10⁻⁵", "5×10⁻⁵", "10⁻⁴", "2×10⁻⁴", "5×10⁻⁴", "10⁻³"]);
+        let short = Scale::new(&axis, Some((0.28, 3.2)), false, 5);
+        assert_eq!(labels(&short), ["0.3", "0.5", "0.7", "1", "2", "3"]);
         let narrow = Scale::new(&axis, Some((61.0, 78.0)), false, 5);
         assert_eq!(labels(&narrow), ["65", "70", "75"]);
     }

@@ -3,7 +3,7 @@
 use super::axis::{Axis, Scale, extent};
 use super::canvas::{Anchor, Canvas, Ink, marker};
 use super::frame::{Area, Glyph, Key, head, left_margin, slot_name, vertical_axis};
-use super::marks::whisker;
+use super::marks::half_whisker;
 use super::{Drawing, Plot, WIDTH, usable};
 use crate::text::{px, short};
 use std::collections::BTreeSet;
@@ -23,7 +23,7 @@ pub struct BoxStats {
     pub low: f64,
     /// Lower quartile.
     pub q1: f64,
-    /// Median.
+    /// The value that half of all lie below.
     pub median: f64,
     /// Upper quartile.
     pub q3: f64,
@@ -146,7 +146,7 @@ impl BoxPlot {
         let at = |v: f64| y.at_or_below(v);
         let [Some(low), Some(q1), Some(median), Some(q3), Some(high)] = b.five().map(at) else { return };
         let ink = crate::style::INK;
-        let whiskers = format!("{}{}", whisker(middle, low, q1), whisker(middle, q3, high));
+        let whiskers = format!("{}{}", half_whisker(middle, q1, low), half_whisker(middle, q3, high));
         let _ = writeln!(
             c.out,
             "<path class=\"whisker\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"1.25\" d=\"{whiskers}\"/>"

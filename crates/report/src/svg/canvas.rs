@@ -27,7 +27,7 @@ pub(super) enum Ink {
     Over,
 }
 
-/// How lines without marks are dashed, so that they can be told apart on grey paper; the first is whole.
+/// How lines without marks are dashed, so that they differ on grey paper as well; the first is whole.
 pub(super) const DASHES: [&str; 4] = ["", "6 4", "2 3", "10 3 2 3"];
 
 /// A growing SVG body.

@@ -132,6 +132,12 @@ impl LinePlot {
         self.x.log = true;
         self
     }
+    /// Powers of two are the round values of a logarithmic horizontal axis: sizes in KB.
+    #[must_use]
+    pub fn binary_x(mut self) -> Self {
+        self.x.binary = true;
+        self
+    }
     /// Makes the vertical axis logarithmic; values that are not positive are gaps.
     #[must_use]
     pub fn log_y(mut self) -> Self {
@@ -180,8 +186,8 @@ impl LinePlot {
     pub fn dashed(self) -> Self {
         self.last(|s| s.dash = 1)
     }
-    /// The line has pattern number `n` of four, of which 0 is a whole line: for lines that carry no marks and must be
-    /// told apart without colours.
+    /// The line has pattern number `n` of four, of which 0 is a whole line: for lines that carry no marks and must
+    /// differ without colours.
     #[must_use]
     pub fn dash(self, n: usize) -> Self {
         self.last(|s| s.dash = n)

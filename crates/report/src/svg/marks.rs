@@ -98,10 +98,18 @@ fn errors(s: &Series, x: &Scale, y: &Scale) -> String {
     let mut d = String::new();
     for (p, e) in s.points.iter().zip(&s.errors) {
         if let (Some(px_x), Some(low), Some(high)) = (x.at(p.0), y.at_or_below(e.0), y.at(e.1)) {
-            d.push_str(&whisker(px_x, low, high));
+            // One that reaches below the axis has no end to be capped there.
+            let open = y.at(e.0).is_none();
+            d.push_str(&if open { half_whisker(px_x, low, high) } else { whisker(px_x, low, high) });
         }
     }
     d
+}
+
+/// A vertical bar with a cap at its second end alone.
+pub(super) fn half_whisker(x: f64, from: f64, to: f64) -> String {
+    let (left, mid, from, to) = (px(x - 3.5), px(x), px(from), px(to));
+    format!("M{mid} {from}V{to}M{left} {to}h7")
 }
 
 /// A vertical bar with caps.
@@ -202,6 +210,10 @@ mod tests {
         let mut s = series(&[(1.0, 1.0), (2.0, 1.0)]);
         s.errors = vec![(0.0, 2.0), (f64::NAN, 2.0)];
         assert_eq!(errors(&s, &x, &y), "M10 40V20M6.5 40h7M6.5 20h7");
+        let axis = Axis { log: true, ..Axis::default() };
+        let log = Scale::new(&axis, Some((1.0, 100.0)), false, 5).onto(40.0, 0.0);
+        s.errors = vec![(-3.0, 10.0), (1.0, 10.0)];
+        assert_eq!(errors(&s, &x, &log), "M10 40V20M6.5 20h7M20 40V20M16.5 40h7M16.5 20h7");
     }
 
     #[test]
