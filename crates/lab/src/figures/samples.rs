@@ -109,6 +109,9 @@ pub(super) fn combinations(table: &Table, keys: &[String]) -> Vec<Point> {
     })
 }
 
+/// Values with how often they are there, by the name of their line.
+type Named = Vec<(String, Vec<(f64, u64)>)>;
+
 /// Where the values of one line come from.
 struct Gather<'a> {
     figure: &'a Figure,
@@ -137,7 +140,7 @@ impl Gather<'_> {
 
     /// The distribution at a point, of all keys that are thrown together; several where a flow has several paths.
     fn all(&self, at: &Point) -> Result<Vec<(String, Spread)>, String> {
-        let mut named: Vec<(String, Vec<(f64, u64)>)> = Vec::new();
+        let mut named = Named::new();
         for more in combinations(self.table, &self.figure.pool) {
             let mut at = at.clone();
             at.extend(more);
@@ -151,7 +154,7 @@ impl Gather<'_> {
         Ok(named.into_iter().map(|(name, values)| (name, Spread::of(values))).collect())
     }
 
-    fn at_point(&self, at: &Point) -> Result<Vec<(String, Vec<(f64, u64)>)>, String> {
+    fn at_point(&self, at: &Point) -> Result<Named, String> {
         let single = |values| vec![(self.name.to_owned(), values)];
         match self.figure.of() {
             Samples::Runs => {

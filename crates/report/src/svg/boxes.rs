@@ -140,8 +140,9 @@ impl BoxPlot {
         Scale::new(&self.axis, extent(&self.axis, values), true, (self.height / 45.0) as usize)
     }
 
-    /// Draws one box around the pixel `middle`.
-    fn draw_box(&self, c: &mut Canvas, set: &Set, category: &str, middle: f64, thick: f64, b: &BoxStats, y: &Scale) {
+    /// Draws the box of a category around the pixel `middle`.
+    fn draw_box(&self, c: &mut Canvas, set: &Set, i: usize, (middle, thick): (f64, f64), y: &Scale) {
+        let Some(Some(b)) = set.boxes.get(i) else { return };
         let fill = FILLS.get(set.color % FILLS.len()).copied().unwrap_or(0.5);
         let at = |v: f64| y.at_or_below(v);
         let [Some(low), Some(q1), Some(median), Some(q3), Some(high)] = b.five().map(at) else { return };
@@ -153,7 +154,7 @@ impl BoxPlot {
         );
         let (left, right) = (px(middle - thick / 2.0), px(middle + thick / 2.0));
         let outline = format!("M{left} {}H{right}V{}H{left}z", px(q3), px(q1));
-        c.filled(set.color, fill, &outline, Some(&self.tip(set, category, b)));
+        c.filled(set.color, fill, &outline, Some(&self.tip(set, self.categories.get(i).map_or("", String::as_str), b)));
         let _ = writeln!(
             c.out,
             "<path class=\"whisker\" fill=\"none\" stroke=\"{ink}\" stroke-width=\"2.5\" style=\"stroke-width:2.5\" \
@@ -209,11 +210,10 @@ impl Plot for BoxPlot {
         let from = |i: usize| area.left + slot * i as f64;
         let lines = self.categories.iter().enumerate().map(|(i, n)| slot_name(&mut c, area, from(i), slot, n)).max();
         let clip = c.clip(area);
-        for (i, category) in self.categories.iter().enumerate() {
+        for i in 0..self.categories.len() {
             for (n, set) in self.sets.iter().enumerate() {
-                let Some(Some(b)) = set.boxes.get(i) else { continue };
                 let middle = from(i) + offset + thick * (n as f64 + 0.5);
-                self.draw_box(&mut c, set, category, middle, thick * 0.82, b, &y);
+                self.draw_box(&mut c, set, i, (middle, thick * 0.82), &y);
             }
         }
         c.raw(clip);
