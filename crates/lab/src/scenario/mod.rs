@@ -64,6 +64,8 @@ pub struct Scenario {
     pub measures: Vec<Measure>,
     /// What it notes over time.
     pub series: Vec<SeriesOf>,
+    /// The means whose delays figures draw one by one: `main.delay`.
+    pub distributions: Vec<String>,
     /// Where each of its claims and figures has its name.
     pub(crate) claims_at: Vec<Origin>,
     pub(crate) figures_at: Vec<Origin>,
@@ -222,6 +224,7 @@ impl Scenario {
     fn plan(&self, at: &[usize]) -> Result<Plan, Problem> {
         let made =
             self.table(at).and_then(|t| plan::read(&t, self.head(), (&self.measures, &self.asked), &self.series));
+        let made = made.map(|p| Plan { distributions: plan::distributions(&self.measures, &self.distributions), ..p });
         made.map_err(|p| {
             // A mistake at the first point is most likely one at all.
             if p.origin().by != By::Sweep && at.iter().all(|i| *i == 0) {
@@ -314,6 +317,7 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
         figures,
         measures,
         series,
+        distributions: Vec::new(),
         claims_at,
         figures_at,
         references,

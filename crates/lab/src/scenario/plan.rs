@@ -39,6 +39,8 @@ pub struct Plan {
     pub measures: Vec<Measure>,
     /// What is noted over time.
     pub series: Vec<SeriesOf>,
+    /// The delays that figures draw one by one.
+    pub distributions: Vec<Measure>,
 }
 
 /// A metric of a scenario.
@@ -182,6 +184,19 @@ pub(super) fn measures(whole: Part<'_>, base: &Table, metrics: &[String]) -> Res
     Ok((all, known.asked))
 }
 
+/// The delays of these means, of all that is measured.
+pub(super) fn distributions(all: &[Measure], names: &[String]) -> Vec<Measure> {
+    let of = |m: &Measure| {
+        let of = match &m.of {
+            // What asks for a percentile keeps each delay.
+            Of::Flow(group, FlowMetric::Mean(d)) => Of::Flow(group.clone(), FlowMetric::Percentile(*d, 50_000)),
+            other => other.clone(),
+        };
+        Measure { of, ..m.clone() }
+    };
+    all.iter().filter(|m| names.contains(&m.name)).map(of).collect()
+}
+
 /// Is the flow or group `name` what `of` says: its name, or with a star at its end the beginning of it?
 pub fn covers(of: &str, name: &str) -> bool {
     of == name || of.strip_suffix('*').is_some_and(|begin| name.starts_with(begin))
@@ -263,7 +278,7 @@ pub(super) fn read(
     let flows = flows.into_iter().map(|(_, f)| f).collect();
     let measures = measures.to_vec();
     let series = series.to_vec();
-    Ok(Plan { topology, flows, duration, windows, bin, events, measures, series })
+    Ok(Plan { topology, flows, duration, windows, bin, events, measures, series, distributions: Vec::new() })
 }
 
 fn check_flow(part: Part<'_>, t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {
