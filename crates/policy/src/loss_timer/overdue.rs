@@ -73,7 +73,7 @@ impl Overdue {
     /// How old a packet is when it is overdue.
     fn age(&self, path: &PathView) -> Duration {
         let margin = self.margin.max(path.rttvar * self.deviations);
-        path.srtt + margin + self.patience.of(path.id)
+        path.srtt + margin + self.patience.of(path)
     }
     fn times(&self, path: &PathView) -> u64 {
         self.silent.iter().find(|s| s.path == path.id && s.heard == path.last_heard).map_or(0, |s| s.times)
