@@ -91,7 +91,13 @@ pub fn check(
             }
         }
         let keys = std::iter::once((SCENARIO, &names[..])).chain(s.keys.iter().copied()).collect();
-        fits(&Shape { name: s.name, keys, metrics: s.metrics.clone(), series: Vec::new() })?;
+        fits(&Shape {
+            name: s.name,
+            keys,
+            metrics: s.metrics.clone(),
+            series: Vec::new(),
+            defined: s.defined.clone(),
+        })?;
     }
     Ok(())
 }

@@ -1,5 +1,6 @@
 //! From a table of runs to a quantity: a metric at a point of the sweep, averaged, compared, in the unit asked for.
 
+pub(crate) mod dimension;
 mod expression;
 mod unit;
 

@@ -306,11 +306,16 @@ pub struct Shape<'a> {
     pub metrics: Vec<&'a str>,
     /// What it notes over time.
     pub series: Vec<&'a str>,
+    /// The units of metrics that it defines itself.
+    pub defined: Vec<(&'a str, &'a str)>,
 }
 
-impl Shape<'_> {
+impl<'a> Shape<'a> {
     /// The unit of a metric or of what is noted over time.
-    pub fn unit(&self, name: &str) -> Option<&'static str> {
+    pub fn unit(&self, name: &str) -> Option<&'a str> {
+        if let Some((_, unit)) = self.defined.iter().find(|d| d.0 == name) {
+            return Some(unit);
+        }
         if self.metrics.contains(&name) { metrics::unit_of(name) } else { scenario::unit_of(name) }
     }
 }

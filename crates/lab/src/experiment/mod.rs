@@ -177,6 +177,7 @@ fn shapes<'a>(scenarios: &'a [Scenario], keys: &'a [Keys]) -> Vec<Shape<'a>> {
         keys: keys.iter().map(|(k, v)| (k.as_str(), v.as_slice())).collect(),
         metrics: s.measures.iter().map(|m| m.name.as_str()).collect(),
         series: s.series.iter().map(|s| s.name.as_str()).collect(),
+        defined: s.defined().collect(),
     };
     scenarios.iter().zip(keys).map(shape).collect()
 }

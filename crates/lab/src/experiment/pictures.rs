@@ -16,7 +16,7 @@ pub(super) fn of(s: &Scenario) -> Vec<Figure> {
     }
     let keys = s.keys();
     let at = Fixed(s.chosen(Choice { quick: true, seeds: None }).map(|q| q.keys()).unwrap_or_default());
-    let metrics = s.measures.iter().filter_map(|m| over_the_sweep(&m.name, m.unit, &keys, &at));
+    let metrics = s.measures.iter().filter_map(|m| over_the_sweep(&m.name, &m.unit, &keys, &at));
     let series = s.series.iter().map(|n| over_time(&n.name, &keys, &at));
     let named = |f: Figure| Figure { scenario: Some(s.name.clone()), ..f };
     let mut all: Vec<Figure> = metrics.chain(series).map(named).collect();

@@ -132,6 +132,7 @@ fn mistakes_are_named() {
         keys: vec![("rbuf", &rbuf), ("background", &background)],
         metrics: vec!["main.goodput"],
         series: vec![],
+        defined: vec![],
     };
     let complaint = |text: &str| figure(text).check(std::slice::from_ref(&shape)).err().map(|e| e.to_string());
     assert_eq!(complaint("series = \"background\""), None);
@@ -221,7 +222,7 @@ fn flows_of_a_group_over_time_have_their_names_and_gaps() {
 fn mistakes_over_time_are_named() {
     let (rbuf, background) = (["16KB".to_owned(), "64KB".to_owned()], ["with".to_owned()]);
     let (keys, metrics) = (vec![("rbuf", &rbuf[..]), ("background", &background[..])], vec!["main.goodput"]);
-    let shape = Shape { name: "e1", keys, metrics, series: vec!["main.cwnd", "main.srtt"] };
+    let shape = Shape { name: "e1", keys, metrics, series: vec!["main.cwnd", "main.srtt"], defined: vec![] };
     let complaint = |text: &str| {
         let f = over_time(text);
         f.check(std::slice::from_ref(&shape)).err().map(|e| e.to_string()).unwrap_or_default()

@@ -1,11 +1,12 @@
 //! A quantity that holds until it changes: its mean by time, and its largest value.
 
+use super::Window;
 use anabranch_base::Instant;
 
-/// A quantity weighed by time, from a moment on.
+/// A quantity weighed by time, within a window.
 #[derive(Clone, Copy, Debug)]
 pub struct Level {
-    from: Instant,
+    window: Window,
     since: Instant,
     now: u64,
     area: f64,
@@ -13,27 +14,32 @@ pub struct Level {
 }
 
 impl Level {
-    /// Zero, measured from `from` on.
-    pub fn new(from: Instant) -> Self {
-        Level { from, since: from, now: 0, area: 0.0, max: 0 }
+    /// Zero, measured within `window`.
+    pub fn new(window: Window) -> Self {
+        Level { window, since: window.from(), now: 0, area: 0.0, max: 0 }
     }
 
     /// It is `value` from `at` on.
     pub fn set(&mut self, value: u64, at: Instant) {
+        // What it is when the window ends stays what it was in it.
+        if self.window.is_over(at) {
+            return;
+        }
         self.area += (at - self.since).as_secs_f64() * self.now as f64;
-        if at > self.from {
+        if at > self.window.from() {
             // It may have held since before.
             self.max = self.max.max(self.now);
         }
-        if at >= self.from {
+        if at >= self.window.from() {
             self.max = self.max.max(value);
         }
         (self.since, self.now) = (self.since.max(at), value);
     }
 
-    /// Its mean up to `until`.
+    /// Its mean up to `until`, or to the end of the window.
     pub fn mean(&self, until: Instant) -> Option<f64> {
-        let span = (until - self.from).as_secs_f64();
+        let until = until.min(self.window.until());
+        let span = (until - self.window.from()).as_secs_f64();
         let rest = (until - self.since).as_secs_f64() * self.now as f64;
         (span > 0.0).then(|| (self.area + rest) / span)
     }
@@ -47,11 +53,16 @@ impl Level {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use anabranch_base::Duration;
+
+    fn since(ms: u64) -> Level {
+        Level::new(Window::since(Instant::from_millis(ms)))
+    }
 
     #[test]
     fn weighed_by_time_from_the_beginning_of_the_measurement() {
         let s = Instant::from_millis;
-        let mut l = Level::new(s(1_000));
+        let mut l = since(1_000);
         assert_eq!((l.mean(s(1_000)), l.max()), (None, 0));
         l.set(9, s(0));
         l.set(2, s(500));
@@ -64,14 +75,29 @@ mod tests {
     #[test]
     fn what_it_is_when_the_measurement_begins_counts() {
         let s = Instant::from_millis;
-        let mut l = Level::new(s(1_000));
+        let mut l = since(1_000);
         l.set(9, s(500));
         assert_eq!((l.mean(s(2_000)), l.max()), (Some(9.0), 9));
         l.set(1, s(1_500));
         assert_eq!((l.mean(s(2_000)), l.max()), (Some(5.0), 9));
-        let mut over = Level::new(s(1_000));
+        let mut over = since(1_000);
         over.set(9, s(500));
         over.set(1, s(1_000));
         assert_eq!(over.max(), 1, "it was over when the measurement began");
+    }
+
+    #[test]
+    fn what_it_becomes_after_the_window_does_not_count() {
+        let (s, d) = (Instant::from_millis, Duration::from_millis);
+        let mut l = Level::new(Window::new(d(1_000), d(3_000), d(9_000)));
+        l.set(4, s(2_000));
+        l.set(8, s(3_000));
+        l.set(0, s(5_000));
+        // Nothing for one second, four for one.
+        assert_eq!((l.mean(s(9_000)), l.max()), (Some(2.0), 4));
+        // The end of the run belongs to it.
+        let mut last = Level::new(Window::new(d(1_000), d(3_000), d(3_000)));
+        last.set(8, s(3_000));
+        assert_eq!((last.mean(s(3_000)), last.max()), (Some(0.0), 8));
     }
 }

@@ -1,23 +1,31 @@
 //! What a flow did, noted while it runs.
 
 mod delays;
+mod dues;
 mod fingerprint;
 mod level;
 mod names;
+mod picture;
 mod record;
 mod repair_names;
 mod repairs;
 mod serials;
 mod video;
 mod wanted;
+mod window;
 
 pub use delays::{Delays, Detail};
+pub use dues::{Due, Dues, SharedDues, Timed, Travel};
 pub use fingerprint::Fingerprint;
 pub use level::Level;
-pub use names::{Delay, FlowMetric, Framed, LinkMetric, View, is_share, parted, unit_of};
+pub use names::{Delay, FlowMetric, Framed, Lateness, LinkMetric, View, in_phase, is_share, parted, unit_of};
 pub(crate) use names::{STAGE, is_stage};
-pub use record::{Record, SharedRecord};
+#[cfg(test)]
+pub(crate) use names::{of_flows, of_links};
+pub use picture::Picture;
+pub use record::{Record, SharedRecord, Within};
 pub use repair_names::Repair;
 pub use repairs::{Departure, Repairs, Summary, Truth, Which};
 pub use video::{Came, Cut, Packets, SharedVideo, Video, Viewed};
 pub use wanted::Wanted;
+pub use window::Window;

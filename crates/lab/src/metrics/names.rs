@@ -1,5 +1,6 @@
 //! The quantities a scenario may ask for.
 
+use super::Picture;
 use super::repair_names::{EXAMPLES, Repair};
 use anabranch_policy::registry::{self, Hook};
 use anabranch_sim::netem::nearest;
@@ -49,6 +50,10 @@ pub enum FlowMetric {
     HolesMax,
     /// Jain's index of the members' goodputs.
     Jain,
+    /// What came of messages with a deadline, or of the packets of a viewer's frames.
+    Due(Lateness),
+    /// The quality of the picture by what came of its stream.
+    Picture(Picture),
     /// What a viewer sees.
     Viewed(View),
     /// What became of the frames of a flow with `playout`.
@@ -68,8 +73,6 @@ pub enum Framed {
     LostPerEvent,
     /// From the end of an event until no frame is missing for a second; the longest.
     Recovery,
-    /// Part of the bytes that came late.
-    LateBytes,
     /// Part of the bytes that came for nothing.
     WastedBytes,
     /// Part of the frames that could at most have been whole in time, over these links.
@@ -94,11 +97,20 @@ impl Framed {
     }
 }
 
+/// What came in time, of a flow with `deadline` or `playout`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Lateness {
+    /// Part of the packets that came late or not at all.
+    Unusable,
+    /// Part of those that came which came late.
+    Messages,
+    /// Part of the bytes that came which came late.
+    Bytes,
+}
+
 /// What a viewer sees of a flow with `playout`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum View {
-    /// Part of the packets that came late or not at all.
-    Unusable,
     /// Part of the frames that could be decoded in time.
     Decodable,
     /// How often the play-out buffer ran empty.
@@ -155,12 +167,16 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 20] = [
+const MORE: [(&str, FlowMetric, &str); 24] = [
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
     ("jain", FlowMetric::Jain, ""),
-    ("unusable-packets", FlowMetric::Viewed(View::Unusable), ""),
+    ("unusable-packets", FlowMetric::Due(Lateness::Unusable), ""),
+    ("late-messages", FlowMetric::Due(Lateness::Messages), ""),
+    ("psnr", FlowMetric::Picture(Picture::Psnr), "dB"),
+    ("mos", FlowMetric::Picture(Picture::Mos), ""),
+    ("psnr-capped", FlowMetric::Picture(Picture::Capped), ""),
     ("decodable-frames", FlowMetric::Viewed(View::Decodable), ""),
     ("underflows", FlowMetric::Viewed(View::Underflows), ""),
     ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
@@ -168,7 +184,7 @@ const MORE: [(&str, FlowMetric, &str); 20] = [
     ("whole-frames", FlowMetric::Framed(Framed::Whole), ""),
     ("lost-per-event", FlowMetric::Framed(Framed::LostPerEvent), ""),
     ("recovery", FlowMetric::Framed(Framed::Recovery), "s"),
-    ("late-bytes", FlowMetric::Framed(Framed::LateBytes), ""),
+    ("late-bytes", FlowMetric::Due(Lateness::Bytes), ""),
     ("wasted-bytes", FlowMetric::Framed(Framed::WastedBytes), ""),
     ("possible-frames", FlowMetric::Framed(Framed::Possible), ""),
     ("offline-frames", FlowMetric::Framed(Framed::Offline), ""),
@@ -203,6 +219,22 @@ fn counters() -> Vec<&'static str> {
 
 fn flows() -> impl Iterator<Item = &'static (&'static str, FlowMetric, &'static str)> + Clone {
     FLOW.iter().chain(&MORE)
+}
+
+/// Names of all metrics of flows, of those that are made of parts some of each kind.
+#[cfg(test)]
+pub(crate) fn of_flows() -> Vec<String> {
+    let delays = flows().filter(|(_, m, _)| matches!(m, FlowMetric::Mean(_))).map(|(n, ..)| format!("{n}-p99.9"));
+    let plain = flows().map(|(n, ..)| *n).chain(EXAMPLES).chain(counters()).map(str::to_owned);
+    let mut all: Vec<String> = plain.chain(delays).collect();
+    all.extend(["repairs-timer-share", "repair2-delay-p50", "repairs-delay-b-max", "needless"].map(str::to_owned));
+    all
+}
+
+/// And of cables.
+#[cfg(test)]
+pub(crate) fn of_links() -> impl Iterator<Item = &'static str> {
+    LINK.iter().map(|(n, ..)| *n)
 }
 
 impl FlowMetric {
@@ -258,9 +290,14 @@ pub fn parted(name: &str) -> Option<(&str, &str)> {
     })
 }
 
+/// A metric without its phase, and the phase: `main.goodput@jump` is `main.goodput` in `jump`.
+pub fn in_phase(name: &str) -> (&str, Option<&str>) {
+    name.split_once('@').map_or((name, None), |(metric, phase)| (metric, Some(phase)))
+}
+
 /// The unit of a metric as written, `main.goodput`; none for an unknown one.
 pub fn unit_of(name: &str) -> Option<&'static str> {
-    let (_, metric) = parted(name)?;
+    let (_, metric) = parted(in_phase(name).0)?;
     let of_flow = FlowMetric::named(metric).map(|m| m.1);
     of_flow.or_else(|_| LinkMetric::named(metric).map(|m| m.1)).ok()
 }
@@ -268,7 +305,7 @@ pub fn unit_of(name: &str) -> Option<&'static str> {
 /// Is the metric a part of a whole, which lies between 0 and 1?
 pub fn is_share(name: &str) -> bool {
     use {Framed as F, View as V};
-    let Some((_, metric)) = parted(name) else { return false };
+    let Some((_, metric)) = parted(in_phase(name).0) else { return false };
     if LinkMetric::named(metric).is_ok() {
         return true;
     }
@@ -280,10 +317,10 @@ pub fn is_share(name: &str) -> bool {
             | FlowMetric::Stage(_)
             | FlowMetric::Jain
             | FlowMetric::Repair(Repair::Spurious(_) | Repair::Share(_) | Repair::Needless | Repair::Right)
-            | FlowMetric::Viewed(V::Unusable | V::Decodable)
-            | FlowMetric::Framed(
-                F::Whole | F::LateBytes | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable
-            )
+            | FlowMetric::Due(_)
+            | FlowMetric::Picture(Picture::Capped)
+            | FlowMetric::Viewed(V::Decodable)
+            | FlowMetric::Framed(F::Whole | F::WastedBytes | F::Possible | F::Offline | F::OfflineDecodable)
     )
 }
 
@@ -307,6 +344,7 @@ mod tests {
             "main.stage-cwnd",
             "all.jain",
             "main.causes-right",
+            "main.deadline-misses@jump",
         ] {
             assert!(is_share(share), "{share}");
         }

@@ -2,7 +2,7 @@
 
 use super::repairs::{Departure, Repairs};
 use super::serials::Serials;
-use super::{Delays, Detail, Fingerprint, Level, SharedVideo, Video, Viewed, Wanted};
+use super::{Delays, Detail, Due, Dues, Fingerprint, Level, SharedDues, SharedVideo, Video, Wanted, Window};
 use anabranch_base::{Duration, Instant};
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,40 +11,91 @@ use std::sync::{MutexGuard, PoisonError};
 /// A record that both ends of a flow write to.
 pub type SharedRecord = Rc<RefCell<Record>>;
 
-/// What one flow delivered, and when. Bytes are payload.
+/// What one flow delivered within a window. Bytes are payload.
+#[derive(Clone, Debug)]
+pub struct Within {
+    window: Window,
+    wanted: Wanted,
+    /// Delivered in it.
+    pub bytes: u64,
+    /// Messages or segments delivered in it.
+    pub messages: u64,
+    /// From a packet's first transmission to its first arrival, of packets that left in it.
+    pub packet_delay: Delays,
+    /// From the first transmission of a message's beginning until it is handed over in order.
+    pub in_order_delay: Delays,
+    /// From the moment the source made a message until it is handed over.
+    pub message_delay: Delays,
+    /// Bytes in the reorder buffer.
+    pub held: Level,
+    /// Gaps in the sequence of received TSNs.
+    pub holes: Level,
+}
+
+impl Within {
+    fn new(window: Window, wanted: Wanted) -> Self {
+        Within {
+            window,
+            wanted,
+            bytes: 0,
+            messages: 0,
+            packet_delay: Delays::of(wanted.packet),
+            in_order_delay: Delays::of(wanted.in_order),
+            message_delay: Delays::of(wanted.message),
+            held: Level::new(window),
+            holes: Level::new(window),
+        }
+    }
+
+    fn packet(&mut self, left: Instant, at: Instant) {
+        if self.wanted.packet > Detail::Nothing && self.window.holds(left) {
+            self.packet_delay.add(at - left);
+        }
+    }
+
+    fn in_order(&mut self, begun: Instant, at: Instant) {
+        if self.wanted.in_order > Detail::Nothing && self.window.holds(begun) {
+            self.in_order_delay.add(at - begun);
+        }
+    }
+
+    fn message(&mut self, born: Instant, at: Instant) {
+        if self.wanted.message > Detail::Nothing && self.window.holds(born) {
+            self.message_delay.add(at - born);
+        }
+    }
+}
+
+/// When a message was made, and its deadline.
+#[derive(Clone, Copy, Debug)]
+struct Promise {
+    born: Instant,
+    deadline: Instant,
+}
+
+/// What one flow delivered, and when.
 #[derive(Clone, Debug)]
 pub struct Record {
-    /// Deliveries before this count for the fingerprint and the bins only.
-    from: Instant,
+    /// What any window wants.
     wanted: Wanted,
     bin: Duration,
     bins: Vec<u64>,
     /// By the path they came on, when that is asked for.
     path_bins: Option<Vec<Vec<u64>>>,
     fingerprint: Fingerprint,
-    /// Delivered since `from`.
-    pub bytes: u64,
-    /// Messages or segments delivered since `from`.
-    pub messages: u64,
-    /// From a packet's first transmission to its first arrival.
-    pub packet_delay: Delays,
-    /// From the first transmission of a message's beginning until it is handed over in order.
-    pub in_order_delay: Delays,
-    /// From the moment the source made a message until it is handed over.
-    pub message_delay: Delays,
-    /// Deadlines of messages that were made.
-    due: Vec<Instant>,
-    /// Those of messages that were handed over in time.
-    met: Vec<Instant>,
+    /// The window of the run as a whole, and those of its phases.
+    main: Within,
+    phases: Vec<Within>,
+    /// Messages with a deadline that were made.
+    due: Vec<Promise>,
+    /// Those that were handed over in time.
+    met: Vec<Promise>,
     sent: Serials,
     begun: Serials,
     born: Serials,
     deadlines: Serials,
-    /// Bytes in the reorder buffer.
-    pub held: Level,
-    /// Gaps in the sequence of received TSNs.
-    pub holes: Level,
     video: Option<SharedVideo>,
+    dues: Option<SharedDues>,
     /// Every transmission, where that is asked for.
     repairs: Option<Box<Repairs>>,
 }
@@ -57,29 +108,56 @@ impl Record {
 
     /// An empty record that keeps only what is wanted.
     pub fn with(from: Instant, bin: Duration, wanted: Wanted) -> Self {
+        Record::of_windows(&[(Window::since(from), wanted)], bin)
+    }
+
+    /// An empty record that keeps of each window what is wanted of it; what is wanted of equal ones is kept once. The
+    /// first is that of the run as a whole. What is noted over time begins with the run, whichever window wants it.
+    pub fn of_windows(all: &[(Window, Wanted)], bin: Duration) -> Self {
+        let (first, rest) = all.split_first().unzip();
+        let mut main = first.copied().unwrap_or((Window::since(Instant::ZERO), Wanted::NOTHING));
+        let mut phases: Vec<(Window, Wanted)> = Vec::new();
+        for (window, wanted) in rest.into_iter().flatten() {
+            match std::iter::once(&mut main).chain(&mut phases).find(|w| w.0 == *window) {
+                Some(known) => known.1 = known.1.and(*wanted),
+                None => phases.push((*window, *wanted)),
+            }
+        }
+        let wanted = phases.iter().fold(main.1, |all, (_, w)| all.and(*w));
+        let repaired = std::iter::once(&main).chain(&phases).filter(|(_, w)| w.repairs).map(|(w, _)| *w).collect();
         Record {
-            from,
             wanted,
             bin,
             bins: Vec::new(),
             path_bins: wanted.paths.then(Vec::new),
             fingerprint: Fingerprint::default(),
-            bytes: 0,
-            messages: 0,
-            packet_delay: Delays::of(wanted.packet),
-            in_order_delay: Delays::of(wanted.in_order),
-            message_delay: Delays::of(wanted.message),
+            main: Within::new(main.0, main.1),
+            phases: phases.into_iter().map(|(window, wanted)| Within::new(window, wanted)).collect(),
             due: Vec::new(),
             met: Vec::new(),
             sent: Serials::default(),
             begun: Serials::default(),
             born: Serials::default(),
             deadlines: Serials::default(),
-            held: Level::new(from),
-            holes: Level::new(from),
             video: None,
-            repairs: wanted.repairs.then(|| Box::new(Repairs::new(from))),
+            dues: None,
+            repairs: wanted.repairs.then(|| Box::new(Repairs::new(repaired))),
         }
+    }
+
+    /// What it keeps of the run as a whole.
+    pub fn main(&self) -> &Within {
+        &self.main
+    }
+
+    /// What it keeps of a window; none for one that it does not know.
+    pub fn within(&self, window: Window) -> Option<&Within> {
+        std::iter::once(&self.main).chain(&self.phases).find(|w| w.window == window)
+    }
+
+    fn each(&mut self, mut note: impl FnMut(&mut Within)) {
+        note(&mut self.main);
+        self.phases.iter_mut().for_each(note);
     }
 
     /// An empty record for both ends of a flow.
@@ -94,15 +172,12 @@ impl Record {
 
     /// The source made message `number` at `at`.
     pub fn made(&mut self, number: u32, at: Instant, deadline: Option<Instant>) {
-        // A deadline counts for messages made since `from`.
         if self.wanted.births() {
             self.born.note(number, at);
         }
         if let Some(deadline) = deadline.filter(|_| self.wanted.deadlines) {
             self.deadlines.note(number, deadline);
-            if at >= self.from {
-                self.due.push(deadline);
-            }
+            self.due.push(Promise { born: at, deadline });
         }
     }
 
@@ -158,8 +233,8 @@ impl Record {
 
     /// A packet that left at `sent` arrived for the first time.
     pub fn travelled(&mut self, sent: Instant, at: Instant) {
-        if sent >= self.from && self.wanted.packet > Detail::Nothing {
-            self.packet_delay.add(at - sent);
+        if self.wanted.packet > Detail::Nothing {
+            self.each(|w| w.packet(sent, at));
         }
     }
 
@@ -171,33 +246,27 @@ impl Record {
         }
         let (begun, born) = (self.begun.take(number), self.born.take(number));
         let deadline = self.deadlines.take(number);
-        if let Some(begun) = begun.filter(|t| *t >= self.from) {
-            self.in_order_delay.add(at - begun);
+        if let Some(begun) = begun {
+            self.each(|w| w.in_order(begun, at));
         }
-        if let Some(born) = born.filter(|t| *t >= self.from) {
-            if self.wanted.message > Detail::Nothing {
-                self.message_delay.add(at - born);
-            }
-            self.met.extend(deadline.filter(|d| at <= *d));
+        if let Some(born) = born {
+            self.each(|w| w.message(born, at));
+            self.met.extend(deadline.filter(|d| at <= *d).map(|deadline| Promise { born, deadline }));
         }
     }
 
     /// A message of a stream was handed over; the stream itself counts for what was delivered.
     pub fn message(&mut self, born: Instant, begun: Instant, at: Instant) {
-        if begun >= self.from && self.wanted.in_order > Detail::Nothing {
-            self.in_order_delay.add(at - begun);
-        }
-        if born >= self.from && self.wanted.message > Detail::Nothing {
-            self.message_delay.add(at - born);
-        }
+        self.each(|w| {
+            w.in_order(begun, at);
+            w.message(born, at);
+        });
     }
 
     /// `len` bytes were handed over, which are a message or the end of one.
     pub fn delivered(&mut self, stream: u16, len: u64, at: Instant) {
         self.part(stream, len, at);
-        if at >= self.from {
-            self.messages += 1;
-        }
+        self.each(|w| w.messages += u64::from(w.window.holds(at)));
     }
 
     /// `len` bytes of a message were handed over, of which more follows.
@@ -211,9 +280,7 @@ impl Record {
             }
             self.bins[bin] += len;
         }
-        if at >= self.from {
-            self.bytes += len;
-        }
+        self.each(|w| w.bytes += if w.window.holds(at) { len } else { 0 });
     }
 
     /// What is sent are the packets of these frames.
@@ -221,24 +288,44 @@ impl Record {
         self.video = Some(video);
     }
 
-    /// The flow's packet `number`, from 0, was handed over: of a video.
+    /// What is sent is of use up to a deadline.
+    pub fn expect(&mut self, dues: SharedDues) {
+        self.dues = Some(dues);
+    }
+
+    /// Everything with a deadline that was made: messages, or frames with a viewer. None where there is no deadline.
+    pub fn each_due(&self, mut note: impl FnMut(&Due)) -> Option<()> {
+        if let Some(dues) = &self.dues {
+            dues.lock().unwrap_or_else(PoisonError::into_inner).each().for_each(|d| note(&d));
+        } else {
+            self.video()?.dues().for_each(|d| note(&d));
+        }
+        Some(())
+    }
+
+    /// The messages of a flow with a deadline.
+    pub fn dues(&self) -> Option<MutexGuard<'_, Dues>> {
+        Some(self.dues.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// The flow's packet `number`, from 0, was handed over: of a video, or with a deadline.
     pub fn packet(&mut self, number: u64, at: Instant) {
+        if let Some(mut dues) = self.dues() {
+            dues.came(number as usize, at);
+        }
         if let Some(v) = &self.video {
             v.lock().unwrap_or_else(PoisonError::into_inner).packet(number as usize, at);
         }
     }
 
-    /// The next `bytes` of a stream were handed over: of a video.
+    /// The next `bytes` of a stream were handed over: of a video, or of messages with a deadline.
     pub fn stream(&mut self, bytes: u64, at: Instant) {
+        if let Some(mut dues) = self.dues() {
+            dues.stream(bytes, at);
+        }
         if let Some(v) = &self.video {
             v.lock().unwrap_or_else(PoisonError::into_inner).stream(bytes, at);
         }
-    }
-
-    /// What a viewer of the video saw up to `until`.
-    pub fn viewed(&self, until: Instant) -> Option<Viewed> {
-        let v = self.video.as_ref()?;
-        Some(v.lock().unwrap_or_else(PoisonError::into_inner).viewed(self.from, until))
     }
 
     /// The frames that a viewer watches.
@@ -246,10 +333,20 @@ impl Record {
         Some(self.video.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Messages whose deadline has passed by `until`, and how many of them were in time.
-    pub fn deadlines(&self, until: Instant) -> (u64, u64) {
-        let passed = |of: &[Instant]| of.iter().filter(|d| **d <= until).count() as u64;
+    /// Messages made in a window whose deadline has passed by `until`, and how many of them were in time.
+    pub fn deadlines(&self, window: Window, until: Instant) -> (u64, u64) {
+        let passed = |of: &[Promise]| of.iter().filter(|d| window.holds(d.born) && d.deadline <= until).count() as u64;
         (passed(&self.due), passed(&self.met))
+    }
+
+    /// So many bytes are in the reorder buffer from `at` on.
+    pub fn held(&mut self, bytes: u64, at: Instant) {
+        self.each(|w| w.held.set(bytes, at));
+    }
+
+    /// So many gaps are in the sequence of received TSNs from `at` on.
+    pub fn holes(&mut self, gaps: u64, at: Instant) {
+        self.each(|w| w.holes.set(gaps, at));
     }
 
     /// Bytes delivered in each bin since the run began.

@@ -1,6 +1,6 @@
 //! What became of chunks that were sent more than once.
 
-use super::{Delays, Detail};
+use super::{Delays, Detail, Window};
 use anabranch_base::{Instant, PathId};
 use anabranch_engine::{LostCopy, TransmissionCause};
 use anabranch_policy::loss_cause::Cause;
@@ -120,19 +120,28 @@ pub struct Which {
     pub class: Option<usize>,
 }
 
-/// What was noted of all chunks of a flow that left since the measuring began.
+/// What was noted of all chunks of a flow.
 #[derive(Clone, Debug)]
 pub struct Repairs {
-    from: Instant,
+    /// Facts of chunks that are done, by the window in which they first left.
+    windows: Vec<(Window, Facts)>,
     /// TSN of the front, unwrapped.
     base: i64,
     begun: bool,
     open: VecDeque<History>,
-    done: Facts,
-    /// What was taken for lost, by packet, and the cause that was named.
-    lost: Vec<(u32, Option<Cause>)>,
+    lost: Vec<Lost>,
     /// What links dropped, by packet.
     dropped: BTreeMap<u32, Truth>,
+}
+
+/// A transmission that was taken for lost.
+#[derive(Clone, Copy, Debug)]
+struct Lost {
+    /// When its chunk first left.
+    first: Instant,
+    packet: u32,
+    /// The cause that was named.
+    cause: Option<Cause>,
 }
 
 /// Counts and delays.
@@ -179,14 +188,13 @@ impl Facts {
 }
 
 impl Repairs {
-    /// Nothing yet; chunks that first left before `from` do not count.
-    pub fn new(from: Instant) -> Repairs {
+    /// Nothing yet; a chunk counts for those of these windows in which it first left.
+    pub fn new(windows: Vec<Window>) -> Repairs {
         Repairs {
-            from,
+            windows: windows.into_iter().map(|w| (w, Facts::new())).collect(),
             base: 0,
             begun: false,
             open: VecDeque::new(),
-            done: Facts::new(),
             lost: Vec::new(),
             dropped: BTreeMap::new(),
         }
@@ -218,9 +226,7 @@ impl Repairs {
             && let Some(h) = self.open.pop_front()
         {
             self.base += 1;
-            if counts(&h, self.from) {
-                self.done.add(&h);
-            }
+            self.windows.iter_mut().filter(|(w, _)| counts(&h, *w)).for_each(|(_, done)| done.add(&h));
         }
     }
 
@@ -234,10 +240,10 @@ impl Repairs {
 
     /// The sender took a transmission for lost.
     pub fn taken_for_lost(&mut self, l: &LostCopy) {
-        let from = self.from;
-        let Some(h) = self.history(l.tsn.0).filter(|h| counts(h, from)) else { return };
+        let Some(h) = self.history(l.tsn.0) else { return };
+        let Some(first) = h.transmissions.first().map(|t| t.at) else { return };
         let packet = h.transmissions.iter().find(|t| t.at == l.sent_at && t.path == l.path).map(|t| t.packet);
-        self.lost.extend(packet.map(|p| (p, l.cause)));
+        self.lost.extend(packet.map(|packet| Lost { first, packet, cause: l.cause }));
     }
 
     /// A link dropped this packet.
@@ -245,27 +251,25 @@ impl Repairs {
         self.dropped.insert(packet, why.into());
     }
 
-    fn facts(&self) -> Facts {
-        let mut all = self.done.clone();
-        self.open.iter().filter(|h| counts(h, self.from)).for_each(|h| all.add(h));
-        all
-    }
-
-    /// The numbers of all that was noted until now.
-    pub fn summary(&self) -> Summary {
+    /// The numbers of all that was noted until now of chunks that first left in this window; none where that was not
+    /// noted.
+    pub fn summary(&self, window: Window) -> Option<Summary> {
+        let (_, done) = self.windows.iter().find(|(w, _)| *w == window)?;
+        let mut facts = done.clone();
+        self.open.iter().filter(|h| counts(h, window)).for_each(|h| facts.add(h));
         let mut confusion = BTreeMap::new();
-        for (packet, named) in &self.lost {
-            let truth = self.dropped.get(packet).copied().unwrap_or(Truth::Arrived);
-            let named = NAMED.iter().position(|(c, _)| c == named).unwrap_or(0);
+        for l in self.lost.iter().filter(|l| window.holds(l.first)) {
+            let truth = self.dropped.get(&l.packet).copied().unwrap_or(Truth::Arrived);
+            let named = NAMED.iter().position(|(c, _)| *c == l.cause).unwrap_or(0);
             *confusion.entry((truth, named)).or_insert(0) += 1;
         }
-        Summary { facts: self.facts(), confusion }
+        Some(Summary { facts, confusion })
     }
 }
 
-/// Did the chunk first leave since `from`?
-fn counts(h: &History, from: Instant) -> bool {
-    h.transmissions.first().is_some_and(|t| t.at >= from)
+/// Did the chunk first leave in this window?
+fn counts(h: &History, window: Window) -> bool {
+    h.transmissions.first().is_some_and(|t| window.holds(t.at))
 }
 
 /// Numbers of the repairs of one or several flows.

@@ -1,6 +1,7 @@
 //! What a viewer sees of a flow of video frames: which came in time, which can be decoded, where the picture stood
 //! still.
 
+use super::{Due, Window};
 use anabranch_base::{Duration, Instant};
 use anabranch_media::PacketiserConfig;
 use anabranch_sim::traffic::{Emission, FrameClass, Kind, Source};
@@ -61,8 +62,6 @@ impl Frame {
 pub struct Came {
     /// Bytes that came, each counted once.
     pub bytes: u64,
-    /// Those that came after their frame was due.
-    pub late: u64,
     /// Those of frames that were not whole when they were due, late ones among them.
     pub wasted: u64,
 }
@@ -70,10 +69,6 @@ pub struct Came {
 /// What a viewer saw.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub struct Viewed {
-    /// Packets of frames whose time to be shown has come.
-    pub packets: u64,
-    /// Those that were not there by then.
-    pub unusable: u64,
     /// Frames of which it is known whether they could be decoded.
     pub frames: u64,
     /// Those that could.
@@ -151,20 +146,18 @@ impl Video {
         (packet < f.first + f.packets).then(|| f.bytes.1.min(f.bytes.0 + within * self.packet))
     }
 
-    /// What a viewer saw of the frames made from `from` on, up to `until`.
-    pub fn viewed(&self, from: Instant, until: Instant) -> Viewed {
+    /// What a viewer saw of the frames made in a window, up to `until`; of stops, what lies in the window.
+    pub fn viewed(&self, window: Window, until: Instant) -> Viewed {
         let mut v = Viewed::default();
         let decodable = self.decodable(until);
-        for (f, decodable) in self.frames.iter().zip(decodable).filter(|(f, _)| f.at >= from) {
+        for (f, decodable) in self.frames.iter().zip(decodable).filter(|(f, _)| window.holds(f.at)) {
             if f.at + self.playout > until {
                 break;
             }
-            v.packets += f.packets as u64;
-            v.unusable += (f.packets - f.in_time) as u64;
             v.frames += u64::from(decodable.is_some());
             v.decodable += u64::from(decodable == Some(true));
         }
-        self.play(from, until, &mut v);
+        self.play(window, until, &mut v);
         v
     }
 
@@ -173,9 +166,13 @@ impl Video {
         self.frames.get(number).is_some_and(Frame::is_whole_in_time)
     }
 
-    /// Bytes of the frames made in a span.
-    pub fn made(&self, from: Instant, until: Instant) -> u64 {
-        self.frames.iter().filter(|f| f.at >= from && f.at < until).map(|f| f.bytes.1 - f.bytes.0).sum()
+    /// Bytes of the frames made in a window, but for one that is made as the run ends.
+    pub fn made(&self, window: Window) -> u64 {
+        self.frames
+            .iter()
+            .filter(|f| f.at >= window.from() && f.at < window.until())
+            .map(|f| f.bytes.1 - f.bytes.0)
+            .sum()
     }
 
     /// Which of these frames can be decoded, if those are whole of which it is said: class, when made, whole. None where
@@ -195,12 +192,24 @@ impl Video {
         video.decodable(until)
     }
 
-    /// What came of the frames that were made from `from` on and due by `until`.
-    pub fn came(&self, from: Instant, until: Instant) -> Came {
+    /// The frames that were sent, as what has to be there when they are shown.
+    pub fn dues(&self) -> impl Iterator<Item = Due> {
+        self.frames.iter().map(|f| Due {
+            made: f.at,
+            at: f.at + self.playout,
+            packets: f.packets as u64,
+            came: f.arrived as u64,
+            late: (f.arrived - f.in_time) as u64,
+            bytes: f.came,
+            late_bytes: f.came - f.came_in_time,
+        })
+    }
+
+    /// What came of the frames that were made in a window and due by `until`.
+    pub fn came(&self, window: Window, until: Instant) -> Came {
         let mut all = Came::default();
-        for f in self.frames.iter().filter(|f| f.at >= from && f.at + self.playout <= until) {
+        for f in self.frames.iter().filter(|f| window.holds(f.at) && f.at + self.playout <= until) {
             all.bytes += f.came;
-            all.late += f.came - f.came_in_time;
             all.wasted += if f.is_whole_in_time() { 0 } else { f.came };
         }
         all
@@ -233,16 +242,19 @@ impl Video {
 
     /// A player's buffer: it plays once [`THRESHOLD`] is there, stands still when nothing is left, and goes on at the
     /// threshold. It holds what lies between the picture and the newest whole frame: a lost one is passed over.
-    fn play(&self, from: Instant, until: Instant, v: &mut Viewed) {
+    fn play(&self, window: Window, until: Instant, v: &mut Viewed) {
         let seconds = |t: Instant| t.as_secs_f64();
         let mut whole: Vec<(Instant, usize)> = Vec::with_capacity(self.frames.len());
         whole.extend(self.frames.iter().enumerate().filter_map(|(i, f)| Some((f.whole.filter(|t| *t <= until)?, i))));
         whole.sort_unstable();
         let all = if self.ended { self.frames.len() } else { usize::MAX };
         let shown = |frames: usize| frames as f64 / self.fps;
-        let mut still = |since: f64, to: f64| {
-            v.underflows += u64::from(since >= seconds(from));
-            v.underflow_time += (to - since.max(seconds(from))).max(0.0);
+        let (from, to) = (seconds(window.from()), seconds(window.until()));
+        // A stop that begins as the run ends has no time in it, but began.
+        let begins = |since: f64| since >= from && (since < to || window.end().is_none());
+        let mut still = |since: f64, until: f64| {
+            v.underflows += u64::from(begins(since));
+            v.underflow_time += (until.min(to) - since.max(from)).max(0.0);
         };
         // Frames there; where the picture is, seconds; since when it has been playing or standing.
         let (mut there, mut picture, mut playing, mut standing) = (0, 0.0, None, None);

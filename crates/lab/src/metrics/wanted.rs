@@ -25,6 +25,8 @@ pub struct Wanted {
     pub repairs: bool,
     /// What links did to them.
     pub truth: bool,
+    /// When each message with a deadline came.
+    pub dues: bool,
 }
 
 impl Wanted {
@@ -40,6 +42,7 @@ impl Wanted {
         paths: false,
         repairs: false,
         truth: false,
+        dues: false,
     };
 
     /// Whatever there is, but nothing by path, and not every transmission.
@@ -54,6 +57,7 @@ impl Wanted {
         paths: false,
         repairs: false,
         truth: false,
+        dues: false,
     };
 
     /// Adds what a metric is made of.
@@ -65,6 +69,7 @@ impl Wanted {
             FlowMetric::ReorderMean | FlowMetric::ReorderMax => self.held = true,
             FlowMetric::HolesMean | FlowMetric::HolesMax => self.holes = true,
             FlowMetric::Convergence => self.bins = true,
+            FlowMetric::Due(_) => self.dues = true,
             FlowMetric::Repair(r) => {
                 self.repairs = true;
                 self.truth |= r.needs_truth();
@@ -82,8 +87,27 @@ impl Wanted {
             | FlowMetric::Decisions
             | FlowMetric::Counter(_)
             | FlowMetric::Jain
+            | FlowMetric::Picture(_)
             | FlowMetric::Viewed(_)
             | FlowMetric::Framed(_) => {}
+        }
+    }
+
+    /// What both want.
+    #[must_use]
+    pub fn and(self, other: Wanted) -> Wanted {
+        Wanted {
+            packet: self.packet.max(other.packet),
+            in_order: self.in_order.max(other.in_order),
+            message: self.message.max(other.message),
+            deadlines: self.deadlines || other.deadlines,
+            held: self.held || other.held,
+            holes: self.holes || other.holes,
+            bins: self.bins || other.bins,
+            paths: self.paths || other.paths,
+            repairs: self.repairs || other.repairs,
+            truth: self.truth || other.truth,
+            dues: self.dues || other.dues,
         }
     }
 

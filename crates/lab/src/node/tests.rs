@@ -70,7 +70,7 @@ fn one_path_is_filled_and_two_are_summed() {
     // 1452 of 1500 bytes are payload; the start takes a moment.
     let full = 20.0 * 1.25e6 * 1_452.0 / 1_500.0;
     for (record, paths) in [(&one, 1.0), (&two, 2.0)] {
-        let share = record.bytes as f64 / (full * paths);
+        let share = record.main().bytes as f64 / (full * paths);
         assert!((0.95..1.0).contains(&share), "{share} of {paths} paths");
     }
     let client = scene.network.agent::<SctpAgent>(AgentId(1)).expect("the client");
@@ -85,23 +85,23 @@ fn delays_are_those_of_the_link() {
     let (r, _) = Scene::new("sctp", &[link(10, 30)], cbr.clone(), Reader::at_once()).run(10);
     // 1000 + 16 + 12 + 20 bytes at 10 Mbit/s and 30 ms; the first messages wait for the handshake.
     let want = 0.030 + 1_048.0 * 8.0 / 10e6;
-    for d in [&r.packet_delay, &r.in_order_delay, &r.message_delay] {
+    for d in [&r.main().packet_delay, &r.main().in_order_delay, &r.main().message_delay] {
         let median = d.percentile(50.0).expect("messages");
         assert!((median / want - 1.0).abs() < 1e-3, "{median}");
     }
-    assert!(r.messages >= 98, "{}", r.messages);
+    assert!(r.main().messages >= 98, "{}", r.main().messages);
 
     let lossy = link(10, 30).with_loss(LossConfig::bernoulli(0.05));
     let (r, _) = Scene::new("sctp", &[lossy], cbr, Reader::at_once()).run(60);
-    assert!(r.in_order_delay.max() > Some(0.3), "three more messages tell of a loss");
-    assert!(r.in_order_delay.count() == r.messages && r.held.max() > 1_000);
+    assert!(r.main().in_order_delay.max() > Some(0.3), "three more messages tell of a loss");
+    assert!(r.main().in_order_delay.count() == r.main().messages && r.main().held.max() > 1_000);
 }
 
 #[test]
 fn a_slow_reader_slows_the_sender() {
     let reader = Reader::at(Rate::from_bits_per_sec(1_000_000));
     let (r, _) = Scene::new("sctp", &[link(10, 20)], bulk(), reader).run(30);
-    let rate = r.bytes as f64 * 8.0 / 30.0;
+    let rate = r.main().bytes as f64 * 8.0 / 30.0;
     assert!((0.9e6..1.01e6).contains(&rate), "{rate}");
 }
 

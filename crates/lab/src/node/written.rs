@@ -97,6 +97,7 @@ impl Messages {
                     && let Some(done) = open.remove(&d.flow)
                 {
                     record.message(done.born, done.begun.unwrap_or(done.born), now);
+                    record.packet(u64::from(d.flow), now);
                 }
             }
         }
@@ -161,18 +162,18 @@ mod tests {
         // The second half of the first message comes before its first half; in the third segment a part of the second
         // message follows.
         s.segment(MS(200), &data(2, 110, 500), 1, &mut book, &mut r);
-        assert_eq!(r.message_delay.count(), 0);
+        assert_eq!(r.main().message_delay.count(), 0);
         s.segment(MS(300), &data(1, 100, 1_000), 3, &mut book, &mut r);
-        assert_eq!((r.message_delay.mean(), r.in_order_delay.mean()), (Some(0.3), Some(0.2)));
+        assert_eq!((r.main().message_delay.mean(), r.main().in_order_delay.mean()), (Some(0.3), Some(0.2)));
         s.segment(MS(1_100), &data(3, 1_050, 1_000), 4, &mut book, &mut r);
         // A duplicate changes nothing.
         s.segment(MS(1_150), &data(3, 1_050, 1_000), 4, &mut book, &mut r);
-        assert_eq!(r.message_delay.count(), 1);
+        assert_eq!(r.main().message_delay.count(), 1);
         // The end of the second message and the beginning of the third: both began when their segments left.
         s.segment(MS(2_200), &data(4, 2_100, 1_000), 5, &mut book, &mut r);
         s.segment(MS(2_250), &data(5, 2_200, 1_000), 6, &mut book, &mut r);
-        assert_eq!((r.message_delay.count(), r.message_delay.max()), (3, Some(1.2)));
-        assert_eq!(r.in_order_delay.max(), Some(1.15));
+        assert_eq!((r.main().message_delay.count(), r.main().message_delay.max()), (3, Some(1.2)));
+        assert_eq!(r.main().in_order_delay.max(), Some(1.15));
         assert!(book.is_empty() && s.begun.is_empty());
     }
 }

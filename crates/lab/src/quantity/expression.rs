@@ -12,11 +12,11 @@ pub struct ExpressionError(String);
 /// A formula.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Expression {
-    root: Node,
+    pub(super) root: Node,
 }
 
 #[derive(Clone, PartialEq, Debug)]
-enum Node {
+pub(super) enum Node {
     Number(f64),
     Name(String),
     Negative(Box<Node>),
@@ -25,7 +25,7 @@ enum Node {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Operator {
+pub(super) enum Operator {
     Add,
     Subtract,
     Multiply,
@@ -34,7 +34,7 @@ enum Operator {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Function {
+pub(super) enum Function {
     Sqrt,
     Ln,
     Exp,

@@ -20,6 +20,7 @@ fn made(more: &str, text: &str) -> Result<Reference, String> {
         keys: vec![("rbuf", &rbuf), ("policy", &policy)],
         metrics: vec!["main.goodput", "main.delay"],
         series: vec![],
+        defined: vec![],
     };
     let at = Origin::of_file("claims.toml");
     let bare = Reference { text: text.to_owned(), ..reference(more) };

@@ -125,7 +125,7 @@ mod tests {
             let o = Overview { title: "T".into(), metric: metric.into(), key: key.into(), beside: vec![] };
             let values = ["live".to_owned()];
             let keys = vec![("sender", values.as_slice())];
-            o.check(&[Shape { name: "s", keys, metrics: vec!["a.whole"], series: vec![] }])
+            o.check(&[Shape { name: "s", keys, metrics: vec!["a.whole"], series: vec![], defined: vec![] }])
         };
         assert_eq!(check("a.whole", "sender"), Ok(()));
         assert_eq!(check("a.hole", "sender"), Err("overview `T`: no scenario measures `a.hole`".into()));

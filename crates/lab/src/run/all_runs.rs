@@ -164,7 +164,7 @@ fn at(scenario: &Scenario, point: &Point) -> String {
 }
 
 fn table(s: &Scenario, rows: Vec<Row>) -> Table {
-    let metrics = s.measures.iter().map(|m| Metric { name: m.name.clone(), unit: m.unit.to_owned() }).collect();
+    let metrics = s.measures.iter().map(|m| Metric { name: m.name.clone(), unit: m.unit.to_string() }).collect();
     Table { scenario: s.name.clone(), keys: s.keys().into_iter().map(|k| k.0).collect(), metrics, rows }
 }
 

@@ -1,9 +1,10 @@
 //! What ends and cables have counted up to a moment. Counters run from the beginning; what is measured may not.
 
 use super::build::{Live, Scene};
-use crate::metrics::is_stage;
+use crate::metrics::{Window, is_stage};
 use crate::node::{SctpAgent, Totals, Watched};
 use crate::scenario::Plan;
+use anabranch_base::Instant;
 use anabranch_policy::asks::Counter;
 use anabranch_sim::Direction;
 use anabranch_sim::link::{LinkCounters, Tally};
@@ -11,6 +12,7 @@ use anabranch_sim::network::LinkId;
 use anabranch_sim::topology::CableId;
 use anabranch_sim::transport::DatagramSink;
 use anabranch_sim::transport::tcp::{TcpSink, TcpSource, TcpTransfers};
+use std::collections::{BTreeMap, BTreeSet};
 
 /// Of a flow; none where its ends do not count that.
 #[derive(Clone, Default)]
@@ -31,6 +33,42 @@ pub(super) struct Counted {
     pub cables: Vec<LinkCounters>,
 }
 
+/// What had been counted at the moments between which a plan's windows lie.
+#[derive(Default)]
+pub(super) struct Snapshots {
+    to_come: BTreeSet<Instant>,
+    taken: BTreeMap<Instant, Counted>,
+}
+
+impl Snapshots {
+    /// None taken yet.
+    pub fn of(plan: &Plan) -> Self {
+        // What happens at the first moment of a window is of it.
+        let edges = plan.windows.iter().flat_map(|(_, w)| [w.before(), w.end()]).flatten();
+        Snapshots { to_come: edges.collect(), taken: BTreeMap::new() }
+    }
+
+    /// Runs the network up to a moment, and takes those on the way.
+    pub fn run(&mut self, plan: &Plan, scene: &mut Scene, until: Instant) {
+        while let Some(at) = self.to_come.first().copied().filter(|at| *at <= until) {
+            self.to_come.remove(&at);
+            scene.network.run_until(at);
+            self.taken.insert(at, Counted::now(plan, scene));
+        }
+        scene.network.run_until(until);
+    }
+
+    /// What was counted in a window; `now` is the end of the run.
+    pub fn within(&self, window: Window, now: &Counted) -> Counted {
+        let at = |edge: Option<Instant>| edge.and_then(|at| self.taken.get(&at));
+        let end = at(window.end()).unwrap_or(now).clone();
+        match at(window.before()) {
+            Some(before) => end.since(before),
+            None => end,
+        }
+    }
+}
+
 impl Counted {
     /// As it is now.
     pub fn now(plan: &Plan, scene: &Scene) -> Self {
@@ -44,9 +82,7 @@ impl Counted {
         }
     }
 
-    /// What came since `before`; all of it where nothing was before.
-    #[must_use]
-    pub fn since(mut self, before: &Counted) -> Self {
+    fn since(mut self, before: &Counted) -> Self {
         self.flows.iter_mut().zip(&before.flows).for_each(|(f, b)| *f = f.since(b));
         self.cables.iter_mut().zip(&before.cables).for_each(|(c, b)| *c = cable_since(c, b));
         self

@@ -3,7 +3,7 @@
 
 use super::RunError;
 use super::build::{Scene, scene, traffic};
-use super::counts::Counted;
+use super::counts::Snapshots;
 use super::measure::Measured;
 use crate::metrics::{Delay, FlowMetric};
 use crate::node::Application;
@@ -96,17 +96,21 @@ impl Emulated {
 
     /// The values of the plan's metrics, in their order; none for what only a run in virtual time can see.
     pub fn values(&self) -> Vec<Option<f64>> {
-        let measured = Measured::new(&self.plan, &self.scene, self.seed, &Counted::default());
-        self.plan.measures.iter().map(|m| seen_outside(&m.of).then(|| measured.value(&m.of)).flatten()).collect()
+        let measured = Measured::new(&self.plan, &self.scene, self.seed, &Snapshots::default());
+        self.plan.measures.iter().map(|m| seen_outside(&m.of).then(|| measured.value(m)).flatten()).collect()
     }
 }
 
 /// Is it made of what was sent and what was handed over, and of nothing inside a stack or a link?
 fn seen_outside(of: &Of) -> bool {
-    let Of::Flow(_, metric) = of else { return false };
+    let metric = match of {
+        Of::Flow(_, metric) => metric,
+        Of::Link(..) => return false,
+        Of::Derived(d) => return d.parts().all(|part| seen_outside(&part.of)),
+    };
     match metric {
-        FlowMetric::Goodput | FlowMetric::Messages | FlowMetric::DeadlineMisses => true,
-        FlowMetric::Viewed(_) | FlowMetric::Framed(_) => true,
+        FlowMetric::Goodput | FlowMetric::Picture(_) | FlowMetric::Messages | FlowMetric::DeadlineMisses => true,
+        FlowMetric::Due(_) | FlowMetric::Viewed(_) | FlowMetric::Framed(_) => true,
         FlowMetric::Mean(d) | FlowMetric::Percentile(d, _) | FlowMetric::Longest(d) => *d == Delay::Message,
         _ => false,
     }

@@ -3,7 +3,7 @@
 
 use crate::metrics::{Departure, Repairs};
 use crate::node::SctpPacket;
-use anabranch_base::{Instant, PathId};
+use anabranch_base::PathId;
 use anabranch_engine::TransmissionCause;
 use anabranch_sim::link::DropReason;
 use anabranch_sim::network::{AgentId, Body, Event, Observer, What};
@@ -27,9 +27,9 @@ impl Observer<SctpPacket> for Fates {
 pub(super) struct Segments(pub BTreeMap<AgentId, Repairs>);
 
 impl Segments {
-    /// Begins to follow what a sender sends; what first left before `from` does not count.
-    pub fn follow(&mut self, sender: AgentId, from: Instant) {
-        self.0.insert(sender, Repairs::new(from));
+    /// Begins to follow what a sender sends, for `repairs` to count.
+    pub fn follow(&mut self, sender: AgentId, repairs: Repairs) {
+        self.0.insert(sender, repairs);
     }
 }
 

@@ -99,7 +99,7 @@ const fn is_one(n: &u64) -> bool {
 impl ScenarioRun {
     fn new(s: &Scenario) -> Result<ScenarioRun, ScenarioError> {
         let points = s.points()?;
-        let metrics = s.measures.iter().map(|m| Metric { name: m.name.clone(), unit: m.unit.to_owned() }).collect();
+        let metrics = s.measures.iter().map(|m| Metric { name: m.name.clone(), unit: m.unit.to_string() }).collect();
         let wrong = |what| ScenarioError { file: s.file().to_owned(), line: None, what };
         let all = |p: &Point| resolved(&p.plan).map_err(wrong);
         let first = points.first().map(all).transpose()?.unwrap_or_default();

@@ -1,7 +1,7 @@
 //! What became of a video's frames: of all that its source made, whether they were sent or not.
 
 use super::build::{Live, Scene};
-use crate::metrics::{Came, Framed, Video};
+use crate::metrics::{Came, Framed, Video, Window};
 use crate::oracle::{self, Film, Frame};
 use crate::scenario::{Flow, Plan};
 use anabranch_base::{Duration, Instant};
@@ -16,6 +16,8 @@ const CALM: Duration = Duration::from_secs(1);
 pub(super) struct Due {
     pub at: Instant,
     pub whole: bool,
+    /// It was made in the window that is looked at, and not after it.
+    pub within: bool,
 }
 
 /// The frames of a flow with a viewer.
@@ -39,29 +41,31 @@ struct Bounds {
 }
 
 impl Frames {
-    /// Those made since the measuring began and due by the end; `None` for a flow that is not watched. The bounds cost
-    /// as much as a run does, so they are found where `bounds` says so.
-    pub fn of(plan: &Plan, scene: &Scene, number: usize, seed: u64, bounds: bool) -> Option<Frames> {
+    /// Those made in a window and due by the end of the run; `None` for a flow that is not watched. The bounds cost as
+    /// much as a run does, so they are found where `bounds` says so.
+    pub fn of(plan: &Plan, scene: &Scene, number: usize, seed: u64, window: Window, bounds: bool) -> Option<Frames> {
         let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
         let playout = flow.playout?.after;
-        let end = Instant::ZERO + plan.duration;
+        let (window, end) = (live.within(window), plan.end());
         let record = live.record.borrow();
         let video = record.video()?;
         let made: Vec<Frame> = made(flow, live.start, seed).take_while(|f| f.at + playout <= end).collect();
-        let due = |(n, f): (usize, &Frame)| {
-            (f.at >= live.from).then(|| Due { at: f.at + playout, whole: video.was_whole(n) })
-        };
-        let due = made.iter().enumerate().filter_map(due).collect();
+        // What follows an event may be after the window in which it began.
+        let begun = made.iter().enumerate().filter(|(_, f)| f.at >= window.from());
+        let due =
+            |(n, f): (usize, &Frame)| Due { at: f.at + playout, whole: video.was_whole(n), within: window.holds(f.at) };
+        let due = begun.map(due).collect();
         // What an encoder made that follows is another film.
-        let bounds = if bounds && flow.follow.is_none() { bounds_of(plan, scene, number, seed, made) } else { None };
-        let time = (end - live.from).as_secs_f64();
-        let (bytes, carried) = (video.made(live.from, end) as f64, carried(plan, scene, number));
-        Some(Frames { due, came: video.came(live.from, end), made: bytes, carried, time, bounds })
+        let bounds =
+            if bounds && flow.follow.is_none() { bounds_of(plan, scene, number, seed, window, made) } else { None };
+        let time = window.time().as_secs_f64();
+        let (bytes, carried) = (video.made(window) as f64, carried(plan, scene, number, window));
+        Some(Frames { due, came: video.came(window, end), made: bytes, carried, time, bounds })
     }
 }
 
 /// None where a link has no rate that is known beforehand.
-fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, made: Vec<Frame>) -> Option<Bounds> {
+fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, window: Window, made: Vec<Frame>) -> Option<Bounds> {
     let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
     let latency = flow.playout?.after;
     let ways = |l: &Live| -> Vec<Vec<LinkId>> {
@@ -76,8 +80,8 @@ fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, made: Vec<Fra
     let mut shared = oracle::lines(plan, &own, &others, seed, carriage.largest)?;
     let film = Film { frames: made, latency, carriage };
     let whole = oracle::offline(&film, &mut shared).whole;
-    let measured = |f: &Frame| f.at >= live.from;
-    let end = Instant::ZERO + plan.duration;
+    let measured = |f: &Frame| window.holds(f.at);
+    let end = plan.end();
     let frames = film.frames.iter().zip(&whole).map(|(f, whole)| (f.class, f.at, *whole));
     let decodable = Video::decodable_of(frames, latency, end);
     let decodable: Vec<bool> =
@@ -92,9 +96,9 @@ fn bounds_of(plan: &Plan, scene: &Scene, number: usize, seed: u64, made: Vec<Fra
 /// Steps in which it is looked at what links carry.
 const STEP: Duration = Duration::from_millis(20);
 
-/// Bytes of frames that the links of a flow carry while it is measured, at most what its encoder makes: of what links
+/// Bytes of frames that the links of a flow carry in a window, at most what its encoder makes: of what links
 /// carry, the part that is frames in full packets. None where a rate is not known.
-fn carried(plan: &Plan, scene: &Scene, number: usize) -> Option<f64> {
+fn carried(plan: &Plan, scene: &Scene, number: usize, window: Window) -> Option<f64> {
     let (flow, live) = (plan.flows.get(number)?, scene.flows.get(number)?);
     let TrafficConfig::Video(video) = &flow.traffic else { return None };
     let carriage = oracle::carriage(flow)?;
@@ -102,7 +106,7 @@ fn carried(plan: &Plan, scene: &Scene, number: usize) -> Option<f64> {
     let packet = cut.message(u64::from(cut.packet)) + u64::from(carriage.chunk) + u64::from(carriage.packet);
     let ways: Vec<Vec<LinkId>> = live.pairs.iter().filter_map(|(from, to)| scene.network.way(*from, *to)).collect();
     let narrow = oracle::narrow(plan, &ways, carriage.largest)?;
-    let (mut at, end, mut sum) = (live.from - Instant::ZERO, plan.duration, 0.0);
+    let ((mut at, end), mut sum) = (window.span(), 0.0);
     while at < end {
         let next = (at + STEP).min(end);
         let mut carried = 0.0;
@@ -125,23 +129,23 @@ fn made(flow: &Flow, start: Instant, seed: u64) -> impl Iterator<Item = Frame> {
     })
 }
 
-/// The value of all flows together.
-pub(super) fn value(of: Framed, plan: &Plan, flows: &[Frames]) -> Option<f64> {
-    let frames: usize = flows.iter().map(|f| f.due.len()).sum();
-    let whole: usize = flows.iter().map(|f| f.due.iter().filter(|d| d.whole).count()).sum();
+/// The value of all flows together; their frames are of this window.
+pub(super) fn value(of: Framed, plan: &Plan, window: Window, flows: &[Frames]) -> Option<f64> {
+    let due = || flows.iter().flat_map(|f| &f.due).filter(|d| d.within);
+    let (frames, whole) = (due().count(), due().filter(|d| d.whole).count());
     let part = |of: u64, all: u64| (all > 0).then(|| of as f64 / all as f64);
     let came = |of: fn(&Came) -> u64| flows.iter().map(|f| of(&f.came)).sum::<u64>();
     let bound = |of: fn(&Bounds) -> usize| flows.iter().map(|f| f.bounds.as_ref().map(of)).sum::<Option<usize>>();
-    let events = plan.events.len().max(1) as f64;
+    let befell = plan.events_in(window);
+    let events = befell.len().max(1) as f64;
     match of {
         Framed::Frames => Some(frames as f64),
         Framed::Whole => part(whole as u64, frames as u64),
         Framed::LostPerEvent => Some((frames - whole) as f64 / events),
         Framed::Recovery => {
-            let all = flows.iter().flat_map(|f| recoveries(&f.due, &plan.events, plan.duration));
+            let all = flows.iter().flat_map(|f| recoveries(&f.due, &befell, &plan.events, plan.duration));
             all.max().map(Duration::as_secs_f64)
         }
-        Framed::LateBytes => part(came(|c| c.late), came(|c| c.bytes)),
         Framed::WastedBytes => part(came(|c| c.wasted), came(|c| c.bytes)),
         Framed::Possible => part(bound(|b| b.possible)? as u64, frames as u64),
         Framed::Offline => part(bound(|b| b.offline)? as u64, frames as u64),
@@ -158,10 +162,13 @@ pub(super) fn value(of: Framed, plan: &Plan, flows: &[Frames]) -> Option<f64> {
     }
 }
 
-/// After each event, the time until frames begin to come of which none is missing for a second.
-fn recoveries(due: &[Due], events: &[(Duration, Duration)], duration: Duration) -> Vec<Duration> {
-    let after = |i: usize| events.get(i + 1).map_or(duration, |next| next.0);
-    events.iter().enumerate().map(|(i, e)| recovery(due, e.1, after(i))).collect()
+/// From when until when.
+type Span = (Duration, Duration);
+
+/// After each of these events, up to the next one of all, the time until frames begin to come of which none is missing for a second.
+fn recoveries(due: &[Due], events: &[Span], all: &[Span], duration: Duration) -> Vec<Duration> {
+    let after = |e: &Span| all.iter().find(|next| next.0 > e.0).map_or(duration, |next| next.0);
+    events.iter().map(|e| recovery(due, e.1, after(e))).collect()
 }
 
 fn recovery(due: &[Due], end: Duration, next: Duration) -> Duration {
@@ -187,14 +194,18 @@ mod tests {
 
     /// Frames each 100 ms; those due at these times are missing.
     fn frames(missing: &[u64]) -> Vec<Due> {
-        (0..100).map(|n| Due { at: Instant::from_millis(n * 100), whole: !missing.contains(&(n * 100)) }).collect()
+        let whole = |n| !missing.contains(&(n * 100));
+        (0..100).map(|n| Due { at: Instant::from_millis(n * 100), whole: whole(n), within: true }).collect()
     }
 
     #[test]
     fn a_stream_is_whole_again_when_nothing_is_missing_for_a_second() {
         let after = |missing: &[u64], events: &[(u64, u64)]| -> Vec<u64> {
             let events: Vec<_> = events.iter().map(|e| (MS(e.0), MS(e.1))).collect();
-            recoveries(&frames(missing), &events, MS(10_000)).iter().map(|d| d.as_nanos() / 1_000_000).collect()
+            recoveries(&frames(missing), &events, &events, MS(10_000))
+                .iter()
+                .map(|d| d.as_nanos() / 1_000_000)
+                .collect()
         };
         assert_eq!(after(&[], &[(1_000, 2_000)]), [0]);
         // What was missing before the end of the event is not of the time after it.

@@ -1,94 +1,131 @@
 //! From what was noted to numbers.
 
 use super::build::{Live, Scene};
-use super::counts::{Counted, Counts};
+use super::counts::{Counted, Counts, Snapshots};
 use super::framed;
 use super::single_run::convergence;
-use crate::metrics::{Delay, Delays, FlowMetric, LinkMetric, Record, Repair, Summary, View, Viewed, Which};
+use crate::metrics::{
+    Delay, Delays, FlowMetric, Lateness, LinkMetric, Repair, Summary, View, Viewed, Which, Window, Within as Noted,
+};
 use crate::node::{SctpAgent, Watched};
-use crate::scenario::{Of, Plan, covers};
+use crate::scenario::{Measure, Of, Plan, covers};
 use anabranch_base::Instant;
 use anabranch_sim::transport::tcp::TcpSink;
 use anabranch_sim::{LossPoint, Tally};
-use std::cell::Ref;
 use std::collections::BTreeMap;
 
 /// A run that is over.
 pub(super) struct Measured<'s> {
     plan: &'s Plan,
     scene: &'s Scene,
-    /// What was counted since the measuring began.
-    counted: Counted,
-    end: Instant,
-    /// The frames of each group that is asked for them, with and without bounds.
-    framed: BTreeMap<(String, bool), Option<Vec<framed::Frames>>>,
+    /// What was counted in each window of the plan.
+    counted: Vec<Counted>,
+    /// The frames of each group that is asked for them, by the window's number, with and without bounds.
+    framed: BTreeMap<(String, usize, bool), Option<Vec<framed::Frames>>>,
 }
 
 impl<'s> Measured<'s> {
-    /// `before` is what had been counted when the measuring began.
-    pub fn new(plan: &'s Plan, scene: &'s Scene, seed: u64, before: &Counted) -> Self {
-        let counted = Counted::now(plan, scene).since(before);
+    /// `snapshots` were taken where windows begin and end.
+    pub fn new(plan: &'s Plan, scene: &'s Scene, seed: u64, snapshots: &Snapshots) -> Self {
+        let now = Counted::now(plan, scene);
+        let counted = plan.windows.iter().map(|(_, w)| snapshots.within(*w, &now)).collect();
         let mut framed = BTreeMap::new();
-        for m in &plan.measures {
+        for m in plan.parts() {
             if let Of::Flow(group, FlowMetric::Framed(of)) = &m.of {
-                let bounds = of.is_bound();
-                let frames =
-                    || covered(plan, group).map(|i| framed::Frames::of(plan, scene, i, seed, bounds)).collect();
-                framed.entry((group.clone(), bounds)).or_insert_with(frames);
+                let (bounds, window) = (of.is_bound(), plan.window(m));
+                let one = |i| framed::Frames::of(plan, scene, i, seed, window, bounds);
+                let frames = || covered(plan, group).map(one).collect();
+                framed.entry((group.clone(), m.window, bounds)).or_insert_with(frames);
             }
         }
-        Measured { plan, scene, counted, end: Instant::ZERO + plan.duration, framed }
+        Measured { plan, scene, counted, framed }
     }
 
     /// The value of a metric; none where there was nothing to measure.
-    pub fn value(&self, of: &Of) -> Option<f64> {
-        match of {
-            Of::Flow(group, m) => self.flow(group, *m),
-            Of::Link(cable, m) => self.link(cable, *m),
+    pub fn value(&self, m: &Measure) -> Option<f64> {
+        let within = Within { run: self, window: self.plan.window(m), number: m.window };
+        match &m.of {
+            Of::Flow(group, of) => within.flow(group, *of),
+            Of::Link(cable, of) => within.link(cable, *of),
+            Of::Derived(d) => d.value(&|part| self.value(part)),
         }
     }
+}
 
-    fn members(&self, group: &str) -> impl Iterator<Item = &'s Live> + Clone {
-        covered(self.plan, group).map(|i| &self.scene.flows[i])
+/// What a run was in one of the windows of its plan.
+struct Within<'m> {
+    run: &'m Measured<'m>,
+    window: Window,
+    number: usize,
+}
+
+impl<'m> Within<'m> {
+    /// The places of the flows that `group` means and that have started in this window.
+    fn covered(&self, group: &str) -> impl Iterator<Item = usize> + Clone + use<'m> {
+        let (scene, window) = (self.run.scene, self.window);
+        covered(self.run.plan, group).filter(move |i| !scene.flows[*i].within(window).is_empty())
+    }
+
+    fn members(&self, group: &str) -> impl Iterator<Item = &'m Live> + Clone + use<'m> {
+        let scene = self.run.scene;
+        self.covered(group).map(move |i| &scene.flows[i])
     }
 
     /// What its members have counted.
-    fn counts(&self, group: &str) -> impl Iterator<Item = &Counts> + Clone {
-        covered(self.plan, group).map(|i| &self.counted.flows[i])
+    fn counts(&self, group: &str) -> impl Iterator<Item = &'m Counts> + Clone + use<'m> {
+        let counted = self.run.counted.get(self.number);
+        self.covered(group).filter_map(move |i| counted?.flows.get(i))
+    }
+
+    /// What was noted of a flow in this window.
+    fn noted<T>(&self, l: &Live, of: impl FnOnce(&Noted) -> T) -> Option<T> {
+        l.record.borrow().within(l.within(self.window)).map(of)
     }
 
     fn flow(&self, group: &str, m: FlowMetric) -> Option<f64> {
         let members = self.members(group);
         members.clone().next()?;
-        let sum = |f: &dyn Fn(&'s Live) -> Option<f64>| members.clone().map(f).sum::<Option<f64>>();
+        let sum = |f: &dyn Fn(&'m Live) -> Option<f64>| members.clone().map(f).sum::<Option<f64>>();
         let count =
             |f: &dyn Fn(&Counts) -> Option<u64>| self.counts(group).map(f).sum::<Option<u64>>().map(|n| n as f64);
+        let end = self.run.plan.end();
         match m {
             FlowMetric::Goodput => sum(&|l| self.goodput(l)),
             FlowMetric::Share => {
-                let bytes = |l: &Live| lock(l).bytes as f64;
-                let all: f64 = self.scene.flows.iter().map(bytes).sum();
+                let bytes = |l: &Live| self.noted(l, |n| n.bytes).unwrap_or(0) as f64;
+                let all: f64 = self.run.scene.flows.iter().map(bytes).sum();
                 (all > 0.0).then(|| members.map(bytes).sum::<f64>() / all)
             }
             FlowMetric::Mean(d) => self.delays(group, d, &|d| d.mean()),
             FlowMetric::Percentile(d, p) => self.delays(group, d, &|d| d.percentile(f64::from(p) / 1_000.0)),
             FlowMetric::Longest(d) => self.delays(group, d, &|d| d.max()),
             FlowMetric::Convergence => self.settled(group),
-            FlowMetric::Messages => sum(&|l| Some(lock(l).messages as f64)),
-            FlowMetric::ReorderMean => sum(&|l| self.sctp(l).then(|| lock(l).held.mean(self.end))?),
-            FlowMetric::ReorderMax => sum(&|l| self.sctp(l).then(|| lock(l).held.max() as f64)),
-            FlowMetric::HolesMean => sum(&|l| self.sctp(l).then(|| lock(l).holes.mean(self.end))?),
-            FlowMetric::HolesMax => sum(&|l| self.sctp(l).then(|| lock(l).holes.max() as f64)),
+            FlowMetric::Messages => sum(&|l| self.noted(l, |n| n.messages as f64)),
+            FlowMetric::ReorderMean => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.held.mean(end))?)?),
+            FlowMetric::ReorderMax => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.held.max() as f64))?),
+            FlowMetric::HolesMean => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.holes.mean(end))?)?),
+            FlowMetric::HolesMax => sum(&|l| self.sctp(l).then(|| self.noted(l, |n| n.holes.max() as f64))?),
             FlowMetric::Jain => jain(&members.map(|l| self.goodput(l)).collect::<Option<Vec<f64>>>()?),
-            FlowMetric::Viewed(v) => view(v, members.map(|l| lock(l).viewed(self.end))),
+            FlowMetric::Picture(of) => {
+                let each = self.covered(group).map(|i| {
+                    let made = self.run.plan.flows[i].picture_rate()?.bits_per_sec() as f64;
+                    Some(of.of(made, self.goodput(&self.run.scene.flows[i])?))
+                });
+                let all = each.collect::<Option<Vec<f64>>>()?;
+                Some(all.iter().sum::<f64>() / all.len() as f64)
+            }
+            FlowMetric::Due(of) => self.lateness(group, of),
+            FlowMetric::Viewed(v) => {
+                view(v, members.map(|l| Some(l.record.borrow().video()?.viewed(l.within(self.window), end))))
+            }
             FlowMetric::Framed(of) => {
-                let frames = self.framed.get(&(group.to_owned(), of.is_bound()));
-                framed::value(of, self.plan, frames?.as_ref()?)
+                let frames = self.run.framed.get(&(group.to_owned(), self.number, of.is_bound()));
+                framed::value(of, self.run.plan, self.window, frames?.as_ref()?)
             }
             FlowMetric::Repair(of) => self.repairs(group, of),
             FlowMetric::DeadlineMisses => {
-                let (made, kept) =
-                    members.map(|l| lock(l).deadlines(self.end)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
+                let of = |l: &Live| l.record.borrow().deadlines(l.within(self.window), end);
+                let (made, kept) = members.map(of).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1));
                 (made > 0).then(|| 1.0 - kept as f64 / made as f64)
             }
             FlowMetric::Stage(name) => self.stage(group, name),
@@ -104,34 +141,55 @@ impl<'s> Measured<'s> {
 
     /// Is there an association, or was there one?
     fn sctp(&self, l: &Live) -> bool {
-        self.scene.network.agent::<SctpAgent>(l.receiver).is_some_and(|a| a.totals().is_some())
+        self.run.scene.network.agent::<SctpAgent>(l.receiver).is_some_and(|a| a.totals().is_some())
     }
 
     fn goodput(&self, l: &Live) -> Option<f64> {
-        let time = (self.end - l.from).as_secs_f64();
-        (time > 0.0).then(|| lock(l).bytes as f64 * 8.0 / time)
+        let time = l.within(self.window).time().as_secs_f64();
+        self.noted(l, |n| (time > 0.0).then(|| n.bytes as f64 * 8.0 / time))?
     }
 
     /// The delays of all members together.
     fn delays(&self, group: &str, which: Delay, of: &dyn Fn(&Delays) -> Option<f64>) -> Option<f64> {
         let mut all = Delays::default();
         for l in self.members(group) {
-            let r = lock(l);
-            all.merge(match which {
-                Delay::Packet => &r.packet_delay,
-                Delay::InOrder => &r.in_order_delay,
-                Delay::Message => &r.message_delay,
+            self.noted(l, |n| {
+                all.merge(match which {
+                    Delay::Packet => &n.packet_delay,
+                    Delay::InOrder => &n.in_order_delay,
+                    Delay::Message => &n.message_delay,
+                });
             });
         }
         of(&all)
+    }
+
+    /// What was made in the window and due by the end of the run; none where a member has no deadline.
+    fn lateness(&self, group: &str, of: Lateness) -> Option<f64> {
+        let (end, mut part, mut all) = (self.run.plan.end(), 0, 0);
+        for l in self.members(group) {
+            let window = l.within(self.window);
+            l.record.borrow().each_due(|d| {
+                let (some, whole) = match of {
+                    Lateness::Unusable => (d.unusable(), d.packets),
+                    Lateness::Messages => (d.late, d.came),
+                    Lateness::Bytes => (d.late_bytes, d.bytes),
+                };
+                if window.holds(d.made) && d.at <= end {
+                    (part, all) = (part + some, all + whole);
+                }
+            })?;
+        }
+        (all > 0).then(|| part as f64 / all as f64)
     }
 
     /// Of the repairs of all members together; none where those of one of them were not noted.
     fn repairs(&self, group: &str, of: Repair) -> Option<f64> {
         let mut all = Summary::empty();
         for l in self.members(group) {
-            let noted = self.sctp(l) || self.scene.network.agent::<Watched<TcpSink>>(l.receiver).is_some();
-            all.merge(&noted.then(|| lock(l).repairs().map(|r| r.summary()))??);
+            let noted = self.sctp(l) || self.run.scene.network.agent::<Watched<TcpSink>>(l.receiver).is_some();
+            let summary = || l.record.borrow().repairs()?.summary(l.within(self.window));
+            all.merge(&noted.then(summary)??);
         }
         match of {
             Repair::Mean(which) => all.delays(which).mean(),
@@ -152,14 +210,17 @@ impl<'s> Measured<'s> {
         }
     }
 
+    /// From the start of the run, or of the phase.
     fn settled(&self, group: &str) -> Option<f64> {
+        let bin = self.run.plan.bin;
+        let number = |at: Instant| (at.as_nanos() / bin.as_nanos().max(1)) as usize;
         let start = self.members(group).map(|l| l.start).min()?;
-        let first = (start.as_nanos() / self.plan.bin.as_nanos().max(1)) as usize;
-        let mut sum: Vec<f64> = vec![0.0; (self.plan.duration.as_nanos() / self.plan.bin.as_nanos().max(1)) as usize];
+        let start = if self.number == 0 { start } else { start.max(self.window.from()) };
+        let mut sum: Vec<f64> = vec![0.0; number(self.window.until())];
         for l in self.members(group) {
-            sum.iter_mut().zip(lock(l).bins()).for_each(|(s, b)| *s += *b as f64);
+            sum.iter_mut().zip(l.record.borrow().bins()).for_each(|(s, b)| *s += *b as f64);
         }
-        convergence(sum.get(first..)?, self.plan.bin)
+        convergence(sum.get(number(start)..)?, bin)
     }
 
     fn stage(&self, group: &str, name: &str) -> Option<f64> {
@@ -172,8 +233,8 @@ impl<'s> Measured<'s> {
     }
 
     fn link(&self, cable: &str, m: LinkMetric) -> Option<f64> {
-        let (i, c) = self.plan.topology.cables.iter().enumerate().find(|(_, c)| c.name == cable)?;
-        let (config, c) = (&c.forward, self.counted.cables.get(i)?);
+        let (i, c) = self.run.plan.topology.cables.iter().enumerate().find(|(_, c)| c.name == cable)?;
+        let (config, c) = (&c.forward, self.run.counted.get(self.number)?.cables.get(i)?);
         let part = |of: u64, all: u64| (all > 0).then(|| of as f64 / all as f64);
         match m {
             LinkMetric::QueueDrops => part(c.dropped_queue.packets, c.offered.packets),
@@ -186,7 +247,8 @@ impl<'s> Measured<'s> {
                 // What was lost on the wire has used it, and a second copy was made behind it.
                 let lost = if config.loss_point == LossPoint::Wire { charged(c.dropped_loss) } else { 0.0 };
                 let used = charged(c.delivered) - charged(c.duplicated) + lost;
-                let capacity = config.capacity(self.plan.from, self.plan.duration)?;
+                let (from, until) = self.window.span();
+                let capacity = config.capacity(from, until)?;
                 Some(if capacity > 0.0 { used.max(0.0) / capacity } else { 0.0 })
             }
         }
@@ -211,21 +273,15 @@ fn view(of: View, viewers: impl Iterator<Item = Option<Viewed>>) -> Option<f64> 
     let mut all = Viewed::default();
     for v in viewers {
         let v = v?;
-        (all.packets, all.unusable) = (all.packets + v.packets, all.unusable + v.unusable);
         (all.frames, all.decodable) = (all.frames + v.frames, all.decodable + v.decodable);
         (all.underflows, all.underflow_time) = (all.underflows + v.underflows, all.underflow_time + v.underflow_time);
     }
     let part = |of: u64, all: u64| (all > 0).then(|| of as f64 / all as f64);
     match of {
-        View::Unusable => part(all.unusable, all.packets),
         View::Decodable => part(all.decodable, all.frames),
         View::Underflows => Some(all.underflows as f64),
         View::UnderflowTime => Some(all.underflow_time),
     }
-}
-
-fn lock(l: &Live) -> Ref<'_, Record> {
-    l.record.borrow()
 }
 
 #[cfg(test)]

@@ -20,7 +20,13 @@ mod stale_results;
 mod traced;
 
 #[cfg(test)]
+mod derived_tests;
+#[cfg(test)]
+mod lateness_tests;
+#[cfg(test)]
 mod media_tests;
+#[cfg(test)]
+mod phase_tests;
 #[cfg(test)]
 mod repair_tests;
 #[cfg(test)]

@@ -23,11 +23,19 @@ pub type Resolved = BTreeMap<String, Value>;
 /// # Errors
 /// A limit that cannot be, which a plan that was read has not.
 pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
-    let Plan { topology, flows, duration, from, bin, events, measures: _, series: _ } = plan;
+    let Plan { topology, flows, duration, windows, bin, events, measures: _, series: _ } = plan;
     let mut all = Resolved::new();
     let mut top = Below { prefix: String::new(), all: &mut all };
     top.put("duration", time(*duration));
-    top.put("measure-from", time(*from));
+    let (from, to) = plan.measured().span();
+    top.put("measure-from", time(from));
+    if to < *duration {
+        top.put("measure-to", time(to));
+    }
+    for (phase, window) in windows.iter().skip(1) {
+        let (from, until) = window.span();
+        top.put(&format!("phases.{phase}"), [from, until].map(time).to_vec());
+    }
     top.put("bin", time(*bin));
     if !events.is_empty() {
         top.put("events", events.iter().map(|e| [e.0, e.1].map(time).to_vec()).collect::<Vec<_>>());
@@ -136,13 +144,33 @@ fn of_group(to: &mut Below<'_>, group: &[Flow]) -> Result<(), String> {
 }
 
 fn of_flow(to: &mut Below<'_>, f: &Flow) -> Result<(), String> {
-    let Flow { group: _, name: _, from: _, to: _, start, start_within, traffic, transport, playout, cut, follow } = f;
+    let Flow {
+        group: _,
+        name: _,
+        from: _,
+        to: _,
+        start,
+        start_within,
+        traffic,
+        transport,
+        playout,
+        cut,
+        follow,
+        deadline,
+        psnr_rate,
+    } = f;
     to.put("start", time(*start));
     to.put("start-within", time(*start_within));
     to.put("traffic", models::traffic(traffic));
     if let Some(Playout { after, fps }) = playout {
         to.put("playout", time(*after));
         to.put("playout-fps", *fps);
+    }
+    if let Some(deadline) = deadline {
+        to.put("deadline", time(*deadline));
+    }
+    if let Some(psnr_rate) = psnr_rate {
+        to.put("psnr-rate", rate(*psnr_rate));
     }
     if let Some(Follow { what, least, lag }) = follow {
         to.put("follow-rate", if *what == Follows::Low { "low" } else { "middle" });

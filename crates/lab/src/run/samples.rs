@@ -1,11 +1,11 @@
 //! Windows, round-trip times and queues, looked at once in each bin of a run.
 
 use super::build::{Live, Scene};
-use super::counts::Counted;
+use super::counts::Snapshots;
 use crate::node::SctpAgent;
 use crate::scenario::{Noted, Plan, SeriesOf, Transport};
 use crate::trace::threshold;
-use anabranch_base::{Duration, Instant};
+use anabranch_base::Instant;
 use anabranch_engine::{PathStats, UsableRate};
 use anabranch_sim::Direction;
 use anabranch_sim::network::LinkId;
@@ -29,29 +29,20 @@ pub(super) struct Samples {
 }
 
 impl Samples {
-    /// Runs the network to its end, and tells what had been counted when the measuring began. Where nothing is asked
-    /// for it runs without a stop.
-    pub fn of_a_run(plan: &Plan, scene: &mut Scene) -> (Samples, Counted) {
-        let (end, mut s, mut before) = (Instant::ZERO + plan.duration, Samples::default(), Counted::default());
-        // What happens at that very moment is measured.
-        let mut begin = (!plan.from.is_zero()).then(|| Instant::ZERO + plan.from - Duration::from_nanos(1));
-        let mut run = |scene: &mut Scene, until: Instant| {
-            if let Some(at) = begin.take_if(|at| *at <= until) {
-                scene.network.run_until(at);
-                before = Counted::now(plan, scene);
-            }
-            scene.network.run_until(until);
-        };
+    /// Runs the network to its end, and tells what had been counted where the windows of metrics begin and end. Where
+    /// nothing is asked for it runs without a stop.
+    pub fn of_a_run(plan: &Plan, scene: &mut Scene) -> (Samples, Snapshots) {
+        let (mut s, mut snapshots) = (Samples::default(), Snapshots::of(plan));
         let asked: Vec<&SeriesOf> = plan.series.iter().filter(|s| s.what.sampled()).collect();
         if !asked.is_empty() && !plan.bin.is_zero() {
             let bins = plan.duration.as_nanos() / plan.bin.as_nanos();
             for bin in 0..bins {
-                run(scene, Instant::ZERO + plan.bin * (bin + 1));
+                snapshots.run(plan, scene, Instant::ZERO + plan.bin * (bin + 1));
                 asked.iter().for_each(|a| s.look(plan, scene, a, bin as usize));
             }
         }
-        run(scene, end);
-        (s, before)
+        snapshots.run(plan, scene, plan.end());
+        (s, snapshots)
     }
 
     fn look(&mut self, plan: &Plan, scene: &Scene, asked: &SeriesOf, bin: usize) {

@@ -3,8 +3,10 @@
 use super::build::Scene;
 use super::folder::{fields, quoted};
 use super::samples::Samples;
+use crate::metrics::Record;
 use crate::results::{Over, Table, Timeline};
 use crate::scenario::{Noted, Plan};
+use anabranch_base::Duration;
 use std::fmt::Write as _;
 use std::fs::File;
 use std::io::{self, BufWriter, Write as _};
@@ -37,6 +39,11 @@ pub(super) fn lines(plan: &Plan, scene: &Scene, samples: &Samples) -> String {
         }
         for what in asked {
             let name = format!("{}.{}", f.name, what.name());
+            if what.due() {
+                let parts = of_dues(&record, what, plan.bin, bins).into_iter().flatten().enumerate();
+                parts.for_each(|(bin, value)| line(time(bin), &name, None, value));
+                continue;
+            }
             let own = [record.bins().to_vec()];
             let paths: Vec<Vec<u64>> = record.path_bins().to_vec();
             let (parts, by_path) = if what.by_path() { (paths.as_slice(), true) } else { (own.as_slice(), false) };
@@ -59,6 +66,19 @@ pub(super) fn lines(plan: &Plan, scene: &Scene, samples: &Samples) -> String {
         }
     }
     out
+}
+
+/// The part of what was due in each bin; none in one in which nothing was.
+fn of_dues(record: &Record, what: Noted, bin: Duration, bins: usize) -> Option<Vec<Option<f64>>> {
+    let mut all = vec![(0, 0); bins];
+    record.each_due(|d| {
+        let number = d.at.as_nanos() / bin.as_nanos().max(1);
+        if let Some((part, whole)) = all.get_mut(number as usize) {
+            *part += if what == Noted::Late { d.late } else { d.unusable() };
+            *whole += d.packets;
+        }
+    })?;
+    Some(all.into_iter().map(|(part, whole)| (whole > 0).then(|| part as f64 / whole as f64)).collect())
 }
 
 fn add(sum: &mut [u64], bins: &[u64]) {

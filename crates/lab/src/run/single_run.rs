@@ -38,12 +38,13 @@ pub(super) fn run_prepared<T>(
     let plan = &point.plan;
     let mut scene = scene(plan, seed)?;
     let made = prepare(&mut scene);
-    let (samples, before) = Samples::of_a_run(plan, &mut scene);
+    let (samples, snapshots) = Samples::of_a_run(plan, &mut scene);
     scene.network.settle();
     refused(plan, &scene)?;
     scene.tell_fates();
-    let measured = Measured::new(plan, &scene, seed, &before);
-    let values = plan.measures.iter().map(|m| measured.value(&m.of)).collect();
+    scene.tell_unsent(plan, seed);
+    let measured = Measured::new(plan, &scene, seed, &snapshots);
+    let values = plan.measures.iter().map(|m| measured.value(m)).collect();
     let row = Row { point: point.values.clone(), seed, values, fingerprint: fingerprint(&scene.flows) };
     Ok((row, made, series::lines(plan, &scene, &samples)))
 }

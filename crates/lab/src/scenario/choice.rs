@@ -2,7 +2,7 @@
 
 use super::names::SEEDS;
 use super::sweep::{self, Quick, Sweep};
-use super::{Plan, Scenario, ScenarioError};
+use super::{Measure, Plan, Scenario, ScenarioError};
 use crate::document::{By, Entry, Problem};
 use crate::metrics::Fingerprint;
 use crate::results::Form;
@@ -152,7 +152,11 @@ impl Scenario {
             let keys = self.table(&at)?.plain();
             let hash = hash_of(
                 &keys,
-                self.measures.iter().map(|m| m.name.as_str()).chain(self.series.iter().map(|s| s.name.as_str())),
+                self.measures
+                    .iter()
+                    .flat_map(Measure::words)
+                    .filter(|w| !w.is_empty())
+                    .chain(self.series.iter().map(|s| s.name.as_str())),
             );
             Ok(Point { values, plan, hash, keys })
         };

@@ -40,6 +40,22 @@ pub struct Flow {
     pub cut: Option<Cut>,
     /// How its encoder follows what the paths carry.
     pub follow: Option<Follow>,
+    /// How long a message is of use. Nothing is sent otherwise for that.
+    pub deadline: Option<Duration>,
+    /// The rate of the stream that its picture needs, where the flow says it.
+    pub psnr_rate: Option<Rate>,
+}
+
+impl Flow {
+    /// The rate of the stream that its picture needs: as said, or what its traffic makes.
+    pub fn picture_rate(&self) -> Option<Rate> {
+        let made = match &self.traffic {
+            TrafficConfig::Cbr(cbr) => Some(cbr.rate),
+            TrafficConfig::Vbr(vbr) => Some(vbr.rate),
+            _ => None,
+        };
+        self.psnr_rate.or(made)
+    }
 }
 
 /// A viewer of a flow of video frames.
@@ -110,7 +126,7 @@ pub struct Limits {
     settings: BTreeMap<String, u64>,
 }
 
-const BASIC: [&str; 13] = [
+const BASIC: [&str; 15] = [
     "name",
     "transport",
     "from",
@@ -120,6 +136,8 @@ const BASIC: [&str; 13] = [
     "enabled",
     "traffic",
     "playout",
+    "deadline",
+    "psnr-rate",
     "follow-rate",
     "least-rate",
     "rate-lag",
@@ -153,6 +171,8 @@ struct Basic {
     #[serde(rename = "traffic")]
     _traffic: Option<IgnoredAny>,
     playout: Option<Time>,
+    deadline: Option<Time>,
+    psnr_rate: Option<BitRate>,
     follow_rate: Option<String>,
     least_rate: Option<BitRate>,
     rate_lag: Option<Time>,
@@ -220,6 +240,19 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
     });
     let playout = playout.transpose()?;
     let follow = follow(part, &basic, &traffic, &transport)?;
+    let deadline = basic.deadline.map(|t| t.0);
+    let psnr_rate = basic.psnr_rate.as_ref().map(|r| r.0);
+    if psnr_rate.is_some_and(|r| r.bits_per_sec() == 0) {
+        return Err(part.at("psnr-rate", "needs a rate above zero"));
+    }
+    let stream = matches!((&transport, &traffic), (Transport::Tcp(_), TrafficConfig::Bulk(_)));
+    match (deadline, playout) {
+        (Some(_), Some(_)) => return Err(part.at("deadline", "is that of `playout` in a flow that has it: remove it")),
+        (Some(_), _) if stream => {
+            return Err(part.at("deadline", "bulk over tcp is a stream without messages: choose cbr or another"));
+        }
+        _ => {}
+    }
     let video = matches!(traffic, TrafficConfig::Video(_) | TrafficConfig::VideoTrace(_));
     let mut cut = playout.map(|_| Cut::plain(full));
     if let Transport::Sctp(s) = &mut transport {
@@ -245,6 +278,8 @@ pub(super) fn read(table: &Table) -> Result<Vec<Flow>, Problem> {
         playout,
         cut,
         follow,
+        deadline,
+        psnr_rate,
     };
     let flows: Vec<Flow> = ends.into_iter().enumerate().map(flow).collect();
     Ok(if enabled { flows } else { Vec::new() })

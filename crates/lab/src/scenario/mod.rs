@@ -4,10 +4,12 @@
 //! found before anything runs, as one line with file and key.
 
 mod choice;
+mod derived;
 mod files;
 mod flow;
 mod links;
 mod names;
+mod phases;
 mod plan;
 mod queue_limits;
 mod series;
@@ -27,6 +29,7 @@ mod tests_of_mistakes;
 
 pub use crate::document::ScenarioError;
 pub use choice::{Choice, Point, Seeds};
+pub use derived::Derived;
 pub use flow::{Flow, LARGEST_DATAGRAM, Limits, Playout, Sctp, Transport};
 pub(crate) use names::beside;
 pub use names::of_file as check_name;
@@ -37,6 +40,7 @@ use crate::claims::Claim;
 use crate::document::{self, By, Entry, Node, Origin, Part, Problem, Table, Value};
 use crate::figures::Figure;
 use crate::reference::Reference;
+use phases::Asked;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use sweep::{Quick, Sweep};
@@ -75,6 +79,7 @@ pub struct Scenario {
     base: Table,
     sweeps: Vec<Sweep>,
     quick: Option<Quick>,
+    asked: Asked,
 }
 
 /// Keys of the file that are not the network's.
@@ -98,9 +103,9 @@ const fn ten() -> u64 {
 }
 
 /// Keys that a point of a sweep is made of.
-const NETWORK: [&str; 6] = ["topology", "flow", "duration", "measure-from", "bin", "events"];
+const NETWORK: [&str; 8] = ["topology", "flow", "duration", "measure-from", "measure-to", "phases", "bin", "events"];
 const HEAD: [&str; 6] = ["name", "title", "source", "seeds", "metrics", "series"];
-const REST: [&str; 6] = ["sweep", "quick", "figure", "claim", "reference", "extends"];
+const REST: [&str; 7] = ["metric", "sweep", "quick", "figure", "claim", "reference", "extends"];
 
 /// Reads the text of a file that a scenario names.
 pub type Reader<'r> = &'r dyn Fn(&str) -> Result<String, String>;
@@ -135,6 +140,12 @@ impl Scenario {
     /// The sweep keys with their values.
     pub fn keys(&self) -> Vec<(String, Vec<String>)> {
         self.sweeps.iter().map(|s| (s.name.clone(), s.labels())).collect()
+    }
+
+    /// Those of its metrics that it defines itself, with their units.
+    pub fn defined(&self) -> impl Iterator<Item = (&str, &str)> {
+        let own = self.measures.iter().filter(|m| matches!(m.of, Of::Derived(_)));
+        own.map(|m| (m.name.as_str(), m.unit.as_ref()))
     }
 
     /// The keys of the network that each sweep sets.
@@ -211,7 +222,8 @@ impl Scenario {
     }
 
     fn plan(&self, at: &[usize]) -> Result<Plan, Problem> {
-        let made = self.table(at).and_then(|t| plan::read(&t, self.head(), &self.measures, &self.series));
+        let made =
+            self.table(at).and_then(|t| plan::read(&t, self.head(), (&self.measures, &self.asked), &self.series));
         made.map_err(|p| {
             // A mistake at the first point is most likely one at all.
             if p.origin().by != By::Sweep && at.iter().all(|i| *i == 0) {
@@ -279,7 +291,7 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
     let (claims, claims_at) = document::read_list::<Claim>(&table, "claim", "id")?;
     let (figures, figures_at) = document::read_list::<Figure>(&table, "figure", "name")?;
     let (references, references_at) = document::read_list::<Reference>(&table, "reference", "name")?;
-    let measures = plan::measures(whole, &base, &keys.metrics)?;
+    let (measures, asked) = plan::measures(whole, &base, &keys.metrics)?;
     let series = series::read(whole, &plan::groups(&base)?, &plan::cables(&base)?, &keys.series)?;
     let Head { name, title, source, seeds, .. } = keys;
     names::of_file(&name).map_err(|e| whole.at("name", e))?;
@@ -313,5 +325,6 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
         base,
         sweeps,
         quick,
+        asked,
     })
 }

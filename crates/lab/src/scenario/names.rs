@@ -9,7 +9,7 @@ pub(super) const SEEDS: u64 = 1_000_000;
 /// Most points of a scenario's sweeps.
 const POINTS: usize = 1_000_000;
 /// Columns of `results.csv` that are no sweep's.
-const COLUMNS: [&str; 3] = ["scenario", "seed", "fingerprint"];
+pub(super) const COLUMNS: [&str; 3] = ["scenario", "seed", "fingerprint"];
 /// Columns of a series file that are no sweep's, where there is one.
 const OF_SERIES: [&str; 4] = ["time", "series", "path", "value"];
 

@@ -1,19 +1,23 @@
 //! A network at one point of a sweep, ready to run.
 
+use super::derived::{Definitions, Derived};
 use super::flow::{self, Flow, Sctp, Transport};
+use super::phases::{Asked, Said};
 use super::queue_limits;
 use super::series::SeriesOf;
 use super::topology;
 use super::units::{Span, Time};
 use crate::document::{Part, Problem, Table, read as read_keys};
-use crate::metrics::{FlowMetric, LinkMetric, parted};
+use crate::metrics::{FlowMetric, LinkMetric, Window, in_phase, parted};
 use crate::node::Pairs;
-use anabranch_base::Duration;
+use anabranch_base::{Duration, Instant};
 use anabranch_sim::netem::nearest;
 use anabranch_sim::network::Network;
 use anabranch_sim::topology::{Role, Topology};
 use serde::Deserialize;
+use std::borrow::Cow;
 use std::cell::OnceCell;
+use std::collections::BTreeMap;
 
 /// A network and what is measured in it.
 #[derive(Clone, Debug)]
@@ -24,8 +28,9 @@ pub struct Plan {
     pub flows: Vec<Flow>,
     /// How long it runs.
     pub duration: Duration,
-    /// What is measured begins here, or at the start of a flow that starts later.
-    pub from: Duration,
+    /// What metrics are of: first the part of the run that is measured, then the phases that any metric is asked for, with
+    /// their names.
+    pub windows: Vec<(String, Window)>,
     /// Width of throughput bins.
     pub bin: Duration,
     /// What befalls the network, from when until when, in the order of time.
@@ -37,23 +42,70 @@ pub struct Plan {
 }
 
 /// A metric of a scenario.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub struct Measure {
     /// As written: `main.goodput`.
     pub name: String,
     /// Its unit.
-    pub unit: &'static str,
+    pub unit: Cow<'static, str>,
     /// Of what.
     pub of: Of,
+    /// In which of the plan's windows.
+    pub window: usize,
 }
 
 /// What is measured.
-#[derive(Clone, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 pub enum Of {
     /// Something of a flow, or of all flows of a group, or of groups whose names begin so, together.
     Flow(String, FlowMetric),
     /// Something of a cable.
     Link(String, LinkMetric),
+    /// What these come to by a formula.
+    Derived(Box<Derived>),
+}
+
+impl Measure {
+    /// What has to be measured for it: itself, or what it is made of.
+    pub fn parts(&self) -> Vec<&Measure> {
+        match &self.of {
+            Of::Derived(d) => d.parts().collect(),
+            Of::Flow(..) | Of::Link(..) => vec![self],
+        }
+    }
+
+    /// Its name, and what that stands for where the scenario says it.
+    pub(super) fn words(&self) -> [&str; 2] {
+        let text = if let Of::Derived(d) = &self.of { d.text() } else { "" };
+        [&self.name, text]
+    }
+}
+
+impl Plan {
+    /// The window of a metric.
+    pub fn window(&self, m: &Measure) -> Window {
+        self.windows.get(m.window).map_or_else(|| self.measured(), |w| w.1)
+    }
+
+    /// The part of the run that is measured.
+    pub fn measured(&self) -> Window {
+        self.windows.first().map_or_else(|| Window::since(Instant::ZERO), |w| w.1)
+    }
+
+    /// All that has to be measured, as itself or as a part of something else.
+    pub fn parts(&self) -> impl Iterator<Item = &Measure> {
+        self.measures.iter().flat_map(Measure::parts)
+    }
+
+    /// What befalls the network from a moment in this window on.
+    pub fn events_in(&self, window: Window) -> Vec<(Duration, Duration)> {
+        self.events.iter().copied().filter(|e| window.holds(Instant::ZERO + e.0)).collect()
+    }
+
+    /// The end of the run.
+    pub fn end(&self) -> Instant {
+        Instant::ZERO + self.duration
+    }
 }
 
 #[derive(Deserialize)]
@@ -61,38 +113,73 @@ pub enum Of {
 struct Times {
     duration: Time,
     measure_from: Option<Time>,
+    measure_to: Option<Time>,
+    #[serde(default)]
+    phases: BTreeMap<String, Span>,
     bin: Option<Time>,
     #[serde(default)]
     events: Vec<Span>,
 }
 
-/// Finds what the names in `metrics` mean.
-pub(super) fn measures(head: Part<'_>, base: &Table, metrics: &[String]) -> Result<Vec<Measure>, Problem> {
-    let flows = flows_of(base)?;
-    let groups = flows.iter().map(|t| flow::name(t)).collect::<Result<Vec<_>, _>>()?;
-    if let Some((i, twice)) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
-        return Err(Part::new(&format!("flow `{twice}`"), flows[i]).at("name", "there are two flows of this name"));
-    }
-    let cables = cables(base)?;
-    if metrics.is_empty() {
-        return Err(head.at("metrics", "needs one metric or more, such as \"main.goodput\""));
-    }
-    let one = |name: &String| {
-        let wrong = |what: String| head.at("metrics", what);
-        let (of, metric) = parted(name).ok_or_else(|| wrong(format!("`{name}` is no FLOW.METRIC")))?;
-        if groups.iter().any(|g| covers(of, g)) {
-            let (m, unit) = FlowMetric::named(metric).map_err(wrong)?;
-            Ok(Measure { name: name.clone(), unit, of: Of::Flow(of.to_owned(), m) })
-        } else if cables.iter().any(|c| c == of) {
-            let (m, unit) = LinkMetric::named(metric).map_err(wrong)?;
-            Ok(Measure { name: name.clone(), unit, of: Of::Link(of.to_owned(), m) })
-        } else {
-            let near = nearest(of, groups.iter().copied().chain(cables.iter().map(String::as_str)));
-            let hint = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
-            Err(wrong(format!("`{name}`: no flow or cable is called `{of}`{hint}")))
+/// What metrics may be of.
+#[derive(Clone)]
+pub(super) struct Known<'b> {
+    base: &'b Table,
+    groups: Vec<&'b str>,
+    cables: Vec<String>,
+    pub asked: Asked,
+}
+
+impl<'b> Known<'b> {
+    fn of(base: &'b Table) -> Result<Self, Problem> {
+        let flows = flows_of(base)?;
+        let groups = flows.iter().map(|t| flow::name(t)).collect::<Result<Vec<_>, _>>()?;
+        if let Some((i, twice)) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
+            let part = format!("flow `{twice}`");
+            return Err(Part::new(&part, flows[i]).at("name", "there are two flows of this name"));
         }
+        Ok(Known { base, groups, cables: cables(base)?, asked: Asked::default() })
+    }
+
+    /// What a metric of a flow or a cable means, in this phase where it names none itself.
+    pub fn measure(&mut self, name: &str, phase: Option<&str>) -> Result<Measure, String> {
+        let (metric, own) = in_phase(name);
+        let (of, metric) = parted(metric).ok_or_else(|| format!("`{name}` is no FLOW.METRIC"))?;
+        let (of, unit) = if self.groups.iter().any(|g| covers(of, g)) {
+            let (m, unit) = FlowMetric::named(metric)?;
+            (Of::Flow(of.to_owned(), m), unit)
+        } else if self.cables.iter().any(|c| c == of) {
+            let (m, unit) = LinkMetric::named(metric)?;
+            (Of::Link(of.to_owned(), m), unit)
+        } else {
+            let near = nearest(of, self.groups.iter().copied().chain(self.cables.iter().map(String::as_str)));
+            let hint = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            return Err(format!("`{name}`: no flow or cable is called `{of}`{hint}"));
+        };
+        let window = self.asked.window(self.base, own.or(phase)).map_err(|what| format!("`{name}`: {what}"))?;
+        Ok(Measure { name: name.to_owned(), unit: Cow::Borrowed(unit), of, window })
+    }
+}
+
+/// Finds what the names in `metrics` mean.
+pub(super) fn measures(whole: Part<'_>, base: &Table, metrics: &[String]) -> Result<(Vec<Measure>, Asked), Problem> {
+    let mut known = Known::of(base)?;
+    if metrics.is_empty() {
+        return Err(whole.at("metrics", "needs one metric or more, such as \"main.goodput\""));
+    }
+    let defined = Definitions::read(whole, &mut known)?;
+    let mut one = |name: &String| {
+        if let Some(found) = defined.find(name, &mut known) {
+            return found;
+        }
+        let near = || nearest(in_phase(name).0, defined.names()).filter(|_| !name.contains('.'));
+        known.measure(name, None).map_err(|what| {
+            let hint = near().map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            whole.at("metrics", format!("{what}{hint}"))
+        })
     };
-    metrics.iter().map(one).collect()
+    let all = metrics.iter().map(&mut one).collect::<Result<_, _>>()?;
+    Ok((all, known.asked))
 }
 
 /// Is the flow or group `name` what `of` says: its name, or with a star at its end the beginning of it?
@@ -124,7 +211,12 @@ fn flows_of(base: &Table) -> Result<Vec<&Table>, Problem> {
 }
 
 /// Reads the keys of the network; `head` has the keys that say what is measured in it.
-pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: &[SeriesOf]) -> Result<Plan, Problem> {
+pub(super) fn read(
+    table: &Table,
+    head: Part<'_>,
+    (measures, asked): (&[Measure], &Asked),
+    series: &[SeriesOf],
+) -> Result<Plan, Problem> {
     let mut times = table.clone();
     times.split(|key| matches!(key, "topology" | "flow"));
     let whole = Part::new("", &times);
@@ -140,10 +232,8 @@ pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: 
     if duration.is_zero() {
         return Err(whole.at("duration", "needs a time longer than zero"));
     }
-    let from = times.measure_from.map_or(Duration::ZERO, |t| t.0);
-    if from >= duration {
-        return Err(whole.at("measure-from", "must come before the end, `duration`"));
-    }
+    let (from, to) = (times.measure_from.map(|t| t.0), times.measure_to.map(|t| t.0));
+    let windows = Said { duration, from, to, phases: times.phases }.windows(whole, asked)?;
     let bin = times.bin.map_or(Duration::from_millis(500), |t| t.0);
     if bin.is_zero() || duration.as_nanos() / bin.as_nanos() > 10_000_000 {
         return Err(whole.at("bin", "is too short for so long a run"));
@@ -173,7 +263,7 @@ pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: 
     let flows = flows.into_iter().map(|(_, f)| f).collect();
     let measures = measures.to_vec();
     let series = series.to_vec();
-    Ok(Plan { topology, flows, duration, from, bin, events, measures, series })
+    Ok(Plan { topology, flows, duration, windows, bin, events, measures, series })
 }
 
 fn check_flow(part: Part<'_>, t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {

@@ -41,6 +41,10 @@ pub enum Noted {
     UsableLow,
     /// And the middle one.
     UsableMiddle,
+    /// The part of what was due that came late.
+    Late,
+    /// The part of it that came late or never.
+    Unusable,
     /// Packets that wait at a cable or are in transmission there, forward.
     Queue,
     /// What waits or is in transmission there in bytes.
@@ -48,7 +52,7 @@ pub enum Noted {
 }
 
 /// Names and units of what is noted of flows.
-const FLOW: [(&str, Noted, &str); 11] = [
+const FLOW: [(&str, Noted, &str); 13] = [
     ("throughput", Noted::Throughput, "bit/s"),
     ("share", Noted::Share, ""),
     ("path-throughput", Noted::PathThroughput, "bit/s"),
@@ -60,6 +64,8 @@ const FLOW: [(&str, Noted, &str); 11] = [
     ("capacity", Noted::Capacity, "bit/s"),
     ("usable-low", Noted::UsableLow, "bit/s"),
     ("usable-middle", Noted::UsableMiddle, "bit/s"),
+    ("late", Noted::Late, ""),
+    ("unusable", Noted::Unusable, ""),
 ];
 /// And of cables.
 const CABLE: [(&str, Noted, &str); 2] =
@@ -68,7 +74,17 @@ const CABLE: [(&str, Noted, &str); 2] =
 impl Noted {
     /// A state at the end of each bin, and not a sum over it.
     pub fn sampled(self) -> bool {
-        !matches!(self, Noted::Throughput | Noted::Share | Noted::PathThroughput | Noted::PathShare)
+        !self.delivered() && !self.due()
+    }
+
+    /// A sum of what is delivered.
+    pub fn delivered(self) -> bool {
+        matches!(self, Noted::Throughput | Noted::Share | Noted::PathThroughput | Noted::PathShare)
+    }
+
+    /// Of what has a deadline in a bin.
+    pub fn due(self) -> bool {
+        matches!(self, Noted::Late | Noted::Unusable)
     }
 
     /// Counted where data arrive, by path.
@@ -97,12 +113,17 @@ impl SeriesOf {
     /// Does this flow have it?
     pub(super) fn check(&self, head: Part<'_>, f: &Flow) -> Result<(), Problem> {
         use Noted as N;
+        if self.what.due() && self.covers(&f.group) && f.deadline.is_none() && f.playout.is_none() {
+            let needs = "needs a `deadline`, such as \"200ms\", or `playout` for what a viewer sees";
+            return Err(head.at("series", format!("`{}`: flow `{}` {needs}", self.name, f.group)));
+        }
         let (carried, has) = match &f.transport {
             Transport::Sctp(_) => return Ok(()),
-            Transport::Tcp(_) => {
-                ("tcp", matches!(self.what, N::Throughput | N::Share | N::Cwnd | N::Ssthresh | N::Srtt))
-            }
-            Transport::Udp(_) => ("udp", matches!(self.what, N::Throughput | N::Share)),
+            Transport::Tcp(_) => (
+                "tcp",
+                matches!(self.what, N::Throughput | N::Share | N::Cwnd | N::Ssthresh | N::Srtt | N::Late | N::Unusable),
+            ),
+            Transport::Udp(_) => ("udp", matches!(self.what, N::Throughput | N::Share | N::Late | N::Unusable)),
         };
         if has || !self.covers(&f.group) {
             return Ok(());

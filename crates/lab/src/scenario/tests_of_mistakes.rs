@@ -401,3 +401,63 @@ fn every_key_that_is_misspelt_and_every_value_of_another_kind_is_found_on_its_li
     assert!(tried > 200, "{tried}");
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
 }
+
+#[test]
+fn phases_must_lie_in_the_run() {
+    let lines = |by: &str| -> String {
+        let mut lines: Vec<&str> = TWO.lines().collect();
+        lines[2] = by;
+        let read = |_: &str| Err(String::new());
+        Scenario::parse("two.toml", &lines.join("\n"), &read).expect_err(by).to_string()
+    };
+    let metrics = "metrics = [\"main.goodput@jump\"]";
+    for (line, keys, want) in [
+        (
+            3,
+            String::new(),
+            "`metrics`: `main.goodput@jump`: the scenario needs `phases`, such as { jump = \"5s-10s\" }",
+        ),
+        (
+            3,
+            "phases = { jumps = \"0s-1s\" }".to_owned(),
+            "`metrics`: `main.goodput@jump`: no phase is called `jump`; did you mean `jumps`?",
+        ),
+        (4, "phases = { jump = \"1s-3s\" }".to_owned(), "`phases.jump`: ends after the run, `duration`"),
+        (
+            4,
+            "phases = { jump = \"1s-1s\" }".to_owned(),
+            "`phases.jump`: begins where it ends: there is nothing to measure",
+        ),
+        (
+            5,
+            "phases.jump = \"0s-1s\"\nphases.other = \"1.5-2s\"".to_owned(),
+            "`phases.other`: needs a time with its unit, such as 30ms or 1.5s, not `1.5`",
+        ),
+        (
+            4,
+            "phases = { jump = \"0s-1s\", \"a.b\" = \"0s-1s\" }".to_owned(),
+            "`phases.a.b`: the name of a phase needs letters, digits, `-` and `_`",
+        ),
+        (4, "phases.jump = \"soon\"".to_owned(), "`phases.jump`: needs a span such as 8s-9.5s, not `soon`"),
+        (4, "phases = \"0s-1s\"".to_owned(), ""),
+        (5, "phases.jump = \"0s-1s\"\nmeasure-to = \"3s\"".to_owned(), "`measure-to`: comes after the end, `duration`"),
+        (
+            5,
+            "phases.jump = \"0s-1s\"\nmeasure-to = \"1s\"\nmeasure-from = \"1s\"".to_owned(),
+            "`measure-to`: must come after `measure-from`",
+        ),
+    ] {
+        let got = lines(&format!("{metrics}\n{keys}"));
+        if !want.is_empty() {
+            assert_eq!(got, format!("two.toml:{line}: {want}"));
+        }
+        assert!(got.starts_with("two.toml:") && !got.contains('\n'), "{got}");
+    }
+    let text = TWO.replacen("metrics = [", "phases.jump = \"0s-500ms\"\nmetrics = [\"main.goodput@jump\", ", 1);
+    let late = text.replacen("name = \"main\"", "name = \"main\"\nstart = \"500ms\"", 1);
+    let got = Scenario::parse("two.toml", &late, &|_| Err(String::new())).expect_err("late").to_string();
+    let want = "`metrics`: `main.goodput@jump` would always be empty: flow `main` starts when that is over";
+    assert_eq!(got, format!("two.toml:4: {want}"));
+    let early = text.replacen("name = \"main\"", "name = \"main\"\nstart = \"499ms\"", 1);
+    assert!(Scenario::parse("two.toml", &early, &|_| Err(String::new())).is_ok());
+}

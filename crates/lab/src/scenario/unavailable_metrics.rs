@@ -3,6 +3,7 @@
 use super::flow::{Flow, Sctp, Transport};
 use super::plan::{Measure, Of, Plan, covers};
 use crate::metrics::{Delay, FlowMetric, Framed, LinkMetric, is_stage};
+use anabranch_base::Instant;
 use anabranch_policy::registry::{self, Hook};
 use anabranch_sim::traffic::TrafficConfig;
 
@@ -18,8 +19,11 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
                 metric,
                 FlowMetric::Mean(_) | FlowMetric::Percentile(..) | FlowMetric::Longest(_) | FlowMetric::DeadlineMisses
             );
-            if *metric == FlowMetric::Framed(Framed::Recovery) && plan.events.is_empty() {
-                return Some("the scenario needs `events`, such as [\"8s-9s\"]".to_owned());
+            let window = plan.window(m);
+            if *metric == FlowMetric::Framed(Framed::Recovery) && plan.events_in(window).is_empty() {
+                let none = || "none of the `events` begins in its time".to_owned();
+                let needs = || "the scenario needs `events`, such as [\"8s-9s\"]".to_owned();
+                return Some(if plan.events.is_empty() { needs() } else { none() });
             }
             let recorded = plan.topology.cables.iter().find(|c| c.forward.deliveries.is_some());
             if let (FlowMetric::Framed(of), Some(cable)) = (metric, recorded)
@@ -27,17 +31,23 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
             {
                 return Some(format!("it needs a `rate`, and cable `{}` has a recording", cable.name));
             }
-            match lacking.first() {
-                _ if members.is_empty() => Some(format!("no flow `{of}` is enabled")),
-                Some(_) if any && lacking.len() < members.len() => None,
-                first => first.cloned(),
+            let late = |f: &&Flow| window.from_start(Instant::ZERO + f.start).is_empty();
+            match (members.first(), lacking.first()) {
+                (None, _) => Some(format!("no flow `{of}` is enabled")),
+                (Some(f), _) if members.iter().all(late) => {
+                    Some(format!("flow `{}` starts when that is over", f.group))
+                }
+                (_, Some(_)) if any && lacking.len() < members.len() => None,
+                (_, first) => first.cloned(),
             }
         }
         Of::Link(of, LinkMetric::Utilisation) => {
             let cable = plan.topology.cables.iter().find(|c| c.name == *of)?;
-            cable.forward.capacity(plan.from, plan.duration).is_none().then(|| format!("cable `{of}` needs a `rate`"))
+            let (from, until) = plan.window(m).span();
+            cable.forward.capacity(from, until).is_none().then(|| format!("cable `{of}` needs a `rate`"))
         }
         Of::Link(..) => None,
+        Of::Derived(d) => d.parts().find_map(|part| Some(format!("in `{}`, {}", part.name, why(plan, part)?))),
     }
 }
 
@@ -79,6 +89,9 @@ fn lacks(f: &Flow, m: FlowMetric) -> Option<String> {
             let without = sctp.is_some_and(|s| s.delivery.lifetime == [None; 3]);
             without.then(|| "needs a `lifetime`, such as \"150ms\"".to_owned())
         }),
+        M::Picture(_) => f.picture_rate().is_none().then(|| "needs a `psnr-rate`, such as \"1mbit\"".to_owned()),
+        M::Due(_) => (f.playout.is_none() && f.deadline.is_none())
+            .then(|| "needs a `deadline`, such as \"200ms\", or `playout` for what a viewer sees".to_owned()),
         M::Viewed(_) | M::Framed(_) => {
             f.playout.is_none().then(|| "needs `playout`, such as \"300ms\", and traffic of kind video".to_owned())
         }

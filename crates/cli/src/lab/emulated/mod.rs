@@ -11,7 +11,7 @@ use crate::exit::{Failure, Outcome, print};
 use anabranch_lab::experiment::Experiment;
 use anabranch_lab::metrics::FlowMetric;
 use anabranch_lab::run::{Emulated, run_one};
-use anabranch_lab::scenario::{Choice, Of, Point, Seeds};
+use anabranch_lab::scenario::{Choice, Measure, Of, Point, Seeds};
 use drive::Ran;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -99,7 +99,8 @@ fn cases(args: &EmulateArgs) -> Result<Vec<Case>, Failure> {
         let e = e.chosen(Choice { quick: false, seeds: args.seeds.map(Seeds::up_to) }).map_err(Failure::usage)?;
         for (s, mut point) in at::points(&e, "--at", &args.at)? {
             // What could have been at best is the simulator's business.
-            point.plan.measures.retain(|m| !matches!(&m.of, Of::Flow(_, FlowMetric::Framed(of)) if of.is_bound()));
+            let bound = |m: &Measure| matches!(&m.of, Of::Flow(_, FlowMetric::Framed(of)) if of.is_bound());
+            point.plan.measures.retain(|m| !m.parts().into_iter().any(bound));
             let name = |e: String| Failure::usage(format!("{}: {e}", s.name));
             Emulated::new(&point.plan, 1).map_err(|e| name(e.to_string()))?;
             let keys = s.keys().into_iter().zip(&point.values).map(|((k, _), v)| format!("{k}={v}"));

@@ -12,7 +12,8 @@ fn complaint(text: &str) -> String {
         Err(e) => return e.message().to_owned(),
     };
     let (k, l) = (words(&["a", "b"]), words(&["1 %", "2 %"]));
-    let shape = Shape { name: "s", keys: vec![("k", &k), ("l", &l)], metrics: vec!["m"], series: vec![] };
+    let shape =
+        Shape { name: "s", keys: vec![("k", &k), ("l", &l)], metrics: vec!["m"], series: vec![], defined: vec![] };
     claim.check(&[shape]).err().map(|e| e.to_string()).unwrap_or_default()
 }
 
@@ -110,7 +111,13 @@ fn formulas_inequalities_variations_and_percentiles() {
 #[test]
 fn scenarios_that_are_compared_must_be_there_and_sweep_the_same() {
     let (k, l) = (words(&["a"]), words(&["1 %"]));
-    let shape = |name, key| Shape { name, keys: vec![(key, &k[..]), ("l", &l)], metrics: vec!["m"], series: vec![] };
+    let shape = |name, key| Shape {
+        name,
+        keys: vec![(key, &k[..]), ("l", &l)],
+        metrics: vec!["m"],
+        series: vec![],
+        defined: vec![],
+    };
     let shapes = [shape("s", "k"), shape("t", "k"), shape("other", "q")];
     let complaint = |b: &str, more: &str| {
         let text = format!(
@@ -150,12 +157,14 @@ fn the_claims_of_rtx_csi_are_all_there_and_fit_its_scenarios() {
         keys: vec![("rbuf", &rbuf[..]), ("loss", &loss), ("policy", &policy)],
         metrics: metrics.clone(),
         series: vec![],
+        defined: vec![],
     };
     let e1 = Shape {
         name: "e1",
         keys: vec![("rbuf", &rbuf), ("background", &background)],
         metrics: metrics.clone(),
         series: vec![],
+        defined: vec![],
     };
     let segment = words(&["536", "1000", "1300", "1380", "1460"]);
     let mut segments = Shape { name: "e1-segments", ..e1.clone() };

@@ -36,14 +36,14 @@ impl SctpAgent {
     /// What waits in the receive buffer.
     pub(super) fn note_held(&mut self, held: u64, now: Instant) {
         if core::mem::replace(&mut self.held, held) != held {
-            self.record.borrow_mut().held.set(held, now);
+            self.record.borrow_mut().held(held, now);
         }
     }
 
     fn note_gaps(&mut self, now: Instant) {
         let gaps = self.association().map_or(0, Association::gaps);
         if core::mem::replace(&mut self.gaps, gaps) != gaps {
-            self.record.borrow_mut().holes.set(gaps as u64, now);
+            self.record.borrow_mut().holes(gaps as u64, now);
         }
     }
 
