@@ -3,7 +3,7 @@
 use super::relay::PATH_WORDS;
 use super::text::path_of_words;
 use super::{EmulatorConfig, ParseError, PathConfig};
-use anabranch_sim::netem::{canonical, is_word, split, unknown};
+use anabranch_sim::netem::{AND, canonical, is_word, split, unknown};
 use serde::Deserialize;
 use toml::{Table, Value};
 
@@ -92,6 +92,13 @@ fn word(prefix: &str, key: &str, value: &Value, words: &mut Vec<String>) -> Resu
         // A name is one word even with a space in it.
         Value::String(text) if key == "name" => words.push(text.clone()),
         Value::String(text) => words.extend(split(text, PATH_WORDS)),
+        // Losses in series.
+        Value::Array(list) if key == "loss" => {
+            let texts = list.iter().map(Value::as_str).collect::<Option<Vec<_>>>().filter(|l| !l.is_empty());
+            let texts =
+                texts.ok_or_else(|| wrong(key, "a text, or a list of texts such as [\"1%\", \"outages 2s-4s\"]"))?;
+            words.extend(split(&texts.join(&format!(" {AND} ")), PATH_WORDS));
+        }
         _ => return Err(wrong(key, "a text or a whole number")),
     }
     Ok(())

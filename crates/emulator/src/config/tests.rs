@@ -67,7 +67,9 @@ fn losses() {
     assert_eq!(loss("gemodel 1% 20% 70% 3%"), ge(0.01, 0.2, 0.7, 0.03));
     assert_eq!(loss("gemodel p=1% r=20% 1-h=70% 1-k=3%"), ge(0.01, 0.2, 0.7, 0.03));
     let timed = LossConfig::TimedTwoState { mean_good: ms(450), mean_bad: ms(50) };
-    assert_eq!(loss("timed good=450ms bad=50ms"), timed);
+    assert_eq!(loss("timed good=450ms bad=50ms"), timed.clone());
+    let series = LossConfig::Series(vec![LossConfig::bernoulli(0.01), timed.clone(), LossConfig::bursts(0.02, 3.0)]);
+    assert_eq!(loss("1% and timed good=450ms bad=50ms and 2% burst 3"), series);
     assert_eq!(loss("packets 3,17"), LossConfig::Packets(vec![3, 17]));
     assert_eq!(loss("pattern 0110"), LossConfig::Pattern(vec![false, true, true, false]));
     let times = vec![(ms(2_000), ms(4_000)), (ms(7_000), ms(8_000))];
@@ -203,13 +205,15 @@ fn a_file_means_what_the_text_means() {
         limit = 40
         [path.up]
         mtu = 1300
+        loss = ["1%", "pattern 01"]
         "#,
     );
     let text = EmulatorConfig::from_texts([
         "name wlan listen 127.0.0.1:9101 to 127.0.0.1:9899 from 127.0.0.2 rate 6mbit \
          delay 30ms 4ms distribution normal loss 1% burst 5 limit 40 limit-bytes 60000 down.delay 5ms \
          down.limit-bytes none at 7s down at 10s up at 16s up.delay 280ms at 17s rebind every 60s",
-        "listen 127.0.0.1:9102 to 127.0.0.1:9899 rate 4mbit delay 160ms limit 40 up.mtu 1300 at 3s down",
+        "listen 127.0.0.1:9102 to 127.0.0.1:9899 rate 4mbit delay 160ms limit 40 up.mtu 1300 \
+         up.loss 1% and pattern 01 at 3s down",
     ]);
     assert_eq!(file, text.map(|c| c.with_seed(7)));
 }

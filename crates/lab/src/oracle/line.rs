@@ -221,7 +221,7 @@ fn spans(config: &LinkConfig, share: f64, end: u64, losses: &mut Vec<LossConfig>
 }
 
 fn certain(loss: &LossConfig) -> bool {
-    matches!(loss, LossConfig::Bernoulli { p } if *p >= 1.0)
+    loss.models().iter().any(|m| matches!(m, LossConfig::Bernoulli { p } if *p >= 1.0))
 }
 
 /// All changes up to `end` with their times in nanoseconds.

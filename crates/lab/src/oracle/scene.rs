@@ -86,7 +86,7 @@ fn narrowest(plan: &Plan, way: &[LinkId], packet: u32) -> Option<(LinkId, Durati
     let mut beside = Duration::ZERO;
     for (_, l) in links.iter().filter(|(other, _)| *other != id) {
         let constant = l.schedule.changes().is_empty() && l.jitter == anabranch_sim::Jitter::None;
-        if !constant || l.loss != anabranch_sim::LossConfig::None || l.reorder > 0.0 {
+        if !constant || !l.loss.is_none() || l.reorder > 0.0 {
             return None;
         }
         let charged = u64::from(packet) + u64::from(l.overhead);

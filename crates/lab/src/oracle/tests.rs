@@ -36,9 +36,10 @@ fn link(random: &mut RandomStream, exact: bool) -> LinkConfig {
         let most = if r.chance(0.2) { 3_000 } else { 200 };
         MS(r.below(most))
     };
-    let loss = |r: &mut RandomStream| match r.below(4) {
+    let loss = |r: &mut RandomStream| match r.below(5) {
         0 => LossConfig::bernoulli(0.05),
         1 => LossConfig::bursts(0.03, 4.0),
+        4 => LossConfig::Series(vec![LossConfig::bernoulli(0.02), LossConfig::bursts(0.02, 3.0)]),
         2 => LossConfig::TimedTwoState { mean_good: MS(900), mean_bad: MS(60) },
         _ => LossConfig::None,
     };

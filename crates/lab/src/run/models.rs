@@ -53,6 +53,7 @@ pub(super) fn loss(l: &LossConfig) -> Value {
         LossConfig::Trace(LossTrace { lost, repeat }) => {
             json!({ "kind": "recorded", "packets": lost.len(), "hash": hash(lost), "repeat": repeat })
         }
+        LossConfig::Series(models) => json!({ "kind": "series", "of": models.iter().map(loss).collect::<Vec<_>>() }),
         LossConfig::Outages(Outages { times, period }) => {
             let times: Vec<[Value; 2]> = times.iter().map(|(from, until)| [time(*from), time(*until)]).collect();
             json!({ "kind": "outages", "outages": times, "period": period.map(time) })
@@ -327,6 +328,10 @@ mod tests {
             json!({ "kind": "gemodel", "p": 0.01, "r": 0.2, "1-h": 1.0, "1-k": 0.0 })
         );
         assert_eq!(loss("timed good=450ms bad=50ms"), json!({ "kind": "timed", "good": 0.45, "bad": 0.05 }));
+        assert_eq!(
+            loss("1% and pattern 01"),
+            json!({ "kind": "series", "of": [{ "kind": "random", "p": 0.01 }, { "kind": "pattern", "pattern": "01" }] })
+        );
         assert_eq!(loss("packets 3,17"), json!({ "kind": "packets", "packets": [3, 17] }));
         assert_eq!(loss("pattern 001"), json!({ "kind": "pattern", "pattern": "001" }));
         assert_eq!(

@@ -5,7 +5,7 @@ use crate::document::{Node, Part, Problem, Value};
 use anabranch_base::Duration;
 use anabranch_sim::loss::LossTrace;
 use anabranch_sim::netem::{
-    LINK_WORDS, LinkReader, Mistake, NoGuest, ParseError, canonical, is_word, nearest, split, words_of_values,
+    AND, LINK_WORDS, LinkReader, Mistake, NoGuest, ParseError, canonical, is_word, nearest, split, words_of_values,
 };
 use anabranch_sim::{DeliveryTrace, LinkConfig, LossConfig};
 
@@ -16,9 +16,9 @@ pub(super) fn read(part: Part<'_>) -> Result<(LinkConfig, LinkConfig), Problem> 
     // Traces from files, for up and down.
     let mut traces = [Vec::new(), Vec::new()];
     for (key, value) in part.table.iter().filter(|(k, _)| !matches!(*k, "up" | "down" | "schedule" | "every")) {
-        if is_trace(key, value) {
-            traces.iter_mut().for_each(|t| t.push((part, key, value)));
-        } else {
+        let of = recorded(key, value);
+        traces.iter_mut().for_each(|t| t.extend(of.iter().map(|value| (part, key, *value))));
+        if key != DELIVERIES {
             word(part, "", key, value, &mut reader)?;
         }
     }
@@ -28,11 +28,12 @@ pub(super) fn read(part: Part<'_>) -> Result<(LinkConfig, LinkConfig), Problem> 
         let of = value.as_table().ok_or_else(|| part.at(direction, format!("needs {example}")))?;
         let of = Part::new(part.name, of);
         for (key, value) in of.table.iter() {
-            if is_trace(key, value) {
-                traces.push((of, key, value));
-                continue;
+            // A direction's own holds in place of what is said of both.
+            traces.retain(|(_, other, _)| *other != key);
+            traces.extend(recorded(key, value).into_iter().map(|value| (of, key, value)));
+            if key != DELIVERIES {
+                word(of, &format!("{direction}."), key, value, &mut reader)?;
             }
-            word(of, &format!("{direction}."), key, value, &mut reader)?;
         }
     }
     schedule(part, &mut reader)?;
@@ -86,8 +87,15 @@ fn schedule(part: Part<'_>, reader: &mut LinkReader<'_>) -> Result<(), Problem> 
 /// The key of a recorded link; its value names a mahimahi trace.
 const DELIVERIES: &str = "deliveries";
 
-fn is_trace(key: &str, value: &Node) -> bool {
-    key == DELIVERIES || (key == "loss" && value.as_table().is_some())
+/// The recordings that the value of `key` names. Losses may be a list, in which some are recorded.
+fn recorded<'n>(key: &str, value: &'n Node) -> Vec<&'n Node> {
+    match key {
+        DELIVERIES => vec![value],
+        "loss" => {
+            value.as_list().unwrap_or(core::slice::from_ref(value)).iter().filter(|v| v.as_table().is_some()).collect()
+        }
+        _ => Vec::new(),
+    }
 }
 
 /// `deliveries = { file = "cell.trace" }`, `loss = { file = "losses.txt", repeat = true }`.
@@ -100,7 +108,8 @@ fn trace(part: Part<'_>, key: &str, value: &Node, link: &mut LinkConfig) -> Resu
     } else {
         let of = Trace::of(part, key, value, &["repeat"])?;
         let repeat = of.flag("repeat", true)?;
-        link.loss = LossConfig::Trace(LossTrace::parse(of.text, repeat).map_err(|e| of.wrong(part, key, e))?);
+        let trace = LossConfig::Trace(LossTrace::parse(of.text, repeat).map_err(|e| of.wrong(part, key, e))?);
+        link.loss = core::mem::take(&mut link.loss).and(trace);
     }
     Ok(())
 }
@@ -121,12 +130,43 @@ fn word(part: Part<'_>, prefix: &str, key: &str, value: &Node, reader: &mut Link
     match &value.value {
         Value::Integer(n) => own.push(n.to_string()),
         Value::Text(text) => own.extend(split(text, &[])),
+        Value::List(list) if key == "loss" => own.extend(in_series(part, list).map_err(within)?),
+        // In place of what is said of both directions; it follows once all is read.
+        Value::Table(_) if key == "loss" => own.push("none".to_owned()),
         _ => return Err(within(part.at(key, "needs a text or a whole number"))),
     }
     reader.read(&own).map_err(|e| match (e.mistake(), e.word()) {
         (Mistake::Unknown { word, .. }, Some(at)) => within(part.at(key, not_a_value(key, &own, word, at))),
         _ => within(wrong(part, key, &own[0], &e)),
     })
+}
+
+/// Losses in series as words; those that are recorded follow once all is read.
+fn in_series(part: Part<'_>, list: &[Node]) -> Result<Vec<String>, Problem> {
+    let mut words = Vec::new();
+    for node in list.iter().filter(|node| node.as_table().is_none()) {
+        let wrong = |what: &str| Problem::of_key(part.name, "loss", &node.at, what);
+        let text = node.as_text().ok_or_else(|| wrong("needs texts such as \"1%\", or { file = \"losses.txt\" }"))?;
+        let own = split(text, &[]);
+        // Each by itself, so that a mistake has the line of its own text.
+        let mut guest = NoGuest;
+        let alone: Vec<String> = ["loss".to_owned()].into_iter().chain(own.iter().cloned()).collect();
+        LinkReader::new(&mut guest, None).read(&alone).map_err(|e| match (e.mistake(), e.word()) {
+            (Mistake::Unknown { word, .. }, Some(at)) => wrong(&not_a_value("loss", &alone, word, at)),
+            _ => wrong(&format!("`{text}`: {e}")),
+        })?;
+        if !words.is_empty() {
+            words.push(AND.to_owned());
+        }
+        words.extend(own);
+    }
+    if list.is_empty() {
+        return Err(part.at("loss", "needs one loss or more in its list, or \"none\""));
+    }
+    if words.is_empty() {
+        words.push("none".to_owned());
+    }
+    Ok(words)
 }
 
 /// What is wrong with the value of `key`, which netem calls `name`.

@@ -23,6 +23,8 @@ mod units;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_links;
+#[cfg(test)]
 mod tests_of_mistakes;
 
 pub use crate::document::ScenarioError;

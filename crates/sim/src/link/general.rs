@@ -2,7 +2,6 @@
 
 use super::arrivals::Travelling;
 use super::{DropReason, Link, LossPoint, Notice, Setting, Verdict};
-use crate::loss::LossConfig;
 use crate::queue::{Packet, Queue};
 use anabranch_base::Instant;
 
@@ -103,8 +102,7 @@ impl<P: Clone + Send + 'static> Link<P> {
             Setting::Jitter(jitter) => self.rest.config.jitter = jitter,
             Setting::Loss(loss) => {
                 self.rest.decided.clear();
-                self.rest.loss = loss.build(&mut self.rest.random.loss);
-                self.rest.lossless = loss == LossConfig::None;
+                self.rest.loss.set(&loss);
                 self.rest.config.loss = loss;
             }
             Setting::Limit(limit) => {

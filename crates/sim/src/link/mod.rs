@@ -29,7 +29,7 @@ pub use jitter::Jitter;
 pub use mahimahi::DeliveryTrace;
 pub use schedule::{Change, Schedule, Setting};
 
-use crate::loss::{LossConfig, LossModel};
+use crate::loss::{LossModel, Losses};
 use crate::queue::{AnyQueue, Line, Mark, Packet, Queue};
 use anabranch_base::{Duration, Instant, RandomStream};
 use arrivals::Travelling;
@@ -102,12 +102,10 @@ struct Rest<P> {
     progress: Progress,
     /// When `progress` has its next change; [`Instant::FAR`] if never.
     next_change: Instant,
-    /// Nothing is lost at random: no model need be asked.
-    lossless: bool,
     queue: AnyQueue<P>,
     transmitter: Transmitter<P>,
     last_arrival: Instant,
-    loss: Box<dyn LossModel>,
+    loss: Losses,
     random: Streams,
     counters: LinkCounters,
     /// Filled by the queue when it drops; kept for its room.
@@ -132,23 +130,19 @@ pub struct Notice<P> {
 
 /// One named stream per question, so that switching one feature on leaves the others' numbers alone.
 struct Streams {
-    loss: RandomStream,
     jitter: RandomStream,
     duplicate: RandomStream,
     reorder: RandomStream,
 }
 
 impl<P: Clone + Send + 'static> Link<P> {
-    /// A link called `name`: its random streams are `{name}.loss`, `{name}.jitter`, `{name}.queue`,
-    /// `{name}.duplicate` and `{name}.reorder` of `seed`. It starts empty and up at [`Instant::ZERO`].
+    /// A link called `name`: its random streams are `{name}.loss` (and `{name}.loss2` and so on for further models of
+    /// a series), `{name}.jitter`, `{name}.queue`, `{name}.duplicate` and `{name}.reorder` of `seed`. It starts empty
+    /// and up at [`Instant::ZERO`].
     pub fn new(name: &str, seed: u64, config: LinkConfig) -> Self {
         let stream = |of: &str| RandomStream::named(seed, &format!("{name}.{of}"));
-        let mut random = Streams {
-            loss: stream("loss"),
-            jitter: stream("jitter"),
-            duplicate: stream("duplicate"),
-            reorder: stream("reorder"),
-        };
+        let random =
+            Streams { jitter: stream("jitter"), duplicate: stream("duplicate"), reorder: stream("reorder") };
         let progress = Progress::new(config.schedule.clone());
         let line = Line { rate: config.mean_rate(), delay: config.delay };
         let rest = Rest {
@@ -156,11 +150,10 @@ impl<P: Clone + Send + 'static> Link<P> {
             up: true,
             next_change: progress.next_at().unwrap_or(Instant::FAR),
             progress,
-            lossless: config.loss == LossConfig::None,
             queue: config.discipline.build(config.limit, line, stream("queue")),
             transmitter: Transmitter::new(config.rate, config.deliveries.clone()),
             last_arrival: Instant::ZERO,
-            loss: config.loss.build(&mut random.loss),
+            loss: Losses::new(&config.loss, seed, &format!("{name}.loss")),
             random,
             counters: LinkCounters::default(),
             config,
@@ -223,8 +216,7 @@ impl<P: Clone + Send + 'static> Link<P> {
     pub fn set_loss_model(&mut self, model: Box<dyn LossModel>) {
         self.unsettle();
         self.rest.decided.clear();
-        self.rest.loss = model;
-        self.rest.lossless = false;
+        self.rest.loss.replace(model);
         self.judge();
     }
 
@@ -270,10 +262,7 @@ impl<P: Clone + Send + 'static> Link<P> {
         if self.rest.config.mtu.is_some_and(|mtu| size > mtu) {
             return self.refuse(now, size, payload, DropReason::Mtu);
         }
-        if !self.rest.lossless
-            && self.rest.config.loss_point == LossPoint::Entry
-            && self.rest.loss.loses(now, &mut self.rest.random.loss)
-        {
+        if self.rest.config.loss_point == LossPoint::Entry && self.rest.loss.loses(now) {
             return self.refuse(now, size, payload, DropReason::Loss);
         }
         if self.steady.on {
@@ -296,10 +285,7 @@ impl<P: Clone + Send + 'static> Link<P> {
 
     /// Is the next packet, which leaves at `at`, lost on the wire?
     fn is_lost(&mut self, at: Instant) -> bool {
-        self.rest
-            .decided
-            .pop_front()
-            .unwrap_or_else(|| !self.rest.lossless && self.rest.loss.loses(at, &mut self.rest.random.loss))
+        self.rest.decided.pop_front().unwrap_or_else(|| self.rest.loss.loses(at))
     }
 
     /// The next packet that has arrived by `now`.

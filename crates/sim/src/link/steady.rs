@@ -300,7 +300,7 @@ impl<P: Clone + Send + 'static> Link<P> {
             && self.rest.queue.waiting().packets == 0
             && order_holds
         {
-            self.steady.begin(&self.rest.config, self.rest.lossless, self.rest.transmitter.surplus());
+            self.steady.begin(&self.rest.config, self.rest.loss.nothing(), self.rest.transmitter.surplus());
         }
     }
 

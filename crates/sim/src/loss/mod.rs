@@ -4,6 +4,7 @@ mod bernoulli;
 mod gilbert_elliott;
 mod mask;
 mod outages;
+mod series;
 mod timed_two_state;
 mod trace;
 
@@ -11,6 +12,7 @@ pub use bernoulli::Bernoulli;
 pub use gilbert_elliott::{GilbertElliott, GilbertElliottParams};
 pub use mask::Mask;
 pub use outages::Outages;
+pub use series::{Losses, stream};
 pub use timed_two_state::TimedTwoState;
 pub use trace::LossTrace;
 
@@ -50,6 +52,8 @@ pub enum LossConfig {
     Trace(LossTrace),
     /// Everything at certain times.
     Outages(Outages),
+    /// What any of these models loses; each sees every packet. None of them is a series itself.
+    Series(Vec<LossConfig>),
 }
 
 impl LossConfig {
@@ -64,10 +68,37 @@ impl LossConfig {
         LossConfig::GilbertElliott(GilbertElliottParams::from_mean(p, burst))
     }
 
-    /// The model in its stationary state, drawn from `random` where the model has a state.
-    pub fn build(&self, random: &mut RandomStream) -> Box<dyn LossModel> {
+    /// This and another one after it in series.
+    #[must_use]
+    pub fn and(self, other: LossConfig) -> Self {
         match self {
-            LossConfig::None => Box::new(Never),
+            LossConfig::None => other,
+            LossConfig::Series(mut models) => {
+                models.push(other);
+                LossConfig::Series(models)
+            }
+            one => LossConfig::Series(vec![one, other]),
+        }
+    }
+
+    /// Its models: those of the series, or the only one.
+    pub fn models(&self) -> &[LossConfig] {
+        match self {
+            LossConfig::Series(models) => models,
+            one => core::slice::from_ref(one),
+        }
+    }
+
+    /// Is nothing lost, whatever comes?
+    pub fn is_none(&self) -> bool {
+        self.models().iter().all(|m| *m == LossConfig::None)
+    }
+
+    /// A single model in its stationary state, drawn from `random` where the model has a state. A series has several
+    /// streams, and so is built by [`Losses`].
+    pub(crate) fn build(&self, random: &mut RandomStream) -> Box<dyn LossModel> {
+        match self {
+            LossConfig::None | LossConfig::Series(_) => Box::new(Never),
             LossConfig::Bernoulli { p } => Box::new(Bernoulli::new(*p)),
             LossConfig::GilbertElliott(params) => Box::new(GilbertElliott::new(*params, random)),
             LossConfig::TimedTwoState { mean_good, mean_bad } => {
@@ -91,6 +122,7 @@ impl LossConfig {
             LossConfig::Pattern(pattern) => pattern.iter().filter(|lost| **lost).count() as f64 / pattern.len() as f64,
             LossConfig::Trace(trace) => trace.mean(),
             LossConfig::Outages(outages) => outages.mean(),
+            LossConfig::Series(models) => 1.0 - models.iter().map(|m| 1.0 - m.mean()).product::<f64>(),
         }
     }
 
@@ -103,6 +135,10 @@ impl LossConfig {
                 Err("mean stays in the good and the bad state must be longer than zero")
             }
             LossConfig::Outages(outages) => outages.check(),
+            LossConfig::Series(models) => models.iter().try_for_each(|m| match m {
+                LossConfig::Series(_) => Err("a series of losses holds no other series"),
+                single => single.check(),
+            }),
             _ => Ok(()),
         }
     }

@@ -6,8 +6,19 @@ use super::words::Cursor;
 use crate::loss::{GilbertElliottParams, LossConfig, LossTrace, Outages};
 use anabranch_base::Duration;
 
-/// Reads what follows `loss`.
+/// Stands between the models of a series.
+pub const AND: &str = "and";
+
+/// Reads what follows `loss`: a model, or several with `and` between them.
 pub(super) fn value(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
+    let mut series = vec![model(words)?];
+    while words.take_if(AND) {
+        series.push(model(words)?);
+    }
+    Ok(if series.len() > 1 { LossConfig::Series(series) } else { series.remove(0) })
+}
+
+fn model(words: &mut Cursor<'_>) -> Result<LossConfig, ParseError> {
     let first =
         words.value("loss", "a share such as 0.1%, `gemodel`, `timed`, `packets`, `pattern`, `outages` or `none`")?;
     let loss = match first {

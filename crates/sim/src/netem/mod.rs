@@ -11,4 +11,5 @@ mod words;
 
 pub use error::{Mistake, ParseError};
 pub use link::{Guest, Later, LinkReader, Links, NoGuest, read_link, read_links};
+pub use loss::AND;
 pub use words::{Cursor, LINK_WORDS, canonical, is_word, nearest, split, unknown, words_of_values};

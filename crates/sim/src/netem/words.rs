@@ -135,7 +135,7 @@ pub(super) fn show_unknown(word: &str, known: &[&'static str], f: &mut fmt::Form
 /// Words that may be part of the value of a link's word.
 pub fn words_of_values(word: &str) -> &'static [&'static str] {
     match word {
-        "loss" => &["burst", "none", "random", "gemodel", "timed", "pattern", "outages", "packets"],
+        "loss" => &["burst", "none", "random", "gemodel", "timed", "pattern", "outages", "packets", "and"],
         "delay" | "jitter" => &["distribution", "normal", "uniform", "exponential"],
         "limit" | "limit-bytes" => &["waiting"],
         _ => &[],
