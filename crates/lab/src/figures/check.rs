@@ -2,7 +2,7 @@
 
 use super::{AxisScale, Figure, FigureError, LineSpec, Samples, Style, placed};
 use crate::joined;
-use crate::metrics::{FlowMetric, Repair, parted};
+use crate::metrics::{FlowMetric, Repair, in_phase, parted};
 use crate::quantity::{Compare, check_unit};
 use crate::scenario::unit_of;
 use anabranch_sim::netem::units;
@@ -22,7 +22,7 @@ fn kinds(all: &[Style]) -> String {
 
 /// Is the metric the mean of delays, whose distribution the runs can keep?
 fn is_delay(metric: &str) -> bool {
-    let named = parted(metric).and_then(|(_, m)| FlowMetric::named(m).ok());
+    let named = parted(in_phase(metric).0).and_then(|(_, m)| FlowMetric::named(m).ok());
     matches!(named, Some((FlowMetric::Mean(_) | FlowMetric::Repair(Repair::Mean(_)), _)))
 }
 

@@ -208,7 +208,7 @@ fn mistakes_in_other_kinds_are_named() {
     let shape = Shape {
         name: "s",
         keys,
-        metrics: vec!["main.delay", "main.goodput"],
+        metrics: vec!["main.delay", "main.delay@late", "main.goodput"],
         series: vec!["main.cwnd"],
         defined: vec![],
     };
@@ -244,6 +244,9 @@ fn mistakes_in_other_kinds_are_named() {
     }
     let goodput = "kind = \"ecdf\"\nmetric = \"main.goodput\"\npool = [\"loss\", \"policy\"]\nsamples = \"delays\"";
     assert!(complaint(goodput).starts_with("`samples`: `main.goodput` is not the mean of a delay"));
+    assert_eq!(complaint(&goodput.replace("main.goodput", "main.delay@late")), "");
+    let phase = goodput.replace("main.goodput", "main.delay@jump");
+    assert!(complaint(&phase).starts_with("scenario `s` does not measure `main.delay@jump`"));
     let bins = "kind = \"box\"\nmetric = \"main.delay\"\nx = \"loss\"\npool = [\"policy\"]\nsamples = \"bins\"";
     assert_eq!(complaint(bins), "scenario `s` does not measure `main.delay`: add it to `series`");
     let late = bins.replace("main.delay", "main.cwnd");
