@@ -96,7 +96,7 @@ impl LossConfig {
 
     /// A single model in its stationary state, drawn from `random` where the model has a state. A series has several
     /// streams, and so is built by [`Losses`].
-    pub(crate) fn build(&self, random: &mut RandomStream) -> Box<dyn LossModel> {
+    pub fn build(&self, random: &mut RandomStream) -> Box<dyn LossModel> {
         match self {
             LossConfig::None | LossConfig::Series(_) => Box::new(Never),
             LossConfig::Bernoulli { p } => Box::new(Bernoulli::new(*p)),
