@@ -83,7 +83,8 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "bufferbloat.toml", "collapse-one.toml", "collapse-best.toml", "one-collapse.toml",
         "collapse-both.toml", "three-collapse-all.toml", "three-fading.toml";
     "messages":
-        "experiment.toml", "claims.toml", "game.toml", "anchor.toml", "intervals.toml", "outage.toml", "unlike.toml",
+        "experiment.toml", "claims.toml", "game.toml", "anchor.toml", "anchor-both.toml", "intervals.toml", "grid.toml",
+        "outage.toml", "unlike.toml",
         "unlike-back.toml", "overload-one.toml", "overload-two.toml", "bulk.toml", "take-over.toml", "start.toml";
     "rtx-csi":
         "experiment.toml", "claims.toml", "cases.toml", "figures.toml", "p0.toml", "e1/scenario.toml",

@@ -101,7 +101,9 @@ impl Plan {
 
     /// What befalls the network from a moment in this window on.
     pub fn events_in(&self, window: Window) -> Vec<(Duration, Duration)> {
-        self.events.iter().copied().filter(|e| window.holds(Instant::ZERO + e.0)).collect()
+        // What befell a stream before `measure-from` is what is measured after it.
+        let all = window == self.measured();
+        self.events.iter().copied().filter(|e| all || window.holds(Instant::ZERO + e.0)).collect()
     }
 
     /// The end of the run.
