@@ -1,6 +1,7 @@
 //! Which runs of a scenario to make: all of them, a few, or a choice.
 
 use super::names::SEEDS;
+use super::set;
 use super::sweep::{self, Quick, Sweep};
 use super::{Plan, Scenario, ScenarioError};
 use crate::document::{By, Entry, Problem};
@@ -105,7 +106,7 @@ impl Scenario {
         for (key, node) in quick.set.iter() {
             let node = node.clone().put_by(By::Quick);
             let entry = Entry { key: node.at.clone(), node };
-            sweep::set(&mut s.base, key, &entry).map_err(|what| quick.set_part().about(key, what))?;
+            set::set(&mut s.base, key, &entry).map_err(|what| quick.set_part().about(key, what))?;
         }
         Ok(s)
     }

@@ -11,6 +11,7 @@ mod names;
 mod plan;
 mod queue_limits;
 mod series;
+mod set;
 mod sweep;
 mod tcp_udp;
 mod topology;
@@ -24,6 +25,8 @@ mod tests;
 mod tests_of_links;
 #[cfg(test)]
 mod tests_of_mistakes;
+#[cfg(test)]
+mod tests_of_sweeps;
 
 pub use crate::document::ScenarioError;
 pub use choice::{Choice, Point, Seeds};
@@ -139,7 +142,7 @@ impl Scenario {
 
     /// The keys of the network that each sweep sets.
     pub fn sets(&self) -> BTreeMap<String, Vec<String>> {
-        self.sweeps.iter().map(|s| (s.name.clone(), s.sets.all().to_vec())).collect()
+        self.sweeps.iter().map(|s| (s.name.clone(), s.sets.clone())).collect()
     }
 
     /// This scenario with a key set, as by a sweep: `flow.main.receive-buffer`, `duration`.
@@ -156,10 +159,10 @@ impl Scenario {
             let what = format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", "));
             return Err(wrong(what).into());
         }
-        if let Some(s) = self.sweeps.iter().find(|s| s.sets.all().iter().any(|k| k == key)) {
+        if let Some(s) = self.sweeps.iter().find(|s| s.sets.iter().any(|k| k == key)) {
             return Err(wrong(format!("`{key}` is swept by `{}`", s.name)).into());
         }
-        sweep::set(&mut self.base, key, &Entry { key: outside.clone(), node }).map_err(wrong)?;
+        set::set(&mut self.base, key, &Entry { key: outside.clone(), node }).map_err(wrong)?;
         // What the file measures may have no value now.
         let checked = self.check().map(drop);
         checked.map_err(|p| wrong(format!("`{key}`: {}", ScenarioError::from(p).what)).into())
@@ -190,7 +193,7 @@ impl Scenario {
                 let what = format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", "));
                 return Err(part.named(key, what));
             }
-            if let Some(s) = self.sweeps.iter().find(|s| s.sets.all().iter().any(|k| k == key)) {
+            if let Some(s) = self.sweeps.iter().find(|s| s.sets.iter().any(|k| k == key)) {
                 let what = format!("`{key}` is swept by `{}`: choose values in `sweep`", s.name);
                 return Err(part.named(key, what));
             }
@@ -279,8 +282,9 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
     let (claims, claims_at) = document::read_list::<Claim>(&table, "claim", "id")?;
     let (figures, figures_at) = document::read_list::<Figure>(&table, "figure", "name")?;
     let (references, references_at) = document::read_list::<Reference>(&table, "reference", "name")?;
-    let measures = plan::measures(whole, &base, &keys.metrics)?;
-    let series = series::read(whole, &plan::groups(&base)?, &plan::cables(&base)?, &keys.series)?;
+    let groups = plan::groups(&base, &sweeps)?;
+    let measures = plan::measures(whole, &base, &groups, &keys.metrics)?;
+    let series = series::read(whole, &groups, &plan::cables(&base)?, &keys.series)?;
     let Head { name, title, source, seeds, .. } = keys;
     names::of_file(&name).map_err(|e| whole.at("name", e))?;
     names::seeds(whole, seeds)?;

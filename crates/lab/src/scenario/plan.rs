@@ -3,6 +3,7 @@
 use super::flow::{self, Flow, Sctp, Transport};
 use super::queue_limits;
 use super::series::SeriesOf;
+use super::sweep::Sweep;
 use super::topology;
 use super::units::{Span, Time};
 use crate::document::{Part, Problem, Table, read as read_keys};
@@ -67,12 +68,12 @@ struct Times {
 }
 
 /// Finds what the names in `metrics` mean.
-pub(super) fn measures(head: Part<'_>, base: &Table, metrics: &[String]) -> Result<Vec<Measure>, Problem> {
-    let flows = flows_of(base)?;
-    let groups = flows.iter().map(|t| flow::name(t)).collect::<Result<Vec<_>, _>>()?;
-    if let Some((i, twice)) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
-        return Err(Part::new(&format!("flow `{twice}`"), flows[i]).at("name", "there are two flows of this name"));
-    }
+pub(super) fn measures(
+    head: Part<'_>,
+    base: &Table,
+    groups: &[String],
+    metrics: &[String],
+) -> Result<Vec<Measure>, Problem> {
     let cables = cables(base)?;
     if metrics.is_empty() {
         return Err(head.at("metrics", "needs one metric or more, such as \"main.goodput\""));
@@ -87,7 +88,7 @@ pub(super) fn measures(head: Part<'_>, base: &Table, metrics: &[String]) -> Resu
             let (m, unit) = LinkMetric::named(metric).map_err(wrong)?;
             Ok(Measure { name: name.clone(), unit, of: Of::Link(of.to_owned(), m) })
         } else {
-            let near = nearest(of, groups.iter().copied().chain(cables.iter().map(String::as_str)));
+            let near = nearest(of, groups.iter().map(String::as_str).chain(cables.iter().map(String::as_str)));
             let hint = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             Err(wrong(format!("`{name}`: no flow or cable is called `{of}`{hint}")))
         }
@@ -100,9 +101,29 @@ pub fn covers(of: &str, name: &str) -> bool {
     of == name || of.strip_suffix('*').is_some_and(|begin| name.starts_with(begin))
 }
 
-/// The names of all flows and groups.
-pub(super) fn groups(base: &Table) -> Result<Vec<String>, Problem> {
-    flows_of(base)?.iter().map(|t| flow::name(t).map(str::to_owned)).collect()
+/// The names of all flows and groups, those that a sweep adds too.
+pub(super) fn groups(base: &Table, sweeps: &[Sweep]) -> Result<Vec<String>, Problem> {
+    let mut added: Vec<String> = sweeps.iter().flat_map(Sweep::added_flows).collect();
+    let mut all = match base.get("flow") {
+        None if !added.is_empty() => Vec::new(),
+        _ => differ(&flows_of(base)?)?,
+    };
+    added.retain(|name| !all.contains(name));
+    added.sort();
+    added.dedup();
+    all.append(&mut added);
+    Ok(all)
+}
+
+/// The names of these flows, of which no two are alike.
+fn differ(flows: &[&Table]) -> Result<Vec<String>, Problem> {
+    let names = flows.iter().map(|t| flow::name(t).map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+    match names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
+        Some((i, twice)) => {
+            Err(Part::new(&format!("flow `{twice}`"), flows[i]).at("name", "there are two flows of this name"))
+        }
+        None => Ok(names),
+    }
 }
 
 /// The names of all cables.
@@ -133,7 +154,9 @@ pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: 
     let topology = topology::read(links)?;
     // Each with the table that it is read from.
     let mut flows: Vec<(&Table, Flow)> = Vec::new();
-    for t in flows_of(table)? {
+    let tables = flows_of(table)?;
+    differ(&tables)?;
+    for t in tables {
         flows.extend(flow::read(t)?.into_iter().map(|f| (t, f)));
     }
     let duration = times.duration.0;
