@@ -95,7 +95,8 @@ fn word(prefix: &str, key: &str, value: &Value, words: &mut Vec<String>) -> Resu
         // Losses in series.
         Value::Array(list) if key == "loss" => {
             let texts = list.iter().map(Value::as_str).collect::<Option<Vec<_>>>().filter(|l| !l.is_empty());
-            let texts = texts.ok_or_else(|| wrong(key, "a text, or a list of texts such as [\"1%\", \"outages 2s-4s\"]"))?;
+            let texts =
+                texts.ok_or_else(|| wrong(key, "a text, or a list of texts such as [\"1%\", \"outages 2s-4s\"]"))?;
             words.extend(split(&texts.join(&format!(" {AND} ")), PATH_WORDS));
         }
         _ => return Err(wrong(key, "a text or a whole number")),

@@ -91,7 +91,9 @@ const DELIVERIES: &str = "deliveries";
 fn recorded<'n>(key: &str, value: &'n Node) -> Vec<&'n Node> {
     match key {
         DELIVERIES => vec![value],
-        "loss" => value.as_list().unwrap_or(core::slice::from_ref(value)).iter().filter(|v| v.as_table().is_some()).collect(),
+        "loss" => {
+            value.as_list().unwrap_or(core::slice::from_ref(value)).iter().filter(|v| v.as_table().is_some()).collect()
+        }
         _ => Vec::new(),
     }
 }

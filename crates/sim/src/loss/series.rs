@@ -96,10 +96,8 @@ mod tests {
     #[test]
     fn one_more_changes_nothing_of_the_others() {
         let bursts = LossConfig::bursts(0.05, 4.0);
-        let timed = LossConfig::TimedTwoState {
-            mean_good: Duration::from_millis(200),
-            mean_bad: Duration::from_millis(10),
-        };
+        let timed =
+            LossConfig::TimedTwoState { mean_good: Duration::from_millis(200), mean_bad: Duration::from_millis(10) };
         let alone = lost(&RANDOM, &[]);
         let both = lost(&LossConfig::Series(vec![RANDOM, bursts.clone()]), &[]);
         let all = lost(&LossConfig::Series(vec![RANDOM, bursts.clone(), timed]), &[]);

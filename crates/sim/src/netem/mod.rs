@@ -10,6 +10,6 @@ pub mod units;
 mod words;
 
 pub use error::{Mistake, ParseError};
-pub use loss::AND;
 pub use link::{Guest, Later, LinkReader, Links, NoGuest, read_link, read_links};
+pub use loss::AND;
 pub use words::{Cursor, LINK_WORDS, canonical, is_word, nearest, split, unknown, words_of_values};
