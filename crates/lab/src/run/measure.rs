@@ -45,6 +45,7 @@ impl<'s> Measured<'s> {
         match of {
             Of::Flow(group, m) => self.flow(group, *m),
             Of::Link(cable, m) => self.link(cable, *m),
+            Of::Drawn(key) => self.plan.drawn.iter().find(|d| d.key == *key).map(|d| d.value),
         }
     }
 

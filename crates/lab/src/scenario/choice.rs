@@ -1,13 +1,20 @@
 //! Which runs of a scenario to make: all of them, a few, or a choice.
 
+use super::drawn::{self, Take};
 use super::names::SEEDS;
+use super::plan;
 use super::set;
 use super::sweep::{self, Quick, Sweep};
 use super::{Plan, Scenario, ScenarioError};
-use crate::document::{By, Entry, Problem};
+use crate::document::{self, By, Entry, Part, Problem};
 use crate::metrics::Fingerprint;
 use crate::results::Form;
+use std::borrow::Cow;
+use std::sync::Arc;
 use toml::Table;
+
+/// So many seeds at most are looked at before anything runs.
+const CHECKED_SEEDS: usize = 1_000;
 
 /// Seeds that follow each other.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,6 +80,37 @@ pub struct Point {
     pub hash: u64,
     /// The network's keys, resolved.
     pub keys: Table,
+    /// What the plans of single seeds are made of, where they differ.
+    drawn: Option<Arc<Ranges>>,
+}
+
+/// Keys of a network of which some have ranges.
+#[derive(Debug)]
+struct Ranges {
+    network: document::Table,
+    head: document::Table,
+}
+
+impl Point {
+    /// What runs with this seed.
+    ///
+    /// # Errors
+    /// Values that were drawn for it do not fit each other.
+    pub fn of_seed(&self, seed: u64) -> Result<Cow<'_, Plan>, ScenarioError> {
+        let plan = self.taken(Take::OfSeed(seed)).map_err(|p| p.with(&format!(" (with seed {seed})")))?;
+        Ok(plan.map_or(Cow::Borrowed(&self.plan), Cow::Owned))
+    }
+
+    /// The plans with the lowest and the highest value of each range, if there are any.
+    pub(crate) fn extremes(&self) -> Result<Option<[Plan; 2]>, ScenarioError> {
+        Ok(self.taken(Take::Lowest)?.zip(self.taken(Take::Highest)?).map(|(low, high)| [low, high]))
+    }
+
+    fn taken(&self, values: Take) -> Result<Option<Plan>, Problem> {
+        let Some(ranges) = &self.drawn else { return Ok(None) };
+        let head = Part::new("", &ranges.head);
+        plan::read(&ranges.network, values, head, &self.plan.measures, &self.plan.series).map(Some)
+    }
 }
 
 impl Scenario {
@@ -150,12 +188,20 @@ impl Scenario {
             let plan = self.plan(&at)?;
             let label = |(s, i): (&Sweep, &usize)| s.labels().get(*i).cloned().unwrap_or_default();
             let values = self.sweeps.iter().zip(&at).map(label).collect();
-            let keys = self.table(&at)?.plain();
+            let table = self.table(&at)?;
+            let keys = table.plain();
             let hash = hash_of(
                 &keys,
                 self.measures.iter().map(|m| m.name.as_str()).chain(self.series.iter().map(|s| s.name.as_str())),
             );
-            Ok(Point { values, plan, hash, keys })
+            let ranges = || Arc::new(Ranges { network: table.clone(), head: self.head.clone() });
+            let drawn = drawn::any(&table).then(ranges);
+            let point = Point { values, plan, hash, keys, drawn };
+            if point.drawn.is_some() {
+                let seeds = self.first_seed..=self.all_seeds().last();
+                seeds.take(CHECKED_SEEDS).try_for_each(|seed| point.of_seed(seed).map(drop))?;
+            }
+            Ok(point)
         };
         sweep::product(&self.sweeps).into_iter().map(point).collect()
     }

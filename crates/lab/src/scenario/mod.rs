@@ -4,6 +4,7 @@
 //! found before anything runs, as one line with file and key.
 
 mod choice;
+mod drawn;
 mod files;
 mod flow;
 mod links;
@@ -22,6 +23,8 @@ mod units;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_draws;
+#[cfg(test)]
 mod tests_of_links;
 #[cfg(test)]
 mod tests_of_mistakes;
@@ -30,6 +33,7 @@ mod tests_of_sweeps;
 
 pub use crate::document::ScenarioError;
 pub use choice::{Choice, Point, Seeds};
+pub use drawn::Drawn;
 pub use flow::{Flow, LARGEST_DATAGRAM, Limits, Playout, Sctp, Transport};
 pub(crate) use names::beside;
 pub use names::of_file as check_name;
@@ -40,6 +44,7 @@ use crate::claims::Claim;
 use crate::document::{self, By, Entry, Node, Origin, Part, Problem, Table, Value};
 use crate::figures::Figure;
 use crate::reference::Reference;
+use drawn::Take;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use sweep::{Quick, Sweep};
@@ -213,8 +218,16 @@ impl Scenario {
         Ok(t)
     }
 
+    /// The network at a point of the sweep, with the values in the middle of ranges. All of a range must make one.
     fn plan(&self, at: &[usize]) -> Result<Plan, Problem> {
-        let made = self.table(at).and_then(|t| plan::read(&t, self.head(), &self.measures, &self.series));
+        let read = |t: &Table, values| plan::read(t, values, self.head(), &self.measures, &self.series);
+        let made = self.table(at).and_then(|t| {
+            if drawn::any(&t) {
+                read(&t, Take::Lowest).map_err(|p| p.with(" (at the lowest value of each range)"))?;
+                read(&t, Take::Highest).map_err(|p| p.with(" (at the highest value of each range)"))?;
+            }
+            read(&t, Take::Middle)
+        });
         made.map_err(|p| {
             // A mistake at the first point is most likely one at all.
             if p.origin().by != By::Sweep && at.iter().all(|i| *i == 0) {
@@ -261,6 +274,21 @@ fn whole(file: &str, text: &str, others: Reader<'_>) -> Result<(Table, bool), Pr
     Ok((base, true))
 }
 
+/// What is drawn anywhere, if a metric asks for it.
+fn draws(base: &Table, sweeps: &[Sweep], metrics: &[String]) -> Vec<Drawn> {
+    if metrics.iter().all(|m| plan::drawn_key(m).is_none()) {
+        return Vec::new();
+    }
+    let steps = sweeps.iter().flat_map(|s| (0..s.values.len()).map(move |i| (s, i)));
+    let set = steps.filter_map(|(s, i)| {
+        let mut table = base.clone();
+        s.apply(&mut table, i).ok().map(|()| table)
+    });
+    // A mistake in one is found when the points are checked.
+    let all = std::iter::once(base.clone()).chain(set).filter_map(|t| drawn::take(&t, Take::Middle).ok());
+    all.flat_map(|(_, drawn)| drawn).collect()
+}
+
 fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
     let whole = Part::new("", &table);
     let known: Vec<&str> = HEAD.into_iter().chain(NETWORK).chain(REST).collect();
@@ -283,7 +311,8 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
     let (figures, figures_at) = document::read_list::<Figure>(&table, "figure", "name")?;
     let (references, references_at) = document::read_list::<Reference>(&table, "reference", "name")?;
     let groups = plan::groups(&base, &sweeps)?;
-    let measures = plan::measures(whole, &base, &groups, &keys.metrics)?;
+    let draws = draws(&base, &sweeps, &keys.metrics);
+    let measures = plan::measures(whole, &base, &groups, &draws, &keys.metrics)?;
     let series = series::read(whole, &groups, &plan::cables(&base)?, &keys.series)?;
     let Head { name, title, source, seeds, .. } = keys;
     names::of_file(&name).map_err(|e| whole.at("name", e))?;

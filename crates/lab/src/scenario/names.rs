@@ -3,7 +3,7 @@
 use super::plan::{Measure, covers};
 use super::set;
 use super::sweep::Sweep;
-use crate::document::{Part, Problem};
+use crate::document::{Part, Problem, Table};
 
 /// Most seeds of a scenario, as of `--seeds`.
 pub(super) const SEEDS: u64 = 1_000_000;
@@ -25,6 +25,12 @@ pub fn of_file(name: &str) -> Result<(), String> {
         return Err(format!("`{name}` becomes the name of files: {what}"));
     }
     Ok(())
+}
+
+/// What the table of a cable calls it: one without a name is called after its ends.
+pub(super) fn cable_name(cable: &Table) -> Option<String> {
+    let ends = || Some(format!("{}-{}", cable.text("from")?, cable.text("to")?));
+    cable.text("name").map(str::to_owned).or_else(ends)
 }
 
 /// How messages name a file that another one names: from the same place as that one.

@@ -1,5 +1,6 @@
 //! A network at one point of a sweep, ready to run.
 
+use super::drawn::{self, Drawn, Take};
 use super::flow::{self, Flow, Sctp, Transport};
 use super::queue_limits;
 use super::series::SeriesOf;
@@ -35,6 +36,8 @@ pub struct Plan {
     pub measures: Vec<Measure>,
     /// What is noted over time.
     pub series: Vec<SeriesOf>,
+    /// Values that were drawn for the seed; in the plan of a point, which is for all seeds, those in the middle.
+    pub drawn: Vec<Drawn>,
 }
 
 /// A metric of a scenario.
@@ -55,6 +58,8 @@ pub enum Of {
     Flow(String, FlowMetric),
     /// Something of a cable.
     Link(String, LinkMetric),
+    /// The value of a key that is drawn for each seed.
+    Drawn(String),
 }
 
 #[derive(Deserialize)]
@@ -72,6 +77,7 @@ pub(super) fn measures(
     head: Part<'_>,
     base: &Table,
     groups: &[String],
+    draws: &[Drawn],
     metrics: &[String],
 ) -> Result<Vec<Measure>, Problem> {
     let cables = cables(base)?;
@@ -80,6 +86,14 @@ pub(super) fn measures(
     }
     let one = |name: &String| {
         let wrong = |what: String| head.at("metrics", what);
+        if let Some(key) = drawn_key(name) {
+            let Some(found) = draws.iter().find(|d| d.key == key) else {
+                let near = nearest(key, draws.iter().map(|d| d.key.as_str())).map(|n| format!("; did you mean `{n}`?"));
+                let what = format!("`{name}`: no value of `{key}` is drawn{}", near.unwrap_or_default());
+                return Err(wrong(what));
+            };
+            return Ok(Measure { name: name.clone(), unit: found.unit, of: Of::Drawn(key.to_owned()) });
+        }
         let (of, metric) = parted(name).ok_or_else(|| wrong(format!("`{name}` is no FLOW.METRIC")))?;
         if groups.iter().any(|g| covers(of, g)) {
             let (m, unit) = FlowMetric::named(metric).map_err(wrong)?;
@@ -94,6 +108,11 @@ pub(super) fn measures(
         }
     };
     metrics.iter().map(one).collect()
+}
+
+/// The key of which a metric such as `drawn.topology.path1.delay` is the value.
+pub(super) fn drawn_key(metric: &str) -> Option<&str> {
+    metric.strip_prefix("drawn.").filter(|key| key.starts_with("topology.") || key.starts_with("flow."))
 }
 
 /// Is the flow or group `name` what `of` says: its name, or with a star at its end the beginning of it?
@@ -128,7 +147,8 @@ fn differ(flows: &[&Table]) -> Result<Vec<String>, Problem> {
 
 /// The names of all cables.
 pub(super) fn cables(base: &Table) -> Result<Vec<String>, Problem> {
-    Ok(topology::read(topology_of(base)?)?.cables.into_iter().map(|c| c.name).collect())
+    let settled = drawn::take(base, Take::Middle)?.0;
+    Ok(topology::read(topology_of(&settled)?)?.cables.into_iter().map(|c| c.name).collect())
 }
 
 fn topology_of(base: &Table) -> Result<&Table, Problem> {
@@ -144,8 +164,16 @@ fn flows_of(base: &Table) -> Result<Vec<&Table>, Problem> {
     }
 }
 
-/// Reads the keys of the network; `head` has the keys that say what is measured in it.
-pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: &[SeriesOf]) -> Result<Plan, Problem> {
+/// Reads the keys of the network with these of its ranges; `head` has the keys that say what is measured in it.
+pub(super) fn read(
+    table: &Table,
+    values: Take,
+    head: Part<'_>,
+    measures: &[Measure],
+    series: &[SeriesOf],
+) -> Result<Plan, Problem> {
+    let (table, drawn) = drawn::take(table, values)?;
+    let table = &table;
     let mut times = table.clone();
     times.split(|key| matches!(key, "topology" | "flow"));
     let whole = Part::new("", &times);
@@ -196,7 +224,7 @@ pub(super) fn read(table: &Table, head: Part<'_>, measures: &[Measure], series: 
     let flows = flows.into_iter().map(|(_, f)| f).collect();
     let measures = measures.to_vec();
     let series = series.to_vec();
-    Ok(Plan { topology, flows, duration, from, bin, events, measures, series })
+    Ok(Plan { topology, flows, duration, from, bin, events, measures, series, drawn })
 }
 
 fn check_flow(part: Part<'_>, t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {

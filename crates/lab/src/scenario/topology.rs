@@ -1,6 +1,7 @@
 //! `[topology]`: a kind and its links.
 
 use super::links;
+use super::names::cable_name;
 use super::plan::covers;
 use crate::document::{Node, Part, Problem, Table, Value, read as read_keys};
 use anabranch_sim::netem::nearest;
@@ -63,13 +64,9 @@ pub(super) fn own_table<'t>(topology: &'t Table, cable: &str) -> Option<&'t Tabl
     listed.or_else(|| topology.table("cable")?.table(cable))
 }
 
-/// Is this the table of the cable of this name, or of one that begins so? One without a name is called after its ends.
+/// Is this the table of the cable of this name, or of one that begins so?
 pub(super) fn is_called(cable: &Table, name: &str) -> bool {
-    match (cable.text("name"), cable.text("from"), cable.text("to")) {
-        (Some(own), ..) => covers(name, own),
-        (None, Some(from), Some(to)) => covers(name, &format!("{from}-{to}")),
-        _ => false,
-    }
+    cable_name(cable).is_some_and(|own| covers(name, &own))
 }
 
 /// Takes a table out of the table.

@@ -38,6 +38,7 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
             cable.forward.capacity(plan.from, plan.duration).is_none().then(|| format!("cable `{of}` needs a `rate`"))
         }
         Of::Link(..) => None,
+        Of::Drawn(key) => plan.drawn.iter().all(|d| d.key != *key).then(|| format!("no value of `{key}` is drawn")),
     }
 }
 
