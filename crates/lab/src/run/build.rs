@@ -307,4 +307,30 @@ retransmission = "POLICY"
         let estimated = again("rtx_loss_rate");
         assert!(estimated[0] > 20_000 && estimated[1] > 20_000, "{estimated:?}");
     }
+
+    /// HEARTBEATs of both ends, and the paths that carried data.
+    fn heartbeats(keys: &str) -> (u64, usize) {
+        let text = LOSSY.replace("POLICY", "same").replace("path-state", &format!("{keys}\npath-state"));
+        let text = text.replace("rate = \"4mbit\" }", "rate = \"4mbit\", schedule = [\"8s down\", \"12s up\"] }");
+        let s = Scenario::parse("lossy.toml", &text, &|_| Err(String::new())).unwrap_or_else(|e| panic!("{e}"));
+        let plan = s.points().unwrap().remove(0).plan;
+        let mut scene = scene(&plan, 1).unwrap();
+        scene.network.run_until(Instant::ZERO + plan.duration);
+        let live = &scene.flows[0];
+        let ends =
+            [live.sender, live.receiver].map(|id| scene.network.agent::<SctpAgent>(id).unwrap().association().unwrap());
+        let sent = ends.iter().flat_map(|a| a.paths()).map(|(_, p)| p.counters.heartbeats_sent).sum();
+        let used = ends[0].paths().filter(|(_, p)| p.counters.data_sent > 100_000).count();
+        (sent, used)
+    }
+
+    #[test]
+    fn heartbeats_are_off_when_a_flow_says_so() {
+        let (standard, used) = heartbeats("");
+        assert!(standard >= 2 && used == 2, "{standard} {used}");
+        // Zero confirms paths all the same.
+        let (confirming, used) = heartbeats("heartbeat-interval = \"0s\"");
+        assert!(confirming >= 1 && confirming <= standard && used == 2, "{confirming} {used}");
+        assert_eq!(heartbeats("heartbeat-interval = \"off\""), (0, 2));
+    }
 }

@@ -25,6 +25,8 @@ mod tests;
 #[cfg(test)]
 mod tests_of_draws;
 #[cfg(test)]
+mod tests_of_flows;
+#[cfg(test)]
 mod tests_of_links;
 #[cfg(test)]
 mod tests_of_mistakes;

@@ -40,8 +40,13 @@ fn drawn(p: &Point, seed: u64) -> Vec<Drawn> {
 fn one_seed_meets_one_value_at_all_points() {
     let points = read(DRAWN).and_then(|s| s.points()).unwrap_or_else(|e| panic!("{e}"));
     let keys = |p: &Point| drawn(p, 1).into_iter().map(|d| d.key).collect::<Vec<_>>();
-    let of_both =
-        ["flow.main.max-burst", "flow.main.start", "topology.path1.delay", "topology.path1.up.loss", "topology.path1.up.loss.2"];
+    let of_both = [
+        "flow.main.max-burst",
+        "flow.main.start",
+        "topology.path1.delay",
+        "topology.path1.up.loss",
+        "topology.path1.up.loss.2",
+    ];
     assert_eq!(keys(&points[0]), of_both);
     assert_eq!(keys(&points[1])[1], "flow.main.receive-buffer");
     for seed in 1..20 {
@@ -68,7 +73,9 @@ fn one_seed_meets_one_value_at_all_points() {
     // Nothing is drawn of a scenario without ranges.
     let plain = DRAWN.replace("10ms..20ms per seed", "10ms").replace("0%..2% burst 2..4 per seed", "1%");
     let plain = plain.replace("\"2..6 per seed\"", "4").replace("0ms..400ms per seed", "1ms");
-    let plain = plain.replace("64KB..128KB per seed", "64KB").replace(", \"drawn.topology.path1.delay\", \"drawn.topology.path1.up.loss\", \"drawn.flow.main.start\"", "");
+    let plain = plain
+        .replace("64KB..128KB per seed", "64KB")
+        .replace(", \"drawn.topology.path1.delay\", \"drawn.topology.path1.up.loss\", \"drawn.flow.main.start\"", "");
     let point = read(&plain).and_then(|s| s.points()).expect("points").remove(0);
     assert!(matches!(point.of_seed(1), Ok(std::borrow::Cow::Borrowed(_))));
 }
@@ -117,7 +124,10 @@ fn mistakes_of_ranges_have_their_line() {
     let run = mistake("duration = \"2s\"", "duration = \"2s..3s per seed\"");
     assert_eq!(run, "d.toml:2: `duration`: is one value for all seeds; those of [topology] and of flows are drawn");
     let metric = mistake("\"drawn.topology.path1.delay\"", "\"drawn.topology.path1.dealy\"");
-    assert!(metric.contains("no value of `topology.path1.dealy` is drawn; did you mean `topology.path1.delay`?"), "{metric}");
+    assert!(
+        metric.contains("no value of `topology.path1.dealy` is drawn; did you mean `topology.path1.delay`?"),
+        "{metric}"
+    );
     let unfit = "traffic = { kind = \"vbr\", rate = \"1mbit\", min-size = \"100..300 per seed\", max-size = \"100..300 per seed\", \
                  interval = \"20ms\" }\nmax-burst";
     let unfit = mistake("max-burst", unfit);
