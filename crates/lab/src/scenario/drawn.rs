@@ -139,9 +139,9 @@ impl Taker<'_> {
 /// What a range is of.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Kind {
-    /// Nanoseconds.
+    /// In nanoseconds.
     Time,
-    /// Bits a second.
+    /// In bits a second.
     Rate,
     /// In percent.
     Share,

@@ -15,7 +15,7 @@ enum To<'p> {
     Flow(&'p str, Vec<&'p str>),
     /// A cable by its name, and the keys below it.
     Cable(&'p str, Vec<&'p str>),
-    /// Keys.
+    /// Any other key, part by part.
     Plain(Vec<&'p str>),
 }
 
