@@ -310,7 +310,7 @@ retransmission = "POLICY"
 
     /// HEARTBEATs of both ends, and the paths that carried data.
     fn heartbeats(keys: &str) -> (u64, usize) {
-        let text = LOSSY.replace("POLICY", "same").replace("path-state", &format!("{keys}\npath-state"));
+        let text = LOSSY.replace("POLICY", "rtx_ssthresh").replace("path-state", &format!("{keys}\npath-state"));
         let text = text.replace("rate = \"4mbit\" }", "rate = \"4mbit\", schedule = [\"8s down\", \"12s up\"] }");
         let s = Scenario::parse("lossy.toml", &text, &|_| Err(String::new())).unwrap_or_else(|e| panic!("{e}"));
         let plan = s.points().unwrap().remove(0).plan;

@@ -107,6 +107,9 @@ const fn ten() -> u64 {
     10
 }
 
+/// Of so many seeds at most the values that are drawn are looked at before anything runs.
+const CHECKED_SEEDS: usize = 1_000;
+
 /// Keys that a point of a sweep is made of.
 const NETWORK: [&str; 6] = ["topology", "flow", "duration", "measure-from", "bin", "events"];
 const HEAD: [&str; 6] = ["name", "title", "source", "seeds", "metrics", "series"];
@@ -227,6 +230,9 @@ impl Scenario {
             if drawn::any(&t) {
                 read(&t, Take::Lowest).map_err(|p| p.with(" (at the lowest value of each range)"))?;
                 read(&t, Take::Highest).map_err(|p| p.with(" (at the highest value of each range)"))?;
+                for seed in (self.first_seed..=self.all_seeds().last()).take(CHECKED_SEEDS) {
+                    read(&t, Take::OfSeed(seed)).map_err(|p| p.with(&format!(" (with seed {seed})")))?;
+                }
             }
             read(&t, Take::Middle)
         });

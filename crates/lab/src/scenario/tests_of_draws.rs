@@ -113,9 +113,9 @@ fn mistakes_of_ranges_have_their_line() {
     assert!(of("10ms per seed").contains("`10ms`: needs a range before `per seed`, such as 10ms..20ms"));
     assert!(of("10ms..2mbit per seed").contains("needs two values of one kind, such as 10ms..20ms"));
     let kind = of("1mbit..2mbit per seed");
-    assert!(kind.starts_with("d.toml:7: [topology.path1]: `delay`: needs a time"), "{kind}");
+    assert!(kind.starts_with("d.toml:7: [topology.path1]: `delay` needs a time"), "{kind}");
     let plain = of("10ms..20ms");
-    assert!(plain.starts_with("d.toml:7: [topology.path1]: `delay`: needs a time"), "{plain}");
+    assert!(plain.starts_with("d.toml:7: [topology.path1]: `delay` needs a time"), "{plain}");
     let high = mistake("0ms..400ms per seed", "0s..3s per seed");
     assert_eq!(
         high,

@@ -79,10 +79,10 @@ as = [
 #[test]
 fn a_mistake_in_a_step_has_its_own_line() {
     let step = |step: &str| mistake(&format!("name = \"n\"\nvalues = [\"a\", \"b\"]\nas = [\n{{}},\n{step}\n]\n"));
-    let at = |what: &str| format!("s.toml:20: {what}");
+    let at = |what: &str| format!("s.toml:21: {what}");
     assert_eq!(
         step("{ \"topology.path1.rate\" = \"1\" },"),
-        at("[topology.path1]: `rate`: needs a rate with its unit, such as 6mbit, 800kbit or 1mbyte (a second), or \
+        at("[topology.path1]: `rate` needs a rate with its unit, such as 6mbit, 800kbit or 1mbyte (a second), or \
             `unlimited`, not `1` (at n = b)")
     );
     let misspelt = step("{ \"topology.path1.reta\" = \"1mbit\" },");
