@@ -159,7 +159,8 @@ impl Path {
         let answer = self.probing.answer(nonce)?;
         self.counters.heartbeats_answered += 1;
         let rtt = now.since(answer.sent_at);
-        if answer.late {
+        // One that was given up may have been lost: the path is what it was where the answer took as long as others.
+        if answer.late && !self.rtt.agrees_with(rtt) {
             self.rtt.restart(now, rtt);
             self.one_way.own_round_trip(now, rtt);
         } else {

@@ -116,6 +116,11 @@ impl RttEstimator {
         }
     }
 
+    /// Is `rtt` what was to be expected?
+    pub fn agrees_with(&self, rtt: Duration) -> bool {
+        self.srtt.abs_diff(rtt) <= (self.rttvar * 4).max(self.srtt / 8)
+    }
+
     /// The first sample after a silence: what was known before it says nothing any more.
     pub fn restart(&mut self, now: Instant, rtt: Duration) {
         (self.srtt, self.last_smoothed_at) = (Duration::ZERO, None);

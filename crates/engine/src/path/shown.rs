@@ -19,6 +19,7 @@ impl Path {
             in_recovery,
             in_flight,
             packets_in_flight,
+            packets_sent,
             srtt,
             rttvar,
             rtt_deviation,
@@ -65,6 +66,7 @@ impl Path {
         *in_recovery = self.congestion.in_recovery();
         *in_flight = self.flight.bytes();
         *packets_in_flight = self.flight.packets();
+        *packets_sent = self.flight.next_seq();
         *srtt = self.rtt.srtt();
         *rttvar = self.rtt.rttvar();
         *rtt_deviation = self.rtt.deviation();

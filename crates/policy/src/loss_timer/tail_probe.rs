@@ -13,6 +13,12 @@ use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
 use crate::view::{AssocView, ChunkView, PathView};
 use anabranch_base::{Duration, Instant, PathId};
 
+pub(super) const ACK_DELAY: ParamInfo =
+    ParamInfo::millis("ack_delay", 200, 0, 500, "added when a single packet is in flight");
+pub(super) const INITIAL: ParamInfo =
+    ParamInfo::millis("initial", 1_000, 10, 60_000, "timeout without a round-trip sample");
+pub(super) const LEAST: ParamInfo = ParamInfo::millis("least", 0, 0, 500, "shortest timeout");
+
 pub(super) const POLICY: Policy<dyn LossTimer> = Policy {
     info: PolicyInfo {
         hook: Hook::LossTimer,
@@ -20,16 +26,12 @@ pub(super) const POLICY: Policy<dyn LossTimer> = Policy {
         source: "RFC 8985 §7",
         file: file!(),
         summary: "Repeats the newest chunk of a path after two quiet round trips.",
-        params: &[
-            ParamInfo::millis("ack_delay", 200, 0, 500, "added when a single packet is in flight"),
-            ParamInfo::millis("initial", 1_000, 10, 60_000, "timeout without a round-trip sample"),
-            ParamInfo::millis("least", 0, 0, 500, "shortest timeout"),
-        ],
+        params: &[ACK_DELAY, INITIAL, LEAST],
     },
     build: |p| Box::new(TailProbe::new(p)),
 };
 
-struct TailProbe {
+pub(super) struct TailProbe {
     ack_delay: Duration,
     initial: Duration,
     least: Duration,
@@ -38,7 +40,7 @@ struct TailProbe {
 }
 
 impl TailProbe {
-    fn new(p: &Params) -> Self {
+    pub fn new(p: &Params) -> Self {
         TailProbe {
             ack_delay: p.millis("ack_delay"),
             initial: p.millis("initial"),

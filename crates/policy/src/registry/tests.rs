@@ -68,7 +68,7 @@ fn policies_want_to_be_asked_what_they_answer() {
         (Hook::PathScheduler, Asks::BOUND, &["direction", "bound_bytes"]),
         (Hook::Coupling, Asks::ADJUST, &["adjust"]),
         (Hook::Coupling, Asks::PUBLISH, &["publish", "aggregate_window"]),
-        (Hook::LossTimer, Asks::PROBE, &["deadline", "expired"]),
+        (Hook::LossTimer, Asks::PROBE, &["deadline", "expired", "was_needless"]),
         (Hook::PathState, Asks::SUSPECT, &["suspect_at"]),
         (Hook::PathQuality, Asks::QUALITY, &["observe", "tick", "wakeup", "send_rate"]),
         (Hook::StreamScheduler, Asks::PACKETS, &["packet", "goes_on"]),

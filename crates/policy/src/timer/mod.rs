@@ -2,6 +2,7 @@
 
 use crate::asks::every_policy;
 use crate::registry::{ParamInfo, Params, Policy};
+pub use crate::thin::Needless;
 use crate::view::{AssocView, PathView};
 use anabranch_base::{Duration, Instant};
 
@@ -74,7 +75,7 @@ pub trait TimerPolicy: Send {
         None
     }
     /// The peer had what an expiry repeated on `p`: the timeout was too short.
-    fn was_needless(&mut self, _p: &PathView) {}
+    fn was_needless(&mut self, _p: &PathView, _needless: Needless) {}
     /// Is a path used at once when it answers after an expiry? What it was overtaken by is then repaired and the rest
     /// timed without back-off. Otherwise T3 stays as it was set (RFC 9260 §6.3.2).
     fn resumes(&self) -> bool {

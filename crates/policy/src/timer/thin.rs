@@ -14,9 +14,9 @@
 
 use super::{Arm, Clock, Limits, PROBE, RESUME, RTO_INITIAL, RTO_MAX, Revival, TICK, Timed, TimerPolicy};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
-use crate::thin::ThinTest;
+use crate::thin::{Needless, Patience, ThinTest};
 use crate::view::{AssocView, PathView};
-use anabranch_base::{Duration, Instant, PathId};
+use anabranch_base::{Duration, Instant};
 
 pub(super) const POLICY: Policy<dyn TimerPolicy> = Policy {
     info: PolicyInfo {
@@ -66,14 +66,10 @@ struct Thin {
     ask: bool,
     learn: bool,
     spare: bool,
-    /// What is added on a path, by what its needless repetitions taught.
-    patience: Vec<(PathId, Duration)>,
+    patience: Patience,
     revival: Revival,
     clock: Clock,
 }
-
-/// First step of patience, and the most: no peer may delay a SACK longer (RFC 9260 §6.2).
-const PATIENCE: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(500));
 
 impl Thin {
     fn new(p: &Params) -> Self {
@@ -94,13 +90,10 @@ impl Thin {
             ask: p.flag("ask"),
             learn: p.flag("learn"),
             spare: p.flag("spare"),
-            patience: Vec::new(),
+            patience: Patience::default(),
             revival: Revival::new(p),
             clock: Clock::new(p),
         }
-    }
-    fn patience(&self, p: &PathView) -> Duration {
-        self.patience.iter().find(|(id, _)| *id == p.id).map_or(Duration::ZERO, |(_, d)| *d)
     }
     /// The limits' base, at least `margin` above the round trip, and patience on top.
     fn base(&self, p: &PathView, floor: Duration) -> Duration {
@@ -108,7 +101,7 @@ impl Thin {
         if p.srtt.is_zero() {
             return base;
         }
-        (base.max(p.srtt + self.margin) + self.patience(p)).min(self.limits.max)
+        (base.max(p.srtt + self.margin) + self.patience.of(p.id)).min(self.limits.max)
     }
     fn is_thin(&self, p: &PathView) -> bool {
         self.test.holds(p.packets_in_flight, p.loss)
@@ -152,22 +145,15 @@ impl TimerPolicy for Thin {
     }
     fn overdue(&self, p: &PathView) -> Option<Duration> {
         // As much later than usual as reordering or the path's variation may make an answer.
-        self.spare.then(|| p.srtt + (p.srtt / 4).max(p.rttvar * 4) + self.patience(p))
+        self.spare.then(|| p.srtt + (p.srtt / 4).max(p.rttvar * 4) + self.patience.of(p.id))
     }
-    fn was_needless(&mut self, p: &PathView) {
-        if !self.learn {
-            return;
-        }
-        match self.patience.iter_mut().find(|(id, _)| *id == p.id) {
-            Some((_, d)) => *d = (*d * 2).clamp(PATIENCE.0, PATIENCE.1),
-            None => self.patience.push((p.id, PATIENCE.0)),
+    fn was_needless(&mut self, p: &PathView, needless: Needless) {
+        if self.learn {
+            self.patience.learn(p, needless);
         }
     }
     fn expired(&mut self, p: &PathView) -> u8 {
-        // Forgotten slowly, by expiries that nothing shows to be needless.
-        if let Some((_, d)) = self.patience.iter_mut().find(|(id, _)| *id == p.id) {
-            *d = *d - *d / 16;
-        }
+        self.patience.repeat(p);
         // This expiry is not among the counted ones yet.
         if self.linear && self.is_thin(p) && p.consecutive_timeouts + 1 < self.expiries {
             return 0;
@@ -243,7 +229,10 @@ mod tests {
         assert_eq!(t.overdue(&s.paths[0]), Some(ms(125)));
         s.paths[0].rttvar = ms(10);
         assert_eq!(t.overdue(&s.paths[0]), Some(ms(140)));
-        t.was_needless(&s.paths[0]);
+        for _ in 0..2 {
+            s.paths[0].packets_sent += 20;
+            t.was_needless(&s.paths[0], Needless::AnsweredLate);
+        }
         assert_eq!(t.overdue(&s.paths[0]), Some(ms(190)), "a peer that answers late");
     }
 

@@ -60,6 +60,8 @@ pub struct PathView {
     pub in_flight: u64,
     /// Packets with DATA in flight.
     pub packets_in_flight: u32,
+    /// Packets with DATA that ever left.
+    pub packets_sent: u64,
     /// Smoothed RTT; zero without a sample.
     pub srtt: Duration,
     /// RTT variation.
@@ -149,6 +151,7 @@ impl PathView {
             in_recovery: false,
             in_flight: 0,
             packets_in_flight: 0,
+            packets_sent: 0,
             srtt: Duration::ZERO,
             rttvar: Duration::ZERO,
             rtt_deviation: Duration::ZERO,

@@ -221,6 +221,7 @@ fn quality(policies: &Policies) -> Option<&dyn PathQuality> {
 fn show_flight(p: &Path, v: &mut PathView, quality: Option<&dyn PathQuality>) {
     v.in_flight = p.flight.bytes();
     v.packets_in_flight = p.flight.packets();
+    v.packets_sent = p.flight.next_seq();
     v.loss = p.flight.loss();
     v.oldest_sent = p.flight.oldest_sent();
     v.second_sent = p.flight.second_sent();

@@ -192,7 +192,7 @@ fn both_then_one_back() {
             let took = run.b.now.since(restored);
             println!("both dead, path {back} back {profile:12} first message after {took}");
             let most = if profile == "thin" { 2_350 } else { 1_350 };
-            assert!((ms(130)..=ms(most)).contains(&took), "{profile}: {took}");
+            assert!((ms(100)..=ms(most)).contains(&took), "{profile}: {took}");
             run.go(ms(5_000));
             assert_eq!(run.b.path(Side::Client, back).state, PathState::Active, "{profile}");
             run.settle();

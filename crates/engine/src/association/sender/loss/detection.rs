@@ -348,6 +348,7 @@ impl Association {
                     self.adjust_coupling(now);
                 }
             }
+            Probe::MarkOverdue(age) => self.mark_overdue(now, path, age),
         }
     }
 
