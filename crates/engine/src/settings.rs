@@ -18,7 +18,7 @@ pub enum Nagle {
 
 impl AssocConfig {
     /// The names that [`AssocConfig::set`] knows.
-    pub const SETTINGS: [&'static str; 19] = [
+    pub const SETTINGS: [&'static str; 18] = [
         "packet_size",
         "receive_overhead",
         "peer_chunk_overhead",
@@ -37,7 +37,6 @@ impl AssocConfig {
         "sacks_follow_data",
         "confirm_first",
         "handshake_untimed",
-        "without_heartbeats",
     ];
 
     /// Gives the setting called `name` a value: bytes, milliseconds, a number, or 0 and 1 for off and on. False when there
@@ -55,7 +54,6 @@ impl AssocConfig {
             "sacks_follow_data" => &mut self.compatibility.sacks_follow_data,
             "confirm_first" => &mut self.compatibility.confirm_first,
             "handshake_untimed" => &mut self.compatibility.handshake_untimed,
-            "without_heartbeats" => &mut self.compatibility.without_heartbeats,
             _ => return self.set_number(name, value),
         };
         *switch = value != 0;

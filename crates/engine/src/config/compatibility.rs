@@ -28,10 +28,6 @@ pub struct Compatibility {
     pub confirm_first: bool,
     /// The handshake gives no round-trip time, so that RTO.Initial holds until the first SACK or HEARTBEAT ACK: Linux.
     pub handshake_untimed: bool,
-    /// No HEARTBEAT ever leaves, as in ns-2 without `heartbeatInterval_`: of the addresses that the peer lists, those that
-    /// would be used are taken as confirmed (against RFC 9260 §5.4), no path is measured by trains, and one that failed
-    /// is tried again only by data. For simulations: on a real network a peer may list addresses of others.
-    pub without_heartbeats: bool,
     /// INIT ACK names our extensions to a peer that does not know them too. Without, it names what both can do, for it
     /// goes to whoever stands as the source of an INIT and shall be small (RFC 5062 §9.3).
     pub announce_unasked: bool,
@@ -50,7 +46,6 @@ impl Default for Compatibility {
             sacks_follow_data: false,
             confirm_first: false,
             handshake_untimed: false,
-            without_heartbeats: false,
             announce_unasked: false,
         }
     }

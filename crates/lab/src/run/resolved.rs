@@ -279,7 +279,6 @@ fn of_association(to: &mut Below<'_>, a: AssocConfig) {
     to.put("sacks-follow-data", a.compatibility.sacks_follow_data);
     to.put("confirm-first", a.compatibility.confirm_first);
     to.put("handshake-untimed", a.compatibility.handshake_untimed);
-    to.put("without-heartbeats", a.compatibility.without_heartbeats);
     to.put("announce-unasked", a.compatibility.announce_unasked);
 }
 

@@ -25,6 +25,9 @@ pub(super) fn read(table: &Table) -> Result<Topology, Problem> {
         Some(_) => return Err(whole.at("kind", format!("is one of {}", KINDS.join(", ")))),
         None => return Err(whole.wrong(format!("the key `kind` is missing: one of {}", KINDS.join(", ")))),
     };
+    if !KINDS.contains(&kind.as_str()) {
+        return Err(whole.at("kind", format!("is one of {}, not `{kind}`", KINDS.join(", "))));
+    }
     // In the others single cables are named in a table, and follow from the kind.
     let single = if kind == "free" { None } else { take_cables(&mut t)? };
     let (mut topology, keys) = match kind.as_str() {

@@ -61,16 +61,6 @@ impl Association {
     /// Starts the probes of what the handshake listed: HB.Max.Burst of them in each RTO (§5.4).
     pub(in crate::association) fn probe_listed(&mut self, now: Instant) {
         let waiting: Vec<PathId> = self.paths.iter().filter(|p| p.is_listed_unconfirmed()).map(|p| p.id()).collect();
-        if self.config.compatibility.without_heartbeats {
-            // Those in reserve may lead nowhere, which nothing would tell.
-            let used = |id: &PathId| self.paths.get(id.index()).is_some_and(|p| !p.access.is_standby());
-            return waiting
-                .into_iter()
-                .filter(used)
-                .collect::<Vec<_>>()
-                .into_iter()
-                .for_each(|id| self.confirm(now, id));
-        }
         let burst = self.probe_burst();
         for (i, id) in waiting.into_iter().enumerate() {
             let wait = self.config.timers.rto_initial * (i / burst) as u64;

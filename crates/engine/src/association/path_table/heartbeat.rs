@@ -47,8 +47,7 @@ impl Association {
     /// The handshake's path is in use: its next HEARTBEAT is due when it has been idle, or at once where every path has
     /// to answer one before data leave ([`crate::AssocConfig::confirm_first`]).
     pub(in crate::association) fn begin_confirming(&mut self, now: Instant, id: PathId) {
-        let c = &self.config.compatibility;
-        self.paths.confirming = c.confirm_first && !c.without_heartbeats;
+        self.paths.confirming = self.config.compatibility.confirm_first;
         if self.paths.confirming {
             self.send_heartbeat(now, id);
         } else {
@@ -220,9 +219,6 @@ impl Association {
     }
 
     pub(in crate::association) fn send_heartbeat(&mut self, now: Instant, id: PathId) {
-        if self.config.compatibility.without_heartbeats {
-            return;
-        }
         let nonce = self.paths.nonces.next();
         let timeout = self.probe_timeout(id);
         let Some(p) = self.paths.get_mut(id.index()) else { return };
@@ -279,9 +275,6 @@ impl Association {
 
     /// Two HEARTBEATs back to back, asked for by the quality estimator.
     pub(in crate::association) fn send_heartbeat_pair(&mut self, now: Instant, id: PathId) {
-        if self.config.compatibility.without_heartbeats {
-            return;
-        }
         let nonces = [self.paths.nonces.next(), self.paths.nonces.next()];
         let Some(p) = self.paths.get_mut(id.index()) else { return };
         if p.state() == PathState::Unconfirmed || !p.access.is_up() {

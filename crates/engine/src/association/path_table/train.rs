@@ -35,7 +35,7 @@ impl Association {
 
     /// The path came into use: sends a train on it, if its window wants one.
     pub(in crate::association) fn send_train(&mut self, now: Instant, id: PathId) {
-        if !self.sender.sends() || self.config.compatibility.without_heartbeats {
+        if !self.sender.sends() {
             return;
         }
         let wanted = |p: &&crate::path::Path| p.congestion.wants_train() && p.access.is_open();
