@@ -2,7 +2,7 @@
 
 use super::RunError;
 use super::fates::{Fates, Segments};
-use crate::metrics::{Detail, Dues, Packets, Record, SharedRecord, Timed, Travel, Video, Wanted, Window};
+use crate::metrics::{Detail, Packets, Record, SharedRecord, Video, Wanted};
 use crate::node::{
     Application, Dial, Encoder, End, Messages, Pairs, Reader, SctpAgent, SctpConfig, SctpPacket, Watched,
 };
@@ -35,13 +35,8 @@ pub(super) struct Live {
     pub pairs: Vec<(Address, Address)>,
     /// When it starts.
     pub start: Instant,
-}
-
-impl Live {
-    /// What there is of it in a window.
-    pub fn within(&self, window: Window) -> Window {
-        window.from_start(self.start)
-    }
+    /// Since when it is measured.
+    pub from: Instant,
 }
 
 pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
@@ -51,19 +46,20 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
         let mut random = RandomStream::named(seed, &format!("{}.start", f.name));
         let late = Duration::from_nanos(random.below(f.start_within.as_nanos().saturating_add(1)));
         let start = Instant::ZERO + f.start + late;
-        let record = Rc::new(RefCell::new(Record::of_windows(&wanted(plan, f, start), plan.bin)));
+        let from = start.max(Instant::ZERO + plan.from);
+        let record = Rc::new(RefCell::new(Record::with(from, plan.bin, wanted(plan, f))));
         let pairs = s.paths(f)?;
         let (sender, receiver) = s.add(f, &pairs, seed, start, &record)?;
         s.truth |= record.borrow().wanted().truth;
-        s.flows.push(Live { record, sender, receiver, pairs, start });
+        s.flows.push(Live { record, sender, receiver, pairs, start, from });
     }
     if s.truth {
         s.network.observe(Box::new(Fates::default()));
     }
     let mut segments = Segments::default();
     for (f, live) in plan.flows.iter().zip(&s.flows) {
-        if let (Transport::Tcp(_), Some(repairs)) = (&f.transport, live.record.borrow().repairs()) {
-            segments.follow(live.sender, repairs.clone());
+        if matches!(f.transport, Transport::Tcp(_)) && live.record.borrow().wanted().repairs {
+            segments.follow(live.sender, live.from);
         }
     }
     if !segments.0.is_empty() {
@@ -72,20 +68,17 @@ pub(super) fn scene(plan: &Plan, seed: u64) -> Result<Scene, RunError> {
     Ok(s)
 }
 
-/// What the metrics and series of a plan are made of, in each of its windows.
-fn wanted(plan: &Plan, f: &Flow, start: Instant) -> Vec<(Window, Wanted)> {
+/// What the metrics and series of a plan are made of.
+fn wanted(plan: &Plan, f: &Flow) -> Wanted {
     // A share is one of all flows.
-    let bins = plan.series.iter().any(|s| s.what.delivered());
+    let bins = plan.series.iter().any(|s| !s.what.sampled());
     let paths = plan.series.iter().any(|s| s.what.by_path() && s.covers(&f.group));
-    let dues = plan.series.iter().any(|s| s.what.due() && s.covers(&f.group));
-    let mut all = vec![(plan.measured().from_start(start), Wanted { bins, paths, dues, ..Wanted::NOTHING })];
-    all.extend(plan.windows.iter().skip(1).map(|(_, w)| (w.from_start(start), Wanted::NOTHING)));
-    for m in plan.parts() {
+    let mut all = Wanted { bins, paths, ..Wanted::NOTHING };
+    for m in &plan.measures {
         if let Of::Flow(of, metric) = &m.of
             && covers(of, &f.group)
-            && let Some((_, wanted)) = all.get_mut(m.window)
         {
-            wanted.ask(*metric);
+            all.ask(*metric);
         }
     }
     all
@@ -108,24 +101,6 @@ impl Scene {
             {
                 r.dropped(packet, why);
             }
-        }
-    }
-
-    /// Tells the dues of flows which messages their sources had made by the end that no transport has asked for.
-    pub fn tell_unsent(&mut self, plan: &Plan, seed: u64) {
-        for (f, live) in plan.flows.iter().zip(&self.flows) {
-            let record = live.record.borrow();
-            // What is made when a transport asks for it was not made before.
-            let clocked = !matches!(f.traffic, TrafficConfig::Bulk(_)) && f.follow.is_none();
-            let Some(mut dues) = record.dues().filter(|_| clocked) else { continue };
-            let (asked, deadline) = (dues.messages(), dues.deadline());
-            let mut source = f.traffic.build(seed, &f.name);
-            if let Some(cut) = f.cut {
-                source = Box::new(Packets::new(source, cut, None));
-            }
-            let all = std::iter::from_fn(|| source.next(live.start));
-            let due = all.skip(asked).take_while(|e| e.at + deadline <= plan.end());
-            due.for_each(|e| dues.made(e.at, e.size));
         }
     }
 
@@ -223,10 +198,11 @@ impl Scene {
         // A stream without end has no messages.
         let source = match &f.traffic {
             TrafficConfig::Bulk(_) => None,
+            TrafficConfig::Web(_) => Some(f.traffic.build(seed, &f.name)),
             _ => Some(traffic(f, seed, record)),
         };
         let (source, messages) = match source {
-            Some(source) if record.borrow().wanted().messages() || transfers && record.borrow().dues().is_some() => {
+            Some(source) if record.borrow().wanted().messages() => {
                 let (source, messages) = Messages::of(source, transfers);
                 (Some(source), Some(messages))
             }
@@ -277,19 +253,6 @@ pub(super) fn traffic(f: &Flow, seed: u64, record: &SharedRecord) -> Box<dyn Sou
 
 /// [`traffic`] from an encoder that follows what `dial` shows.
 fn followed(f: &Flow, seed: u64, record: &SharedRecord, dial: Option<&Dial>) -> Box<dyn Source> {
-    let source = watched(f, seed, record, dial);
-    let Some(deadline) = f.deadline.filter(|_| record.borrow().wanted().dues) else { return source };
-    let travel = match (&f.transport, &f.traffic) {
-        (Transport::Udp(_), _) => Travel::Datagrams(LARGEST_DATAGRAM),
-        (Transport::Tcp(_), TrafficConfig::Web(_)) | (Transport::Sctp(_), _) => Travel::Alone,
-        (Transport::Tcp(_), _) => Travel::Stream,
-    };
-    let dues = Arc::new(Mutex::new(Dues::new(deadline, travel)));
-    record.borrow_mut().expect(dues.clone());
-    Box::new(Timed::new(source, dues))
-}
-
-fn watched(f: &Flow, seed: u64, record: &SharedRecord, dial: Option<&Dial>) -> Box<dyn Source> {
     let mut source = f.traffic.build(seed, &f.name);
     let Some(cut) = f.cut else { return source };
     if let (Some(follow), Some(dial), TrafficConfig::Video(video)) = (f.follow, dial, &f.traffic) {
