@@ -141,8 +141,7 @@ impl<P: Clone + Send + 'static> Link<P> {
     /// and up at [`Instant::ZERO`].
     pub fn new(name: &str, seed: u64, config: LinkConfig) -> Self {
         let stream = |of: &str| RandomStream::named(seed, &format!("{name}.{of}"));
-        let random =
-            Streams { jitter: stream("jitter"), duplicate: stream("duplicate"), reorder: stream("reorder") };
+        let random = Streams { jitter: stream("jitter"), duplicate: stream("duplicate"), reorder: stream("reorder") };
         let progress = Progress::new(config.schedule.clone());
         let line = Line { rate: config.mean_rate(), delay: config.delay };
         let rest = Rest {
