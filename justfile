@@ -130,6 +130,10 @@ interop-usrsctp *pattern:
 interop-linux *pattern:
     scripts/interop-linux.sh {{pattern}}
 
+# Small messages over a Linux kernel's SCTP and TCP in virtual time, beside the lab; needs user-mode-linux
+kernel-streams:
+    scripts/kernel-streams.sh
+
 # iperf3, socat and lksctp's programs over the preload library; needs root and them. Parts: programs multipath linux
 sockets *parts:
     scripts/sockets-programs.sh {{parts}}

@@ -85,6 +85,30 @@ pub struct Over {
     pub samples: Vec<(f64, Option<f64>)>,
 }
 
+/// How often one run saw each delay, of those that one metric is the mean of.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Counted {
+    /// The value of each sweep key.
+    pub point: Vec<String>,
+    /// The seed.
+    pub seed: u64,
+    /// The metric: `main.delay`.
+    pub metric: String,
+    /// Delays in seconds, to three significant digits, and how often each came.
+    pub counts: Vec<(f64, u64)>,
+}
+
+/// The delays that all runs of one scenario saw.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Distribution {
+    /// The scenario.
+    pub scenario: String,
+    /// Its sweep keys.
+    pub keys: Vec<String>,
+    /// Its runs.
+    pub runs: Vec<Counted>,
+}
+
 /// What all runs of one scenario noted over time.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Timeline {

@@ -122,25 +122,31 @@ impl Endpoint {
 
     /// The next association that a peer began; none after [`close`](Self::close).
     pub async fn accept(&self) -> Option<Connection> {
-        let shared = &self.inner.shared;
         loop {
-            let news = shared.accept.notified();
-            {
-                let mut core = shared.lock();
-                while let Some(id) = core.accepted.pop_front() {
-                    if let Some(entry) = core.connections.get_mut(&id) {
-                        entry.owner = Owner::Handle;
-                        let signals = entry.signals.clone();
-                        drop(core);
-                        return Some(Connection::new(shared.clone(), id, signals));
-                    }
-                }
-                if core.closing {
-                    return None;
-                }
+            let news = self.inner.shared.accept.notified();
+            if let Some(connection) = self.try_accept() {
+                return Some(connection);
+            }
+            if self.inner.shared.lock().closing {
+                return None;
             }
             news.await;
         }
+    }
+
+    /// An association that a peer has begun already, for a program that looks each tick and does not wait.
+    pub fn try_accept(&self) -> Option<Connection> {
+        let shared = &self.inner.shared;
+        let mut core = shared.lock();
+        while let Some(id) = core.accepted.pop_front() {
+            if let Some(entry) = core.connections.get_mut(&id) {
+                entry.owner = Owner::Handle;
+                let signals = entry.signals.clone();
+                drop(core);
+                return Some(Connection::new(shared.clone(), id, signals));
+            }
+        }
+        None
     }
 
     /// The addresses a server listens on, with the UDP ports it got, or the SCTP port on raw IP; empty for a client.

@@ -118,3 +118,25 @@ async fn a_wildcard_server_has_paths_to_each_of_its_addresses() {
     assert_eq!(at, ["127.0.0.1", "127.0.0.3"]);
     end(p).await;
 }
+
+/// A game looks each tick and does not wait.
+#[tokio::test]
+async fn a_program_may_look_in_place_of_waiting() {
+    let server = common::server_at("127.0.0.1:0");
+    assert!(server.try_accept().is_none(), "there is no player yet");
+    let near = common::client();
+    let options = anabranch_net::ConnectOptions::new(server.listening()[0], common::config("low-latency"));
+    let near = within(5, near.connect(options)).await.expect("connected");
+    near.try_send(SendOptions::default(), Bytes::from_static(b"here I am")).expect("room");
+    let (mut players, mut heard) = (Vec::new(), Vec::new());
+    let ticks = async {
+        while heard.is_empty() {
+            players.extend(server.try_accept());
+            heard.extend(players.iter().filter_map(Connection::try_recv));
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    within(5, ticks).await;
+    assert_eq!(heard[0].payload.pieces().next().map(|p| &p[..]), Some(&b"here I am"[..]));
+    assert!(players.len() == 1 && server.try_accept().is_none());
+}

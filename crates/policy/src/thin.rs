@@ -49,7 +49,9 @@ pub(crate) struct Patience {
 #[derive(Clone, Copy, Debug)]
 struct Learnt {
     path: PathId,
+    /// As it was when so many packets had left; halved since then as [`Patience::FORGETS_IN`] has it.
     longer: Duration,
+    since: u64,
     /// Newest round-trip sample when something was repeated, and when a repetition was found needless.
     repeated: Option<Instant>,
     needless: Option<Option<Instant>>,
@@ -58,18 +60,31 @@ struct Learnt {
     apart: u64,
 }
 
+impl Learnt {
+    fn longer(&self, path: &PathView) -> Duration {
+        self.longer / (1 << (path.packets_sent.saturating_sub(self.since) / Patience::FORGETS_IN).min(16))
+    }
+    fn set(&mut self, path: &PathView, longer: Duration) {
+        (self.longer, self.since) = (longer.min(Patience::MOST), path.packets_sent);
+    }
+}
+
 impl Patience {
     /// The first step of doubling, and the most: no peer may delay a SACK longer (RFC 9260 §6.2).
     const STEP: Duration = Duration::from_millis(50);
     const MOST: Duration = Duration::from_millis(500);
+    /// Patience is halved whenever so many packets have left and it was not lengthened: another timer may be the quicker
+    /// one meanwhile, so that no repetition of this one could show that it is too long.
+    const FORGETS_IN: u64 = 256;
     /// Packets from one needless repetition to the next are counted up to so many, and smoothed in such fractions.
     const FAR: u64 = 16;
     const UNIT: u64 = 64;
     /// When they are too close, which is assumed at first. A repetition is a packet too.
     const TOO_CLOSE: u64 = 9 * Self::UNIT / 2;
 
-    pub fn of(&self, path: PathId) -> Duration {
-        self.by_path.iter().find(|l| l.path == path).map_or(Duration::ZERO, |l| l.longer)
+    pub fn of(&self, path: &PathView) -> Duration {
+        let learnt = self.by_path.iter().find(|l| l.path == path.id);
+        learnt.map_or(Duration::ZERO, |l| l.longer(path))
     }
     /// The peer had what was repeated.
     pub fn learn(&mut self, path: &PathView, needless: Needless) {
@@ -80,9 +95,9 @@ impl Patience {
         let late = needless == Needless::AnsweredLate && learnt.repeated == path.sampled_at;
         let in_a_row = learnt.needless.replace(path.sampled_at) == Some(path.sampled_at);
         if learnt.apart <= Self::TOO_CLOSE || late && in_a_row {
-            learnt.longer = (learnt.longer * 2).clamp(Self::STEP, Self::MOST);
+            learnt.set(path, (learnt.longer(path) * 2).max(Self::STEP));
         } else if late {
-            learnt.longer = (learnt.longer * 3 / 2 + path.srtt / 8).min(Self::MOST);
+            learnt.set(path, learnt.longer(path) * 3 / 2 + path.srtt / 8);
         }
     }
     /// Something is repeated. Patience is forgotten slowly, by repetitions that nothing shows to be needless.
@@ -97,6 +112,7 @@ impl Patience {
             self.by_path.push(Learnt {
                 path,
                 longer: Duration::ZERO,
+                since: 0,
                 repeated: None,
                 needless: None,
                 sent: 0,
@@ -140,7 +156,7 @@ mod tests {
             patience.repeat(&s.paths[0]);
             patience.learn(&s.paths[0], *needless);
         }
-        patience.of(s.paths[0].id)
+        patience.of(&s.paths[0])
     }
 
     #[test]
@@ -166,6 +182,26 @@ mod tests {
     }
 
     #[test]
+    fn what_was_learnt_is_forgotten_though_nothing_is_repeated() {
+        let (mut s, mut patience) = (Scene::new(1, 0), Patience::default());
+        s.rtt(0, 96);
+        for _ in 0..4 {
+            s.paths[0].packets_sent += 2;
+            patience.learn(&s.paths[0], Needless::Unanswered);
+        }
+        let mut before = patience.of(&s.paths[0]);
+        assert_eq!(before, ms(400));
+        for _ in 0..6 {
+            s.paths[0].packets_sent += 256;
+            assert_eq!(patience.of(&s.paths[0]), before / 2);
+            // Another timer repeats what was acknowledged and its answer lost.
+            patience.learn(&s.paths[0], Needless::Unanswered);
+            assert_eq!(patience.of(&s.paths[0]), before / 2);
+            before = before / 2;
+        }
+    }
+
+    #[test]
     fn a_round_trip_measured_meanwhile_excuses_a_late_answer() {
         let (mut s, mut patience) = (Scene::new(1, 0), Patience::default());
         s.rtt(0, 96);
@@ -173,6 +209,6 @@ mod tests {
         patience.repeat(&s.paths[0]);
         s.paths[0].sampled_at = Some(s.now);
         patience.learn(&s.paths[0], Needless::AnsweredLate);
-        assert_eq!(patience.of(s.paths[0].id), Duration::ZERO);
+        assert_eq!(patience.of(&s.paths[0]), Duration::ZERO);
     }
 }

@@ -44,6 +44,6 @@ pub use page::Page;
 #[cfg(feature = "png")]
 pub use png::Rasteriser;
 pub use section::{Fact, Section, Verdict};
-pub use svg::{BarPlot, Drawing, LinePlot, Plot, over_time};
+pub use svg::{BarPlot, BoxPlot, BoxStats, Drawing, HeatMap, LinePlot, Plot, over_time};
 pub use table::{Cell, Row, Table};
 pub use text::escape;

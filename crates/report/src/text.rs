@@ -82,7 +82,7 @@ pub(crate) fn short(v: f64) -> String {
 }
 
 /// `v` as `m×10ⁿ`.
-fn power(v: f64) -> String {
+pub(crate) fn power(v: f64) -> String {
     let (mantissa, exponent) = decompose(v);
     let mantissa = fixed(mantissa, 2);
     let mantissa = mantissa.trim_end_matches('0').trim_end_matches('.');

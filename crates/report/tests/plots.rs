@@ -2,7 +2,7 @@
 
 mod common;
 
-use anabranch_report::{BarPlot, LinePlot, Plot};
+use anabranch_report::{BarPlot, BoxPlot, BoxStats, HeatMap, LinePlot, Plot};
 
 /// Text of all tool tips.
 fn titles(svg: &str) -> Vec<String> {
@@ -124,4 +124,64 @@ fn stacked_bars_add_up_and_missing_ones_show_a_dash() {
     };
     assert_eq!(values(&bars.inline_svg()), ["1", "2", "\u{2013}", "4"]);
     assert_eq!(values(&bars.stacked().inline_svg()), ["3", "4"]);
+}
+
+fn a_box(low: f64, high: f64, outliers: &[f64]) -> Option<BoxStats> {
+    let at = |share: f64| low + (high - low) * share;
+    Some(BoxStats { low, q1: at(0.25), median: at(0.5), q3: at(0.75), high, outliers: outliers.to_vec() })
+}
+
+#[test]
+fn a_box_plot_byte_by_byte() {
+    let plot =
+        BoxPlot::new("Delay", ["a", "b"]).x("sender").y("delay", "ms").boxes("", [a_box(1.0, 5.0, &[9.0]), None]);
+    assert_eq!(plot.width(240.0).height(60.0).inline_svg(), include_str!("expected/boxes.svg").trim_end());
+}
+
+#[test]
+fn a_map_byte_by_byte() {
+    let names = |all: &[&str]| all.iter().map(|n| (*n).to_owned()).collect::<Vec<_>>();
+    let values = vec![vec![1.0, 2.0], vec![f64::NAN, 4.0]];
+    let plot = HeatMap::new("Rate", names(&["1%", "3%"]), names(&["10ms", "50ms"]), values)
+        .axes("loss", "delay")
+        .z("rate", "Mbit/s", 1)
+        .width(260.0);
+    assert_eq!(plot.inline_svg(), include_str!("expected/heat.svg").trim_end());
+}
+
+#[test]
+fn odd_boxes_and_cells_are_left_out() {
+    let odd = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 1e308, -1e308, 5e-324, 1.0, 1e6];
+    let boxes: Vec<Option<BoxStats>> =
+        odd.iter().flat_map(|a| odd.iter().map(|b| a_box(*a, *b, &odd))).chain([None]).collect();
+    let names: Vec<String> = (0..boxes.len()).map(|i| i.to_string()).collect();
+    let plot = BoxPlot::new("odd", names.clone()).boxes("a", boxes.clone()).boxes("b", boxes);
+    for plot in [plot.clone(), plot.clone().log_y(), plot.y_ends(Some(-4.0), None)] {
+        coordinates_are_sane(&plot.to_svg());
+    }
+    let rows: Vec<Vec<f64>> = odd.iter().map(|_| odd.to_vec()).collect();
+    let names: Vec<String> = odd.iter().map(f64::to_string).collect();
+    let map = HeatMap::new("odd", names.clone(), names, rows);
+    for map in [map.clone(), map.clone().log_z(), map.clone().z_ends(None, Some(0.5)), map.width(240.0)] {
+        coordinates_are_sane(&map.to_svg());
+    }
+    for svg in [
+        BoxPlot::new("", [""; 0]).to_svg(),
+        BoxPlot::new("", ["a"]).boxes("b", [None]).to_svg(),
+        HeatMap::new("", Vec::new(), Vec::new(), Vec::new()).to_svg(),
+    ] {
+        coordinates_are_sane(&svg);
+        assert!(svg.contains(">no data</text>"));
+    }
+}
+
+/// A number in a cell is left out where it would run into the next one.
+#[test]
+fn numbers_of_cells_fit_them() {
+    let names = |n: usize| (0..n).map(|i| format!("{i}")).collect::<Vec<_>>();
+    let numbers = |columns: usize| {
+        let svg = HeatMap::new("", names(columns), names(1), vec![vec![1234.5; columns]]).width(400.0).inline_svg();
+        svg.matches(">1234.5</text>").count()
+    };
+    assert_eq!((numbers(3), numbers(40)), (3, 0));
 }

@@ -2,6 +2,7 @@
 
 use super::Path;
 use super::rate::DeliveredAtSend;
+use anabranch_base::Instant;
 
 /// The newest packets of which something was acknowledged.
 #[derive(Debug, Default)]
@@ -11,6 +12,8 @@ pub(crate) struct Progress {
     /// Newest serial that was taken off the flight as acknowledged, and what was so when it left.
     newest: Option<u64>,
     at_send: DeliveredAtSend,
+    /// When a packet was last found to have been overtaken by a later one.
+    overtaken_at: Option<Instant>,
 }
 
 impl Progress {
@@ -27,6 +30,24 @@ impl Progress {
     /// T3 expired: what arrived before says nothing about what leaves now.
     pub fn forget_proven(&mut self) {
         self.proven = None;
+    }
+
+    /// The packet with this serial arrived: after a later one, where that had been reported without it.
+    #[inline]
+    pub fn arrive_in_turn(&mut self, now: Instant, tx_seq: u64) {
+        if self.proven > Some(tx_seq) {
+            self.overtaken_at = Some(now);
+        }
+    }
+
+    /// A packet that was taken for lost arrived nevertheless.
+    pub fn arrive_late(&mut self, now: Instant) {
+        self.overtaken_at = Some(now);
+    }
+
+    /// When packets last came in another order than they had left.
+    pub fn overtaken_at(&self) -> Option<Instant> {
+        self.overtaken_at
     }
 
     /// Something of the packet with this serial was acknowledged. The newest packet counts, of several the first time.
@@ -83,6 +104,24 @@ mod tests {
                 assert_eq!(p.at_send().delivered, newest * 100, "{turn}");
             }
         }
+    }
+
+    #[test]
+    fn packets_are_overtaken_where_a_later_one_was_reported_before() {
+        let at = |ms| Instant::from_nanos(ms * 1_000_000);
+        let mut p = Progress::default();
+        for (k, order) in [3, 4, 6].into_iter().enumerate() {
+            p.arrive_in_turn(at(k as u64), order);
+            p.prove(Some(order));
+            assert_eq!(p.overtaken_at(), None);
+        }
+        p.arrive_in_turn(at(7), 5);
+        assert_eq!(p.overtaken_at(), Some(at(7)));
+        p.forget_proven();
+        p.arrive_in_turn(at(8), 2);
+        assert_eq!(p.overtaken_at(), Some(at(7)), "T3 expired: nothing is known to have come before");
+        p.arrive_late(at(9));
+        assert_eq!(p.overtaken_at(), Some(at(9)));
     }
 
     #[test]

@@ -20,6 +20,7 @@ impl Path {
             in_flight,
             packets_in_flight,
             packets_sent,
+            overtaken_at,
             srtt,
             rttvar,
             rtt_deviation,
@@ -67,6 +68,7 @@ impl Path {
         *in_flight = self.flight.bytes();
         *packets_in_flight = self.flight.packets();
         *packets_sent = self.flight.next_seq();
+        *overtaken_at = self.progress.overtaken_at();
         *srtt = self.rtt.srtt();
         *rttvar = self.rtt.rttvar();
         *rtt_deviation = self.rtt.deviation();

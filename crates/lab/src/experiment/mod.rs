@@ -69,6 +69,7 @@ impl Experiment {
                 e.name = name.replace('/', "-");
                 e.about.title = e.scenarios.first().map_or(e.about.title.clone(), |s| s.title.clone());
                 e.keep_what_fits();
+                e.ask_for_distributions();
             }
             e
         }))
@@ -112,6 +113,7 @@ impl Experiment {
             check_figures(&s.figures, &s.figures_at, &shapes)?;
             e.about.references.extend(references_of(s, &shapes)?);
         }
+        e.ask_for_distributions();
         Ok(e)
     }
 
@@ -128,6 +130,18 @@ impl Experiment {
     /// How many runs it is.
     pub fn runs(&self) -> usize {
         self.scenarios.iter().map(Scenario::runs).sum()
+    }
+
+    /// Runs keep the distributions that figures draw, and no others.
+    fn ask_for_distributions(&mut self) {
+        let asked: Vec<_> = self.about.figures.iter().flat_map(Figure::distributions).collect();
+        let alone = self.scenarios.len() == 1;
+        for s in &mut self.scenarios {
+            let of_it = |of: &Option<String>| of.as_ref().map_or(alone, |of| *of == s.name);
+            let own: Vec<&String> = asked.iter().filter(|(of, _)| of_it(of)).map(|(_, metric)| metric).collect();
+            // In the order of the metrics, whichever figure comes first.
+            s.distributions = s.measures.iter().map(|m| m.name.clone()).filter(|m| own.contains(&m)).collect();
+        }
     }
 
     /// Drops claims and figures that speak of scenarios which are not run.
@@ -244,7 +258,9 @@ fn of_folder(before: &str, open: Open<'_>) -> Result<Experiment, ScenarioError> 
     }
     let File { name, title, question, source, notes, overviews, .. } = f;
     let about = About { title, question, source, notes, claims, figures, references, overviews, ..About::default() };
-    Ok(Experiment { name, about, scenarios })
+    let mut e = Experiment { name, about, scenarios };
+    e.ask_for_distributions();
+    Ok(e)
 }
 
 /// Claims and figures of one name, which may come from several files.

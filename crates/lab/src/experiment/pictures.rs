@@ -2,7 +2,6 @@
 
 use crate::figures::{Figure, Style};
 use crate::scenario::{Choice, Scenario, unit_of};
-use std::collections::BTreeMap;
 
 /// Most plots side by side.
 const PANELS: usize = 4;
@@ -100,24 +99,9 @@ fn empty(metric: &str, kind: Style, unit: &str) -> Figure {
         name: metric.chars().map(plain).collect(),
         title: metric.to_owned(),
         kind,
-        scenario: None,
-        x: String::new(),
-        values: Vec::new(),
-        x_name: None,
-        y_name: None,
         unit: (unit == "bit/s").then(|| "Mbit/s".to_owned()),
-        series: None,
-        panels: None,
-        lines: Vec::new(),
         metric: Some(metric.to_owned()),
-        at: BTreeMap::new(),
-        average: Vec::new(),
-        compare: None,
-        percentile: None,
-        seed: None,
-        printed: BTreeMap::new(),
-        note: None,
-        claims: None,
+        ..Figure::default()
     }
 }
 

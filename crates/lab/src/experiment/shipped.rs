@@ -76,7 +76,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
         "experiment.toml", "single-path.toml", "two-paths.toml", "over-time.toml", "tcp-beside-sctp.toml",
         "free-topology.toml", "video.toml", "home-router.toml", "cell-and-wlan.toml", "cell.trace", "film.txt",
         "kinds-of-loss.toml", "losses.txt", "cross-traffic.toml", "tcp-now.toml", "square-root-law.toml",
-        "square-root-law.csv";
+        "square-root-law.csv", "kinds-of-figures.toml";
     "encoder":
         "experiment.toml", "claims.toml", "base.toml", "one-overload.toml", "overload-two.toml",
         "users-five.toml", "scarce.toml", "three-scarce.toml", "scarce-lossy.toml", "staircase.toml",
@@ -93,7 +93,7 @@ pub static SHIPPED: &[Shipped] = shipped! {
     "thin-streams":
         "experiment.toml", "claims.toml", "figures.toml", "game.toml", "web.toml", "e1-components.toml", "e1.toml",
         "e2.toml", "e2-floor.toml", "e3.toml", "e4.toml", "thick.toml", "ablation.toml", "motive.toml",
-        "motive-hour.toml";
+        "motive-hour.toml", "kernel/e1-components.csv";
     "weather":
         "experiment.toml", "one.toml", "several.toml", "one-start.toml", "one-spike-600ms.toml",
         "one-stopped-2s.toml", "one-collapse.toml", "one-dark-1s.toml", "one-loss-jitter.toml", "one-overload.toml",

@@ -91,7 +91,8 @@ pub fn resolve(
     for (name, fixed) in split(first, figure.panels.as_deref()) {
         let mut lines = Vec::new();
         for (spec, table) in specs.iter().zip(&tables) {
-            for (series, more) in split(table, figure.series.as_deref()) {
+            let rows = if figure.kind == Style::Heatmap { Some(figure.y.as_str()) } else { figure.series.as_deref() };
+            for (series, more) in split(table, rows) {
                 let mut at = figure.at.clone();
                 at.extend(spec.at.clone().into_iter().chain(fixed.clone()).chain(more));
                 let one = OneLine { figure, spec, table, at, references };
@@ -147,8 +148,7 @@ impl OneLine<'_> {
         let f = self.figure;
         let metric = self.spec.metric.as_deref().or(f.metric.as_deref()).unwrap_or_default();
         let compare = self.spec.compare.as_ref().or(f.compare.as_ref());
-        let take = f.percentile.map_or(Take::Mean, Take::Percentile);
-        let q = Quantity { metric, average: &f.average, compare, take };
+        let q = Quantity { metric, average: &f.average, compare, take: f.take() };
         let reader = Reader::new(self.table);
         let factor = reader.factor(q, f.unit.as_deref())?;
         let unit = f.unit.clone().map_or_else(|| reader.unit(q).map(str::to_owned), Ok)?;
@@ -163,7 +163,7 @@ impl OneLine<'_> {
                 Err(gap) => return Err(gap),
             };
             let printed = self.spec.printed.get(value).or(self.figure.printed.get(value)).copied();
-            let there = self.references.iter().filter(|_| f.percentile.is_none());
+            let there = self.references.iter().filter(|_| f.take() == Take::Mean);
             let there = there.filter_map(|r| r.quantity(q, &at, self.table)).map(|e| e.scaled(factor));
             spots.push(Spot { x: value.clone(), ours, printed, elsewhere: there.collect() });
         }

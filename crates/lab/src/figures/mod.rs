@@ -1,26 +1,35 @@
 //! Figures as data: what is drawn over what, and what others printed beside it.
 
+mod check;
+mod content;
 mod data;
 mod draw;
+mod map;
 mod over_time;
+mod pairs;
+mod placed;
+mod samples;
+mod spread;
 
+pub use content::{Content, Sources};
 pub(crate) use data::heading;
 pub use data::{FigureData, Line, Panel, Spot, resolve};
-pub(crate) use draw::note;
-pub use draw::{draw, to_csv};
+pub use draw::{draw, note, to_csv};
+pub use pairs::{Pair, PairData};
+pub use samples::SampleData;
+pub use spread::Spread;
 
 use crate::claims::OneOrMany;
-use crate::joined;
-use crate::quantity::{Compare, Point, check_unit};
-use crate::scenario::unit_of;
+use crate::quantity::{Compare, Point, Take};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
 /// How a figure is drawn.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Style {
     /// A line with a mark and an interval for each value of `x`.
+    #[default]
     Line,
     /// A bar with an interval for each.
     Bars,
@@ -29,10 +38,49 @@ pub enum Style {
     /// What the scenario notes over time (its `series`): a line for each flow and path, the mean over the seeds with its
     /// interval as a band, or one seed.
     Series,
+    /// How values are distributed: the part of them that is at most as high, or with `tail` that is higher.
+    Ecdf,
+    /// A box with whiskers for each value of `x`.
+    Box,
+    /// A mark for each run: one metric over another.
+    Scatter,
+    /// A coloured cell for each value of `x` and of `y`.
+    Heatmap,
+}
+
+/// What a distribution is made of.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Samples {
+    /// The metric of each run.
+    #[default]
+    Runs,
+    /// Every delay of which the metric is the mean, of all seeds together.
+    Delays,
+    /// Every bin of what a scenario notes over time, of all seeds together.
+    Bins,
+}
+
+/// Where values lie on an axis.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum AxisScale {
+    /// Side by side, equally far apart, whatever they are.
+    #[default]
+    Category,
+    /// As far apart as their numbers.
+    Numeric,
+    /// As far apart as the logarithms of their numbers.
+    Log,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde asks so")]
+const fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// A figure, `[[figure]]` in a scenario or in a file of figures.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Figure {
     /// Name of its files: `impact-throughput`.
@@ -80,9 +128,63 @@ pub struct Figure {
     /// A comparison.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub compare: Option<Compare>,
-    /// This percentile over the seeds instead of their mean (not with `compare`).
+    /// This percentile over the seeds instead of their mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub percentile: Option<f64>,
+    /// The median over the seeds of the highest value at the points of `average`, instead of means.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub median_of_maxima: bool,
+    /// Where values lie on the horizontal axis; categories over a sweep when not given, numbers otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_axis: Option<AxisScale>,
+    /// Where values lie on the vertical axis; by their numbers when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y_axis: Option<AxisScale>,
+    /// Left end of the horizontal axis, in its unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_min: Option<f64>,
+    /// Right end of the horizontal axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_max: Option<f64>,
+    /// Lower end of the vertical axis, in its unit.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y_min: Option<f64>,
+    /// Upper end of the vertical axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub y_max: Option<f64>,
+    /// In a map: the sweep key along the vertical axis.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub y: String,
+    /// In a map: what the colours show; the metric when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_name: Option<String>,
+    /// In a map: how colours follow the numbers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_axis: Option<AxisScale>,
+    /// In a map: the value of the palest colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_min: Option<f64>,
+    /// In a map: the value of the darkest colour.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub z_max: Option<f64>,
+    /// Among marks: the metric along the horizontal axis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_metric: Option<String>,
+    /// Its unit; the metric's own when not given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub x_unit: Option<String>,
+    /// What a distribution is made of.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub samples: Option<Samples>,
+    /// Bins before this time do not count: `"10s"`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Keys whose values are thrown together.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub pool: Vec<String>,
+    /// The part that is higher, on a logarithmic axis.
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub tail: bool,
     /// Over time: this seed alone instead of the mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seed: Option<u64>,
@@ -140,109 +242,6 @@ pub struct FigureError {
 }
 
 impl Figure {
-    /// Checks the figure against the scenarios.
-    ///
-    /// # Errors
-    /// [`FigureError`] names the field.
-    pub fn check(&self, scenarios: &[crate::claims::Shape<'_>]) -> Result<(), FigureError> {
-        self.sound(scenarios).map_err(|what| FigureError { name: self.name.clone(), what })
-    }
-
-    fn sound(&self, scenarios: &[crate::claims::Shape<'_>]) -> Result<(), String> {
-        let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-        if self.name.is_empty() || self.name.starts_with('.') || !self.name.chars().all(plain) {
-            return Err("`name` becomes a file name: letters, digits, `-` and `_` only".into());
-        }
-        if self.series.is_some() && !self.lines.is_empty() {
-            return Err("give either `series` or `[[figure.line]]`, not both".into());
-        }
-        if self.percentile.is_some_and(|p| !(0.0..=100.0).contains(&p)) {
-            return Err("`percentile` lies between 0 and 100".into());
-        }
-        self.fields()?;
-        for spec in self.specs() {
-            let compare = spec.compare.as_ref().or(self.compare.as_ref());
-            if self.percentile.is_some() && compare.is_some() {
-                return Err("`percentile` and `compare` do not go together".into());
-            }
-            if let Some(pair) = compare.and_then(Compare::scenarios) {
-                let axis = Some(&self.x).filter(|_| self.values.is_empty());
-                let free = self.average.iter().chain(axis).chain(&self.series).chain(&self.panels);
-                let free: Vec<&str> = free.map(String::as_str).collect();
-                joined::check(pair, scenarios, &free, |s| self.fits(&spec, compare, s))?;
-                continue;
-            }
-            let name = spec.scenario.as_ref().or(self.scenario.as_ref());
-            let shape = match (name, scenarios) {
-                (None, [only]) => only,
-                (None, _) => return Err("`scenario` must say which".into()),
-                (Some(n), all) => {
-                    all.iter().find(|s| s.name == n).ok_or_else(|| format!("there is no scenario `{n}`"))?
-                }
-            };
-            self.fits(&spec, compare, shape)?;
-        }
-        Ok(())
-    }
-
-    /// A figure over time and one over a sweep have fields of their own.
-    fn fields(&self) -> Result<(), String> {
-        if self.kind != Style::Series {
-            return match (self.x.is_empty(), self.seed) {
-                (true, _) => Err("`x` must name the sweep key along the horizontal axis".into()),
-                (_, Some(_)) => Err("`seed` is for figures of kind `series`".into()),
-                _ => Ok(()),
-            };
-        }
-        let given = [
-            ("x", !self.x.is_empty()),
-            ("values", !self.values.is_empty()),
-            ("average", !self.average.is_empty()),
-            ("compare", self.compare.is_some() || self.lines.iter().any(|l| l.compare.is_some())),
-            ("percentile", self.percentile.is_some()),
-            ("printed", !self.printed.is_empty() || self.lines.iter().any(|l| !l.printed.is_empty())),
-        ];
-        match given.iter().find(|g| g.1) {
-            Some((field, _)) => Err(format!("`{field}` has no meaning over time (kind `series`)")),
-            None => Ok(()),
-        }
-    }
-
-    fn fits(&self, spec: &LineSpec, compare: Option<&Compare>, shape: &crate::claims::Shape<'_>) -> Result<(), String> {
-        let metric = spec.metric.as_ref().or(self.metric.as_ref()).ok_or("`metric` must say what is drawn")?;
-        let (there, list) = match self.kind {
-            Style::Series => (shape.series.contains(&metric.as_str()), "series"),
-            _ => (shape.metrics.contains(&metric.as_str()), "metrics"),
-        };
-        if !there {
-            return Err(format!("scenario `{}` does not measure `{metric}`: add it to `{list}`", shape.name));
-        }
-        let unit = if self.kind == Style::Series { unit_of(metric) } else { shape.unit(metric) };
-        check_unit(self.unit.as_deref(), metric, unit, compare)?;
-        let values = |key: &str| shape.keys.iter().find(|k| k.0 == key).map(|k| k.1);
-        let mut pairs: Vec<(&String, &String)> = self.at.iter().chain(&spec.at).collect();
-        pairs.extend(compare.into_iter().flat_map(|c| [(&c.key, &c.a), (&c.key, &c.b)]));
-        pairs.extend(self.values.iter().chain(self.printed.keys()).chain(spec.printed.keys()).map(|v| (&self.x, v)));
-        let bare: Vec<&String> = self
-            .average
-            .iter()
-            .chain(Some(&self.x).filter(|x| !x.is_empty()))
-            .chain(&self.series)
-            .chain(&self.panels)
-            .collect();
-        for key in pairs.iter().map(|p| p.0).chain(bare.iter().copied()) {
-            values(key).ok_or_else(|| format!("scenario `{}` does not sweep `{key}`", shape.name))?;
-        }
-        if let Some((key, value)) = pairs.iter().find(|(k, v)| values(k).is_some_and(|all| !all.contains(v))) {
-            return Err(format!("scenario `{}` has no `{key}` of {value}", shape.name));
-        }
-        let spoken = |key: &str| pairs.iter().any(|p| p.0 == key) || bare.iter().any(|b| *b == key);
-        match shape.keys.iter().find(|k| !spoken(k.0)) {
-            Some(open) => Err(format!("it says nothing about `{}`: name it in `at` or `average`", open.0)),
-            None => Ok(()),
-        }
-    }
-
     /// The lines that are written out; one without a name when there are none.
     fn specs(&self) -> Vec<LineSpec> {
         if !self.lines.is_empty() {
@@ -252,7 +251,56 @@ impl Figure {
         let (scenario, metric, compare) = (None, None, None);
         vec![LineSpec { name: String::new(), scenario, metric, at: Point::new(), compare, printed }]
     }
+
+    /// What is taken of the seeds.
+    fn take(&self) -> Take {
+        match self.percentile {
+            Some(p) => Take::Percentile(p),
+            None if self.median_of_maxima => Take::MedianOfMaxima,
+            None => Take::Mean,
+        }
+    }
+
+    /// Are the values of `x` placed by their numbers?
+    fn placed(&self) -> bool {
+        self.kind == Style::Line && matches!(self.x_axis, Some(AxisScale::Numeric | AxisScale::Log))
+    }
+
+    /// What a distribution is made of.
+    fn of(&self) -> Samples {
+        self.samples.unwrap_or_default()
+    }
+
+    /// Is it drawn from what the scenario notes over time?
+    pub(crate) fn over_time(&self) -> bool {
+        self.kind == Style::Series || self.of() == Samples::Bins
+    }
+
+    /// The scenario and the metric of each distribution of delays that it draws; the scenario is `None` where there is
+    /// only one.
+    pub(crate) fn distributions(&self) -> Vec<(Option<String>, String)> {
+        if self.of() != Samples::Delays {
+            return Vec::new();
+        }
+        let one = |spec: LineSpec| {
+            let scenario = spec.scenario.or(self.scenario.clone());
+            Some((scenario, spec.metric.or(self.metric.clone())?))
+        };
+        self.specs().into_iter().filter_map(one).collect()
+    }
+
+    fn log_x(&self) -> bool {
+        self.x_axis == Some(AxisScale::Log)
+    }
+
+    fn log_y(&self) -> bool {
+        self.y_axis == Some(AxisScale::Log)
+    }
 }
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod tests_of_axes;
+#[cfg(test)]
+mod tests_of_kinds;

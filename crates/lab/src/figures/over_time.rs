@@ -9,7 +9,7 @@ use crate::statistics::{Estimate, Estimator};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Values by time (in nanoseconds, so that equal times are equal) and seed.
-type Values = BTreeMap<u64, BTreeMap<u64, f64>>;
+pub(super) type Values = BTreeMap<u64, BTreeMap<u64, f64>>;
 
 /// Takes the numbers of a figure from what was noted.
 pub(super) fn resolve(figure: &Figure, results: &Results, timelines: &[Timeline]) -> Result<FigureData, FigureError> {
@@ -56,7 +56,7 @@ pub(super) fn resolve(figure: &Figure, results: &Results, timelines: &[Timeline]
     Ok(FigureData { x, unit, panels: panels.iter().map(panel).collect() })
 }
 
-fn metric<'a>(figure: &'a Figure, spec: &'a LineSpec) -> &'a str {
+pub(super) fn metric<'a>(figure: &'a Figure, spec: &'a LineSpec) -> &'a str {
     spec.metric.as_deref().or(figure.metric.as_deref()).unwrap_or_default()
 }
 
@@ -78,7 +78,13 @@ fn unit(figure: &Figure, specs: &[LineSpec]) -> Result<String, String> {
 }
 
 /// The lines of one point of the sweep: one for each flow and path.
-fn of_point(figure: &Figure, spec: &LineSpec, timeline: &Timeline, at: &Point, name: &str) -> Vec<(String, Values)> {
+pub(super) fn of_point(
+    figure: &Figure,
+    spec: &LineSpec,
+    timeline: &Timeline,
+    at: &Point,
+    name: &str,
+) -> Vec<(String, Values)> {
     let (of, what) = metric(figure, spec).rsplit_once('.').unwrap_or_default();
     let here = |o: &&Over| {
         let pairs = timeline.keys.iter().zip(&o.point);

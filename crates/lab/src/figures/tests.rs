@@ -4,7 +4,7 @@ use crate::reference::Reference;
 use crate::results::{Form, Metric, Over, Results, Row, Table, Timeline};
 
 /// rbuf 16KB and 64KB, background with and without; the rate is 1 Mbit/s per 16 KB, a quarter less with background.
-fn results() -> Results {
+pub(super) fn results() -> Results {
     let mut rows = Vec::new();
     for (rbuf, rate) in [("16KB", 1e6), ("64KB", 4e6)] {
         for (background, share) in [("without", 1.0), ("with", 0.75)] {
@@ -24,7 +24,7 @@ fn results() -> Results {
     }
 }
 
-fn figure(text: &str) -> Figure {
+pub(super) fn figure(text: &str) -> Figure {
     let kind = if text.starts_with("kind") { "" } else { "kind = \"line\"\n" };
     let head = format!("[[figure]]\nname = \"f\"\ntitle = \"F\"\n{kind}x = \"rbuf\"\nmetric = \"main.goodput\"\n");
     toml::from_str::<FigureFile>(&format!("{head}{text}")).unwrap().figures.remove(0)

@@ -84,6 +84,14 @@ impl Delays {
         Some((h.value_at_percentile(p) as f64 / 1e6).min(self.longest.as_secs_f64()))
     }
 
+    /// Each delay in seconds, to three significant digits, and how often it came.
+    pub fn counts(&self) -> Vec<(f64, u64)> {
+        let longest = self.longest.as_secs_f64();
+        let all = self.histogram.iter().flat_map(|h| h.iter_recorded());
+        // The histogram tells the upper end of a bucket.
+        all.map(|b| ((b.value_iterated_to() as f64 / 1e6).min(longest), b.count_at_value().into())).collect()
+    }
+
     /// The longest, seconds.
     pub fn max(&self) -> Option<f64> {
         self.histogram.as_ref().filter(|h| !h.is_empty())?;
@@ -103,6 +111,9 @@ mod tests {
         assert_eq!((d.count(), d.mean()), (1_000, Some(0.5005)));
         let p99 = d.percentile(99.0).unwrap();
         assert!((p99 - 0.99).abs() < 0.001, "{p99}");
+        let counts = d.counts();
+        assert_eq!(counts.iter().map(|c| c.1).sum::<u64>(), 1_000);
+        assert!(counts.windows(2).all(|w| w[0].0 < w[1].0) && counts.last().is_some_and(|c| c.0 == 1.0), "{counts:?}");
         let mut mean = Delays::of(Detail::Mean);
         mean.add(Duration::from_millis(3));
         assert_eq!((mean.mean(), mean.max()), (Some(0.003), None));

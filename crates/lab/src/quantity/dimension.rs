@@ -13,7 +13,7 @@ enum Dimension {
     /// A number without a metric, which takes the unit of what it is added to.
     Number,
     Of(Powers),
-    /// What cannot be told, as the root of a time.
+    /// What has no unit by these rules, as the root of a time.
     Unclear,
 }
 

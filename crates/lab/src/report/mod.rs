@@ -8,9 +8,9 @@ mod table;
 pub use overview::Overview;
 
 use crate::claims::{self, Claim, Judgement};
-use crate::figures::{self, Figure, FigureError};
+use crate::figures::{self, Content, Figure, FigureError, Sources};
 use crate::reference::Reference;
-use crate::results::{Results, Timeline};
+use crate::results::{Distribution, Results, Table, Timeline};
 use anabranch_report::{ReportError, write_atomically};
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -81,7 +81,7 @@ pub struct Written {
 /// A figure with its drawings.
 pub(crate) struct Drawn<'a> {
     pub(crate) figure: &'a Figure,
-    pub(crate) data: figures::FigureData,
+    pub(crate) content: Content,
     pub(crate) drawings: Vec<anabranch_report::Drawing>,
 }
 
@@ -91,7 +91,8 @@ pub(crate) struct Drawn<'a> {
 /// [`Failure`]; what was there before a file is replaced stays as it was.
 pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Failure> {
     let timelines = timelines(dir, about, results)?;
-    let drawn = draw(about, results, &timelines)?;
+    let (distributions, references) = (distributions(dir, about, results)?, &about.references);
+    let drawn = draw(about, Sources { results, timelines: &timelines, distributions: &distributions, references })?;
     let judgements = claims::judge(&about.claims, results, &about.references);
     let folder = dir.join("figures");
     std::fs::create_dir_all(&folder).map_err(|source| Failure::Folder { path: folder.clone(), source })?;
@@ -111,8 +112,8 @@ pub fn write(dir: &Path, about: &About, results: &Results) -> Result<Written, Fa
 /// What the runs noted over time, of the scenarios whose figures draw it.
 fn timelines(dir: &Path, about: &About, results: &Results) -> Result<Vec<Timeline>, FigureError> {
     let mut read: Vec<Timeline> = Vec::new();
-    for f in about.figures.iter().filter(|f| f.kind == figures::Style::Series) {
-        let named = |t: &&crate::results::Table| match &f.scenario {
+    for f in about.figures.iter().filter(|f| f.over_time()) {
+        let named = |t: &&Table| match &f.scenario {
             Some(n) => t.scenario == *n,
             None => true,
         };
@@ -128,11 +129,28 @@ fn timelines(dir: &Path, about: &About, results: &Results) -> Result<Vec<Timelin
     Ok(read)
 }
 
-fn draw<'a>(about: &'a About, results: &Results, timelines: &[Timeline]) -> Result<Vec<Drawn<'a>>, FigureError> {
+/// The delays that runs kept, of the scenarios whose figures draw them.
+fn distributions(dir: &Path, about: &About, results: &Results) -> Result<Vec<Distribution>, FigureError> {
+    let mut read: Vec<Distribution> = Vec::new();
+    for f in &about.figures {
+        for (scenario, _) in f.distributions() {
+            let named = |t: &&Table| scenario.as_ref().is_none_or(|n| t.scenario == *n);
+            for t in results.tables.iter().filter(named) {
+                if read.iter().all(|r| r.scenario != t.scenario) {
+                    let fail = |what| FigureError { name: f.name.clone(), what };
+                    read.push(crate::run::distributions::read(dir, t).map_err(fail)?);
+                }
+            }
+        }
+    }
+    Ok(read)
+}
+
+fn draw<'a>(about: &'a About, from: Sources<'_>) -> Result<Vec<Drawn<'a>>, FigureError> {
     let one = |figure: &'a Figure| {
-        let data = figures::resolve(figure, results, timelines, &about.references)?;
-        let drawings = figures::draw(figure, &data);
-        Ok(Drawn { figure, data, drawings })
+        let content = Content::of(figure, from)?;
+        let drawings = content.draw(figure);
+        Ok(Drawn { figure, content, drawings })
     };
     about.figures.iter().map(one).collect()
 }
@@ -142,7 +160,7 @@ fn write_figure(folder: &Path, d: &Drawn<'_>, written: &mut Vec<PathBuf>) -> Res
         let path = folder.join(name);
         write_atomically(&path, bytes).map(|()| written.push(path))
     };
-    write(format!("{}.csv", d.figure.name), figures::to_csv(&d.data).as_bytes())?;
+    write(format!("{}.csv", d.figure.name), d.content.to_csv().as_bytes())?;
     for (name, drawing) in names(d).zip(&d.drawings) {
         write(format!("{name}.svg"), drawing.standalone().as_bytes())?;
     }
@@ -151,7 +169,7 @@ fn write_figure(folder: &Path, d: &Drawn<'_>, written: &mut Vec<PathBuf>) -> Res
 
 /// The file names of a figure's drawings, without their endings: its own, and for panels what they show.
 fn names<'a>(d: &'a Drawn<'_>) -> impl Iterator<Item = String> + 'a {
-    d.data.panels.iter().map(move |p| file(d.figure, &p.name))
+    d.content.panels().into_iter().map(move |p| file(d.figure, p))
 }
 
 fn file(figure: &Figure, panel: &str) -> String {

@@ -137,8 +137,8 @@ fn figures(drawn: &[Drawn<'_>]) -> Section {
     let mut section = Section::new("Figures");
     for d in drawn {
         // A single plot carries title and note itself; panels have only their own.
-        if let Some(first) = d.data.panels.first().filter(|p| !p.name.is_empty()) {
-            section = section.paragraph(format!("{}. {}", d.figure.title, crate::figures::note(d.figure, first)));
+        if d.content.panels().first().is_some_and(|p| !p.is_empty()) {
+            section = section.paragraph(format!("{}. {}", d.figure.title, d.content.note(d.figure)));
         }
         section = section.drawings(&d.drawings);
         if let Some(ids) = d.figure.claims.as_ref().map(OneOrMany::all).filter(|i| !i.is_empty()) {

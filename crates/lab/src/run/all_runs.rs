@@ -1,8 +1,9 @@
 //! Runs all points and seeds of an experiment.
 
 use super::journal::About;
-use super::single_run::run_with_series;
-use super::{Journal, JournalError, folder, series};
+use super::parts::{DISTRIBUTIONS, Parts, SERIES};
+use super::single_run::run_with_parts;
+use super::{Journal, JournalError, folder};
 use crate::experiment::Experiment;
 use crate::metrics::Fingerprint;
 use crate::results::{Form, Metric, Results, Row, Table};
@@ -203,6 +204,8 @@ impl Pool<'_, '_> {
         text.for_each(|b| f.add(u64::from(b)));
         f.add(point.hash);
         f.add(seed);
+        // A run that did not keep them has to be done again.
+        scenario.distributions.iter().flat_map(|m| m.bytes().chain([0])).for_each(|b| f.add(u64::from(b)));
         f.value()
     }
 
@@ -213,7 +216,7 @@ impl Pool<'_, '_> {
         for (n, slot) in rows.iter_mut().enumerate() {
             let Some((scenario, point, seed)) = self.run(n) else { continue };
             let run = self.key(scenario, point, seed);
-            let whole = |j: &&&mut Journal| scenario.series.is_empty() || series::part(j.folder(), run).exists();
+            let whole = |j: &&&mut Journal| parts(scenario).iter().all(|p| p.of_run(j.folder(), run).exists());
             let row = journal.as_ref().filter(whole).and_then(|j| j.get(run));
             // Names of values may change without the network.
             *slot = row.cloned().map(|row| Row { point: point.values.clone(), seed, ..row });
@@ -222,11 +225,11 @@ impl Pool<'_, '_> {
         (self.options.progress)(had, rows.len());
     }
 
-    /// Writes the series of all runs of each scenario that has one.
+    /// Writes the series and distributions of all runs of each scenario that has some.
     fn join(&self) -> Result<(), JournalError> {
         let journal = lock(&self.journal);
         let Some(dir) = journal.as_ref().map(|j| j.folder()) else { return Ok(()) };
-        for w in self.work.iter().filter(|w| !w.scenario.series.is_empty()) {
+        for w in self.work.iter().filter(|w| !parts(w.scenario).is_empty()) {
             let head: String = w.scenario.keys().iter().map(|k| format!("{},", folder::quoted(&k.0))).collect();
             let name = &w.scenario.name;
             let runs: Vec<(u64, String)> = (w.first..w.first + w.points.len() * w.scenario.seeds as usize)
@@ -236,8 +239,10 @@ impl Pool<'_, '_> {
                     (self.key(scenario, point, seed), format!("{},{keys}{seed},", folder::quoted(name)))
                 })
                 .collect();
-            let fail = |source| JournalError::Write { path: dir.join("series").join(format!("{name}.csv")), source };
-            series::join(dir, name, &format!("scenario,{head}seed,"), &runs).map_err(fail)?;
+            for p in parts(w.scenario) {
+                let fail = |source| JournalError::Write { path: p.of_scenario(dir, name), source };
+                p.join(dir, name, &format!("scenario,{head}seed,"), &runs).map_err(fail)?;
+            }
         }
         Ok(())
     }
@@ -268,7 +273,7 @@ impl Pool<'_, '_> {
 
     fn one(&self, n: usize, total: usize) -> Result<(), Failure> {
         let Some((scenario, point, seed)) = self.run(n) else { return Ok(()) };
-        let (row, lines) = run_with_series(point, seed).map_err(|e| Failure::Run {
+        let (row, beside) = run_with_parts(point, seed).map_err(|e| Failure::Run {
             scenario: scenario.name.clone(),
             seed,
             at: at(scenario, point),
@@ -276,10 +281,12 @@ impl Pool<'_, '_> {
         })?;
         if let Some(journal) = lock(&self.journal).as_mut() {
             let run = self.key(scenario, point, seed);
-            if !scenario.series.is_empty() {
-                let path = || series::part(journal.folder(), run);
-                series::keep(journal.folder(), run, &lines)
-                    .map_err(|source| JournalError::Write { path: path(), source })?;
+            for (p, lines) in [(SERIES, &beside.series), (DISTRIBUTIONS, &beside.distributions)] {
+                if parts(scenario).iter().any(|own| own == &p) {
+                    let path = || p.of_run(journal.folder(), run);
+                    p.keep(journal.folder(), run, lines)
+                        .map_err(|source| JournalError::Write { path: path(), source })?;
+                }
             }
             let keys: Vec<String> = scenario.keys().into_iter().map(|k| k.0).collect();
             let metrics: Vec<String> = scenario.measures.iter().map(|m| m.name.clone()).collect();
@@ -298,6 +305,12 @@ impl Pool<'_, '_> {
     fn fail(&self, failure: Failure) {
         lock(&self.failure).get_or_insert(failure);
     }
+}
+
+/// What the runs of a scenario leave beside their rows.
+fn parts(scenario: &Scenario) -> Vec<Parts> {
+    let series = (!scenario.series.is_empty()).then_some(SERIES);
+    series.into_iter().chain((!scenario.distributions.is_empty()).then_some(DISTRIBUTIONS)).collect()
 }
 
 fn lock<T>(m: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -80,7 +80,7 @@ fn wanted(plan: &Plan, f: &Flow, start: Instant) -> Vec<(Window, Wanted)> {
     let dues = plan.series.iter().any(|s| s.what.due() && s.covers(&f.group));
     let mut all = vec![(plan.measured().from_start(start), Wanted { bins, paths, dues, ..Wanted::NOTHING })];
     all.extend(plan.windows.iter().skip(1).map(|(_, w)| (w.from_start(start), Wanted::NOTHING)));
-    for m in plan.parts() {
+    for m in plan.parts().chain(&plan.distributions) {
         if let Of::Flow(of, metric) = &m.of
             && covers(of, &f.group)
             && let Some((_, wanted)) = all.get_mut(m.window)

@@ -1,6 +1,6 @@
 //! Runs that are done, one line each, so that a run that was stopped goes on where it was.
 
-use super::series;
+use super::parts::{DISTRIBUTIONS, SERIES};
 use crate::results::Row;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -109,7 +109,7 @@ impl Journal {
         self.done.get(&run)
     }
 
-    /// Takes over what the journal in another folder has and this one has not, with the series of those runs.
+    /// Takes over what the journal in another folder has and this one has not, with the series and distributions of those runs.
     ///
     /// # Errors
     /// The other one cannot be read, or this one not be written.
@@ -123,10 +123,8 @@ impl Journal {
             if self.done.contains_key(&run) {
                 continue;
             }
-            let (part, own) = (series::part(other, run), series::part(self.folder(), run));
-            if part.exists() {
-                let to = own.parent().unwrap_or(Path::new("."));
-                std::fs::create_dir_all(to).and_then(|()| std::fs::copy(&part, &own)).map_err(fail)?;
+            for parts in [SERIES, DISTRIBUTIONS] {
+                parts.take_over(other, self.folder(), run).map_err(fail)?;
             }
             self.file.write_all(line).map_err(fail)?;
             self.done.insert(run, row);

@@ -1,6 +1,6 @@
 //! Messages with a deadline, over each transport.
 
-use super::single_run::run_with_series;
+use super::single_run::run_with_parts;
 use crate::results::Row;
 use crate::scenario::Scenario;
 
@@ -27,7 +27,8 @@ const ALL: &str = "[\"main.unusable-packets\", \"main.late-messages\", \"main.la
 fn run(metrics: &str, link: &str, flow: &str) -> (Row, String) {
     let text = LINE.replace("METRICS", metrics).replace("LINK", link).replace("FLOW", flow);
     let s = Scenario::parse("line.toml", &text, &|_| Err(String::new())).unwrap_or_else(|e| panic!("{e}"));
-    run_with_series(&s.points().expect("points").remove(0), 1).expect("runs")
+    let (row, beside) = run_with_parts(&s.points().expect("points").remove(0), 1).expect("runs");
+    (row, beside.series)
 }
 
 /// Unusable packets, late messages, late bytes.

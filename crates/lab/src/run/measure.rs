@@ -43,13 +43,27 @@ impl<'s> Measured<'s> {
 
     /// The value of a metric; none where there was nothing to measure.
     pub fn value(&self, m: &Measure) -> Option<f64> {
-        let within = Within { run: self, window: self.plan.window(m), number: m.window };
+        let within = self.within(m);
         match &m.of {
             Of::Flow(group, of) => within.flow(group, *of),
             Of::Link(cable, of) => within.link(cable, *of),
             Of::Drawn(key) => self.plan.drawn.iter().find(|d| d.key == *key).map(|d| d.value),
             Of::Derived(d) => d.value(&|part| self.value(part)),
         }
+    }
+
+    /// All delays that a distribution is made of; none where they were not noted.
+    pub fn delays_of(&self, m: &Measure) -> Option<Delays> {
+        let within = self.within(m);
+        match &m.of {
+            Of::Flow(group, FlowMetric::Percentile(d, _)) => Some(within.all_delays(group, *d)),
+            Of::Flow(group, FlowMetric::Repair(Repair::Mean(which))) => Some(within.all_repairs(group)?.delays(*which)),
+            _ => None,
+        }
+    }
+
+    fn within(&self, m: &Measure) -> Within<'_> {
+        Within { run: self, window: self.plan.window(m), number: m.window }
     }
 }
 
@@ -150,8 +164,13 @@ impl<'m> Within<'m> {
         self.noted(l, |n| (time > 0.0).then(|| n.bytes as f64 * 8.0 / time))?
     }
 
-    /// The delays of all members together.
+    /// Of the delays of all members together.
     fn delays(&self, group: &str, which: Delay, of: &dyn Fn(&Delays) -> Option<f64>) -> Option<f64> {
+        of(&self.all_delays(group, which))
+    }
+
+    /// The delays of all members together.
+    fn all_delays(&self, group: &str, which: Delay) -> Delays {
         let mut all = Delays::default();
         for l in self.members(group) {
             self.noted(l, |n| {
@@ -162,7 +181,7 @@ impl<'m> Within<'m> {
                 });
             });
         }
-        of(&all)
+        all
     }
 
     /// What was made in the window and due by the end of the run; none where a member has no deadline.
@@ -184,14 +203,20 @@ impl<'m> Within<'m> {
         (all > 0).then(|| part as f64 / all as f64)
     }
 
-    /// Of the repairs of all members together; none where those of one of them were not noted.
-    fn repairs(&self, group: &str, of: Repair) -> Option<f64> {
+    /// The repairs of all members together; none where those of one of them were not noted.
+    fn all_repairs(&self, group: &str) -> Option<Summary> {
         let mut all = Summary::empty();
         for l in self.members(group) {
             let noted = self.sctp(l) || self.run.scene.network.agent::<Watched<TcpSink>>(l.receiver).is_some();
             let summary = || l.record.borrow().repairs()?.summary(l.within(self.window));
             all.merge(&noted.then(summary)??);
         }
+        Some(all)
+    }
+
+    /// Of the repairs of all members together.
+    fn repairs(&self, group: &str, of: Repair) -> Option<f64> {
+        let all = self.all_repairs(group)?;
         match of {
             Repair::Mean(which) => all.delays(which).mean(),
             Repair::Percentile(which, p) => all.delays(which).percentile(f64::from(p) / 1_000.0),

@@ -3,6 +3,7 @@
 mod all_runs;
 mod build;
 mod counts;
+pub mod distributions;
 mod emulated;
 mod fates;
 pub mod folder;
@@ -12,6 +13,7 @@ mod measure;
 mod models;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+mod parts;
 mod resolved;
 mod samples;
 pub mod series;

@@ -23,7 +23,8 @@ pub type Resolved = BTreeMap<String, Value>;
 /// # Errors
 /// A limit that cannot be, which a plan that was read has not.
 pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
-    let Plan { topology, flows, duration, windows, bin, events, measures: _, series: _, drawn: _ } = plan;
+    let Plan { topology, flows, duration, windows, bin, events, measures: _, series: _, distributions: _, drawn: _ } =
+        plan;
     let mut all = Resolved::new();
     let mut top = Below { prefix: String::new(), all: &mut all };
     top.put("duration", time(*duration));

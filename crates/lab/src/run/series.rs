@@ -1,16 +1,15 @@
-//! What was noted over time, as lines of CSV: one file for each run, and one of a scenario's runs in order.
+//! What was noted over time, as lines of CSV.
 
 use super::build::Scene;
 use super::folder::{fields, quoted};
+use super::parts::SERIES;
 use super::samples::Samples;
 use crate::metrics::Record;
 use crate::results::{Over, Table, Timeline};
 use crate::scenario::{Noted, Plan};
 use anabranch_base::Duration;
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::{self, BufWriter, Write as _};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// What a scenario asked for of one run: time (s), series, path, value. Rates and shares are of the bin that begins at
 /// the time, states are as they were at the time.
@@ -85,49 +84,12 @@ fn add(sum: &mut [u64], bins: &[u64]) {
     sum.iter_mut().zip(bins).for_each(|(s, b)| *s += b);
 }
 
-/// Where the lines of a run are kept.
-pub(super) fn part(dir: &Path, run: u64) -> PathBuf {
-    dir.join("series").join("runs").join(format!("{run:016x}.csv"))
-}
-
-/// Keeps the lines of a run.
-pub(super) fn keep(dir: &Path, run: u64, lines: &str) -> io::Result<()> {
-    std::fs::create_dir_all(dir.join("series").join("runs"))?;
-    whole(&part(dir, run), |new| std::fs::write(new, lines))
-}
-
-/// Writes a file under another name first, of which nothing is left when that fails.
-fn whole(path: &Path, write: impl FnOnce(&Path) -> io::Result<()>) -> io::Result<()> {
-    let new = path.with_extension("new");
-    let written = write(&new).and_then(|()| std::fs::rename(&new, path));
-    if written.is_err() {
-        // The first error is the one to report.
-        drop(std::fs::remove_file(&new));
-    }
-    written
-}
-
-/// Writes one scenario's file from those of its runs, each with what precedes its lines.
-pub(super) fn join(dir: &Path, scenario: &str, head: &str, runs: &[(u64, String)]) -> io::Result<()> {
-    let path = dir.join("series").join(format!("{scenario}.csv"));
-    whole(&path, |new| {
-        let mut out = BufWriter::new(File::create(new)?);
-        writeln!(out, "{head}time,series,path,value")?;
-        for (run, before) in runs {
-            for line in std::fs::read_to_string(part(dir, *run))?.lines() {
-                writeln!(out, "{before}{line}")?;
-            }
-        }
-        out.into_inner().map_err(io::IntoInnerError::into_error)?.sync_all()
-    })
-}
-
 /// Reads what the runs of a scenario noted, from the folder.
 ///
 /// # Errors
 /// One line that names the file.
 pub fn read(dir: &Path, table: &Table) -> Result<Timeline, String> {
-    let path = dir.join("series").join(format!("{}.csv", table.scenario));
+    let path = SERIES.of_scenario(dir, &table.scenario);
     let text = std::fs::read_to_string(&path).map_err(|e| format!("cannot read {}: {e}", path.display()))?;
     let mut out = Timeline { scenario: table.scenario.clone(), keys: table.keys.clone(), lines: Vec::new() };
     for (i, line) in text.lines().enumerate().skip(1) {
@@ -149,25 +111,4 @@ pub fn read(dir: &Path, table: &Table) -> Result<Timeline, String> {
         }
     }
     Ok(out)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_fails_leaves_nothing_behind() {
-        let dir = tempfile::tempdir().unwrap();
-        let names = |of: PathBuf| -> Vec<_> {
-            std::fs::read_dir(of).unwrap().map(|e| e.unwrap().file_name().to_string_lossy().into_owned()).collect()
-        };
-        keep(dir.path(), 1, "0,a,,1\n").unwrap();
-        let series = dir.path().join("series");
-        // The second run is not there; nor can a file take the place of a folder.
-        assert!(join(dir.path(), "tiny", "", &[(1, String::new()), (2, String::new())]).is_err());
-        assert_eq!(names(series.clone()), ["runs"]);
-        std::fs::create_dir_all(part(dir.path(), 3).join("x")).unwrap();
-        assert!(keep(dir.path(), 3, "0,a,,1\n").is_err());
-        assert!(names(series.join("runs")).iter().all(|n| n.ends_with(".csv")));
-    }
 }

@@ -3,7 +3,7 @@
 use super::build::{Live, Scene, scene};
 use super::measure::Measured;
 use super::samples::Samples;
-use super::series;
+use super::{distributions, series};
 use crate::metrics::Fingerprint;
 use crate::node::SctpAgent;
 use crate::results::Row;
@@ -24,8 +24,14 @@ pub fn run_one(point: &Point, seed: u64) -> Result<Row, RunError> {
     run_prepared(point, seed, |_| ()).map(|r| r.0)
 }
 
-/// [`run_one`] with the lines of its series.
-pub(super) fn run_with_series(point: &Point, seed: u64) -> Result<(Row, String), RunError> {
+/// What a run leaves beside its row, as lines of CSV.
+pub(super) struct Beside {
+    pub series: String,
+    pub distributions: String,
+}
+
+/// [`run_one`] with what it leaves beside the row.
+pub(super) fn run_with_parts(point: &Point, seed: u64) -> Result<(Row, Beside), RunError> {
     run_prepared(point, seed, |_| ()).map(|r| (r.0, r.2))
 }
 
@@ -34,7 +40,7 @@ pub(super) fn run_prepared<T>(
     point: &Point,
     seed: u64,
     prepare: impl FnOnce(&mut Scene) -> T,
-) -> Result<(Row, T, String), RunError> {
+) -> Result<(Row, T, Beside), RunError> {
     let plan = &*point.of_seed(seed).map_err(|e| RunError(e.to_string()))?;
     let mut scene = scene(plan, seed)?;
     let made = prepare(&mut scene);
@@ -46,7 +52,8 @@ pub(super) fn run_prepared<T>(
     let measured = Measured::new(plan, &scene, seed, &snapshots);
     let values = plan.measures.iter().map(|m| measured.value(m)).collect();
     let row = Row { point: point.values.clone(), seed, values, fingerprint: fingerprint(&scene.flows) };
-    Ok((row, made, series::lines(plan, &scene, &samples)))
+    let series = series::lines(plan, &scene, &samples);
+    Ok((row, made, Beside { series, distributions: distributions::lines(plan, &measured) }))
 }
 
 /// An association whose policies do not fit is a mistake in the scenario, and so are messages that it cannot take.

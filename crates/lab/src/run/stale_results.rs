@@ -2,6 +2,7 @@
 //! stale.
 
 use super::folder::{Manifest, ScenarioRun, read};
+use super::parts::{DISTRIBUTIONS, SERIES};
 use super::resolved::{Resolved, changes};
 use super::traced::TraceNames;
 use crate::experiment::Experiment;
@@ -35,7 +36,7 @@ impl StaleResults {
         })
     }
 
-    /// After the results of `e` were written: removes figures, series, traces and the Parquet file that earlier
+    /// After the results of `e` were written: removes figures, series, distributions, traces and the Parquet file that earlier
     /// results left and that are not of the new ones. `written` is what the report wrote now; traces of runs that are
     /// the same stay.
     ///
@@ -53,7 +54,10 @@ impl StaleResults {
         stale.extend(report::files(&self.manifest.about, &self.results).map(|f| Path::new("figures").join(f)));
         let noted = |s: &str| e.scenarios.iter().any(|n| n.name == s && !n.series.is_empty());
         let series = self.manifest.scenarios.iter().map(|s| s.name.as_str()).filter(|s| !noted(s));
-        stale.extend(series.map(|s| Path::new("series").join(format!("{s}.csv"))));
+        stale.extend(series.map(|s| SERIES.of_scenario(Path::new(""), s)));
+        let kept = |s: &str| e.scenarios.iter().any(|n| n.name == s && !n.distributions.is_empty());
+        let gone = self.manifest.scenarios.iter().map(|s| s.name.as_str()).filter(|s| !kept(s));
+        stale.extend(gone.map(|s| DISTRIBUTIONS.of_scenario(Path::new(""), s)));
         if self.results != *results {
             stale.push("results.parquet".into());
         }

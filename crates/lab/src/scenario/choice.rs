@@ -2,10 +2,10 @@
 
 use super::drawn::{self, Take};
 use super::names::SEEDS;
+use super::phases::Asked;
 use super::plan;
 use super::set;
 use super::sweep::{self, Quick, Sweep};
-use super::phases::Asked;
 use super::{Measure, Plan, Scenario, ScenarioError};
 use crate::document::{self, By, Entry, Part, Problem};
 use crate::metrics::Fingerprint;
@@ -108,7 +108,8 @@ impl Point {
     fn taken(&self, values: Take) -> Result<Option<Plan>, Problem> {
         let Some(ranges) = &self.drawn else { return Ok(None) };
         let head = Part::new("", &ranges.head);
-        plan::read(&ranges.network, values, head, (&self.plan.measures, &ranges.asked), &self.plan.series).map(Some)
+        let made = plan::read(&ranges.network, values, head, (&self.plan.measures, &ranges.asked), &self.plan.series)?;
+        Ok(Some(Plan { distributions: self.plan.distributions.clone(), ..made }))
     }
 }
 

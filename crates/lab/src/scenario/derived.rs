@@ -14,7 +14,7 @@ pub struct Derived {
     expression: Expression,
     /// The metrics in it, as they are written there.
     parts: Vec<(String, Measure)>,
-    /// From the unit that it comes to to the one in which it is told.
+    /// From the unit that it comes to to the one in which it is shown.
     factor: f64,
 }
 

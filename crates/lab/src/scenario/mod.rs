@@ -74,6 +74,8 @@ pub struct Scenario {
     pub measures: Vec<Measure>,
     /// What it notes over time.
     pub series: Vec<SeriesOf>,
+    /// The means whose delays figures draw one by one: `main.delay`.
+    pub distributions: Vec<String>,
     /// Where each of its claims and figures has its name.
     pub(crate) claims_at: Vec<Origin>,
     pub(crate) figures_at: Vec<Origin>,
@@ -234,9 +236,7 @@ impl Scenario {
 
     /// The network at a point of the sweep, with the values in the middle of ranges. All of a range must make one.
     fn plan(&self, at: &[usize]) -> Result<Plan, Problem> {
-        let read = |t: &Table, values| {
-            plan::read(t, values, self.head(), (&self.measures, &self.asked), &self.series)
-        };
+        let read = |t: &Table, values| plan::read(t, values, self.head(), (&self.measures, &self.asked), &self.series);
         let made = self.table(at).and_then(|t| {
             if drawn::any(&t) {
                 read(&t, Take::Lowest).map_err(|p| p.with(" (at the lowest value of each range)"))?;
@@ -247,6 +247,7 @@ impl Scenario {
             }
             read(&t, Take::Middle)
         });
+        let made = made.map(|p| Plan { distributions: plan::distributions(&self.measures, &self.distributions), ..p });
         made.map_err(|p| {
             // A mistake at the first point is most likely one at all.
             if p.origin().by != By::Sweep && at.iter().all(|i| *i == 0) {
@@ -353,6 +354,7 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
         figures,
         measures,
         series,
+        distributions: Vec::new(),
         claims_at,
         figures_at,
         references,

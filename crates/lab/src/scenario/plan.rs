@@ -41,6 +41,8 @@ pub struct Plan {
     pub measures: Vec<Measure>,
     /// What is noted over time.
     pub series: Vec<SeriesOf>,
+    /// The delays that figures draw one by one.
+    pub distributions: Vec<Measure>,
     /// Values that were drawn for the seed; in the plan of a point, which is for all seeds, those in the middle.
     pub drawn: Vec<Drawn>,
 }
@@ -207,6 +209,19 @@ pub(super) fn drawn_key(metric: &str) -> Option<&str> {
     metric.strip_prefix("drawn.").filter(|key| key.starts_with("topology.") || key.starts_with("flow."))
 }
 
+/// The delays of these means, of all that is measured.
+pub(super) fn distributions(all: &[Measure], names: &[String]) -> Vec<Measure> {
+    let of = |m: &Measure| {
+        let of = match &m.of {
+            // What asks for a percentile keeps each delay.
+            Of::Flow(group, FlowMetric::Mean(d)) => Of::Flow(group.clone(), FlowMetric::Percentile(*d, 50_000)),
+            other => other.clone(),
+        };
+        Measure { of, ..m.clone() }
+    };
+    all.iter().filter(|m| names.contains(&m.name)).map(of).collect()
+}
+
 /// Is the flow or group `name` what `of` says: its name, or with a star at its end the beginning of it?
 pub fn covers(of: &str, name: &str) -> bool {
     of == name || of.strip_suffix('*').is_some_and(|begin| name.starts_with(begin))
@@ -314,7 +329,8 @@ pub(super) fn read(
     let flows = flows.into_iter().map(|(_, f)| f).collect();
     let measures = measures.to_vec();
     let series = series.to_vec();
-    Ok(Plan { topology, flows, duration, windows, bin, events, measures, series, drawn })
+    let distributions = Vec::new();
+    Ok(Plan { topology, flows, duration, windows, bin, events, measures, series, distributions, drawn })
 }
 
 fn check_flow(part: Part<'_>, t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {

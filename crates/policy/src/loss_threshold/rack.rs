@@ -7,7 +7,11 @@
 //! Where round trips vary, packets overtake each other on the way: with `deviations` the round trip is the mean of the
 //! newest samples and the window at least so many of their mean deviations, both of which follow the path within a
 //! round trip, down as well as up.
-//! Parameters: `window` share of the smallest round trip; `reports` that end the extra wait, 0 never; `deviations`.
+//! On a path that keeps the order of packets, however its round trips vary, one that was overtaken is lost: `in_order`
+//! reports suffice there without any wait, until ten seconds after a packet came late (RFC 8985 §6.2 step 4 has three and
+//! gives up after the first).
+//! Parameters: `window` share of the smallest round trip; `reports` that end the extra wait, 0 never; `deviations`;
+//! `in_order` reports, 0 never.
 
 use super::{LossThreshold, Verdict};
 use crate::registry::{Hook, ParamInfo, Params, Policy, PolicyInfo};
@@ -32,6 +36,7 @@ pub(super) const POLICY: Policy<dyn LossThreshold> = Policy {
                 100,
                 "least window, beyond the newest mean; 0: none",
             ),
+            ParamInfo::count("in_order", 0, "", 0, 255, "reports that suffice where packets keep their order; 0: none"),
         ],
     },
     build: |p| Box::new(Rack::new(p)),
@@ -41,7 +46,11 @@ struct Rack {
     window: Ppm,
     reports: u8,
     deviations: u64,
+    in_order: u8,
 }
+
+/// How long a path that let packets overtake each other is expected to do so again.
+const REORDERS_FOR: Duration = Duration::from_secs(10);
 
 impl Rack {
     fn new(p: &Params) -> Self {
@@ -49,6 +58,7 @@ impl Rack {
             window: Ppm(p.ppm("window") as u32),
             reports: p.count("reports") as u8,
             deviations: p.count("deviations"),
+            in_order: p.count("in_order") as u8,
         }
     }
 }
@@ -56,6 +66,10 @@ impl Rack {
 impl LossThreshold for Rack {
     fn judge(&self, cx: &AssocView<'_>, _sack: &SackView<'_>, copy: &CopyView) -> Verdict {
         let Some(p) = cx.path(copy.path) else { return Verdict::Waiting };
+        let reorders = p.overtaken_at.is_some_and(|t| cx.now.since(t) < REORDERS_FOR);
+        if self.in_order > 0 && copy.misses >= self.in_order && !reorders {
+            return Verdict::Lost;
+        }
         let enough = self.reports > 0 && copy.misses >= self.reports;
         let rtt = p.last_rtt.max(if self.deviations > 0 { p.mean_rtt } else { p.srtt });
         if rtt.is_zero() {
@@ -114,6 +128,22 @@ mod tests {
         assert_eq!(longer.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(s.now + ms(1)), "90 + 4 * 10");
         s.paths[0].jitter = ms(1);
         assert_eq!(longer.judge(&s.cx(), &sack(None), &c), Verdict::Lost, "90 + 80 / 4");
+    }
+
+    #[test]
+    fn a_path_that_keeps_the_order_needs_no_wait_until_it_does_not() {
+        let quick = Rack { deviations: 4, reports: 0, in_order: 1, ..rack() };
+        let mut s = Scene::new(1, 0);
+        s.rtt(0, 80).jitter = ms(10);
+        let mut c = copy(44, 0, 4);
+        (c.misses, c.sent_at) = (0, s.now - ms(50));
+        assert!(matches!(quick.judge(&s.cx(), &sack(None), &c), Verdict::LostAt(_)), "no report");
+        c.misses = 1;
+        assert_eq!(quick.judge(&s.cx(), &sack(None), &c), Verdict::Lost);
+        for (ago, waits) in [(0, true), (9_000, true), (10_000, false)] {
+            s.paths[0].overtaken_at = Some(s.now - ms(ago));
+            assert_eq!(quick.judge(&s.cx(), &sack(None), &c) != Verdict::Lost, waits, "{ago} ms ago");
+        }
     }
 
     #[test]

@@ -3,8 +3,7 @@
 //! Source: ours, after RFC 8985 (time instead of reports) and Petlund et al. 2009 (the thin test). Where messages are
 //! rare nothing behind a lost packet reports it, and T3 is a bad judge of a single packet: it has a floor because an
 //! expiry says that the path failed, backs off, and shrinks the window. So while the thin test holds each packet has a
-//! time of its own, SRTT and three RTTVAR after it left, at least `margin` or a sixteenth of the round trip later than
-//! SRTT. When it is over the packet counts as lost and its chunks are sent again, wherever the policy of
+//! time of its own, SRTT and two RTTVAR after it left, at least `margin` later than SRTT. When it is over the packet counts as lost and its chunks are sent again, wherever the policy of
 //! retransmissions wants them; the window hears of a loss, and neither T3's back-off nor the path's state of a failure.
 //! A path of which nothing is heard meanwhile gets this `repeats` times in a row; then it is T3's turn. Answers
 //! that come late make the time longer, by 50 ms at first and twice as much each time, which is forgotten slowly.
@@ -27,7 +26,7 @@ pub(super) const POLICY: Policy<dyn LossTimer> = Policy {
         summary: "While few packets are in flight each is sent again one round trip and its variation after it left.",
         params: &[
             ParamInfo::millis("margin", 5, 1, 1_000, "least time above the smoothed round trip"),
-            ParamInfo::count("deviations", 3, "RTTVAR", 1, 16, "time above the smoothed round trip where it varies"),
+            ParamInfo::count("deviations", 2, "RTTVAR", 1, 16, "time above the smoothed round trip where it varies"),
             ParamInfo::count("repeats", 4, "times", 1, 64, "in a row without an answer, before T3 decides"),
             ParamInfo::word("cmp", &["lt", "le"], "thin when packets in flight are lt or le 4/(1 - loss)"),
             tail_probe::ACK_DELAY,
@@ -73,8 +72,8 @@ impl Overdue {
     }
     /// How old a packet is when it is overdue.
     fn age(&self, path: &PathView) -> Duration {
-        let margin = self.margin.max(path.srtt / 16).max(path.rttvar * self.deviations);
-        path.srtt + margin + self.patience.of(path.id)
+        let margin = self.margin.max(path.rttvar * self.deviations);
+        path.srtt + margin + self.patience.of(path)
     }
     fn times(&self, path: &PathView) -> u64 {
         self.silent.iter().find(|s| s.path == path.id && s.heard == path.last_heard).map_or(0, |s| s.times)
@@ -132,7 +131,7 @@ mod tests {
 
     #[test]
     fn a_packet_is_overdue_a_round_trip_and_its_variation_after_it_left() {
-        for (rtt, rttvar, expected) in [(100, 0, 106_250), (100, 4, 112_000), (20, 0, 25_000), (300, 3, 318_750)] {
+        for (rtt, rttvar, expected) in [(100, 0, 105_000), (100, 4, 108_000), (20, 0, 25_000), (300, 3, 306_000)] {
             let mut s = scene();
             s.rtt(0, rtt).rttvar = ms(rttvar);
             let at = s.paths[0].oldest_sent.unwrap() + Duration::from_micros(expected);

@@ -154,7 +154,7 @@ pub(super) const PRESETS: &[Preset] = &[
             (Hook::PathScheduler, "min_rtt"),
             (Hook::Retransmission, "predicted_arrival"),
             (Hook::LossCount, "per_path"),
-            (Hook::LossThreshold, "rack:reports=0,deviations=4,window=0.1"),
+            (Hook::LossThreshold, "rack:reports=0,deviations=4,window=0.1,in_order=1"),
             (Hook::LossTimer, "overdue:ack_delay=0"),
             (Hook::Window, "bbr:gain=1.5"),
             (Hook::AckCredit, "cuc"),

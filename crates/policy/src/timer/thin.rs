@@ -101,7 +101,7 @@ impl Thin {
         if p.srtt.is_zero() {
             return base;
         }
-        (base.max(p.srtt + self.margin) + self.patience.of(p.id)).min(self.limits.max)
+        (base.max(p.srtt + self.margin) + self.patience.of(p)).min(self.limits.max)
     }
     fn is_thin(&self, p: &PathView) -> bool {
         self.test.holds(p.packets_in_flight, p.loss)
@@ -145,7 +145,7 @@ impl TimerPolicy for Thin {
     }
     fn overdue(&self, p: &PathView) -> Option<Duration> {
         // As much later than usual as reordering or the path's variation may make an answer.
-        self.spare.then(|| p.srtt + (p.srtt / 4).max(p.rttvar * 4) + self.patience.of(p.id))
+        self.spare.then(|| p.srtt + (p.srtt / 4).max(p.rttvar * 4) + self.patience.of(p))
     }
     fn was_needless(&mut self, p: &PathView, needless: Needless) {
         if self.learn {

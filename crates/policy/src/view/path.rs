@@ -113,6 +113,8 @@ pub struct PathView {
     pub loss: Ppm,
     /// Last T3 expiry.
     pub last_timeout: Option<Instant>,
+    /// When a packet was last acknowledged that a later one had overtaken on its way, or that had been taken for lost.
+    pub overtaken_at: Option<Instant>,
     /// First transmission among the live copies, by send order on this path.
     pub oldest_sent: Option<Instant>,
     /// When the packet after the oldest in flight left: a peer acknowledges every second packet at once.
@@ -176,6 +178,7 @@ impl PathView {
             capacity_may_be_more: false,
             loss: Ppm(0),
             last_timeout: None,
+            overtaken_at: None,
             oldest_sent: None,
             second_sent: None,
             unanswered_since: None,

@@ -3,10 +3,10 @@
 use super::annotate::Annotations;
 use super::axis::{Axis, Scale, extent};
 use super::canvas::{Anchor, Canvas, Ink, marker};
-use super::frame::{Area, Glyph, Key, SIZE, below, head, horizontal_axis, left_margin, vertical_axis};
+use super::frame::{Area, Glyph, Key, SIZE, below, head, horizontal_axis, left_margin, slot_name, vertical_axis};
 use super::marks::whisker;
 use super::{Drawing, Plot, WIDTH, usable};
-use crate::text::{ellipsis, fixed, px, text_width, wrap};
+use crate::text::{ellipsis, fixed, px, text_width};
 use std::fmt::Write as _;
 
 /// Widest bar in pixels.
@@ -236,7 +236,7 @@ impl BarPlot {
             let at = |v: f64| scale.at(v.clamp(scale.lo, scale.hi));
             if let (Some(a), Some(b)) = (at(from), at(to)) {
                 let outline = self.outline(beside(i) + gap / 2.0, thick - gap, a, b);
-                c.series("f", color, false, &outline, Some(&self.tip(category, set, to - from)));
+                c.series("f", color, 0, &outline, Some(&self.tip(category, set, to - from)));
             }
             let error = set.errors.get(category).copied().filter(|e| !self.stacked && usable(e.0) && usable(e.1));
             ends.push(self.draw_error(c, beside(i) + thick / 2.0, error, scale));
@@ -261,7 +261,7 @@ impl BarPlot {
             let Some((v, at)) = value.and_then(|v| Some((v, scale.at(v)?))) else { continue };
             let tip = format!("{name}\n{}", self.axis.join(&fixed(v, self.decimals)));
             let beside = edge - OTHER_APART * i as f64;
-            c.series("o", OTHERS, false, &marker(FIRST_OTHER + i, beside, at, 4.0), Some(&tip));
+            c.series("o", OTHERS, 0, &marker(FIRST_OTHER + i, beside, at, 4.0), Some(&tip));
         }
     }
 
@@ -340,13 +340,7 @@ impl BarPlot {
         for (i, name) in self.categories.iter().enumerate() {
             let from = area.left + slot * i as f64;
             self.draw_category(c, i, from, slot, &scale);
-            let wrapped = wrap(name, SIZE, slot - 6.0);
-            lines = lines.max(wrapped.len().min(2));
-            for (n, line) in wrapped.iter().take(2).enumerate() {
-                let line = ellipsis(line, SIZE, slot - 4.0);
-                let y = area.bottom + 18.0 + 15.0 * n as f64;
-                c.text(Ink::Key, from + slot / 2.0, y, Anchor::Middle, &line);
-            }
+            lines = lines.max(slot_name(c, area, from, slot, name));
         }
         let zero = scale.at(0.0).unwrap_or(area.bottom);
         c.rules("axis", &[(area.left, zero, area.right, zero)]);

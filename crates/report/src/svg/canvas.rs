@@ -27,6 +27,9 @@ pub(super) enum Ink {
     Over,
 }
 
+/// How lines without marks are dashed, so that they differ on grey paper as well; the first is whole.
+pub(super) const DASHES: [&str; 4] = ["", "6 4", "2 3", "10 3 2 3"];
+
 /// A growing SVG body.
 #[derive(Default)]
 pub(super) struct Canvas {
@@ -86,8 +89,8 @@ height=\"{}\"><title>{}</title></rect>",
         );
     }
     /// A path in a series' colour. `kind` is one of the style sheet's letters: l line, b band, e error bars, f bar,
-    /// p point, o outline of a point.
-    pub(super) fn series(&mut self, kind: &str, color: usize, dashed: bool, d: &str, title: Option<&str>) {
+    /// p point, o outline of a point. `dash` is one of [`DASHES`].
+    pub(super) fn series(&mut self, kind: &str, color: usize, dash: usize, d: &str, title: Option<&str>) {
         if d.is_empty() {
             return;
         }
@@ -99,12 +102,29 @@ height=\"{}\"><title>{}</title></rect>",
             "e" => format!("fill=\"none\" stroke=\"{rgb}\" stroke-width=\"1.25\""),
             _ => format!("fill=\"none\" stroke=\"{rgb}\" stroke-width=\"1.75\""),
         };
-        let dash = if dashed { " stroke-dasharray=\"6 4\"" } else { "" };
+        let dash = match DASHES.get(dash % DASHES.len()) {
+            None | Some(&"") => String::new(),
+            Some(pattern) => format!(" stroke-dasharray=\"{pattern}\""),
+        };
         let _ = write!(self.out, "<path class=\"{kind} c{i}\" {style}{dash} d=\"{d}\"");
         let _ = match title {
             Some(t) => writeln!(self.out, "><title>{}</title></path>", escape(t)),
             None => writeln!(self.out, "/>"),
         };
+    }
+}
+
+impl Canvas {
+    /// An area with an outline in a series' colour, filled by a part of it: how much tells several apart without colours.
+    pub(super) fn filled(&mut self, color: usize, fill: f64, d: &str, title: Option<&str>) {
+        let (i, rgb) = series_color(color);
+        let tip = title.map_or(String::new(), |t| format!("<title>{}</title>", escape(t)));
+        // The style sheet fills bars whole; what is said at the element itself wins.
+        let _ = writeln!(
+            self.out,
+            "<path class=\"f c{i}\" fill=\"{rgb}\" fill-opacity=\"{fill}\" style=\"fill-opacity:{fill}\" d=\"{d}\">{tip}</path>"
+        );
+        self.series("e", color, 0, d, None);
     }
 }
 

@@ -13,16 +13,21 @@ pub(super) const EDGE: f64 = 2.0;
 pub(super) const NAME_GAP: f64 = 12.0;
 
 /// How a series shows in the legend.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) enum Glyph {
     Line {
-        dashed: bool,
+        /// One of the patterns.
+        dash: usize,
         dots: bool,
     },
     Point {
         hollow: bool,
     },
     Area,
+    /// A box that is filled by so much.
+    Box {
+        fill: f64,
+    },
     /// A mark of others at a bar.
     Other(usize),
 }
@@ -86,17 +91,18 @@ pub(super) fn head(c: &mut Canvas, width: f64, title: &str, note: &str, keys: &[
 
 fn glyph(c: &mut Canvas, key: &Key, x: f64, y: f64) {
     match key.glyph {
-        Glyph::Line { dashed, dots } => {
-            c.series("l", key.color, dashed, &format!("M{} {}h18", px(x), px(y)), None);
+        Glyph::Line { dash, dots } => {
+            c.series("l", key.color, dash, &format!("M{} {}h18", px(x), px(y)), None);
             if dots {
-                c.series("p", key.color, false, &marker(key.color, x + 9.0, y, 3.6), None);
+                c.series("p", key.color, 0, &marker(key.color, x + 9.0, y, 3.6), None);
             }
         }
         Glyph::Point { hollow } => {
-            c.series(if hollow { "o" } else { "p" }, key.color, false, &marker(key.color, x + 11.0, y, 4.0), None);
+            c.series(if hollow { "o" } else { "p" }, key.color, 0, &marker(key.color, x + 11.0, y, 4.0), None);
         }
-        Glyph::Other(shape) => c.series("o", key.color, false, &marker(shape, x + 11.0, y, 4.0), None),
-        Glyph::Area => c.series("f", key.color, false, &format!("M{} {}h12v10h-12z", px(x + 5.0), px(y - 5.0)), None),
+        Glyph::Other(shape) => c.series("o", key.color, 0, &marker(shape, x + 11.0, y, 4.0), None),
+        Glyph::Box { fill } => c.filled(key.color, fill, &format!("M{} {}h14v10h-14z", px(x + 4.0), px(y - 5.0)), None),
+        Glyph::Area => c.series("f", key.color, 0, &format!("M{} {}h12v10h-12z", px(x + 5.0), px(y - 5.0)), None),
     }
 }
 
@@ -138,12 +144,30 @@ pub(super) fn horizontal_axis(c: &mut Canvas, area: Area, axis: &Axis, scale: &S
     c.text_if((area.left + area.right) / 2.0, area.bottom + 38.0, Anchor::Middle, &axis.label());
 }
 
+/// Writes the name of a category below its slot, in two lines at most; returns how many there are.
+pub(super) fn slot_name(c: &mut Canvas, area: Area, from: f64, slot: f64, name: &str) -> usize {
+    let wrapped = wrap(name, SIZE, slot - 6.0);
+    for (n, line) in wrapped.iter().take(2).enumerate() {
+        let line = ellipsis(line, SIZE, slot - 4.0);
+        c.text(Ink::Key, from + slot / 2.0, area.bottom + 18.0 + 15.0 * n as f64, Anchor::Middle, &line);
+    }
+    wrapped.len().min(2)
+}
+
 /// Height of the labels below the area.
 pub(super) fn below(axis: &Axis) -> f64 {
     if axis.label().is_empty() { 26.0 } else { 46.0 }
 }
 
 impl Canvas {
+    /// Begins a part of which nothing is seen outside of the area; what is returned ends it.
+    pub(super) fn clip(&mut self, area: Area) -> &'static str {
+        let (l, t, w, h) = (px(area.left), px(area.top), px(area.width()), px(area.height()));
+        self.raw(&format!(
+            "<svg x=\"{l}\" y=\"{t}\" width=\"{w}\" height=\"{h}\" viewBox=\"{l} {t} {w} {h}\" overflow=\"hidden\">\n"
+        ));
+        "</svg>\n"
+    }
     /// Soft text, unless it is empty.
     pub(super) fn text_if(&mut self, x: f64, y: f64, anchor: Anchor, text: &str) {
         if !text.is_empty() {

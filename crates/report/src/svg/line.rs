@@ -5,7 +5,7 @@ use super::axis::{Axis, Scale, extent};
 use super::canvas::{Anchor, Canvas, Ink};
 use super::frame::{Area, EDGE, Glyph, Key, SIZE, below, head, horizontal_axis, left_margin, vertical_axis};
 use super::{Drawing, Plot, WIDTH, hover, marks, usable};
-use crate::text::{px, text_width};
+use crate::text::text_width;
 
 /// How the points of a series are joined.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -24,7 +24,8 @@ pub(super) struct Series {
     pub(super) name: String,
     pub(super) color: usize,
     pub(super) join: Join,
-    pub(super) dashed: bool,
+    /// Pattern of its line; 0 is a whole one.
+    pub(super) dash: usize,
     pub(super) dots: bool,
     /// Its points are outlines.
     pub(super) hollow: bool,
@@ -95,6 +96,30 @@ impl LinePlot {
         self.y.range = Some((lo, hi));
         self
     }
+    /// Fixes one end of the horizontal axis or both; the other is found from the data. What lies outside is cut off.
+    #[must_use]
+    pub fn x_ends(mut self, lo: Option<f64>, hi: Option<f64>) -> Self {
+        self.x.ends = (lo, hi);
+        self
+    }
+    /// Fixes one end of the vertical axis or both; the other is found from the data. What lies outside is cut off.
+    #[must_use]
+    pub fn y_ends(mut self, lo: Option<f64>, hi: Option<f64>) -> Self {
+        self.y.ends = (lo, hi);
+        self
+    }
+    /// Values that have to lie on the horizontal axis beside those that are drawn: what plots side by side share.
+    #[must_use]
+    pub fn x_cover(mut self, lo: f64, hi: f64) -> Self {
+        self.x.cover = Some((lo, hi));
+        self
+    }
+    /// As [`x_cover`](Self::x_cover), of the vertical axis.
+    #[must_use]
+    pub fn y_cover(mut self, lo: f64, hi: f64) -> Self {
+        self.y.cover = Some((lo, hi));
+        self
+    }
     /// Lets the vertical axis start near the smallest value instead of at zero.
     #[must_use]
     pub fn fit_y(mut self) -> Self {
@@ -105,6 +130,12 @@ impl LinePlot {
     #[must_use]
     pub fn log_x(mut self) -> Self {
         self.x.log = true;
+        self
+    }
+    /// Powers of two are the round values of a logarithmic horizontal axis: sizes in KB.
+    #[must_use]
+    pub fn binary_x(mut self) -> Self {
+        self.x.binary = true;
         self
     }
     /// Makes the vertical axis logarithmic; values that are not positive are gaps.
@@ -135,9 +166,9 @@ impl LinePlot {
     #[must_use]
     pub fn series(mut self, name: impl Into<String>, points: impl AsRef<[(f64, f64)]>) -> Self {
         let color = self.series.len();
-        let dashed = color >= crate::style::PALETTE.len();
+        let dash = usize::from(color >= crate::style::PALETTE.len());
         let points = points.as_ref().to_vec();
-        self.series.push(Series { name: name.into(), color, dashed, points, ..Series::default() });
+        self.series.push(Series { name: name.into(), color, dash, points, ..Series::default() });
         self
     }
     /// Adds points that are not joined.
@@ -153,7 +184,13 @@ impl LinePlot {
     /// The line is dashed.
     #[must_use]
     pub fn dashed(self) -> Self {
-        self.last(|s| s.dashed = true)
+        self.last(|s| s.dash = 1)
+    }
+    /// The line has pattern number `n` of four, of which 0 is a whole line: for lines that carry no marks and must
+    /// differ without colours.
+    #[must_use]
+    pub fn dash(self, n: usize) -> Self {
+        self.last(|s| s.dash = n)
     }
     /// Each point of the line carries a mark.
     #[must_use]
@@ -214,6 +251,8 @@ impl LinePlot {
         if scattered && !self.x.log {
             // Room for points that would lie on the edge.
             data = data.map(|(a, b)| (a - (b - a) * 0.03, b + (b - a) * 0.03));
+        } else if scattered {
+            data = data.map(|(a, b)| (a / (b / a).powf(0.03), b * (b / a).powf(0.03)));
         }
         Scale::new(&self.x, data, false, (self.width / 80.0) as usize)
     }
@@ -235,7 +274,7 @@ impl LinePlot {
     fn keys(&self) -> Vec<Key> {
         let glyph = |s: &Series| match s.join {
             Join::Points => Glyph::Point { hollow: s.hollow },
-            _ => Glyph::Line { dashed: s.dashed, dots: s.dots },
+            _ => Glyph::Line { dash: s.dash, dots: s.dots },
         };
         self.series.iter().map(|s| Key { name: s.name.clone(), color: s.color, glyph: glyph(s) }).collect()
     }
@@ -267,19 +306,11 @@ impl Plot for LinePlot {
         self.notes.draw_spans(&mut c, area, &x);
         vertical_axis(&mut c, area, &self.y, &y);
         horizontal_axis(&mut c, area, &self.x, &x, self.x.log);
-        let clip = self.must_clip(&x, &y);
-        if clip {
-            let (l, t, w, h) = (px(area.left), px(area.top), px(area.width()), px(area.height()));
-            c.raw(&format!(
-                "<svg x=\"{l}\" y=\"{t}\" width=\"{w}\" height=\"{h}\" viewBox=\"{l} {t} {w} {h}\" overflow=\"hidden\">\n"
-            ));
-        }
+        let clip_end = if self.must_clip(&x, &y) { c.clip(area) } else { "" };
         let drawn = marks::draw(&mut c, &self.series, &x, &y);
         hover::draw(&mut c, area, &self.series, (&self.x, &x), (&self.y, &y), &self.notes);
         marks::draw_points(&mut c, &self.series, (&self.x, &x), (&self.y, &y));
-        if clip {
-            c.raw("</svg>\n");
-        }
+        c.raw(clip_end);
         if !drawn {
             let middle = (area.top + area.bottom) / 2.0;
             c.text(Ink::Soft, (area.left + area.right) / 2.0, middle, Anchor::Middle, "no data");

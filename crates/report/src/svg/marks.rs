@@ -14,7 +14,7 @@ const MOST_TITLES: usize = 1_500;
 /// Draws bands, lines and error bars; false when no series has anything to show.
 pub(super) fn draw(c: &mut Canvas, series: &[Series], x: &Scale, y: &Scale) -> bool {
     for s in series.iter().filter(|s| !s.band.is_empty()) {
-        c.series("b", s.color, false, &band(s, x, y), None);
+        c.series("b", s.color, 0, &band(s, x, y), None);
     }
     let mut any = false;
     for s in series {
@@ -22,9 +22,9 @@ pub(super) fn draw(c: &mut Canvas, series: &[Series], x: &Scale, y: &Scale) -> b
         any |= !runs.is_empty();
         if s.join != Join::Points {
             let d: String = runs.iter().map(|run| line(&thin(run), s.join == Join::Steps)).collect();
-            c.series("l", s.color, s.dashed, &d, None);
+            c.series("l", s.color, s.dash, &d, None);
         }
-        c.series("e", s.color, false, &errors(s, x, y), None);
+        c.series("e", s.color, 0, &errors(s, x, y), None);
     }
     any
 }
@@ -67,7 +67,8 @@ fn band(s: &Series, x: &Scale, y: &Scale) -> String {
         .iter()
         .zip(&s.band)
         .map(|(p, b)| {
-            Some((x.at(p.0)?, y.at(b.0.min(b.1))?, y.at(b.0.max(b.1))?)).filter(|_| !b.0.is_nan() && !b.1.is_nan())
+            Some((x.at(p.0)?, y.at_or_below(b.0.min(b.1))?, y.at(b.0.max(b.1))?))
+                .filter(|_| !b.0.is_nan() && !b.1.is_nan())
         })
         .collect();
     for run in ends.split(Option::is_none) {
@@ -96,11 +97,19 @@ fn band(s: &Series, x: &Scale, y: &Scale) -> String {
 fn errors(s: &Series, x: &Scale, y: &Scale) -> String {
     let mut d = String::new();
     for (p, e) in s.points.iter().zip(&s.errors) {
-        if let (Some(px_x), Some(low), Some(high)) = (x.at(p.0), y.at(e.0), y.at(e.1)) {
-            d.push_str(&whisker(px_x, low, high));
+        if let (Some(px_x), Some(low), Some(high)) = (x.at(p.0), y.at_or_below(e.0), y.at(e.1)) {
+            // One that reaches below the axis has no end to be capped there.
+            let open = y.at(e.0).is_none();
+            d.push_str(&if open { half_whisker(px_x, low, high) } else { whisker(px_x, low, high) });
         }
     }
     d
+}
+
+/// A vertical bar with a cap at its second end alone.
+pub(super) fn half_whisker(x: f64, from: f64, to: f64) -> String {
+    let (left, mid, from, to) = (px(x - 3.5), px(x), px(from), px(to));
+    format!("M{mid} {from}V{to}M{left} {to}h7")
 }
 
 /// A vertical bar with caps.
@@ -131,9 +140,9 @@ pub(super) fn draw_points(c: &mut Canvas, series: &[Series], x: (&Axis, &Scale),
                 }
                 continue;
             }
-            c.series(kind, s.color, false, &outline, Some(&title(s, i, *p, x.0, y.0)));
+            c.series(kind, s.color, 0, &outline, Some(&title(s, i, *p, x.0, y.0)));
         }
-        c.series(kind, s.color, false, &all, None);
+        c.series(kind, s.color, 0, &all, None);
     }
 }
 
@@ -201,6 +210,10 @@ mod tests {
         let mut s = series(&[(1.0, 1.0), (2.0, 1.0)]);
         s.errors = vec![(0.0, 2.0), (f64::NAN, 2.0)];
         assert_eq!(errors(&s, &x, &y), "M10 40V20M6.5 40h7M6.5 20h7");
+        let axis = Axis { log: true, ..Axis::default() };
+        let log = Scale::new(&axis, Some((1.0, 100.0)), false, 5).onto(40.0, 0.0);
+        s.errors = vec![(-3.0, 10.0), (1.0, 10.0)];
+        assert_eq!(errors(&s, &x, &log), "M10 40V20M6.5 20h7M20 40V20M16.5 40h7M16.5 20h7");
     }
 
     #[test]

@@ -6,14 +6,18 @@
 mod annotate;
 mod axis;
 mod bars;
+mod boxes;
 mod canvas;
 mod frame;
+mod heat;
 mod hover;
 mod line;
 mod marks;
 mod thin;
 
 pub use bars::BarPlot;
+pub use boxes::{BoxPlot, BoxStats};
+pub use heat::HeatMap;
 pub use line::LinePlot;
 
 use crate::style::{PAPER, PLOT, VARIABLES};

@@ -333,12 +333,20 @@ impl Association {
 
     /// Settles a chunk and takes its copies off their paths.
     fn take_off_flight(&mut self, now: Instant, tsn: u64, len: u64) -> Arrived {
-        if let Some(copy) = self.sender.board.get(tsn).and_then(|c| c.copies.single()) {
+        let chunk = self.sender.board.get(tsn);
+        let by_reports = chunk.is_some_and(|c| c.fast_retransmitted && !c.timed_out);
+        if let Some(copy) = chunk.and_then(|c| c.copies.single()) {
             self.sender.board.settle_whose_copies_are_known(tsn, ChunkState::Acked);
+            let latest = Some(copy).filter(|c| self.can_be_meant(now, c));
             if let Some(p) = self.paths.get_mut(copy.path.index()) {
                 p.take_off(copy.tx_seq, len, false);
+                match latest {
+                    Some(_) => p.progress.arrive_in_turn(now, copy.tx_seq),
+                    // Reports condemned it that came before it did; a timer may have been too quick.
+                    None if by_reports => p.progress.arrive_late(now),
+                    None => {}
+                }
             }
-            let latest = Some(copy).filter(|c| self.can_be_meant(now, c));
             return Arrived { credited: Some(copy), latest, copies: 1, on_one_path: true };
         }
         let copies = self.sender.board.settle(tsn, ChunkState::Acked);

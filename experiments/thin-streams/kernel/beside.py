@@ -1,0 +1,142 @@
+#!/usr/bin/env python3
+"""The lab beside a Linux kernel: delays of messages over SCTP and TCP at the 24 points of streams.toml.
+
+    beside.py [--program anabranch] [--out results/kernel] [--messages 3000] [--seeds 10] [--quick]
+
+Both send as many messages, with losses of their own. The means have to agree within 5 %, the 99th percentiles within 10 %,
+and the 95 % interval of the difference has to be as narrow; what differs, or stays open because the interval is wider, is
+in explained.csv with its cause, or the exit code is 1. It is 1 too where a line there is not needed any more. --quick has
+one point of each sender and asks only that none surely differs.
+"""
+
+import argparse
+import csv
+import subprocess
+import sys
+from pathlib import Path
+
+import measure
+
+HERE = Path(__file__).resolve().parent
+SCENARIO = HERE / "streams.toml"
+KEYS = ["sender", "rtt", "loss", "interval"]
+INTERVALS = {"50ms": 0.05, "100ms": 0.1, "250ms": 0.25, "1000ms": 1.0}
+TOLERANCES = {"game.message-delay": 5.0, "game.message-delay-p99": 10.0}
+QUICK = {"rtt": ["100ms"], "loss": ["5%"], "interval": ["250ms"]}
+# What is measured begins here.
+BEFORE = 60
+
+
+def arguments():
+    a = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    a.add_argument("--program", default="target/release/anabranch")
+    a.add_argument("--out", type=Path, default=Path("results/kernel"))
+    a.add_argument("--programs", type=Path, default=Path("target/kernel-streams"), help="where what the kernel runs is built")
+    a.add_argument("--messages", type=int, default=3000)
+    a.add_argument("--seeds", type=int, default=10)
+    a.add_argument("--quick", action="store_true")
+    return a.parse_args()
+
+
+def run_both(o, interval):
+    """Rows of the lab and of the kernel; None where there is no kernel."""
+    points = ["--points", f"interval={interval}"]
+    for key, values in QUICK.items():
+        points += [f"--points={key}={v}" for v in values if o.quick and key != "interval"]
+    lab, kernel = o.out / f"lab-{interval}", o.out / f"kernel-{interval}"
+    duration = BEFORE + round(o.messages * INTERVALS[interval])
+    subprocess.run([o.program, "lab", "run", SCENARIO, *points, "--seeds", str(o.seeds), "--set", f"duration={duration}s",
+                    "--out", lab], check=True, stdout=subprocess.DEVNULL)
+    done = subprocess.run([sys.executable, HERE / "run.py", lab / "manifest.json", "kernel", *points, "--seeds", str(o.seeds),
+                           "--messages", str(o.messages), "--out", kernel, "--programs", o.programs], stdout=subprocess.PIPE, text=True)
+    print(done.stdout, end="", flush=True)
+    if done.returncode:
+        sys.exit(done.returncode)
+    return None if "SKIPPED" in done.stdout else (rows(lab), rows(kernel))
+
+
+def rows(folder):
+    with open(folder / "results.csv", newline="") as f:
+        return list(csv.DictReader(f))
+
+
+def by_point(some, metric):
+    out = {}
+    for row in some:
+        out.setdefault(tuple(row[key] for key in KEYS), []).append(float(row[metric]))
+    return {point: measure.interval(values) for point, values in out.items()}
+
+
+def difference(lab, kernel):
+    """The lab's value beyond the kernel's in per cent, and half its interval."""
+    (ours, our_half), (theirs, their_half) = lab, kernel
+    ratio = ours / theirs
+    half = ratio * (((our_half or 0) / ours) ** 2 + ((their_half or 0) / theirs) ** 2) ** 0.5
+    return (ratio - 1) * 100, half * 100
+
+
+def verdict(apart, half, tolerance):
+    if abs(apart) <= tolerance:
+        return "agrees" if half <= tolerance else "open"
+    return "differs" if half <= tolerance or abs(apart) - half > tolerance else "open"
+
+
+class Explained:
+    """What is known not to agree; a `*` in place of a value is for all. The first line that fits counts."""
+
+    def __init__(self, name):
+        with open(name, newline="") as f:
+            columns = (*KEYS, "metric", "verdict")
+            self.rows = [(tuple(row[key] for key in columns), row["cause"]) for row in csv.DictReader(f)]
+        self.needed = set()
+
+    def cause(self, point, says):
+        for i, (pattern, cause) in enumerate(self.rows):
+            if says != "agrees" and all(p in ("*", value) for p, value in zip(pattern, (*point, says))):
+                self.needed.add(i)
+                return cause
+        return None
+
+    def not_needed(self):
+        return [" ".join(pattern) for i, (pattern, _) in enumerate(self.rows) if i not in self.needed]
+
+
+def table(o, interval, both, known):
+    """Prints the lines of an interval; how often each verdict came, and what is not explained."""
+    counts, bad = {"agrees": 0, "differs": 0, "open": 0}, []
+    for metric, tolerance in TOLERANCES.items():
+        lab, kernel = (by_point(some, metric) for some in both)
+        name = "p99" if metric.endswith("p99") else "mean"
+        for point in sorted(kernel, key=lambda p: (p[0], int(p[1][:-2]), p[2])):
+            apart, half = difference(lab[point], kernel[point])
+            says = verdict(apart, half, tolerance)
+            cause = known.cause((*point, name), says)
+            counts[says] += 1
+            shown = [f"{mean * 1e3:.1f} ±{(h or 0) * 1e3:.1f}" for mean, h in (lab[point], kernel[point])]
+            why = f": {cause}" if cause else ""
+            print(f"{point[0]:<10}{point[1]:>6}{point[2]:>5}{interval:>9}{name:>7}{shown[0]:>18}{shown[1]:>18}"
+                  f"{apart:>8.1f} ±{half:<5.1f}  {says}{why}", flush=True)
+            if says != "agrees" and not cause and not (o.quick and says == "open"):
+                bad.append(f"{' '.join(point)} {name}: {says}, and explained.csv does not say why")
+    return counts, bad
+
+
+def main():
+    o = arguments()
+    known, bad, counts = Explained(HERE / "explained.csv"), [], {}
+    print(f"{'sender':<10}{'rtt':>6}{'loss':>5}{'interval':>9}{'metric':>7}{'lab, ms':>18}{'kernel, ms':>18}{'apart, %':>15}  verdict")
+    for interval in QUICK["interval"] if o.quick else INTERVALS:
+        both = run_both(o, interval)
+        if both is None:
+            return 0
+        some, more = table(o, interval, both, known)
+        counts = {word: counts.get(word, 0) + n for word, n in some.items()}
+        bad += more
+    if not o.quick:
+        bad += [f"{pattern}: explained.csv says why it would not agree, and it does" for pattern in known.not_needed()]
+    print(", ".join(f"{n} {word}" for word, n in counts.items()))
+    print("".join(f"{line}\n" for line in bad), end="")
+    return 1 if bad else 0
+
+
+sys.exit(main())

@@ -1,0 +1,89 @@
+"""From a scenario's resolved parameters to what a Linux kernel is asked to do."""
+
+import re
+
+
+class NotInKernel(Exception):
+    """What a scenario asks for that a Linux kernel does not have."""
+
+
+def points(manifest, scenario):
+    """The points of a scenario: values of its sweep keys, and every parameter by name."""
+    of = next(s for s in manifest["scenarios"] if s["name"] == scenario)
+    return [key for key, _ in of["keys"]], [(p["values"], {**of["resolved"], **p["changes"]}) for p in of["points"]]
+
+
+def parameters(policy):
+    """`name:a=1,b=2` as name and table."""
+    name, _, rest = policy.partition(":")
+    return name, dict(pair.split("=") for pair in rest.split(",") if pair)
+
+
+def only(what, there, *allowed):
+    if there not in allowed:
+        raise NotInKernel(f"{what} {there}")
+
+
+def stream(values):
+    """The one flow of a point as words for messages.c, and its link; raises NotInKernel."""
+    flows = {m[1] for key in values if (m := re.match(r"flow\.([^.]+)\.transport$", key))}
+    if len(flows) != 1:
+        raise NotInKernel(f"{len(flows)} flows")
+    name = flows.pop()
+    flow = {key.removeprefix(f"flow.{name}."): v for key, v in values.items() if key.startswith(f"flow.{name}.")}
+    traffic = flow["traffic"]
+    only("traffic", traffic["kind"], "cbr")
+    link = {}
+    for way in ("up", "down"):
+        of = {key.removeprefix(f"topology.path1.{way}."): v for key, v in values.items() if f".path1.{way}." in key}
+        only("loss", of["loss"]["kind"], "none", "random")
+        only("jitter", of["jitter"], 0.0)
+        link[way] = {"delay": of["delay"], "rate": of["rate"], "loss": of["loss"].get("p", 0.0), "limit": of["limit-packets"]}
+    words = {
+        "size": traffic["size"],
+        "interval": round(traffic["size"] * 8 / traffic["rate"] * 1e9),
+        "transport": flow["transport"],
+    }
+    (sctp if flow["transport"] == "sctp" else tcp)(flow, words)
+    return {"flow": name, "words": words, "link": link, "duration": values["duration"], "from": values.get("measure-from") or 0.0}
+
+
+def sctp(flow, words):
+    """Linux's socket options for SCTP. Of the profile lksctp everything else is the kernel's own."""
+    timer, of = parameters(flow["timer"])
+    only("timer", timer, "rfc9260", "thin")
+    only("clock of", of["tick"], "0", "10")
+    only("karn", of["karn"], "1")
+    if timer == "thin":
+        # The lower floor alone: SCTP_RTOINFO has it for all streams, the timer for thin ones.
+        only("reset", of["reset"], "standard")
+        only("linear", of["linear"], "0")
+    words["rto_min"], words["rto_initial"], words["rto_max"] = of["rto_min"], of["rto_initial"], of["rto_max"]
+    acknowledge, of = parameters(flow["acknowledge"])
+    only("acknowledge", acknowledge, "rfc9260", "immediate")
+    if acknowledge == "immediate":
+        words["sack_every"] = 1
+    else:
+        words["sack_every"], words["sack_delay"] = of["every"], round(flow["sack-delay"] * 1000)
+    only("profile", flow["profile"], "lksctp")
+    only("retransmission order", flow["retransmission-order"], "tsn", "bundle_outstanding")
+    only("loss threshold", flow["loss-threshold"].partition(":")[0], "three")
+    only("nagle", flow["nagle"], "off")
+    only("redundancy", flow["redundancy"], "none")
+    # Old kernels and the standard have no potentially failed paths (RFC 7829); new ones do by default, and a lost HEARTBEAT
+    # on such a path keeps the time-out of a stream at what it was backed off to.
+    only("path state", flow["path-state"].partition(":")[0], "rfc9260", "potentially_failed")
+    words["set"] = [] if flow["path-state"].startswith("potentially_failed") else ["sctp/pf_enable=0"]
+
+
+def tcp(flow, words):
+    """Linux's TCP with RACK, tail loss probes and the rest; or, for NewReno, with all of that switched off."""
+    words["congestion"] = flow["congestion"]
+    only("nagle", flow["nagle"], False)
+    only("recovery", flow["recovery"], "rack", "newreno")
+    settings = []
+    if flow["recovery"] == "newreno":
+        settings = ["tcp_sack=0", "tcp_recovery=0", "tcp_early_retrans=0", "tcp_frto=0"]
+    elif not flow.get("tail-probe", True):
+        settings = ["tcp_early_retrans=0"]
+    words["set"] = [f"ipv4/{s}" for s in settings]
