@@ -105,7 +105,7 @@ impl Emulated {
 fn seen_outside(of: &Of) -> bool {
     let metric = match of {
         Of::Flow(_, metric) => metric,
-        Of::Link(..) => return false,
+        Of::Link(..) | Of::Drawn(_) => return false,
         Of::Derived(d) => return d.parts().all(|part| seen_outside(&part.of)),
     };
     match metric {

@@ -1,6 +1,6 @@
 //! A folder of results: `manifest.json` says what was run, `results.csv` has every run.
 
-use super::resolved::{Resolved, changes, resolved};
+use super::resolved::{Resolved, changes, resolved_point};
 use crate::experiment::Experiment;
 use crate::metrics::Fingerprint;
 use crate::report::About;
@@ -101,7 +101,7 @@ impl ScenarioRun {
         let points = s.points()?;
         let metrics = s.measures.iter().map(|m| Metric { name: m.name.clone(), unit: m.unit.to_string() }).collect();
         let wrong = |what| ScenarioError { file: s.file().to_owned(), line: None, what };
-        let all = |p: &Point| resolved(&p.plan).map_err(wrong);
+        let all = |p: &Point| resolved_point(p).map_err(wrong);
         let first = points.first().map(all).transpose()?.unwrap_or_default();
         let run = |p: &Point| Ok(PointRun { values: p.values.clone(), changes: changes(&first, &all(p)?) });
         Ok(ScenarioRun {

@@ -47,6 +47,7 @@ impl<'s> Measured<'s> {
         match &m.of {
             Of::Flow(group, of) => within.flow(group, *of),
             Of::Link(cable, of) => within.link(cable, *of),
+            Of::Drawn(key) => self.plan.drawn.iter().find(|d| d.key == *key).map(|d| d.value),
             Of::Derived(d) => d.value(&|part| self.value(part)),
         }
     }

@@ -37,7 +37,7 @@ mod tests;
 pub use all_runs::{Failure, Options, Shard, run_all};
 pub use emulated::{Emulated, EmulatedPath};
 pub use journal::{Journal, JournalError};
-pub use resolved::{Resolved, resolved};
+pub use resolved::{Resolved, resolved, resolved_point};
 pub use single_run::{RunError, run_one};
 pub use stale_results::StaleResults;
 pub use traced::{TraceNames, TracedError, run_traced, run_traced_as};

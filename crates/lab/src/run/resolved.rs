@@ -3,7 +3,7 @@
 use super::models::{self, rate, time};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
-use crate::scenario::{Flow, Plan, Playout, Sctp, Transport};
+use crate::scenario::{Flow, Plan, Playout, Point, Sctp, Transport};
 use anabranch_engine::AssocConfig;
 use anabranch_media::HEADER_LEN;
 use anabranch_policy::registry::Hook;
@@ -23,7 +23,8 @@ pub type Resolved = BTreeMap<String, Value>;
 /// # Errors
 /// A limit that cannot be, which a plan that was read has not.
 pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
-    let Plan { topology, flows, duration, windows, bin, events, measures: _, series: _, distributions: _ } = plan;
+    let Plan { topology, flows, duration, windows, bin, events, measures: _, series: _, distributions: _, drawn: _ } =
+        plan;
     let mut all = Resolved::new();
     let mut top = Below { prefix: String::new(), all: &mut all };
     top.put("duration", time(*duration));
@@ -45,6 +46,39 @@ pub fn resolved(plan: &Plan) -> Result<Resolved, String> {
         of_group(&mut top, group)?;
     }
     Ok(all)
+}
+
+/// All parameters at a point. What is drawn for each seed, and what follows from that, is an object of the kind
+/// `per-seed` with the lowest and the highest value.
+///
+/// # Errors
+/// As [`resolved`].
+pub fn resolved_point(point: &Point) -> Result<Resolved, String> {
+    let Some(extremes) = point.extremes().map_err(|e| e.to_string())? else { return resolved(&point.plan) };
+    let [low, mut high] = [resolved(&extremes[0])?, resolved(&extremes[1])?];
+    let both = |(key, from): (String, Value)| {
+        let until = high.remove(&key).unwrap_or_default();
+        (key, per_seed(from, until))
+    };
+    Ok(low.into_iter().map(both).collect())
+}
+
+/// One value where both ends have the same; of objects and lists of one form whatever differs inside.
+fn per_seed(from: Value, until: Value) -> Value {
+    match (from, until) {
+        (from, until) if from == until => from,
+        (Value::Object(from), Value::Object(mut until)) if from.keys().eq(until.keys()) => {
+            let one = |(key, value): (String, Value)| {
+                let until = until.remove(&key).unwrap_or_default();
+                (key, per_seed(value, until))
+            };
+            from.into_iter().map(one).collect()
+        }
+        (Value::Array(from), Value::Array(until)) if from.len() == until.len() => {
+            from.into_iter().zip(until).map(|(from, until)| per_seed(from, until)).collect()
+        }
+        (from, until) => serde_json::json!({ "kind": "per-seed", "from": from, "to": until }),
+    }
 }
 
 /// What differs at a point from the first one; null for what it does not have.

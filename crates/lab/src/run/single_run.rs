@@ -41,7 +41,7 @@ pub(super) fn run_prepared<T>(
     seed: u64,
     prepare: impl FnOnce(&mut Scene) -> T,
 ) -> Result<(Row, T, Beside), RunError> {
-    let plan = &point.plan;
+    let plan = &*point.of_seed(seed).map_err(|e| RunError(e.to_string()))?;
     let mut scene = scene(plan, seed)?;
     let made = prepare(&mut scene);
     let (samples, snapshots) = Samples::of_a_run(plan, &mut scene);

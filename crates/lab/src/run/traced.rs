@@ -53,11 +53,12 @@ pub fn run_traced_as(
     let names: Vec<String> = scenario.keys().into_iter().map(|k| k.0).collect();
     let words: Vec<String> = names.iter().zip(&point.values).map(|(k, v)| format!("{k} {v}")).collect();
     let about = TracedRun { scenario: scenario.name.clone(), point: words.join(", "), seed };
+    let plan = point.of_seed(seed).map_err(|e| RunError(e.to_string()))?;
     let (row, tracer, _) = run_prepared(point, seed, |scene| {
-        let flows = point.plan.flows.iter().zip(&scene.flows).map(|(f, live)| flow(f, live, scene)).collect();
-        let tracer = Tracer::create(dir, &stem, outputs, &point.plan.topology, &about, flows);
+        let flows = plan.flows.iter().zip(&scene.flows).map(|(f, live)| flow(f, live, scene)).collect();
+        let tracer = Tracer::create(dir, &stem, outputs, &plan.topology, &about, flows);
         if let Ok(tracer) = &tracer {
-            watch(tracer, &point.plan, scene);
+            watch(tracer, &plan, scene);
         }
         tracer
     })?;

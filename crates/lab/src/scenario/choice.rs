@@ -1,11 +1,17 @@
 //! Which runs of a scenario to make: all of them, a few, or a choice.
 
+use super::drawn::{self, Take};
 use super::names::SEEDS;
+use super::phases::Asked;
+use super::plan;
+use super::set;
 use super::sweep::{self, Quick, Sweep};
 use super::{Measure, Plan, Scenario, ScenarioError};
-use crate::document::{By, Entry, Problem};
+use crate::document::{self, By, Entry, Part, Problem};
 use crate::metrics::Fingerprint;
 use crate::results::Form;
+use std::borrow::Cow;
+use std::sync::Arc;
 use toml::Table;
 
 /// Seeds that follow each other.
@@ -72,6 +78,39 @@ pub struct Point {
     pub hash: u64,
     /// The network's keys, resolved.
     pub keys: Table,
+    /// What the plans of single seeds are made of, where they differ.
+    drawn: Option<Arc<Ranges>>,
+}
+
+/// Keys of a network of which some have ranges.
+#[derive(Debug)]
+struct Ranges {
+    network: document::Table,
+    head: document::Table,
+    asked: Asked,
+}
+
+impl Point {
+    /// What runs with this seed.
+    ///
+    /// # Errors
+    /// Values that were drawn for it do not fit each other.
+    pub fn of_seed(&self, seed: u64) -> Result<Cow<'_, Plan>, ScenarioError> {
+        let plan = self.taken(Take::OfSeed(seed)).map_err(|p| p.with(&format!(" (with seed {seed})")))?;
+        Ok(plan.map_or(Cow::Borrowed(&self.plan), Cow::Owned))
+    }
+
+    /// The plans with the lowest and the highest value of each range, if there are any.
+    pub(crate) fn extremes(&self) -> Result<Option<[Plan; 2]>, ScenarioError> {
+        Ok(self.taken(Take::Lowest)?.zip(self.taken(Take::Highest)?).map(|(low, high)| [low, high]))
+    }
+
+    fn taken(&self, values: Take) -> Result<Option<Plan>, Problem> {
+        let Some(ranges) = &self.drawn else { return Ok(None) };
+        let head = Part::new("", &ranges.head);
+        let made = plan::read(&ranges.network, values, head, (&self.plan.measures, &ranges.asked), &self.plan.series)?;
+        Ok(Some(Plan { distributions: self.plan.distributions.clone(), ..made }))
+    }
 }
 
 impl Scenario {
@@ -105,7 +144,7 @@ impl Scenario {
         for (key, node) in quick.set.iter() {
             let node = node.clone().put_by(By::Quick);
             let entry = Entry { key: node.at.clone(), node };
-            sweep::set(&mut s.base, key, &entry).map_err(|what| quick.set_part().about(key, what))?;
+            set::set(&mut s.base, key, &entry).map_err(|what| quick.set_part().about(key, what))?;
         }
         Ok(s)
     }
@@ -149,7 +188,8 @@ impl Scenario {
             let plan = self.plan(&at)?;
             let label = |(s, i): (&Sweep, &usize)| s.labels().get(*i).cloned().unwrap_or_default();
             let values = self.sweeps.iter().zip(&at).map(label).collect();
-            let keys = self.table(&at)?.plain();
+            let table = self.table(&at)?;
+            let keys = table.plain();
             let hash = hash_of(
                 &keys,
                 self.measures
@@ -158,7 +198,12 @@ impl Scenario {
                     .filter(|w| !w.is_empty())
                     .chain(self.series.iter().map(|s| s.name.as_str())),
             );
-            Ok(Point { values, plan, hash, keys })
+            let ranges = || {
+                let (network, head, asked) = (table.clone(), self.head.clone(), self.asked.clone());
+                Arc::new(Ranges { network, head, asked })
+            };
+            let drawn = drawn::any(&table).then(ranges);
+            Ok(Point { values, plan, hash, keys, drawn })
         };
         sweep::product(&self.sweeps).into_iter().map(point).collect()
     }

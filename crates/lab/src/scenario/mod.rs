@@ -5,6 +5,7 @@
 
 mod choice;
 mod derived;
+mod drawn;
 mod files;
 mod flow;
 mod links;
@@ -13,6 +14,7 @@ mod phases;
 mod plan;
 mod queue_limits;
 mod series;
+mod set;
 mod sweep;
 mod tcp_udp;
 mod topology;
@@ -23,13 +25,18 @@ mod units;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
+mod tests_of_draws;
+#[cfg(test)]
 mod tests_of_links;
 #[cfg(test)]
 mod tests_of_mistakes;
+#[cfg(test)]
+mod tests_of_sweeps;
 
 pub use crate::document::ScenarioError;
 pub use choice::{Choice, Point, Seeds};
 pub use derived::Derived;
+pub use drawn::Drawn;
 pub use flow::{Flow, LARGEST_DATAGRAM, Limits, Playout, Sctp, Transport};
 pub(crate) use names::beside;
 pub use names::of_file as check_name;
@@ -40,6 +47,7 @@ use crate::claims::Claim;
 use crate::document::{self, By, Entry, Node, Origin, Part, Problem, Table, Value};
 use crate::figures::Figure;
 use crate::reference::Reference;
+use drawn::Take;
 use phases::Asked;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -104,6 +112,9 @@ const fn ten() -> u64 {
     10
 }
 
+/// Of so many seeds at most the values that are drawn are looked at before anything runs.
+const CHECKED_SEEDS: usize = 1_000;
+
 /// Keys that a point of a sweep is made of.
 const NETWORK: [&str; 8] = ["topology", "flow", "duration", "measure-from", "measure-to", "phases", "bin", "events"];
 const HEAD: [&str; 6] = ["name", "title", "source", "seeds", "metrics", "series"];
@@ -152,7 +163,7 @@ impl Scenario {
 
     /// The keys of the network that each sweep sets.
     pub fn sets(&self) -> BTreeMap<String, Vec<String>> {
-        self.sweeps.iter().map(|s| (s.name.clone(), s.sets.all().to_vec())).collect()
+        self.sweeps.iter().map(|s| (s.name.clone(), s.sets.clone())).collect()
     }
 
     /// This scenario with a key set, as by a sweep: `flow.main.receive-buffer`, `duration`.
@@ -169,10 +180,10 @@ impl Scenario {
             let what = format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", "));
             return Err(wrong(what).into());
         }
-        if let Some(s) = self.sweeps.iter().find(|s| s.sets.all().iter().any(|k| k == key)) {
+        if let Some(s) = self.sweeps.iter().find(|s| s.sets.iter().any(|k| k == key)) {
             return Err(wrong(format!("`{key}` is swept by `{}`", s.name)).into());
         }
-        sweep::set(&mut self.base, key, &Entry { key: outside.clone(), node }).map_err(wrong)?;
+        set::set(&mut self.base, key, &Entry { key: outside.clone(), node }).map_err(wrong)?;
         // What the file measures may have no value now.
         let checked = self.check().map(drop);
         checked.map_err(|p| wrong(format!("`{key}`: {}", ScenarioError::from(p).what)).into())
@@ -203,7 +214,7 @@ impl Scenario {
                 let what = format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", "));
                 return Err(part.named(key, what));
             }
-            if let Some(s) = self.sweeps.iter().find(|s| s.sets.all().iter().any(|k| k == key)) {
+            if let Some(s) = self.sweeps.iter().find(|s| s.sets.iter().any(|k| k == key)) {
                 let what = format!("`{key}` is swept by `{}`: choose values in `sweep`", s.name);
                 return Err(part.named(key, what));
             }
@@ -223,9 +234,19 @@ impl Scenario {
         Ok(t)
     }
 
+    /// The network at a point of the sweep, with the values in the middle of ranges. All of a range must make one.
     fn plan(&self, at: &[usize]) -> Result<Plan, Problem> {
-        let made =
-            self.table(at).and_then(|t| plan::read(&t, self.head(), (&self.measures, &self.asked), &self.series));
+        let read = |t: &Table, values| plan::read(t, values, self.head(), (&self.measures, &self.asked), &self.series);
+        let made = self.table(at).and_then(|t| {
+            if drawn::any(&t) {
+                read(&t, Take::Lowest).map_err(|p| p.with(" (at the lowest value of each range)"))?;
+                read(&t, Take::Highest).map_err(|p| p.with(" (at the highest value of each range)"))?;
+                for seed in (self.first_seed..=self.all_seeds().last()).take(CHECKED_SEEDS) {
+                    read(&t, Take::OfSeed(seed)).map_err(|p| p.with(&format!(" (with seed {seed})")))?;
+                }
+            }
+            read(&t, Take::Middle)
+        });
         let made = made.map(|p| Plan { distributions: plan::distributions(&self.measures, &self.distributions), ..p });
         made.map_err(|p| {
             // A mistake at the first point is most likely one at all.
@@ -273,6 +294,18 @@ fn whole(file: &str, text: &str, others: Reader<'_>) -> Result<(Table, bool), Pr
     Ok((base, true))
 }
 
+/// What is drawn anywhere.
+fn draws(base: &Table, sweeps: &[Sweep]) -> Vec<Drawn> {
+    let steps = sweeps.iter().flat_map(|s| (0..s.values.len()).map(move |i| (s, i)));
+    let set = steps.filter_map(|(s, i)| {
+        let mut table = base.clone();
+        s.apply(&mut table, i).ok().map(|()| table)
+    });
+    // A mistake in one is found when the points are checked.
+    let all = std::iter::once(base.clone()).chain(set).filter_map(|t| drawn::take(&t, Take::Middle).ok());
+    all.flat_map(|(_, drawn)| drawn).collect()
+}
+
 fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
     let whole = Part::new("", &table);
     let known: Vec<&str> = HEAD.into_iter().chain(NETWORK).chain(REST).collect();
@@ -294,8 +327,10 @@ fn read(file: &str, table: Table) -> Result<Scenario, Problem> {
     let (claims, claims_at) = document::read_list::<Claim>(&table, "claim", "id")?;
     let (figures, figures_at) = document::read_list::<Figure>(&table, "figure", "name")?;
     let (references, references_at) = document::read_list::<Reference>(&table, "reference", "name")?;
-    let (measures, asked) = plan::measures(whole, &base, &keys.metrics)?;
-    let series = series::read(whole, &plan::groups(&base)?, &plan::cables(&base)?, &keys.series)?;
+    let groups = plan::groups(&base, &sweeps)?;
+    let draws = draws(&base, &sweeps);
+    let (measures, asked) = plan::measures(whole, &base, (&groups, &draws), &keys.metrics)?;
+    let series = series::read(whole, &groups, &plan::cables(&base)?, &keys.series)?;
     let Head { name, title, source, seeds, .. } = keys;
     names::of_file(&name).map_err(|e| whole.at("name", e))?;
     names::seeds(whole, seeds)?;

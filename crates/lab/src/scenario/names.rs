@@ -1,8 +1,9 @@
 //! Names that become columns and files, and how much may be asked for.
 
-use super::plan::Measure;
+use super::plan::{Measure, covers};
+use super::set;
 use super::sweep::Sweep;
-use crate::document::{Part, Problem};
+use crate::document::{Part, Problem, Table};
 
 /// Most seeds of a scenario, as of `--seeds`.
 pub(super) const SEEDS: u64 = 1_000_000;
@@ -24,6 +25,12 @@ pub fn of_file(name: &str) -> Result<(), String> {
         return Err(format!("`{name}` becomes the name of files: {what}"));
     }
     Ok(())
+}
+
+/// What the table of a cable calls it: one without a name is called after its ends.
+pub(super) fn cable_name(cable: &Table) -> Option<String> {
+    let ends = || Some(format!("{}-{}", cable.text("from")?, cable.text("to")?));
+    cable.text("name").map(str::to_owned).or_else(ends)
 }
 
 /// How messages name a file that another one names: from the same place as that one.
@@ -62,13 +69,13 @@ pub(super) fn of_sweeps(whole: Part<'_>, sweeps: &[Sweep], measures: &[Measure],
         if before.iter().any(|b| b.name == s.name) {
             return wrong("name", "there are two sweeps of this name");
         }
-        for key in s.sets.all() {
+        for key in &s.sets {
             if key.starts_with("flow.") && key.ends_with(".name") {
-                return wrong("sets", "the name of a flow stays: metrics go by it");
+                return Err(s.wrong_key(key, "the name of a flow stays: metrics go by it"));
             }
-            let meets = |b: &&Sweep| b.sets.all().iter().any(|k| overrules(key, k));
+            let meets = |b: &&Sweep| b.sets.iter().any(|k| overrules(key, k));
             if let Some(other) = before.iter().find(meets) {
-                return wrong("sets", &format!("`{key}` overrules what the sweep `{}` sets", other.name));
+                return Err(s.wrong_key(key, format!("`{key}` overrules what the sweep `{}` sets", other.name)));
             }
         }
     }
@@ -81,10 +88,6 @@ pub(super) fn of_sweeps(whole: Part<'_>, sweeps: &[Sweep], measures: &[Measure],
 
 /// Does what sets `key` overrule all of what was set by `before`: the same key, a table around it, a star over it?
 fn overrules(key: &str, before: &str) -> bool {
-    let (parts, all) = (key.split('.'), before.split('.'));
-    let over = |(part, own): (&str, &str)| match part.strip_suffix('*') {
-        Some(begin) => own.starts_with(begin),
-        None => part == own,
-    };
-    parts.clone().count() <= all.clone().count() && parts.zip(all).all(over)
+    let (parts, all) = (set::parts(key), set::parts(before));
+    parts.len() <= all.len() && parts.iter().zip(&all).all(|(part, own)| covers(part, own))
 }

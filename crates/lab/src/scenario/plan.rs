@@ -1,10 +1,12 @@
 //! A network at one point of a sweep, ready to run.
 
 use super::derived::{Definitions, Derived};
+use super::drawn::{self, Drawn, Take};
 use super::flow::{self, Flow, Sctp, Transport};
 use super::phases::{Asked, Said};
 use super::queue_limits;
 use super::series::SeriesOf;
+use super::sweep::Sweep;
 use super::topology;
 use super::units::{Span, Time};
 use crate::document::{Part, Problem, Table, read as read_keys};
@@ -41,6 +43,8 @@ pub struct Plan {
     pub series: Vec<SeriesOf>,
     /// The delays that figures draw one by one.
     pub distributions: Vec<Measure>,
+    /// Values that were drawn for the seed; in the plan of a point, which is for all seeds, those in the middle.
+    pub drawn: Vec<Drawn>,
 }
 
 /// A metric of a scenario.
@@ -63,6 +67,8 @@ pub enum Of {
     Flow(String, FlowMetric),
     /// Something of a cable.
     Link(String, LinkMetric),
+    /// The value of a key that is drawn for each seed.
+    Drawn(String),
     /// What these come to by a formula.
     Derived(Box<Derived>),
 }
@@ -72,7 +78,7 @@ impl Measure {
     pub fn parts(&self) -> Vec<&Measure> {
         match &self.of {
             Of::Derived(d) => d.parts().collect(),
-            Of::Flow(..) | Of::Link(..) => vec![self],
+            Of::Flow(..) | Of::Link(..) | Of::Drawn(_) => vec![self],
         }
     }
 
@@ -129,24 +135,33 @@ struct Times {
 #[derive(Clone)]
 pub(super) struct Known<'b> {
     base: &'b Table,
-    groups: Vec<&'b str>,
+    groups: &'b [String],
+    draws: &'b [Drawn],
     cables: Vec<String>,
     pub asked: Asked,
 }
 
 impl<'b> Known<'b> {
-    fn of(base: &'b Table) -> Result<Self, Problem> {
-        let flows = flows_of(base)?;
-        let groups = flows.iter().map(|t| flow::name(t)).collect::<Result<Vec<_>, _>>()?;
-        if let Some((i, twice)) = groups.iter().enumerate().find(|(i, g)| groups[..*i].contains(g)) {
-            let part = format!("flow `{twice}`");
-            return Err(Part::new(&part, flows[i]).at("name", "there are two flows of this name"));
-        }
-        Ok(Known { base, groups, cables: cables(base)?, asked: Asked::default() })
+    fn of(base: &'b Table, (groups, draws): (&'b [String], &'b [Drawn])) -> Result<Self, Problem> {
+        Ok(Known { base, groups, draws, cables: cables(base)?, asked: Asked::default() })
+    }
+
+    /// What the value of a key is that is drawn for each seed.
+    fn drawn(&self, name: &str, key: &str) -> Result<Measure, String> {
+        let Some(found) = self.draws.iter().find(|d| d.key == key) else {
+            let near = nearest(key, self.draws.iter().map(|d| d.key.as_str()));
+            let near = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
+            return Err(format!("`{name}`: no value of `{key}` is drawn{near}"));
+        };
+        let (unit, of) = (Cow::Borrowed(found.unit), Of::Drawn(key.to_owned()));
+        Ok(Measure { name: name.to_owned(), unit, of, window: 0 })
     }
 
     /// What a metric of a flow or a cable means, in this phase where it names none itself.
     pub fn measure(&mut self, name: &str, phase: Option<&str>) -> Result<Measure, String> {
+        if let Some(key) = drawn_key(name) {
+            return self.drawn(name, key);
+        }
         let (metric, own) = in_phase(name);
         let (of, metric) = parted(metric).ok_or_else(|| format!("`{name}` is no FLOW.METRIC"))?;
         let (of, unit) = if self.groups.iter().any(|g| covers(of, g)) {
@@ -156,7 +171,7 @@ impl<'b> Known<'b> {
             let (m, unit) = LinkMetric::named(metric)?;
             (Of::Link(of.to_owned(), m), unit)
         } else {
-            let near = nearest(of, self.groups.iter().copied().chain(self.cables.iter().map(String::as_str)));
+            let near = nearest(of, self.groups.iter().chain(&self.cables).map(String::as_str));
             let hint = near.map_or(String::new(), |n| format!("; did you mean `{n}`?"));
             return Err(format!("`{name}`: no flow or cable is called `{of}`{hint}"));
         };
@@ -166,8 +181,13 @@ impl<'b> Known<'b> {
 }
 
 /// Finds what the names in `metrics` mean.
-pub(super) fn measures(whole: Part<'_>, base: &Table, metrics: &[String]) -> Result<(Vec<Measure>, Asked), Problem> {
-    let mut known = Known::of(base)?;
+pub(super) fn measures(
+    whole: Part<'_>,
+    base: &Table,
+    there: (&[String], &[Drawn]),
+    metrics: &[String],
+) -> Result<(Vec<Measure>, Asked), Problem> {
+    let mut known = Known::of(base, there)?;
     if metrics.is_empty() {
         return Err(whole.at("metrics", "needs one metric or more, such as \"main.goodput\""));
     }
@@ -184,6 +204,11 @@ pub(super) fn measures(whole: Part<'_>, base: &Table, metrics: &[String]) -> Res
     };
     let all = metrics.iter().map(&mut one).collect::<Result<_, _>>()?;
     Ok((all, known.asked))
+}
+
+/// The key of which a metric such as `drawn.topology.path1.delay` is the value.
+pub(super) fn drawn_key(metric: &str) -> Option<&str> {
+    metric.strip_prefix("drawn.").filter(|key| key.starts_with("topology.") || key.starts_with("flow."))
 }
 
 /// The delays of these means, of all that is measured.
@@ -204,14 +229,35 @@ pub fn covers(of: &str, name: &str) -> bool {
     of == name || of.strip_suffix('*').is_some_and(|begin| name.starts_with(begin))
 }
 
-/// The names of all flows and groups.
-pub(super) fn groups(base: &Table) -> Result<Vec<String>, Problem> {
-    flows_of(base)?.iter().map(|t| flow::name(t).map(str::to_owned)).collect()
+/// The names of all flows and groups, those that a sweep adds too.
+pub(super) fn groups(base: &Table, sweeps: &[Sweep]) -> Result<Vec<String>, Problem> {
+    let mut added: Vec<String> = sweeps.iter().flat_map(Sweep::added_flows).collect();
+    let mut all = match base.get("flow") {
+        None if !added.is_empty() => Vec::new(),
+        _ => differ(&flows_of(base)?)?,
+    };
+    added.retain(|name| !all.contains(name));
+    added.sort();
+    added.dedup();
+    all.append(&mut added);
+    Ok(all)
+}
+
+/// The names of these flows, of which no two are alike.
+fn differ(flows: &[&Table]) -> Result<Vec<String>, Problem> {
+    let names = flows.iter().map(|t| flow::name(t).map(str::to_owned)).collect::<Result<Vec<_>, _>>()?;
+    match names.iter().enumerate().find(|(i, name)| names[..*i].contains(name)) {
+        Some((i, twice)) => {
+            Err(Part::new(&format!("flow `{twice}`"), flows[i]).at("name", "there are two flows of this name"))
+        }
+        None => Ok(names),
+    }
 }
 
 /// The names of all cables.
 pub(super) fn cables(base: &Table) -> Result<Vec<String>, Problem> {
-    Ok(topology::read(topology_of(base)?)?.cables.into_iter().map(|c| c.name).collect())
+    let settled = drawn::take(base, Take::Middle)?.0;
+    Ok(topology::read(topology_of(&settled)?)?.cables.into_iter().map(|c| c.name).collect())
 }
 
 fn topology_of(base: &Table) -> Result<&Table, Problem> {
@@ -227,13 +273,16 @@ fn flows_of(base: &Table) -> Result<Vec<&Table>, Problem> {
     }
 }
 
-/// Reads the keys of the network; `head` has the keys that say what is measured in it.
+/// Reads the keys of the network with these of its ranges; `head` has the keys that say what is measured in it.
 pub(super) fn read(
     table: &Table,
+    values: Take,
     head: Part<'_>,
     (measures, asked): (&[Measure], &Asked),
     series: &[SeriesOf],
 ) -> Result<Plan, Problem> {
+    let (table, drawn) = drawn::take(table, values)?;
+    let table = &table;
     let mut times = table.clone();
     times.split(|key| matches!(key, "topology" | "flow"));
     let whole = Part::new("", &times);
@@ -242,7 +291,9 @@ pub(super) fn read(
     let topology = topology::read(links)?;
     // Each with the table that it is read from.
     let mut flows: Vec<(&Table, Flow)> = Vec::new();
-    for t in flows_of(table)? {
+    let tables = flows_of(table)?;
+    differ(&tables)?;
+    for t in tables {
         flows.extend(flow::read(t)?.into_iter().map(|f| (t, f)));
     }
     let duration = times.duration.0;
@@ -280,7 +331,8 @@ pub(super) fn read(
     let flows = flows.into_iter().map(|(_, f)| f).collect();
     let measures = measures.to_vec();
     let series = series.to_vec();
-    Ok(Plan { topology, flows, duration, windows, bin, events, measures, series, distributions: Vec::new() })
+    let distributions = Vec::new();
+    Ok(Plan { topology, flows, duration, windows, bin, events, measures, series, distributions, drawn })
 }
 
 fn check_flow(part: Part<'_>, t: &Topology, f: &Flow, duration: Duration) -> Result<(), Problem> {

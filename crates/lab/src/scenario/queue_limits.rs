@@ -1,8 +1,8 @@
 //! Rejects queue limits smaller than one packet of a flow that crosses the link.
 
 use super::flow::{Flow, LARGEST_DATAGRAM, Transport};
-use super::topology::{PLACE, is_called};
-use crate::document::{Node, Part, Problem, Table};
+use super::topology::{PLACE, own_table};
+use crate::document::{Part, Problem, Table};
 use crate::node::Pairs;
 use anabranch_sim::network::{Address, Network};
 use anabranch_sim::topology::Topology;
@@ -37,7 +37,7 @@ pub(super) fn check(table: &Table, t: &Topology, ways: &Network<()>, f: &Flow) -
 
 /// The mistake at the limit of a cable, in one direction: in the nearest table that has it.
 fn at_limit(table: &Table, cable: &str, way: &str, what: &str) -> Problem {
-    let listed = table.list("cable").iter().filter_map(Node::as_table).find(|t| is_called(t, cable));
+    let listed = own_table(table, cable);
     let (named, own) = (format!("cable `{cable}`"), format!("[topology.{cable}]"));
     let parts = [listed.map(|t| (named.as_str(), t)), table.table(cable).map(|t| (own.as_str(), t))];
     let parts: Vec<Part<'_>> =

@@ -1,5 +1,7 @@
 //! Sweeps: which keys take which values, and every point of their product.
 
+use super::NETWORK;
+use super::set::{added_flows, set};
 use super::units::Names;
 use crate::document::{By, Entry, Node, Part, Problem, Table, Value, read};
 use serde::Deserialize;
@@ -11,12 +13,14 @@ use std::collections::BTreeMap;
 pub(super) struct Sweep {
     /// Name of the key in results.
     pub name: String,
-    /// Keys of the scenario that take the value: `flow.main.receive-buffer`.
-    pub sets: Names,
+    /// Keys of the scenario that take values: `flow.main.receive-buffer`.
+    pub sets: Vec<String>,
     /// The values, as they appear in results.
     pub values: Vec<Node>,
     /// What is set in their place, one for each.
     meaning: Vec<Node>,
+    /// Each step has a table of keys with a value for each, and there is no list of them.
+    by_step: bool,
     table: Table,
 }
 
@@ -24,7 +28,7 @@ pub(super) struct Sweep {
 #[serde(deny_unknown_fields)]
 struct SweepKeys {
     name: String,
-    sets: Names,
+    sets: Option<Names>,
     #[serde(rename = "values")]
     _values: Vec<IgnoredAny>,
     #[serde(rename = "as", default)]
@@ -90,9 +94,30 @@ impl Sweep {
         let place = format!("sweep `{}`", table.text("name").unwrap_or_default());
         let SweepKeys { name, sets, .. } = read(Part::new(&place, table))?;
         let list = |key: &str| table.list(key).to_vec();
-        let sweep = Sweep { name, sets, values: list("values"), meaning: list("as"), table: table.clone() };
+        let (values, meaning) = (list("values"), list("as"));
+        let by_step = sets.is_none();
+        let sets = match sets {
+            Some(sets) => sets.all().to_vec(),
+            None => keys_of_steps(Part::new(&place, table), &meaning)?,
+        };
+        let sweep = Sweep { name, sets, values, meaning, by_step, table: table.clone() };
         sweep.check()?;
         Ok(sweep)
+    }
+
+    /// What is wrong with a key that it sets.
+    pub fn wrong_key(&self, key: &str, what: impl Into<String>) -> Problem {
+        let steps = self.meaning.iter().filter_map(Node::as_table);
+        match steps.filter(|_| self.by_step).find(|t| t.contains(key)) {
+            Some(step) => Part::new(&format!("sweep `{}`", self.name), step).named(key, what),
+            None => self.wrong("sets", what),
+        }
+    }
+
+    /// The names of all flows that it may add.
+    pub fn added_flows(&self) -> Vec<String> {
+        let added = |i| self.step(i).into_iter().flat_map(|(key, entry)| added_flows(&key, &entry.node));
+        (0..self.values.len()).flat_map(added).collect()
     }
 
     /// What is wrong with the value of one of its keys.
@@ -101,11 +126,11 @@ impl Sweep {
     }
 
     fn check(&self) -> Result<(), Problem> {
-        if self.values.is_empty() || self.sets.all().is_empty() {
+        if self.values.is_empty() || self.sets.is_empty() && !self.by_step {
             let key = if self.values.is_empty() { "values" } else { "sets" };
             return Err(self.wrong(key, "needs one or more"));
         }
-        if !self.meaning.is_empty() && self.meaning.len() != self.values.len() {
+        if (self.by_step || !self.meaning.is_empty()) && self.meaning.len() != self.values.len() {
             return Err(self.wrong("as", "needs one entry for each of `values`"));
         }
         let mut labels: Vec<String> = self.labels();
@@ -155,11 +180,48 @@ impl Sweep {
 
     /// Puts value number `i` into the scenario.
     pub fn apply(&self, scenario: &mut Table, i: usize) -> Result<(), Problem> {
-        let values = if self.meaning.is_empty() { &self.values } else { &self.meaning };
-        let (Some(value), Some(sets)) = (values.get(i), self.table.get("sets")) else { return Ok(()) };
-        let entry = Entry { key: sets.at.clone(), node: value.clone().put_by(By::Sweep) };
-        self.sets.all().iter().try_for_each(|key| set(scenario, key, &entry).map_err(|e| self.wrong("sets", e)))
+        self.step(i).iter().try_for_each(|(key, entry)| set(scenario, key, entry).map_err(|e| self.wrong_key(key, e)))
     }
+
+    /// The keys that value number `i` sets, and what they take.
+    fn step(&self, i: usize) -> Vec<(String, Entry)> {
+        let values = if self.meaning.is_empty() { &self.values } else { &self.meaning };
+        let Some(value) = values.get(i).map(|v| v.clone().put_by(By::Sweep)) else { return Vec::new() };
+        match (value.value, self.table.get("sets")) {
+            (Value::Table(step), None) => step.into_entries().collect(),
+            (one, Some(sets)) => {
+                let entry = Entry { key: sets.at.clone(), node: Node { value: one, at: value.at } };
+                self.sets.iter().map(|key| (key.clone(), entry.clone())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// The keys of all steps that say their own, each once.
+fn keys_of_steps(part: Part<'_>, steps: &[Node]) -> Result<Vec<String>, Problem> {
+    let needed = "needs `sets`, or in `as` a table for each value, such as { \"topology.path1.rate\" = \"1mbit\" }";
+    let mut keys: Vec<String> = Vec::new();
+    if steps.is_empty() {
+        return Err(part.wrong(needed));
+    }
+    for node in steps {
+        let step = node.as_table().ok_or_else(|| Problem::of_key(part.name, "as", &node.at, needed))?;
+        for (key, value) in step.iter() {
+            let wrong = |what: String| Err(Part::new(part.name, step).named(key, what));
+            if !NETWORK.contains(&key.split('.').next().unwrap_or_default()) {
+                return wrong(format!("`{key}` is no key of the network; it begins with {}", NETWORK.join(", ")));
+            }
+            if matches!(key, "topology" | "flow") && value.as_table().is_some() {
+                let rest = value.as_table().and_then(|t| t.keys().next()).unwrap_or("path1");
+                return wrong(format!("`{key}`: write the whole key in quotes, such as \"{key}.{rest}.KEY\""));
+            }
+            if !keys.iter().any(|k| k == key) {
+                keys.push(key.to_owned());
+            }
+        }
+    }
+    Ok(keys)
 }
 
 /// Every combination, the last sweep fastest: indices into each sweep's values.
@@ -171,35 +233,4 @@ pub(super) fn product(sweeps: &[Sweep]) -> Vec<Vec<usize>> {
         };
         all.iter().flat_map(with).collect()
     })
-}
-
-/// Sets the key at a dotted path; `flow.NAME` finds the flow of that name, and `flow.NAME*` all whose names begin so.
-pub(super) fn set(scenario: &mut Table, path: &str, entry: &Entry) -> Result<(), String> {
-    let mut parts: Vec<&str> = path.split('.').collect();
-    let Some(last) = parts.pop().filter(|l| !l.is_empty()) else { return Err(format!("`{path}` ends without a key")) };
-    let has_none = |part: &str| format!("`{path}`: `{part}` has no keys of its own");
-    if parts.first() != Some(&"flow") {
-        scenario.beneath(&parts, &entry.key).map_err(has_none)?.insert(last, entry.clone());
-        return Ok(());
-    }
-    // A flow itself takes keys, which go beside those it has.
-    let keys = entry.node.as_table().filter(|_| parts.len() == 1);
-    let own = keys.map(|_| last);
-    let name = parts.get(1).copied().or(own);
-    let name = name.ok_or_else(|| format!("`{path}` names no flow: write flow.NAME.{last}"))?;
-    let flows = scenario.get_mut("flow").map(|node| &mut node.value);
-    let flows = if let Some(Value::List(flows)) = flows { &mut flows[..] } else { &mut [] };
-    let mut any = false;
-    for table in flows.iter_mut().filter_map(Node::as_table_mut) {
-        let own = table.text("name").unwrap_or_default();
-        if !name.strip_suffix('*').map_or(own == name, |start| own.starts_with(start)) {
-            continue;
-        }
-        any = true;
-        match keys {
-            Some(keys) => keys.clone().into_entries().for_each(|(key, entry)| table.insert(&key, entry)),
-            None => table.beneath(&parts[2..], &entry.key).map_err(has_none)?.insert(last, entry.clone()),
-        }
-    }
-    if any { Ok(()) } else { Err(format!("`{path}`: there is no flow `{name}`")) }
 }

@@ -47,6 +47,7 @@ pub(super) fn why(plan: &Plan, m: &Measure) -> Option<String> {
             cable.forward.capacity(from, until).is_none().then(|| format!("cable `{of}` needs a `rate`"))
         }
         Of::Link(..) => None,
+        Of::Drawn(key) => plan.drawn.iter().all(|d| d.key != *key).then(|| format!("no value of `{key}` is drawn")),
         Of::Derived(d) => d.parts().find_map(|part| Some(format!("in `{}`, {}", part.name, why(plan, part)?))),
     }
 }

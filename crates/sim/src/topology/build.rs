@@ -10,8 +10,8 @@ pub type Both = (LinkConfig, LinkConfig);
 /// Links of [`Topology::dual_dumbbell`].
 #[derive(Clone, PartialEq, Debug)]
 pub struct DualDumbbell {
-    /// The cable between the two routers of each path.
-    pub middle: [Both; 2],
+    /// The cable between the two routers of each path, one for each path.
+    pub middle: Vec<Both>,
     /// The cables between the sender or receiver and its router, from left to right and back.
     pub access: Both,
     /// The cables between an edge host and its router, from left to right and back.
@@ -29,7 +29,7 @@ impl DualDumbbell {
             link.with_limit(crate::Limit::packets(50))
         };
         let both = |mbit, ms| (link(mbit, ms), link(mbit, ms));
-        DualDumbbell { middle: [both(10, 45), both(10, 45)], access: both(100, 5), edge: both(100, 5), edge_hosts: 5 }
+        DualDumbbell { middle: vec![both(10, 45); 2], access: both(100, 5), edge: both(100, 5), edge_hosts: 5 }
     }
 }
 
@@ -49,10 +49,10 @@ impl Topology {
         t
     }
 
-    /// Two paths, each over a pair of routers with hosts of its own at the edge.
+    /// Paths, two in most studies, each over a pair of routers with hosts of its own at the edge.
     ///
-    /// Path 1 is `sender` - `r1` - `r2` - `receiver`, path 2 `sender` - `r3` - `r4` - `receiver`, over the cables
-    /// `path1.left`, `path1`, `path1.right` and so on. The edge hosts are `left1.1` (path 1, first host) and
+    /// Path 1 is `sender` - `r1` - `r2` - `receiver`, path 2 `sender` - `r3` - `r4` - `receiver` and so on, over the
+    /// cables `path1.left`, `path1`, `path1.right`. The edge hosts are `left1.1` (path 1, first host) and
     /// `right1.1` and so on, their cables have their names.
     pub fn dual_dumbbell(links: &DualDumbbell) -> Self {
         let mut t = Topology::new();

@@ -137,7 +137,8 @@ fn real(args: &EmulateArgs, cases: &[Case], stop: &AtomicBool) -> Result<Vec<Vec
                     return Err(Failure::Interrupted);
                 }
                 let seed = 1 + (i / cases.len()) as u64 + attempt * u64::from(args.runs);
-                let run = runtime.block_on(drive::run(&case.point.plan, seed))?;
+                let plan = case.point.of_seed(seed).map_err(Failure::usage)?;
+                let run = runtime.block_on(drive::run(&plan, seed))?;
                 if run.control.ok {
                     let mut ran = ran.lock().unwrap_or_else(PoisonError::into_inner);
                     if let Some(of_case) = ran.get_mut(i % cases.len()) {
