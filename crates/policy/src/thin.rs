@@ -75,7 +75,7 @@ impl Patience {
     const MOST: Duration = Duration::from_millis(500);
     /// Patience is halved whenever so many packets have left and it was not lengthened: another timer may be the quicker
     /// one meanwhile, so that no repetition of this one could show that it is too long.
-    const FORGETS_IN: u64 = 256;
+    const FORGETS_IN: u64 = 1_024;
     /// Packets from one needless repetition to the next are counted up to so many, and smoothed in such fractions.
     const FAR: u64 = 16;
     const UNIT: u64 = 64;
@@ -98,6 +98,9 @@ impl Patience {
             learnt.set(path, (learnt.longer(path) * 2).max(Self::STEP));
         } else if late {
             learnt.set(path, learnt.longer(path) * 3 / 2 + path.srtt / 8);
+        } else {
+            // The answer was lost: whichever timer it was that repeated, it was not too quick.
+            learnt.longer = learnt.longer - learnt.longer / 8;
         }
     }
     /// Something is repeated. Patience is forgotten slowly, by repetitions that nothing shows to be needless.
@@ -191,14 +194,17 @@ mod tests {
         }
         let mut before = patience.of(&s.paths[0]);
         assert_eq!(before, ms(400));
-        for _ in 0..6 {
-            s.paths[0].packets_sent += 256;
-            assert_eq!(patience.of(&s.paths[0]), before / 2);
-            // Another timer repeats what was acknowledged and its answer lost.
-            patience.learn(&s.paths[0], Needless::Unanswered);
+        for _ in 0..4 {
+            s.paths[0].packets_sent += 1_024;
             assert_eq!(patience.of(&s.paths[0]), before / 2);
             before = before / 2;
         }
+        // Another timer repeats what was acknowledged and its answer lost.
+        for _ in 0..20 {
+            s.paths[0].packets_sent += 20;
+            patience.learn(&s.paths[0], Needless::Unanswered);
+        }
+        assert!(patience.of(&s.paths[0]) < before / 8);
     }
 
     #[test]
