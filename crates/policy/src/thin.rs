@@ -153,7 +153,7 @@ mod tests {
         for (needless, sampled) in reports {
             s.paths[0].packets_sent += packets;
             if *sampled {
-                s.now = s.now + ms(10);
+                s.now += ms(10);
                 s.paths[0].sampled_at = Some(s.now);
             }
             patience.repeat(&s.paths[0]);
