@@ -2,7 +2,7 @@
 
 use super::tcp_udp::{self, OF_TCP};
 use super::traffic::{self, Traffic};
-use super::units::{BitRate, ByClass, Names, Size, Time};
+use super::units::{BitRate, ByClass, Names, Size, Time, Window};
 use crate::document::{Node, Part, Problem, Table, Value, read as read_keys};
 use crate::metrics::Cut;
 use crate::node::{Delivery, Follow, Follows, Streams};
@@ -118,8 +118,8 @@ pub struct Limits {
     heartbeat_interval: Option<Time>,
     path_max_retrans: Option<u16>,
     association_max_retrans: Option<u16>,
-    initial_window: Option<Size>,
-    initial_ssthresh: Option<Size>,
+    initial_window: Option<Window>,
+    initial_ssthresh: Option<Window>,
     receive_overhead: Option<Size>,
     ecn: Option<bool>,
     #[serde(default)]
@@ -484,8 +484,6 @@ impl Sctp {
         }
         a.timers.sack_delay = l.sack_delay.map_or(a.timers.sack_delay, |t| t.0);
         a.timers.heartbeat_interval = l.heartbeat_interval.map_or(a.timers.heartbeat_interval, |t| t.0);
-        a.sending.initial_window = l.initial_window.map(|s| s.0).or(a.sending.initial_window);
-        a.sending.initial_ssthresh = l.initial_ssthresh.map_or(a.sending.initial_ssthresh, |s| s.0);
         a.limits.receive_overhead = l.receive_overhead.map_or(a.limits.receive_overhead, |s| s.0 as usize);
         a.extensions.ecn = l.ecn.unwrap_or(a.extensions.ecn);
         if let Some((name, _)) = l.settings.iter().find(|(name, value)| !a.set(name, **value)) {
@@ -493,6 +491,9 @@ impl Sctp {
         }
         let headers = anabranch_wire::COMMON_HEADER_LEN + anabranch_wire::DATA_HEADER_LEN;
         let full = (a.mtu.packet_size - headers) & !3;
+        // What is acknowledged counts, and so do windows: payload without headers.
+        a.sending.initial_window = l.initial_window.map(|w| w.bytes(full as u64)).or(a.sending.initial_window);
+        a.sending.initial_ssthresh = l.initial_ssthresh.map_or(a.sending.initial_ssthresh, |w| w.bytes(full as u64));
         Ok((a, full as u32))
     }
 }

@@ -27,6 +27,8 @@ mod tests;
 #[cfg(test)]
 mod tests_of_draws;
 #[cfg(test)]
+mod tests_of_flows;
+#[cfg(test)]
 mod tests_of_links;
 #[cfg(test)]
 mod tests_of_mistakes;

@@ -1,7 +1,7 @@
 //! Flows over TCP, and flows of UDP datagrams.
 
 use super::flow::{LARGEST_DATAGRAM, Transport, refuse_strangers};
-use super::units::Time;
+use super::units::{Time, Window};
 use crate::document::{Part, Problem, read};
 use anabranch_sim::transport::tcp::{Congestion, Recovery, SackRule, TcpConfig};
 use serde::Deserialize;
@@ -38,8 +38,8 @@ struct TcpKeys {
     segment: Option<u32>,
     header: Option<u32>,
     window: Option<u32>,
-    initial_window: Option<u32>,
-    initial_ssthresh: Option<u32>,
+    initial_window: Option<Window>,
+    initial_ssthresh: Option<Window>,
     delayed_ack: Option<Time>,
     quick_ack: Option<bool>,
     nagle: Option<bool>,
@@ -108,8 +108,12 @@ pub(super) fn tcp(part: Part<'_>) -> Result<(Transport, u32), Problem> {
     set(&mut c.segment, keys.segment);
     set(&mut c.header, keys.header);
     set(&mut c.window, keys.window);
-    set(&mut c.initial_window, keys.initial_window);
-    c.initial_ssthresh = keys.initial_ssthresh.or(c.initial_ssthresh);
+    let segments = |key: &str, window: Option<Window>| {
+        let wrong = || part.at(key, "is in segments: write a number, \"10p\" or \"10 segments\"");
+        window.map(|w| w.segments().ok_or_else(wrong)).transpose()
+    };
+    set(&mut c.initial_window, segments("initial-window", keys.initial_window)?);
+    c.initial_ssthresh = segments("initial-ssthresh", keys.initial_ssthresh)?.or(c.initial_ssthresh);
     if let Some(Time(wait)) = keys.delayed_ack {
         c.delayed_ack = (!wait.is_zero()).then_some(wait);
     }

@@ -93,6 +93,61 @@ impl<'de> Deserialize<'de> for Size {
     }
 }
 
+/// A congestion window or its threshold: a number of what the transport counts in, bytes, or full packets.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Window {
+    /// `1500`: bytes over SCTP, segments over TCP.
+    Number(u64),
+    /// `"6KB"`.
+    Bytes(u64),
+    /// `"4p"`, `"10 segments"`.
+    Packets(u64),
+}
+
+impl Window {
+    /// In bytes, where a number says bytes and a full packet carries `payload` of them.
+    pub fn bytes(self, payload: u64) -> u64 {
+        match self {
+            Window::Number(bytes) | Window::Bytes(bytes) => bytes,
+            Window::Packets(n) => n.saturating_mul(payload),
+        }
+    }
+
+    /// In segments, where a number says segments.
+    pub fn segments(self) -> Option<u32> {
+        match self {
+            Window::Number(n) | Window::Packets(n) => u32::try_from(n).ok(),
+            Window::Bytes(_) => None,
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Window {
+    fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
+        struct Counted;
+        impl Visitor<'_> for Counted {
+            type Value = Window;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a number, or a text such as \"64KB\", \"4p\" or \"10 segments\"")
+            }
+
+            fn visit_i64<E: serde::de::Error>(self, n: i64) -> Result<Window, E> {
+                u64::try_from(n).map(Window::Number).map_err(|_| E::custom("must not be below zero"))
+            }
+
+            fn visit_str<E: serde::de::Error>(self, text: &str) -> Result<Window, E> {
+                let packets = [" segments", " segment", " packets", " packet", "p"];
+                match packets.iter().find_map(|unit| text.strip_suffix(unit)) {
+                    Some(n) => units::count(n.trim(), "packets").map(Window::Packets).map_err(E::custom),
+                    None => units::bytes(text).map(Window::Bytes).map_err(E::custom),
+                }
+            }
+        }
+        d.deserialize_any(Counted)
+    }
+}
+
 /// A share: `"1%"`, as a fraction of one.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(super) struct Share(pub f64);
