@@ -5,7 +5,7 @@
 
 use super::rate::DeliveredAtSend;
 use crate::work;
-use anabranch_base::{Instant, Ppm};
+use anabranch_base::{Duration, Instant, Ppm};
 use std::collections::VecDeque;
 
 #[derive(Clone, Copy, Debug)]
@@ -108,6 +108,11 @@ impl Flight {
 
     pub fn packet(&self, tx_seq: u64) -> Option<&Packet> {
         self.packets.get(usize::try_from(tx_seq.checked_sub(self.first_seq)?).ok()?)
+    }
+
+    /// How long ago a copy left; one whose packet is not known is as old as can be.
+    pub fn age(&self, c: &CopyRef, now: Instant) -> Duration {
+        self.packet(c.tx_seq).map_or(Duration::MAX, |p| now.since(p.sent_at))
     }
 
     /// A copy no longer counts: acknowledged (`lost` false), or given up as lost.

@@ -38,7 +38,7 @@ pub struct PairSet {
 pub struct PairPanel {
     /// What is fixed in it.
     pub name: String,
-    /// What is drawn.
+    /// Its groups of marks, one for each value of `series`.
     pub sets: Vec<PairSet>,
 }
 
@@ -139,7 +139,7 @@ pub(super) fn draw(figure: &Figure, data: &PairData) -> Vec<Drawing> {
     data.panels.iter().map(one).collect()
 }
 
-/// What is drawn.
+/// The text below the figure: what a mark stands for, and which are left out.
 pub(super) fn note(figure: &Figure, data: &PairData) -> String {
     let n = data.all().count();
     let mut text = match (n, figure.average.is_empty()) {

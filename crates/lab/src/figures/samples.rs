@@ -26,7 +26,7 @@ pub struct SampleSet {
 pub struct SamplePanel {
     /// What is fixed in it.
     pub name: String,
-    /// What is drawn.
+    /// Its lines or rows of boxes, one for each value of `series`.
     pub sets: Vec<SampleSet>,
 }
 
@@ -280,7 +280,7 @@ fn steps(spread: &Spread, tail: bool, (low, high): (f64, f64)) -> Vec<(f64, f64)
     out
 }
 
-/// What is drawn.
+/// The text below the figure: what a line or box stands for, and of how many values.
 pub(super) fn note(figure: &Figure, data: &SampleData) -> String {
     let groups = || data.panels.iter().flat_map(|p| &p.sets).flat_map(|s| &s.groups);
     let counts = || groups().map(Spread::count).filter(|n| *n > 0);

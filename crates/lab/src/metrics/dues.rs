@@ -10,7 +10,7 @@ pub type SharedDues = Arc<Mutex<Dues>>;
 /// What is of use up to the same moment: a message, a datagram, the packets of a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Due {
-    /// When it was made.
+    /// When the source made it; it belongs to the window of measurement that holds this moment.
     pub made: Instant,
     /// Its deadline.
     pub at: Instant,

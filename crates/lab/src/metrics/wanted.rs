@@ -93,7 +93,7 @@ impl Wanted {
         }
     }
 
-    /// What both want.
+    /// All that either of them needs to be noted.
     #[must_use]
     pub fn and(self, other: Wanted) -> Wanted {
         Wanted {

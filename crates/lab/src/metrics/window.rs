@@ -40,7 +40,7 @@ impl Window {
         self.from
     }
 
-    /// Where it ends.
+    /// Its end, which is the first moment that no longer belongs to it.
     pub const fn until(self) -> Instant {
         self.until
     }
@@ -50,7 +50,7 @@ impl Window {
         (self.from - Instant::ZERO, self.until - Instant::ZERO)
     }
 
-    /// How long it is.
+    /// Its length, by which rates are divided.
     pub fn time(self) -> Duration {
         self.until - self.from
     }

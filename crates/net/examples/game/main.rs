@@ -11,7 +11,7 @@
 
 mod line;
 mod play;
-// Some of it is for the comparison in benches/game and for the tests.
+// Some of it is read by the test (tests/game.rs) alone.
 #[allow(dead_code)]
 mod tally;
 

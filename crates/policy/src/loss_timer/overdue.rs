@@ -3,11 +3,11 @@
 //! Source: ours, after RFC 8985 (time instead of reports) and Petlund et al. 2009 (the thin test). Where messages are
 //! rare nothing behind a lost packet reports it, and T3 is a bad judge of a single packet: it has a floor because an
 //! expiry says that the path failed, backs off, and shrinks the window. So while the thin test holds each packet has a
-//! time of its own, SRTT and two RTTVAR after it left, at least `margin` later than SRTT. When it is over the packet counts as lost and its chunks are sent again, wherever the policy of
-//! retransmissions wants them; the window hears of a loss, and neither T3's back-off nor the path's state of a failure.
-//! A path of which nothing is heard meanwhile gets this `repeats` times in a row; then it is T3's turn. Answers
-//! that come late make the time longer, by 50 ms at first and twice as much each time, which is forgotten slowly.
-//! With more in flight it is the tail probe of RFC 8985 §7.
+//! time of its own, SRTT and two RTTVAR after it left, at least `margin` later than SRTT. When it is over the packet
+//! counts as lost and its chunks are sent again, wherever the policy of retransmissions wants them; the window hears of a
+//! loss, and neither T3's back-off nor the path's state of a failure. A path of which nothing is heard meanwhile gets
+//! this `repeats` times in a row; then it is T3's turn. Answers that come late make the time longer, which is forgotten
+//! slowly (`Patience` in `thin.rs`). With more in flight it is the tail probe of RFC 8985 §7.
 //! Parameters: `margin` ms, `deviations`, `repeats`, `cmp` of the thin test, and those of `tail_probe`.
 
 use super::tail_probe::TailProbe;

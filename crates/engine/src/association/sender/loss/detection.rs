@@ -5,7 +5,7 @@ use crate::association::path_table::list::Shown;
 use crate::association::policies::facts::Facts;
 use crate::event::PathReason;
 use crate::path::PathTimer;
-use crate::path::flight::CopyRef;
+use crate::path::flight::{CopyRef, Flight};
 use crate::repair::TransmissionCause;
 use crate::tx::scoreboard::ChunkState;
 use anabranch_base::{Instant, PathId, PathSet};
@@ -231,16 +231,28 @@ impl Association {
         self.adjust_coupling(now);
     }
 
-    /// Takes every copy off a path; chunks without another copy are marked. Answers the bytes.
-    pub(in crate::association) fn empty_path(&mut self, now: Instant, path: PathId, why: TransmissionCause) -> u64 {
+    /// Takes copies off a path, in the order in which they left, as long as `which` says so. Answers the bytes.
+    pub(in crate::association) fn lose_copies(
+        &mut self,
+        now: Instant,
+        path: PathId,
+        why: TransmissionCause,
+        which: impl Fn(&Flight, &CopyRef) -> bool,
+    ) -> u64 {
         let mut list = core::mem::take(&mut self.scratch.copies);
         list.clear();
         if let Some(p) = self.paths.get(path.index()) {
-            list.extend(p.flight.copies());
+            list.extend(p.flight.copies().take_while(|c| which(&p.flight, c)));
         }
         let lost = list.iter().map(|c| self.copy_lost(now, path, c, why)).sum();
         list.clear();
         self.scratch.copies = list;
+        lost
+    }
+
+    /// Takes every copy off a path; chunks without another copy are marked. Answers the bytes.
+    pub(in crate::association) fn empty_path(&mut self, now: Instant, path: PathId, why: TransmissionCause) -> u64 {
+        let lost = self.lose_copies(now, path, why, |_, _| true);
         if let Some(p) = self.paths.get_mut(path.index()) {
             p.timers.stop_for_data();
             p.expiry.end_probe();

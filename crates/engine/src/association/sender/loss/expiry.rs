@@ -3,7 +3,6 @@
 use crate::association::Association;
 use crate::association::path_table::list::Shown;
 use crate::path::PathTimer;
-use crate::path::flight::{CopyRef, Packet};
 use crate::repair::TransmissionCause;
 use crate::tx::scoreboard::{Chunk, ChunkState};
 use anabranch_base::{Duration, Instant, PathId, Tsn};
@@ -46,14 +45,7 @@ impl Association {
     /// Takes off the path what left so long ago, without an expiry of T3, which counts from what remains.
     pub(in crate::association) fn mark_overdue(&mut self, now: Instant, path: PathId, age: Duration) {
         self.note_expired(path);
-        let Some(p) = self.paths.get(path.index()) else { return };
-        let mut list = core::mem::take(&mut self.scratch.copies);
-        list.clear();
-        let old = |c: &CopyRef| p.flight.packet(c.tx_seq).is_none_or(|q| now.since(q.sent_at) >= age);
-        list.extend(p.flight.copies().take_while(old));
-        let lost = list.iter().map(|c| self.copy_lost(now, path, c, TransmissionCause::Timer)).sum();
-        list.clear();
-        self.scratch.copies = list;
+        let lost = self.lose_copies(now, path, TransmissionCause::Timer, |flight, c| flight.age(c, now) >= age);
         if lost > 0 {
             self.react(now, path, LossKind::FastRetransmit, lost);
             self.adjust_coupling(now);
@@ -75,17 +67,9 @@ impl Association {
     /// leave beside it.
     pub(in crate::association) fn give_up_overdue(&mut self, now: Instant, path: PathId, overdue: Duration) -> u64 {
         let rto = self.views.rto(&self.paths, &self.policies, path);
-        let Some(p) = self.paths.get_mut(path.index()) else { return 0 };
-        let first = p.flight.oldest_seq();
-        let mut list = core::mem::take(&mut self.scratch.copies);
-        list.clear();
-        list.extend(p.flight.copies().take_while(|c| {
-            let old = |q: &Packet| now.since(q.sent_at) >= overdue;
-            first == Some(c.tx_seq) || p.flight.packet(c.tx_seq).is_none_or(old)
-        }));
-        let lost = list.iter().map(|c| self.copy_lost(now, path, c, TransmissionCause::Timer)).sum();
-        list.clear();
-        self.scratch.copies = list;
+        let lost = self.lose_copies(now, path, TransmissionCause::Timer, |flight, c| {
+            flight.oldest_seq() == Some(c.tx_seq) || flight.age(c, now) >= overdue
+        });
         let Some(p) = self.paths.get_mut(path.index()) else { return lost };
         if !p.expiry.spare(p.flight.packets()) {
             return lost + self.empty_path(now, path, TransmissionCause::Timer);
