@@ -16,6 +16,7 @@ mod needless;
 mod nr_sack;
 mod ns2_era;
 mod ns2_era_recovery;
+mod overdue;
 mod packet_drop;
 mod partial_reliability;
 mod pr_policies;
