@@ -260,3 +260,23 @@ fn a_run_goes_on_when_its_association_has_ended() {
     let [cut, whole] = [cut, whole].map(|r| r.values[0].expect("messages"));
     assert!((15.0..=21.0).contains(&cut) && whole > 290.0, "{cut} {whole}");
 }
+
+/// Without HEARTBEATs a path is confirmed first (RFC 9260 §5.4), then it carries what the profile gives it.
+#[test]
+fn heartbeats_off_leave_data_on_every_path() {
+    for profile in ["cmt", "live", "low-latency", "ns2-era-cmt"] {
+        for n in 1..=3 {
+            let list = |what: &dyn Fn(usize) -> String| (1..=n).map(what).collect::<Vec<_>>();
+            let text = format!(
+                "name = \"off\"\nduration = \"10s\"\nmetrics = [{}]\n[topology]\nkind = \"disjoint-paths\"\nrate = \
+                 \"2mbit\"\ndelay = \"20ms\"\nlimit = \"50p\"\n{}\n[[flow]]\nname = \"main\"\ntransport = \"sctp\"\n\
+                 profile = \"{profile}\"\nheartbeat-interval = \"off\"\n",
+                list(&|i| format!("\"path{i}.utilisation\"")).join(", "),
+                list(&|i| format!("path{i} = {{}}")).join("\n"),
+            );
+            let s = Scenario::parse("off.toml", &text, &|_| Err(String::new())).expect("a scenario");
+            let row = run_one(&s.points().expect("points")[0], 1).expect("a run");
+            assert!(row.values.iter().all(|u| u.is_some_and(|u| u > 0.5)), "{profile}, {n}: {:?}", row.values);
+        }
+    }
+}

@@ -48,3 +48,17 @@ fn windows_are_bytes_or_packets() {
     let wrong = read("transport = \"sctp\"\ninitial-window = \"4 seconds\"").expect_err("no window");
     assert!(wrong.starts_with("f.toml:10: flow `main`: `initial-window`: needs a number of bytes"), "{wrong}");
 }
+
+/// `"off"` is what zero is: none on a path that is confirmed.
+#[test]
+fn heartbeats_can_be_off() {
+    let interval = |text: &str| match &read(&format!("transport = \"sctp\"\nheartbeat-interval = {text}"))?.flows[0].transport {
+        Transport::Sctp(s) => Ok(s.config(1).expect("a configuration").0.timers.heartbeat_interval),
+        _ => panic!("not sctp"),
+    };
+    assert_eq!(interval("\"off\""), Ok(Duration::ZERO));
+    assert_eq!(interval("\"0s\""), Ok(Duration::ZERO));
+    assert_eq!(interval("\"2s\""), Ok(Duration::from_secs(2)));
+    let wrong = interval("false").expect_err("no text");
+    assert!(wrong.contains("`heartbeat-interval`") && wrong.contains("a time such as \"30s\", or \"off\""), "{wrong}");
+}
