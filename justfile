@@ -54,6 +54,10 @@ bench *args:
 bench-live *args:
     benches/live.sh {{args}}
 
+# A game over anabranch, TCP, ENet and QUIC, through the same emulated links; TCP needs a network namespace
+bench-game *args:
+    benches/game.sh {{args}}
+
 # What our stack costs, in a few seconds
 bench-quick:
     cargo run --release -- bench --quick
