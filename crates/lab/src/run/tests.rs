@@ -280,3 +280,23 @@ fn heartbeats_off_leave_data_on_every_path() {
         }
     }
 }
+
+/// Nor is a failed path asked while another works (RFC 7829 §3.2, rule 5: where they are disabled none MUST be sent): it is
+/// back once nothing else is left.
+#[test]
+fn heartbeats_off_bring_a_failed_path_back_when_it_is_the_last() {
+    for profile in ["sctp", "cmt", "live", "low-latency", "ns2-era-cmt"] {
+        let text = format!(
+            "name = \"back\"\nduration = \"100s\"\nphases = {{ gone = \"45s-60s\", back = \"80s-100s\" }}\nmetrics = \
+             [\"path1.utilisation@gone\", \"main.goodput@gone\", \"path1.utilisation@back\", \"main.goodput@back\"]\n[topology]\n\
+             kind = \"disjoint-paths\"\nrate = \"2mbit\"\ndelay = \"20ms\"\npath1 = {{ schedule = [\"10s down\", \"30s up\"] }}\n\
+             path2 = {{ schedule = [\"60s down\"] }}\n[[flow]]\nname = \"main\"\ntransport = \"sctp\"\nprofile = \"{profile}\"\n\
+             heartbeat-interval = \"off\"\npath-max-retrans = 1\ntraffic = {{ kind = \"cbr\", rate = \"160kbit\", size = 1000 }}\n"
+        );
+        let s = Scenario::parse("back.toml", &text, &|_| Err(String::new())).expect("a scenario");
+        let row = run_one(&s.points().expect("points")[0], 1).expect("a run");
+        let [unused, other, used, back] = row.values[..] else { panic!("four metrics") };
+        assert!(unused == Some(0.0) && other > Some(150_000.0), "{profile}: {:?}", row.values);
+        assert!(used > Some(0.05) && back > Some(100_000.0), "{profile}: {:?}", row.values);
+    }
+}

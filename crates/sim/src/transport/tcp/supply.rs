@@ -58,7 +58,15 @@ impl Data {
             Supply::Source(source) => {
                 let (waiting, coalesces) = (config.nagle.then_some(0), config.coalesce);
                 let short = BTreeMap::new();
-                Feed::Source(Box::new(Stream { source, pending: None, ended: false, waiting, coalesces, cut: 1, short }))
+                Feed::Source(Box::new(Stream {
+                    source,
+                    pending: None,
+                    ended: false,
+                    waiting,
+                    coalesces,
+                    cut: 1,
+                    short,
+                }))
             }
         };
         Data { segment, feed }
