@@ -94,6 +94,10 @@ fuzz target="all" seconds="600":
 weather-sockets *args:
     scripts/weather-sockets.sh {{args}}
 
+# The anchor of the sparse messages on real sockets, ten minutes beside the simulator's
+anchor-live *args:
+    scripts/anchor-live.sh {{args}}
+
 # A live stream over two emulated paths, one cut in the middle; needs ffmpeg
 live:
     scripts/live-loopback.sh
