@@ -197,10 +197,11 @@ impl PathView {
         self.in_flight < self.cwnd
     }
     /// Window per round trip, the rate the window allows. Without a sample one second is assumed. Of a window without
-    /// limit it is the rate that was seen, zero without a sample.
+    /// limit it is the rate that was seen, once there is a sample.
     pub fn window_rate(&self) -> Rate {
-        if self.cwnd >= UNLIMITED {
-            return self.capacity.max(self.delivery_rate);
+        let seen = self.capacity.max(self.delivery_rate);
+        if self.cwnd >= UNLIMITED && seen > Rate::ZERO {
+            return seen;
         }
         let rtt = if self.srtt.is_zero() { Duration::from_secs(1) } else { self.srtt };
         Rate::of(self.cwnd, rtt)

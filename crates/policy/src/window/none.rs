@@ -73,6 +73,8 @@ mod tests {
     fn the_rate_of_no_window_is_what_the_path_was_seen_to_carry() {
         let mut s = Scene::new(1, 0);
         let p = s.rtt(0, 100);
+        p.cwnd = UNLIMITED;
+        assert_eq!(p.window_rate(), Rate::of(UNLIMITED, ms(100)), "nothing was seen yet");
         (p.cwnd, p.delivery_rate, p.capacity) = (UNLIMITED, Rate::from_bytes_per_sec(700), Rate::ZERO);
         assert_eq!(p.window_rate(), Rate::from_bytes_per_sec(700));
         p.capacity = Rate::from_bytes_per_sec(900);
