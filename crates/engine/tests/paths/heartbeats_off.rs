@@ -1,5 +1,5 @@
-//! HEARTBEATs switched off, by an interval of zero: paths are confirmed all the same (RFC 9260 §5.4), and what failed can
-//! come back.
+//! HEARTBEATs switched off, by an interval of zero: paths are confirmed all the same (RFC 9260 §5.4). That each carries data
+//! and a failed one comes back is a test of the lab (`run/tests.rs`).
 
 use crate::common::*;
 use anabranch_base::{Duration, PathId};
@@ -63,42 +63,4 @@ fn where_the_interval_is_zero_a_path_may_have_its_own() {
     assert!(b.assoc(Side::Client).set_heartbeat(now, PathId(1), HeartbeatSetting::Configured));
     b.run_for(ms(5_000));
     assert_eq!(sent(&mut b), [0, 0]);
-}
-
-/// Data go by every path of those that share them. One that failed is back at the latest when it is all that is left and data
-/// are answered there; where both ends can do ASCONF, as here, asking to be learnt again finds it sooner.
-#[test]
-fn without_them_every_path_carries_data_and_a_failed_one_comes_back() {
-    for profile in PROFILES {
-        for n in 1..=3 {
-            let config = changed(assoc_config(profile), |c| {
-                c.timers.heartbeat_interval = Duration::ZERO;
-                c.failure.max_path_retrans = 1;
-            });
-            let links: Vec<_> = (0..n).map(|i| (link(2, 20 + 5 * i), link(2, 20 + 5 * i))).collect();
-            let mut b = Bench::connected(5, &config, &links);
-            let n = n as usize;
-            b.run_for(ms(5_000));
-            let mut flow = Flow::new(Side::Client, 0, 1_000);
-            flow.transfer(&mut b, 3_000, ms(60_000)).expect("arrives");
-            let shared = !matches!(profile, "sctp" | "ns2-era");
-            for path in 0..n {
-                let p = b.path(Side::Client, path);
-                assert_eq!(p.state, PathState::Active, "{profile}, {n}, {path}");
-                let carried = p.counters.data_sent > 100;
-                assert_eq!(carried, shared || path == 0, "{profile}, {n}, {path}: {}", p.counters.data_sent);
-            }
-            b.cut(0);
-            flow.stream(&mut b, ms(50), ms(20_000));
-            let gone = b.path(Side::Client, 0).state;
-            assert_ne!(gone, PathState::Active, "{profile}, {n}");
-            b.restore(0);
-            flow.stream(&mut b, ms(50), ms(60_000));
-            (1..n).for_each(|path| b.cut(path));
-            flow.stream(&mut b, ms(50), ms(60_000));
-            let back = b.path(Side::Client, 0).state;
-            assert_eq!(back, PathState::Active, "{profile}, {n}");
-            flow.transfer(&mut b, 1, ms(5_000)).expect("arrives");
-        }
-    }
 }
