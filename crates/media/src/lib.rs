@@ -45,6 +45,7 @@ mod header;
 pub mod looping;
 pub mod pacing;
 mod packetiser;
+pub mod picture;
 pub mod playout;
 pub mod rtp;
 mod submission;
