@@ -47,6 +47,7 @@ pub mod pacing;
 mod packetiser;
 pub mod picture;
 pub mod playout;
+pub mod quality;
 pub mod rtp;
 mod submission;
 pub mod truth;
