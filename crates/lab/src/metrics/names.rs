@@ -117,6 +117,8 @@ pub enum View {
     Underflows,
     /// How long it was filled again.
     UnderflowTime,
+    /// Quality of the pictures on the screen, by how old they were.
+    Quality,
 }
 
 /// Kind of delay.
@@ -167,7 +169,7 @@ const FLOW: [(&str, FlowMetric, &str); 18] = [
     ("reorder-max", FlowMetric::ReorderMax, "byte"),
     ("deadline-misses", FlowMetric::DeadlineMisses, ""),
 ];
-const MORE: [(&str, FlowMetric, &str); 24] = [
+const MORE: [(&str, FlowMetric, &str); 25] = [
     ("decisions", FlowMetric::Decisions, ""),
     ("holes-mean", FlowMetric::HolesMean, ""),
     ("holes-max", FlowMetric::HolesMax, ""),
@@ -178,6 +180,7 @@ const MORE: [(&str, FlowMetric, &str); 24] = [
     ("mos", FlowMetric::Picture(Picture::Mos), ""),
     ("psnr-capped", FlowMetric::Picture(Picture::Capped), ""),
     ("decodable-frames", FlowMetric::Viewed(View::Decodable), ""),
+    ("shown-psnr", FlowMetric::Viewed(View::Quality), "dB"),
     ("underflows", FlowMetric::Viewed(View::Underflows), ""),
     ("underflow-time", FlowMetric::Viewed(View::UnderflowTime), "s"),
     ("frames", FlowMetric::Framed(Framed::Frames), ""),
