@@ -2,7 +2,7 @@
 
 use super::bench::*;
 use anabranch_base::{Duration, Rate, StreamId};
-use anabranch_engine::{Event, OwnParameter, SendOptions};
+use anabranch_engine::{OwnParameter, Phase, SendOptions};
 use anabranch_policy::registry::{Hook, Profile};
 use anabranch_sim::{Direction, Limit, LinkConfig, Setting};
 use anabranch_wire::kind;
@@ -157,6 +157,8 @@ fn the_handshake_and_the_first_flight_of_the_example() {
     let config = changed(assoc_config("media"), |c| {
         c.mtu.packet_size = 12 + 16 + 1_024;
         c.sending.initial_window = Some(3 * 1_024);
+        // A SACK for every second packet, the first one included.
+        (c.timers.sack_delay, c.compatibility.first_data_waits) = (ms(200), true);
         c.extensions.own_parameters = vec![OwnParameter::said(HINT, &MPEG[..])];
     });
     let server = changed(config.clone(), |c| c.extensions.own_parameters = vec![OwnParameter::known(HINT)]);
@@ -167,7 +169,8 @@ fn the_handshake_and_the_first_flight_of_the_example() {
     b.tap = Some(vec![]);
     b.connect(&config);
     let up = b.now + ms(1_000);
-    assert!(b.run_until(up, |b| b.client_events.contains(&Event::Connected)));
+    let established = |b: &Bench| b.client.association(b.client_id).is_some_and(|a| a.phase() == Phase::Established);
+    assert!(b.run_until(up, established));
     assert_eq!(b.assoc(Side::Client).peer_parameter(HINT), Some(&MPEG[..]), "repeated");
     assert_eq!(b.assoc(Side::Server).peer_parameter(HINT), Some(&MPEG[..]), "kept by the cookie");
     for (i, frame) in "ibbpbbpbbpbb".chars().enumerate() {
